@@ -1,0 +1,201 @@
+//! Decimal numbers as scaled integers: exact in memory, in the database and in JSON.
+//!
+//! [`Amount`] has two decimals (what is paid), [`Price`] six (unit prices and quantities).
+//! Nothing here is a binary floating point number.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Twelve digits before the point: more than any small business invoices, and every product of
+/// two prices fits an `i128`.
+const LARGEST: i64 = 999_999_999_999;
+
+/// A decimal number with `SCALE` digits behind the point.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Decimal<const SCALE: u32>(i64);
+
+/// Money that changes hands: two decimals.
+pub type Amount = Decimal<2>;
+/// A unit price or a quantity: up to six decimals.
+pub type Price = Decimal<6>;
+
+/// Why a text is not a [`Decimal`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Not a decimal number with a dot.
+    NotANumber,
+    /// More digits behind the point than are kept.
+    TooPrecise,
+    /// More than twelve digits before the point.
+    TooLarge,
+}
+
+impl<const SCALE: u32> Decimal<SCALE> {
+    /// Nothing.
+    pub const ZERO: Self = Decimal(0);
+    const ONE: i64 = 10_i64.pow(SCALE);
+
+    /// The number of whole units in the last decimal: cents for an [`Amount`].
+    pub const fn from_scaled(scaled: i64) -> Self {
+        Decimal(scaled)
+    }
+
+    /// What [`Decimal::from_scaled`] takes.
+    pub const fn scaled(self) -> i64 {
+        self.0
+    }
+
+    /// Adds, unless the sum is too large.
+    pub fn plus(self, other: Self) -> Option<Self> {
+        Self::checked(i128::from(self.0) + i128::from(other.0))
+    }
+
+    /// The opposite.
+    pub fn negated(self) -> Self {
+        Decimal(-self.0)
+    }
+
+    /// The product, rounded half up (away from zero) to `TO` decimals: `quantity.times(price)`.
+    pub fn times<const OTHER: u32, const TO: u32>(self, other: Decimal<OTHER>) -> Option<Decimal<TO>> {
+        let product = i128::from(self.0) * i128::from(other.0);
+        Decimal::<TO>::checked(rescale(product, SCALE + OTHER, TO))
+    }
+
+    /// The same number with `TO` decimals, rounded half up (away from zero).
+    pub fn rounded<const TO: u32>(self) -> Option<Decimal<TO>> {
+        Decimal::<TO>::checked(rescale(i128::from(self.0), SCALE, TO))
+    }
+
+    fn checked(scaled: i128) -> Option<Self> {
+        let limit = (i128::from(LARGEST) + 1) * i128::from(Self::ONE);
+        (-limit < scaled && scaled < limit).then(|| i64::try_from(scaled).ok().map(Decimal)).flatten()
+    }
+}
+
+fn rescale(value: i128, from: u32, to: u32) -> i128 {
+    if from <= to {
+        return value * 10_i128.pow(to - from);
+    }
+    let step = 10_i128.pow(from - to);
+    let half = if value < 0 { -step / 2 } else { step / 2 };
+    (value + half) / step
+}
+
+impl<const SCALE: u32> FromStr for Decimal<SCALE> {
+    type Err = Fault;
+
+    fn from_str(text: &str) -> Result<Self, Fault> {
+        use rust_decimal::Decimal as Parsed;
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        if !digits.starts_with(|c: char| c.is_ascii_digit()) || text.contains('_') {
+            return Err(Fault::NotANumber);
+        }
+        let parsed =
+            if text.contains(['e', 'E']) { Parsed::from_scientific(text) } else { Parsed::from_str_exact(text) };
+        let parsed = parsed.map_err(|error| match error {
+            rust_decimal::Error::Underflow => Fault::TooPrecise,
+            rust_decimal::Error::ExceedsMaximumPossibleValue => Fault::TooLarge,
+            _ => Fault::NotANumber,
+        })?;
+        let parsed = parsed.normalize();
+        if parsed.scale() > SCALE {
+            return Err(Fault::TooPrecise);
+        }
+        // 28 digits at most, and at most SCALE of them behind the point: this cannot overflow.
+        let scaled = rescale(parsed.mantissa(), parsed.scale(), SCALE);
+        Self::checked(scaled).ok_or(Fault::TooLarge)
+    }
+}
+
+impl<const SCALE: u32> fmt::Display for Decimal<SCALE> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parsed = rust_decimal::Decimal::new(self.0, SCALE).normalize();
+        write!(f, "{parsed}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn price(text: &str) -> Price {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn reads_what_json_and_people_write() {
+        assert_eq!(price("12.5").scaled(), 12_500_000);
+        assert_eq!(price("-0.000001").scaled(), -1);
+        assert_eq!(price("1e2").to_string(), "100");
+        assert_eq!(price("1.5E-3").to_string(), "0.0015");
+        assert_eq!("141.28".parse::<Amount>().unwrap().to_string(), "141.28");
+        assert_eq!("999999999999.99".parse::<Amount>().unwrap().to_string(), "999999999999.99");
+    }
+
+    #[test]
+    fn refuses_the_rest_and_says_why() {
+        for text in ["", "-", "abc", "1,5", "1.2.3", "NaN", "Infinity", "0x10", " 1", "1_000", "+1", ".5", "--1"] {
+            assert_eq!(text.parse::<Price>(), Err(Fault::NotANumber), "{text}");
+        }
+        assert_eq!("0.001".parse::<Amount>(), Err(Fault::TooPrecise));
+        assert_eq!("0.0000001".parse::<Price>(), Err(Fault::TooPrecise));
+        assert_eq!("1000000000000".parse::<Price>(), Err(Fault::TooLarge));
+        assert_eq!("1e27".parse::<Price>(), Err(Fault::TooLarge));
+        assert!("1e999999999".parse::<Price>().is_err());
+        assert!("1".repeat(500).parse::<Price>().is_err());
+    }
+
+    #[test]
+    fn halves_round_away_from_zero() {
+        let half: Amount = price("0.005").rounded().unwrap();
+        assert_eq!(half.to_string(), "0.01");
+        let half: Amount = price("-0.005").rounded().unwrap();
+        assert_eq!(half.to_string(), "-0.01");
+        let line: Amount = price("3").times(price("33.335")).unwrap();
+        assert_eq!(line.to_string(), "100.01");
+    }
+
+    proptest! {
+        #[test]
+        fn printing_and_reading_give_the_same(scaled in -999_999_999_999_999_999_i64..=999_999_999_999_999_999) {
+            let value = Price::from_scaled(scaled);
+            prop_assert_eq!(value.to_string().parse::<Price>(), Ok(value));
+        }
+
+        #[test]
+        fn no_text_panics(text in "\\PC*") {
+            let _ = text.parse::<Price>();
+        }
+
+        #[test]
+        fn a_credit_is_the_exact_opposite(quantity in -1_000_000_000_i64..1_000_000_000, unit in -1_000_000_000_i64..1_000_000_000) {
+            let (quantity, unit) = (Price::from_scaled(quantity), Price::from_scaled(unit));
+            let sold: Amount = quantity.times(unit).unwrap();
+            let credited: Amount = quantity.negated().times(unit).unwrap();
+            prop_assert_eq!(sold.plus(credited), Some(Amount::ZERO));
+        }
+
+        #[test]
+        fn rounding_is_never_off_by_more_than_half_a_cent(scaled in -1_000_000_000_000_i64..1_000_000_000_000) {
+            let rounded: Amount = Price::from_scaled(scaled).rounded().unwrap();
+            let off = rounded.scaled() * 10_000 - scaled;
+            prop_assert!(off.abs() <= 5_000);
+        }
+
+        #[test]
+        fn the_order_of_a_sum_does_not_matter(mut cents in prop::collection::vec(-1_000_000_i64..1_000_000, 0..50)) {
+            let sum = |cents: &[i64]| cents.iter().try_fold(Amount::ZERO, |sum, &c| sum.plus(Amount::from_scaled(c)));
+            let forward = sum(&cents);
+            cents.reverse();
+            prop_assert_eq!(forward, sum(&cents));
+        }
+    }
+
+    #[test]
+    fn a_thousand_dimes_make_a_hundred() {
+        let dime: Amount = "0.10".parse().unwrap();
+        let sum = (0..1000).try_fold(Amount::ZERO, |sum, _| sum.plus(dime)).unwrap();
+        assert_eq!(sum.to_string(), "100");
+    }
+}

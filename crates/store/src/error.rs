@@ -1,0 +1,128 @@
+use std::any::Any;
+
+/// What can go wrong below the business code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Error {
+    /// A unique index refused the row.
+    Unique(String),
+    /// Another transaction won; running the closure again may succeed.
+    Conflict(String),
+    /// The connection is gone.
+    Disconnected(String),
+    /// The disk is full; nothing was written.
+    DiskFull,
+    /// Too many writes wait already.
+    Overloaded,
+    /// The database cannot be used now.
+    Unavailable(String),
+    /// The commit was sent and its fate could not be learned.
+    Unknown(String),
+    /// Reading or writing the file failed: the process may not go on writing.
+    Io(String),
+    /// The database was migrated by a newer program.
+    NewerSchema {
+        /// Last migration in the database.
+        database: u32,
+        /// Last migration this program knows.
+        program: u32,
+    },
+    /// The closure panicked; its writes are undone.
+    Panic(String),
+    /// Anything else the database said: a mistake in a statement.
+    Database(String),
+}
+
+/// A result with the store's own error, unless said otherwise.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// Whether the same closure may succeed when it is run again.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Error::Conflict(_) | Error::Disconnected(_))
+    }
+
+    pub(crate) fn from_panic(panic: Box<dyn Any + Send>) -> Error {
+        let text = panic
+            .downcast_ref::<&str>()
+            .map(|text| text.to_string())
+            .or_else(|| panic.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "a panic without words".to_string());
+        Error::Panic(text)
+    }
+
+    pub(crate) fn from_join(failure: tokio::task::JoinError) -> Error {
+        match failure.try_into_panic() {
+            Ok(panic) => Error::from_panic(panic),
+            Err(failure) => Error::Unavailable(failure.to_string()),
+        }
+    }
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Error::Unique(what) => write!(f, "already there: {what}"),
+            Error::Conflict(what) => write!(f, "another write came first: {what}"),
+            Error::Disconnected(what) => write!(f, "lost the connection to the database: {what}"),
+            Error::DiskFull => write!(f, "the disk is full"),
+            Error::Overloaded => write!(f, "too many writes are waiting"),
+            Error::Unavailable(what) => write!(f, "the database is not available: {what}"),
+            Error::Unknown(what) => write!(f, "it is not known whether the write was kept: {what}"),
+            Error::Io(what) => write!(f, "reading or writing the database failed: {what}"),
+            Error::NewerSchema { database, program } => write!(
+                f,
+                "the database is at version {database}, this program knows versions up to {program}: \
+                 a newer kantoor has been here. Start that version, or restore a backup from before it."
+            ),
+            Error::Panic(what) => write!(f, "a panic: {what}"),
+            Error::Database(what) => write!(f, "the database refused a statement: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Error {
+        use rusqlite::ffi;
+        let text = error.to_string();
+        let Some(code) = error.sqlite_error().map(|e| e.extended_code) else {
+            return Error::Database(text);
+        };
+        match code {
+            ffi::SQLITE_CONSTRAINT_UNIQUE | ffi::SQLITE_CONSTRAINT_PRIMARYKEY => Error::Unique(text),
+            _ => match code & 0xff {
+                ffi::SQLITE_FULL => Error::DiskFull,
+                ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED => Error::Unavailable(text),
+                ffi::SQLITE_IOERR | ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB | ffi::SQLITE_READONLY => Error::Io(text),
+                ffi::SQLITE_CANTOPEN => Error::Unavailable(text),
+                _ => Error::Database(text),
+            },
+        }
+    }
+}
+
+impl From<::postgres::Error> for Error {
+    fn from(error: ::postgres::Error) -> Error {
+        let text = match error.as_db_error() {
+            Some(said) => said.to_string(),
+            None => error.to_string(),
+        };
+        match error.code().map(|state| state.code()) {
+            Some("23505") => Error::Unique(text),
+            // Serialisation failure, deadlock, plan of an older schema.
+            Some("40001" | "40P01" | "0A000") => Error::Conflict(text),
+            // A lock was waited for in vain.
+            Some("55P03") => Error::Unavailable(text),
+            Some("53100") => Error::DiskFull,
+            // The server is going down, or up; or has no connection to spare.
+            Some("57P01" | "57P02" | "57P03" | "53300") => Error::Disconnected(text),
+            Some(_) => Error::Database(text),
+            None if error.is_closed() => Error::Disconnected(text),
+            None => match std::error::Error::source(&error) {
+                Some(source) if source.is::<std::io::Error>() => Error::Disconnected(format!("{text}: {source}")),
+                _ => Error::Database(text),
+            },
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! One transaction type over SQLite and PostgreSQL.
+//!
+//! Callers hand over synchronous closures: [`Store::read`] runs one on a consistent snapshot,
+//! [`Store::write`] in a transaction. Writes that arrive together share one commit (see
+//! `writer.rs`), and nobody is answered before that commit is on disk. Closures are `Fn`, since
+//! a lost race or a lost connection runs them again: they do nothing but talk to the `Tx`.
+//!
+//! One SQL text serves both databases. What differs between them is in `dialect.rs`.
+
+mod dialect;
+mod error;
+mod migrate;
+mod postgres;
+mod sqlite;
+mod tx;
+mod value;
+mod writer;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub use dialect::Dialect;
+pub use error::{Error, Result};
+pub use migrate::Migration;
+pub use tx::Tx;
+pub use value::{Row, Value};
+
+use writer::Writer;
+
+/// Which database to open.
+#[derive(Clone, Debug)]
+pub enum Database {
+    /// A file, made when it is not there.
+    Sqlite(PathBuf),
+    /// A `postgres://…` address.
+    Postgres(String),
+}
+
+/// How to open it.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Which database.
+    pub database: Database,
+    /// Connections kept for reading.
+    pub readers: usize,
+    /// Writing connections on PostgreSQL; SQLite has one writer by nature.
+    pub writers: usize,
+    /// Writes that may wait before callers are told to come back later.
+    pub queue: usize,
+}
+
+impl Options {
+    /// Sensible sizes for `database`.
+    pub fn new(database: Database) -> Options {
+        Options { database, readers: 8, writers: 4, queue: 4096 }
+    }
+}
+
+/// Counters for the operator.
+#[derive(Default, Debug)]
+pub struct Stats {
+    /// Commits done.
+    pub commits: AtomicU64,
+    /// Writes done, good or refused; divided by `commits`: how well they share commits.
+    pub writes: AtomicU64,
+    /// Writes run again after a lost race or connection.
+    pub retries: AtomicU64,
+}
+
+/// A database that is open. Cheap to clone.
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    readers: Readers,
+    writers: Vec<Writer>,
+    stats: Arc<Stats>,
+}
+
+enum Readers {
+    Sqlite(sqlite::Pool),
+    Postgres(postgres::Pool),
+}
+
+impl Store {
+    /// Opens the database; it is not migrated yet.
+    pub fn open(options: &Options) -> Result<Store> {
+        let stats = Arc::new(Stats::default());
+        let mut writers = Vec::new();
+        let readers = match &options.database {
+            Database::Sqlite(path) => {
+                let conn = sqlite::Writing::open(path)?;
+                writers.push(Writer::start(conn, options.queue, stats.clone())?);
+                Readers::Sqlite(sqlite::Pool::new(path))
+            }
+            Database::Postgres(url) => {
+                for _ in 0..options.writers.max(1) {
+                    let conn = postgres::Writing::open(url)?;
+                    writers.push(Writer::start(conn, options.queue, stats.clone())?);
+                }
+                Readers::Postgres(postgres::Pool::new(url, options.readers)?)
+            }
+        };
+        let inner = Inner { readers, writers, stats };
+        Ok(Store { inner: Arc::new(inner) })
+    }
+
+    /// Which of the two databases this is.
+    pub fn dialect(&self) -> Dialect {
+        match self.inner.readers {
+            Readers::Sqlite(_) => Dialect::Sqlite,
+            Readers::Postgres(_) => Dialect::Postgres,
+        }
+    }
+
+    /// Counters since the start.
+    pub fn stats(&self) -> &Stats {
+        &self.inner.stats
+    }
+
+    /// Writes that wait for their turn now.
+    pub fn waiting(&self) -> usize {
+        self.inner.writers.iter().map(Writer::waiting).sum()
+    }
+
+    /// Runs `work` on a consistent snapshot.
+    pub async fn read<T, E, F>(&self, work: F) -> Result<T, E>
+    where
+        F: Fn(&mut Tx) -> Result<T, E> + Send + 'static,
+        T: Send + 'static,
+        E: From<Error> + Send + 'static,
+    {
+        match &self.inner.readers {
+            // A read of cached pages takes microseconds; handing it to another thread costs more
+            // than the read (measured: a third of the throughput). Long scans are refused by
+            // design: every list has an index.
+            Readers::Sqlite(pool) => pool.read(&work),
+            Readers::Postgres(_) => {
+                let store = self.clone();
+                tokio::task::spawn_blocking(move || store.read_now(work))
+                    .await
+                    .unwrap_or_else(|failure| Err(Error::from_join(failure).into()))
+            }
+        }
+    }
+
+    /// [`Store::read`] for code that is not async.
+    pub fn read_now<T, E, F>(&self, work: F) -> Result<T, E>
+    where
+        F: Fn(&mut Tx) -> Result<T, E>,
+        E: From<Error>,
+    {
+        match &self.inner.readers {
+            Readers::Sqlite(pool) => pool.read(&work),
+            Readers::Postgres(pool) => pool.read(&work),
+        }
+    }
+
+    /// Runs `work` in a transaction and answers once it is on disk. Writes with the same `key`
+    /// run one after the other on this process and may share a commit.
+    pub async fn write<T, E, F>(&self, key: i64, work: F) -> Result<T, E>
+    where
+        F: Fn(&mut Tx) -> Result<T, E> + Send + 'static,
+        T: Send + 'static,
+        E: From<Error> + Send + 'static,
+    {
+        match self.writer(key).submit(key, work) {
+            Ok(answer) => {
+                answer.await.unwrap_or_else(|_| Err(Error::Unavailable("the writer has stopped".into()).into()))
+            }
+            Err(refused) => Err(refused.into()),
+        }
+    }
+
+    /// [`Store::write`] for code that is not async.
+    pub fn write_now<T, E, F>(&self, key: i64, work: F) -> Result<T, E>
+    where
+        F: Fn(&mut Tx) -> Result<T, E> + Send + 'static,
+        T: Send + 'static,
+        E: From<Error> + Send + 'static,
+    {
+        match self.writer(key).submit(key, work) {
+            Ok(answer) => answer
+                .blocking_recv()
+                .unwrap_or_else(|_| Err(Error::Unavailable("the writer has stopped".into()).into())),
+            Err(refused) => Err(refused.into()),
+        }
+    }
+
+    /// Applies the migrations that the database does not have yet, each in a transaction of its
+    /// own. Several processes may do this at once. Answers how many were applied.
+    pub fn migrate(&self, migrations: &[Migration]) -> Result<usize> {
+        migrate::apply(self, migrations)
+    }
+
+    /// Whether the database has exactly these migrations.
+    pub fn is_migrated(&self, migrations: &[Migration]) -> Result<bool> {
+        migrate::is_current(self, migrations)
+    }
+
+    fn writer(&self, key: i64) -> &Writer {
+        let writers = &self.inner.writers;
+        let shard = key.unsigned_abs() as usize % writers.len();
+        &writers[shard]
+    }
+
+    #[doc(hidden)]
+    pub fn count_retries(&self) -> u64 {
+        self.inner.stats.retries.load(Ordering::Relaxed)
+    }
+}

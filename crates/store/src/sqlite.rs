@@ -1,0 +1,118 @@
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+
+use crate::writer::Session;
+use crate::{Error, Result, Tx};
+
+/// Statements kept per connection: every route has one or two.
+const STATEMENTS: usize = 256;
+
+/// How long another process (a `kantoor key create` beside the server) may hold the file.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn open(path: &Path) -> Result<Connection> {
+    let mut conn = Connection::open(path)?;
+    conn.set_prepared_statement_cache_capacity(STATEMENTS);
+    conn.busy_handler(Some(|tries: i32| {
+        // Short naps: under load the writer leaves only small gaps between its commits.
+        std::thread::sleep(Duration::from_micros(250));
+        u128::from(tries.unsigned_abs()) * 250 < PATIENCE.as_micros()
+    }))?;
+    conn.pragma_update(None, "foreign_keys", true)?;
+    conn.pragma_update(None, "cache_size", -4_000)?;
+    conn.pragma_update(None, "temp_store", "memory")?;
+    Ok(conn)
+}
+
+/// Connections for reading. A reader runs on the thread that asks, so there are never more than
+/// there are threads.
+pub(crate) struct Pool {
+    path: PathBuf,
+    idle: Mutex<Vec<Connection>>,
+}
+
+impl Pool {
+    pub(crate) fn new(path: &Path) -> Pool {
+        Pool { path: path.to_path_buf(), idle: Mutex::new(Vec::new()) }
+    }
+
+    pub(crate) fn read<T, E: From<Error>>(&self, work: impl Fn(&mut Tx) -> Result<T, E>) -> Result<T, E> {
+        let conn = self.take()?;
+        let mut tx = Tx::sqlite(&conn);
+        tx.script("BEGIN")?;
+        // A panic drops the connection, and with it the snapshot.
+        let done = work(&mut tx);
+        let ended = tx.script("COMMIT");
+        if ended.is_ok() {
+            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(conn);
+        }
+        done
+    }
+
+    fn take(&self) -> Result<Connection> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        match idle {
+            Some(conn) => Ok(conn),
+            None => {
+                let conn = open(&self.path)?;
+                conn.pragma_update(None, "query_only", true)?;
+                Ok(conn)
+            }
+        }
+    }
+}
+
+/// The one connection that writes.
+pub(crate) struct Writing {
+    conn: Connection,
+    rested: Instant,
+}
+
+impl Writing {
+    pub(crate) fn open(path: &Path) -> Result<Writing> {
+        let conn = open(path)?;
+        // Once set, WAL stays with the file; another process may be setting it just now.
+        let mode: String = conn.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
+        if mode != "wal" {
+            return Err(Error::Unavailable(format!("{} cannot be put in WAL mode (it says '{mode}')", path.display())));
+        }
+        conn.pragma_update(None, "synchronous", "full")?;
+        // A checkpoint every 16 MB instead of 4: fewer syncs of the main file under load.
+        conn.pragma_update(None, "wal_autocheckpoint", 4_000)?;
+        Ok(Writing { conn, rested: Instant::now() })
+    }
+}
+
+impl Session for Writing {
+    const MIXES_KEYS: bool = true;
+
+    fn begin(&mut self) -> Result<()> {
+        Tx::sqlite(&self.conn).script("BEGIN IMMEDIATE")
+    }
+
+    fn tx(&mut self) -> Result<Tx<'_>> {
+        Ok(Tx::sqlite(&self.conn))
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        Tx::sqlite(&self.conn).script("COMMIT")
+    }
+
+    fn rollback(&mut self) {
+        // SQLite has rolled back by itself after some errors; then there is nothing to do.
+        if !self.conn.is_autocommit() {
+            let _ = Tx::sqlite(&self.conn).script("ROLLBACK");
+        }
+    }
+
+    fn rest(&mut self) {
+        // Under full load the file would never be free for another process: let one in.
+        if self.rested.elapsed() > Duration::from_millis(200) {
+            std::thread::sleep(Duration::from_micros(600));
+            self.rested = Instant::now();
+        }
+    }
+}

@@ -1,0 +1,169 @@
+use crate::dialect::Dialect;
+use crate::postgres::Connection;
+use crate::{Error, Result, Row, Value};
+
+/// A transaction in progress, or a snapshot that is read.
+pub struct Tx<'c> {
+    session: Session<'c>,
+    /// The worst thing a statement met. The closure may have turned it into an error of its own,
+    /// so the writer looks here to decide between undo, retry and stop.
+    trouble: Option<Error>,
+}
+
+enum Session<'c> {
+    Sqlite(&'c rusqlite::Connection),
+    Postgres(&'c mut Connection),
+}
+
+impl<'c> Tx<'c> {
+    pub(crate) fn sqlite(conn: &'c rusqlite::Connection) -> Tx<'c> {
+        Tx { session: Session::Sqlite(conn), trouble: None }
+    }
+
+    pub(crate) fn postgres(conn: &'c mut Connection) -> Tx<'c> {
+        Tx { session: Session::Postgres(conn), trouble: None }
+    }
+
+    /// Which of the two databases this is.
+    pub fn dialect(&self) -> Dialect {
+        match self.session {
+            Session::Sqlite(_) => Dialect::Sqlite,
+            Session::Postgres(_) => Dialect::Postgres,
+        }
+    }
+
+    /// Runs a statement; answers how many rows it touched.
+    pub fn execute(&mut self, sql: &str, values: &[Value]) -> Result<u64> {
+        debug_assert!(in_order(sql), "placeholders out of order: {sql}");
+        let done = match &mut self.session {
+            Session::Sqlite(conn) => conn
+                .prepare_cached(sql)
+                .and_then(|mut statement| statement.execute(rusqlite::params_from_iter(values)))
+                .map(|rows| rows as u64)
+                .map_err(Error::from),
+            Session::Postgres(conn) => conn.execute(sql, values),
+        };
+        self.note(done)
+    }
+
+    /// Calls `take` with every row of the answer.
+    pub fn each<E: From<Error>>(
+        &mut self,
+        sql: &str,
+        values: &[Value],
+        mut take: impl FnMut(&Row) -> Result<(), E>,
+    ) -> Result<(), E> {
+        debug_assert!(in_order(sql), "placeholders out of order: {sql}");
+        match &mut self.session {
+            Session::Sqlite(conn) => {
+                let conn = *conn;
+                let statement = conn.prepare_cached(sql).map_err(Error::from);
+                let mut statement = self.note(statement)?;
+                let rows = statement.query(rusqlite::params_from_iter(values)).map_err(Error::from);
+                let mut rows = self.note(rows)?;
+                loop {
+                    let row = rows.next().map_err(Error::from);
+                    match self.note(row)? {
+                        Some(row) => take(&Row::Sqlite(row))?,
+                        None => return Ok(()),
+                    }
+                }
+            }
+            Session::Postgres(conn) => {
+                let rows = conn.query(sql, values);
+                for row in self.note(rows)? {
+                    take(&Row::Postgres(&row))?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Every row, as `take` reads it.
+    pub fn all<T, E: From<Error>>(
+        &mut self,
+        sql: &str,
+        values: &[Value],
+        mut take: impl FnMut(&Row) -> Result<T, E>,
+    ) -> Result<Vec<T>, E> {
+        let mut found = Vec::new();
+        self.each(sql, values, |row| {
+            found.push(take(row)?);
+            Ok::<(), E>(())
+        })?;
+        Ok(found)
+    }
+
+    /// The first row, if there is one.
+    pub fn first<T, E: From<Error>>(
+        &mut self,
+        sql: &str,
+        values: &[Value],
+        mut take: impl FnMut(&Row) -> Result<T, E>,
+    ) -> Result<Option<T>, E> {
+        let mut found = None;
+        self.each(sql, values, |row| {
+            if found.is_none() {
+                found = Some(take(row)?);
+            }
+            Ok::<(), E>(())
+        })?;
+        Ok(found)
+    }
+
+    /// The whole number in the first column of the first row; 0 without a row.
+    pub fn int(&mut self, sql: &str, values: &[Value]) -> Result<i64> {
+        Ok(self.first(sql, values, |row| row.int(0))?.unwrap_or(0))
+    }
+
+    /// Runs `work`; when it fails its writes are undone and the transaction goes on.
+    pub fn savepoint<T, E: From<Error>>(&mut self, work: impl FnOnce(&mut Tx) -> Result<T, E>) -> Result<T, E> {
+        self.script("SAVEPOINT part")?;
+        let done = work(self);
+        if done.is_err() {
+            self.script("ROLLBACK TO SAVEPOINT part")?;
+        }
+        self.script("RELEASE SAVEPOINT part")?;
+        done
+    }
+
+    /// Runs statements that take no values: control words, and the text of a migration.
+    pub(crate) fn script(&mut self, sql: &str) -> Result<()> {
+        let done = match &mut self.session {
+            Session::Sqlite(conn) if sql.contains(';') => conn.execute_batch(sql).map_err(Error::from),
+            // One control word, thousands of times a second: worth a cached statement.
+            Session::Sqlite(conn) => {
+                conn.prepare_cached(sql).and_then(|mut statement| statement.execute([])).map(drop).map_err(Error::from)
+            }
+            Session::Postgres(conn) => conn.script(sql),
+        };
+        self.note(done)
+    }
+
+    pub(crate) fn trouble(&mut self) -> Option<Error> {
+        self.trouble.take()
+    }
+
+    fn note<T>(&mut self, done: Result<T>) -> Result<T> {
+        if let Err(error) = &done {
+            let grave = error.is_retryable() || matches!(error, Error::Io(_) | Error::DiskFull);
+            if grave && self.trouble.is_none() {
+                self.trouble = Some(error.clone());
+            }
+        }
+        done
+    }
+}
+
+/// To SQLite `$2` is a name, and names are numbered as they first come: only placeholders that
+/// come in order mean the same on both databases.
+fn in_order(sql: &str) -> bool {
+    let mut highest = 0;
+    sql.split('$').skip(1).all(|rest| {
+        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        let number = digits.parse().unwrap_or(0);
+        let fits = number <= highest + 1;
+        highest = highest.max(number);
+        fits
+    })
+}

@@ -1,0 +1,127 @@
+use std::borrow::Cow;
+
+use postgres::types::{IsNull, ToSql, Type, to_sql_checked};
+
+use crate::{Error, Result};
+
+/// A value on its way to the database. Tables hold integers, text and bytes, nothing else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value<'a> {
+    /// A whole number; also instants, scaled decimals and yes or no.
+    Int(i64),
+    /// Text without NUL.
+    Text(Cow<'a, str>),
+    /// Bytes.
+    Bytes(Cow<'a, [u8]>),
+}
+
+impl From<i64> for Value<'_> {
+    fn from(value: i64) -> Self {
+        Value::Int(value)
+    }
+}
+
+impl From<bool> for Value<'_> {
+    fn from(value: bool) -> Self {
+        Value::Int(value.into())
+    }
+}
+
+impl<'a> From<&'a str> for Value<'a> {
+    fn from(value: &'a str) -> Self {
+        Value::Text(Cow::Borrowed(value))
+    }
+}
+
+impl<'a> From<&'a String> for Value<'a> {
+    fn from(value: &'a String) -> Self {
+        Value::Text(Cow::Borrowed(value))
+    }
+}
+
+impl From<String> for Value<'_> {
+    fn from(value: String) -> Self {
+        Value::Text(Cow::Owned(value))
+    }
+}
+
+impl<'a> From<&'a [u8]> for Value<'a> {
+    fn from(value: &'a [u8]) -> Self {
+        Value::Bytes(Cow::Borrowed(value))
+    }
+}
+
+impl rusqlite::ToSql for Value<'_> {
+    fn to_sql(&self) -> rusqlite::Result<rusqlite::types::ToSqlOutput<'_>> {
+        use rusqlite::types::{ToSqlOutput, ValueRef};
+        Ok(ToSqlOutput::Borrowed(match self {
+            Value::Int(value) => ValueRef::Integer(*value),
+            Value::Text(value) => ValueRef::Text(value.as_bytes()),
+            Value::Bytes(value) => ValueRef::Blob(value),
+        }))
+    }
+}
+
+impl ToSql for Value<'_> {
+    fn to_sql(
+        &self,
+        kind: &Type,
+        out: &mut bytes::BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        match self {
+            Value::Int(value) if *kind == Type::INT4 => i32::try_from(*value)?.to_sql(kind, out),
+            Value::Int(value) => value.to_sql(kind, out),
+            Value::Text(value) => value.as_ref().to_sql(kind, out),
+            Value::Bytes(value) => value.as_ref().to_sql(kind, out),
+        }
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+/// A row that came back. Columns are counted from 0.
+pub enum Row<'r> {
+    #[doc(hidden)]
+    Sqlite(&'r rusqlite::Row<'r>),
+    #[doc(hidden)]
+    Postgres(&'r postgres::Row),
+}
+
+impl Row<'_> {
+    /// A whole number.
+    pub fn int(&self, column: usize) -> Result<i64> {
+        match self {
+            Row::Sqlite(row) => Ok(row.get(column)?),
+            Row::Postgres(row) if *row.columns()[column].type_() == Type::INT4 => {
+                Ok(row.try_get::<_, i32>(column)?.into())
+            }
+            Row::Postgres(row) => Ok(row.try_get(column)?),
+        }
+    }
+
+    /// Text.
+    pub fn text(&self, column: usize) -> Result<&str> {
+        match self {
+            Row::Sqlite(row) => {
+                let value = row.get_ref(column)?;
+                value.as_str().map_err(|e| Error::Database(format!("column {column}: {e}")))
+            }
+            Row::Postgres(row) => Ok(row.try_get(column)?),
+        }
+    }
+
+    /// Bytes.
+    pub fn bytes(&self, column: usize) -> Result<&[u8]> {
+        match self {
+            Row::Sqlite(row) => {
+                let value = row.get_ref(column)?;
+                value.as_blob().map_err(|e| Error::Database(format!("column {column}: {e}")))
+            }
+            Row::Postgres(row) => Ok(row.try_get(column)?),
+        }
+    }
+}

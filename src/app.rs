@@ -1,0 +1,97 @@
+//! The running program: what every part of it shares.
+
+use std::sync::Arc;
+
+use store::{Database, Options, Store};
+
+use crate::accounts::{self, Account, Key, NewKey};
+use crate::clock::{Clock, Ids};
+use crate::config::Config;
+use crate::error::Result;
+use crate::http::keys::KeyRing;
+use crate::http::metrics::Metrics;
+use crate::jobs::SHARED;
+use crate::resources;
+
+/// What every part of the program shares.
+pub struct App {
+    /// The settings in force.
+    pub config: Config,
+    /// The database.
+    pub store: Store,
+    /// Where "now" comes from.
+    pub clock: Clock,
+    /// Where ids come from.
+    pub ids: Ids,
+    /// Keys seen lately.
+    pub keys: KeyRing,
+    /// Counters.
+    pub metrics: Metrics,
+}
+
+impl App {
+    /// Opens the database of `config` and migrates it.
+    pub fn open(config: Config) -> Result<Arc<App>> {
+        let store = open_store(&config)?;
+        store.migrate(&resources::migrations())?;
+        Ok(Arc::new(App {
+            store,
+            clock: Clock::System,
+            ids: Ids::SYSTEM,
+            keys: KeyRing::default(),
+            metrics: Metrics::new(),
+            config,
+        }))
+    }
+
+    /// Makes an account with a key that may do everything; answers the key too.
+    pub fn create_account(&self, name: &str, test_clock: Option<crate::clock::Moment>) -> Result<(Account, String)> {
+        let (now, ids, name) = (self.clock.now(), self.ids, name.to_string());
+        let secret = accounts::new_secret()?;
+        let key = secret.clone();
+        let account = self.store.write_now(SHARED, move |tx| {
+            let account = Account::create(tx, &name, test_clock, now, &ids)?;
+            Key::create(tx, account.number, &secret, &first_key(), now, &ids)?;
+            Ok::<_, crate::error::Error>(account)
+        })?;
+        Ok((account, key))
+    }
+
+    /// Makes the first account when there is none. Of several nodes that start together one does.
+    pub fn create_first_account(&self) -> Result<Option<(Account, String)>> {
+        let (now, ids) = (self.clock.now(), self.ids);
+        let secret = accounts::new_secret()?;
+        let key = secret.clone();
+        let account = self.store.write_now(SHARED, move |tx| {
+            tx.hold_all()?;
+            if tx.int("SELECT count(*) FROM accounts", &[])? > 0 {
+                return Ok(None);
+            }
+            let account = Account::create(tx, "My company", None, now, &ids)?;
+            Key::create(tx, account.number, &secret, &first_key(), now, &ids)?;
+            Ok::<_, crate::error::Error>(Some(account))
+        })?;
+        Ok(account.map(|account| (account, key)))
+    }
+}
+
+fn first_key() -> NewKey {
+    NewKey { name: "first key".to_string(), scopes: vec!["*".to_string()], expires_at: None }
+}
+
+/// Opens the database that the settings name.
+pub fn open_store(config: &Config) -> Result<Store> {
+    let database = if config.database_url.is_empty() {
+        std::fs::create_dir_all(&config.data).map_err(|error| {
+            store::Error::Unavailable(format!("the folder {} cannot be made: {error}", config.data.display()))
+        })?;
+        Database::Sqlite(config.data.join("kantoor.db"))
+    } else {
+        Database::Postgres(config.database_url.clone())
+    };
+    let mut options = Options::new(database);
+    options.readers = config.database_readers;
+    options.writers = config.database_writers;
+    options.queue = config.write_queue;
+    Ok(Store::open(&options)?)
+}

@@ -1,0 +1,131 @@
+//! A request as the verbs see it, and the answer they give: no HTTP here.
+
+use crate::error::{Faults, FieldCode, Result, wrong};
+use crate::json::Json;
+use crate::record::{Record, Views};
+
+/// What was asked.
+#[derive(Clone, Debug, Default)]
+pub struct Call {
+    /// The parts of the path that vary, in order: `id`, then what the route has more.
+    pub path: Vec<String>,
+    /// The query parameters.
+    pub query: Query,
+    /// The body; `None` when there is none.
+    pub body: Option<Json>,
+    /// Unknown fields become warnings.
+    pub lenient: bool,
+}
+
+impl Call {
+    /// The id in the path.
+    pub fn id(&self) -> &str {
+        self.path.first().map_or("", String::as_str)
+    }
+}
+
+/// Query parameters, in the order sent.
+#[derive(Clone, Debug, Default)]
+pub struct Query(Vec<(String, String)>);
+
+impl Query {
+    /// Reads what stands behind the `?`. A parameter that comes twice, or has a NUL, is a fault.
+    pub fn parse(text: &str) -> Result<Query> {
+        let mut faults = Faults::default();
+        let mut pairs: Vec<(String, String)> = Vec::new();
+        for (name, value) in form_urlencoded::parse(text.as_bytes()) {
+            if value.contains('\0') || name.contains('\0') {
+                faults.add(name.clone(), wrong(FieldCode::InvalidCharacters, "has the control character U+0000"));
+            }
+            if pairs.iter().any(|(other, _)| *other == name) {
+                faults.add(name.clone(), wrong(FieldCode::GivenTwice, "is given more than once"));
+            }
+            pairs.push((name.into_owned(), value.into_owned()));
+        }
+        faults.into_result()?;
+        Ok(Query(pairs))
+    }
+
+    /// The value of a parameter.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(has, _)| has == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The names of all parameters.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// The query again with another `page`.
+    pub fn with_page(&self, page: i64) -> String {
+        let mut text = form_urlencoded::Serializer::new(String::new());
+        text.extend_pairs(self.0.iter().filter(|(name, _)| name != "page"));
+        text.append_pair("page", &page.to_string());
+        text.finish()
+    }
+}
+
+/// What kind of success it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Read or changed.
+    Done,
+    /// A record was made.
+    Created,
+    /// Nothing to show.
+    Empty,
+}
+
+/// An answer: the JSON of `data`, the members of `meta`, and what goes into headers.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// What kind of success it is.
+    pub outcome: Outcome,
+    /// The JSON of `data`.
+    pub data: Vec<u8>,
+    /// The members of `meta`, each `"name":value`.
+    pub meta: Vec<String>,
+    /// Where the new record is.
+    pub location: Option<String>,
+    /// The version of the record in `data`.
+    pub version: Option<i64>,
+    /// Pages beside this one: relation and page number.
+    pub pages: Vec<(&'static str, i64)>,
+}
+
+impl Answer {
+    /// `data` as it is.
+    pub fn data(outcome: Outcome, data: Vec<u8>) -> Answer {
+        Answer { outcome, data, meta: Vec::new(), location: None, version: None, pages: Vec::new() }
+    }
+
+    /// A record as `view` shows it.
+    pub fn record<R: Record>(record: &R, view: Views) -> Answer {
+        let mut data = Vec::with_capacity(512);
+        record.write_json(view, &mut data);
+        Answer { version: Some(record.base().version), ..Answer::data(Outcome::Done, data) }
+    }
+
+    /// The same, of a record that was just made.
+    pub fn created<R: Record>(record: &R, view: Views) -> Answer {
+        let table = R::shape().table;
+        Answer {
+            outcome: Outcome::Created,
+            location: Some(format!("/v1/{}/{}", table.replace('_', "-"), record.base().id)),
+            ..Answer::record(record, view)
+        }
+    }
+
+    /// No body.
+    pub fn empty() -> Answer {
+        Answer::data(Outcome::Empty, Vec::new())
+    }
+
+    /// Adds texts to a list in `meta`, such as `warnings`.
+    pub fn with_texts(mut self, name: &str, texts: &[String]) -> Answer {
+        if !texts.is_empty() {
+            self.meta.push(format!("\"{name}\":{}", serde_json::json!(texts)));
+        }
+        self
+    }
+}

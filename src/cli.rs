@@ -1,0 +1,152 @@
+//! The command line: one file a command.
+
+mod account;
+mod key;
+mod serve;
+mod verify;
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory, Parser, Subcommand};
+
+use crate::app::{App, open_store};
+use crate::config::Config;
+use crate::http::openapi;
+use crate::resources;
+
+/// The records of a small business: invoices, clients, deals, tickets, projects and more, behind
+/// an HTTP JSON API. One program, one file of data; PostgreSQL when one machine is not enough.
+#[derive(Parser)]
+#[command(name = "kantoor", version, arg_required_else_help = true, after_help = AFTER)]
+struct Cli {
+    #[command(flatten)]
+    settings: Settings,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const AFTER: &str = "Start with:  kantoor serve
+It makes an account, prints its key once, and a curl line that works.";
+
+/// Settings that every command takes.
+#[derive(Args)]
+struct Settings {
+    /// A file with settings; `kantoor config --default` shows them all
+    #[arg(long, global = true, env = "KANTOOR_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The folder with the data [default: ./kantoor-data]
+    #[arg(long, global = true, value_name = "DIR")]
+    data: Option<String>,
+    /// PostgreSQL instead of the embedded database
+    #[arg(long, global = true, value_name = "postgres://…", hide_env_values = true)]
+    database_url: Option<String>,
+    /// Any other setting, by its name; may be repeated
+    #[arg(long = "set", global = true, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the server
+    Serve(serve::Serve),
+    /// Make and list accounts, each with its own records
+    #[command(subcommand)]
+    Account(account::Account),
+    /// Make, list and revoke API keys
+    #[command(subcommand)]
+    Key(key::Key),
+    /// Bring the database up to date (serve does this by itself)
+    Migrate,
+    /// Check that the audit chain of every account is whole
+    Verify(verify::Verify),
+    /// Print the OpenAPI document
+    Openapi,
+    /// Print the settings in force, with secrets hidden
+    Config {
+        /// Print every setting with its default and what it is for
+        #[arg(long)]
+        default: bool,
+    },
+    /// Print completions for your shell: source <(kantoor completions bash)
+    Completions {
+        /// bash, zsh, fish, elvish or powershell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Runs the command that the arguments name.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(&cli) {
+        Ok(code) => code,
+        Err(message) => {
+            let _ = writeln!(std::io::stderr(), "kantoor: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<ExitCode, String> {
+    let mut flags = cli.settings.flags()?;
+    if let Command::Serve(serve) = &cli.command {
+        flags.extend(serve.flags());
+    }
+    let config = Config::load(cli.settings.config.as_deref(), std::env::vars(), &flags)?;
+    match &cli.command {
+        Command::Serve(serve) => serve.run(config).map(|()| ExitCode::SUCCESS),
+        Command::Account(account) => account.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
+        Command::Key(key) => key.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
+        Command::Migrate => migrate(&config).map(|()| ExitCode::SUCCESS),
+        Command::Verify(verify) => verify.run(&*open(config)?),
+        Command::Openapi => {
+            let text = serde_json::to_string_pretty(&*openapi::DOCUMENT).map_err(|error| error.to_string())?;
+            say(&text).map(|()| ExitCode::SUCCESS)
+        }
+        Command::Config { default } => {
+            let text = if *default { crate::config::DEFAULTS.to_string() } else { config.shown() };
+            say(text.trim_end()).map(|()| ExitCode::SUCCESS)
+        }
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "kantoor", &mut script);
+            say(String::from_utf8_lossy(&script).trim_end()).map(|()| ExitCode::SUCCESS)
+        }
+    }
+}
+
+impl Settings {
+    fn flags(&self) -> Result<Vec<(String, String)>, String> {
+        let mut flags = Vec::new();
+        for pair in &self.set {
+            let (name, value) = pair.split_once('=').ok_or_else(|| format!("--set {pair}: write NAME=VALUE"))?;
+            flags.push((name.to_string(), value.to_string()));
+        }
+        let named = [("data", &self.data), ("database_url", &self.database_url)];
+        flags.extend(named.into_iter().filter_map(|(name, value)| Some((name.to_string(), value.clone()?))));
+        Ok(flags)
+    }
+}
+
+fn open(config: Config) -> Result<std::sync::Arc<App>, String> {
+    App::open(config).map_err(|error| error.to_string())
+}
+
+fn migrate(config: &Config) -> Result<(), String> {
+    let store = open_store(config).map_err(|error| error.to_string())?;
+    let applied = store.migrate(&resources::migrations()).map_err(|error| error.to_string())?;
+    match applied {
+        0 => say("The database is up to date."),
+        1 => say("Applied 1 migration; the database is up to date."),
+        many => say(&format!("Applied {many} migrations; the database is up to date.")),
+    }
+}
+
+/// Prints a line; whoever closed the pipe early has seen enough.
+fn say(text: &str) -> Result<(), String> {
+    match writeln!(std::io::stdout(), "{text}") {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.to_string()),
+        _ => Ok(()),
+    }
+}

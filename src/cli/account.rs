@@ -1,0 +1,67 @@
+use clap::Subcommand;
+use serde_json::json;
+
+use super::say;
+use crate::accounts;
+use crate::app::App;
+use crate::clock::Moment;
+
+#[derive(Subcommand)]
+pub enum Account {
+    /// Make an account, with a key that may do everything
+    Create {
+        /// What it is called
+        name: String,
+        /// Its clock stands still at this time (RFC 3339, such as 2026-01-01T09:00:00Z) until it is moved
+        #[arg(long, value_name = "TIMESTAMP")]
+        test_clock: Option<String>,
+        /// Answer in JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the accounts
+    List {
+        /// Answer in JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+impl Account {
+    pub fn run(&self, app: &App) -> Result<(), String> {
+        match self {
+            Account::Create { name, test_clock, json } => create(app, name, test_clock.as_deref(), *json),
+            Account::List { json } => list(app, *json),
+        }
+    }
+}
+
+fn create(app: &App, name: &str, test_clock: Option<&str>, json: bool) -> Result<(), String> {
+    let clock = test_clock.map(|text| {
+        let moment = Moment::parse(text).filter(|moment| moment.0 > 0);
+        moment.ok_or_else(|| format!("--test-clock {text}: write a time such as 2026-01-01T09:00:00Z"))
+    });
+    let (account, key) = app.create_account(name, clock.transpose()?).map_err(|error| error.to_string())?;
+    if json {
+        return say(&json!({"account": {"id": account.uid, "name": account.name}, "key": key}).to_string());
+    }
+    say(&format!("Made account {} ({}).\nIts key, shown only now: {key}", account.uid, account.name))
+}
+
+fn list(app: &App, json: bool) -> Result<(), String> {
+    let accounts = app.store.read_now(accounts::Account::all).map_err(|error| error.to_string())?;
+    if json {
+        let rows = accounts.iter().map(|account| {
+            json!({
+                "id": account.uid, "name": account.name, "created_at": account.created_at.to_string(),
+                "test_clock": account.has_test_clock,
+            })
+        });
+        return say(&json!(rows.collect::<Vec<_>>()).to_string());
+    }
+    for account in accounts {
+        let clock = if account.has_test_clock { "  (test clock)" } else { "" };
+        say(&format!("{}  {}  {}{clock}", account.uid, account.created_at, account.name))?;
+    }
+    Ok(())
+}

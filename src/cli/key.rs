@@ -1,0 +1,129 @@
+use clap::Subcommand;
+use serde_json::json;
+
+use super::say;
+use crate::accounts::{self, Account, NewKey};
+use crate::app::App;
+use crate::clock::Moment;
+use crate::error::Error;
+use crate::jobs::SHARED;
+use crate::record::parse_date;
+
+#[derive(Subcommand)]
+pub enum Key {
+    /// Make a key; it is shown only once
+    Create {
+        /// The id of the account that it opens
+        #[arg(long)]
+        account: String,
+        /// What it may do: invoices.read, products.write, … or * for everything
+        #[arg(long, value_delimiter = ',', required = true)]
+        scopes: Vec<String>,
+        /// What you call it
+        #[arg(long, default_value = "")]
+        name: String,
+        /// The day from which it opens nothing any more (YYYY-MM-DD), or a time
+        #[arg(long, value_name = "DATE")]
+        expires: Option<String>,
+        /// Answer in JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the keys of an account, without the keys themselves
+    List {
+        /// The id of the account
+        #[arg(long)]
+        account: String,
+        /// Answer in JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// End a key, within a second on every node
+    Revoke {
+        /// The id of the key
+        id: String,
+    },
+}
+
+impl Key {
+    pub fn run(&self, app: &App) -> Result<(), String> {
+        let done = match self {
+            Key::Create { account, scopes, name, expires, json } => {
+                create(app, account, scopes, name, expires.as_deref(), *json)?
+            }
+            Key::List { account, json } => list(app, account, *json)?,
+            Key::Revoke { id } => revoke(app, id)?,
+        };
+        say(&done)
+    }
+}
+
+fn create(
+    app: &App,
+    account: &str,
+    scopes: &[String],
+    name: &str,
+    expires: Option<&str>,
+    json: bool,
+) -> Result<String, String> {
+    let secret = accounts::new_secret().map_err(|error| error.to_string())?;
+    let (uid, hidden, ids, now) = (account.to_string(), secret.clone(), app.ids, app.clock.now());
+    let found = app.store.read_now(move |tx| Account::find(tx, &uid)).map_err(|error| error.to_string())?;
+    let new = NewKey {
+        name: name.to_string(),
+        scopes: scopes.to_vec(),
+        expires_at: expires.map(|text| end(text, &found)).transpose()?,
+    };
+    let made = app.store.write_now(SHARED, move |tx| accounts::Key::create(tx, found.number, &hidden, &new, now, &ids));
+    let id = made.map_err(|error: Error| error.to_string())?;
+    if json {
+        return Ok(json!({"id": id, "key": secret}).to_string());
+    }
+    Ok(format!("Made key {id}.\nThe key, shown only now: {secret}"))
+}
+
+/// A day begins where the account is.
+fn end(text: &str, account: &Account) -> Result<Moment, String> {
+    let day = parse_date(text).ok().map(|date| Moment::start_of(date, &account.zone));
+    day.or_else(|| Moment::parse(text)).ok_or_else(|| format!("--expires {text}: write a date such as 2027-01-31"))
+}
+
+fn list(app: &App, account: &str, json: bool) -> Result<String, String> {
+    let uid = account.to_string();
+    let keys = app.store.read_now(move |tx| {
+        let account = Account::find(tx, &uid)?;
+        accounts::Key::of_account(tx, account.number)
+    });
+    let keys = keys.map_err(|error: Error| error.to_string())?;
+    let moment = |moment: Moment| (moment.0 != 0).then(|| moment.to_string());
+    if json {
+        let rows = keys.iter().map(|key| {
+            json!({
+                "id": key.id, "name": key.name, "starts_with": key.hint, "scopes": key.scopes,
+                "created_at": key.created_at.to_string(), "expires_at": moment(key.expires_at),
+                "revoked_at": moment(key.revoked_at), "last_used_at": moment(key.last_used_at),
+            })
+        });
+        return Ok(json!(rows.collect::<Vec<_>>()).to_string());
+    }
+    let lines: Vec<String> = keys
+        .iter()
+        .map(|key| {
+            let state = match (moment(key.revoked_at), moment(key.expires_at)) {
+                (Some(when), _) => format!("revoked {when}"),
+                (None, Some(when)) => format!("until {when}"),
+                (None, None) => "no end".to_string(),
+            };
+            let used = moment(key.last_used_at).map_or("never used".to_string(), |when| format!("used {when}"));
+            format!("{}  {}…  {}  {state}  {used}  {}", key.id, key.hint, key.scopes.join(","), key.name)
+        })
+        .collect();
+    Ok(lines.join("\n"))
+}
+
+fn revoke(app: &App, id: &str) -> Result<String, String> {
+    let (own, now) = (id.to_string(), app.clock.now());
+    let done = app.store.write_now(SHARED, move |tx| accounts::Key::revoke(tx, &own, now));
+    done.map_err(|error: Error| error.to_string())?;
+    Ok(format!("Key {id} opens nothing any more."))
+}

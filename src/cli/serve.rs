@@ -1,0 +1,107 @@
+use std::sync::Arc;
+
+use clap::Args;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+use super::say;
+use crate::app::App;
+use crate::config::{Config, LogFormat};
+use crate::http::server;
+use crate::worker;
+
+#[derive(Args)]
+pub struct Serve {
+    /// Address and port to serve on [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<String>,
+}
+
+impl Serve {
+    pub fn flags(&self) -> Vec<(String, String)> {
+        self.listen.iter().map(|listen| ("listen".to_string(), listen.clone())).collect()
+    }
+
+    pub fn run(&self, config: Config) -> Result<(), String> {
+        start_logging(&config)?;
+        let app = super::open(config)?;
+        // Reads run on these threads; twice the cores, so that a slow one holds up nobody.
+        let threads = std::thread::available_parallelism().map_or(4, |cores| cores.get() * 2);
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(threads)
+            .enable_all()
+            .build()
+            .map_err(|error| format!("no threads to work with: {error}"))?;
+        let done = runtime.block_on(serve(app));
+        runtime.shutdown_background();
+        done
+    }
+}
+
+async fn serve(app: Arc<App>) -> Result<(), String> {
+    let listener = bind(&app.config.listen).await?;
+    let address = listener.local_addr().map_err(|error| error.to_string())?;
+    if !app.config.metrics_listen.is_empty() {
+        let metrics = bind(&app.config.metrics_listen).await?;
+        tokio::spawn(server::serve_metrics(app.clone(), metrics));
+    }
+    let (first, own) = (app.clone(), app.clone());
+    let made = tokio::task::spawn_blocking(move || {
+        let made = first.create_first_account()?;
+        Ok::<_, crate::error::Error>(made)
+    });
+    let made = made.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
+    if let Some((account, key)) = made {
+        welcome(&account.name, &key, &address.to_string())?;
+    }
+    tokio::task::spawn_blocking(move || worker::start(&own))
+        .await
+        .map_err(|error| error.to_string())?
+        .map_err(|error| error.to_string())?;
+    tracing::info!(%address, database = ?app.store.dialect(), "Kantoor is ready at http://{address} (docs at /docs).");
+    server::serve(app, listener, told_to_stop()).await;
+    tracing::info!("Kantoor has stopped.");
+    Ok(())
+}
+
+fn welcome(account: &str, key: &str, address: &str) -> Result<(), String> {
+    say(&format!(
+        "
+  Welcome to Kantoor. Your account is called \"{account}\". This is its key; it is shown only now:
+
+      {key}
+
+  Try it:
+
+      curl -H \"Authorization: Bearer {key}\" http://{address}/v1/products
+"
+    ))
+}
+
+async fn bind(address: &str) -> Result<TcpListener, String> {
+    TcpListener::bind(address).await.map_err(|error| format!("cannot serve on {address}: {error}"))
+}
+
+/// Ends with SIGTERM or Ctrl-C.
+async fn told_to_stop() {
+    let (Ok(mut term), Ok(mut int)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = term.recv() => {}
+        _ = int.recv() => {}
+    }
+    tracing::info!("Kantoor stops: what runs may finish, nothing new is taken.");
+}
+
+fn start_logging(config: &Config) -> Result<(), String> {
+    let filter: EnvFilter =
+        config.log_level.parse().map_err(|error| format!("log_level '{}': {error}", config.log_level))?;
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_target(false).with_writer(std::io::stderr);
+    match config.log_format {
+        LogFormat::Text => log.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).init(),
+        LogFormat::Json => log.json().flatten_event(true).init(),
+    }
+    Ok(())
+}

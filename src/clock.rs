@@ -1,0 +1,101 @@
+//! Time and ids, the only place where either is taken from the machine.
+
+use std::fmt;
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+
+/// A moment, in milliseconds: RFC 3339 in UTC with three decimals when shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment(pub i64);
+
+impl Moment {
+    /// Reads RFC 3339, with any offset.
+    pub fn parse(text: &str) -> Option<Moment> {
+        text.parse::<jiff::Timestamp>().ok().map(|moment| Moment(moment.as_millisecond()))
+    }
+
+    /// `seconds` later.
+    pub fn plus_seconds(self, seconds: i64) -> Moment {
+        Moment(self.0.saturating_add(seconds.saturating_mul(1000)))
+    }
+
+    /// The calendar day in `zone`.
+    pub fn date(self, zone: &TimeZone) -> Date {
+        zone.to_datetime(self.timestamp()).date()
+    }
+
+    /// The first moment of `date` in `zone`.
+    pub fn start_of(date: Date, zone: &TimeZone) -> Moment {
+        match date.to_zoned(zone.clone()) {
+            Ok(zoned) => Moment(zoned.timestamp().as_millisecond()),
+            Err(_) => Moment(i64::MAX),
+        }
+    }
+
+    fn timestamp(self) -> jiff::Timestamp {
+        jiff::Timestamp::from_millisecond(self.0).unwrap_or(jiff::Timestamp::MAX)
+    }
+}
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.3}", self.timestamp())
+    }
+}
+
+/// Where "now" comes from when an account has no test clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum Clock {
+    /// The machine's.
+    #[default]
+    System,
+    /// For tests of code that takes a clock.
+    Fixed(Moment),
+}
+
+impl Clock {
+    /// This moment.
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's clock")]
+    pub fn now(&self) -> Moment {
+        match self {
+            Clock::System => Moment(jiff::Timestamp::now().as_millisecond()),
+            Clock::Fixed(moment) => *moment,
+        }
+    }
+}
+
+/// Where new ids come from.
+#[derive(Clone, Copy, Debug)]
+pub struct Ids(fn() -> String);
+
+impl Ids {
+    /// UUIDv7, lower case, ever growing within a process.
+    #[expect(clippy::disallowed_methods, reason = "the one place that makes ids")]
+    pub const SYSTEM: Ids = Ids(|| uuid::Uuid::now_v7().to_string());
+
+    /// A new id.
+    pub fn next(&self) -> String {
+        (self.0)()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_shown_with_a_fixed_width() {
+        assert_eq!(Moment(0).to_string(), "1970-01-01T00:00:00.000Z");
+        assert_eq!(Moment::parse("2026-05-04T11:30:00+02:00").unwrap().to_string(), "2026-05-04T09:30:00.000Z");
+    }
+
+    #[test]
+    fn days_follow_the_zone() {
+        let zone = TimeZone::get("Europe/Amsterdam").unwrap();
+        let late = Moment::parse("2026-05-03T22:30:00Z").unwrap();
+        assert_eq!(late.date(&zone).to_string(), "2026-05-04");
+        let summer = jiff::civil::date(2026, 3, 30);
+        assert_eq!(Moment::start_of(summer, &zone).to_string(), "2026-03-29T22:00:00.000Z");
+    }
+}

@@ -1,0 +1,158 @@
+//! Settings: the defaults that are compiled in, then a file, then the environment, then flags.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// Every setting with its default and a comment.
+pub const DEFAULTS: &str = include_str!("../config.default.toml");
+
+/// The settings in force. What each means is said in `config.default.toml`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "said once, in config.default.toml")]
+pub struct Config {
+    pub listen: String,
+    pub data: PathBuf,
+    pub database_url: String,
+    pub database_readers: usize,
+    pub database_writers: usize,
+    pub write_queue: usize,
+    pub metrics_listen: String,
+    pub log_level: String,
+    pub log_format: LogFormat,
+    pub log_requests: bool,
+    pub rate_limit_per_minute: u32,
+    pub max_connections: usize,
+    pub header_timeout_seconds: u64,
+    pub body_timeout_seconds: u64,
+    pub shutdown_seconds: u64,
+    pub workers: usize,
+    pub min_free_disk_mib: u64,
+}
+
+/// How the log is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// A JSON object a line.
+    Json,
+}
+
+impl Config {
+    /// The defaults, `file`, the `environment` (`KANTOOR_…` pairs) and `flags`, in that order.
+    pub fn load(
+        file: Option<&Path>,
+        environment: impl Iterator<Item = (String, String)>,
+        flags: &[(String, String)],
+    ) -> Result<Config, String> {
+        let mut table: toml::Table = DEFAULTS.parse().map_err(|error| format!("config.default.toml: {error}"))?;
+        let known: Vec<String> = table.keys().cloned().collect();
+        if let Some(path) = file {
+            let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+            let own: toml::Table = text.parse().map_err(|error| format!("{}: {error}", path.display()))?;
+            if let Some(odd) = own.keys().find(|key| !known.contains(key)) {
+                return Err(format!("{}: there is no setting '{odd}'", path.display()));
+            }
+            table.extend(own);
+        }
+        for (name, text) in environment {
+            let Some(key) = name.strip_prefix("KANTOOR_").map(str::to_lowercase) else { continue };
+            if known.contains(&key) {
+                let value = typed(&table[&key], &text).ok_or_else(|| bad_value(&name, &text, &table[&key]))?;
+                table.insert(key, value);
+            }
+        }
+        for (key, text) in flags {
+            let old = table.get(key).ok_or_else(|| format!("there is no setting '{key}'"))?;
+            let value = typed(old, text).ok_or_else(|| bad_value(key, text, old))?;
+            table.insert(key.clone(), value);
+        }
+        table.try_into().map_err(|error: toml::de::Error| format!("a setting is not right: {}", error.message()))
+    }
+
+    /// The settings as a file, with secrets hidden.
+    pub fn shown(&self) -> String {
+        let mut shown = self.clone();
+        shown.database_url = hide_password(&self.database_url);
+        toml::to_string(&shown).unwrap_or_default()
+    }
+}
+
+/// `text` as the same type as `old`.
+fn typed(old: &toml::Value, text: &str) -> Option<toml::Value> {
+    Some(match old {
+        toml::Value::Integer(_) => toml::Value::Integer(text.parse().ok()?),
+        toml::Value::Boolean(_) => match text {
+            "1" | "true" => toml::Value::Boolean(true),
+            "0" | "false" => toml::Value::Boolean(false),
+            _ => return None,
+        },
+        _ => toml::Value::String(text.to_string()),
+    })
+}
+
+fn bad_value(name: &str, text: &str, old: &toml::Value) -> String {
+    format!(
+        "{name}: '{text}' is not {}",
+        match old {
+            toml::Value::Integer(_) => "a whole number",
+            _ => "true or false",
+        }
+    )
+}
+
+/// The address without what stands between `:` and `@`.
+fn hide_password(url: &str) -> String {
+    let Some((head, tail)) = url.rsplit_once('@') else { return url.to_string() };
+    let Some((scheme, user)) = head.split_once("://") else { return "(hidden)".to_string() };
+    let user = user.split(':').next().unwrap_or_default();
+    format!("{scheme}://{user}:***@{tail}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(environment: &[(&str, &str)], flags: &[(&str, &str)]) -> Result<Config, String> {
+        let own = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+            pairs.iter().map(|(a, b)| (a.to_string(), b.to_string())).collect()
+        };
+        Config::load(None, own(environment).into_iter(), &own(flags))
+    }
+
+    #[test]
+    fn flags_win_over_the_environment_and_that_over_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("k.toml");
+        std::fs::write(&file, "listen = \"1.1.1.1:1\"\nworkers = 7\nwrite_queue = 9\n").unwrap();
+        let environment =
+            [("KANTOOR_WORKERS".to_string(), "8".to_string()), ("KANTOOR_WRITE_QUEUE".into(), "10".into())];
+        let flags = [("write_queue".to_string(), "11".to_string())];
+        let config = Config::load(Some(&file), environment.into_iter(), &flags).unwrap();
+        assert_eq!((config.listen.as_str(), config.workers, config.write_queue), ("1.1.1.1:1", 8, 11));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        assert_eq!(
+            load(&[("KANTOOR_WORKERS", "many")], &[]).unwrap_err(),
+            "KANTOOR_WORKERS: 'many' is not a whole number"
+        );
+        assert_eq!(load(&[], &[("nope", "1")]).unwrap_err(), "there is no setting 'nope'");
+        assert!(load(&[("KANTOOR_LOG_FORMAT", "xml")], &[]).unwrap_err().contains("xml"));
+        assert!(load(&[("KANTOOR_WORKERS", "-1")], &[]).is_err());
+    }
+
+    #[test]
+    fn every_setting_has_a_comment_and_passwords_are_hidden() {
+        let lines: Vec<&str> = DEFAULTS.lines().collect();
+        for (number, line) in lines.iter().enumerate().filter(|(_, line)| line.contains(" = ")) {
+            assert!(number > 0 && lines[number - 1].starts_with("# "), "{line} has no comment");
+        }
+        let config = load(&[("KANTOOR_DATABASE_URL", "postgres://me:secret@db/kantoor")], &[]).unwrap();
+        assert!(config.shown().contains("postgres://me:***@db/kantoor"), "{}", config.shown());
+    }
+}

@@ -1,0 +1,93 @@
+//! Who is asking, for which account, and what time it is there.
+
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+use store::Tx;
+
+use crate::accounts::Account;
+use crate::clock::{Clock, Ids, Moment};
+use crate::error::{Code, Error, Result};
+
+/// What a verb may know of its surroundings.
+pub struct Ctx {
+    /// The account's number in every table.
+    pub account: i64,
+    /// The account's time zone.
+    pub zone: TimeZone,
+    /// The account's time.
+    pub now: Moment,
+    /// The id of the key that asks, or the name of a job.
+    pub actor: Arc<str>,
+    /// Leads to the log line.
+    pub request_id: Arc<str>,
+    /// Versions that the caller will accept (`If-Match`).
+    pub if_match: Option<IfMatch>,
+    ids: Ids,
+}
+
+/// Which versions of the record in the path a change may start from.
+#[derive(Clone, Debug)]
+pub enum IfMatch {
+    /// Any, as long as there is one.
+    Any,
+    /// One of these.
+    Versions(Vec<i64>),
+}
+
+/// A caller whose context is made anew for each transaction.
+#[derive(Clone)]
+pub struct Caller {
+    /// The account that is asked.
+    pub account: Arc<Account>,
+    /// The id of the key that asks, or the name of a job.
+    pub actor: Arc<str>,
+    /// Leads to the log line.
+    pub request_id: Arc<str>,
+    /// Versions that the caller will accept.
+    pub if_match: Option<IfMatch>,
+    /// Where "now" comes from.
+    pub clock: Clock,
+    /// Where ids come from.
+    pub ids: Ids,
+}
+
+impl Caller {
+    /// The context for reading.
+    pub fn reading(&self, tx: &mut Tx) -> Result<Ctx> {
+        Ok(Ctx {
+            account: self.account.number,
+            zone: self.account.zone.clone(),
+            now: self.account.now(tx, &self.clock)?,
+            actor: self.actor.clone(),
+            request_id: self.request_id.clone(),
+            if_match: self.if_match.clone(),
+            ids: self.ids,
+        })
+    }
+
+    /// The context for writing. Writes of one account follow each other, on every node: the
+    /// change feed has no gaps and the audit chain no forks because of this line.
+    pub fn writing(&self, tx: &mut Tx) -> Result<Ctx> {
+        tx.hold("accounts", self.account.number)?;
+        self.reading(tx)
+    }
+}
+
+impl Ctx {
+    /// A new id.
+    pub fn new_id(&self) -> String {
+        self.ids.next()
+    }
+
+    /// Refuses when the caller expects another version than `version`.
+    pub fn expects(&self, version: i64) -> Result<()> {
+        match &self.if_match {
+            Some(IfMatch::Versions(versions)) if !versions.contains(&version) => Err(Error::new(
+                Code::PreconditionFailed,
+                format!("The record is at version {version} now; fetch it again before you change it."),
+            )),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! One error type: a code for programs, a sentence for people, the fields that are wrong, and
+//! words for the log that never leave the house.
+
+use std::fmt;
+
+/// Declares a closed list of codes, each with its wire name and a sentence for the docs.
+macro_rules! codes {
+    ($(#[$about:meta])* $name:ident { $( $(#[doc = $doc:literal])+ $code:ident = $wire:literal, )+ }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name { $( $(#[doc = $doc])+ $code, )+ }
+
+        impl $name {
+            /// Every code, for the documents.
+            pub const ALL: &[$name] = &[$( $name::$code, )+];
+
+            /// As it goes over the wire.
+            pub const fn wire(self) -> &'static str {
+                match self { $( $name::$code => $wire, )+ }
+            }
+
+            /// What it means.
+            pub fn meaning(self) -> &'static str {
+                match self { $( $name::$code => concat!($($doc),+).trim_start(), )+ }
+            }
+        }
+    };
+}
+
+codes! {
+    /// What went wrong with a request.
+    Code {
+        /// The body is not valid JSON, or not valid UTF-8.
+        MalformedJson = "malformed_json",
+        /// An object in the body has the same key twice.
+        DuplicateKey = "duplicate_key",
+        /// A header has a value that cannot be used.
+        InvalidHeader = "invalid_header",
+        /// The `Idempotency-Key` is not 1 to 255 visible ASCII characters.
+        InvalidIdempotencyKey = "invalid_idempotency_key",
+        /// There is no key, or it is unknown, revoked or expired.
+        Unauthorized = "unauthorized",
+        /// The key lacks the scope that the message names.
+        Forbidden = "forbidden",
+        /// There is no such address or record in this account.
+        NotFound = "not_found",
+        /// The address exists, but not with this method; `Allow` lists the ones that do.
+        MethodNotAllowed = "method_not_allowed",
+        /// The body did not arrive in time.
+        RequestTimeout = "request_timeout",
+        /// A request with this `Idempotency-Key` is being worked on.
+        IdempotencyInFlight = "idempotency_in_flight",
+        /// `If-Match` names another version than the record has.
+        PreconditionFailed = "precondition_failed",
+        /// The body is larger than allowed.
+        BodyTooLarge = "body_too_large",
+        /// The body is not declared as `application/json`.
+        UnsupportedMediaType = "unsupported_media_type",
+        /// One or more fields are wrong; `details` names each.
+        ValidationFailed = "validation_failed",
+        /// This `Idempotency-Key` was used for another request.
+        IdempotencyKeyReused = "idempotency_key_reused",
+        /// More requests than the key may make; `Retry-After` says when to go on.
+        TooManyRequests = "too_many_requests",
+        /// Too much work is waiting; `Retry-After` says when to try again.
+        Overloaded = "overloaded",
+        /// The server's disk is full; nothing was written.
+        DiskFull = "disk_full",
+        /// The database cannot be reached now.
+        Unavailable = "unavailable",
+        /// A fault in Kantoor; the request id leads to the log line.
+        Internal = "internal_error",
+    }
+}
+
+codes! {
+    /// What is wrong with a field.
+    FieldCode {
+        /// The field must have a value.
+        Required = "required",
+        /// There is no such field.
+        UnknownField = "unknown_field",
+        /// The field cannot be set here.
+        ReadOnly = "read_only",
+        /// The value has the wrong JSON type.
+        WrongType = "wrong_type",
+        /// The text is longer than allowed.
+        TooLong = "too_long",
+        /// The value is not one of the allowed ones.
+        InvalidChoice = "invalid_choice",
+        /// The value does not have the right form.
+        InvalidFormat = "invalid_format",
+        /// The text has characters that are not allowed.
+        InvalidCharacters = "invalid_characters",
+        /// The number is too small or too large.
+        OutOfRange = "out_of_range",
+        /// The number has more decimals than are kept.
+        TooPrecise = "too_precise",
+        /// No record with this id exists in the account.
+        ReferenceNotFound = "reference_not_found",
+        /// The same parameter is given more than once.
+        GivenTwice = "given_twice",
+        /// The body has no field to change.
+        NoFields = "no_fields",
+    }
+}
+
+/// What is wrong with a value, before it is known which field it was for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wrong {
+    /// For programs.
+    pub code: FieldCode,
+    /// For people.
+    pub message: String,
+}
+
+/// Says what is wrong with a value.
+pub fn wrong(code: FieldCode, message: impl Into<String>) -> Wrong {
+    Wrong { code, message: message.into() }
+}
+
+/// A field that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Its path: `name`, `rows[2].quantity`.
+    pub field: String,
+    /// What is wrong with it.
+    pub wrong: Wrong,
+}
+
+/// The faults found so far; empty is good.
+#[derive(Clone, Debug, Default)]
+pub struct Faults(pub Vec<Fault>);
+
+impl Faults {
+    /// Adds a fault.
+    pub fn add(&mut self, field: impl Into<String>, wrong: Wrong) {
+        self.0.push(Fault { field: field.into(), wrong });
+    }
+
+    /// Keeps the value, or notes what is wrong with it.
+    pub fn take<T>(&mut self, field: &str, value: Result<T, Wrong>) -> Option<T> {
+        value.map_err(|wrong| self.add(field, wrong)).ok()
+    }
+
+    /// An error when there is any fault.
+    pub fn into_result(self) -> Result<(), Error> {
+        if self.0.is_empty() { Ok(()) } else { Err(Error::invalid(self)) }
+    }
+}
+
+/// An error on its way to the caller.
+#[derive(Clone, Debug)]
+pub struct Error {
+    /// For programs.
+    pub code: Code,
+    /// For people.
+    pub message: String,
+    /// The fields that are wrong.
+    pub faults: Vec<Fault>,
+    /// Seconds after which trying again makes sense.
+    pub retry_after: Option<u32>,
+    /// For the log only.
+    pub internal: Option<String>,
+}
+
+/// A result with this error.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// An error with a code and a sentence.
+    pub fn new(code: Code, message: impl Into<String>) -> Error {
+        Error { code, message: message.into(), faults: Vec::new(), retry_after: None, internal: None }
+    }
+
+    /// Fields that are wrong.
+    pub fn invalid(faults: Faults) -> Error {
+        let message = match faults.0.as_slice() {
+            [one] => format!("'{}' {}", one.field, one.wrong.message),
+            many => format!("{} fields are wrong; see details", many.len()),
+        };
+        Error { faults: faults.0, ..Error::new(Code::ValidationFailed, message) }
+    }
+
+    /// One field that is wrong.
+    pub fn field(field: &str, wrong: Wrong) -> Error {
+        let mut faults = Faults::default();
+        faults.add(field, wrong);
+        Error::invalid(faults)
+    }
+
+    /// No such record in this account.
+    pub fn not_found(what: &str) -> Error {
+        Error::new(Code::NotFound, format!("There is no {what} with this id in your account."))
+    }
+
+    /// A fault of ours; `why` goes to the log.
+    pub fn internal(why: impl Into<String>) -> Error {
+        Error {
+            internal: Some(why.into()),
+            ..Error::new(
+                Code::Internal,
+                "Something went wrong on our side. The request id leads to the cause in the server's log.",
+            )
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.message)?;
+        match &self.internal {
+            Some(why) => write!(f, " ({why})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<store::Error> for Error {
+    fn from(error: store::Error) -> Error {
+        use store::Error as Cause;
+        let why = error.to_string();
+        let later = |code, message: &str| Error {
+            retry_after: Some(1),
+            internal: Some(why.clone()),
+            ..Error::new(code, message)
+        };
+        match error {
+            Cause::DiskFull => later(Code::DiskFull, "The server's disk is full; nothing was changed."),
+            Cause::Overloaded => later(Code::Overloaded, "Too many writes are waiting; try again shortly."),
+            Cause::Unavailable(_) | Cause::Disconnected(_) | Cause::Conflict(_) => {
+                later(Code::Unavailable, "The database cannot be reached now; nothing was changed.")
+            }
+            Cause::Unknown(_) => later(
+                Code::Unavailable,
+                "The database was lost while it saved; send the request again with the same Idempotency-Key.",
+            ),
+            Cause::Unique(_) | Cause::Io(_) | Cause::NewerSchema { .. } | Cause::Panic(_) | Cause::Database(_) => {
+                Error::internal(why)
+            }
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! HTTP: the conventions of every route, and no business word.
+
+pub mod dispatch;
+pub mod keys;
+pub mod metrics;
+pub mod openapi;
+pub mod pages;
+pub mod reply;
+pub mod server;

@@ -1,0 +1,365 @@
+//! The walk of one request: who asks, for what, with what, and the answer.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+use axum::body::Body;
+use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH};
+use axum::http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode};
+use futures_util::FutureExt;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+
+use super::keys::{self, Left};
+use super::reply::{self, Reply};
+use crate::app::App;
+use crate::call::{Call, Query};
+use crate::context::{Caller, IfMatch};
+use crate::error::{Code, Error, Result};
+use crate::idempotency::{self, Claim};
+use crate::json::Json;
+use crate::resources::{self, Route, Takes};
+
+/// The largest body.
+pub const MAX_BODY: usize = 2 * 1024 * 1024;
+
+/// The routes of one path.
+type Methods = Vec<&'static Route>;
+
+static ROUTES: LazyLock<matchit::Router<Methods>> = LazyLock::new(|| {
+    let mut paths: Vec<(&str, Methods)> = Vec::new();
+    for route in resources::ALL.iter().flat_map(|resource| &resource.routes) {
+        match paths.iter_mut().find(|(path, _)| *path == route.path) {
+            Some((_, methods)) => methods.push(route),
+            None => paths.push((&route.path, vec![route])),
+        }
+    }
+    let mut router = matchit::Router::new();
+    for (path, methods) in paths {
+        let added = router.insert(path, methods);
+        debug_assert!(added.is_ok(), "{path} clashes with another route");
+    }
+    router
+});
+
+/// What is known of a request whatever becomes of it.
+struct Seen {
+    request_id: Arc<str>,
+    route: &'static str,
+    left: Option<(u32, Left)>,
+}
+
+/// Answers a request under `/v1`.
+pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
+    let started = Instant::now();
+    let mut seen = Seen { request_id: request_id(&app, request.headers()), route: "", left: None };
+    let problem = accepts_problem(request.headers());
+    let method = request.method().clone();
+    let walked = AssertUnwindSafe(walk(&app, request, &mut seen)).catch_unwind().await;
+    let done = walked.unwrap_or_else(|panic| {
+        let words = panic.downcast_ref::<&str>().map(ToString::to_string);
+        let words = words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        Err(Refusal::from(Error::internal(format!("a panic: {words}"))))
+    });
+    let mut response = done.unwrap_or_else(|refusal| {
+        log_failure(&refusal.error, &seen);
+        let response = reply::error_response(&refusal.error, &seen.request_id, problem);
+        if refusal.allow.is_empty() { response } else { reply::with_allow(response, &refusal.allow) }
+    });
+    reply::finish(&mut response, &seen.request_id);
+    if let Some((limit, left)) = seen.left {
+        let headers = response.headers_mut();
+        reply::insert(headers, HeaderName::from_static("ratelimit-policy"), &format!("\"key\";q={limit};w=60"));
+        let state = format!("\"key\";r={};t={}", left.remaining, left.reset);
+        reply::insert(headers, HeaderName::from_static("ratelimit"), &state);
+    }
+    if method == Method::HEAD {
+        response = without_body(response);
+    }
+    account_for(&app, &method, &seen, response.status(), started);
+    response
+}
+
+/// An error, and the methods that would have worked.
+struct Refusal {
+    error: Error,
+    allow: String,
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Refusal {
+        Refusal { error, allow: String::new() }
+    }
+}
+
+async fn walk(app: &Arc<App>, request: Request<Body>, seen: &mut Seen) -> Result<Response<Body>, Refusal> {
+    // Who asks comes first: without a key nothing is told, not even which addresses exist.
+    let caller = authenticate(app, request.headers()).await?;
+    limit(app, &caller, seen)?;
+
+    let found = ROUTES.at(request.uri().path());
+    let found = found.map_err(|_| Error::new(Code::NotFound, "There is nothing at this address."))?;
+    let methods = found.value;
+    let path: Vec<String> = found.params.iter().map(|(_, text)| decode(text)).collect();
+    if request.method() == Method::OPTIONS {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::NO_CONTENT;
+        return Ok(reply::with_allow(response, &allowed(methods)));
+    }
+    let wanted = if request.method() == Method::HEAD { "GET" } else { request.method().as_str() };
+    let route = methods.iter().find(|route| route.method.name() == wanted).ok_or_else(|| Refusal {
+        error: Error::new(Code::MethodNotAllowed, format!("{wanted} cannot be used here; see the Allow header.")),
+        allow: allowed(methods),
+    })?;
+    seen.route = &route.path;
+    if !caller.key.may(&route.scope) {
+        let message = format!("Your key needs the scope '{}' for this.", route.scope);
+        return Err(Error::new(Code::Forbidden, message).into());
+    }
+
+    let (head, body) = request.into_parts();
+    let body = if route.reads() { Vec::new() } else { read_body(app, &head.headers, body).await? };
+    let claim = claim(&head, &body)?;
+    let call = Call {
+        path,
+        query: Query::parse(head.uri.query().unwrap_or_default())?,
+        body: parse_body(route, &body)?,
+        lenient: is_lenient(&head.headers),
+    };
+    let if_match = if_match(&head.headers)?;
+    let query = call.query.clone();
+    let work = (route.handler)(call)?;
+    let own_path = head.uri.path().to_string();
+    let link = move |page| format!("{own_path}?{}", query.with_page(page));
+    let ctx = Caller {
+        account: caller.account.clone(),
+        actor: caller.actor.clone(),
+        request_id: seen.request_id.clone(),
+        if_match,
+        clock: app.clock,
+        ids: app.ids,
+    };
+    let done = if route.reads() {
+        app.store
+            .read(move |tx| {
+                let ctx = ctx.reading(tx)?;
+                Ok::<_, Error>(Reply::of(work(tx, &ctx)?, &link))
+            })
+            .await?
+    } else {
+        let account = ctx.account.number;
+        app.store
+            .write(account, move |tx| {
+                let ctx = ctx.writing(tx)?;
+                match &claim {
+                    None => Ok(Reply::of(work(tx, &ctx)?, &link)),
+                    Some(claim) => once(tx, &ctx, claim, |tx| Ok(Reply::of(work(tx, &ctx)?, &link))),
+                }
+            })
+            .await?
+    };
+    Ok(unless_known(&head.headers, done.into_response()))
+}
+
+/// Runs `work` the first time, and answers as it did every other time. Success and conflict are
+/// kept; what the caller can mend is not.
+fn once(
+    tx: &mut store::Tx,
+    ctx: &crate::context::Ctx,
+    claim: &Claim,
+    work: impl Fn(&mut store::Tx) -> Result<Reply>,
+) -> Result<Reply> {
+    if let Some(stored) = idempotency::find(tx, ctx, claim)? {
+        return Ok(Reply::again(stored));
+    }
+    let reply = match tx.savepoint(work) {
+        Err(error) if reply::status(error.code) == StatusCode::CONFLICT => {
+            let body = reply::error_body(&error, &ctx.request_id);
+            let status = reply::status(error.code).as_u16();
+            let stored = idempotency::Stored { status, body, ..Default::default() };
+            Reply { replayed: false, ..Reply::again(stored) }
+        }
+        done => done?,
+    };
+    idempotency::keep(tx, ctx, claim, &reply.stored)?;
+    Ok(reply)
+}
+
+async fn authenticate(app: &Arc<App>, headers: &HeaderMap) -> Result<Arc<keys::Caller>> {
+    let missing = || Error::new(Code::Unauthorized, "Send your key in the header 'Authorization: Bearer kt_…'.");
+    let header = headers.get(AUTHORIZATION).ok_or_else(missing)?.to_str().map_err(|_| missing())?;
+    let (scheme, secret) = header.split_once(' ').ok_or_else(missing)?;
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Err(missing());
+    }
+    app.keys.caller(app, secret.trim()).await
+}
+
+fn limit(app: &App, caller: &keys::Caller, seen: &mut Seen) -> Result<()> {
+    let limit = app.config.rate_limit_per_minute;
+    if limit == 0 {
+        return Ok(());
+    }
+    match caller.limiter.take(limit, app.clock.now().0.saturating_mul(1000)) {
+        Ok(left) => {
+            seen.left = Some((limit, left));
+            Ok(())
+        }
+        Err(seconds) => {
+            seen.left = Some((limit, Left { remaining: 0, reset: seconds }));
+            let message = format!("Your key may make {limit} requests a minute; go on in {seconds} s.");
+            let mut error = Error::new(Code::TooManyRequests, message);
+            error.retry_after = u32::try_from(seconds).ok();
+            Err(error)
+        }
+    }
+}
+
+async fn read_body(app: &App, headers: &HeaderMap, body: Body) -> Result<Vec<u8>> {
+    let too_large = || Error::new(Code::BodyTooLarge, format!("A body may have {MAX_BODY} bytes at most."));
+    let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    if length.is_some_and(|length| length > MAX_BODY) {
+        return Err(too_large());
+    }
+    let patience = Duration::from_secs(app.config.body_timeout_seconds);
+    let collected = tokio::time::timeout(patience, Limited::new(body, MAX_BODY).collect()).await;
+    let body = match collected {
+        Err(_) => return Err(Error::new(Code::RequestTimeout, "The body did not arrive in time.")),
+        Ok(Err(error)) if error.downcast_ref::<LengthLimitError>().is_some() => return Err(too_large()),
+        Ok(Err(_)) => return Err(Error::new(Code::MalformedJson, "The body broke off.")),
+        Ok(Ok(collected)) => collected.to_bytes(),
+    };
+    if !body.is_empty() && !is_json(headers) {
+        return Err(Error::new(Code::UnsupportedMediaType, "Send JSON, with 'Content-Type: application/json'."));
+    }
+    Ok(body.into())
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let encoded = headers.get("content-encoding").is_some_and(|encoding| encoding != "identity");
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    !encoded && kind.eq_ignore_ascii_case("application/json")
+}
+
+fn parse_body(route: &Route, body: &[u8]) -> Result<Option<Json>> {
+    match route.takes {
+        _ if route.reads() => Ok(None),
+        Takes::Nothing if body.is_empty() => Ok(None),
+        _ => Json::parse(body).map(Some),
+    }
+}
+
+fn claim(head: &axum::http::request::Parts, body: &[u8]) -> Result<Option<Claim>> {
+    if head.method != Method::POST {
+        return Ok(None);
+    }
+    let Some(key) = head.headers.get("idempotency-key") else { return Ok(None) };
+    // What is not ASCII cannot be a key either; the claim says so.
+    let key = key.to_str().unwrap_or_default();
+    Claim::new(key, head.method.as_str(), head.uri.path(), body).map(Some)
+}
+
+fn is_lenient(headers: &HeaderMap) -> bool {
+    let prefers = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
+    prefers.flat_map(|value| value.split(',')).any(|wish| wish.trim().eq_ignore_ascii_case("handling=lenient"))
+}
+
+fn if_match(headers: &HeaderMap) -> Result<Option<IfMatch>> {
+    let Some(value) = headers.get(IF_MATCH) else { return Ok(None) };
+    let text = value.to_str().map_err(|_| Error::new(Code::InvalidHeader, "If-Match is not readable."))?;
+    if text.trim() == "*" {
+        return Ok(Some(IfMatch::Any));
+    }
+    // A tag that is not ours matches nothing; versions start at 1.
+    let versions = text.split(',').map(|tag| tag.trim().trim_matches('"').parse().unwrap_or(0));
+    Ok(Some(IfMatch::Versions(versions.collect())))
+}
+
+/// 304 when the caller has this version already.
+fn unless_known(headers: &HeaderMap, mut response: Response<Body>) -> Response<Body> {
+    let (Some(known), Some(tag)) = (headers.get(IF_NONE_MATCH), response.headers().get(ETAG)) else {
+        return response;
+    };
+    let (known, tag) = (known.to_str().unwrap_or_default(), tag.to_str().unwrap_or_default());
+    let same = known.split(',').map(|tag| tag.trim().trim_start_matches("W/")).any(|one| one == tag || one == "*");
+    if same && response.status() == StatusCode::OK {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        *response.body_mut() = Body::empty();
+        response.headers_mut().remove(CONTENT_TYPE);
+    }
+    response
+}
+
+fn without_body(response: Response<Body>) -> Response<Body> {
+    use axum::body::HttpBody;
+    let (mut head, body) = response.into_parts();
+    if let Some(length) = body.size_hint().exact() {
+        head.headers.insert(CONTENT_LENGTH, length.into());
+    }
+    Response::from_parts(head, Body::empty())
+}
+
+fn allowed(methods: &Methods) -> String {
+    let mut names: Vec<&str> = methods.iter().map(|route| route.method.name()).collect();
+    if names.contains(&"GET") {
+        names.push("HEAD");
+    }
+    names.push("OPTIONS");
+    names.join(", ")
+}
+
+/// `%41` as `A`; what is not UTF-8 finds no record.
+fn decode(text: &str) -> String {
+    if !text.contains('%') {
+        return text.to_string();
+    }
+    let escaped = text.replace('+', "%2B");
+    let pair = format!("v={escaped}");
+    form_urlencoded::parse(pair.as_bytes()).next().map(|(_, value)| value.into_owned()).unwrap_or_default()
+}
+
+fn request_id(app: &App, headers: &HeaderMap) -> Arc<str> {
+    let sent = headers.get("x-request-id").and_then(|id| id.to_str().ok());
+    let usable = sent.filter(|id| (1..=128).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic()));
+    usable.map_or_else(|| app.ids.next().into(), Into::into)
+}
+
+fn accepts_problem(headers: &HeaderMap) -> bool {
+    headers
+        .get(ACCEPT)
+        .and_then(|accept| accept.to_str().ok())
+        .is_some_and(|accept| accept.contains("application/problem+json"))
+}
+
+fn log_failure(error: &Error, seen: &Seen) {
+    let status = reply::status(error.code).as_u16();
+    if status >= 500 {
+        tracing::error!(
+            request_id = %seen.request_id, route = seen.route, status, cause = error.internal.as_deref().unwrap_or(""),
+            "A request failed: {}", error.message
+        );
+    }
+}
+
+#[expect(clippy::float_arithmetic, reason = "seconds of a metric, no money")]
+fn account_for(app: &App, method: &Method, seen: &Seen, status: StatusCode, started: Instant) {
+    let took = started.elapsed();
+    let method = match method.as_str() {
+        "GET" => "GET",
+        "HEAD" => "HEAD",
+        "POST" => "POST",
+        "PATCH" => "PATCH",
+        "PUT" => "PUT",
+        "DELETE" => "DELETE",
+        "OPTIONS" => "OPTIONS",
+        _ => "other",
+    };
+    app.metrics.count(method, seen.route, status.as_u16(), took.as_micros() as f64 / 1e6);
+    if app.config.log_requests || took > Duration::from_secs(1) {
+        tracing::info!(
+            request_id = %seen.request_id, method, route = seen.route, status = status.as_u16(),
+            milliseconds = took.as_millis() as u64, "Answered a request"
+        );
+    }
+}

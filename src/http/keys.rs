@@ -1,0 +1,145 @@
+//! Keys that were seen lately, so that a request does not ask the database who is asking. An
+//! entry lives for a second: that is how long a revoked key may go on.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use crate::accounts::{self, Account, Key};
+use crate::app::App;
+use crate::clock::Moment;
+use crate::error::{Code, Error, Result};
+
+const FRESH: Duration = Duration::from_secs(1);
+/// Far more keys than a second sees; keeps memory bounded.
+const MANY: usize = 10_000;
+
+/// A key that opens an account now.
+pub struct Caller {
+    /// The key.
+    pub key: Key,
+    /// Its id, shared with every log line.
+    pub actor: Arc<str>,
+    /// The account it opens.
+    pub account: Arc<Account>,
+    /// How much it has asked lately.
+    pub limiter: Arc<Limiter>,
+    read_at: Instant,
+}
+
+/// The keys seen lately.
+#[derive(Default)]
+pub struct KeyRing {
+    seen: RwLock<HashMap<[u8; 32], Arc<Caller>>>,
+    used: Mutex<HashMap<String, Moment>>,
+}
+
+impl KeyRing {
+    /// Who a secret belongs to; an error when it opens nothing.
+    pub async fn caller(&self, app: &App, secret: &str) -> Result<Arc<Caller>> {
+        if !accounts::is_well_formed(secret) {
+            return Err(unauthorized("This is not a key of Kantoor; keys start with kt_ and have 39 characters."));
+        }
+        let hash = accounts::hash(secret);
+        let seen = self.seen.read().unwrap_or_else(PoisonError::into_inner).get(&hash).cloned();
+        let now = app.clock.now();
+        let caller = match seen {
+            Some(caller) if caller.read_at.elapsed() < FRESH => caller,
+            seen => self.fetch(app, hash, seen).await?,
+        };
+        if !caller.key.is_live(now) {
+            return Err(unauthorized("This key has expired or was revoked."));
+        }
+        Ok(caller)
+    }
+
+    async fn fetch(&self, app: &App, hash: [u8; 32], seen: Option<Arc<Caller>>) -> Result<Arc<Caller>> {
+        let found = app.store.read(move |tx| {
+            let Some(key) = Key::by_hash(tx, &hash)? else { return Ok(None) };
+            let account = Account::numbered(tx, key.account)?;
+            Ok::<_, Error>(Some((key, account)))
+        });
+        let Some((key, account)) = found.await? else {
+            return Err(unauthorized("This key is not known here."));
+        };
+        let caller = Arc::new(Caller {
+            actor: key.id.as_str().into(),
+            account: Arc::new(account),
+            limiter: seen.map(|caller| caller.limiter.clone()).unwrap_or_default(),
+            read_at: Instant::now(),
+            key,
+        });
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        used.insert(caller.key.id.clone(), app.clock.now());
+        drop(used);
+        let mut seen = self.seen.write().unwrap_or_else(PoisonError::into_inner);
+        if seen.len() >= MANY {
+            seen.clear();
+        }
+        seen.insert(hash, caller.clone());
+        Ok(caller)
+    }
+
+    /// The keys used since this was last asked, to be written down.
+    pub fn take_used(&self) -> Vec<(String, Moment)> {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        used.drain().collect()
+    }
+}
+
+fn unauthorized(message: &str) -> Error {
+    Error::new(Code::Unauthorized, message)
+}
+
+/// How much a key has asked: the time, in microseconds, at which its debt is paid (GCRA).
+#[derive(Default)]
+pub struct Limiter {
+    paid_at: AtomicI64,
+}
+
+/// What is left of a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// Requests that may follow at once.
+    pub remaining: i64,
+    /// Seconds until all of them are there again.
+    pub reset: i64,
+}
+
+impl Limiter {
+    /// Counts a request against `per_minute`, at `now` in microseconds; or says how many seconds
+    /// to wait.
+    pub fn take(&self, per_minute: u32, now: i64) -> Result<Left, i64> {
+        let window = 60_000_000;
+        let cost = window / i64::from(per_minute).max(1);
+        let mut verdict = Ok(Left { remaining: 0, reset: 0 });
+        let _ = self.paid_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |paid_at| {
+            let next = paid_at.max(now) + cost;
+            let debt = next - now;
+            if debt > window {
+                verdict = Err((debt - window) / 1_000_000 + 1);
+                return None;
+            }
+            verdict = Ok(Left { remaining: (window - debt) / cost, reset: debt / 1_000_000 + 1 });
+            Some(next)
+        });
+        verdict
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_holds_and_refills() {
+        let limiter = Limiter::default();
+        let taken = (0..31).map(|_| limiter.take(30, 1_000_000_000)).collect::<Vec<_>>();
+        assert_eq!(taken[0], Ok(Left { remaining: 29, reset: 3 }));
+        assert_eq!(taken[29], Ok(Left { remaining: 0, reset: 61 }));
+        assert_eq!(taken[30], Err(3));
+        assert!(limiter.take(30, 1_002_000_001).is_ok());
+        assert!(limiter.take(30, 1_002_000_002).is_err());
+    }
+}

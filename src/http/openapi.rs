@@ -1,0 +1,437 @@
+//! The OpenAPI document and its page, drawn from the registry.
+
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value, json};
+
+use super::reply;
+use crate::error::{Code, FieldCode};
+use crate::list;
+use crate::record::{CREATED, DETAIL, FieldInfo, LIST, Shape, Views};
+use crate::resources::{self, Gives, Method, Resource, Route, Takes};
+
+/// The document.
+pub static DOCUMENT: LazyLock<Value> = LazyLock::new(document);
+/// The document as it is served.
+pub static TEXT: LazyLock<String> = LazyLock::new(|| DOCUMENT.to_string());
+/// The page as it is served.
+pub static PAGE: LazyLock<String> = LazyLock::new(|| match page() {
+    Ok(page) => page,
+    Err(error) => format!("The page cannot be drawn: {error}"),
+});
+
+const ABOUT: &str = "Kantoor keeps the records of a small business. Requests and answers are JSON; every answer has \
+`data` and `meta`, every error has `error` with a code, a sentence and the fields that are wrong.
+
+Lists take `page` and `per_page`, and answer with `page`, `per_page`, `total` and `pages` in `meta` and with a `Link` \
+header. Parameters that a list does not know are ignored and named in `meta.ignored_params`.
+
+A POST with an `Idempotency-Key` can be sent again for 24 hours: it has its effect once and gets the same answer, with \
+`X-Idempotent-Replay: true`. A record's `ETag` in `If-Match` keeps you from changing what somebody else changed \
+meanwhile. `Prefer: handling=lenient` turns unknown fields into `meta.warnings`.";
+
+/// Draws the page of the document.
+fn page() -> Result<String, minijinja::Error> {
+    let mut templates = minijinja::Environment::new();
+    templates.add_filter("json", |value: minijinja::Value| serde_json::to_string_pretty(&value).unwrap_or_default());
+    templates.add_template("docs.html", include_str!("docs.html"))?;
+    let spec = minijinja::Value::from(minijinja::value::Serde(&*DOCUMENT));
+    templates.get_template("docs.html")?.render(minijinja::context! { spec })
+}
+
+fn document() -> Value {
+    let mut paths = Map::new();
+    let mut schemas = Map::new();
+    schemas.insert("Error".into(), error_schema());
+    schemas.insert("Page".into(), page_schema());
+    for resource in resources::ALL.iter() {
+        schemas.insert(schema_name(resource), record_schema(resource, DETAIL));
+        for route in &resource.routes {
+            let path = paths.entry(route.path.clone()).or_insert_with(|| json!({}));
+            path[route.method.name().to_lowercase()] = operation(resource, route);
+        }
+    }
+    let tags: Vec<Value> = resources::ALL
+        .iter()
+        .map(|resource| json!({"name": resource.title, "description": prose(resource.shape.doc)}))
+        .collect();
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Kantoor",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": ABOUT,
+            "license": {"name": "Apache-2.0 OR MIT", "identifier": "Apache-2.0 OR MIT"},
+        },
+        "servers": [{"url": "/"}],
+        "security": [{"key": []}],
+        "tags": tags,
+        "paths": paths,
+        "components": {
+            "securitySchemes": {
+                "key": {"type": "http", "scheme": "bearer", "description": "A key made with `kantoor key create`."},
+            },
+            "schemas": schemas,
+            "responses": error_responses(),
+        },
+    })
+}
+
+fn operation(resource: &Resource, route: &Route) -> Value {
+    let mut operation = json!({
+        "operationId": operation_id(resource, route),
+        "summary": route.summary,
+        "tags": [resource.title],
+        "x-scope": route.scope,
+        "parameters": parameters(resource, route),
+    });
+    if route.extension {
+        operation["x-extension"] = json!(true);
+    }
+    let schema = match route.takes {
+        Takes::Nothing => None,
+        Takes::Create => Some(input_schema(resource, |field| field.rules.create, true)),
+        Takes::Patch => Some(input_schema(resource, |field| field.rules.patch, false)),
+    };
+    if let Some(schema) = schema {
+        let body = json!({"schema": schema, "example": example(resource, route)});
+        operation["requestBody"] = json!({"required": true, "content": {"application/json": body}});
+    }
+    operation["responses"] = responses(resource, route);
+    operation
+}
+
+/// `listProducts`, `completeTask`
+fn operation_id(resource: &Resource, route: &Route) -> String {
+    let name = schema_name(resource);
+    let action = route.path.rsplit_once("{id}/").map(|(_, action)| action);
+    match (route.gives, route.takes, route.method, action) {
+        (Gives::Page, ..) => format!("list{name}s"),
+        (_, _, _, Some(action)) => format!("{action}{name}"),
+        (_, Takes::Create, ..) => format!("create{name}"),
+        (_, Takes::Patch, ..) => format!("update{name}"),
+        (_, _, Method::Delete, _) => format!("delete{name}"),
+        _ => format!("get{name}"),
+    }
+}
+
+fn parameters(resource: &Resource, route: &Route) -> Vec<Value> {
+    let mut parameters = Vec::new();
+    if route.path.contains("{id}") {
+        let description = format!("The id of the {}.", resource.shape.name);
+        parameters.push(json!({
+            "name": "id", "in": "path", "required": true, "description": description, "schema": {"type": "string"},
+        }));
+    }
+    if route.gives == Gives::Page {
+        parameters.extend(list_parameters(resource));
+    }
+    if route.method == Method::Post {
+        parameters.push(json!({
+            "name": "Idempotency-Key", "in": "header",
+            "description": "1 to 255 visible ASCII characters of your choice; the same request with the same key has its effect once.",
+            "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+        }));
+    }
+    if !route.reads() && route.path.contains("{id}") {
+        parameters.push(json!({
+            "name": "If-Match", "in": "header", "description": "The `ETag` that the record must still have.",
+            "schema": {"type": "string"},
+        }));
+    }
+    parameters
+}
+
+fn list_parameters(resource: &Resource) -> Vec<Value> {
+    let sorts = resource.list.as_ref().map(|list| list.sorts.clone()).unwrap_or_default();
+    let in_query = |name: &str, description: String, schema: Value| json!({"name": name, "in": "query", "description": description, "schema": schema});
+    let mut parameters: Vec<Value> = list::COMMON
+        .iter()
+        .map(|(name, description)| {
+            let schema = match *name {
+                "page" => json!({"type": "integer", "minimum": 1, "default": 1}),
+                "per_page" => json!({"type": "integer", "minimum": 1, "maximum": 100, "default": 25}),
+                "sort" => json!({"type": "string", "enum": sorts, "default": "created_at"}),
+                "order" => json!({"type": "string", "enum": ["asc", "desc"], "default": "desc"}),
+                "created_from" | "created_to" => json!({"type": "string", "format": "date"}),
+                _ => json!({"type": "string"}),
+            };
+            in_query(name, description.to_string(), schema)
+        })
+        .collect();
+    if resource.list.as_ref().is_some_and(|list| list.searches) {
+        let fields: Vec<&str> =
+            resource.fields.iter().filter(|field| field.rules.search).map(|field| field.name).collect();
+        let description = format!("Finds these letters inside {}, whatever their case and accents.", fields.join(", "));
+        parameters.push(in_query("search", description, json!({"type": "string"})));
+    }
+    for field in &resource.fields {
+        if field.rules.filter {
+            let description = format!("Only those with this value. {}", prose(field.doc));
+            let mut schema = (field.schema)(&field.rules);
+            if schema["type"] == "boolean" {
+                schema = json!({"type": "string", "enum": ["1", "0", "true", "false"]});
+            }
+            parameters.push(in_query(field.name, description, schema));
+        }
+        if field.rules.range {
+            for (end, word) in [("from", "later"), ("to", "earlier")] {
+                let name = format!("{}_{end}", field.name);
+                let description = format!("`{}` on this date or {word} (YYYY-MM-DD).", field.name);
+                parameters.push(in_query(&name, description, json!({"type": "string", "format": "date"})));
+            }
+        }
+    }
+    parameters
+}
+
+fn responses(resource: &Resource, route: &Route) -> Value {
+    let mut responses = Map::new();
+    let name = resource.shape.name;
+    let (status, description, schema) = match route.gives {
+        Gives::Page => {
+            let item = seen_schema(resource, LIST);
+            let page = json!({"type": "array", "items": item});
+            ("200", format!("A page of {}.", resource.shape.table), Some((page, "#/components/schemas/Page")))
+        }
+        Gives::Item(CREATED) => ("201", format!("The new {name}."), Some((seen_schema(resource, CREATED), ""))),
+        Gives::Item(view) => ("200", format!("The {name}."), Some((seen_schema(resource, view), ""))),
+        Gives::Nothing => ("204", format!("The {name} is gone."), None),
+    };
+    let mut response = json!({"description": description});
+    if let Some((data, meta)) = schema {
+        let meta = if meta.is_empty() { json!({"type": "object"}) } else { json!({"$ref": meta}) };
+        let schema =
+            json!({"type": "object", "required": ["data", "meta"], "properties": {"data": data, "meta": meta}});
+        response["content"] = json!({"application/json": {"schema": schema}});
+    }
+    let headers = match route.gives {
+        Gives::Page => json!({"Link": header("First, previous, next and last page.")}),
+        Gives::Item(CREATED) => json!({"Location": header("Where the record is."), "ETag": header("Its version.")}),
+        Gives::Item(_) => json!({"ETag": header("Its version.")}),
+        Gives::Nothing => Value::Null,
+    };
+    if !headers.is_null() {
+        response["headers"] = headers;
+    }
+    responses.insert(status.into(), response);
+    for code in errors(route) {
+        let status = reply::status(code).as_u16().to_string();
+        responses
+            .entry(status.clone())
+            .or_insert_with(|| json!({"$ref": format!("#/components/responses/{}", response_name(&status))}));
+    }
+    responses.sort_keys();
+    Value::Object(responses)
+}
+
+fn header(description: &str) -> Value {
+    json!({"description": description, "schema": {"type": "string"}})
+}
+
+/// What can go wrong with a route.
+fn errors(route: &Route) -> Vec<Code> {
+    let mut codes = vec![Code::Unauthorized, Code::Forbidden, Code::TooManyRequests, Code::Overloaded];
+    if route.path.contains("{id}") {
+        codes.push(Code::NotFound);
+    }
+    if route.gives == Gives::Page || !route.reads() {
+        codes.push(Code::ValidationFailed);
+    }
+    if !route.reads() && route.path.contains("{id}") {
+        codes.push(Code::PreconditionFailed);
+    }
+    if route.method == Method::Post {
+        codes.push(Code::IdempotencyInFlight);
+    }
+    if !route.reads() && route.method != Method::Delete {
+        codes.extend([Code::MalformedJson, Code::BodyTooLarge, Code::UnsupportedMediaType]);
+    }
+    codes
+}
+
+fn error_responses() -> Value {
+    let mut responses = Map::new();
+    for code in Code::ALL {
+        let status = reply::status(*code).as_u16().to_string();
+        let meaning = format!("`{}`: {}", code.wire(), code.meaning());
+        let response = responses.entry(response_name(&status)).or_insert_with(|| {
+            json!({
+                "description": "",
+                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
+            })
+        });
+        let so_far = response["description"].as_str().unwrap_or_default();
+        let joined = if so_far.is_empty() { meaning } else { format!("{so_far} {meaning}") };
+        response["description"] = json!(joined);
+    }
+    Value::Object(responses)
+}
+
+fn response_name(status: &str) -> String {
+    let name = match status {
+        "400" => "BadRequest",
+        "401" => "Unauthorized",
+        "403" => "Forbidden",
+        "404" => "NotFound",
+        "405" => "MethodNotAllowed",
+        "408" => "RequestTimeout",
+        "409" => "Conflict",
+        "412" => "PreconditionFailed",
+        "413" => "BodyTooLarge",
+        "415" => "UnsupportedMediaType",
+        "422" => "Invalid",
+        "429" => "TooManyRequests",
+        "500" => "InternalError",
+        "503" => "Unavailable",
+        other => return format!("Status{other}"),
+    };
+    name.to_string()
+}
+
+fn error_schema() -> Value {
+    let codes: Vec<&str> = Code::ALL.iter().map(|code| code.wire()).collect();
+    let field_codes: Vec<&str> = FieldCode::ALL.iter().map(|code| code.wire()).collect();
+    json!({
+        "type": "object",
+        "description": "Every error.",
+        "required": ["error", "data", "meta"],
+        "properties": {
+            "error": {
+                "type": "object",
+                "required": ["code", "message", "details"],
+                "properties": {
+                    "code": {"type": "string", "enum": codes, "description": "For programs."},
+                    "message": {"type": "string", "description": "For people."},
+                    "details": {
+                        "type": "array",
+                        "description": "Every field that is wrong.",
+                        "items": {
+                            "type": "object",
+                            "required": ["field", "code", "message"],
+                            "properties": {
+                                "field": {"type": "string", "description": "Its path, such as `rows[2].quantity`."},
+                                "code": {"type": "string", "enum": field_codes},
+                                "message": {"type": "string"},
+                            },
+                        },
+                    },
+                },
+            },
+            "data": {"type": "object"},
+            "meta": {"type": "object", "properties": {"request_id": {"type": "string"}}},
+        },
+    })
+}
+
+fn page_schema() -> Value {
+    json!({
+        "type": "object",
+        "description": "Where a list is.",
+        "required": ["page", "per_page", "total", "pages"],
+        "properties": {
+            "page": {"type": "integer", "description": "This page, from 1 on."},
+            "per_page": {"type": "integer", "description": "Records a page."},
+            "total": {"type": "integer", "description": "Records in all."},
+            "pages": {"type": "integer", "description": "Pages in all."},
+            "ignored_params": {
+                "type": "array", "items": {"type": "string"}, "description": "Parameters that the list does not know.",
+            },
+        },
+    })
+}
+
+/// `Product`
+fn schema_name(resource: &Resource) -> String {
+    let words = resource.shape.name.split('_');
+    words
+        .map(|word| {
+            let (first, rest) = word.split_at(1);
+            format!("{}{rest}", first.to_uppercase())
+        })
+        .collect()
+}
+
+/// The schema of what a view shows: the component when it is the whole record.
+fn seen_schema(resource: &Resource, view: Views) -> Value {
+    let own = record_schema(resource, view);
+    if own["properties"] == record_schema(resource, DETAIL)["properties"] {
+        return json!({"$ref": format!("#/components/schemas/{}", schema_name(resource))});
+    }
+    own
+}
+
+fn record_schema(resource: &Resource, view: Views) -> Value {
+    let shape: &Shape = resource.shape;
+    let mut properties = Map::new();
+    properties.insert("id".into(), json!({"type": "string", "format": "uuid", "description": "Its id."}));
+    for field in resource.fields.iter().filter(|field| field.rules.views.includes(view)) {
+        properties.insert(field.name.into(), property(field));
+    }
+    let moment = |description: &str| json!({"type": "string", "format": "date-time", "description": description});
+    if shape.created_at.includes(view) {
+        properties.insert("created_at".into(), moment("When it was made."));
+    }
+    if shape.updated_at.includes(view) {
+        properties.insert("updated_at".into(), moment("When it last changed."));
+    }
+    if shape.meta.includes(view) {
+        let mut meta = Map::new();
+        meta.insert("created_at".into(), moment("When it was made."));
+        meta.insert("updated_at".into(), moment("When it last changed."));
+        meta.insert("version".into(), json!({"type": "integer", "description": "Grows with every change."}));
+        for field in resource.fields.iter().filter(|field| field.rules.in_meta) {
+            meta.insert(field.name.into(), property(field));
+        }
+        properties.insert("meta".into(), json!({"type": "object", "properties": meta}));
+    }
+    let required: Vec<&String> = properties.keys().collect();
+    json!({"type": "object", "description": prose(shape.doc), "required": required, "properties": properties})
+}
+
+fn input_schema(resource: &Resource, takes: fn(&FieldInfo) -> bool, new: bool) -> Value {
+    let fields: Vec<&FieldInfo> = resource.fields.iter().filter(|field| takes(field)).collect();
+    let properties: Map<String, Value> = fields.iter().map(|field| (field.name.to_string(), property(field))).collect();
+    let mut schema = json!({"type": "object", "additionalProperties": false, "properties": properties});
+    if new {
+        let required: Vec<&str> = fields.iter().filter(|field| field.rules.required).map(|field| field.name).collect();
+        schema["required"] = json!(required);
+    } else {
+        schema["minProperties"] = json!(1);
+    }
+    schema
+}
+
+fn property(field: &FieldInfo) -> Value {
+    let mut schema = (field.schema)(&field.rules);
+    schema["description"] = json!(prose(field.doc));
+    if let Some(example) = parsed(field.rules.example) {
+        schema["examples"] = json!([example]);
+    }
+    if let Some(default) = parsed(field.rules.default) {
+        schema["default"] = default;
+    }
+    schema
+}
+
+/// A good body for a route, from the examples of its fields.
+pub fn example(resource: &Resource, route: &Route) -> Value {
+    let takes = |field: &&FieldInfo| match route.takes {
+        Takes::Nothing => false,
+        Takes::Create => field.rules.create,
+        Takes::Patch => field.rules.patch,
+    };
+    let fields = resource.fields.iter().filter(takes);
+    let pairs = fields.filter_map(|field| Some((field.name.to_string(), parsed(field.rules.example)?)));
+    Value::Object(pairs.collect())
+}
+
+fn parsed(json: &str) -> Option<Value> {
+    serde_json::from_str(json).ok()
+}
+
+/// The lines of a doc comment as one text.
+fn prose(lines: &[&str]) -> String {
+    let lines: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
+    lines.join(" ")
+}

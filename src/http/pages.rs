@@ -1,0 +1,114 @@
+//! What is not of the registry: health, readiness, the documents, and the answer to everything
+//! else.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue};
+use axum::http::{Method, Request, Response, StatusCode};
+use serde_json::json;
+
+use super::{dispatch, openapi, reply};
+use crate::app::App;
+use crate::error::{Code, Error, Result};
+use crate::resources;
+
+/// Answers any request.
+pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
+    let path = request.uri().path();
+    let mut response = match path {
+        "/v1/openapi.json" | "/health" | "/ready" | "/docs" | "/"
+            if !matches!(*request.method(), Method::GET | Method::HEAD) =>
+        {
+            let error = Error::new(Code::MethodNotAllowed, "Only GET can be used here.");
+            reply::with_allow(reply::error_response(&error, "", false), "GET, HEAD")
+        }
+        "/v1/openapi.json" => text("application/json", openapi::TEXT.clone()),
+        _ if path.starts_with("/v1/") || path == "/v1" => return dispatch::answer(app, request).await,
+        "/health" => text("application/json", json!({"status": "ok"}).to_string()),
+        "/ready" => ready(app).await,
+        "/docs" => page(openapi::PAGE.clone()),
+        "/" => to_docs(),
+        _ => reply::error_response(&Error::new(Code::NotFound, "There is nothing at this address."), "", false),
+    };
+    let headers = response.headers_mut();
+    headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
+    headers.insert("referrer-policy", HeaderValue::from_static("no-referrer"));
+    headers.insert("x-frame-options", HeaderValue::from_static("DENY"));
+    response
+}
+
+/// Answers on the listener for the operator.
+pub fn metrics(app: &App, request: &Request<Body>) -> Response<Body> {
+    match request.uri().path() {
+        "/metrics" => text("application/openmetrics-text; version=1.0.0; charset=utf-8", app.metrics.text(app)),
+        _ => reply::error_response(&Error::new(Code::NotFound, "Metrics are at /metrics."), "", false),
+    }
+}
+
+fn text(kind: &'static str, body: String) -> Response<Body> {
+    let mut response = Response::new(Body::from(body));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response
+}
+
+fn page(body: String) -> Response<Body> {
+    let mut response = text("text/html; charset=utf-8", body);
+    let policy =
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; frame-ancestors 'none'";
+    response.headers_mut().insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
+    response
+}
+
+fn to_docs() -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::SEE_OTHER;
+    response.headers_mut().insert("location", HeaderValue::from_static("/docs"));
+    response
+}
+
+/// Whether requests can be answered: the database takes writes, knows our tables, and the disk
+/// has room. Each with a word, so that the operator sees which.
+async fn ready(app: Arc<App>) -> Response<Body> {
+    let checks = [("database", writable(&app).await), ("migrations", migrated(&app).await), ("disk", disk(&app))];
+    let all = checks.iter().all(|(_, check)| check.is_ok());
+    let told: serde_json::Map<String, serde_json::Value> = checks
+        .into_iter()
+        .map(|(name, check)| (name.to_string(), json!(check.map_or_else(|why| why, |()| "ok".to_string()))))
+        .collect();
+    let word = if all { "ready" } else { "not ready" };
+    let mut response = text("application/json", json!({"status": word, "checks": told}).to_string());
+    if !all {
+        *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    }
+    response
+}
+
+async fn writable(app: &App) -> Result<(), String> {
+    // A write transaction that changes no row still takes the lock and commits.
+    let done = app.store.write(0, |tx| tx.execute("UPDATE accounts SET name = name WHERE id = 0", &[]).map(drop));
+    done.await.map_err(|error| error.to_string())
+}
+
+async fn migrated(app: &Arc<App>) -> Result<(), String> {
+    let app = app.clone();
+    let checked = tokio::task::spawn_blocking(move || app.store.is_migrated(&resources::migrations())).await;
+    match checked {
+        Ok(Ok(true)) => Ok(()),
+        Ok(Ok(false)) => Err("the tables are of another version".to_string()),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn disk(app: &App) -> Result<(), String> {
+    let place = if app.config.data.exists() { app.config.data.as_path() } else { std::path::Path::new(".") };
+    let state = rustix::fs::statvfs(place).map_err(|error| format!("the disk cannot be asked: {error}"))?;
+    let free = state.f_bavail.saturating_mul(state.f_frsize) / (1024 * 1024);
+    if free < app.config.min_free_disk_mib {
+        return Err(format!("only {free} MiB are free, {} are wanted", app.config.min_free_disk_mib));
+    }
+    Ok(())
+}

@@ -1,0 +1,171 @@
+//! From an answer or an error to the bytes of a response.
+
+use axum::body::Body;
+use axum::http::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, LINK, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE,
+};
+use axum::http::{Response, StatusCode};
+use serde_json::json;
+
+use crate::call::{Answer, Outcome};
+use crate::error::{Code, Error};
+use crate::idempotency::Stored;
+
+/// The status of an error.
+pub fn status(code: Code) -> StatusCode {
+    match code {
+        Code::MalformedJson | Code::DuplicateKey | Code::InvalidHeader | Code::InvalidIdempotencyKey => {
+            StatusCode::BAD_REQUEST
+        }
+        Code::Unauthorized => StatusCode::UNAUTHORIZED,
+        Code::Forbidden => StatusCode::FORBIDDEN,
+        Code::NotFound => StatusCode::NOT_FOUND,
+        Code::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+        Code::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
+        Code::IdempotencyInFlight => StatusCode::CONFLICT,
+        Code::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
+        Code::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        Code::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        Code::ValidationFailed | Code::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
+        Code::TooManyRequests => StatusCode::TOO_MANY_REQUESTS,
+        Code::Overloaded | Code::DiskFull | Code::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        Code::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// A response before its bytes.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// What is kept and sent again.
+    pub stored: Stored,
+    /// The `Link` header, or empty.
+    pub link: String,
+    /// Whether it was sent before.
+    pub replayed: bool,
+}
+
+impl Reply {
+    /// The reply for an answer; `link` makes the address of a page.
+    pub fn of(answer: Answer, link: impl Fn(i64) -> String) -> Reply {
+        let status = match answer.outcome {
+            Outcome::Done => 200,
+            Outcome::Created => 201,
+            Outcome::Empty => 204,
+        };
+        let mut body = Vec::with_capacity(answer.data.len() + 64);
+        if answer.outcome != Outcome::Empty {
+            body.extend_from_slice(b"{\"data\":");
+            body.extend_from_slice(&answer.data);
+            body.extend_from_slice(b",\"meta\":{");
+            body.extend_from_slice(answer.meta.join(",").as_bytes());
+            body.extend_from_slice(b"}}");
+        }
+        let links: Vec<String> =
+            answer.pages.iter().map(|(relation, page)| format!("<{}>; rel=\"{relation}\"", link(*page))).collect();
+        Reply {
+            stored: Stored {
+                status,
+                location: answer.location.unwrap_or_default(),
+                etag: answer.version.map(|version| format!("\"{version}\"")).unwrap_or_default(),
+                body: String::from_utf8(body).unwrap_or_default(),
+            },
+            link: links.join(", "),
+            replayed: false,
+        }
+    }
+
+    /// The reply that was stored.
+    pub fn again(stored: Stored) -> Reply {
+        Reply { stored, link: String::new(), replayed: true }
+    }
+
+    /// As a response.
+    pub fn into_response(self) -> Response<Body> {
+        let Stored { status, location, etag, body } = self.stored;
+        let mut response = Response::new(Body::from(body));
+        *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+        let headers = response.headers_mut();
+        if status != 204 {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        }
+        for (name, text) in [(LOCATION, location), (ETAG, etag), (LINK, self.link)] {
+            if !text.is_empty() {
+                insert(headers, name, &text);
+            }
+        }
+        if self.replayed {
+            headers.insert("x-idempotent-replay", HeaderValue::from_static("true"));
+        }
+        response
+    }
+}
+
+/// The body of an error in the envelope.
+pub fn error_body(error: &Error, request_id: &str) -> String {
+    let body = json!({
+        "error": {"code": error.code.wire(), "message": error.message, "details": details(error)},
+        "data": {},
+        "meta": {"request_id": request_id},
+    });
+    body.to_string()
+}
+
+/// An error as a response; `problem` asks for the form of RFC 9457.
+pub fn error_response(error: &Error, request_id: &str, problem: bool) -> Response<Body> {
+    let status = status(error.code);
+    let (kind, body) = if problem {
+        let body = json!({
+            "type": format!("/docs#error-{}", error.code.wire()),
+            "title": error.code.meaning(),
+            "status": status.as_u16(),
+            "detail": error.message,
+            "code": error.code.wire(),
+            "errors": details(error),
+            "request_id": request_id,
+        });
+        ("application/problem+json", body.to_string())
+    } else {
+        ("application/json", error_body(error, request_id))
+    };
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    if let Some(seconds) = error.retry_after {
+        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    if error.code == Code::Unauthorized {
+        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"kantoor\""));
+    }
+    response
+}
+
+fn details(error: &Error) -> Vec<serde_json::Value> {
+    let faults = error.faults.iter();
+    faults
+        .map(|fault| json!({"field": fault.field, "code": fault.wrong.code.wire(), "message": fault.wrong.message}))
+        .collect()
+}
+
+/// The `Allow` header on a response.
+pub fn with_allow(mut response: Response<Body>, allow: &str) -> Response<Body> {
+    insert(response.headers_mut(), ALLOW, allow);
+    response
+}
+
+/// What every response of the API carries.
+pub fn finish(response: &mut Response<Body>, request_id: &str) {
+    let headers = response.headers_mut();
+    insert(headers, HeaderName::from_static("x-request-id"), request_id);
+    headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
+    if !headers.contains_key(CACHE_CONTROL) {
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+    }
+}
+
+/// Puts in a header whose text may not fit one; then it is left out.
+pub fn insert(headers: &mut axum::http::HeaderMap, name: HeaderName, text: &str) {
+    if let Ok(value) = HeaderValue::from_str(text) {
+        headers.insert(name, value);
+    }
+}

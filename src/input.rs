@@ -1,0 +1,139 @@
+//! From a body to a record: unknown and read-only names, each field's own rules, and all that is
+//! wrong at once.
+
+use crate::call::Call;
+use crate::error::{Error, Faults, FieldCode, Result, wrong};
+use crate::json::Json;
+use crate::record::{Checks, Field, Record, Rules};
+
+/// Fields that were sent, parsed, waiting for the record they belong to.
+#[derive(Clone)]
+pub struct Input<R: Record> {
+    values: R,
+    sent: Vec<usize>,
+    /// Sentences about fields that were passed over.
+    pub warnings: Vec<String>,
+}
+
+/// The fields of a new record.
+pub fn create<R: Checks>(call: &Call) -> Result<Input<R>> {
+    let mut faults = Faults::default();
+    let input = read(call, R::blank()?, &mut faults, |rules| rules.create)?;
+    for (place, field) in R::fields().iter().enumerate() {
+        let named = faults.0.iter().any(|fault| fault.field == field.info.name);
+        if field.info.rules.required && !input.sent.contains(&place) && !named {
+            faults.add(field.info.name, wrong(FieldCode::Required, "must be sent"));
+        }
+    }
+    if faults.0.is_empty() {
+        input.values.check(&mut faults);
+    }
+    faults.into_result()?;
+    Ok(input)
+}
+
+/// The fields of a PATCH; at least one.
+pub fn patch<R: Record>(call: &Call) -> Result<Input<R>> {
+    let mut faults = Faults::default();
+    let input = read(call, R::default(), &mut faults, |rules| rules.patch)?;
+    if input.sent.is_empty() && faults.0.is_empty() {
+        let names: Vec<&str> = patchable::<R>().map(|field| field.info.name).collect();
+        let message = format!("must have at least one of: {}", names.join(", "));
+        faults.add("body", wrong(FieldCode::NoFields, message));
+    }
+    faults.into_result()?;
+    Ok(input)
+}
+
+/// Refuses whatever is in the body of an action that takes none.
+pub fn nothing(call: &Call) -> Result<Vec<String>> {
+    let mut faults = Faults::default();
+    let mut warnings = Vec::new();
+    if let Some(body) = &call.body {
+        for (name, _) in members(body)? {
+            unknown(call, name, &[], &mut faults, &mut warnings);
+        }
+    }
+    faults.into_result()?;
+    Ok(warnings)
+}
+
+impl<R: Record> Input<R> {
+    /// The new record.
+    pub fn record(&self) -> R {
+        self.values.clone()
+    }
+
+    /// Puts what was sent over `record`.
+    pub fn merge_into(&self, record: &mut R) {
+        for place in &self.sent {
+            (R::fields()[*place].copy)(&self.values, record);
+        }
+    }
+
+    /// The fields that were sent.
+    pub fn sent(&self) -> impl Iterator<Item = &'static Field<R>> {
+        self.sent.iter().map(|place| &R::fields()[*place])
+    }
+}
+
+fn patchable<R: Record>() -> impl Iterator<Item = &'static Field<R>> {
+    R::fields().iter().filter(|field| field.info.rules.patch)
+}
+
+fn members(body: &Json) -> Result<&[(String, Json)]> {
+    match body {
+        Json::Object(members) => Ok(members),
+        other => {
+            let message = format!("must be a JSON object, not {}", other.kind());
+            Err(Error::field("body", wrong(FieldCode::WrongType, message)))
+        }
+    }
+}
+
+fn read<R: Record>(call: &Call, mut values: R, faults: &mut Faults, may_set: fn(&Rules) -> bool) -> Result<Input<R>> {
+    let mut sent = Vec::new();
+    let mut warnings = Vec::new();
+    let Some(body) = &call.body else {
+        return Ok(Input { values, sent, warnings });
+    };
+    let settable = || R::fields().iter().filter(|field| may_set(&field.info.rules));
+    for (name, json) in members(body)? {
+        let found = R::fields().iter().position(|field| field.info.name == name);
+        match found {
+            Some(place) if may_set(&R::fields()[place].info.rules) => {
+                let field = &R::fields()[place];
+                let read = (field.from_json)(&mut values, json, &field.info.rules);
+                faults.take(name, read);
+                sent.push(place);
+            }
+            None if !is_base(name) => {
+                let names: Vec<&str> = settable().map(|field| field.info.name).collect();
+                unknown(call, name, &names, faults, &mut warnings);
+            }
+            _ if call.lenient => warnings.push(format!("'{name}' cannot be set here and was passed over.")),
+            _ => faults.add(name, wrong(FieldCode::ReadOnly, "cannot be set here")),
+        }
+    }
+    Ok(Input { values, sent, warnings })
+}
+
+/// Names that every record answers with, beside its fields.
+fn is_base(name: &str) -> bool {
+    matches!(name, "id" | "created_at" | "updated_at" | "meta")
+}
+
+fn unknown(call: &Call, name: &str, known: &[&str], faults: &mut Faults, warnings: &mut Vec<String>) {
+    let near = known
+        .iter()
+        .map(|known| (strsim::damerau_levenshtein(name, known), known))
+        .filter(|(distance, known)| *distance <= 1 + known.len() / 4)
+        .min_by_key(|(distance, _)| *distance);
+    let hint = near.map(|(_, known)| format!("; did you mean '{known}'?")).unwrap_or_default();
+    let shown: String = name.chars().take(100).collect();
+    if call.lenient {
+        warnings.push(format!("'{shown}' is not a known field and was passed over{hint}"));
+    } else {
+        faults.add(shown, wrong(FieldCode::UnknownField, format!("is not a known field{hint}")));
+    }
+}

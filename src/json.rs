@@ -1,0 +1,183 @@
+//! JSON as it was sent: numbers keep their digits, keys keep their order, and a key that comes
+//! twice is an error. (`serde_json::Value` would round the numbers and drop the first key.)
+
+use std::fmt;
+
+use serde::de::{Deserialize, Error as _, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::error::{Code, Error, Result};
+
+/// How deep arrays and objects may nest.
+pub const MAX_DEPTH: usize = 64;
+
+/// A JSON value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Json {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool(bool),
+    /// The digits as sent.
+    Number(String),
+    /// A text.
+    Text(String),
+    /// A text with half a surrogate pair: no Unicode text.
+    BrokenText,
+    /// `[…]`
+    List(Vec<Json>),
+    /// `{…}`, in the order sent, each key once.
+    Object(Vec<(String, Json)>),
+}
+
+impl Json {
+    /// Reads a body.
+    pub fn parse(bytes: &[u8]) -> Result<Json> {
+        let text =
+            std::str::from_utf8(bytes).map_err(|_| Error::new(Code::MalformedJson, "The body is not valid UTF-8."))?;
+        let raw: &RawValue = serde_json::from_str(text).map_err(malformed)?;
+        build(raw.get(), 1)
+    }
+
+    /// What kind of value it is, with its article.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Json::Null => "null",
+            Json::Bool(_) => "a boolean",
+            Json::Number(_) => "a number",
+            Json::Text(_) | Json::BrokenText => "a text",
+            Json::List(_) => "an array",
+            Json::Object(_) => "an object",
+        }
+    }
+}
+
+fn build(text: &str, depth: usize) -> Result<Json> {
+    if depth > MAX_DEPTH {
+        let message = format!("The JSON is nested more than {MAX_DEPTH} levels deep.");
+        return Err(Error::new(Code::MalformedJson, message));
+    }
+    Ok(match text.as_bytes().first() {
+        Some(b'{') => {
+            let Members(members) = serde_json::from_str(text).map_err(malformed)?;
+            let mut object: Vec<(String, Json)> = Vec::with_capacity(members.len());
+            let mut keys = std::collections::HashSet::with_capacity(members.len());
+            for (key, value) in members {
+                if !keys.insert(key.clone()) {
+                    let message = format!("The key '{key}' stands twice in one object.");
+                    return Err(Error::new(Code::DuplicateKey, message));
+                }
+                object.push((key, build(value.get(), depth + 1)?));
+            }
+            Json::Object(object)
+        }
+        Some(b'[') => {
+            let items: Vec<&RawValue> = serde_json::from_str(text).map_err(malformed)?;
+            let items = items.into_iter().map(|item| build(item.get(), depth + 1));
+            Json::List(items.collect::<Result<_>>()?)
+        }
+        // The raw scan has checked the quotes and escapes, so what fails here is a lone surrogate.
+        Some(b'"') => serde_json::from_str(text).map_or(Json::BrokenText, Json::Text),
+        Some(b't') => Json::Bool(true),
+        Some(b'f') => Json::Bool(false),
+        Some(b'n') => Json::Null,
+        _ => Json::Number(text.to_string()),
+    })
+}
+
+fn malformed(error: serde_json::Error) -> Error {
+    Error::new(Code::MalformedJson, format!("The body is not valid JSON: {error}."))
+}
+
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Pairs;
+        impl<'de> Visitor<'de> for Pairs {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
+                let mut members = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    members.push(pair);
+                    if members.len() > 100_000 {
+                        return Err(A::Error::custom("too many keys in one object"));
+                    }
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Pairs)
+    }
+}
+
+/// Writes a text with its quotes.
+pub fn write_text(out: &mut Vec<u8>, text: &str) {
+    // Writing to memory does not fail.
+    let _ = serde_json::to_writer(out, text);
+}
+
+/// Writes `"key":`, after a comma when it is not the first.
+pub fn write_key(out: &mut Vec<u8>, key: &str) {
+    if !matches!(out.last(), Some(b'{' | b'[') | None) {
+        out.push(b',');
+    }
+    write_text(out, key);
+    out.push(b':');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn fails(text: &str) -> &'static str {
+        Json::parse(text.as_bytes()).unwrap_err().code.wire()
+    }
+
+    #[test]
+    fn numbers_keep_their_digits() {
+        let parsed = Json::parse(b" {\"a\": 0.10, \"b\": [12345678901234567890.123456, -1e5]} ").unwrap();
+        let Json::Object(members) = parsed else { panic!() };
+        assert_eq!(members[0].1, Json::Number("0.10".into()));
+        let list = vec![Json::Number("12345678901234567890.123456".into()), Json::Number("-1e5".into())];
+        assert_eq!(members[1].1, Json::List(list));
+    }
+
+    #[test]
+    fn what_is_no_json_is_refused() {
+        for text in ["", "{", "{}x", "{'a':1}", "[1,]", "\"\\x\"", "01", "nul", "{\"a\":1,}", "\u{feff}{}"] {
+            assert_eq!(fails(text), "malformed_json", "{text}");
+        }
+        assert_eq!(Json::parse(b"\"\xff\"").unwrap_err().code.wire(), "malformed_json");
+        assert_eq!(fails("{\"a\":1,\"a\":2}"), "duplicate_key");
+        assert_eq!(fails("[{\"x\":{\"a\":1,\"\\u0061\":2}}]"), "duplicate_key");
+        assert_eq!(fails(&format!("{}{}", "[".repeat(65), "]".repeat(65))), "malformed_json");
+        assert_eq!(fails(&"[".repeat(100_000)), "malformed_json");
+    }
+
+    #[test]
+    fn lone_surrogates_are_told_apart() {
+        assert_eq!(Json::parse(br#""\ud83d\ude00""#).unwrap(), Json::Text("😀".into()));
+        assert_eq!(Json::parse(br#""\ud83d""#).unwrap(), Json::BrokenText);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Json::parse(&bytes);
+        }
+
+        #[test]
+        fn texts_survive(text in "\\PC*") {
+            let mut out = Vec::new();
+            write_text(&mut out, &text);
+            prop_assert_eq!(Json::parse(&out).unwrap(), Json::Text(text));
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! One grammar for all lists: pages, sorting, filters, ranges and search, driven by the fields.
+
+use store::{Tx, Value};
+
+use crate::call::{Answer, Call, Outcome};
+use crate::clock::Moment;
+use crate::context::Ctx;
+use crate::error::{Faults, FieldCode, Result, Wrong, wrong};
+use crate::record::{LIST, Record, parse_date};
+use crate::records::Work;
+use crate::search;
+
+const PER_PAGE: i64 = 25;
+const MAX_PER_PAGE: i64 = 100;
+/// Enough for any selection a person or a program makes by hand.
+const MAX_IDS: usize = 100;
+
+/// Parameters that every list takes.
+pub const COMMON: &[(&str, &str)] = &[
+    ("page", "The page, from 1 on."),
+    ("per_page", "Records a page: 25, at most 100."),
+    ("sort", "The field to sort by."),
+    ("order", "`asc` or `desc`."),
+    ("id", "One id, or several with commas between them."),
+    ("created_from", "Made on this date or later (YYYY-MM-DD)."),
+    ("created_to", "Made on this date or earlier (YYYY-MM-DD)."),
+];
+
+/// The fields by which lists of `R` can be sorted.
+pub fn sorts<R: Record>() -> Vec<&'static str> {
+    let fields = R::fields().iter().filter(|field| field.info.rules.sort).map(|field| field.info.name);
+    fields.chain(["created_at", "id"]).collect()
+}
+
+/// `GET …` of a list in pages.
+pub fn list<R: Record>(call: Call) -> Result<Work> {
+    let request = Request::read::<R>(&call)?;
+    Ok(Box::new(move |tx, ctx| request.run::<R>(tx, ctx, &call)))
+}
+
+/// What was asked of a list.
+pub struct Request {
+    page: i64,
+    per_page: i64,
+    sort: &'static str,
+    order: &'static str,
+    search: Option<String>,
+    conditions: Vec<Condition>,
+    ignored: Vec<String>,
+}
+
+enum Condition {
+    Is(&'static str, Value<'static>),
+    In(Vec<String>),
+    /// Column, operator, value.
+    Range(&'static str, &'static str, Value<'static>),
+    /// The day from whose start, or until whose end.
+    From(jiff::civil::Date),
+    Until(jiff::civil::Date),
+}
+
+impl Request {
+    /// Reads the query.
+    pub fn read<R: Record>(call: &Call) -> Result<Request> {
+        let query = &call.query;
+        let mut faults = Faults::default();
+        let mut request = Request {
+            page: 1,
+            per_page: PER_PAGE,
+            sort: "created_at",
+            order: "desc",
+            search: None,
+            conditions: Vec::new(),
+            ignored: Vec::new(),
+        };
+        for name in query.names() {
+            let text = query.get(name).unwrap_or_default();
+            let taken = request.take::<R>(name, text);
+            if faults.take(name, taken) == Some(false) {
+                request.ignored.push(name.to_string());
+            }
+        }
+        faults.into_result()?;
+        Ok(request)
+    }
+
+    /// Takes a parameter; answers whether there is one of that name.
+    fn take<R: Record>(&mut self, name: &str, text: &str) -> Result<bool, Wrong> {
+        match name {
+            "page" => self.page = whole_from_one(text)?,
+            "per_page" => self.per_page = whole_from_one(text)?.min(MAX_PER_PAGE),
+            "sort" => self.sort = one_of(text, &sorts::<R>())?,
+            "order" => self.order = one_of(text, &["asc", "desc"])?,
+            "search" if R::is_searched() => {
+                self.search = Some(text.trim().to_string()).filter(|words| !words.is_empty());
+            }
+            "id" => self.conditions.push(Condition::In(ids(text)?)),
+            "created_from" => self.conditions.push(Condition::From(parse_date(text)?)),
+            "created_to" => self.conditions.push(Condition::Until(parse_date(text)?)),
+            _ => return self.take_field::<R>(name, text),
+        }
+        Ok(true)
+    }
+
+    fn take_field<R: Record>(&mut self, name: &str, text: &str) -> Result<bool, Wrong> {
+        for field in R::fields() {
+            let (own, rules) = (field.info.name, &field.info.rules);
+            let condition = match name.strip_prefix(own) {
+                Some("") if rules.filter => Condition::Is(own, (field.from_query)(text, rules)?),
+                Some("_from") if rules.range => Condition::Range(own, ">=", (field.from_query)(text, rules)?),
+                Some("_to") if rules.range => Condition::Range(own, "<=", (field.from_query)(text, rules)?),
+                _ => continue,
+            };
+            self.conditions.push(condition);
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    fn run<R: Record>(&self, tx: &mut Tx, ctx: &Ctx, call: &Call) -> Result<Answer> {
+        let statements = self.statements::<R>(tx, ctx);
+        let mut data = Vec::with_capacity(256 * self.per_page.unsigned_abs() as usize);
+        data.push(b'[');
+        tx.each(&statements.page, &statements.page_values, |row| {
+            if data.len() > 1 {
+                data.push(b',');
+            }
+            R::from_row(row)?.write_json(LIST, &mut data);
+            Ok::<(), store::Error>(())
+        })?;
+        data.push(b']');
+        let total = tx.int(&statements.total, &statements.total_values)?;
+        Ok(self.answer(call, data, total))
+    }
+
+    fn answer(&self, call: &Call, data: Vec<u8>, total: i64) -> Answer {
+        let pages = (total + self.per_page - 1) / self.per_page;
+        let mut answer = Answer::data(Outcome::Done, data);
+        answer.meta =
+            vec![format!("\"page\":{},\"per_page\":{},\"total\":{total},\"pages\":{pages}", self.page, self.per_page)];
+        let beside = [("first", 1), ("prev", self.page - 1), ("next", self.page + 1), ("last", pages.max(1))];
+        let reachable = beside.into_iter().filter(|(relation, page)| match *relation {
+            "prev" => *page >= 1 && *page <= pages,
+            "next" => *page <= pages,
+            _ => true,
+        });
+        answer.pages = reachable.collect();
+        debug_assert!(call.body.is_none());
+        answer.with_texts("ignored_params", &self.ignored)
+    }
+
+    /// The two statements of a list. Public for the tests that look at their plans.
+    pub fn statements<R: Record>(&self, tx: &Tx, ctx: &Ctx) -> Statements {
+        let (sql, table) = (R::sql(), R::shape().table);
+        let mut values: Vec<Value<'static>> = vec![ctx.account.into()];
+        let mut from = table.to_string();
+        let mut conditions = format!("{table}.account_id = $1");
+        if let Some(words) = &self.search {
+            let (found, pattern) = search::condition(tx, words, "$3");
+            values.extend([R::shape().name.into(), pattern]);
+            // CROSS JOIN keeps SQLite from walking the whole sort index beside the few matches.
+            from = format!(
+                "(SELECT record_id FROM search_texts WHERE account_id = $1 AND kind = $2 AND {found}) found CROSS JOIN {table}"
+            );
+            conditions.push_str(&format!(" AND {table}.id = found.record_id"));
+        }
+        for condition in &self.conditions {
+            conditions.push_str(" AND ");
+            conditions.push_str(&condition.sql(table, ctx, &mut values));
+        }
+        let total = if values.len() == 1 {
+            "SELECT total FROM record_counts WHERE account_id = $1 AND kind = $2".to_string()
+        } else {
+            format!("SELECT count(*) FROM {from} WHERE {conditions}")
+        };
+        let mut total_values = values.clone();
+        if values.len() == 1 {
+            total_values.push(R::shape().name.into());
+        }
+        let (sort, order) = (self.sort, self.order);
+        let ties = if sort == "id" { String::new() } else { format!(", {table}.id {order}") };
+        let (limit, offset) = (values.len() + 1, values.len() + 2);
+        let page = format!(
+            "SELECT {} FROM {from} WHERE {conditions} ORDER BY {table}.{sort} {order}{ties} LIMIT ${limit} OFFSET ${offset}",
+            sql.columns
+        );
+        values.push(self.per_page.into());
+        values.push((self.page - 1).saturating_mul(self.per_page).into());
+        Statements { page, page_values: values, total, total_values }
+    }
+}
+
+/// The two statements of a list.
+pub struct Statements {
+    /// The records of the page.
+    pub page: String,
+    /// Its values.
+    pub page_values: Vec<Value<'static>>,
+    /// How many there are in all.
+    pub total: String,
+    /// Its values.
+    pub total_values: Vec<Value<'static>>,
+}
+
+impl Condition {
+    fn sql(&self, table: &str, ctx: &Ctx, values: &mut Vec<Value<'static>>) -> String {
+        let mut place = |value: Value<'static>| {
+            values.push(value);
+            format!("${}", values.len())
+        };
+        match self {
+            Condition::Is(column, value) => format!("{table}.{column} = {}", place(value.clone())),
+            Condition::Range(column, operator, value) => {
+                format!("{table}.{column} {operator} {}", place(value.clone()))
+            }
+            Condition::In(ids) => {
+                let places: Vec<String> = ids.iter().map(|id| place(id.clone().into())).collect();
+                format!("{table}.id IN ({})", places.join(", "))
+            }
+            Condition::From(date) => {
+                let start = Moment::start_of(*date, &ctx.zone);
+                format!("{table}.created_at >= {}", place(start.0.into()))
+            }
+            Condition::Until(date) => {
+                let next = date.tomorrow().map_or(Moment(i64::MAX), |next| Moment::start_of(next, &ctx.zone));
+                format!("{table}.created_at < {}", place(next.0.into()))
+            }
+        }
+    }
+}
+
+fn whole_from_one(text: &str) -> Result<i64, Wrong> {
+    // Digits only: more than fit an i64 are just a page past the end.
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(wrong(FieldCode::WrongType, "must be a whole number from 1 on"));
+    }
+    match text.parse().unwrap_or(i64::from(i32::MAX)) {
+        0 => Err(wrong(FieldCode::OutOfRange, "must be a whole number from 1 on")),
+        number => Ok(number.min(i64::from(i32::MAX))),
+    }
+}
+
+fn one_of(text: &str, allowed: &[&'static str]) -> Result<&'static str, Wrong> {
+    let found = allowed.iter().find(|allowed| **allowed == text).copied();
+    found.ok_or_else(|| wrong(FieldCode::InvalidChoice, format!("must be one of: {}", allowed.join(", "))))
+}
+
+fn ids(text: &str) -> Result<Vec<String>, Wrong> {
+    let ids: Vec<String> = text.split(',').map(|id| id.trim().to_string()).collect();
+    if ids.len() > MAX_IDS {
+        return Err(wrong(FieldCode::TooLong, format!("may have {MAX_IDS} ids at most")));
+    }
+    Ok(ids)
+}

@@ -1,0 +1,190 @@
+//! The log: one row per thing that happened, which is the event, the entry of the change feed
+//! and the line of the audit chain at once. It is written in the transaction of the change, its
+//! numbers have no gaps within an account, and each row's hash covers the one before it.
+
+use sha2::{Digest, Sha256};
+use store::{Migration, Row, Tx};
+
+use crate::clock::Moment;
+use crate::context::Ctx;
+use crate::error::Result;
+
+/// The table behind the log.
+pub const MIGRATION: Migration = Migration {
+    number: 3,
+    name: "log",
+    sql: "
+CREATE TABLE log (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    seq BIGINT NOT NULL,
+    at BIGINT NOT NULL,
+    type TEXT NOT NULL,
+    entity_type TEXT NOT NULL,
+    entity_id TEXT NOT NULL,
+    actor TEXT NOT NULL,
+    request_id TEXT NOT NULL,
+    data TEXT NOT NULL,
+    hash BLOB NOT NULL,
+    PRIMARY KEY (account_id, seq)
+) STRICT, WITHOUT ROWID;
+",
+};
+
+/// Something that happened to a record.
+pub struct Event<'e> {
+    /// `product.created`
+    pub name: &'e str,
+    /// `product`
+    pub entity_type: &'e str,
+    /// The record's id.
+    pub entity_id: &'e str,
+    /// The record as the API shows it.
+    pub data: &'e str,
+}
+
+/// A row of the log.
+pub struct Line {
+    seq: i64,
+    at: i64,
+    name: String,
+    entity_type: String,
+    entity_id: String,
+    actor: String,
+    request_id: String,
+    data: String,
+    hash: Vec<u8>,
+}
+
+/// Writes what happened. The caller's transaction holds the account.
+pub fn append(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<()> {
+    let last = tx.first(
+        "SELECT seq, hash FROM log WHERE account_id = $1 ORDER BY seq DESC LIMIT 1",
+        &[ctx.account.into()],
+        |row| Ok::<_, store::Error>((row.int(0)?, row.bytes(1)?.to_vec())),
+    )?;
+    let (seq, before) = last.unwrap_or_default();
+    let seq = seq + 1;
+    let hash = chain(
+        &before,
+        &Parts {
+            account: ctx.account,
+            seq,
+            at: ctx.now.0,
+            texts: [event.name, event.entity_type, event.entity_id, &ctx.actor, &ctx.request_id, event.data],
+        },
+    );
+    tx.execute(
+        "INSERT INTO log (account_id, seq, at, type, entity_type, entity_id, actor, request_id, data, hash)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+        &[
+            ctx.account.into(),
+            seq.into(),
+            ctx.now.0.into(),
+            event.name.into(),
+            event.entity_type.into(),
+            event.entity_id.into(),
+            (&*ctx.actor).into(),
+            (&*ctx.request_id).into(),
+            event.data.into(),
+            hash.as_slice().into(),
+        ],
+    )?;
+    Ok(())
+}
+
+/// What a hash covers.
+struct Parts<'p> {
+    account: i64,
+    seq: i64,
+    at: i64,
+    texts: [&'p str; 6],
+}
+
+fn chain(before: &[u8], parts: &Parts) -> Vec<u8> {
+    let mut hasher = Sha256::new();
+    hasher.update(before);
+    for number in [parts.account, parts.seq, parts.at] {
+        hasher.update(number.to_be_bytes());
+    }
+    for text in parts.texts {
+        // With its length, so that no two rows run into the same bytes.
+        hasher.update((text.len() as u64).to_be_bytes());
+        hasher.update(text);
+    }
+    hasher.finalize().to_vec()
+}
+
+/// What checking a chain found.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Every row is as it was written: how many, and the last hash in hexadecimal.
+    Whole {
+        /// Rows seen.
+        rows: i64,
+        /// The end of the chain: write it down elsewhere to prove later that nothing was cut off.
+        head: String,
+    },
+    /// The first row that is not as it was written.
+    Broken {
+        /// Its number.
+        seq: i64,
+        /// When it says it was written.
+        at: Moment,
+        /// What is wrong.
+        why: &'static str,
+    },
+}
+
+/// Checks the chain of an account from its first row on, a thousand rows at a time.
+pub fn verify(tx: &mut Tx, account: i64) -> Result<Verdict> {
+    let mut before: Vec<u8> = Vec::new();
+    let mut rows = 0;
+    loop {
+        let lines = tx.all(
+            "SELECT seq, at, type, entity_type, entity_id, actor, request_id, data, hash FROM log
+             WHERE account_id = $1 AND seq > $2 ORDER BY seq LIMIT 1000",
+            &[account.into(), rows.into()],
+            Line::from_row,
+        )?;
+        if lines.is_empty() {
+            let head = before.iter().map(|byte| format!("{byte:02x}")).collect();
+            return Ok(Verdict::Whole { rows, head });
+        }
+        for line in lines {
+            let broken = |why| Verdict::Broken { seq: line.seq, at: Moment(line.at), why };
+            if line.seq != rows + 1 {
+                return Ok(broken("a row before it is missing"));
+            }
+            if chain(&before, &line.parts(account)) != line.hash {
+                return Ok(broken("it is not what was written, or the row before it is not"));
+            }
+            rows = line.seq;
+            before = line.hash;
+        }
+    }
+}
+
+impl Line {
+    fn from_row(row: &Row) -> Result<Line> {
+        Ok(Line {
+            seq: row.int(0)?,
+            at: row.int(1)?,
+            name: row.text(2)?.to_string(),
+            entity_type: row.text(3)?.to_string(),
+            entity_id: row.text(4)?.to_string(),
+            actor: row.text(5)?.to_string(),
+            request_id: row.text(6)?.to_string(),
+            data: row.text(7)?.to_string(),
+            hash: row.bytes(8)?.to_vec(),
+        })
+    }
+
+    fn parts(&self, account: i64) -> Parts<'_> {
+        Parts {
+            account,
+            seq: self.seq,
+            at: self.at,
+            texts: [&self.name, &self.entity_type, &self.entity_id, &self.actor, &self.request_id, &self.data],
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! A field is declared once. [`record!`] turns one line per field into the struct, the columns,
+//! the create and PATCH input, the checks, the answers, the list filters and sorts, and the
+//! OpenAPI schema. What the lines can say is in [`Rules`]; they are flags, never logic.
+
+mod kinds;
+mod rules;
+
+pub use kinds::{Day, Kind, Link, VatRate, choose, parse_date};
+pub use rules::{ACTED, ALL, COMPUTED, CREATED, DETAIL, INPUT, LIST, NOWHERE, REQUIRED, Rules, UPDATED, Views};
+
+use store::{Row, Value};
+
+use crate::clock::Moment;
+use crate::error::{Error, Faults, Wrong};
+use crate::json::{Json, write_key, write_text};
+
+/// What every record has.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Base {
+    /// UUIDv7.
+    pub id: String,
+    /// When it was made, on the account's clock.
+    pub created_at: Moment,
+    /// When it last changed, on the account's clock.
+    pub updated_at: Moment,
+    /// Grows by one with every change; the ETag.
+    pub version: i64,
+}
+
+/// What is said once about a record.
+pub struct Shape {
+    /// Its name in events and messages: `product`.
+    pub name: &'static str,
+    /// Its table, which is also the name of its list.
+    pub table: &'static str,
+    /// Where `created_at` is shown beside the fields.
+    pub created_at: Views,
+    /// Where `updated_at` is shown beside the fields.
+    pub updated_at: Views,
+    /// Where the `meta` object is shown.
+    pub meta: Views,
+    /// A sentence for the documents, from the doc comment.
+    pub doc: &'static [&'static str],
+}
+
+/// A field without its accessors: what documents and walks need.
+#[derive(Clone, Copy)]
+pub struct FieldInfo {
+    /// Its name in JSON, which is its column.
+    pub name: &'static str,
+    /// The lines of its doc comment.
+    pub doc: &'static [&'static str],
+    /// What it may do.
+    pub rules: Rules,
+    /// Its JSON schema.
+    pub schema: fn(&Rules) -> serde_json::Value,
+}
+
+/// A field of `R` with its accessors.
+pub struct Field<R> {
+    /// What is said about it.
+    pub info: FieldInfo,
+    /// Its value for the database.
+    pub to_db: fn(&R) -> Value<'_>,
+    /// Takes its value from a column.
+    pub from_db: fn(&mut R, &Row, usize) -> store::Result<()>,
+    /// Takes its value from a body.
+    pub from_json: fn(&mut R, &Json, &Rules) -> Result<(), Wrong>,
+    /// Writes its value in an answer.
+    pub to_json: fn(&R, &Rules, &mut Vec<u8>),
+    /// Copies it from the first to the second.
+    pub copy: fn(&R, &mut R),
+    /// Reads a filter's text.
+    pub from_query: fn(&str, &Rules) -> Result<Value<'static>, Wrong>,
+}
+
+/// A record: what [`record!`] makes.
+pub trait Record: Clone + Default + PartialEq + Send + Sync + 'static {
+    /// What is said once about it.
+    fn shape() -> &'static Shape;
+    /// Its fields in order.
+    fn fields() -> &'static [Field<Self>];
+    /// Its statements.
+    fn sql() -> &'static Sql;
+    /// What every record has.
+    fn base(&self) -> &Base;
+    /// The same, to change.
+    fn base_mut(&mut self) -> &mut Base;
+
+    /// Its fields without their accessors.
+    fn infos() -> Vec<FieldInfo> {
+        Self::fields().iter().map(|field| field.info).collect()
+    }
+
+    /// A new one with the defaults of its fields.
+    fn blank() -> Result<Self, Error> {
+        let mut record = Self::default();
+        for field in Self::fields() {
+            let rules = &field.info.rules;
+            if !rules.default.is_empty() {
+                let default = Json::parse(rules.default.as_bytes())?;
+                (field.from_json)(&mut record, &default, rules)
+                    .map_err(|wrong| Error::internal(format!("default of {}: {}", field.info.name, wrong.message)))?;
+            }
+        }
+        Ok(record)
+    }
+
+    /// From a row of `sql().select`.
+    fn from_row(row: &Row) -> store::Result<Self> {
+        let mut record = Self::default();
+        *record.base_mut() = Base {
+            id: row.text(0)?.to_string(),
+            created_at: Moment(row.int(1)?),
+            updated_at: Moment(row.int(2)?),
+            version: row.int(3)?,
+        };
+        for (place, field) in Self::fields().iter().enumerate() {
+            (field.from_db)(&mut record, row, BASE_COLUMNS + place)?;
+        }
+        Ok(record)
+    }
+
+    /// As the API shows it in `view`.
+    fn write_json(&self, view: Views, out: &mut Vec<u8>) {
+        let (shape, base) = (Self::shape(), self.base());
+        out.extend_from_slice(b"{\"id\":");
+        write_text(out, &base.id);
+        for field in Self::fields() {
+            let rules = &field.info.rules;
+            if rules.views.includes(view) {
+                write_key(out, field.info.name);
+                (field.to_json)(self, rules, out);
+            }
+        }
+        for (name, shown, moment) in
+            [("created_at", shape.created_at, base.created_at), ("updated_at", shape.updated_at, base.updated_at)]
+        {
+            if shown.includes(view) {
+                write_key(out, name);
+                write_text(out, &moment.to_string());
+            }
+        }
+        if shape.meta.includes(view) {
+            write_key(out, "meta");
+            let meta = format!(
+                "{{\"created_at\":\"{}\",\"updated_at\":\"{}\",\"version\":{}",
+                base.created_at, base.updated_at, base.version
+            );
+            out.extend_from_slice(meta.as_bytes());
+            for field in Self::fields().iter().filter(|field| field.info.rules.in_meta) {
+                write_key(out, field.info.name);
+                (field.to_json)(self, &field.info.rules, out);
+            }
+            out.push(b'}');
+        }
+        out.push(b'}');
+    }
+
+    /// The folded text that searches look in; empty when no field is searched.
+    fn search_text(&self) -> String {
+        let texts = Self::fields().iter().filter(|field| field.info.rules.search);
+        let texts: Vec<String> = texts
+            .filter_map(|field| match (field.to_db)(self) {
+                Value::Text(text) if !text.is_empty() => Some(crate::search::fold(&text)),
+                _ => None,
+            })
+            .collect();
+        texts.join("\n")
+    }
+
+    /// Whether any field is searched.
+    fn is_searched() -> bool {
+        Self::fields().iter().any(|field| field.info.rules.search)
+    }
+}
+
+/// Rules of a record that concern more than one field.
+pub trait Checks: Record {
+    /// Adds what is wrong with the record as a whole.
+    fn check(&self, _faults: &mut Faults) {}
+}
+
+const BASE: &str = "id, created_at, updated_at, version";
+const BASE_COLUMNS: usize = 4;
+
+/// The statements of a record, made from its fields.
+pub struct Sql {
+    /// `SELECT` of all columns, up to and without `WHERE`.
+    pub select: String,
+    /// Columns as in `select`, each with its table.
+    pub columns: String,
+    /// One record: account, id.
+    pub get: String,
+    /// Values: account, the base, the fields.
+    pub insert: String,
+    /// Values: the base without the id, the fields, account, id.
+    pub update: String,
+    /// Values: account, id.
+    pub delete: String,
+}
+
+impl Sql {
+    /// The statements of `R`.
+    pub fn of<R: Record>() -> Sql {
+        let table = R::shape().table;
+        let names: Vec<&str> = R::fields().iter().map(|field| field.info.name).collect();
+        let columns: Vec<String> =
+            BASE.split(", ").chain(names.iter().copied()).map(|name| format!("{table}.{name}")).collect();
+        let columns = columns.join(", ");
+        let fields: String = names.iter().map(|name| format!(", {name}")).collect();
+        let count = names.len();
+        let places: String = (0..count).map(|n| format!(", ${}", n + 6)).collect();
+        let changes: String = names.iter().enumerate().map(|(n, name)| format!(", {name} = ${}", n + 4)).collect();
+        Sql {
+            select: format!("SELECT {columns} FROM {table}"),
+            get: format!("SELECT {columns} FROM {table} WHERE account_id = $1 AND id = $2"),
+            insert: format!("INSERT INTO {table} (account_id, {BASE}{fields}) VALUES ($1, $2, $3, $4, $5{places})"),
+            update: format!(
+                "UPDATE {table} SET created_at = $1, updated_at = $2, version = $3{changes} WHERE account_id = ${} AND id = ${}",
+                count + 4,
+                count + 5
+            ),
+            delete: format!("DELETE FROM {table} WHERE account_id = $1 AND id = $2"),
+            columns,
+        }
+    }
+}
+
+/// The name of a field, without the `r#` of one that is a word of the language.
+pub const fn plain(name: &'static str) -> &'static str {
+    match name.as_bytes() {
+        [b'r', b'#', ..] => name.split_at(2).1,
+        _ => name,
+    }
+}
+
+/// Declares a record: see the head of this module, and `resources/product.rs` for an example.
+#[macro_export]
+macro_rules! record {
+    (
+        $(#[doc = $about:literal])+
+        $vis:vis struct $name:ident = $singular:literal in $table:literal $(, $key:ident: $value:expr)*;
+        $( $(#[doc = $doc:literal])+ $field:ident : $kind:ty = $rules:expr; )*
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Debug, Default, PartialEq)]
+        $vis struct $name {
+            /// What every record has.
+            pub base: $crate::record::Base,
+            $( $(#[doc = $doc])+ pub $field: $kind, )*
+        }
+
+        impl $crate::record::Record for $name {
+            fn shape() -> &'static $crate::record::Shape {
+                #[expect(clippy::needless_update, reason = "a record may set every key itself")]
+                static SHAPE: $crate::record::Shape = $crate::record::Shape {
+                    name: $singular,
+                    table: $table,
+                    doc: &[$($about),+],
+                    $($key: $value,)*
+                    ..$crate::record::SHAPE
+                };
+                &SHAPE
+            }
+
+            fn fields() -> &'static [$crate::record::Field<Self>] {
+                use $crate::record::Kind;
+                static FIELDS: &[$crate::record::Field<$name>] = &[$(
+                    $crate::record::Field {
+                        info: $crate::record::FieldInfo {
+                            name: $crate::record::plain(stringify!($field)),
+                            doc: &[$($doc),+],
+                            rules: $rules,
+                            schema: <$kind as Kind>::schema,
+                        },
+                        to_db: |record| record.$field.to_db(),
+                        from_db: |record, row, column| {
+                            record.$field = <$kind as Kind>::from_db(row, column)?;
+                            Ok(())
+                        },
+                        from_json: |record, json, rules| {
+                            record.$field = <$kind as Kind>::read(json, rules)?;
+                            Ok(())
+                        },
+                        to_json: |record, rules, out| record.$field.to_json(rules, out),
+                        copy: |from, to| to.$field = from.$field.clone(),
+                        from_query: <$kind as Kind>::filter,
+                    },
+                )*];
+                FIELDS
+            }
+
+            fn sql() -> &'static $crate::record::Sql {
+                static SQL: std::sync::LazyLock<$crate::record::Sql> =
+                    std::sync::LazyLock::new($crate::record::Sql::of::<$name>);
+                &SQL
+            }
+
+            fn base(&self) -> &$crate::record::Base {
+                &self.base
+            }
+
+            fn base_mut(&mut self) -> &mut $crate::record::Base {
+                &mut self.base
+            }
+        }
+    };
+}
+
+/// What a record says when it says nothing.
+pub const SHAPE: Shape = Shape { name: "", table: "", created_at: NOWHERE, updated_at: NOWHERE, meta: ALL, doc: &[] };

@@ -1,0 +1,406 @@
+//! The kinds of value a field can have. No column is NULL: what has no value is `''`, 0 or the
+//! kind's default, so that both databases sort and compare the same.
+
+use std::borrow::Cow;
+
+use jiff::civil::Date;
+use money::Decimal;
+use serde_json::{Value as Schema, json};
+use store::{Row, Value};
+
+use super::Rules;
+use crate::error::{FieldCode, Wrong, wrong};
+use crate::json::{Json, write_text};
+
+/// A kind of value: how it is stored, read, shown and described.
+pub trait Kind: Sized + Clone + Default {
+    /// For the database.
+    fn to_db(&self) -> Value<'_>;
+    /// From the database.
+    fn from_db(row: &Row, column: usize) -> store::Result<Self>;
+    /// From a body; `null` is seen to already.
+    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong>;
+    /// In an answer.
+    fn to_json(&self, rules: &Rules, out: &mut Vec<u8>);
+    /// The JSON schema.
+    fn schema(rules: &Rules) -> Schema;
+
+    /// Whether it has a value, for fields that are required.
+    fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// A query parameter as the JSON it stands for.
+    fn from_query(text: &str) -> Json {
+        Json::Text(text.to_string())
+    }
+
+    /// From a body, with `null` and the rules of every kind.
+    fn read(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
+        let value = match json {
+            Json::Null if rules.required => return Err(must_have_a_value()),
+            Json::Null => Self::default(),
+            json => Self::from_json(json, rules)?,
+        };
+        if rules.required && value.is_empty() {
+            return Err(must_have_a_value());
+        }
+        Ok(value)
+    }
+
+    /// From a filter.
+    fn filter(text: &str, rules: &Rules) -> Result<Value<'static>, Wrong> {
+        let value = Self::from_json(&Self::from_query(text), rules)?;
+        Ok(match value.to_db() {
+            Value::Int(value) => Value::Int(value),
+            Value::Text(value) => Value::Text(Cow::Owned(value.into_owned())),
+            Value::Bytes(value) => Value::Bytes(Cow::Owned(value.into_owned())),
+        })
+    }
+}
+
+fn must_have_a_value() -> Wrong {
+    wrong(FieldCode::Required, "must have a value")
+}
+
+/// The value is of the wrong kind; says what it must be.
+pub fn wrong_type(must_be: &str, json: &Json) -> Wrong {
+    wrong(FieldCode::WrongType, format!("must be {must_be}, not {}", json.kind()))
+}
+
+/// A text that both databases, mail and PDF can carry.
+pub fn clean_text(json: &Json, max_length: usize) -> Result<&str, Wrong> {
+    let text = match json {
+        Json::Text(text) => text,
+        Json::BrokenText => {
+            return Err(wrong(FieldCode::InvalidCharacters, "has half of a surrogate pair, which is no character"));
+        }
+        other => return Err(wrong_type("a text", other)),
+    };
+    if let Some(bad) = text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t')) {
+        let message = format!("has the control character U+{:04X}", u32::from(bad));
+        return Err(wrong(FieldCode::InvalidCharacters, message));
+    }
+    // Counting is only needed where the bytes could exceed the limit.
+    if text.len() > max_length && text.chars().count() > max_length {
+        return Err(wrong(FieldCode::TooLong, format!("may have {max_length} characters at most")));
+    }
+    Ok(text)
+}
+
+fn text_schema(rules: &Rules) -> Schema {
+    let kind = if rules.nullable { json!(["string", "null"]) } else { json!("string") };
+    json!({"type": kind, "maxLength": rules.max_length})
+}
+
+fn write_text_or_null(out: &mut Vec<u8>, text: &str, rules: &Rules) {
+    if text.is_empty() && rules.nullable {
+        out.extend_from_slice(b"null");
+    } else {
+        write_text(out, text);
+    }
+}
+
+impl Kind for String {
+    fn to_db(&self) -> Value<'_> {
+        self.into()
+    }
+
+    fn from_db(row: &Row, column: usize) -> store::Result<Self> {
+        Ok(row.text(column)?.to_string())
+    }
+
+    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
+        clean_text(json, rules.max_length).map(str::to_string)
+    }
+
+    fn to_json(&self, rules: &Rules, out: &mut Vec<u8>) {
+        write_text_or_null(out, self, rules);
+    }
+
+    fn schema(rules: &Rules) -> Schema {
+        text_schema(rules)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.trim().is_empty()
+    }
+}
+
+impl Kind for bool {
+    fn to_db(&self) -> Value<'_> {
+        (*self).into()
+    }
+
+    fn from_db(row: &Row, column: usize) -> store::Result<Self> {
+        Ok(row.int(column)? != 0)
+    }
+
+    fn from_json(json: &Json, _: &Rules) -> Result<Self, Wrong> {
+        match json {
+            Json::Bool(value) => Ok(*value),
+            other => Err(wrong_type("true or false", other)),
+        }
+    }
+
+    fn to_json(&self, _: &Rules, out: &mut Vec<u8>) {
+        out.extend_from_slice(if *self { b"true" } else { b"false" });
+    }
+
+    fn schema(_: &Rules) -> Schema {
+        json!({"type": "boolean"})
+    }
+
+    fn from_query(text: &str) -> Json {
+        match text {
+            "1" | "true" => Json::Bool(true),
+            "0" | "false" => Json::Bool(false),
+            other => Json::Text(other.to_string()),
+        }
+    }
+}
+
+impl Kind for i64 {
+    fn to_db(&self) -> Value<'_> {
+        (*self).into()
+    }
+
+    fn from_db(row: &Row, column: usize) -> store::Result<Self> {
+        row.int(column)
+    }
+
+    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
+        let Json::Number(digits) = json else {
+            return Err(wrong_type("a whole number", json));
+        };
+        if digits.contains(['.', 'e', 'E']) {
+            return Err(wrong(FieldCode::WrongType, "must be a whole number"));
+        }
+        let value = digits.parse().ok().filter(|value| (rules.min..=rules.max).contains(value));
+        value.ok_or_else(|| out_of_range(rules))
+    }
+
+    fn to_json(&self, _: &Rules, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.to_string().as_bytes());
+    }
+
+    fn schema(rules: &Rules) -> Schema {
+        json!({"type": "integer", "minimum": rules.min, "maximum": rules.max})
+    }
+
+    fn from_query(text: &str) -> Json {
+        Json::Number(text.to_string())
+    }
+}
+
+fn out_of_range(rules: &Rules) -> Wrong {
+    wrong(FieldCode::OutOfRange, format!("must be from {} to {}", rules.min, rules.max))
+}
+
+impl<const SCALE: u32> Kind for Decimal<SCALE> {
+    fn to_db(&self) -> Value<'_> {
+        self.scaled().into()
+    }
+
+    fn from_db(row: &Row, column: usize) -> store::Result<Self> {
+        Ok(Decimal::from_scaled(row.int(column)?))
+    }
+
+    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
+        let (Json::Number(digits) | Json::Text(digits)) = json else {
+            return Err(wrong_type("a number", json));
+        };
+        let value: Self = digits.parse().map_err(|fault| match fault {
+            money::Fault::NotANumber => wrong(FieldCode::WrongType, "must be a decimal number such as 12.50"),
+            money::Fault::TooPrecise => wrong(FieldCode::TooPrecise, format!("may have {SCALE} decimals at most")),
+            money::Fault::TooLarge => out_of_range(rules),
+        })?;
+        let whole = value.scaled().div_euclid(10_i64.pow(SCALE));
+        if !(rules.min..=rules.max).contains(&whole) {
+            return Err(out_of_range(rules));
+        }
+        Ok(value)
+    }
+
+    fn to_json(&self, _: &Rules, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.to_string().as_bytes());
+    }
+
+    fn schema(rules: &Rules) -> Schema {
+        json!({"type": "number", "minimum": rules.min, "maximum": rules.max})
+    }
+
+    fn from_query(text: &str) -> Json {
+        Json::Number(text.to_string())
+    }
+}
+
+/// A calendar date, or none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Day(pub Option<Date>);
+
+/// Reads `YYYY-MM-DD` and nothing else.
+pub fn parse_date(text: &str) -> Result<Date, Wrong> {
+    let bytes = text.as_bytes();
+    let shaped = bytes.len() == 10 && bytes[4] == b'-' && bytes[7] == b'-';
+    let date = shaped.then(|| text.parse::<Date>().ok()).flatten();
+    date.ok_or_else(|| wrong(FieldCode::InvalidFormat, "must be a date of the form YYYY-MM-DD"))
+}
+
+impl Kind for Day {
+    fn to_db(&self) -> Value<'_> {
+        self.0.map(|date| date.to_string()).unwrap_or_default().into()
+    }
+
+    fn from_db(row: &Row, column: usize) -> store::Result<Self> {
+        Ok(Day(row.text(column)?.parse().ok()))
+    }
+
+    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
+        match clean_text(json, rules.max_length)? {
+            "" => Ok(Day(None)),
+            text => parse_date(text).map(|date| Day(Some(date))),
+        }
+    }
+
+    fn to_json(&self, rules: &Rules, out: &mut Vec<u8>) {
+        let text = self.0.map(|date| date.to_string()).unwrap_or_default();
+        write_text_or_null(out, &text, rules);
+    }
+
+    fn schema(rules: &Rules) -> Schema {
+        let mut schema = text_schema(rules);
+        schema["maxLength"] = json!(10);
+        schema["pattern"] = json!("^$|^\\d{4}-\\d{2}-\\d{2}$");
+        schema
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
+/// The id of another record of the account, or none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Link(pub String);
+
+impl Kind for Link {
+    fn to_db(&self) -> Value<'_> {
+        (&self.0).into()
+    }
+
+    fn from_db(row: &Row, column: usize) -> store::Result<Self> {
+        Ok(Link(row.text(column)?.to_string()))
+    }
+
+    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
+        clean_text(json, rules.max_length).map(|text| Link(text.to_string()))
+    }
+
+    fn to_json(&self, rules: &Rules, out: &mut Vec<u8>) {
+        write_text_or_null(out, &self.0, rules);
+    }
+
+    fn schema(rules: &Rules) -> Schema {
+        text_schema(rules)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// A VAT percentage as text: `"21"`, also sent as `"21%"` or `21`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VatRate(pub String);
+
+impl Kind for VatRate {
+    fn to_db(&self) -> Value<'_> {
+        (&self.0).into()
+    }
+
+    fn from_db(row: &Row, column: usize) -> store::Result<Self> {
+        Ok(VatRate(row.text(column)?.to_string()))
+    }
+
+    fn from_json(json: &Json, _: &Rules) -> Result<Self, Wrong> {
+        let (Json::Number(digits) | Json::Text(digits)) = json else {
+            return Err(wrong_type("a percentage such as \"21\"", json));
+        };
+        let digits = digits.strip_suffix('%').unwrap_or(digits).trim();
+        if digits.is_empty() {
+            return Ok(VatRate::default());
+        }
+        let rate: Decimal<2> =
+            digits.parse().map_err(|_| wrong(FieldCode::InvalidFormat, "must be a percentage such as \"21\""))?;
+        if !(0..=10_000).contains(&rate.scaled()) {
+            return Err(wrong(FieldCode::OutOfRange, "must be from 0 to 100"));
+        }
+        Ok(VatRate(rate.to_string()))
+    }
+
+    fn to_json(&self, rules: &Rules, out: &mut Vec<u8>) {
+        write_text_or_null(out, &self.0, rules);
+    }
+
+    fn schema(_: &Rules) -> Schema {
+        json!({"type": ["string", "number"], "description": "A percentage from 0 to 100; always a string in answers."})
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Declares a closed set of values.
+#[macro_export]
+macro_rules! choice {
+    ($(#[doc = $about:literal])+ $vis:vis enum $name:ident { $( $(#[doc = $doc:literal])+ $(#[$flag:meta])? $variant:ident = $wire:literal, )+ }) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        $vis enum $name { $( $(#[doc = $doc])+ $(#[$flag])? $variant, )+ }
+
+        impl $name {
+            /// Every value as it goes over the wire.
+            pub const WIRE: &[&str] = &[$( $wire, )+];
+
+            /// As it goes over the wire.
+            pub const fn wire(self) -> &'static str {
+                match self { $( $name::$variant => $wire, )+ }
+            }
+
+            /// The value with this name.
+            pub fn from_wire(text: &str) -> Option<$name> {
+                match text { $( $wire => Some($name::$variant), )+ _ => None }
+            }
+        }
+
+        impl $crate::record::Kind for $name {
+            fn to_db(&self) -> store::Value<'_> {
+                self.wire().into()
+            }
+
+            fn from_db(row: &store::Row, column: usize) -> store::Result<Self> {
+                Ok($name::from_wire(row.text(column)?).unwrap_or_default())
+            }
+
+            fn from_json(json: &$crate::json::Json, _: &$crate::record::Rules) -> Result<Self, $crate::error::Wrong> {
+                $crate::record::choose(json, $name::WIRE, $name::from_wire)
+            }
+
+            fn to_json(&self, _: &$crate::record::Rules, out: &mut Vec<u8>) {
+                $crate::json::write_text(out, self.wire());
+            }
+
+            fn schema(_: &$crate::record::Rules) -> serde_json::Value {
+                serde_json::json!({"type": "string", "enum": $name::WIRE})
+            }
+        }
+    };
+}
+
+/// One of a closed set.
+pub fn choose<T>(json: &Json, allowed: &[&str], find: fn(&str) -> Option<T>) -> Result<T, Wrong> {
+    let text = clean_text(json, 255)?;
+    find(text).ok_or_else(|| wrong(FieldCode::InvalidChoice, format!("must be one of: {}", allowed.join(", "))))
+}

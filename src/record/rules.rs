@@ -1,0 +1,162 @@
+//! What a field's line can say.
+
+/// In which answers something is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Views(u8);
+
+/// Items of a list.
+pub const LIST: Views = Views(1);
+/// One record by its id.
+pub const DETAIL: Views = Views(2);
+/// The answer to a create.
+pub const CREATED: Views = Views(4);
+/// The answer to a PATCH.
+pub const UPDATED: Views = Views(8);
+/// The answer to an action.
+pub const ACTED: Views = Views(16);
+/// Everywhere.
+pub const ALL: Views = Views(31);
+/// In no answer.
+pub const NOWHERE: Views = Views(0);
+
+impl Views {
+    /// Whether `view` is among these.
+    pub const fn includes(self, view: Views) -> bool {
+        self.0 & view.0 != 0
+    }
+
+    /// These and those.
+    pub const fn and(self, other: Views) -> Views {
+        Views(self.0 | other.0)
+    }
+}
+
+/// What a field may do. Built with the `const` methods: `INPUT.search().example("\"Hosting\"")`.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// May be sent when it is made.
+    pub create: bool,
+    /// May be sent in a PATCH.
+    pub patch: bool,
+    /// Must have a value.
+    pub required: bool,
+    /// Is null in answers when it has no value; otherwise `""`.
+    pub nullable: bool,
+    /// Where it is shown.
+    pub views: Views,
+    /// Shown in the record's `meta` instead: the contract does not list it beside the others.
+    pub in_meta: bool,
+    /// Lists can be filtered by it.
+    pub filter: bool,
+    /// Lists take `<field>_from` and `<field>_to`.
+    pub range: bool,
+    /// Lists can be sorted by it.
+    pub sort: bool,
+    /// Searches look in it.
+    pub search: bool,
+    /// Characters in a text.
+    pub max_length: usize,
+    /// Smallest whole number or decimal, in whole units.
+    pub min: i64,
+    /// Largest whole number or decimal, in whole units.
+    pub max: i64,
+    /// The table whose record it names.
+    pub refers: &'static str,
+    /// What it is when nothing is sent, as JSON.
+    pub default: &'static str,
+    /// A good value, as JSON: for the documents and the tests.
+    pub example: &'static str,
+}
+
+/// A field that callers may send.
+pub const INPUT: Rules = Rules {
+    create: true,
+    patch: true,
+    required: false,
+    nullable: false,
+    views: ALL,
+    in_meta: false,
+    filter: false,
+    range: false,
+    sort: false,
+    search: false,
+    max_length: 255,
+    min: -999_999_999_999,
+    max: 999_999_999_999,
+    refers: "",
+    default: "",
+    example: "",
+};
+
+/// A field that must be sent.
+pub const REQUIRED: Rules = Rules { required: true, ..INPUT };
+
+/// A field that only the server sets.
+pub const COMPUTED: Rules = Rules { create: false, patch: false, ..INPUT };
+
+impl Rules {
+    /// Can be sent when the record is made, not changed by PATCH.
+    pub const fn create_only(self) -> Rules {
+        Rules { patch: false, ..self }
+    }
+
+    /// `null` when it has no value.
+    pub const fn nullable(self) -> Rules {
+        Rules { nullable: true, ..self }
+    }
+
+    /// Shown only there.
+    pub const fn shown(self, views: Views) -> Rules {
+        Rules { views, ..self }
+    }
+
+    /// Shown in the record's `meta`, and nowhere else.
+    pub const fn in_meta(self) -> Rules {
+        Rules { in_meta: true, views: NOWHERE, ..self }
+    }
+
+    /// Lists can be filtered by it.
+    pub const fn filter(self) -> Rules {
+        Rules { filter: true, ..self }
+    }
+
+    /// Lists take `<field>_from` and `<field>_to`.
+    pub const fn range(self) -> Rules {
+        Rules { range: true, ..self }
+    }
+
+    /// Lists can be sorted by it.
+    pub const fn sort(self) -> Rules {
+        Rules { sort: true, ..self }
+    }
+
+    /// Searches look in it.
+    pub const fn search(self) -> Rules {
+        Rules { search: true, ..self }
+    }
+
+    /// A long text: 64 KiB.
+    pub const fn long(self) -> Rules {
+        Rules { max_length: 65_536, ..self }
+    }
+
+    /// A number from `min` to `max`.
+    pub const fn between(self, min: i64, max: i64) -> Rules {
+        Rules { min, max, ..self }
+    }
+
+    /// The id of a record in `table`.
+    pub const fn refers(self, table: &'static str) -> Rules {
+        Rules { refers: table, ..self }
+    }
+
+    /// What it is when nothing is sent, as JSON.
+    pub const fn default(self, json: &'static str) -> Rules {
+        Rules { default: json, ..self }
+    }
+
+    /// A good value, as JSON.
+    pub const fn example(self, json: &'static str) -> Rules {
+        Rules { example: json, ..self }
+    }
+}

@@ -1,0 +1,181 @@
+//! The verbs that every record has: list, get, create, change, delete. A resource that needs more
+//! calls these from its own.
+
+use store::{Tx, Value};
+
+use crate::call::{Answer, Call};
+use crate::context::Ctx;
+use crate::error::{Error, Faults, FieldCode, Result, wrong};
+use crate::input::{self, Input};
+use crate::log::{self, Event};
+use crate::record::{CREATED, Checks, DETAIL, Record, UPDATED, Views};
+use crate::resources;
+use crate::search;
+
+/// What a handler leaves to do in the transaction.
+pub type Work = Box<dyn Fn(&mut Tx, &Ctx) -> Result<Answer> + Send + Sync>;
+
+/// `GET …/{id}`
+pub fn get<R: Record>(call: Call) -> Result<Work> {
+    Ok(Box::new(move |tx, ctx| {
+        let record: R = find(tx, ctx, call.id())?;
+        Ok(Answer::record(&record, DETAIL))
+    }))
+}
+
+/// `POST …`
+pub fn create<R: Checks>(call: Call) -> Result<Work> {
+    let input: Input<R> = input::create(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let mut record = input.record();
+        check_references(tx, ctx, &record, &input)?;
+        insert(tx, ctx, &mut record)?;
+        Ok(Answer::created(&record, CREATED).with_texts("warnings", &input.warnings))
+    }))
+}
+
+/// `PATCH …/{id}`
+pub fn patch<R: Checks>(call: Call) -> Result<Work> {
+    let input: Input<R> = input::patch(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let before: R = find_to_change(tx, ctx, call.id())?;
+        let mut record = before.clone();
+        input.merge_into(&mut record);
+        let mut faults = Faults::default();
+        record.check(&mut faults);
+        faults.into_result()?;
+        check_references(tx, ctx, &record, &input)?;
+        update(tx, ctx, &before, &mut record, "updated")?;
+        Ok(Answer::record(&record, UPDATED).with_texts("warnings", &input.warnings))
+    }))
+}
+
+/// `DELETE …/{id}` without a body in the answer.
+pub fn delete<R: Record>(call: Call) -> Result<Work> {
+    Ok(Box::new(move |tx, ctx| {
+        let record: R = find_to_change(tx, ctx, call.id())?;
+        remove(tx, ctx, &record)?;
+        Ok(Answer::empty())
+    }))
+}
+
+/// An action without a body: `verb` changes the record and answers with the event's name, or
+/// with none when there was nothing to change.
+pub fn act<R: Record>(call: Call, view: Views, verb: fn(&mut R, &Ctx) -> Result<&'static str>) -> Result<Work> {
+    let warnings = input::nothing(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let before: R = find_to_change(tx, ctx, call.id())?;
+        let mut record = before.clone();
+        let event = verb(&mut record, ctx)?;
+        update(tx, ctx, &before, &mut record, event)?;
+        Ok(Answer::record(&record, view).with_texts("warnings", &warnings))
+    }))
+}
+
+/// The record with this id in the account.
+pub fn find<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<R> {
+    if id.contains('\0') {
+        return Err(Error::not_found(R::shape().name));
+    }
+    let found = tx.first(&R::sql().get, &[ctx.account.into(), id.into()], R::from_row)?;
+    found.ok_or_else(|| Error::not_found(R::shape().name))
+}
+
+/// The same, when the caller accepts its version as a start for a change.
+pub fn find_to_change<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<R> {
+    let record: R = find(tx, ctx, id)?;
+    ctx.expects(record.base().version)?;
+    Ok(record)
+}
+
+/// Saves a new record, with its event.
+pub fn insert<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &mut R) -> Result<()> {
+    let base = record.base_mut();
+    base.id = ctx.new_id();
+    base.created_at = ctx.now;
+    base.updated_at = ctx.now;
+    base.version = 1;
+    let base = record.base();
+    let mut values: Vec<Value> = vec![ctx.account.into(), (&base.id).into()];
+    values.extend(stored(record));
+    tx.execute(&R::sql().insert, &values)?;
+    count::<R>(tx, ctx, 1)?;
+    search::put(tx, ctx, record)?;
+    happened(tx, ctx, record, "created")
+}
+
+/// Saves a changed record, with its event; one that is the same as before is left alone.
+pub fn update<R: Record>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event: &str) -> Result<()> {
+    if record == before {
+        return Ok(());
+    }
+    let base = record.base_mut();
+    base.updated_at = ctx.now;
+    base.version += 1;
+    let mut values = stored(record);
+    values.extend([ctx.account.into(), (&record.base().id).into()]);
+    tx.execute(&R::sql().update, &values)?;
+    if R::is_searched() && record.search_text() != before.search_text() {
+        search::put(tx, ctx, record)?;
+    }
+    happened(tx, ctx, record, event)
+}
+
+/// Removes a record, with its event.
+pub fn remove<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
+    let id = &record.base().id;
+    tx.execute(&R::sql().delete, &[ctx.account.into(), id.into()])?;
+    count::<R>(tx, ctx, -1)?;
+    search::remove::<R>(tx, ctx, id)?;
+    happened(tx, ctx, record, "deleted")
+}
+
+/// The columns of a record behind its id.
+fn stored<R: Record>(record: &R) -> Vec<Value<'_>> {
+    let base = record.base();
+    let mut values = vec![base.created_at.0.into(), base.updated_at.0.into(), base.version.into()];
+    values.extend(R::fields().iter().map(|field| (field.to_db)(record)));
+    values
+}
+
+fn happened<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, event: &str) -> Result<()> {
+    let name = R::shape().name;
+    let mut data = Vec::with_capacity(512);
+    record.write_json(DETAIL, &mut data);
+    let data = String::from_utf8(data).map_err(|_| Error::internal("an answer is not UTF-8"))?;
+    let event =
+        Event { name: &format!("{name}.{event}"), entity_type: name, entity_id: &record.base().id, data: &data };
+    log::append(tx, ctx, &event)
+}
+
+/// Totals of lists without a filter are kept, since counting a million rows is not free.
+fn count<R: Record>(tx: &mut Tx, ctx: &Ctx, change: i64) -> Result<()> {
+    tx.execute(
+        "INSERT INTO record_counts (account_id, kind, total) VALUES ($1, $2, $3)
+         ON CONFLICT (account_id, kind) DO UPDATE SET total = record_counts.total + excluded.total",
+        &[ctx.account.into(), R::shape().name.into(), change.into()],
+    )?;
+    Ok(())
+}
+
+/// Ids in a body must be of records in the account.
+fn check_references<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, input: &Input<R>) -> Result<()> {
+    let mut faults = Faults::default();
+    for field in input.sent() {
+        let table = field.info.rules.refers;
+        let Value::Text(id) = (field.to_db)(record) else { continue };
+        if table.is_empty() || id.is_empty() {
+            continue;
+        }
+        if !resources::has_table(table) || !exists(tx, ctx, table, &id)? {
+            let message = format!("names no record in {}", table.replace('_', " "));
+            faults.add(field.info.name, wrong(FieldCode::ReferenceNotFound, message));
+        }
+    }
+    faults.into_result()
+}
+
+fn exists(tx: &mut Tx, ctx: &Ctx, table: &str, id: &str) -> Result<bool> {
+    let sql = format!("SELECT count(*) FROM {table} WHERE account_id = $1 AND id = $2");
+    Ok(tx.int(&sql, &[ctx.account.into(), id.into()])? > 0)
+}

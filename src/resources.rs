@@ -1,0 +1,240 @@
+//! The registry: one line a resource. Routes, migrations, the OpenAPI document and the tests that
+//! walk over everything read it.
+
+pub mod note;
+pub mod product;
+pub mod task;
+
+use std::sync::LazyLock;
+
+use store::{Migration, Tx};
+
+use crate::call::Call;
+use crate::context::Ctx;
+use crate::error::Result;
+use crate::list::{self, Statements};
+use crate::record::{ACTED, CREATED, Checks, DETAIL, FieldInfo, LIST, Record, Shape, UPDATED, Views};
+use crate::records::{self, Work};
+
+/// Every resource.
+pub static ALL: LazyLock<Vec<Resource>> =
+    LazyLock::new(|| vec![product::resource(), task::resource(), note::resource()]);
+
+/// Every migration, in order.
+pub fn migrations() -> Vec<Migration> {
+    let base = [
+        crate::accounts::MIGRATION,
+        crate::search::MIGRATION,
+        crate::log::MIGRATION,
+        crate::idempotency::MIGRATION,
+        crate::jobs::MIGRATION,
+    ];
+    let resources = ALL.iter().flat_map(|resource| resource.migrations.iter().copied());
+    let mut all: Vec<Migration> = base.into_iter().chain(resources).collect();
+    all.sort_by_key(|migration| migration.number);
+    all
+}
+
+/// Whether a resource keeps its records in `table`.
+pub fn has_table(table: &str) -> bool {
+    ALL.iter().any(|resource| resource.shape.table == table)
+}
+
+/// What a route does, in the words of HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "they are what they say")]
+pub enum Method {
+    Get,
+    Post,
+    Patch,
+    Put,
+    Delete,
+}
+
+impl Method {
+    /// As HTTP spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Get => "GET",
+            Method::Post => "POST",
+            Method::Patch => "PATCH",
+            Method::Put => "PUT",
+            Method::Delete => "DELETE",
+        }
+    }
+}
+
+/// What a route takes in its body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    /// Nothing.
+    Nothing,
+    /// The fields of a new record.
+    Create,
+    /// Some of the fields that can be changed.
+    Patch,
+}
+
+/// What a route answers with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gives {
+    /// Records in pages.
+    Page,
+    /// The record, as a view shows it.
+    Item(Views),
+    /// No body.
+    Nothing,
+}
+
+/// A route.
+pub struct Route {
+    /// Its method.
+    pub method: Method,
+    /// Its path, with `{id}`.
+    pub path: String,
+    /// The scope a key needs.
+    pub scope: String,
+    /// A line for the documents.
+    pub summary: String,
+    /// Whether it is an addition to the contract.
+    pub extension: bool,
+    /// What it takes.
+    pub takes: Takes,
+    /// What it gives.
+    pub gives: Gives,
+    /// Parses the request outside the transaction, and leaves the rest to do inside.
+    pub handler: fn(Call) -> Result<Work>,
+}
+
+impl Route {
+    /// Whether it only reads.
+    pub fn reads(&self) -> bool {
+        self.method == Method::Get
+    }
+}
+
+/// The list of a resource, for documents and tests.
+pub struct List {
+    /// Whether `search` is taken.
+    pub searches: bool,
+    /// What it can be sorted by.
+    pub sorts: Vec<&'static str>,
+    /// The statements for a query.
+    pub statements: fn(&Call, &Tx, &Ctx) -> Result<Statements>,
+}
+
+/// A resource: a record with its routes.
+pub struct Resource {
+    /// The name of its scopes.
+    pub area: &'static str,
+    /// Its heading in the documents.
+    pub title: &'static str,
+    /// What is said about the record.
+    pub shape: &'static Shape,
+    /// The fields of the record.
+    pub fields: Vec<FieldInfo>,
+    /// Its routes.
+    pub routes: Vec<Route>,
+    /// Its list, when it has one.
+    pub list: Option<List>,
+    /// Its migrations.
+    pub migrations: &'static [Migration],
+}
+
+impl Resource {
+    /// A resource of `R` without routes.
+    pub fn of<R: Record>(title: &'static str, area: &'static str, migrations: &'static [Migration]) -> Resource {
+        Resource { area, title, shape: R::shape(), fields: R::infos(), routes: Vec::new(), list: None, migrations }
+    }
+
+    /// `GET /v1/…`
+    pub fn list<R: Record>(mut self) -> Resource {
+        self.list = Some(List {
+            searches: R::is_searched(),
+            sorts: list::sorts::<R>(),
+            statements: |call, tx, ctx| Ok(list::Request::read::<R>(call)?.statements::<R>(tx, ctx)),
+        });
+        let summary = format!("List {}", self.plural());
+        self.route(Method::Get, "", summary, Takes::Nothing, Gives::Page, list::list::<R>)
+    }
+
+    /// `POST /v1/…`
+    pub fn create<R: Checks>(self) -> Resource {
+        let summary = format!("Create a {}", self.shape.name);
+        self.route(Method::Post, "", summary, Takes::Create, Gives::Item(CREATED), records::create::<R>)
+    }
+
+    /// `GET /v1/…/{id}`
+    pub fn get<R: Record>(self) -> Resource {
+        let summary = format!("Retrieve a {}", self.shape.name);
+        self.route(Method::Get, "/{id}", summary, Takes::Nothing, Gives::Item(DETAIL), records::get::<R>)
+    }
+
+    /// `PATCH /v1/…/{id}`
+    pub fn patch<R: Checks>(self) -> Resource {
+        let summary = format!("Change a {}", self.shape.name);
+        self.route(Method::Patch, "/{id}", summary, Takes::Patch, Gives::Item(UPDATED), records::patch::<R>)
+    }
+
+    /// `DELETE /v1/…/{id}`, without a body in the answer.
+    pub fn delete<R: Record>(self) -> Resource {
+        let summary = format!("Delete a {}", self.shape.name);
+        self.route(Method::Delete, "/{id}", summary, Takes::Nothing, Gives::Nothing, records::delete::<R>)
+    }
+
+    /// `POST /v1/…/{id}/…`
+    pub fn action(self, path: &str, summary: &str, handler: fn(Call) -> Result<Work>) -> Resource {
+        let path = format!("/{{id}}/{path}");
+        self.route(Method::Post, &path, summary.to_string(), Takes::Nothing, Gives::Item(ACTED), handler)
+    }
+
+    /// Marks the last route as an addition to the contract.
+    pub fn extension(mut self) -> Resource {
+        if let Some(route) = self.routes.last_mut() {
+            route.extension = true;
+        }
+        self
+    }
+
+    /// The path of the list.
+    pub fn path(&self) -> String {
+        format!("/v1/{}", self.shape.table.replace('_', "-"))
+    }
+
+    /// The fields that `gives` shows.
+    pub fn shown(&self, gives: Gives) -> Vec<FieldInfo> {
+        let view = match gives {
+            Gives::Page => LIST,
+            Gives::Item(view) => view,
+            Gives::Nothing => return Vec::new(),
+        };
+        self.fields.iter().filter(|field| field.rules.views.includes(view)).copied().collect()
+    }
+
+    fn plural(&self) -> String {
+        self.shape.table.replace('_', " ")
+    }
+
+    fn route(
+        mut self,
+        method: Method,
+        path: &str,
+        summary: String,
+        takes: Takes,
+        gives: Gives,
+        handler: fn(Call) -> Result<Work>,
+    ) -> Resource {
+        let right = if method == Method::Get { "read" } else { "write" };
+        self.routes.push(Route {
+            method,
+            path: format!("{}{path}", self.path()),
+            scope: format!("{}.{right}", self.area),
+            summary,
+            extension: false,
+            takes,
+            gives,
+            handler,
+        });
+        self
+    }
+}

@@ -1,0 +1,118 @@
+//! What is to be done.
+
+use store::Migration;
+
+use super::Resource;
+use crate::call::Call;
+use crate::error::Result;
+use crate::record::{ACTED, COMPUTED, CREATED, Checks, DETAIL, Day, INPUT, LIST, Link, REQUIRED, UPDATED};
+use crate::records::{self, Work};
+use crate::{choice, record};
+
+choice! {
+    /// What kind of work a task is.
+    pub enum Category {
+        /// Anything.
+        #[default]
+        Task = "task",
+        /// A phone call.
+        Call = "call",
+        /// A meeting.
+        Meeting = "meeting",
+    }
+}
+
+choice! {
+    /// Whether a task is done.
+    pub enum Status {
+        /// Not yet.
+        #[default]
+        Open = "open",
+        /// Done.
+        Completed = "completed",
+    }
+}
+
+record! {
+    /// Something to do, by a day or someday.
+    pub struct Task = "task" in "tasks", created_at: LIST.and(DETAIL), meta: LIST.and(DETAIL);
+
+    /// What is to be done.
+    title: String = REQUIRED.sort().example("\"Call about the renewal\"");
+    /// What kind of work it is.
+    category: Category = INPUT.filter().shown(LIST.and(DETAIL).and(CREATED).and(UPDATED)).example("\"call\"");
+    /// `open` or `completed`; see the actions.
+    status: Status = COMPUTED.filter();
+    /// Anything more there is to say.
+    notes: String = INPUT.long().shown(DETAIL.and(UPDATED)).example("\"She prefers mornings.\"");
+    /// The day it must be done.
+    deadline: Day = INPUT.sort().range().shown(LIST.and(DETAIL).and(UPDATED)).example("\"2026-05-04\"");
+    /// How long it takes.
+    duration_minutes: i64 = INPUT.between(0, 525_600).shown(DETAIL).example("30");
+    /// The client it is for.
+    client_id: Link = INPUT.create_only().refers("clients").filter().shown(LIST.and(DETAIL));
+    /// The project it belongs to.
+    project_id: Link = INPUT.create_only().refers("projects").filter().shown(LIST.and(DETAIL));
+    /// The deal it moves forward.
+    deal_id: Link = INPUT.create_only().refers("deals").filter().in_meta();
+}
+
+impl Checks for Task {}
+
+/// Tasks and their routes.
+pub fn resource() -> Resource {
+    Resource::of::<Task>("Tasks", "tasks", MIGRATIONS)
+        .list::<Task>()
+        .create::<Task>()
+        .get::<Task>()
+        .patch::<Task>()
+        .delete::<Task>()
+        .action("complete", "Mark a task as done", complete)
+        .action("reopen", "Mark a task as not done", reopen)
+}
+
+fn complete(call: Call) -> Result<Work> {
+    records::act::<Task>(call, ACTED, |task, _| {
+        task.status = Status::Completed;
+        Ok("completed")
+    })
+}
+
+fn reopen(call: Call) -> Result<Work> {
+    records::act::<Task>(call, ACTED, |task, _| {
+        task.status = Status::Open;
+        Ok("reopened")
+    })
+}
+
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 7,
+    name: "tasks",
+    sql: "
+CREATE TABLE tasks (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    title TEXT NOT NULL,
+    category TEXT NOT NULL,
+    status TEXT NOT NULL,
+    notes TEXT NOT NULL,
+    deadline TEXT NOT NULL,
+    duration_minutes BIGINT NOT NULL,
+    client_id TEXT NOT NULL,
+    project_id TEXT NOT NULL,
+    deal_id TEXT NOT NULL,
+    PRIMARY KEY (account_id, id)
+) STRICT;
+CREATE INDEX tasks_created ON tasks (account_id, created_at, id);
+CREATE INDEX tasks_title ON tasks (account_id, title, id);
+CREATE INDEX tasks_deadline ON tasks (account_id, deadline, id);
+CREATE INDEX tasks_category ON tasks (account_id, category, created_at, id);
+CREATE INDEX tasks_status ON tasks (account_id, status, created_at, id);
+CREATE INDEX tasks_client ON tasks (account_id, client_id, created_at, id);
+CREATE INDEX tasks_project ON tasks (account_id, project_id, created_at, id);
+CREATE INDEX tasks_deal ON tasks (account_id, deal_id, created_at, id);
+",
+}];

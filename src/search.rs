@@ -1,0 +1,121 @@
+//! The folded texts that searches look in: without case and accents, found inside words, by a
+//! trigram index on both databases.
+
+use store::{Migration, Tx, Value};
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+use crate::context::Ctx;
+use crate::error::Result;
+use crate::record::Record;
+
+/// The tables behind searches.
+pub const MIGRATION: Migration = Migration {
+    number: 2,
+    name: "search",
+    sql: "
+-- sqlite
+CREATE TABLE search_texts (
+    number INTEGER PRIMARY KEY,
+    account_id INTEGER NOT NULL REFERENCES accounts (id),
+    kind TEXT NOT NULL,
+    record_id TEXT NOT NULL,
+    folded TEXT NOT NULL
+) STRICT;
+CREATE VIRTUAL TABLE search_index USING fts5 (
+    folded, content = 'search_texts', content_rowid = 'number', tokenize = 'trigram', detail = 'none', columnsize = 0
+);
+CREATE TRIGGER search_added AFTER INSERT ON search_texts BEGIN
+    INSERT INTO search_index (rowid, folded) VALUES (new.number, new.folded);
+END;
+CREATE TRIGGER search_removed AFTER DELETE ON search_texts BEGIN
+    INSERT INTO search_index (search_index, rowid, folded) VALUES ('delete', old.number, old.folded);
+END;
+CREATE TRIGGER search_changed AFTER UPDATE ON search_texts BEGIN
+    INSERT INTO search_index (search_index, rowid, folded) VALUES ('delete', old.number, old.folded);
+    INSERT INTO search_index (rowid, folded) VALUES (new.number, new.folded);
+END;
+-- postgres
+CREATE EXTENSION IF NOT EXISTS pg_trgm;
+CREATE TABLE search_texts (
+    number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    kind TEXT NOT NULL,
+    record_id TEXT NOT NULL,
+    folded TEXT NOT NULL
+);
+CREATE INDEX search_index ON search_texts USING gin (folded gin_trgm_ops);
+-- both
+CREATE UNIQUE INDEX search_texts_record ON search_texts (account_id, kind, record_id);
+",
+};
+
+/// Lower case, without accents, and without the wildcards of `LIKE`.
+pub fn fold(text: &str) -> String {
+    let mut folded = String::with_capacity(text.len());
+    for c in text.nfkd().filter(|c| !is_combining_mark(*c)).flat_map(char::to_lowercase) {
+        match c {
+            // Letters that no decomposition takes apart.
+            'ß' => folded.push_str("ss"),
+            'æ' => folded.push_str("ae"),
+            'œ' => folded.push_str("oe"),
+            'ø' => folded.push('o'),
+            'ł' => folded.push('l'),
+            'đ' | 'ð' => folded.push('d'),
+            'ı' => folded.push('i'),
+            'þ' => folded.push_str("th"),
+            '%' | '_' | '\\' => folded.push(' '),
+            c if c.is_control() => folded.push(' '),
+            c => folded.push(c),
+        }
+    }
+    folded
+}
+
+/// The condition on `search_texts` for `words`, and its pattern. An index of trigrams has nothing
+/// for less than three letters; those look through the texts of the account.
+pub fn condition(tx: &Tx, words: &str, placeholder: &str) -> (String, Value<'static>) {
+    let folded = fold(words);
+    let condition = if folded.chars().count() < 3 {
+        format!("folded LIKE {placeholder}")
+    } else {
+        tx.dialect().contains(placeholder)
+    };
+    (condition, format!("%{folded}%").into())
+}
+
+/// Makes a record findable, under its words of now.
+pub fn put<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
+    if R::is_searched() {
+        tx.execute(
+            "INSERT INTO search_texts (account_id, kind, record_id, folded) VALUES ($1, $2, $3, $4)
+             ON CONFLICT (account_id, kind, record_id) DO UPDATE SET folded = excluded.folded",
+            &[ctx.account.into(), R::shape().name.into(), (&record.base().id).into(), record.search_text().into()],
+        )?;
+    }
+    Ok(())
+}
+
+/// Makes a record unfindable.
+pub fn remove<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
+    if R::is_searched() {
+        tx.execute(
+            "DELETE FROM search_texts WHERE account_id = $1 AND kind = $2 AND record_id = $3",
+            &[ctx.account.into(), R::shape().name.into(), id.into()],
+        )?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folds_case_accents_and_wildcards() {
+        assert_eq!(fold("Crème BRÛLÉE"), "creme brulee");
+        assert_eq!(fold("Łódź Straße Ærø"), "lodz strasse aero");
+        assert_eq!(fold("50%_off\\"), "50  off ");
+        assert_eq!(fold("ﬁnance ①"), "finance 1");
+    }
+}

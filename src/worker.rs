@@ -1,0 +1,140 @@
+//! Workers: they claim jobs, do them and write down how it ended.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::accounts::{Account, Key};
+use crate::app::App;
+use crate::error::Result;
+use crate::idempotency;
+use crate::jobs::{self, Ending, Job, LEASE_SECONDS, NewJob, SHARED};
+
+/// How often a worker looks for jobs.
+const LOOK: Duration = Duration::from_millis(500);
+/// How long finished jobs can be looked at.
+const KEPT_SECONDS: i64 = 7 * 24 * 3600;
+const HOUR: i64 = 3600;
+
+/// What a job does. It runs outside any transaction and may take its time; its lease is kept.
+type Handler = fn(&App, &Job) -> Result<Ending>;
+
+/// The kinds of job.
+const KINDS: &[(&str, Handler)] = &[("housekeeping", housekeeping)];
+
+/// Starts the workers of this process, which run until it ends.
+pub fn start(app: &Arc<App>) -> Result<()> {
+    schedule_housekeeping(app)?;
+    for _ in 0..app.config.workers {
+        let app = app.clone();
+        tokio::spawn(async move {
+            loop {
+                let worked = turn(&app).await;
+                if !worked {
+                    tokio::time::sleep(LOOK).await;
+                }
+            }
+        });
+    }
+    let app = app.clone();
+    tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(Duration::from_secs(30)).await;
+            note_key_use(&app).await;
+        }
+    });
+    Ok(())
+}
+
+/// Claims one job and does it; answers whether there was one.
+async fn turn(app: &Arc<App>) -> bool {
+    let (own, now) = (app.clone(), app.clock.now());
+    let claimed = tokio::task::spawn_blocking(move || jobs::claim_due(&own.store, now, 1)).await;
+    let jobs = match claimed {
+        Ok(Ok(jobs)) => jobs,
+        Ok(Err(error)) => {
+            tracing::warn!(cause = %error, "Jobs cannot be claimed now.");
+            return false;
+        }
+        Err(_) => return false,
+    };
+    let any = !jobs.is_empty();
+    for job in jobs {
+        run(app, job).await;
+    }
+    any
+}
+
+async fn run(app: &Arc<App>, job: Job) {
+    let (own, task) = (app.clone(), job.clone());
+    let mut doing = tokio::task::spawn_blocking(move || handle(&own, &task));
+    let mut renewal = tokio::time::interval(Duration::from_secs(LEASE_SECONDS.unsigned_abs() / 3));
+    let ending = loop {
+        tokio::select! {
+            done = &mut doing => break done.unwrap_or_else(|panic| Ending::Failed(format!("a panic: {panic}"))),
+            _ = renewal.tick() => {
+                let (held, now) = (job.clone(), app.clock.now());
+                let _ = app.store.write(SHARED, move |tx| held.renew(tx, now)).await;
+            }
+        }
+    };
+    match &ending {
+        Ending::Failed(why) => {
+            app.metrics.jobs_failed.inc();
+            tracing::warn!(job = %job.id, kind = %job.kind, attempt = job.attempts, cause = %why, "A job failed.");
+        }
+        _ => {
+            app.metrics.jobs_done.inc();
+        }
+    }
+    let now = app.clock.now();
+    let ended = app.store.write(SHARED, move |tx| job.finish(tx, &ending, now)).await;
+    if let Err(error) = ended {
+        tracing::warn!(cause = %error, "The end of a job could not be written; it will be done again.");
+    }
+}
+
+fn handle(app: &App, job: &Job) -> Ending {
+    let handler = KINDS.iter().find(|(kind, _)| *kind == job.kind);
+    match handler {
+        Some((_, handler)) => handler(app, job).unwrap_or_else(|error| Ending::Failed(error.to_string())),
+        None => Ending::Failed(format!("this version does not know jobs of the kind '{}'", job.kind)),
+    }
+}
+
+fn schedule_housekeeping(app: &App) -> Result<()> {
+    let (ids, now) = (app.ids, app.clock.now());
+    let job = NewJob {
+        account: 0,
+        kind: "housekeeping",
+        payload: "{}".to_string(),
+        run_at: now,
+        max_attempts: i64::MAX,
+        unique_key: Some("housekeeping".to_string()),
+    };
+    app.store.write_now(SHARED, move |tx| jobs::enqueue(tx, &ids, &job, now))
+}
+
+/// Once an hour: drops stored answers and finished jobs that nobody can ask for any more.
+fn housekeeping(app: &App, _: &Job) -> Result<Ending> {
+    let now = app.clock.now();
+    for account in app.store.read_now(Account::all)? {
+        let clock = app.clock;
+        app.store.write_now(account.number, move |tx| {
+            let now = account.now(tx, &clock)?;
+            idempotency::purge(tx, account.number, now).map(drop)
+        })?;
+    }
+    app.store.write_now(SHARED, move |tx| jobs::purge(tx, now.plus_seconds(-KEPT_SECONDS)))?;
+    Ok(Ending::Again(now.plus_seconds(HOUR)))
+}
+
+async fn note_key_use(app: &App) {
+    let uses = app.keys.take_used();
+    if uses.is_empty() {
+        return;
+    }
+    let written = app.store.write(SHARED, move |tx| Key::used(tx, &uses)).await;
+    if let Err(error) = written {
+        tracing::warn!(cause = %error, "The use of keys could not be written down.");
+    }
+}
