@@ -43,6 +43,28 @@ pub struct Shape {
     pub doc: &'static [&'static str],
 }
 
+impl Shape {
+    /// A record whose times are shown in its `meta` alone.
+    pub const fn new(name: &'static str, table: &'static str, doc: &'static [&'static str]) -> Shape {
+        Shape { name, table, created_at: NOWHERE, updated_at: NOWHERE, meta: ALL, doc }
+    }
+
+    /// Shows `created_at` beside the fields there.
+    pub const fn created_at(self, views: Views) -> Shape {
+        Shape { created_at: views, ..self }
+    }
+
+    /// Shows `updated_at` beside the fields there.
+    pub const fn updated_at(self, views: Views) -> Shape {
+        Shape { updated_at: views, ..self }
+    }
+
+    /// Shows `meta` only there.
+    pub const fn meta(self, views: Views) -> Shape {
+        Shape { meta: views, ..self }
+    }
+}
+
 /// A field without its accessors: what documents and walks need.
 #[derive(Clone, Copy)]
 pub struct FieldInfo {
@@ -253,14 +275,8 @@ macro_rules! record {
 
         impl $crate::record::Record for $name {
             fn shape() -> &'static $crate::record::Shape {
-                #[expect(clippy::needless_update, reason = "a record may set every key itself")]
-                static SHAPE: $crate::record::Shape = $crate::record::Shape {
-                    name: $singular,
-                    table: $table,
-                    doc: &[$($about),+],
-                    $($key: $value,)*
-                    ..$crate::record::SHAPE
-                };
+                static SHAPE: $crate::record::Shape =
+                    $crate::record::Shape::new($singular, $table, &[$($about),+])$(.$key($value))*;
                 &SHAPE
             }
 
@@ -307,6 +323,3 @@ macro_rules! record {
         }
     };
 }
-
-/// What a record says when it says nothing.
-pub const SHAPE: Shape = Shape { name: "", table: "", created_at: NOWHERE, updated_at: NOWHERE, meta: ALL, doc: &[] };

@@ -50,7 +50,7 @@ CREATE UNIQUE INDEX search_texts_record ON search_texts (account_id, kind, recor
 ",
 };
 
-/// Lower case, without accents, and without the wildcards of `LIKE`.
+/// Lower case, without accents, with nothing that means something to `LIKE`.
 pub fn fold(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     for c in text.nfkd().filter(|c| !is_combining_mark(*c)).flat_map(char::to_lowercase) {
@@ -64,7 +64,10 @@ pub fn fold(text: &str) -> String {
             'đ' | 'ð' => folded.push('d'),
             'ı' => folded.push('i'),
             'þ' => folded.push_str("th"),
-            '%' | '_' | '\\' => folded.push(' '),
+            // What LIKE would take for more than a letter, as letters that nobody writes.
+            '%' => folded.push('\u{e000}'),
+            '_' => folded.push('\u{e001}'),
+            '\\' => folded.push('\u{e002}'),
             c if c.is_control() => folded.push(' '),
             c => folded.push(c),
         }
@@ -115,7 +118,7 @@ mod tests {
     fn folds_case_accents_and_wildcards() {
         assert_eq!(fold("Crème BRÛLÉE"), "creme brulee");
         assert_eq!(fold("Łódź Straße Ærø"), "lodz strasse aero");
-        assert_eq!(fold("50%_off\\"), "50  off ");
+        assert_eq!(fold("50%_off\\"), "50\u{e000}\u{e001}off\u{e002}");
         assert_eq!(fold("ﬁnance ①"), "finance 1");
     }
 }

@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH};
 use axum::http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode};
 use futures_util::FutureExt;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt;
 
 use super::keys::{self, Left};
 use super::reply::{self, Reply};
@@ -128,9 +128,6 @@ async fn walk(app: &Arc<App>, request: Request<Body>, seen: &mut Seen) -> Result
     };
     let if_match = if_match(&head.headers)?;
     let query = call.query.clone();
-    let work = (route.handler)(call)?;
-    let own_path = head.uri.path().to_string();
-    let link = move |page| format!("{own_path}?{}", query.with_page(page));
     let ctx = Caller {
         account: caller.account.clone(),
         actor: caller.actor.clone(),
@@ -139,6 +136,13 @@ async fn walk(app: &Arc<App>, request: Request<Body>, seen: &mut Seen) -> Result
         clock: app.clock,
         ids: app.ids,
     };
+    let work = match ((route.handler)(call), &claim) {
+        // A key that is taken is told before what else is wrong.
+        (Err(error), Some(claim)) => return Err(taken(app, ctx, claim.clone()).await.unwrap_or(error).into()),
+        (work, _) => work?,
+    };
+    let own_path = head.uri.path().to_string();
+    let link = move |page| format!("{own_path}?{}", query.with_page(page));
     let done = if route.reads() {
         app.store
             .read(move |tx| {
@@ -159,6 +163,15 @@ async fn walk(app: &Arc<App>, request: Request<Body>, seen: &mut Seen) -> Result
             .await?
     };
     Ok(unless_known(&head.headers, done.into_response()))
+}
+
+/// The error of a key that was used for another request.
+async fn taken(app: &App, caller: Caller, claim: Claim) -> Option<Error> {
+    let found = app.store.read(move |tx| {
+        let ctx = caller.reading(tx)?;
+        idempotency::find(tx, &ctx, &claim)
+    });
+    found.await.err()
 }
 
 /// Runs `work` the first time, and answers as it did every other time. Success and conflict are
@@ -216,23 +229,35 @@ fn limit(app: &App, caller: &keys::Caller, seen: &mut Seen) -> Result<()> {
 }
 
 async fn read_body(app: &App, headers: &HeaderMap, body: Body) -> Result<Vec<u8>> {
-    let too_large = || Error::new(Code::BodyTooLarge, format!("A body may have {MAX_BODY} bytes at most."));
-    let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
-    if length.is_some_and(|length| length > MAX_BODY) {
-        return Err(too_large());
-    }
     let patience = Duration::from_secs(app.config.body_timeout_seconds);
-    let collected = tokio::time::timeout(patience, Limited::new(body, MAX_BODY).collect()).await;
-    let body = match collected {
-        Err(_) => return Err(Error::new(Code::RequestTimeout, "The body did not arrive in time.")),
-        Ok(Err(error)) if error.downcast_ref::<LengthLimitError>().is_some() => return Err(too_large()),
-        Ok(Err(_)) => return Err(Error::new(Code::MalformedJson, "The body broke off.")),
-        Ok(Ok(collected)) => collected.to_bytes(),
-    };
+    let body = tokio::time::timeout(patience, collect(body))
+        .await
+        .map_err(|_| Error::new(Code::RequestTimeout, "The body did not arrive in time."))??;
     if !body.is_empty() && !is_json(headers) {
         return Err(Error::new(Code::UnsupportedMediaType, "Send JSON, with 'Content-Type: application/json'."));
     }
-    Ok(body.into())
+    Ok(body)
+}
+
+/// All of a body. One that is too large is read on for a while: a caller that is still writing
+/// would not see the answer.
+async fn collect(mut body: Body) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut length = 0;
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| Error::new(Code::MalformedJson, "The body broke off."))?;
+        let Some(data) = frame.data_ref() else { continue };
+        length += data.len();
+        if length <= MAX_BODY {
+            bytes.extend_from_slice(data);
+        } else if length > 8 * MAX_BODY {
+            break;
+        }
+    }
+    if length > MAX_BODY {
+        return Err(Error::new(Code::BodyTooLarge, format!("A body may have {MAX_BODY} bytes at most.")));
+    }
+    Ok(bytes)
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

@@ -95,7 +95,7 @@ impl<const SCALE: u32> FromStr for Decimal<SCALE> {
         let parsed = parsed.map_err(|error| match error {
             rust_decimal::Error::Underflow => Fault::TooPrecise,
             rust_decimal::Error::ExceedsMaximumPossibleValue => Fault::TooLarge,
-            _ => Fault::NotANumber,
+            _ => exponent_fault(text),
         })?;
         let parsed = parsed.normalize();
         if parsed.scale() > SCALE {
@@ -104,6 +104,16 @@ impl<const SCALE: u32> FromStr for Decimal<SCALE> {
         // 28 digits at most, and at most SCALE of them behind the point: this cannot overflow.
         let scaled = rescale(parsed.mantissa(), parsed.scale(), SCALE);
         Self::checked(scaled).ok_or(Fault::TooLarge)
+    }
+}
+
+/// A number in the form of JSON whose exponent is out of all bounds.
+fn exponent_fault(text: &str) -> Fault {
+    let numeric = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
+    match text.split_once(['e', 'E']) {
+        Some((_, exponent)) if numeric && exponent.starts_with('-') => Fault::TooPrecise,
+        Some((_, exponent)) if numeric && exponent.ends_with(|c: char| c.is_ascii_digit()) => Fault::TooLarge,
+        _ => Fault::NotANumber,
     }
 }
 
@@ -142,6 +152,9 @@ mod tests {
         assert_eq!("0.0000001".parse::<Price>(), Err(Fault::TooPrecise));
         assert_eq!("1000000000000".parse::<Price>(), Err(Fault::TooLarge));
         assert_eq!("1e27".parse::<Price>(), Err(Fault::TooLarge));
+        assert_eq!("1e99".parse::<Price>(), Err(Fault::TooLarge));
+        assert_eq!("1e-99".parse::<Price>(), Err(Fault::TooPrecise));
+        assert_eq!("1e".parse::<Price>(), Err(Fault::NotANumber));
         assert!("1e999999999".parse::<Price>().is_err());
         assert!("1".repeat(500).parse::<Price>().is_err());
     }

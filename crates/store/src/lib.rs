@@ -82,7 +82,7 @@ struct Inner {
 
 enum Readers {
     Sqlite(sqlite::Pool),
-    Postgres(postgres::Pool),
+    Postgres(Box<postgres::Pool>),
 }
 
 impl Store {
@@ -101,7 +101,7 @@ impl Store {
                     let conn = postgres::Writing::open(url)?;
                     writers.push(Writer::start(conn, options.queue, stats.clone())?);
                 }
-                Readers::Postgres(postgres::Pool::new(url, options.readers)?)
+                Readers::Postgres(Box::new(postgres::Pool::new(url, options.readers)?))
             }
         };
         let inner = Inner { readers, writers, stats };

@@ -146,6 +146,15 @@ impl Pool {
     }
 }
 
+impl Drop for Pool {
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let idle = std::mem::take(&mut state.idle);
+        // A connection says goodbye when it is dropped, which it may not do on a thread of tokio.
+        std::thread::spawn(move || drop(idle));
+    }
+}
+
 /// A connection on loan: it goes back when dropped, unless it is spoiled or the reader panics.
 struct Lease<'p> {
     pool: &'p Pool,

@@ -1,0 +1,100 @@
+//! The command line, as a person types it.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::on_both;
+use crate::server::Binary;
+use crate::support::{Client, Db};
+
+fn kantoor(db: &Db, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kantoor"));
+    command.args(arguments).env("KANTOOR_DATABASE_URL", &db.url).env("KANTOOR_DATA", &db.data);
+    command.output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn complained(output: &Output) -> String {
+    assert!(!output.status.success());
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+on_both! {
+    fn accounts_and_keys_while_the_server_runs(db) {
+        let binary = Binary::start(&db, "", &[]);
+        binary.client.get("/v1/products").expect(200);
+        let made: Value = serde_json::from_str(&said(&kantoor(&db, &["account", "create", "Second", "--json"]))).unwrap();
+        let account = made["account"]["id"].as_str().unwrap();
+        assert_eq!(made["account"]["name"], "Second");
+        let with = |key: &Value| Client { key: key.as_str().unwrap().to_string(), ..binary.client.clone() };
+        with(&made["key"]).get("/v1/products").expect(200);
+        let arguments = ["key", "create", "--account", account, "--scopes", "products.read,tasks.write", "--name", "robot", "--expires", "2099-01-01", "--json"];
+        let key: Value = serde_json::from_str(&said(&kantoor(&db, &arguments))).unwrap();
+        with(&key["key"]).get("/v1/products").expect(200);
+        with(&key["key"]).get("/v1/tasks").expect(403);
+        let listed = said(&kantoor(&db, &["key", "list", "--account", account]));
+        assert!(listed.contains("robot") && listed.contains("until 2098-12-31T23:00:00.000Z"), "{listed}");
+        assert!(!listed.contains(key["key"].as_str().unwrap()));
+        assert!(kantoor(&db, &["key", "revoke", key["id"].as_str().unwrap()]).status.success());
+        std::thread::sleep(std::time::Duration::from_millis(1100));
+        with(&key["key"]).get("/v1/products").expect(401);
+        let accounts: Value = serde_json::from_str(&said(&kantoor(&db, &["account", "list", "--json"]))).unwrap();
+        assert_eq!(accounts.as_array().unwrap().len(), 2);
+        assert_eq!(said(&kantoor(&db, &["migrate"])).trim(), "The database is up to date.");
+        assert!(said(&kantoor(&db, &["verify"])).contains("whole: 0 entries"));
+    }
+
+    fn a_test_clock_stands_still(db) {
+        let made: Value = serde_json::from_str(&said(&kantoor(&db, &["account", "create", "T", "--test-clock", "2026-01-31T12:00:00+01:00", "--json"]))).unwrap();
+        let binary = Binary::start(&db, made["key"].as_str().unwrap(), &[]);
+        let note = binary.client.post("/v1/notes", serde_json::json!({"body": "then"})).expect(201);
+        assert_eq!(note.data()["created_at"], "2026-01-31T11:00:00.000Z");
+        assert!(!binary.said().contains("kt_"), "there was an account, so no first one is made");
+    }
+}
+
+#[test]
+fn mistakes_are_told_in_words() {
+    let db = Db::sqlite();
+    assert_eq!(
+        complained(&kantoor(&db, &["key", "create", "--account", "x", "--scopes", "*"])).trim(),
+        "kantoor: There is no account x."
+    );
+    let made: Value = serde_json::from_str(&said(&kantoor(&db, &["account", "create", "A", "--json"]))).unwrap();
+    let id = made["account"]["id"].as_str().unwrap();
+    let odd = complained(&kantoor(&db, &["key", "create", "--account", id, "--scopes", "everything"]));
+    assert!(odd.contains("There is no scope 'everything'. Choose from: invoices.read"), "{odd}");
+    assert!(complained(&kantoor(&db, &["key", "revoke", "nope"])).contains("There is no key nope."));
+    assert!(complained(&kantoor(&db, &["account", "create", " "])).contains("1 to 255 characters"));
+    assert!(
+        complained(&kantoor(&db, &["account", "create", "x", "--test-clock", "noon"])).contains("write a time such as")
+    );
+    assert!(complained(&kantoor(&db, &["serve", "--listen", "256.0.0.1:1"])).contains("cannot serve on 256.0.0.1:1"));
+    assert!(complained(&kantoor(&db, &["config", "--set", "nope=1"])).contains("there is no setting 'nope'"));
+    assert!(
+        complained(&kantoor(&db, &["migrate", "--database-url", "postgres://127.0.0.1:1/x"]))
+            .contains("lost the connection")
+    );
+    assert!(complained(&kantoor(&db, &["migrate", "--data", "/proc/nowhere"])).contains("cannot be made"));
+}
+
+#[test]
+fn help_settings_and_completions() {
+    let db = Db::sqlite();
+    let help = said(&kantoor(&db, &["--help"]));
+    insta::assert_snapshot!("help", help);
+    insta::assert_snapshot!("help_serve", said(&kantoor(&db, &["serve", "--help"])));
+    let shown =
+        said(&kantoor(&db, &["config", "--set", "database_url=postgres://me:secret@db/k", "--set", "workers=5"]));
+    assert!(shown.contains("workers = 5") && shown.contains("postgres://me:***@db/k"), "{shown}");
+    assert_eq!(said(&kantoor(&db, &["config", "--default"])).trim(), kantoor::config::DEFAULTS.trim());
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(said(&kantoor(&db, &["completions", shell])).contains("kantoor"));
+    }
+    let printed: Value = serde_json::from_str(&said(&kantoor(&db, &["openapi"]))).unwrap();
+    assert_eq!(printed["openapi"], "3.1.0");
+}

@@ -1,0 +1,207 @@
+//! The conventions that are not about a particular route.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use kantoor::accounts::NewKey;
+use kantoor::clock::Moment;
+use serde_json::json;
+
+use crate::on_both;
+use crate::support::{Client, Reply, Server};
+
+fn posts(client: &Client, count: usize, key: &str) -> Vec<Reply> {
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..count)
+            .map(|_| {
+                scope.spawn(move || {
+                    let own = client.clone();
+                    own.send("POST", "/v1/products", &[("idempotency-key", key)], "{\"name\":\"once\"}")
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+on_both! {
+    fn fifty_posts_of_one_key_make_one_record(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let replies = posts(&client, 50, "the-one");
+        let bodies: HashSet<&str> = replies.iter().map(|reply| reply.text.as_str()).collect();
+        assert!(replies.iter().all(|reply| reply.status == 201), "{replies:?}");
+        assert_eq!(bodies.len(), 1);
+        assert_eq!(replies.iter().filter(|reply| reply.header("x-idempotent-replay").is_empty()).count(), 1);
+        assert_eq!(client.get("/v1/products").json()["meta"]["total"], 1);
+    }
+
+    fn two_accounts_may_use_the_same_key(db) {
+        let server = Server::start(db);
+        let (one, other) = (server.client(), server.client());
+        let (first, second) = (posts(&one, 1, "k"), posts(&other, 1, "k"));
+        assert_ne!(first[0].id(), second[0].id());
+        // A request that was refused is not remembered: the caller mends it and sends it again.
+        let bad = one.send("POST", "/v1/products", &[("idempotency-key", "m")], "{}").expect(422);
+        assert_eq!(bad.faults(), ["name: required"]);
+        one.send("POST", "/v1/products", &[("idempotency-key", "m")], "{\"name\":\"good\"}").expect(201);
+    }
+
+    fn answers_are_kept_for_a_day_of_the_accounts_clock(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let first = posts(&client, 1, "day").remove(0);
+        let at = |text: &str| Moment::parse(text).unwrap().0;
+        for (now, replayed) in [(at("2026-05-05T09:59:59Z"), true), (at("2026-05-05T10:00:01Z"), false)] {
+            let account = client.account;
+            server.app.store.write_now(0, move |tx| {
+                tx.execute("UPDATE accounts SET test_clock = $1 WHERE id = $2", &[now.into(), account.into()])
+            }).unwrap();
+            let again = posts(&client, 1, "day").remove(0);
+            assert_eq!(again.text == first.text, replayed);
+        }
+    }
+
+    fn many_writers_leave_no_gap_in_the_log(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                let own = client.clone();
+                scope.spawn(move || {
+                    for _ in 0..20 {
+                        let id = own.post("/v1/tasks", json!({"title": "t"})).expect(201).id();
+                        own.act(&format!("/v1/tasks/{id}/complete")).expect(200);
+                    }
+                });
+            }
+        });
+        let account = client.account;
+        let seqs: Vec<i64> = server.app.store.read_now(move |tx| {
+            tx.all("SELECT seq FROM log WHERE account_id = $1 ORDER BY seq", &[account.into()], |row| row.int(0))
+        }).unwrap();
+        assert_eq!(seqs, (1..=320).collect::<Vec<_>>());
+        let verdict = server.app.store.read_now(move |tx| kantoor::log::verify(tx, account)).unwrap();
+        assert!(matches!(verdict, kantoor::log::Verdict::Whole { rows: 320, .. }), "{verdict:?}");
+    }
+
+    fn tampering_with_the_log_is_found(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        for name in ["a", "b", "c"] {
+            client.post("/v1/products", json!({"name": name})).expect(201);
+        }
+        let account = client.account;
+        for (harm, seq) in [
+            ("UPDATE log SET data = '{}' WHERE account_id = $1 AND seq = 2", 2),
+            ("DELETE FROM log WHERE account_id = $1 AND seq = 1", 2),
+        ] {
+            server.app.store.write_now(0, move |tx| tx.execute(harm, &[account.into()])).unwrap();
+            let verdict = server.app.store.read_now(move |tx| kantoor::log::verify(tx, account)).unwrap();
+            assert!(matches!(verdict, kantoor::log::Verdict::Broken { seq: at, .. } if at == seq), "{verdict:?}");
+        }
+    }
+
+    fn every_change_has_its_event(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let id = client.post("/v1/tasks", json!({"title": "t"})).id();
+        let path = format!("/v1/tasks/{id}");
+        client.patch(&path, json!({"title": "u"})).expect(200);
+        client.patch(&path, json!({"title": "u"})).expect(200);
+        client.act(&format!("{path}/complete")).expect(200);
+        client.act(&format!("{path}/complete")).expect(200);
+        client.act(&format!("{path}/reopen")).expect(200);
+        client.post("/v1/tasks", json!({"title": "", "notes": "refused"})).expect(422);
+        let last = client.delete(&path).expect(204);
+        let account = client.account;
+        let events: Vec<(String, String, String)> = server.app.store.read_now(move |tx| {
+            tx.all("SELECT type, entity_id, request_id FROM log WHERE account_id = $1 ORDER BY seq", &[account.into()], |row| {
+                Ok::<_, store::Error>((row.text(0)?.to_string(), row.text(1)?.to_string(), row.text(2)?.to_string()))
+            })
+        }).unwrap();
+        let names: Vec<&str> = events.iter().map(|(name, ..)| name.as_str()).collect();
+        assert_eq!(names, ["task.created", "task.updated", "task.completed", "task.reopened", "task.deleted"]);
+        assert!(events.iter().all(|(_, entity, _)| *entity == id));
+        assert_eq!(events[4].2, last.header("x-request-id"));
+    }
+
+    fn keys_end_when_they_are_told_to(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let scopes = vec!["products.read".to_string()];
+        let now = server.app.clock.now();
+        let (old, _) = server.add_key(&client, NewKey { name: String::new(), scopes: scopes.clone(), expires_at: Some(now) });
+        let expired = Client::new(server.address, old, client.account);
+        assert_eq!(expired.get("/v1/products").expect(401).code(), "unauthorized");
+        let later = now.plus_seconds(3600);
+        let (fresh, id) = server.add_key(&client, NewKey { name: String::new(), scopes, expires_at: Some(later) });
+        let fresh = Client::new(server.address, fresh, client.account);
+        fresh.get("/v1/products").expect(200);
+        server.app.store.write_now(0, move |tx| kantoor::accounts::Key::revoke(tx, &id, now)).unwrap();
+        std::thread::sleep(Duration::from_millis(1100));
+        assert_eq!(fresh.get("/v1/products").status, 401);
+    }
+}
+
+#[test]
+fn limits_are_told_and_kept() {
+    let server = Server::with(crate::support::Db::sqlite(), |config| config.rate_limit_per_minute = 5);
+    let client = server.client();
+    let replies: Vec<Reply> = (0..6).map(|_| client.get("/v1/products")).collect();
+    assert_eq!(replies[0].header("ratelimit-policy"), "\"key\";q=5;w=60");
+    assert!(replies[0].header("ratelimit").starts_with("\"key\";r=4;t="), "{:?}", replies[0]);
+    let last = &replies[5];
+    assert_eq!((last.status, last.code().as_str()), (429, "too_many_requests"));
+    assert!(last.header("retry-after").parse::<u32>().unwrap() >= 1);
+    server.with_scopes(&client, &["*"]).get("/v1/products").expect(200);
+}
+
+#[test]
+fn errors_come_in_the_envelope_or_as_a_problem() {
+    let server = Server::start(crate::support::Db::sqlite());
+    let client = server.client();
+    let body = "{\"nmae\":\"x\",\"price\":\"1,5\",\"active\":\"yes\"}";
+    let refused = client.send("POST", "/v1/products", &[("x-request-id", "my-own-id")], body).expect(422);
+    assert_eq!(refused.header("x-request-id"), "my-own-id");
+    insta::assert_json_snapshot!("error_envelope", refused.json());
+    let problem =
+        client.send("POST", "/v1/products", &[("accept", "application/problem+json"), ("x-request-id", "r")], body);
+    assert_eq!(problem.header("content-type"), "application/problem+json");
+    insta::assert_json_snapshot!("error_problem", problem.json());
+    // A request id that could break a log line is replaced.
+    let odd = client.send("GET", "/v1/products", &[("x-request-id", "two words")], "");
+    assert_eq!(odd.header("x-request-id").len(), 36);
+}
+
+#[test]
+fn heads_gzip_and_headers() {
+    let server = Server::start(crate::support::Db::sqlite());
+    let client = server.client();
+    for number in 0..25 {
+        client.post("/v1/products", json!({"name": format!("Product {number}")})).expect(201);
+    }
+    let full = client.send("GET", "/v1/products", &[("accept-encoding", "identity")], "").expect(200);
+    let head = client.send("HEAD", "/v1/products", &[("accept-encoding", "identity")], "").expect(200);
+    assert_eq!((head.text.as_str(), head.header("content-length")), ("", full.text.len().to_string().as_str()));
+    let small = client.send("GET", "/v1/products", &[("accept-encoding", "gzip")], "").expect(200);
+    assert_eq!(small.text, full.text);
+    assert_eq!(full.header("x-content-type-options"), "nosniff");
+    assert_eq!(full.header("cache-control"), "private, no-cache");
+    let health = client.send("GET", "/health", &[("authorization", "")], "").expect(200);
+    assert_eq!(health.json(), json!({"status": "ok"}));
+    let ready = client.send("GET", "/ready", &[("authorization", "")], "").expect(200);
+    assert_eq!(ready.json()["checks"], json!({"database": "ok", "migrations": "ok", "disk": "ok"}));
+    assert_eq!(client.send("POST", "/health", &[], "").expect(405).header("allow"), "GET, HEAD");
+    assert_eq!(client.get("/favicon.ico").expect(404).code(), "not_found");
+}
+
+#[test]
+fn ready_says_what_is_missing() {
+    let server =
+        Server::with(crate::support::Db::sqlite(), |config| config.min_free_disk_mib = u64::MAX / (1024 * 1024));
+    let client = server.client();
+    let reply = client.get("/ready").expect(503);
+    assert_eq!(reply.json()["status"], "not ready");
+    assert!(reply.json()["checks"]["disk"].as_str().unwrap().contains("MiB are free"), "{reply:?}");
+}

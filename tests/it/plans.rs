@@ -1,0 +1,92 @@
+//! No list without an index: the databases themselves say how they would run it.
+
+use kantoor::call::{Call, Query};
+use kantoor::clock::{Clock, Ids};
+use kantoor::context::Caller;
+use kantoor::error::Error;
+use kantoor::resources::{self, Resource};
+
+use crate::on_both;
+use crate::support::Server;
+
+/// A query for each way to ask a list, and whether the rows come sorted from the index.
+fn queries(resource: &Resource) -> Vec<(String, bool)> {
+    let list = resource.list.as_ref().unwrap();
+    let mut queries = vec![(String::new(), true), ("created_from=2026-01-01&created_to=2026-02-01".to_string(), true)];
+    queries.extend(
+        list.sorts.iter().flat_map(|sort| ["asc", "desc"].map(|order| (format!("sort={sort}&order={order}"), true))),
+    );
+    for field in &resource.fields {
+        let schema = (field.schema)(&field.rules);
+        let value = schema["enum"][0].as_str().unwrap_or(if schema["type"] == "boolean" { "1" } else { "x" });
+        if field.rules.filter {
+            queries.push((format!("{}={value}", field.name), true));
+        }
+        if field.rules.range {
+            queries.push((format!("{0}_from=2026-01-01&{0}_to=2026-02-01&sort={0}", field.name), true));
+        }
+    }
+    queries.push(("id=a,b".to_string(), false));
+    if list.searches {
+        queries.push(("search=hosting".to_string(), false));
+    }
+    queries
+}
+
+on_both! {
+    fn every_list_has_an_index_behind_it(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let uid = server.app.store.read_now(kantoor::accounts::Account::all).unwrap().pop().unwrap();
+        let caller = Caller {
+            account: uid.into(), actor: "test".into(), request_id: "test".into(), if_match: None,
+            clock: Clock::System, ids: Ids::SYSTEM,
+        };
+        let _ = client;
+        for resource in resources::ALL.iter() {
+            for (query, sorted) in queries(resource) {
+                let (own, text) = (caller.clone(), query.clone());
+                let statements = resource.list.as_ref().unwrap().statements;
+                let plans: Vec<Vec<String>> = server.app.store.read_now(move |tx| {
+                    let ctx = own.reading(tx)?;
+                    let call = Call { query: Query::parse(&text)?, ..Call::default() };
+                    let found = statements(&call, tx, &ctx)?;
+                    let dialect = tx.dialect();
+                    Ok::<_, Error>(vec![
+                        dialect.explain(tx, &found.page, &found.page_values)?,
+                        dialect.explain(tx, &found.total, &found.total_values)?,
+                    ])
+                }).unwrap();
+                for (plan, is_page) in plans.iter().zip([true, false]) {
+                    let text = plan.join("\n");
+                    let what = format!("{}?{query}:\n{text}", resource.path());
+                    assert!(!text.contains("Seq Scan"), "{what}");
+                    let scans = plan.iter().any(|line| line.starts_with("SCAN") && !line.contains("VIRTUAL TABLE INDEX") && !line.contains("found"));
+                    assert!(!scans, "{what}");
+                    if query.starts_with("search") && is_page {
+                        assert!(text.contains("VIRTUAL TABLE INDEX 0:L") || text.contains("search_"), "{what}");
+                    }
+                    if sorted && is_page {
+                        assert!(!text.contains("TEMP B-TREE") && !text.contains("Sort"), "{what}");
+                    }
+                }
+            }
+        }
+    }
+
+    fn every_table_has_an_account(db) {
+        let server = Server::start(db);
+        let tables: Vec<(String, String)> = resources::migrations().iter().flat_map(|migration| {
+            migration.sql.split("CREATE TABLE ").skip(1).map(|text| {
+                let (name, rest) = text.split_once('(').unwrap();
+                (name.trim().to_string(), rest.split("\n)").next().unwrap().to_string())
+            })
+        }).collect();
+        assert!(tables.len() > 8);
+        for (name, columns) in tables {
+            assert!(name == "accounts" || columns.contains("account_id BIGINT NOT NULL") || columns.contains("account_id INTEGER NOT NULL"), "{name} has no account");
+            assert!(!columns.lines().any(|line| line.contains(" TEXT") && !line.contains("NOT NULL") && !line.contains("PRIMARY KEY")), "{name} has a column that may be NULL");
+            server.app.store.read_now(move |tx| tx.int(&format!("SELECT count(*) FROM {name}"), &[])).unwrap();
+        }
+    }
+}

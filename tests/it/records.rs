@@ -1,0 +1,133 @@
+//! Products, tasks and notes, as the contract says them.
+
+use serde_json::{Value, json};
+
+use crate::on_both;
+use crate::support::Server;
+
+fn keys(value: &Value) -> Vec<String> {
+    value.as_object().unwrap().keys().cloned().collect()
+}
+
+on_both! {
+    fn a_product_from_first_to_last(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let body = json!({"name": "Hosting", "code": "H1", "price": 12.50, "vat_rate": 21, "unit": "month"});
+        let made = client.post("/v1/products", body).expect(201);
+        let path = format!("/v1/products/{}", made.id());
+        assert_eq!(made.header("location"), path);
+        insta::assert_json_snapshot!("product_created", made.json(), {".data.id" => "[id]"});
+        assert_eq!(client.get(&path).expect(200).data(), made.data());
+        let changed = client.patch(&path, json!({"price": "9.999999", "active": false, "vat_rate": "9%"})).expect(200);
+        insta::assert_json_snapshot!("product_changed", changed.json(), {".data.id" => "[id]"});
+        assert!(changed.text.contains("\"price\":9.999999,"), "numbers are printed exactly: {}", changed.text);
+        assert_eq!(client.get("/v1/products?active=0").json()["meta"]["total"], 1);
+        assert_eq!(client.get("/v1/products?active=true").json()["meta"]["total"], 0);
+        assert_eq!(client.get("/v1/products?code=H1").json()["meta"]["total"], 1);
+        assert_eq!(client.delete(&path).expect(204).text, "");
+        assert_eq!(client.delete(&path).status, 404);
+        assert_eq!(client.get("/v1/products").json()["meta"]["total"], 0);
+        assert_eq!(client.get("/v1/products?search=hosting").json()["meta"]["total"], 0);
+    }
+
+    fn prices_are_decimals_to_the_last_digit(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        for (sent, kept) in [
+            ("0.1", "0.1"), ("141.28", "141.28"), ("999999999999.999999", "999999999999.999999"), ("-5", "-5"),
+            ("1e3", "1000"), ("12.50", "12.5"), ("0.000001", "0.000001"), ("\"7.25\"", "7.25"),
+        ] {
+            let reply = client.send("POST", "/v1/products", &[], &format!("{{\"name\":\"x\",\"price\":{sent}}}")).expect(201);
+            assert!(reply.text.contains(&format!("\"price\":{kept},")), "{sent}: {}", reply.text);
+        }
+        for (sent, code) in [
+            ("0.0000001", "too_precise"), ("1000000000000", "out_of_range"), ("\"1,5\"", "wrong_type"), ("true", "wrong_type"),
+            ("1e99", "out_of_range"),
+        ] {
+            let reply = client.send("POST", "/v1/products", &[], &format!("{{\"name\":\"x\",\"price\":{sent}}}")).expect(422);
+            assert_eq!(reply.faults(), [format!("price: {code}")], "{sent}");
+        }
+        let rising = client.get("/v1/products?sort=price&order=asc").data();
+        let prices: Vec<f64> = rising.as_array().unwrap().iter().map(|item| item["price"].as_f64().unwrap()).collect();
+        assert!(prices.is_sorted(), "{prices:?}");
+    }
+
+    fn search_ignores_case_and_accents_and_looks_inside_words(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        for (name, code) in [("Crème brûlée", "C-1"), ("Webhosting GROOT", "W_2"), ("Straße 100%", "S\\3"), ("日本語の本", "J4")] {
+            client.post("/v1/products", json!({"name": name, "code": code})).expect(201);
+        }
+        let found = |words: &str| -> Vec<String> {
+            let query: String = words.bytes().map(|byte| format!("%{byte:02x}")).collect();
+            let data = client.get(&format!("/v1/products?search={query}")).expect(200).data();
+            data.as_array().unwrap().iter().map(|item| item["code"].as_str().unwrap().to_string()).collect()
+        };
+        assert_eq!(found("BRULEE"), ["C-1"]);
+        assert_eq!(found("crème"), ["C-1"]);
+        assert_eq!(found("hosting gr"), ["W_2"]);
+        assert_eq!(found("OST"), ["W_2"]);
+        assert_eq!(found("w_2"), ["W_2"]);
+        assert_eq!(found("STRASSE"), ["S\\3"]);
+        assert_eq!(found("100%"), ["S\\3"]);
+        assert_eq!(found("%"), ["S\\3"]);
+        assert_eq!(found("\\"), ["S\\3"]);
+        assert_eq!(found("___"), Vec::<String>::new());
+        assert_eq!(found("ß"), ["S\\3"]);
+        assert_eq!(found("本語"), ["J4"]);
+        assert_eq!(found("日本語の"), ["J4"]);
+        assert_eq!(found("-1"), ["C-1"]);
+        assert_eq!(found("e"), ["S\\3", "W_2", "C-1"]);
+        assert_eq!(found("\"; drop"), Vec::<String>::new());
+        let id = client.get("/v1/products?code=C-1").data()[0]["id"].as_str().unwrap().to_string();
+        client.patch(&format!("/v1/products/{id}"), json!({"name": "Vla"})).expect(200);
+        assert_eq!((found("brulee").len(), found("vla").len()), (0, 1));
+    }
+
+    fn tasks_answer_with_the_fields_of_the_contract(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let made = client.post("/v1/tasks", json!({"title": "Call", "category": "call", "notes": "n", "deadline": "2026-06-01", "duration_minutes": 15})).expect(201);
+        assert_eq!(keys(&made.data()), ["id", "title", "category", "status"]);
+        let path = format!("/v1/tasks/{}", made.id());
+        let detail = client.get(&path).data();
+        assert_eq!(keys(&detail), ["id", "title", "category", "status", "notes", "deadline", "duration_minutes", "client_id", "project_id", "created_at", "meta"]);
+        assert_eq!((&detail["client_id"], &detail["deadline"], &detail["status"]), (&json!(""), &json!("2026-06-01"), &json!("open")));
+        let item = client.get("/v1/tasks").data()[0].clone();
+        assert_eq!(keys(&item), ["id", "title", "category", "status", "deadline", "client_id", "project_id", "created_at", "meta"]);
+        let changed = client.patch(&path, json!({"title": "Call again", "deadline": null})).expect(200).data();
+        assert_eq!(keys(&changed), ["id", "title", "category", "status", "notes", "deadline"]);
+        assert_eq!(changed["deadline"], "");
+        for (action, status) in [("complete", "completed"), ("complete", "completed"), ("reopen", "open"), ("reopen", "open")] {
+            let done = client.act(&format!("{path}/{action}")).expect(200).data();
+            assert_eq!(keys(&done), ["id", "title", "status"]);
+            assert_eq!(done["status"], status);
+        }
+        assert_eq!(client.get("/v1/tasks?status=open&category=call").json()["meta"]["total"], 1);
+        let reply = client.post("/v1/tasks", json!({"title": "x", "category": "party", "deadline": "soon", "duration_minutes": -1, "client_id": "nobody", "status": "open"}));
+        assert_eq!(reply.expect(422).faults(), ["category: invalid_choice", "deadline: invalid_format", "duration_minutes: out_of_range", "status: read_only"]);
+        let reply = client.post("/v1/tasks", json!({"title": "x", "client_id": "nobody", "deal_id": "no"}));
+        assert_eq!(reply.expect(422).faults(), ["client_id: reference_not_found", "deal_id: reference_not_found"]);
+        for (date, total) in [("deadline_from=2026-06-01", 0), ("deadline_to=2026-06-01", 1)] {
+            assert_eq!(client.get(&format!("/v1/tasks?{date}")).json()["meta"]["total"], total, "{date}");
+        }
+    }
+
+    fn notes_answer_with_the_fields_of_the_contract(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let made = client.post("/v1/notes", json!({"body": "First\nsecond"})).expect(201);
+        assert_eq!(keys(&made.data()), ["id", "body", "created_at"]);
+        assert_eq!(made.data()["created_at"], "2026-05-04T10:00:00.000Z");
+        let changed = client.patch(&format!("/v1/notes/{}", made.id()), json!({"body": "Other"})).expect(200);
+        assert_eq!(keys(&changed.data()), ["id", "body", "created_at", "updated_at", "meta"]);
+        assert_eq!(client.get("/v1/notes").data()[0], changed.data());
+        assert_eq!(client.get("/v1/notes?client_id=x").json()["meta"]["total"], 0);
+        assert_eq!(client.patch(&format!("/v1/notes/{}", made.id()), json!({"client_id": "x"})).expect(422).faults(), ["client_id: read_only"]);
+        let long = "x".repeat(65_537);
+        assert_eq!(client.post("/v1/notes", json!({"body": long})).expect(422).faults(), ["body: too_long"]);
+        client.post("/v1/notes", json!({"body": &long[1..]})).expect(201);
+        assert_eq!(client.delete(&format!("/v1/notes/{}", made.id())).status, 204);
+    }
+}

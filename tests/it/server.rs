@@ -1,0 +1,185 @@
+//! Connections: slow ones, many, h2c, and the end.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::support::{Client, Db, Server};
+
+/// The binary itself, running.
+pub struct Binary {
+    pub child: Child,
+    pub client: Client,
+    pub log: std::path::PathBuf,
+}
+
+impl Binary {
+    /// Starts it on `db` and waits until it answers; the key of the first start is given back.
+    pub fn start(db: &Db, key: &str, arguments: &[&str]) -> Binary {
+        Binary::start_with(Command::new(env!("CARGO_BIN_EXE_kantoor")), db, key, arguments)
+    }
+
+    pub fn start_with(mut command: Command, db: &Db, key: &str, arguments: &[&str]) -> Binary {
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let log = db.folder.path().join("log");
+        let file = std::fs::File::options().create(true).append(true).open(&log).unwrap();
+        command.args(["serve", "--listen", &format!("127.0.0.1:{port}"), "--data"]).arg(&db.data);
+        command.args(["--database-url", &db.url, "--set", "rate_limit_per_minute=0"]).args(arguments);
+        command.stdout(file.try_clone().unwrap()).stderr(file).stdin(Stdio::null());
+        let child = command.spawn().unwrap();
+        let mut binary = Binary { child, client: Client::new(([127, 0, 0, 1], port).into(), key.to_string(), 1), log };
+        let started = Instant::now();
+        while binary.client.try_send("GET", "/health", &[], "").is_err() {
+            assert!(binary.child.try_wait().unwrap().is_none(), "it ended: {}", binary.said());
+            assert!(started.elapsed() < Duration::from_secs(30), "it does not answer: {}", binary.said());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        if key.is_empty() {
+            let said = binary.said();
+            let start = said.find("kt_").unwrap_or_else(|| panic!("no key: {said}"));
+            binary.client.key = said[start..start + 39].to_string();
+        }
+        binary
+    }
+
+    pub fn said(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap()
+    }
+
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+}
+
+impl Drop for Binary {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_slow_head_is_cut_off_and_a_slow_body_is_told() {
+    let server = Server::with(Db::sqlite(), |config| {
+        config.header_timeout_seconds = 1;
+        config.body_timeout_seconds = 1;
+    });
+    let client = server.client();
+    for start in ["", "P", "PRI * HT", "GET /v1/products HT"] {
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream.write_all(start.as_bytes()).unwrap();
+        let mut rest = Vec::new();
+        let closed = stream.read_to_end(&mut rest);
+        assert!(closed.is_ok() || closed.unwrap_err().kind() == std::io::ErrorKind::ConnectionReset, "'{start}'");
+    }
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let head = format!(
+        "POST /v1/products HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\ncontent-length: 50\r\n\r\n{{",
+        client.key
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 408");
+}
+
+#[test]
+fn no_more_connections_than_allowed() {
+    let server = Server::with(Db::sqlite(), |config| config.max_connections = 2);
+    let held: Vec<TcpStream> = (0..2).map(|_| TcpStream::connect(server.address).unwrap()).collect();
+    std::thread::sleep(Duration::from_millis(100));
+    let mut third = TcpStream::connect(server.address).unwrap();
+    third.write_all(b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    third.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    let mut byte = [0; 1];
+    assert!(third.read(&mut byte).is_err(), "it is served although two others are");
+    drop(held);
+    third.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    assert_eq!(third.read(&mut byte).unwrap(), 1);
+}
+
+#[test]
+fn http2_without_tls_works() {
+    let server = Server::start(Db::sqlite());
+    let client = server.client();
+    // Preface, empty SETTINGS; then HEADERS of GET /health in literal HPACK, END_STREAM.
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00").unwrap();
+    // 0x82 :method GET, 0x86 :scheme http, 0x04 :path literal "/health", 0x01 :authority "x".
+    let block = b"\x82\x86\x04\x07/health\x01\x01x";
+    let mut frame = vec![0, 0, u8::try_from(block.len()).unwrap(), 1, 5, 0, 0, 0, 1];
+    frame.extend_from_slice(block);
+    stream.write_all(&frame).unwrap();
+    let mut seen = Vec::new();
+    let mut chunk = [0; 1024];
+    while !seen.windows(15).any(|window| window == b"{\"status\":\"ok\"}") {
+        let length = stream.read(&mut chunk).unwrap();
+        assert!(length > 0, "closed: {seen:?}");
+        seen.extend_from_slice(&chunk[..length]);
+    }
+    let _ = client;
+}
+
+#[test]
+fn a_stop_lets_requests_finish_and_ends_well() {
+    let db = Db::sqlite();
+    let mut binary = Binary::start(&db, "", &[]);
+    let address = binary.client.base.strip_prefix("http://").unwrap().to_string();
+    let mut slow = TcpStream::connect(&address).unwrap();
+    slow.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let head = format!(
+        "POST /v1/products HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\ncontent-length: 12\r\n\r\n{{\"name\"",
+        binary.client.key
+    );
+    slow.write_all(head.as_bytes()).unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    binary.signal(rustix::process::Signal::TERM);
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(TcpStream::connect(&address).is_err(), "it takes new connections after SIGTERM");
+    slow.write_all(b":\"x\"}").unwrap();
+    let mut answer = [0; 12];
+    slow.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 201");
+    let status = binary.child.wait().unwrap();
+    assert!(status.success(), "{status}: {}", binary.said());
+    assert!(binary.said().contains("Kantoor has stopped."));
+}
+
+#[test]
+fn logs_are_json_on_request_and_hold_no_secret() {
+    let db = Db::sqlite();
+    let arguments = ["--set", "log_format=json", "--set", "log_level=trace", "--set", "log_requests=true"];
+    let binary = Binary::start(&db, "", &arguments);
+    let reply =
+        binary.client.send("POST", "/v1/notes", &[("x-request-id", "find-me")], "{\"body\":\"hush-hush\"}").expect(201);
+    assert_eq!(reply.header("x-request-id"), "find-me");
+    std::thread::sleep(Duration::from_millis(200));
+    let said = binary.said();
+    // The welcome on stdout has the key, once and on purpose.
+    let logged: Vec<&str> = said.lines().filter(|line| line.starts_with('{')).collect();
+    let line = logged.iter().find(|line| line.contains("find-me")).unwrap_or_else(|| panic!("{said}"));
+    let line: serde_json::Value = serde_json::from_str(line).unwrap();
+    assert_eq!((&line["status"], &line["route"]), (&201.into(), &"/v1/notes".into()));
+    assert!(!logged.iter().any(|line| line.contains("hush-hush") || line.contains(&binary.client.key)));
+}
+
+#[test]
+fn metrics_are_on_their_own_listener() {
+    let db = Db::sqlite();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let binary = Binary::start(&db, "", &["--set", &format!("metrics_listen=127.0.0.1:{port}")]);
+    binary.client.post("/v1/products", serde_json::json!({"name": "x"})).expect(201);
+    let metrics = Client::new(([127, 0, 0, 1], port).into(), String::new(), 0).get("/metrics").expect(200).text;
+    assert!(
+        metrics.contains("kantoor_http_requests_total{method=\"POST\",route=\"/v1/products\",status=\"201\"} 1"),
+        "{metrics}"
+    );
+    assert!(metrics.contains("kantoor_store_commits_total"), "{metrics}");
+    assert!(metrics.ends_with("# EOF\n"));
+    assert_eq!(binary.client.get("/metrics").status, 404);
+}

@@ -1,0 +1,271 @@
+//! The store under the business code: group commit, retries, migrations.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use kantoor::app::open_store;
+use kantoor::resources;
+use proptest::prelude::*;
+use store::{Error, Migration, Store, Tx};
+
+use crate::on_both;
+use crate::support::{Db, execute};
+
+const TABLE: Migration =
+    Migration { number: 1, name: "t", sql: "CREATE TABLE t (id BIGINT PRIMARY KEY, word TEXT NOT NULL) STRICT;" };
+
+fn open(db: &Db) -> Store {
+    let store = open_store(&db.config()).unwrap();
+    store.migrate(&[TABLE]).unwrap();
+    store
+}
+
+fn rows(store: &Store) -> Vec<(i64, String)> {
+    store
+        .read_now(|tx| {
+            tx.all("SELECT id, word FROM t ORDER BY id", &[], |row| {
+                Ok::<_, Error>((row.int(0)?, row.text(1)?.to_string()))
+            })
+        })
+        .unwrap()
+}
+
+/// A write that a test makes up.
+#[derive(Clone, Debug)]
+enum Write {
+    Put(i64, &'static str),
+    PutThenFail(i64),
+    PutThenPanic(i64),
+    Twice(i64),
+    Partly(i64, i64),
+}
+
+fn put(tx: &mut Tx, id: i64, word: &str) -> Result<(), Error> {
+    let sql = "INSERT INTO t (id, word) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET word = excluded.word";
+    tx.execute(sql, &[id.into(), word.into()]).map(drop)
+}
+
+fn perform(tx: &mut Tx, write: &Write) -> Result<(), Error> {
+    match write {
+        Write::Put(id, word) => put(tx, *id, word),
+        Write::PutThenFail(id) => {
+            put(tx, *id, "failed")?;
+            Err(Error::Database("on purpose".into()))
+        }
+        Write::PutThenPanic(id) => {
+            put(tx, *id, "panicked")?;
+            panic!("on purpose");
+        }
+        // A statement that the database refuses, after one that it took.
+        Write::Twice(id) => {
+            put(tx, *id, "twice")?;
+            tx.execute("INSERT INTO t (id, word) VALUES ($1, $2)", &[(*id).into(), "again".into()]).map(drop)
+        }
+        Write::Partly(kept, undone) => {
+            put(tx, *kept, "kept")?;
+            let inner: Result<(), Error> = tx.savepoint(|tx| {
+                put(tx, *undone, "undone")?;
+                Err(Error::Database("on purpose".into()))
+            });
+            assert!(inner.is_err());
+            Ok(())
+        }
+    }
+}
+
+fn any_write() -> impl Strategy<Value = Write> {
+    prop_oneof![
+        (0..8_i64, prop_oneof![Just("a"), Just("b")]).prop_map(|(id, word)| Write::Put(id, word)),
+        (0..8_i64).prop_map(Write::PutThenFail),
+        (0..8_i64).prop_map(Write::PutThenPanic),
+        (0..8_i64).prop_map(Write::Twice),
+        (0..8_i64, 0..8_i64).prop_map(|(kept, undone)| Write::Partly(kept, undone)),
+    ]
+}
+
+/// Together in one queue, and one by one: the same answers and the same rows.
+fn group_equals_single(together: &Store, single: &Store, writes: &[Write]) {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let perform_in = |store: &Store, write: Write| {
+        let store = store.clone();
+        async move { store.write(7, move |tx| perform(tx, &write)).await.is_ok() }
+    };
+    let all: Vec<bool> = runtime.block_on(async {
+        let futures: Vec<_> = writes.iter().map(|write| Box::pin(perform_in(together, write.clone()))).collect();
+        futures_util::future::join_all(futures).await
+    });
+    let one: Vec<bool> = writes.iter().map(|write| runtime.block_on(perform_in(single, write.clone()))).collect();
+    assert_eq!(all, one);
+    assert_eq!(rows(together), rows(single));
+    for store in [together, single] {
+        store.write_now(7, |tx| tx.execute("DELETE FROM t", &[])).unwrap();
+    }
+}
+
+fn group_commit_holds(one: Db, other: Db, cases: u32) {
+    std::panic::set_hook(Box::new(|_| {}));
+    let (together, single) = (open(&one), open(&other));
+    let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
+    proptest::test_runner::TestRunner::new(config)
+        .run(&prop::collection::vec(any_write(), 1..40), |writes| {
+            group_equals_single(&together, &single, &writes);
+            Ok(())
+        })
+        .unwrap();
+    let stats = together.stats();
+    assert!(
+        stats.commits.load(Ordering::Relaxed) < stats.writes.load(Ordering::Relaxed),
+        "writes that wait together share commits"
+    );
+}
+
+#[test]
+fn group_commit_equals_one_by_one_on_sqlite() {
+    group_commit_holds(Db::sqlite(), Db::sqlite(), 60);
+}
+
+#[test]
+fn group_commit_equals_one_by_one_on_postgres() {
+    if let (Some(one), Some(other)) = (Db::postgres(), Db::postgres()) {
+        group_commit_holds(one, other, 25);
+    }
+}
+
+on_both! {
+    fn wrong_types_are_refused_by_the_database(db) {
+        let store = open(&db);
+        let done = store.write_now(0, |tx| tx.execute("INSERT INTO t (id, word) VALUES ($1, $2)", &["x".into(), 1.into()]));
+        assert!(done.is_err());
+        assert_eq!(rows(&store), []);
+    }
+
+    fn reads_do_not_write(db) {
+        let store = open(&db);
+        assert!(store.read_now(|tx| put(tx, 1, "x")).is_err());
+        assert_eq!(rows(&store), []);
+    }
+
+    fn many_nodes_may_migrate_at_once(db) {
+        let config = db.config();
+        let applied: usize = std::thread::scope(|scope| {
+            let nodes: Vec<_> = (0..4).map(|_| scope.spawn(|| {
+                open_store(&config).unwrap().migrate(&resources::migrations()).unwrap()
+            })).collect();
+            nodes.into_iter().map(|node| node.join().unwrap()).sum()
+        });
+        assert_eq!(applied, resources::migrations().len());
+    }
+
+    fn a_migration_that_fails_leaves_nothing(db) {
+        let store = open(&db);
+        let broken = Migration { number: 2, name: "broken", sql: "CREATE TABLE half (id BIGINT PRIMARY KEY) STRICT; CREATE TABLE half (id BIGINT) STRICT;" };
+        assert!(store.migrate(&[TABLE, broken]).is_err());
+        let mended = Migration { sql: "CREATE TABLE half (id BIGINT PRIMARY KEY) STRICT;", ..broken };
+        assert_eq!(store.migrate(&[TABLE, mended]).unwrap(), 1);
+    }
+
+    fn a_newer_schema_is_refused_in_words(db) {
+        let store = open(&db);
+        let newer = Migration { number: 2, name: "newer", sql: "CREATE TABLE n (id BIGINT PRIMARY KEY) STRICT;" };
+        store.migrate(&[TABLE, newer]).unwrap();
+        let refused = store.migrate(&[TABLE]).unwrap_err();
+        assert_eq!(refused, Error::NewerSchema { database: 2, program: 1 });
+        assert!(refused.to_string().contains("a newer kantoor has been here"));
+        assert_eq!((store.is_migrated(&[TABLE]).unwrap(), store.is_migrated(&[TABLE, newer]).unwrap()), (false, true));
+    }
+
+    fn too_many_waiting_writes_are_turned_away(db) {
+        let mut config = db.config();
+        config.write_queue = 2;
+        config.database_writers = 1;
+        let store = open_store(&config).unwrap();
+        store.migrate(&[TABLE]).unwrap();
+        let (go, wait) = std::sync::mpsc::channel::<()>();
+        let wait = Arc::new(std::sync::Mutex::new(wait));
+        std::thread::scope(|scope| {
+            let first = wait.clone();
+            let own = &store;
+            scope.spawn(move || own.write_now(0, move |_| { let _ = first.lock().unwrap().recv(); Ok::<_, Error>(()) }));
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            let refused = AtomicU32::new(0);
+            std::thread::scope(|inner| {
+                for id in 0..6 {
+                    let refused = &refused;
+                    inner.spawn(move || {
+                        if own.write_now(0, move |tx| put(tx, id, "x")) == Err(Error::Overloaded) {
+                            refused.fetch_add(1, Ordering::Relaxed);
+                        }
+                    });
+                }
+                std::thread::sleep(std::time::Duration::from_millis(100));
+                go.send(()).unwrap();
+            });
+            assert_eq!(refused.load(Ordering::Relaxed), 4);
+        });
+        assert_eq!(rows(&store).len(), 2);
+    }
+}
+
+#[test]
+fn lost_connections_are_made_again() {
+    let Some(db) = Db::postgres() else { return };
+    let store = open(&db);
+    let admin = std::env::var("KANTOOR_TEST_POSTGRES").unwrap();
+    let name = db.url.rsplit_once('/').unwrap().1.to_string();
+    let cut = format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'");
+    for id in 0..5 {
+        assert_eq!(rows(&store).len(), usize::try_from(id).unwrap());
+        execute(&admin, &cut);
+        store.write_now(0, move |tx| put(tx, id, "after a cut")).unwrap();
+        execute(&admin, &cut);
+    }
+    assert_eq!(rows(&store).len(), 5);
+    // Cut in the middle of a transaction: it runs again from its start, and once.
+    let tries = Arc::new(AtomicU32::new(0));
+    let (own, admin_url, sql) = (tries.clone(), admin, cut);
+    store
+        .write_now(0, move |tx| {
+            put(tx, 100, "once")?;
+            if own.fetch_add(1, Ordering::Relaxed) == 0 {
+                execute(&admin_url, &sql);
+            }
+            put(tx, 101, "once")
+        })
+        .unwrap();
+    assert_eq!(tries.load(Ordering::Relaxed), 2);
+    assert_eq!(rows(&store).len(), 7);
+    assert!(store.stats().retries.load(Ordering::Relaxed) >= 1);
+}
+
+#[test]
+fn a_commit_whose_answer_is_lost_is_not_done_twice() {
+    let Some(db) = Db::postgres() else { return };
+    let store = open(&db);
+    // A constraint that is checked in the commit makes the commit slow, so that it can be cut.
+    let sql = "CREATE TABLE slow (id BIGINT PRIMARY KEY);
+        CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.7); RETURN NULL; END $$;
+        CREATE CONSTRAINT TRIGGER late AFTER INSERT ON slow DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION wait();";
+    execute(&db.url, sql);
+    let admin = std::env::var("KANTOOR_TEST_POSTGRES").unwrap();
+    let name = db.url.rsplit_once('/').unwrap().1.to_string();
+    let cutter = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        execute(
+            &admin,
+            &format!(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}' AND query LIKE '%COMMIT%'"
+            ),
+        );
+    });
+    let tries = Arc::new(AtomicU32::new(0));
+    let own = tries.clone();
+    store
+        .write_now(0, move |tx| {
+            own.fetch_add(1, Ordering::Relaxed);
+            tx.execute("INSERT INTO slow (id) VALUES ($1)", &[i64::from(own.load(Ordering::Relaxed)).into()]).map(drop)
+        })
+        .unwrap();
+    cutter.join().unwrap();
+    let kept = store.read_now(|tx| tx.int("SELECT count(*) FROM slow", &[])).unwrap();
+    assert_eq!((kept, tries.load(Ordering::Relaxed)), (1, 2), "cut before it was kept: done again, and there once");
+}

@@ -1,0 +1,270 @@
+//! A server in this process on a fresh database, and a client that speaks HTTP to it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use kantoor::accounts::{self, Key, NewKey};
+use kantoor::app::App;
+use kantoor::clock::Moment;
+use kantoor::config::Config;
+use kantoor::http::server;
+use serde_json::Value;
+
+/// Runs each test on SQLite and on PostgreSQL.
+#[macro_export]
+macro_rules! on_both {
+    ($( $(#[doc = $doc:literal])* fn $name:ident($db:ident) $body:block )*) => {
+        $( $(#[doc = $doc])* mod $name {
+            #[allow(unused_imports, clippy::allow_attributes, reason = "not every test needs all of them")]
+            use super::*;
+            fn run($db: $crate::support::Db) $body
+            #[test]
+            fn sqlite() {
+                run($crate::support::Db::sqlite());
+            }
+            #[test]
+            fn postgres() {
+                if let Some(db) = $crate::support::Db::postgres() {
+                    run(db);
+                }
+            }
+        } )*
+    };
+}
+
+/// A fresh database, gone at the end.
+pub struct Db {
+    pub folder: tempfile::TempDir,
+    /// Where the data is: the folder, unless a test says otherwise.
+    pub data: std::path::PathBuf,
+    pub url: String,
+    admin: String,
+}
+
+impl Db {
+    pub fn sqlite() -> Db {
+        Db::at(String::new(), String::new())
+    }
+
+    /// `None` when PostgreSQL is to be skipped.
+    pub fn postgres() -> Option<Db> {
+        let admin = std::env::var("KANTOOR_TEST_POSTGRES").unwrap_or_else(|_| {
+            panic!("these tests need a PostgreSQL: run ./check, or scripts/with-postgres cargo test")
+        });
+        if admin == "skip" {
+            eprintln!("skipped: KANTOOR_TEST_POSTGRES=skip");
+            return None;
+        }
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("t{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        execute(&admin, &format!("CREATE DATABASE {name}"));
+        let url = format!("{}/{name}", admin.rsplit_once('/').unwrap().0);
+        Some(Db::at(url, admin))
+    }
+
+    fn at(url: String, admin: String) -> Db {
+        let folder = tempfile::tempdir().unwrap();
+        Db { data: folder.path().to_path_buf(), folder, url, admin }
+    }
+
+    /// The settings that name it.
+    pub fn config(&self) -> Config {
+        let flags = [
+            ("data", self.data.to_str().unwrap()),
+            ("database_url", &self.url),
+            ("database_writers", "2"),
+            ("rate_limit_per_minute", "0"),
+        ];
+        let flags: Vec<_> = flags.iter().map(|(a, b)| (a.to_string(), b.to_string())).collect();
+        Config::load(None, std::iter::empty(), &flags).unwrap()
+    }
+}
+
+impl Drop for Db {
+    fn drop(&mut self) {
+        if let Some((_, name)) = self.url.rsplit_once('/') {
+            execute(&self.admin, &format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"));
+        }
+    }
+}
+
+/// Runs a statement on PostgreSQL, outside the program under test.
+pub fn execute(url: &str, sql: &str) {
+    let mut client = postgres::Client::connect(url, postgres::NoTls).unwrap();
+    client.batch_execute(sql).unwrap();
+}
+
+/// A server in this process.
+pub struct Server {
+    pub app: Arc<App>,
+    pub address: SocketAddr,
+    runtime: tokio::runtime::Runtime,
+    /// Last, so that it goes last.
+    _db: Db,
+}
+
+impl Server {
+    pub fn start(db: Db) -> Server {
+        Server::with(db, |_| {})
+    }
+
+    pub fn with(db: Db, change: impl FnOnce(&mut Config)) -> Server {
+        let mut config = db.config();
+        change(&mut config);
+        let app = App::open(config).unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+        let address = listener.local_addr().unwrap();
+        runtime.spawn(server::serve(app.clone(), listener, std::future::pending()));
+        Server { app, address, runtime, _db: db }
+    }
+
+    /// A client of a new account that may do everything, at noon of 4 May 2026 for ever.
+    pub fn client(&self) -> Client {
+        let clock = Moment::parse("2026-05-04T10:00:00Z");
+        let (account, key) = self.app.create_account("Test", clock).unwrap();
+        Client::new(self.address, key, account.number)
+    }
+
+    /// A key of the same account with these scopes.
+    pub fn with_scopes(&self, client: &Client, scopes: &[&str]) -> Client {
+        let new = NewKey {
+            name: "scoped".into(),
+            scopes: scopes.iter().map(ToString::to_string).collect(),
+            expires_at: None,
+        };
+        let (secret, key) = self.add_key(client, new);
+        let _ = key;
+        Client::new(self.address, secret, client.account)
+    }
+
+    /// A key of the same account; answers the secret and its id.
+    pub fn add_key(&self, client: &Client, new: NewKey) -> (String, String) {
+        let secret = accounts::new_secret().unwrap();
+        let (own, ids, now, account) = (secret.clone(), self.app.ids, self.app.clock.now(), client.account);
+        let made = self.app.store.write_now(0, move |tx| Key::create(tx, account, &own, &new, now, &ids));
+        (secret, made.unwrap())
+    }
+
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        self.runtime.block_on(future)
+    }
+}
+
+/// Speaks HTTP with a key.
+#[derive(Clone)]
+pub struct Client {
+    pub key: String,
+    pub account: i64,
+    pub base: String,
+    pub agent: ureq::Agent,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub struct Reply {
+    pub status: u16,
+    pub headers: ureq::http::HeaderMap,
+    pub text: String,
+}
+
+impl Reply {
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    pub fn data(&self) -> Value {
+        self.json()["data"].clone()
+    }
+
+    pub fn id(&self) -> String {
+        self.data()["id"].as_str().unwrap_or_else(|| panic!("no id: {self:?}")).to_string()
+    }
+
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// The code of the error.
+    pub fn code(&self) -> String {
+        self.json()["error"]["code"].as_str().unwrap_or_default().to_string()
+    }
+
+    /// `field: code` of each fault, in order.
+    pub fn faults(&self) -> Vec<String> {
+        let details = self.json()["error"]["details"].as_array().cloned().unwrap_or_default();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
+        details.iter().map(|fault| format!("{}: {}", text(&fault["field"]), text(&fault["code"]))).collect()
+    }
+
+    /// The reply, if it has this status.
+    #[track_caller]
+    pub fn expect(self, status: u16) -> Reply {
+        assert_eq!(self.status, status, "{self:?}");
+        self
+    }
+}
+
+impl Client {
+    pub fn new(address: SocketAddr, key: String, account: i64) -> Client {
+        let config = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .allow_non_standard_methods(true)
+            .timeout_global(Some(Duration::from_secs(60)))
+            .build();
+        Client { key, account, base: format!("http://{address}"), agent: config.into() }
+    }
+
+    pub fn get(&self, path: &str) -> Reply {
+        self.send("GET", path, &[], "")
+    }
+
+    pub fn post(&self, path: &str, body: Value) -> Reply {
+        self.send("POST", path, &[], &body.to_string())
+    }
+
+    pub fn patch(&self, path: &str, body: Value) -> Reply {
+        self.send("PATCH", path, &[], &body.to_string())
+    }
+
+    pub fn delete(&self, path: &str) -> Reply {
+        self.send("DELETE", path, &[], "")
+    }
+
+    /// An action without a body.
+    pub fn act(&self, path: &str) -> Reply {
+        self.send("POST", path, &[], "")
+    }
+
+    /// Anything. A header that is given wins over the usual one; one with an empty value is left
+    /// out.
+    pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
+        self.try_send(method, path, headers, body).unwrap_or_else(|error| panic!("{method} {path}: {error}"))
+    }
+
+    pub fn try_send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Result<Reply, ureq::Error> {
+        let mut request = ureq::http::Request::builder().method(method).uri(format!("{}{path}", self.base));
+        let bearer = format!("Bearer {}", self.key);
+        let usual = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+        let given = |name: &str| headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
+        for (name, value) in usual.iter().filter(|(name, _)| !given(name)).chain(headers) {
+            if !value.is_empty() {
+                request = request.header(*name, *value);
+            }
+        }
+        let mut response = self.agent.run(request.body(body.to_string()).unwrap())?;
+        Ok(Reply {
+            status: response.status().as_u16(),
+            headers: response.headers().clone(),
+            text: response.body_mut().read_to_string()?,
+        })
+    }
+}

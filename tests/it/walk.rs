@@ -1,0 +1,337 @@
+//! What holds for every route of the registry, present and to come.
+
+use kantoor::accounts;
+use kantoor::http::openapi;
+use kantoor::record::FieldInfo;
+use kantoor::resources::{self, Gives, Method, Resource, Route, Takes};
+use serde_json::{Value, json};
+
+use crate::on_both;
+use crate::support::{Client, Reply, Server};
+
+/// Every route with its resource.
+fn routes() -> impl Iterator<Item = (&'static Resource, &'static Route)> {
+    resources::ALL.iter().flat_map(|resource| resource.routes.iter().map(move |route| (resource, route)))
+}
+
+fn create_route(resource: &Resource) -> &Route {
+    resource.routes.iter().find(|route| route.takes == Takes::Create).unwrap()
+}
+
+/// A record of the resource, as the examples of its fields make it.
+fn make(client: &Client, resource: &Resource) -> String {
+    let route = create_route(resource);
+    client.post(&route.path, openapi::example(resource, route)).expect(201).id()
+}
+
+fn call(client: &Client, resource: &Resource, route: &Route, id: &str) -> Reply {
+    send(client, resource, route, id, &[])
+}
+
+fn send(client: &Client, resource: &Resource, route: &Route, id: &str, headers: &[(&str, &str)]) -> Reply {
+    let body = match route.takes {
+        Takes::Nothing => String::new(),
+        _ => openapi::example(resource, route).to_string(),
+    };
+    client.send(route.method.name(), &route.path.replace("{id}", id), headers, &body)
+}
+
+/// A body that is good but for one field.
+fn spoiled(resource: &Resource, route: &Route, field: &str, value: &Value) -> Value {
+    let mut body = openapi::example(resource, route);
+    body[field] = value.clone();
+    body
+}
+
+fn taken(resource: &'static Resource, route: &Route) -> Vec<&'static FieldInfo> {
+    let takes = |field: &&FieldInfo| match route.takes {
+        Takes::Nothing => false,
+        Takes::Create => field.rules.create,
+        Takes::Patch => field.rules.patch,
+    };
+    resource.fields.iter().filter(takes).collect()
+}
+
+on_both! {
+    fn keys_and_scopes_are_checked_first(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let bogus = accounts::new_secret().unwrap();
+        for (resource, route) in routes() {
+            let id = make(&client, resource);
+            let path = route.path.replace("{id}", &id);
+            let what = format!("{} {path}", route.method.name());
+            for header in ["", "Bearer", "Bearer x", "Basic abc", &format!("Bearer {bogus}")] {
+                // Even a body that is no JSON at an address that is not there says 401 first.
+                let reply = client.send(route.method.name(), &path, &[("authorization", header)], "{");
+                assert_eq!(reply.status, 401, "{what} with '{header}'");
+                assert_eq!(reply.code(), "unauthorized");
+                assert!(reply.header("www-authenticate").starts_with("Bearer"));
+            }
+            let others: Vec<String> = accounts::scopes().into_iter().filter(|s| s != "*" && *s != route.scope).collect();
+            let others: Vec<&str> = others.iter().map(String::as_str).collect();
+            let reply = call(&server.with_scopes(&client, &others), resource, route, &id);
+            assert_eq!(reply.status, 403, "{what} without its scope");
+            assert!(reply.text.contains(&route.scope), "{}", reply.text);
+            let reply = call(&server.with_scopes(&client, &[&route.scope]), resource, route, &id);
+            assert!(reply.status < 300, "{what} with its scope: {reply:?}");
+        }
+        assert_eq!(client.send("GET", "/v1/nowhere", &[("authorization", "")], "").status, 401);
+        assert_eq!(client.get("/v1/nowhere").code(), "not_found");
+    }
+
+    fn nobody_sees_another_account(db) {
+        let server = Server::start(db);
+        let (owner, stranger) = (server.client(), server.client());
+        for (resource, route) in routes() {
+            let id = make(&owner, resource);
+            if route.path.contains("{id}") {
+                for id in [id.as_str(), "00000000-0000-7000-8000-000000000000", "x", "%00", "%ff", "'"] {
+                    let reply = call(&stranger, resource, route, id);
+                    assert_eq!((reply.status, reply.code().as_str()), (404, "not_found"), "{} {id}", route.path);
+                }
+                let list = stranger.get(&resource.path()).expect(200).json();
+                assert_eq!((&list["data"], &list["meta"]["total"]), (&json!([]), &json!(0)));
+            }
+        }
+        // And nothing that the stranger tried left a mark.
+        for resource in resources::ALL.iter() {
+            assert!(owner.get(&resource.path()).json()["meta"]["total"].as_i64().unwrap() > 0);
+        }
+    }
+
+    fn bad_bodies_are_told_apart(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        for (resource, route) in routes().filter(|(_, route)| !route.reads() && route.method != Method::Delete) {
+            let id = make(&client, resource);
+            let path = route.path.replace("{id}", &id);
+            let method = route.method.name();
+            let with = |body: &str| client.send(method, &path, &[], body);
+            for body in ["{", "{\"a\":1", "not json", "{\"a\":1}}", "\u{0}"] {
+                assert_eq!(with(body).expect(400).code(), "malformed_json", "{path} {body}");
+            }
+            assert_eq!(with("{\"zz\":1,\"zz\":2}").expect(400).code(), "duplicate_key");
+            let deep = format!("{{\"a\":{}1{}}}", "[".repeat(80), "]".repeat(80));
+            assert_eq!(with(&deep).expect(400).code(), "malformed_json");
+            for body in ["[]", "1", "null", "\"x\""] {
+                assert_eq!(with(body).expect(422).faults(), ["body: wrong_type"], "{path} {body}");
+            }
+            let reply = with("{\"no_such_field\":1}").expect(422);
+            assert!(reply.faults().contains(&"no_such_field: unknown_field".to_string()), "{reply:?}");
+            let reply = client.send(method, &path, &[("content-type", "text/plain")], "{}");
+            assert_eq!(reply.expect(415).code(), "unsupported_media_type");
+            let reply = client.send(method, &path, &[("content-type", "")], "{}");
+            assert_eq!(reply.expect(415).code(), "unsupported_media_type");
+            let large = format!("{{\"x\":\"{}\"}}", "y".repeat(2 * 1024 * 1024));
+            assert_eq!(with(&large).expect(413).code(), "body_too_large");
+            if route.takes != Takes::Nothing {
+                assert_eq!(with("").expect(400).code(), "malformed_json");
+                let body = spoiled(resource, route, "no_such_field", &json!(1)).to_string();
+                let reply = client.send(method, &path, &[("prefer", "handling=lenient")], &body);
+                assert!(reply.status < 300, "{reply:?}");
+                assert!(reply.json()["meta"]["warnings"][0].as_str().unwrap().contains("no_such_field"));
+            }
+            if route.takes == Takes::Patch {
+                assert_eq!(with("{}").expect(422).faults(), ["body: no_fields"]);
+            }
+        }
+    }
+
+    fn no_value_of_any_field_makes_a_5xx(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let nasty = [
+            json!(null), json!(true), json!(0), json!(-1), json!(1.5), json!(99999999999999999999_u128 as f64),
+            json!(9223372036854775807_i64), json!(""), json!("x"), json!("\u{0}"), json!("a\u{7}b"),
+            json!("😀".repeat(300)), json!("x".repeat(70_000)), json!("2026-02-30"), json!("2026-1-1"), json!([]), json!({}),
+            json!(["a"]), json!({"a": 1}), json!("'; DROP TABLE products; --"), json!("%_\\"), json!("1e400"), json!("NaN"),
+        ];
+        for (resource, route) in routes() {
+            for field in taken(resource, route) {
+                let id = make(&client, resource);
+                let path = route.path.replace("{id}", &id);
+                for value in &nasty {
+                    let body = spoiled(resource, route, field.name, value);
+                    let reply = client.send(route.method.name(), &path, &[], &body.to_string());
+                    let what = format!("{path} {} = {}", field.name, value.to_string().chars().take(60).collect::<String>());
+                    match reply.status {
+                        200 | 201 => {}
+                        422 => assert!(reply.faults().iter().any(|fault| fault.starts_with(field.name)), "{what}: {reply:?}"),
+                        other => panic!("{what}: {other}"),
+                    }
+                }
+                let text = (field.schema)(&field.rules)["type"] == "string";
+                let body = spoiled(resource, route, field.name, &json!("ZZ")).to_string();
+                for (bad, shown) in [("\\u0000", "a NUL"), ("\\ud800", "half a pair")] {
+                    let body = body.replace("ZZ", bad);
+                    let reply = client.send(route.method.name(), &path, &[], &body).expect(422);
+                    let named = format!("{}: invalid_characters", field.name);
+                    assert!(!text || reply.faults() == [named], "{path} with {shown}: {reply:?}");
+                }
+                if field.rules.required {
+                    for empty in [json!(null), json!(""), json!("  ")] {
+                        let body = spoiled(resource, route, field.name, &empty);
+                        let reply = client.send(route.method.name(), &path, &[], &body.to_string()).expect(422);
+                        assert_eq!(reply.faults(), [format!("{}: required", field.name)]);
+                    }
+                }
+            }
+            for read_only in ["id", "created_at", "meta"].iter().filter(|_| route.takes != Takes::Nothing) {
+                let id = make(&client, resource);
+                let body = spoiled(resource, route, read_only, &json!("x"));
+                let reply = client.send(route.method.name(), &route.path.replace("{id}", &id), &[], &body.to_string());
+                assert_eq!(reply.expect(422).faults(), [format!("{read_only}: read_only")]);
+            }
+        }
+    }
+
+    fn lists_have_pages_filters_sorts_and_totals(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        for resource in resources::ALL.iter() {
+            let Some(list) = &resource.list else { continue };
+            let made: Vec<String> = (0..30).map(|_| make(&client, resource)).collect();
+            let path = resource.path();
+            let page = |query: &str| client.get(&format!("{path}?{query}"));
+            let ids = |reply: &Reply| -> Vec<String> {
+                let data = reply.data();
+                data.as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_string()).collect()
+            };
+            let newest: Vec<String> = made.iter().rev().cloned().collect();
+
+            let first = page("").expect(200);
+            assert_eq!(first.json()["meta"], json!({"page": 1, "per_page": 25, "total": 30, "pages": 2}));
+            assert_eq!(ids(&first), newest[..25]);
+            assert_eq!(first.header("link"), format!(
+                "<{path}?page=1>; rel=\"first\", <{path}?page=2>; rel=\"next\", <{path}?page=2>; rel=\"last\""));
+            assert_eq!(ids(&page("page=2")), newest[25..]);
+            let past = page("page=99&per_page=7").expect(200).json();
+            assert_eq!((&past["data"], &past["meta"]["total"], &past["meta"]["pages"]), (&json!([]), &json!(30), &json!(5)));
+            assert_eq!(page("per_page=1000").json()["meta"]["per_page"], json!(100));
+            assert_eq!(page("page=99999999999999999999").expect(200).json()["data"], json!([]));
+            for bad in ["page=0", "page=-1", "page=x", "page=", "page=1.5", "per_page=0", "per_page=abc", "sort=nope",
+                        "order=up", "created_from=yesterday", "created_to=2026-13-01", "page=1&page=2", "sort=name%00"] {
+                let reply = page(bad);
+                assert_eq!(reply.status, 422, "{path}?{bad}: {reply:?}");
+                let name = bad.split('=').next().unwrap();
+                assert!(reply.faults()[0].starts_with(name), "{reply:?}");
+            }
+            let both = format!("{},{}", made[3], made[7]);
+            assert_eq!(ids(&page(&format!("id={both},nope&order=asc"))), [made[3].clone(), made[7].clone()]);
+            assert_eq!(page(&format!("id={}", made[3])).json()["meta"]["total"], json!(1));
+            assert_eq!(page("created_from=2026-05-04&created_to=2026-05-04").json()["meta"]["total"], json!(30));
+            assert_eq!(page("created_from=2026-05-05").json()["meta"]["total"], json!(0));
+            assert_eq!(page("created_to=2026-05-03").json()["meta"]["total"], json!(0));
+            assert_eq!(page("zz=1&page=1").json()["meta"]["ignored_params"], json!(["zz"]));
+
+            for sort in &list.sorts {
+                let rising = ids(&page(&format!("sort={sort}&order=asc&per_page=100")).expect(200));
+                let falling = ids(&page(&format!("sort={sort}&order=desc&per_page=100")).expect(200));
+                assert_eq!(rising.len(), 30);
+                assert_eq!(rising, falling.into_iter().rev().collect::<Vec<_>>(), "{path} sort={sort}");
+            }
+            for field in resource.fields.iter().filter(|field| field.rules.filter) {
+                let schema = (field.schema)(&field.rules);
+                let nothing = page(&format!("{}=no-such-value", field.name));
+                if schema.get("enum").is_some() || schema["type"] == "boolean" {
+                    assert_eq!(nothing.expect(422).faults()[0].split(':').next(), Some(field.name));
+                } else {
+                    assert_eq!(nothing.expect(200).json()["meta"]["total"], json!(0));
+                }
+            }
+            if list.searches {
+                assert_eq!(page("search=zzzz-nothing").json()["meta"]["total"], json!(0));
+                assert_eq!(page("search=").json()["meta"]["total"], json!(30));
+                assert_eq!(page("search=%25").expect(200).json()["data"].as_array().unwrap().len(), 0);
+            } else {
+                assert_eq!(page("search=x").json()["meta"]["ignored_params"], json!(["search"]));
+            }
+        }
+    }
+
+    fn a_post_with_a_key_happens_once(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        for (resource, route) in routes().filter(|(_, route)| route.method == Method::Post) {
+            let id = make(&client, resource);
+            let key = [("idempotency-key", format!("{} {}", route.path, "x").replace(' ', "-"))];
+            let key = [(key[0].0, key[0].1.as_str())];
+            let total = || client.get(&resource.path()).json()["meta"]["total"].as_i64().unwrap();
+            let before = total();
+            let first = send(&client, resource, route, &id, &key);
+            let again = send(&client, resource, route, &id, &key);
+            assert!(first.status < 300, "{first:?}");
+            assert_eq!((first.status, &first.text), (again.status, &again.text));
+            assert_eq!((first.header("x-idempotent-replay"), again.header("x-idempotent-replay")), ("", "true"));
+            assert_eq!(first.header("location"), again.header("location"));
+            let made = i64::from(route.takes == Takes::Create);
+            assert_eq!(total() - before, made, "{}", route.path);
+            let other = client.send("POST", &route.path.replace("{id}", &id), &key, "{\"other\":1}");
+            assert_eq!(other.expect(422).code(), "idempotency_key_reused");
+            let long = "k".repeat(256);
+            for bad in [long.as_str(), "a b"] {
+                let Ok(reply) = client.try_send("POST", &route.path, &[("idempotency-key", bad)], "{}") else { continue };
+                if route.takes == Takes::Create {
+                    assert_eq!(reply.expect(400).code(), "invalid_idempotency_key");
+                }
+            }
+        }
+    }
+
+    fn wrong_methods_name_the_right_ones(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        for (_, route) in routes() {
+            let path = route.path.replace("{id}", "x");
+            let reply = client.send("PROPFIND", &path, &[], "");
+            assert_eq!(reply.expect(405).code(), "method_not_allowed");
+            let options = client.send("OPTIONS", &path, &[], "").expect(204);
+            assert!(options.header("allow").contains(route.method.name()), "{options:?}");
+            assert!(options.header("allow").ends_with("OPTIONS"));
+        }
+    }
+
+    fn etags_guard_changes(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        for resource in resources::ALL.iter() {
+            let Some(patch) = resource.routes.iter().find(|route| route.takes == Takes::Patch) else { continue };
+            let id = make(&client, resource);
+            let path = patch.path.replace("{id}", &id);
+            let got = client.get(&path).expect(200);
+            let tag = got.header("etag").to_string();
+            assert_eq!(client.send("GET", &path, &[("if-none-match", &tag)], "").expect(304).text, "");
+            let body = openapi::example(resource, patch).to_string();
+            assert_eq!(client.send("PATCH", &path, &[("if-match", "\"99\"")], &body).expect(412).code(), "precondition_failed");
+            assert_eq!(client.send("DELETE", &path, &[("if-match", "\"99\"")], "").status, 412);
+            // The example is what the record has already: nothing changes, so neither does the tag.
+            let same = client.send("PATCH", &path, &[("if-match", &tag)], &body).expect(200);
+            assert_eq!(same.header("etag"), tag);
+            let text = taken(resource, patch).into_iter().find(|field| field.rules.required).unwrap();
+            let changed = client.patch(&path, json!({text.name: "changed"})).expect(200);
+            assert_ne!(changed.header("etag"), tag);
+            assert_eq!(client.send("GET", &path, &[("if-none-match", &tag)], "").status, 200);
+            assert_eq!(client.send("DELETE", &path, &[("if-match", "*")], "").status, 204);
+            assert_eq!(client.get(&path).status, 404);
+        }
+    }
+}
+
+#[test]
+fn every_route_and_field_is_described() {
+    for (resource, route) in routes() {
+        assert!(!route.summary.is_empty(), "{}", route.path);
+        assert!(accounts::scopes().contains(&route.scope), "{}: no scope {}", route.path, route.scope);
+        assert!(route.gives != Gives::Page || resource.list.is_some());
+    }
+    for resource in resources::ALL.iter() {
+        for field in &resource.fields {
+            let needs_example = field.rules.create && field.rules.refers.is_empty();
+            assert!(!needs_example || !field.rules.example.is_empty(), "{}.{}", resource.shape.name, field.name);
+            assert!(!field.doc.is_empty());
+        }
+    }
+    let numbers: Vec<u32> = resources::migrations().iter().map(|migration| migration.number).collect();
+    assert_eq!(numbers, (1..=u32::try_from(numbers.len()).unwrap()).collect::<Vec<_>>());
+}
