@@ -237,9 +237,12 @@ impl From<store::Error> for Error {
                 Code::Unavailable,
                 "The database was lost while it saved; send the request again with the same Idempotency-Key.",
             ),
-            Cause::Unique(_) | Cause::Io(_) | Cause::NewerSchema { .. } | Cause::Panic(_) | Cause::Database(_) => {
-                Error::internal(why)
-            }
+            Cause::Unique(_)
+            | Cause::Undo
+            | Cause::Io(_)
+            | Cause::NewerSchema { .. }
+            | Cause::Panic(_)
+            | Cause::Database(_) => Error::internal(why),
         }
     }
 }

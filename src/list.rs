@@ -156,12 +156,10 @@ impl Request {
         let mut from = table.to_string();
         let mut conditions = format!("{table}.account_id = $1");
         if let Some(words) = &self.search {
-            let (found, pattern) = search::condition(tx, words, "$3");
+            let (found, pattern) = search::ids_with(tx, words);
             values.extend([R::shape().name.into(), pattern]);
             // CROSS JOIN keeps SQLite from walking the whole sort index beside the few matches.
-            from = format!(
-                "(SELECT record_id FROM search_texts WHERE account_id = $1 AND kind = $2 AND {found}) found CROSS JOIN {table}"
-            );
+            from = format!("({found}) found CROSS JOIN {table}");
             conditions.push_str(&format!(" AND {table}.id = found.record_id"));
         }
         for condition in &self.conditions {

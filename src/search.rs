@@ -75,16 +75,15 @@ pub fn fold(text: &str) -> String {
     folded
 }
 
-/// The condition on `search_texts` for `words`, and its pattern. An index of trigrams has nothing
-/// for less than three letters; those look through the texts of the account.
-pub fn condition(tx: &Tx, words: &str, placeholder: &str) -> (String, Value<'static>) {
+/// A `SELECT` of the ids of records that have `words`, and its pattern. $1 is the account, $2 the
+/// name of the record, $3 the pattern. An index of trigrams has nothing for less than three
+/// letters; those look through the texts of the account.
+pub fn ids_with(tx: &Tx, words: &str) -> (String, Value<'static>) {
     let folded = fold(words);
-    let condition = if folded.chars().count() < 3 {
-        format!("folded LIKE {placeholder}")
-    } else {
-        tx.dialect().contains(placeholder)
-    };
-    (condition, format!("%{folded}%").into())
+    let short = folded.chars().count() < 3;
+    let (source, column) = if short { ("search_texts", "folded") } else { tx.dialect().search_source() };
+    let sql = format!("SELECT record_id FROM {source} WHERE account_id = $1 AND kind = $2 AND {column} LIKE $3");
+    (sql, format!("%{folded}%").into())
 }
 
 /// Makes a record findable, under its words of now.

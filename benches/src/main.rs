@@ -1,1 +1,225 @@
-fn main() {}
+//! Measures Kantoor beside its limit: a bare program of axum and SQLite that does the same work
+//! without accounts, events or search. What is measured and why: docs/performance.md.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::float_arithmetic,
+    reason = "a program for developers, which may just stop"
+)]
+
+mod limit;
+mod load;
+mod product;
+mod report;
+mod seed;
+mod server;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use load::{Ask, Sample};
+use report::{Figure, Report, thousands};
+use server::{Data, Server};
+
+const USAGE: &str = "Usage: cargo run --release -p benches -- [--quick] [--write]
+
+  --quick   1 second a measurement and 100,000 rows instead of 1,000,000: to try it out
+  --write   also put the figures in docs/performance.md
+
+  BENCH_SECONDS   seconds of a measurement, 6 by default; a third more goes first to warm up
+  KANTOOR_BIN     the server to measure; by default it is built from this folder";
+
+/// The size that every figure with a limit beside it is measured at.
+const FEW: i64 = 1_000;
+/// A noisy neighbour spoils one round; the median of three leaves that one out.
+const ROUNDS: usize = 3;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if args.first().is_some_and(|arg| arg == "limit") {
+        limit::serve(&args[1..]);
+        return ExitCode::SUCCESS;
+    }
+    if let Some(odd) = args.iter().find(|arg| !["--quick", "--write"].contains(&arg.as_str())) {
+        eprintln!("{USAGE}");
+        return if matches!(odd.as_str(), "--help" | "-h") { ExitCode::SUCCESS } else { ExitCode::from(2) };
+    }
+    if cfg!(debug_assertions) {
+        eprintln!("Figures of a debug build say nothing; run this with --release.");
+        return ExitCode::from(2);
+    }
+    let has = |flag: &str| args.iter().any(|arg| arg == flag);
+    let figures = measure(has("--quick")).markdown();
+    println!("{figures}");
+    if has("--write") {
+        report::write_into(&Path::new(server::ROOT).join("docs/performance.md"), &figures);
+    }
+    ExitCode::SUCCESS
+}
+
+/// What all measurements share.
+struct Bench {
+    binary: PathBuf,
+    folder: tempfile::TempDir,
+    measured: Duration,
+}
+
+fn measure(quick: bool) -> Report {
+    let rows = if quick { 100_000 } else { 1_000_000 };
+    let seconds =
+        std::env::var("BENCH_SECONDS").ok().map(|text| text.parse::<f64>().expect("BENCH_SECONDS is a number"));
+    let seconds = seconds.unwrap_or(if quick { 1.0 } else { 6.0 });
+    let bench = Bench {
+        binary: server::kantoor_binary(),
+        // Beside the binary rather than in /tmp, which is memory on many machines: a commit must
+        // reach a disk here.
+        folder: tempfile::Builder::new().prefix("bench-").tempdir_in(server::own_folder()).unwrap(),
+        measured: Duration::from_secs_f64(seconds),
+    };
+    let folder = bench.folder.path();
+    let few = Data::make(&bench.binary, &folder.join("few"), FEW);
+    let bare = folder.join("bare.db");
+    seed::limit(&bare, FEW);
+    let many = Data::make(&bench.binary, &folder.join("many"), rows);
+
+    let mut report = Report::new(&format!("{seconds} s a measurement, {ROUNDS} rounds of which the median counts"));
+    let many_server = Server::kantoor(&bench.binary, &many);
+    let reads = reads(&bench, &few, &bare, &many_server, rows);
+    let writes = writes(&bench, &few, &bare, &many_server);
+    let memory = many_server.megabytes();
+    many_server.stop();
+    let start = start(&bench.binary, &many);
+    tell(&mut report, &reads, &writes, rows);
+    report.value(&format!("Memory after the load, {} rows", thousands(rows)), memory, "MB", 80.0);
+    report.value(&format!("Start on a database of {} rows", thousands(rows)), start, "s", 0.3);
+    report
+}
+
+/// Figures of reads: Kantoor with few rows, the limit with as many, Kantoor with many. The limit
+/// has no search.
+struct Reads {
+    get: [Figure; 3],
+    list: [Figure; 3],
+    search: [Figure; 2],
+}
+
+fn reads(bench: &Bench, few: &Data, bare: &Path, many: &Server, rows: i64) -> Reads {
+    // Copies: what is seeded stays as it is for the measurements of writes.
+    let folder = bench.folder.path();
+    let few = Server::kantoor(&bench.binary, &few.copy(&folder.join("few-read")));
+    let limit = Server::limit(&server::copy(bare, &folder.join("bare-read.db")), "group");
+    check(&few, &limit, many);
+    let run = |server: &Server, ask: Ask| load::run(server, ask, bench.measured);
+    let three = |few_ask: Ask, many_ask: Ask| {
+        in_turn([&|| run(&few, few_ask), &|| run(&limit, few_ask), &|| run(many, many_ask)])
+    };
+    eprintln!("Measuring GET of one record.");
+    let get = three(Ask::Get { rows: FEW }, Ask::Get { rows });
+    eprintln!("Measuring lists.");
+    let list = three(Ask::List, Ask::List);
+    eprintln!("Measuring searches.");
+    let search = in_turn([&|| run(&few, Ask::Search), &|| run(many, Ask::Search)]);
+    few.stop();
+    Reads { get, list, search }
+}
+
+/// Figures of POST: Kantoor, Kantoor with an Idempotency-Key, both limits, Kantoor with many rows.
+struct Writes {
+    post: Figure,
+    post_once: Figure,
+    group: Figure,
+    single: Figure,
+    many: Figure,
+}
+
+fn writes(bench: &Bench, few: &Data, bare: &Path, many: &Server) -> Writes {
+    eprintln!("Measuring POST.");
+    // Every run gets a fresh copy, since a table that grows gets slower, and the fastest server
+    // would make its own work the hardest.
+    let kantoor = |ask: Ask| {
+        let folder = tempfile::tempdir_in(bench.folder.path()).unwrap();
+        let server = Server::kantoor(&bench.binary, &few.copy(&folder.path().join("data")));
+        let sample = load::run(&server, ask, bench.measured);
+        server.stop();
+        sample
+    };
+    let limit = |mode: &str| {
+        let folder = tempfile::tempdir_in(bench.folder.path()).unwrap();
+        let server = Server::limit(&server::copy(bare, &folder.path().join("bare.db")), mode);
+        let sample = load::run(&server, Ask::Post, bench.measured);
+        server.stop();
+        sample
+    };
+    let [post, group, single, post_once] =
+        in_turn([&|| kantoor(Ask::Post), &|| limit("group"), &|| limit("single"), &|| kantoor(Ask::PostOnce)]);
+    let [many] = in_turn([&|| load::run(many, Ask::Post, bench.measured)]);
+    Writes { post, post_once, group, single, many }
+}
+
+/// Runs each in turn, several rounds, so that a noisy neighbour hits them alike.
+fn in_turn<const N: usize>(runs: [&dyn Fn() -> Sample; N]) -> [Figure; N] {
+    let mut samples: [Vec<Sample>; N] = std::array::from_fn(|_| Vec::new());
+    for _ in 0..ROUNDS {
+        for (run, samples) in runs.iter().zip(&mut samples) {
+            samples.push(run());
+        }
+    }
+    samples.map(|samples| Figure::of(&samples))
+}
+
+/// A comparison is only fair when both give the same answers.
+fn check(few: &Server, limit: &Server, many: &Server) {
+    let record = format!("/v1/products/{}", seed::id(FEW / 2));
+    for path in [record.as_str(), "/v1/products"] {
+        assert_eq!(few.json(path), limit.json(path), "Kantoor and the limit answer {path} differently");
+    }
+    for server in [few, many] {
+        let found = server.json(&format!("/v1/products?search={}", seed::RARE_WORD));
+        assert_eq!(found["meta"]["total"], seed::RARE_ROWS, "matches of the search");
+    }
+}
+
+/// Seconds from the start of the process to its first answer; the median, as everywhere.
+fn start(binary: &Path, data: &Data) -> f64 {
+    eprintln!("Measuring the start.");
+    let mut starts: Vec<Duration> = Vec::new();
+    for _ in 0..ROUNDS {
+        let server = Server::kantoor(binary, data);
+        starts.push(server.started_in);
+        server.stop();
+    }
+    starts.sort();
+    starts[ROUNDS / 2].as_secs_f64()
+}
+
+fn tell(report: &mut Report, reads: &Reads, writes: &Writes, rows: i64) {
+    let (few, many) = (thousands(FEW), thousands(rows));
+    let ([get, get_limit, get_many], [list, list_limit, list_many]) = (&reads.get, &reads.list);
+    let [search, search_many] = &reads.search;
+    let beside = format!("{many} rows; limit: Kantoor with {few}");
+    report.compare(&format!("GET one record, {few} rows"), get, get_limit, Some(0.6));
+    report.compare(&format!("List of 25, {few} rows"), list, list_limit, Some(0.5));
+    report.compare("POST, durable; limit: group commit", &writes.post, &writes.group, Some(0.4));
+    report.compare("POST, durable; limit: one commit per request", &writes.post, &writes.single, Some(5.0));
+    let with_key = "POST with an Idempotency-Key; limit: group commit without one";
+    report.compare(with_key, &writes.post_once, &writes.group, None);
+    report.compare(&format!("GET one record, {beside}"), get_many, get, Some(0.8));
+    report.compare(&format!("List of 25, {beside}"), list_many, list, Some(0.8));
+    report.compare(&format!("Search with {} matches, {beside}", seed::RARE_ROWS), search_many, search, None);
+    report.compare(&format!("POST, {beside}"), &writes.many, &writes.post, None);
+
+    report.latency(&format!("GET one record, {few} rows"), get, Some(get_limit));
+    report.latency(&format!("GET one record, {many} rows"), get_many, None);
+    report.latency(&format!("List of 25, {few} rows"), list, Some(list_limit));
+    report.latency(&format!("List of 25, {many} rows"), list_many, None);
+    report.latency(&format!("Search, {few} rows"), search, None);
+    report.latency(&format!("Search, {many} rows"), search_many, None);
+    report.latency("POST; limit: group commit", &writes.post, Some(&writes.group));
+    report.latency("POST; limit: one commit per request", &writes.post, Some(&writes.single));
+    report.latency("POST with an Idempotency-Key", &writes.post_once, None);
+    report.latency(&format!("POST, {many} rows"), &writes.many, None);
+}

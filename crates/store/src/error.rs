@@ -7,6 +7,9 @@ pub enum Error {
     Unique(String),
     /// Another transaction won; running the closure again may succeed.
     Conflict(String),
+    /// A closure failed after it had written, in a transaction without savepoints: all of it is
+    /// run again with them. Never leaves the store.
+    Undo,
     /// The connection is gone.
     Disconnected(String),
     /// The disk is full; nothing was written.
@@ -63,6 +66,7 @@ impl std::fmt::Display for Error {
         match self {
             Error::Unique(what) => write!(f, "already there: {what}"),
             Error::Conflict(what) => write!(f, "another write came first: {what}"),
+            Error::Undo => write!(f, "a write is to be undone"),
             Error::Disconnected(what) => write!(f, "lost the connection to the database: {what}"),
             Error::DiskFull => write!(f, "the disk is full"),
             Error::Overloaded => write!(f, "too many writes are waiting"),

@@ -1,5 +1,6 @@
-//! Group commit: a thread owns a writing connection, takes the closures that wait, runs each in
-//! a savepoint, commits once and only then answers everyone.
+//! Group commit: a thread owns a writing connection, takes the closures that wait, runs one after
+//! the other, commits once and only then answers everyone. When a closure fails after it has
+//! written, the transaction is rolled back and all of them run again, now each in a savepoint.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -163,7 +164,7 @@ impl<'s, S: Session> Group<'s, S> {
     /// Runs a task in the transaction; answers whether another one may join.
     fn add(&mut self, mut task: Box<dyn Task>) -> bool {
         if self.begun.is_ok() {
-            self.begun = part(self.session, task.as_mut());
+            self.begun = part(self.session, task.as_mut(), false);
         }
         self.tasks.push(task);
         self.begun.is_ok() && self.tasks.len() < BATCH && self.started.elapsed() < BATCH_TIME
@@ -171,9 +172,13 @@ impl<'s, S: Session> Group<'s, S> {
 
     fn finish(self) {
         let Group { session, stats, begun, mut tasks, .. } = self;
-        let outcome = begun.and_then(|()| session.commit());
+        let mut outcome = begun.and_then(|()| session.commit());
         stats.writes.fetch_add(tasks.len() as u64, Ordering::Relaxed);
         stats.commits.fetch_add(1, Ordering::Relaxed);
+        if outcome == Err(Error::Undo) {
+            session.rollback();
+            outcome = carefully(session, &mut tasks);
+        }
         match outcome {
             Ok(()) => answer(tasks, Ok(())),
             Err(error) => {
@@ -198,18 +203,23 @@ fn answer(tasks: Vec<Box<dyn Task>>, outcome: Result<()>) {
     }
 }
 
-/// One task in its savepoint.
-fn part<S: Session>(session: &mut S, task: &mut dyn Task) -> Result<()> {
-    let mut tx = session.tx()?;
-    tx.script("SAVEPOINT part")?;
-    let keep = task.run(&mut tx);
-    if let Some(trouble) = tx.trouble() {
-        return Err(trouble);
+/// One task of a transaction, which must leave nothing when it fails.
+fn part<S: Session>(session: &mut S, task: &mut dyn Task, careful: bool) -> Result<()> {
+    let mut tx = session.tx()?.careful(careful);
+    let _ = tx.savepoint(|tx| if task.run(tx) { Ok(()) } else { Err(Error::Undo) });
+    match tx.trouble() {
+        Some(trouble) => Err(trouble),
+        None => Ok(()),
     }
-    if !keep {
-        tx.script("ROLLBACK TO SAVEPOINT part")?;
+}
+
+/// All tasks again in one transaction, each in a savepoint.
+fn carefully<S: Session>(session: &mut S, tasks: &mut [Box<dyn Task>]) -> Result<()> {
+    session.begin()?;
+    for task in tasks {
+        part(session, task.as_mut(), true)?;
     }
-    tx.script("RELEASE SAVEPOINT part")
+    session.commit()
 }
 
 /// One task alone, until it is through or patience ends.
@@ -219,7 +229,7 @@ fn again<S: Session>(session: &mut S, task: &mut dyn Task) -> Result<()> {
     for _ in 0..RETRIES {
         std::thread::sleep(wait);
         wait *= 3;
-        let done = session.begin().and_then(|()| part(session, task)).and_then(|()| session.commit());
+        let done = session.begin().and_then(|()| part(session, task, true)).and_then(|()| session.commit());
         match done {
             Ok(()) => return Ok(()),
             Err(error) => {

@@ -1,0 +1,188 @@
+//! The load: connections that are kept open, each asking again as soon as it has its answer.
+//! A client of its own, since one that does more would measure itself.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+use crate::seed;
+use crate::server::Server;
+
+pub const CONNECTIONS: usize = 32;
+const THREADS: usize = 2;
+
+/// How long after the end of a measurement the last answer may come.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Numbers of records to be made: each once, and all with as many digits, so that all bodies
+/// have one length.
+static NEXT: AtomicU64 = AtomicU64::new(1_000_000_000);
+
+/// What is asked.
+#[derive(Clone, Copy)]
+pub enum Ask {
+    /// One record, each of `rows` as likely.
+    Get { rows: i64 },
+    /// The first page.
+    List,
+    /// The few records with the rare word.
+    Search,
+    /// A new record.
+    Post,
+    /// The same with an Idempotency-Key.
+    PostOnce,
+}
+
+impl Ask {
+    /// Puts the bytes of a request in `out`.
+    fn write(self, key: &str, chance: &mut Chance, out: &mut Vec<u8>) {
+        out.clear();
+        let who = format_args!("Host: bench\r\nAuthorization: Bearer {key}");
+        let written = match self {
+            Ask::Get { rows } => {
+                let id = seed::id(chance.below(rows));
+                write!(out, "GET /v1/products/{id} HTTP/1.1\r\n{who}\r\n\r\n")
+            }
+            Ask::List => write!(out, "GET /v1/products HTTP/1.1\r\n{who}\r\n\r\n"),
+            Ask::Search => write!(out, "GET /v1/products?search={} HTTP/1.1\r\n{who}\r\n\r\n", seed::RARE_WORD),
+            Ask::Post | Ask::PostOnce => {
+                let n = NEXT.fetch_add(1, Ordering::Relaxed);
+                let once = match self {
+                    Ask::PostOnce => format!("Idempotency-Key: bench-{n}\r\n"),
+                    _ => String::new(),
+                };
+                let body = format!(
+                    r#"{{"name":"Website hosting {n}","code":"H-{n}","price":12.5,"vat_rate":"21","unit":"month","active":true}}"#
+                );
+                let length = body.len();
+                write!(
+                    out,
+                    "POST /v1/products HTTP/1.1\r\n{who}\r\n{once}Content-Type: application/json\r\n\
+                     Content-Length: {length}\r\n\r\n{body}"
+                )
+            }
+        };
+        written.expect("memory takes all bytes");
+    }
+}
+
+/// What a measurement gives.
+pub struct Sample {
+    /// Requests a second.
+    pub rate: f64,
+    /// How long each took, in microseconds.
+    pub micros: Vec<u32>,
+}
+
+/// The time that counts: from, until.
+type Window = (Instant, Instant);
+
+/// Loads a server for a third of `measured` to warm it up, then for `measured`.
+pub fn run(server: &Server, ask: Ask, measured: Duration) -> Sample {
+    let from = Instant::now() + measured / 3;
+    let window = (from, from + measured);
+    let micros: Vec<Vec<u32>> = std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            (0..THREADS).map(|thread| scope.spawn(move || run_thread(server, ask, thread, window))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("a load without errors")).collect()
+    });
+    let micros = micros.concat();
+    Sample { rate: micros.len() as f64 / measured.as_secs_f64(), micros }
+}
+
+/// The connections of one thread. A runtime for each thread: they have nothing to share.
+fn run_thread(server: &Server, ask: Ask, thread: usize, window: Window) -> Vec<u32> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let mut connections = JoinSet::new();
+        for number in (thread..CONNECTIONS).step_by(THREADS) {
+            let (address, key) = (server.address, server.key.clone());
+            connections.spawn(async move {
+                let asking = keep_asking(address, &key, ask, Chance::of(number), window);
+                let end = tokio::time::Instant::from_std(window.1 + PATIENCE);
+                tokio::time::timeout_at(end, asking).await.expect("an answer in time")
+            });
+        }
+        connections.join_all().await.concat()
+    })
+}
+
+async fn keep_asking(address: SocketAddr, key: &str, ask: Ask, mut chance: Chance, (from, until): Window) -> Vec<u32> {
+    let mut stream = TcpStream::connect(address).await.expect("a connection");
+    stream.set_nodelay(true).unwrap();
+    let (mut request, mut answer) = (Vec::with_capacity(1024), Vec::with_capacity(32 * 1024));
+    let mut micros = Vec::new();
+    let mut asked = Instant::now();
+    while asked < until {
+        ask.write(key, &mut chance, &mut request);
+        asked = Instant::now();
+        stream.write_all(&request).await.expect("a server that listens");
+        take_answer(&mut stream, &mut answer).await;
+        let done = Instant::now();
+        if from <= done && done < until {
+            micros.push(u32::try_from((done - asked).as_micros()).unwrap_or(u32::MAX));
+        }
+        asked = done;
+    }
+    micros
+}
+
+/// Reads one answer; any but a success ends the measurement.
+async fn take_answer(stream: &mut TcpStream, answer: &mut Vec<u8>) {
+    answer.clear();
+    let mut head: Option<Head> = None;
+    while head.as_ref().is_none_or(|head| answer.len() < head.whole) {
+        let more = stream.read_buf(answer).await.expect("an answer");
+        assert!(more > 0, "the server hung up");
+        if head.is_none() {
+            head = Head::find(answer);
+        }
+    }
+    let status = head.map_or(0, |head| head.status);
+    assert!((200..300).contains(&status), "a request failed: {}", String::from_utf8_lossy(answer));
+}
+
+struct Head {
+    status: u16,
+    /// Bytes of the head and the body together.
+    whole: usize,
+}
+
+impl Head {
+    /// The head of an answer, once all of it is there.
+    fn find(answer: &[u8]) -> Option<Head> {
+        let end = answer.windows(4).position(|four| four == b"\r\n\r\n")?;
+        let text = str::from_utf8(&answer[..end]).expect("a head in ASCII");
+        let mut lines = text.split("\r\n");
+        let status = lines.next().and_then(|line| line.split(' ').nth(1)).and_then(|status| status.parse().ok());
+        let length = lines.find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            if name.eq_ignore_ascii_case("content-length") { value.trim().parse::<usize>().ok() } else { None }
+        });
+        let (Some(status), Some(length)) = (status, length) else {
+            panic!("an answer without a status or a length: {text}");
+        };
+        Some(Head { status, whole: end + 4 + length })
+    }
+}
+
+/// Numbers by chance, the same in every run (xorshift64).
+struct Chance(u64);
+
+impl Chance {
+    fn of(number: usize) -> Chance {
+        Chance((number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
+    fn below(&mut self, end: i64) -> i64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % end as u64) as i64
+    }
+}

@@ -1,0 +1,113 @@
+//! Rows to measure with: the same in Kantoor's database and in that of the limit.
+
+use std::fs::File;
+use std::path::Path;
+
+use rusqlite::{Connection, params};
+
+use crate::limit;
+use crate::product::{self, Input, Moment, Product};
+
+/// In the name of `RARE_ROWS` products, whatever the size of the table. Some of its trigrams are
+/// in other names too ("Rapport"), so that a search has something to leave out.
+pub const RARE_WORD: &str = "kwartaalrapport";
+pub const RARE_ROWS: i64 = 20;
+
+const FIRST: [&str; 8] = ["Website", "Zakelijk", "Premium", "Maandelijks", "Mobiel", "Extra", "Basis", "Jaarlijks"];
+const SECOND: [&str; 8] = ["hosting", "onderhoud", "rapport", "advies", "ontwerp", "domein", "licentie", "training"];
+
+/// 2025-01-01: before any record that a measurement makes.
+const START: i64 = 1_735_689_600_000;
+/// Rows in one transaction.
+const PART: i64 = 50_000;
+
+/// Fills the database of a Kantoor that does not run, for the account with this public id.
+pub fn kantoor(db: &Path, uid: &str, rows: i64) {
+    let conn = open(db);
+    let sql = "SELECT id FROM accounts WHERE uid = ?1";
+    let account: i64 = conn.query_row(sql, [uid], |row| row.get(0)).expect("the account is there");
+    fill(&conn, account, rows, true);
+    close(conn, db);
+}
+
+/// Makes and fills the database of the limit.
+pub fn limit(db: &Path, rows: i64) {
+    let conn = open(db);
+    conn.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())).unwrap();
+    conn.execute_batch(product::SCHEMA).unwrap();
+    fill(&conn, limit::ACCOUNT, rows, false);
+    close(conn, db);
+}
+
+/// The id of row `n`.
+pub fn id(n: i64) -> String {
+    product::uuid7(created(n), scatter(n))
+}
+
+fn created(n: i64) -> i64 {
+    START + n * 1_000
+}
+
+fn row(n: i64, rows: i64) -> Product {
+    let chance = scatter(n);
+    let (first, second) = (FIRST[(chance % 8) as usize], SECOND[(chance / 8 % 8) as usize]);
+    let name =
+        if n % (rows / RARE_ROWS) == 0 { format!("Kwartaalrapport {n}") } else { format!("{first} {second} {n}") };
+    let input = Input {
+        name,
+        code: format!("H-{n}"),
+        // Never whole: the limit would show 12 as 12.0, and answers are compared.
+        price: (n % 500) as f64 + 0.5,
+        vat_rate: "21".to_string(),
+        unit: "month".to_string(),
+        active: n % 10 != 0,
+    };
+    Product::new(input, id(n), Moment(created(n)))
+}
+
+fn fill(conn: &Connection, account: i64, rows: i64, searched: bool) {
+    let search = "INSERT INTO search_texts (account_id, kind, record_id, folded) VALUES (?1, ?2, ?3, ?4)";
+    for part in (0..rows).step_by(PART as usize) {
+        let tx = conn.unchecked_transaction().unwrap();
+        for n in part..rows.min(part + PART) {
+            let product = row(n, rows);
+            product.insert(&tx, account).unwrap();
+            if searched {
+                // As src/search.rs folds these names, which have no accents.
+                let folded = format!("{}\n{}", product.name, product.code).to_lowercase();
+                let mut statement = tx.prepare_cached(search).unwrap();
+                statement.execute(params![account, product::KIND, product.id, folded]).unwrap();
+            }
+        }
+        tx.commit().unwrap();
+        if rows > PART {
+            eprintln!("Seeding: {} of {rows} rows.", rows.min(part + PART));
+        }
+    }
+    product::count(conn, account, rows).unwrap();
+}
+
+/// Opened to be filled quickly; a crash here costs nothing but another run.
+fn open(db: &Path) -> Connection {
+    let conn = Connection::open(db).unwrap();
+    conn.pragma_update(None, "synchronous", "off").unwrap();
+    conn.pragma_update(None, "cache_size", -400_000).unwrap();
+    conn.pragma_update(None, "temp_store", "memory").unwrap();
+    conn
+}
+
+/// Everything goes into the one file, and that to the disk: else the system would be writing it
+/// back during the first measurements.
+fn close(conn: Connection, db: &Path) {
+    conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    conn.close().map_err(|(_, error)| error).unwrap();
+    File::open(db).and_then(|file| file.sync_all()).unwrap();
+}
+
+/// A number as good as by chance, and the same in every run (splitmix64).
+fn scatter(n: i64) -> u64 {
+    let z = (n as u64).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

@@ -1,0 +1,173 @@
+//! The servers under load, each a process of its own.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::seed;
+
+/// The folder of the workspace.
+pub const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The folder in which cargo put this program.
+pub fn own_folder() -> PathBuf {
+    std::env::current_exe().unwrap().parent().unwrap().to_path_buf()
+}
+
+/// The server to measure: the one that `KANTOOR_BIN` names, or built now.
+pub fn kantoor_binary() -> PathBuf {
+    if let Ok(path) = std::env::var("KANTOOR_BIN") {
+        return path.into();
+    }
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_string());
+    let mut build = Command::new(cargo);
+    build.args(["build", "--release", "--bin", "kantoor"]).current_dir(ROOT);
+    assert!(build.status().expect("cargo is there").success(), "the server does not build");
+    own_folder().join("kantoor")
+}
+
+/// A folder with Kantoor's database, and a key to it.
+pub struct Data {
+    folder: PathBuf,
+    key: String,
+}
+
+impl Data {
+    /// Makes a folder with `rows` products.
+    pub fn make(binary: &Path, folder: &Path, rows: i64) -> Data {
+        let mut create = kantoor(binary, folder);
+        let made = create.args(["account", "create", "bench", "--json"]).output().expect("the server is there");
+        assert!(made.status.success(), "no account: {}", String::from_utf8_lossy(&made.stderr));
+        let made: Value = serde_json::from_slice(&made.stdout).expect("an account in JSON");
+        let text = |value: &Value| value.as_str().expect("a text").to_string();
+        seed::kantoor(&folder.join("kantoor.db"), &text(&made["account"]["id"]), rows);
+        Data { folder: folder.to_path_buf(), key: text(&made["key"]) }
+    }
+
+    /// The same in a new folder; no server may run on this one.
+    pub fn copy(&self, folder: &Path) -> Data {
+        fs::create_dir_all(folder).unwrap();
+        copy(&self.folder.join("kantoor.db"), &folder.join("kantoor.db"));
+        Data { folder: folder.to_path_buf(), key: self.key.clone() }
+    }
+}
+
+/// Copies a database, up to the disk.
+pub fn copy(from: &Path, to: &Path) -> PathBuf {
+    fs::copy(from, to).unwrap();
+    File::open(to).and_then(|file| file.sync_all()).unwrap();
+    to.to_path_buf()
+}
+
+/// The command with default settings, whatever the environment says.
+fn kantoor(binary: &Path, data: &Path) -> Command {
+    let mut command = Command::new(binary);
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("KANTOOR_")) {
+        command.env_remove(name);
+    }
+    command.arg("--data").arg(data);
+    command
+}
+
+/// A server that runs, and is ended when this goes out of scope.
+pub struct Server {
+    child: Child,
+    pub address: SocketAddr,
+    pub key: String,
+    /// From the start of the process to its first answer.
+    pub started_in: Duration,
+}
+
+impl Server {
+    /// Kantoor on this data.
+    pub fn kantoor(binary: &Path, data: &Data) -> Server {
+        let address = free_address();
+        let mut command = kantoor(binary, &data.folder);
+        // One key asks everything here, many times what a person's key may.
+        command.args(["serve", "--listen", &address.to_string(), "--set", "rate_limit_per_minute=0"]);
+        Server::start(command, address, data.key.clone(), &data.folder.join("stderr.log"))
+    }
+
+    /// The bare program: this one again, in a process of its own. `mode` is `group` or `single`.
+    pub fn limit(db: &Path, mode: &str) -> Server {
+        let address = free_address();
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["limit", "--mode", mode, "--port", &address.port().to_string(), "--db"]).arg(db);
+        // It asks for no key; one is sent all the same, so that both read the same bytes.
+        let key = format!("kt_{}", "0".repeat(36));
+        Server::start(command, address, key, &db.with_extension("log"))
+    }
+
+    fn start(mut command: Command, address: SocketAddr, key: String, log: &Path) -> Server {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(log).unwrap());
+        let spawned = Instant::now();
+        let child = command.spawn().expect("the server starts");
+        let mut server = Server { child, address, key, started_in: Duration::ZERO };
+        while !server.get("/health").is_some_and(|answer| answer.starts_with("HTTP/1.1 200")) {
+            let ended = server.child.try_wait().unwrap().is_some();
+            if ended || spawned.elapsed() > PATIENCE {
+                panic!("The server does not answer:\n{}", fs::read_to_string(log).unwrap_or_default());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        server.started_in = spawned.elapsed();
+        server
+    }
+
+    /// The body of a GET.
+    pub fn json(&self, path: &str) -> Value {
+        let answer = self.get(path).expect("an answer");
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+        assert!(head.starts_with("HTTP/1.1 200"), "{path}: {answer}");
+        serde_json::from_str(body).expect("a body in JSON")
+    }
+
+    /// Head and body of a GET on a connection of its own, or none while nobody listens.
+    fn get(&self, path: &str) -> Option<String> {
+        let mut stream = TcpStream::connect(self.address).ok()?;
+        stream.set_read_timeout(Some(PATIENCE)).ok()?;
+        let key = &self.key;
+        let request =
+            format!("GET {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {key}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        Some(answer)
+    }
+
+    /// What the process holds in memory, in MB.
+    pub fn megabytes(&self) -> f64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("Linux");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("VmRSS");
+        let kibibytes: f64 = line.trim().trim_end_matches(" kB").parse().expect("a number of kB");
+        kibibytes * 1024.0 / 1e6
+    }
+
+    /// Asks the process to end, and waits for it.
+    pub fn stop(mut self) {
+        let mut kill = Command::new("sh");
+        let told = kill.args(["-c", "kill -TERM \"$0\"", &self.child.id().to_string()]).status();
+        assert!(told.is_ok_and(|status| status.success()), "the server was gone already");
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // After `stop` there is nobody left to end.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn free_address() -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    listener.local_addr().unwrap()
+}
