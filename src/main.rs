@@ -1,5 +1,8 @@
 //! The binary: everything is in the library, so that tests can use it too.
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> std::process::ExitCode {
     kantoor::cli::main()
 }

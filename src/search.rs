@@ -1,12 +1,13 @@
 //! The folded texts that searches look in: without case and accents, found inside words, by a
 //! trigram index on both databases.
 
-use store::{Migration, Tx, Value};
+use store::{Migration, Store, Tx, Value};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 use crate::context::Ctx;
 use crate::error::Result;
+use crate::jobs::SHARED;
 use crate::record::Record;
 
 /// The tables behind searches.
@@ -20,20 +21,21 @@ CREATE TABLE search_texts (
     account_id INTEGER NOT NULL REFERENCES accounts (id),
     kind TEXT NOT NULL,
     record_id TEXT NOT NULL,
-    folded TEXT NOT NULL
+    folded TEXT NOT NULL,
+    pending INTEGER NOT NULL DEFAULT 1 CHECK (pending IN (0, 1))
 ) STRICT;
 CREATE VIRTUAL TABLE search_index USING fts5 (
     folded, content = 'search_texts', content_rowid = 'number', tokenize = 'trigram', detail = 'none', columnsize = 0
 );
-CREATE TRIGGER search_added AFTER INSERT ON search_texts BEGIN
+CREATE TRIGGER search_indexed AFTER UPDATE OF pending ON search_texts WHEN old.pending = 1 AND new.pending = 0 BEGIN
     INSERT INTO search_index (rowid, folded) VALUES (new.number, new.folded);
 END;
-CREATE TRIGGER search_removed AFTER DELETE ON search_texts BEGIN
+CREATE TRIGGER search_changed AFTER UPDATE OF folded ON search_texts WHEN old.pending = 0 BEGIN
     INSERT INTO search_index (search_index, rowid, folded) VALUES ('delete', old.number, old.folded);
+    UPDATE search_texts SET pending = 1 WHERE number = new.number;
 END;
-CREATE TRIGGER search_changed AFTER UPDATE ON search_texts BEGIN
+CREATE TRIGGER search_removed AFTER DELETE ON search_texts WHEN old.pending = 0 BEGIN
     INSERT INTO search_index (search_index, rowid, folded) VALUES ('delete', old.number, old.folded);
-    INSERT INTO search_index (rowid, folded) VALUES (new.number, new.folded);
 END;
 -- postgres
 CREATE EXTENSION IF NOT EXISTS pg_trgm;
@@ -42,11 +44,13 @@ CREATE TABLE search_texts (
     account_id BIGINT NOT NULL REFERENCES accounts (id),
     kind TEXT NOT NULL,
     record_id TEXT NOT NULL,
-    folded TEXT NOT NULL
+    folded TEXT NOT NULL,
+    pending BIGINT NOT NULL DEFAULT 0
 );
 CREATE INDEX search_index ON search_texts USING gin (folded gin_trgm_ops);
 -- both
 CREATE UNIQUE INDEX search_texts_record ON search_texts (account_id, kind, record_id);
+CREATE INDEX search_texts_pending ON search_texts (number) WHERE pending = 1;
 ",
 };
 
@@ -78,12 +82,35 @@ pub fn fold(text: &str) -> String {
 /// A `SELECT` of the ids of records that have `words`, and its pattern. $1 is the account, $2 the
 /// name of the record, $3 the pattern. An index of trigrams has nothing for less than three
 /// letters; those look through the texts of the account.
-pub fn ids_with(tx: &Tx, words: &str) -> (String, Value<'static>) {
+pub fn ids_with(tx: &Tx, words: &str) -> (&'static str, Value<'static>) {
     let folded = fold(words);
-    let short = folded.chars().count() < 3;
-    let (source, column) = if short { ("search_texts", "folded") } else { tx.dialect().search_source() };
-    let sql = format!("SELECT record_id FROM {source} WHERE account_id = $1 AND kind = $2 AND {column} LIKE $3");
+    let sql = if folded.chars().count() < 3 {
+        "SELECT record_id FROM search_texts WHERE account_id = $1 AND kind = $2 AND folded LIKE $3"
+    } else {
+        tx.dialect().search()
+    };
     (sql, format!("%{folded}%").into())
+}
+
+/// How many texts may wait for the index before it is worth adding them.
+const MANY: i64 = 256;
+/// How many are added at a time: some milliseconds of the one writer.
+const CHUNK: i64 = 1000;
+
+/// Adds texts that wait to the index, if there are enough; answers whether there may be more.
+pub fn tidy(store: &Store) -> Result<bool> {
+    let waiting = store.read_now(|tx| tx.int("SELECT count(*) FROM search_texts WHERE pending = 1", &[]))?;
+    if waiting < MANY {
+        return Ok(false);
+    }
+    store.write_now(SHARED, |tx| {
+        tx.execute(
+            "UPDATE search_texts SET pending = 0
+             WHERE number IN (SELECT number FROM search_texts WHERE pending = 1 LIMIT $1)",
+            &[CHUNK.into()],
+        )
+    })?;
+    Ok(waiting > CHUNK)
 }
 
 /// Makes a record findable, under its words of now.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::accounts::{Account, Key};
 use crate::app::App;
 use crate::error::Result;
-use crate::idempotency;
 use crate::jobs::{self, Ending, Job, LEASE_SECONDS, NewJob, SHARED};
+use crate::{idempotency, search};
 
 /// How often a worker looks for jobs.
 const LOOK: Duration = Duration::from_millis(500);
@@ -35,11 +35,21 @@ pub fn start(app: &Arc<App>) -> Result<()> {
             }
         });
     }
-    let app = app.clone();
+    let own = app.clone();
     tokio::spawn(async move {
         loop {
             tokio::time::sleep(Duration::from_secs(30)).await;
-            note_key_use(&app).await;
+            note_key_use(&own).await;
+        }
+    });
+    let app = app.clone();
+    tokio::spawn(async move {
+        loop {
+            let own = app.clone();
+            let tidied = tokio::task::spawn_blocking(move || search::tidy(&own.store)).await;
+            if !matches!(tidied, Ok(Ok(true))) {
+                tokio::time::sleep(LOOK).await;
+            }
         }
     });
     Ok(())

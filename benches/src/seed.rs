@@ -79,6 +79,10 @@ fn fill(conn: &Connection, account: i64, rows: i64, searched: bool) {
                 statement.execute(params![account, product::KIND, product.id, folded]).unwrap();
             }
         }
+        if searched {
+            // Into the index, as the server does in the background.
+            tx.execute("UPDATE search_texts SET pending = 0 WHERE pending = 1", []).unwrap();
+        }
         tx.commit().unwrap();
         if rows > PART {
             eprintln!("Seeding: {} of {rows} rows.", rows.min(part + PART));

@@ -52,16 +52,25 @@ impl Dialect {
         }
     }
 
-    /// Where to look for texts that contain a `%…%` pattern, by index: what stands behind `FROM`,
-    /// and the column to compare. CROSS JOIN makes SQLite ask its index first; left to itself it
-    /// walks all texts of the account.
-    pub fn search_source(self) -> (&'static str, &'static str) {
+    /// A `SELECT` of the `record_id` of texts that contain a pattern: $1 the account, $2 the kind,
+    /// $3 `%…%` with three letters or more.
+    ///
+    /// SQLite keeps its index in one piece with each commit, which is dear for one text at a time;
+    /// new texts wait in `pending` until some can be added together, and are looked through
+    /// meanwhile. PostgreSQL does the same by itself. CROSS JOIN and INDEXED BY make SQLite ask
+    /// the two indexes; left to itself it walks all texts of the account.
+    pub fn search(self) -> &'static str {
         match self {
-            Dialect::Sqlite => (
-                "search_index CROSS JOIN search_texts ON search_texts.number = search_index.rowid",
-                "search_index.folded",
-            ),
-            Dialect::Postgres => ("search_texts", "folded"),
+            Dialect::Sqlite => {
+                "SELECT record_id FROM search_index CROSS JOIN search_texts ON search_texts.number = search_index.rowid
+                 WHERE account_id = $1 AND kind = $2 AND search_index.folded LIKE $3 AND pending = 0
+                 UNION ALL
+                 SELECT record_id FROM search_texts INDEXED BY search_texts_pending
+                 WHERE pending = 1 AND account_id = $1 AND kind = $2 AND folded LIKE $3"
+            }
+            Dialect::Postgres => {
+                "SELECT record_id FROM search_texts WHERE account_id = $1 AND kind = $2 AND folded LIKE $3"
+            }
         }
     }
 
