@@ -27,6 +27,7 @@ pub struct Config {
     pub header_timeout_seconds: u64,
     pub body_timeout_seconds: u64,
     pub shutdown_seconds: u64,
+    pub threads: usize,
     pub workers: usize,
     pub min_free_disk_mib: u64,
 }

@@ -61,7 +61,7 @@ pub fn serve(args: &[String]) {
 /// As in crates/store/src/sqlite.rs.
 fn open(path: &Path) -> rusqlite::Result<Connection> {
     let conn = Connection::open(path)?;
-    conn.pragma_update(None, "cache_size", -4_000)?;
+    conn.pragma_update(None, "cache_size", -2_000)?;
     conn.pragma_update(None, "temp_store", "memory")?;
     Ok(conn)
 }

@@ -26,8 +26,11 @@ impl Serve {
     pub fn run(&self, config: Config) -> Result<(), String> {
         start_logging(&config)?;
         let app = super::open(config)?;
-        // Reads run on these threads; twice the cores, so that a slow one holds up nobody.
-        let threads = std::thread::available_parallelism().map_or(4, |cores| cores.get() * 2);
+        // Two a core, so that a slow read holds up nobody.
+        let threads = match app.config.threads {
+            0 => std::thread::available_parallelism().map_or(4, |cores| cores.get() * 2),
+            threads => threads,
+        };
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(threads)
             .enable_all()

@@ -55,12 +55,7 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let mut seen = Seen { request_id: request_id(&app, request.headers()), route: "", left: None };
     let problem = accepts_problem(request.headers());
     let method = request.method().clone();
-    let walked = AssertUnwindSafe(walk(&app, request, &mut seen)).catch_unwind().await;
-    let done = walked.unwrap_or_else(|panic| {
-        let words = panic.downcast_ref::<&str>().map(ToString::to_string);
-        let words = words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-        Err(Refusal::from(Error::internal(format!("a panic: {words}"))))
-    });
+    let done = guarded(walk(&app, request, &mut seen)).await;
     let mut response = done.unwrap_or_else(|refusal| {
         log_failure(&refusal.error, &seen);
         let response = reply::error_response(&refusal.error, &seen.request_id, problem);
@@ -78,6 +73,15 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     }
     account_for(&app, &method, &seen, response.status(), started);
     response
+}
+
+/// A panic becomes an error with its words for the log.
+async fn guarded<T>(work: impl Future<Output = Result<T, Refusal>>) -> Result<T, Refusal> {
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| {
+        let words = panic.downcast_ref::<&str>().map(ToString::to_string);
+        let words = words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        Err(Error::internal(format!("a panic: {words}")).into())
+    })
 }
 
 /// An error, and the methods that would have worked.
@@ -386,5 +390,24 @@ fn account_for(app: &App, method: &Method, seen: &Seen, status: StatusCode, star
             request_id = %seen.request_id, method, route = seen.route, status = status.as_u16(),
             milliseconds = took.as_millis() as u64, "Answered a request"
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_becomes_an_internal_error_with_its_words() {
+        let caught = guarded::<()>(async { panic!("on purpose") }).await;
+        let error = caught.err().unwrap().error;
+        assert_eq!(reply::status(error.code), StatusCode::INTERNAL_SERVER_ERROR);
+        assert_eq!(error.internal.as_deref(), Some("a panic: on purpose"));
+        assert!(!error.message.contains("on purpose"));
+    }
+
+    #[test]
+    fn paths_are_decoded_once() {
+        assert_eq!((decode("a%41%2B+"), decode("%zz")), ("aA++".to_string(), "%zz".to_string()));
     }
 }

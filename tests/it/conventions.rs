@@ -205,3 +205,34 @@ fn ready_says_what_is_missing() {
     assert_eq!(reply.json()["status"], "not ready");
     assert!(reply.json()["checks"]["disk"].as_str().unwrap().contains("MiB are free"), "{reply:?}");
 }
+
+/// Two nodes on one PostgreSQL, one account: one record per key, one chain.
+#[test]
+fn two_nodes_act_as_one() {
+    let Some(db) = crate::support::Db::postgres() else { return };
+    let mut config = db.config();
+    config.database_writers = 1;
+    let first = Server::start(db);
+    let client = first.client();
+    let second = first.another_node(config);
+    let other = Client::new(second, client.key.clone(), client.account);
+    let replies: Vec<Reply> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..40)
+            .map(|number| {
+                let node = if number % 2 == 0 { &client } else { &other };
+                scope.spawn(move || {
+                    let key = format!("key-{}", number / 4);
+                    node.send("POST", "/v1/products", &[("idempotency-key", &key)], "{\"name\":\"n\"}")
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(replies.iter().all(|reply| reply.status == 201), "{replies:?}");
+    let ids: HashSet<String> = replies.iter().map(Reply::id).collect();
+    assert_eq!(ids.len(), 10, "four requests share a key");
+    assert_eq!(other.get("/v1/products").json()["meta"]["total"], 10);
+    let account = client.account;
+    let verdict = first.app.store.read_now(move |tx| kantoor::log::verify(tx, account)).unwrap();
+    assert!(matches!(verdict, kantoor::log::Verdict::Whole { rows: 10, .. }), "{verdict:?}");
+}

@@ -80,9 +80,21 @@ on_both! {
         assert_eq!(found("-1"), ["C-1"]);
         assert_eq!(found("e"), ["S\\3", "W_2", "C-1"]);
         assert_eq!(found("\"; drop"), Vec::<String>::new());
+        // The same once the texts have left the waiting room for the index.
+        for number in 0..300 {
+            client.post("/v1/products", json!({"name": format!("Filler {number}")})).expect(201);
+        }
+        while kantoor::search::tidy(&server.app.store).unwrap() {}
+        assert_eq!((found("BRULEE"), found("hosting gr")), (vec!["C-1".to_string()], vec!["W_2".to_string()]));
+        assert_eq!(found("日本語の"), ["J4"]);
+        assert_eq!(client.get("/v1/products?search=filler%20299").json()["meta"]["total"], 1);
         let id = client.get("/v1/products?code=C-1").data()[0]["id"].as_str().unwrap().to_string();
         client.patch(&format!("/v1/products/{id}"), json!({"name": "Vla"})).expect(200);
         assert_eq!((found("brulee").len(), found("vla").len()), (0, 1));
+        client.delete(&format!("/v1/products/{id}")).expect(204);
+        let id = client.get("/v1/products?code=W_2").data()[0]["id"].as_str().unwrap().to_string();
+        client.delete(&format!("/v1/products/{id}")).expect(204);
+        assert_eq!((found("vla").len(), found("hosting").len()), (0, 0));
     }
 
     fn tasks_answer_with_the_fields_of_the_contract(db) {

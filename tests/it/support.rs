@@ -115,10 +115,13 @@ impl Server {
         change(&mut config);
         let app = App::open(config).unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
-        let address = listener.local_addr().unwrap();
-        runtime.spawn(server::serve(app.clone(), listener, std::future::pending()));
+        let address = serve(&runtime, &app);
         Server { app, address, runtime, _db: db }
+    }
+
+    /// A second process, as far as the database can tell.
+    pub fn another_node(&self, config: Config) -> SocketAddr {
+        serve(&self.runtime, &App::open(config).unwrap())
     }
 
     /// A client of a new account that may do everything, at noon of 4 May 2026 for ever.
@@ -151,6 +154,13 @@ impl Server {
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         self.runtime.block_on(future)
     }
+}
+
+fn serve(runtime: &tokio::runtime::Runtime, app: &Arc<App>) -> SocketAddr {
+    let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+    let address = listener.local_addr().unwrap();
+    runtime.spawn(server::serve(app.clone(), listener, std::future::pending()));
+    address
 }
 
 /// Speaks HTTP with a key.
