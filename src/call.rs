@@ -3,6 +3,7 @@
 use crate::error::{Faults, FieldCode, Result, wrong};
 use crate::json::Json;
 use crate::record::{Record, Views};
+use crate::resources;
 
 /// What was asked.
 #[derive(Clone, Debug, Default)]
@@ -18,9 +19,14 @@ pub struct Call {
 }
 
 impl Call {
-    /// The id in the path.
+    /// The first id in the path.
     pub fn id(&self) -> &str {
         self.path.first().map_or("", String::as_str)
+    }
+
+    /// The last id in the path: of the record that is meant, where the first is of its parent.
+    pub fn last_id(&self) -> &str {
+        self.path.last().map_or("", String::as_str)
     }
 }
 
@@ -108,10 +114,9 @@ impl Answer {
 
     /// The same, of a record that was just made.
     pub fn created<R: Record>(record: &R, view: Views) -> Answer {
-        let table = R::shape().table;
         Answer {
             outcome: Outcome::Created,
-            location: Some(format!("/v1/{}/{}", table.replace('_', "-"), record.base().id)),
+            location: Some(resources::location(record)),
             ..Answer::record(record, view)
         }
     }

@@ -33,7 +33,7 @@ pub fn create<R: Checks>(call: &Call) -> Result<Input<R>> {
 }
 
 /// The fields of a PATCH; at least one.
-pub fn patch<R: Record>(call: &Call) -> Result<Input<R>> {
+pub fn patch<R: Checks>(call: &Call) -> Result<Input<R>> {
     let mut faults = Faults::default();
     let input = read(call, R::default(), &mut faults, |rules| rules.patch)?;
     if input.sent.is_empty() && faults.0.is_empty() {
@@ -71,6 +71,11 @@ impl<R: Record> Input<R> {
         }
     }
 
+    /// Whether a field was sent.
+    pub fn has(&self, name: &str) -> bool {
+        self.sent().any(|field| field.info.name == name)
+    }
+
     /// The fields that were sent.
     pub fn sent(&self) -> impl Iterator<Item = &'static Field<R>> {
         self.sent.iter().map(|place| &R::fields()[*place])
@@ -91,14 +96,14 @@ fn members(body: &Json) -> Result<&[(String, Json)]> {
     }
 }
 
-fn read<R: Record>(call: &Call, mut values: R, faults: &mut Faults, may_set: fn(&Rules) -> bool) -> Result<Input<R>> {
+fn read<R: Checks>(call: &Call, mut values: R, faults: &mut Faults, may_set: fn(&Rules) -> bool) -> Result<Input<R>> {
     let mut sent = Vec::new();
     let mut warnings = Vec::new();
-    let Some(body) = &call.body else {
+    let Some(body) = call.body.clone().map(R::body) else {
         return Ok(Input { values, sent, warnings });
     };
     let settable = || R::fields().iter().filter(|field| may_set(&field.info.rules));
-    for (name, json) in members(body)? {
+    for (name, json) in members(&body)? {
         let found = R::fields().iter().position(|field| field.info.name == name);
         match found {
             Some(place) if may_set(&R::fields()[place].info.rules) => {

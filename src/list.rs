@@ -7,11 +7,13 @@ use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::{Faults, FieldCode, Result, Wrong, wrong};
 use crate::record::{LIST, Record, parse_date};
-use crate::records::Work;
+use crate::records::{self, Work};
 use crate::search;
 
 const PER_PAGE: i64 = 25;
 const MAX_PER_PAGE: i64 = 100;
+/// Lists without pages are of settings and the like; a limit all the same.
+const MAX_WHOLE: i64 = 10_000;
 /// Enough for any selection a person or a program makes by hand.
 const MAX_IDS: usize = 100;
 
@@ -34,12 +36,34 @@ pub fn sorts<R: Record>() -> Vec<&'static str> {
 
 /// `GET …` of a list in pages.
 pub fn list<R: Record>(call: Call) -> Result<Work> {
-    let request = Request::read::<R>(&call)?;
-    Ok(Box::new(move |tx, ctx| request.run::<R>(tx, ctx, &call)))
+    read_list::<R>(call, Form::Pages)
+}
+
+/// `GET …` of a short list, all at once.
+pub fn all<R: Record>(call: Call) -> Result<Work> {
+    read_list::<R>(call, Form::Whole)
+}
+
+fn read_list<R: Record>(call: Call, form: Form) -> Result<Work> {
+    let request = Request::read::<R>(&call, form)?;
+    Ok(Box::new(move |tx, ctx| {
+        records::check_parent::<R>(tx, ctx, &call)?;
+        request.run::<R>(tx, ctx)
+    }))
+}
+
+/// How a list comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// In pages.
+    Pages,
+    /// All at once, in the order of the record.
+    Whole,
 }
 
 /// What was asked of a list.
 pub struct Request {
+    form: Form,
     page: i64,
     per_page: i64,
     sort: &'static str,
@@ -61,14 +85,19 @@ enum Condition {
 
 impl Request {
     /// Reads the query.
-    pub fn read<R: Record>(call: &Call) -> Result<Request> {
+    pub fn read<R: Record>(call: &Call, form: Form) -> Result<Request> {
         let query = &call.query;
         let mut faults = Faults::default();
+        let (sort, order) = match form {
+            Form::Pages => ("created_at", "desc"),
+            Form::Whole => (R::shape().order, "asc"),
+        };
         let mut request = Request {
+            form,
             page: 1,
-            per_page: PER_PAGE,
-            sort: "created_at",
-            order: "desc",
+            per_page: if form == Form::Pages { PER_PAGE } else { MAX_WHOLE },
+            sort,
+            order,
             search: None,
             conditions: Vec::new(),
             ignored: Vec::new(),
@@ -80,6 +109,15 @@ impl Request {
                 request.ignored.push(name.to_string());
             }
         }
+        if let Some(parent) = R::parent() {
+            request.conditions.push(Condition::Is(parent.info.name, call.id().to_string().into()));
+        }
+        for field in R::fields().iter().filter(|field| !field.info.rules.assumed.is_empty()) {
+            if query.get(field.info.name).is_none() {
+                let taken = request.take_field::<R>(field.info.name, field.info.rules.assumed);
+                faults.take(field.info.name, taken);
+            }
+        }
         faults.into_result()?;
         Ok(request)
     }
@@ -87,6 +125,7 @@ impl Request {
     /// Takes a parameter; answers whether there is one of that name.
     fn take<R: Record>(&mut self, name: &str, text: &str) -> Result<bool, Wrong> {
         match name {
+            _ if self.form == Form::Whole => return self.take_field::<R>(name, text),
             "page" => self.page = whole_from_one(text)?,
             "per_page" => self.per_page = whole_from_one(text)?.min(MAX_PER_PAGE),
             "sort" => self.sort = one_of(text, &sorts::<R>())?,
@@ -105,10 +144,12 @@ impl Request {
     fn take_field<R: Record>(&mut self, name: &str, text: &str) -> Result<bool, Wrong> {
         for field in R::fields() {
             let (own, rules) = (field.info.name, &field.info.rules);
-            let condition = match name.strip_prefix(own) {
-                Some("") if rules.filter => Condition::Is(own, (field.from_query)(text, rules)?),
-                Some("_from") if rules.range => Condition::Range(own, ">=", (field.from_query)(text, rules)?),
-                Some("_to") if rules.range => Condition::Range(own, "<=", (field.from_query)(text, rules)?),
+            let value = || (field.from_query)(text, rules);
+            let condition = match rules.range {
+                _ if name == own && rules.filter && text == rules.any && !text.is_empty() => return Ok(true),
+                _ if name == own && rules.filter => Condition::Is(own, value()?),
+                Some((from, _)) if name == from => Condition::Range(own, ">=", value()?),
+                Some((_, to)) if name == to => Condition::Range(own, "<=", value()?),
                 _ => continue,
             };
             self.conditions.push(condition);
@@ -117,9 +158,9 @@ impl Request {
         Ok(false)
     }
 
-    fn run<R: Record>(&self, tx: &mut Tx, ctx: &Ctx, call: &Call) -> Result<Answer> {
+    fn run<R: Record>(&self, tx: &mut Tx, ctx: &Ctx) -> Result<Answer> {
         let statements = self.statements::<R>(tx, ctx);
-        let mut data = Vec::with_capacity(256 * self.per_page.unsigned_abs() as usize);
+        let mut data = Vec::with_capacity(256 * self.per_page.min(MAX_PER_PAGE).unsigned_abs() as usize);
         data.push(b'[');
         tx.each(&statements.page, &statements.page_values, |row| {
             if data.len() > 1 {
@@ -130,10 +171,15 @@ impl Request {
         })?;
         data.push(b']');
         let total = tx.int(&statements.total, &statements.total_values)?;
-        Ok(self.answer(call, data, total))
+        Ok(self.answer(data, total))
     }
 
-    fn answer(&self, call: &Call, data: Vec<u8>, total: i64) -> Answer {
+    fn answer(&self, data: Vec<u8>, total: i64) -> Answer {
+        if self.form == Form::Whole {
+            let mut answer = Answer::data(Outcome::Done, data);
+            answer.meta = vec![format!("\"total\":{total}")];
+            return answer.with_texts("ignored_params", &self.ignored);
+        }
         let pages = (total + self.per_page - 1) / self.per_page;
         let mut answer = Answer::data(Outcome::Done, data);
         answer.meta =
@@ -145,7 +191,6 @@ impl Request {
             _ => true,
         });
         answer.pages = reachable.collect();
-        debug_assert!(call.body.is_none());
         answer.with_texts("ignored_params", &self.ignored)
     }
 
@@ -179,7 +224,7 @@ impl Request {
         let ties = if sort == "id" { String::new() } else { format!(", {table}.id {order}") };
         let (limit, offset) = (values.len() + 1, values.len() + 2);
         let page = format!(
-            "SELECT {} FROM {from} WHERE {conditions} ORDER BY {table}.{sort} {order}{ties} LIMIT ${limit} OFFSET ${offset}",
+            "SELECT {} FROM {from} WHERE {conditions} ORDER BY {table}.\"{sort}\" {order}{ties} LIMIT ${limit} OFFSET ${offset}",
             sql.columns
         );
         values.push(self.per_page.into());
@@ -207,9 +252,9 @@ impl Condition {
             format!("${}", values.len())
         };
         match self {
-            Condition::Is(column, value) => format!("{table}.{column} = {}", place(value.clone())),
+            Condition::Is(column, value) => format!("{table}.\"{column}\" = {}", place(value.clone())),
             Condition::Range(column, operator, value) => {
-                format!("{table}.{column} {operator} {}", place(value.clone()))
+                format!("{table}.\"{column}\" {operator} {}", place(value.clone()))
             }
             Condition::In(ids) => {
                 let places: Vec<String> = ids.iter().map(|id| place(id.clone().into())).collect();

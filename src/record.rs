@@ -8,9 +8,10 @@ mod rules;
 pub use kinds::{Day, Kind, Link, VatRate, choose, parse_date};
 pub use rules::{ACTED, ALL, COMPUTED, CREATED, DETAIL, INPUT, LIST, NOWHERE, REQUIRED, Rules, UPDATED, Views};
 
-use store::{Row, Value};
+use store::{Row, Tx, Value};
 
 use crate::clock::Moment;
+use crate::context::Ctx;
 use crate::error::{Error, Faults, Wrong};
 use crate::json::{Json, write_key, write_text};
 
@@ -33,6 +34,12 @@ pub struct Shape {
     pub name: &'static str,
     /// Its table, which is also the name of its list.
     pub table: &'static str,
+    /// What its events are called: `product.created`, but `customer.created` of a client.
+    pub events: &'static str,
+    /// The field by which a list without pages is sorted.
+    pub order: &'static str,
+    /// The field that names the record it belongs to, whose id stands in the path; or empty.
+    pub parent: &'static str,
     /// Where `created_at` is shown beside the fields.
     pub created_at: Views,
     /// Where `updated_at` is shown beside the fields.
@@ -46,7 +53,32 @@ pub struct Shape {
 impl Shape {
     /// A record whose times are shown in its `meta` alone.
     pub const fn new(name: &'static str, table: &'static str, doc: &'static [&'static str]) -> Shape {
-        Shape { name, table, created_at: NOWHERE, updated_at: NOWHERE, meta: ALL, doc }
+        Shape {
+            name,
+            table,
+            events: name,
+            order: "created_at",
+            parent: "",
+            created_at: NOWHERE,
+            updated_at: NOWHERE,
+            meta: ALL,
+            doc,
+        }
+    }
+
+    /// Its events have another name than the record.
+    pub const fn events(self, events: &'static str) -> Shape {
+        Shape { events, ..self }
+    }
+
+    /// It belongs to the record that this field names, and lives under its path.
+    pub const fn parent(self, field: &'static str) -> Shape {
+        Shape { parent: field, ..self }
+    }
+
+    /// The field by which a list without pages is sorted.
+    pub const fn order(self, order: &'static str) -> Shape {
+        Shape { order, ..self }
     }
 
     /// Shows `created_at` beside the fields there.
@@ -108,6 +140,11 @@ pub trait Record: Clone + Default + PartialEq + Send + Sync + 'static {
     fn base(&self) -> &Base;
     /// The same, to change.
     fn base_mut(&mut self) -> &mut Base;
+
+    /// The field that names the record it belongs to.
+    fn parent() -> Option<&'static Field<Self>> {
+        Self::fields().iter().find(|field| field.info.name == Self::shape().parent)
+    }
 
     /// Its fields without their accessors.
     fn infos() -> Vec<FieldInfo> {
@@ -201,6 +238,22 @@ pub trait Record: Clone + Default + PartialEq + Send + Sync + 'static {
 pub trait Checks: Record {
     /// Adds what is wrong with the record as a whole.
     fn check(&self, _faults: &mut Faults) {}
+
+    /// In the transaction, before it is saved: fills in what follows from other records, and
+    /// refuses what they do not allow. `before` is the record as it was.
+    fn settle(&mut self, _tx: &mut Tx, _ctx: &Ctx, _before: Option<&Self>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Events beside `created` and `updated` that a change makes.
+    fn events(&self, _before: Option<&Self>) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    /// The body as the fields expect it, for those who may send it in another form.
+    fn body(body: Json) -> Json {
+        body
+    }
 }
 
 const BASE: &str = "id, created_at, updated_at, version";
@@ -228,12 +281,12 @@ impl Sql {
         let table = R::shape().table;
         let names: Vec<&str> = R::fields().iter().map(|field| field.info.name).collect();
         let columns: Vec<String> =
-            BASE.split(", ").chain(names.iter().copied()).map(|name| format!("{table}.{name}")).collect();
+            BASE.split(", ").chain(names.iter().copied()).map(|name| format!("{table}.\"{name}\"")).collect();
         let columns = columns.join(", ");
-        let fields: String = names.iter().map(|name| format!(", {name}")).collect();
+        let fields: String = names.iter().map(|name| format!(", \"{name}\"")).collect();
         let count = names.len();
         let places: String = (0..count).map(|n| format!(", ${}", n + 6)).collect();
-        let changes: String = names.iter().enumerate().map(|(n, name)| format!(", {name} = ${}", n + 4)).collect();
+        let changes: String = names.iter().enumerate().map(|(n, name)| format!(", \"{name}\" = ${}", n + 4)).collect();
         Sql {
             select: format!("SELECT {columns} FROM {table}"),
             get: format!("SELECT {columns} FROM {table} WHERE account_id = $1 AND id = $2"),

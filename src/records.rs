@@ -7,6 +7,7 @@ use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Error, Faults, FieldCode, Result, wrong};
 use crate::input::{self, Input};
+use crate::json::Json;
 use crate::log::{self, Event};
 use crate::record::{CREATED, Checks, DETAIL, Record, UPDATED, Views};
 use crate::resources;
@@ -18,7 +19,7 @@ pub type Work = Box<dyn Fn(&mut Tx, &Ctx) -> Result<Answer> + Send + Sync>;
 /// `GET …/{id}`
 pub fn get<R: Record>(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
-        let record: R = find(tx, ctx, call.id())?;
+        let record: R = find_in_path(tx, ctx, &call)?;
         Ok(Answer::record(&record, DETAIL))
     }))
 }
@@ -28,8 +29,13 @@ pub fn create<R: Checks>(call: Call) -> Result<Work> {
     let input: Input<R> = input::create(&call)?;
     Ok(Box::new(move |tx, ctx| {
         let mut record = input.record();
+        if let (Some(parent), id) = (R::parent(), call.id()) {
+            check_parent::<R>(tx, ctx, &call)?;
+            let set = (parent.from_json)(&mut record, &Json::Text(id.to_string()), &parent.info.rules);
+            set.map_err(|wrong| Error::field(parent.info.name, wrong))?;
+        }
         check_references(tx, ctx, &record, &input)?;
-        insert(tx, ctx, &mut record)?;
+        add(tx, ctx, &mut record)?;
         Ok(Answer::created(&record, CREATED).with_texts("warnings", &input.warnings))
     }))
 }
@@ -38,22 +44,51 @@ pub fn create<R: Checks>(call: Call) -> Result<Work> {
 pub fn patch<R: Checks>(call: Call) -> Result<Work> {
     let input: Input<R> = input::patch(&call)?;
     Ok(Box::new(move |tx, ctx| {
-        let before: R = find_to_change(tx, ctx, call.id())?;
+        let before: R = find_to_change(tx, ctx, &call)?;
         let mut record = before.clone();
         input.merge_into(&mut record);
         let mut faults = Faults::default();
         record.check(&mut faults);
         faults.into_result()?;
         check_references(tx, ctx, &record, &input)?;
-        update(tx, ctx, &before, &mut record, "updated")?;
+        change(tx, ctx, &before, &mut record, "updated")?;
         Ok(Answer::record(&record, UPDATED).with_texts("warnings", &input.warnings))
+    }))
+}
+
+/// Settles and saves a new record, with all its events.
+pub fn add<R: Checks>(tx: &mut Tx, ctx: &Ctx, record: &mut R) -> Result<()> {
+    record.settle(tx, ctx, None)?;
+    insert(tx, ctx, record)?;
+    for event in record.events(None) {
+        happened(tx, ctx, record, event)?;
+    }
+    Ok(())
+}
+
+/// Settles and saves a changed record, with all its events.
+pub fn change<R: Checks>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event: &str) -> Result<()> {
+    record.settle(tx, ctx, Some(before))?;
+    update(tx, ctx, before, record, event)?;
+    for event in record.events(Some(before)) {
+        happened(tx, ctx, record, event)?;
+    }
+    Ok(())
+}
+
+/// `DELETE …/{id}` that shows what is gone.
+pub fn delete_shown<R: Record>(call: Call) -> Result<Work> {
+    Ok(Box::new(move |tx, ctx| {
+        let record: R = find_to_change(tx, ctx, &call)?;
+        remove(tx, ctx, &record)?;
+        Ok(Answer::record(&record, DETAIL))
     }))
 }
 
 /// `DELETE …/{id}` without a body in the answer.
 pub fn delete<R: Record>(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
-        let record: R = find_to_change(tx, ctx, call.id())?;
+        let record: R = find_to_change(tx, ctx, &call)?;
         remove(tx, ctx, &record)?;
         Ok(Answer::empty())
     }))
@@ -61,13 +96,13 @@ pub fn delete<R: Record>(call: Call) -> Result<Work> {
 
 /// An action without a body: `verb` changes the record and answers with the event's name, or
 /// with none when there was nothing to change.
-pub fn act<R: Record>(call: Call, view: Views, verb: fn(&mut R, &Ctx) -> Result<&'static str>) -> Result<Work> {
+pub fn act<R: Checks>(call: Call, view: Views, verb: fn(&mut R, &Ctx) -> Result<&'static str>) -> Result<Work> {
     let warnings = input::nothing(&call)?;
     Ok(Box::new(move |tx, ctx| {
-        let before: R = find_to_change(tx, ctx, call.id())?;
+        let before: R = find_to_change(tx, ctx, &call)?;
         let mut record = before.clone();
         let event = verb(&mut record, ctx)?;
-        update(tx, ctx, &before, &mut record, event)?;
+        change(tx, ctx, &before, &mut record, event)?;
         Ok(Answer::record(&record, view).with_texts("warnings", &warnings))
     }))
 }
@@ -81,11 +116,30 @@ pub fn find<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<R> {
     found.ok_or_else(|| Error::not_found(R::shape().name))
 }
 
+/// The record that the path names: the last id, which must belong to the first.
+pub fn find_in_path<R: Record>(tx: &mut Tx, ctx: &Ctx, call: &Call) -> Result<R> {
+    let record: R = find(tx, ctx, call.last_id())?;
+    match R::parent() {
+        Some(parent) if (parent.to_db)(&record) != Value::from(call.id()) => Err(Error::not_found(R::shape().name)),
+        _ => Ok(record),
+    }
+}
+
 /// The same, when the caller accepts its version as a start for a change.
-pub fn find_to_change<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<R> {
-    let record: R = find(tx, ctx, id)?;
+pub fn find_to_change<R: Record>(tx: &mut Tx, ctx: &Ctx, call: &Call) -> Result<R> {
+    let record: R = find_in_path(tx, ctx, call)?;
     ctx.expects(record.base().version)?;
     Ok(record)
+}
+
+/// The record that the path starts with must be in the account.
+pub fn check_parent<R: Record>(tx: &mut Tx, ctx: &Ctx, call: &Call) -> Result<()> {
+    let Some(parent) = R::parent() else { return Ok(()) };
+    let table = parent.info.rules.refers;
+    if call.id().contains('\0') || !exists(tx, ctx, table, call.id())? {
+        return Err(Error::not_found(resources::name_of(table)));
+    }
+    Ok(())
 }
 
 /// Saves a new record, with its event.
@@ -138,13 +192,18 @@ fn stored<R: Record>(record: &R) -> Vec<Value<'_>> {
     values
 }
 
-fn happened<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, event: &str) -> Result<()> {
-    let name = R::shape().name;
+/// Writes that something happened to a record, named as the record's events are.
+pub fn happened<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, event: &str) -> Result<()> {
+    let shape = R::shape();
     let mut data = Vec::with_capacity(512);
     record.write_json(DETAIL, &mut data);
     let data = String::from_utf8(data).map_err(|_| Error::internal("an answer is not UTF-8"))?;
-    let event =
-        Event { name: &format!("{name}.{event}"), entity_type: name, entity_id: &record.base().id, data: &data };
+    let event = Event {
+        name: &format!("{}.{event}", shape.events),
+        entity_type: shape.name,
+        entity_id: &record.base().id,
+        data: &data,
+    };
     log::append(tx, ctx, &event)
 }
 
@@ -159,7 +218,7 @@ fn count<R: Record>(tx: &mut Tx, ctx: &Ctx, change: i64) -> Result<()> {
 }
 
 /// Ids in a body must be of records in the account.
-fn check_references<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, input: &Input<R>) -> Result<()> {
+pub fn check_references<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, input: &Input<R>) -> Result<()> {
     let mut faults = Faults::default();
     for field in input.sent() {
         let table = field.info.rules.refers;
@@ -175,7 +234,8 @@ fn check_references<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, input: &Input
     faults.into_result()
 }
 
-fn exists(tx: &mut Tx, ctx: &Ctx, table: &str, id: &str) -> Result<bool> {
+/// Whether the account has a record with this id.
+pub fn exists(tx: &mut Tx, ctx: &Ctx, table: &str, id: &str) -> Result<bool> {
     let sql = format!("SELECT count(*) FROM {table} WHERE account_id = $1 AND id = $2");
     Ok(tx.int(&sql, &[ctx.account.into(), id.into()])? > 0)
 }

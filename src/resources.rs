@@ -12,8 +12,8 @@ use store::{Migration, Tx};
 use crate::call::Call;
 use crate::context::Ctx;
 use crate::error::Result;
-use crate::list::{self, Statements};
-use crate::record::{ACTED, CREATED, Checks, DETAIL, FieldInfo, LIST, Record, Shape, UPDATED, Views};
+use crate::list::{self, Form, Statements};
+use crate::record::{CREATED, Checks, DETAIL, FieldInfo, LIST, Record, Shape, UPDATED, Views};
 use crate::records::{self, Work};
 
 /// Every resource.
@@ -33,6 +33,22 @@ pub fn migrations() -> Vec<Migration> {
     let mut all: Vec<Migration> = base.into_iter().chain(resources).collect();
     all.sort_by_key(|migration| migration.number);
     all
+}
+
+/// What one record of `table` is called.
+pub fn name_of(table: &str) -> &'static str {
+    ALL.iter().find(|resource| resource.shape.table == table).map_or("record", |resource| resource.shape.name)
+}
+
+/// The address of a record.
+pub fn location<R: Record>(record: &R) -> String {
+    let path = ALL.iter().find(|resource| resource.shape.table == R::shape().table).map(|resource| &resource.path);
+    let path = path.cloned().unwrap_or_default();
+    let parent = R::parent().map(|parent| match (parent.to_db)(record) {
+        store::Value::Text(id) => id.into_owned(),
+        _ => String::new(),
+    });
+    format!("{}/{}", path.replace("{id}", &parent.unwrap_or_default()), record.base().id)
 }
 
 /// Whether a resource keeps its records in `table`.
@@ -73,6 +89,8 @@ pub enum Takes {
     Create,
     /// Some of the fields that can be changed.
     Patch,
+    /// Fields of its own.
+    Body,
 }
 
 /// What a route answers with.
@@ -80,6 +98,8 @@ pub enum Takes {
 pub enum Gives {
     /// Records in pages.
     Page,
+    /// All records.
+    All,
     /// The record, as a view shows it.
     Item(Views),
     /// No body.
@@ -100,6 +120,8 @@ pub struct Route {
     pub extension: bool,
     /// What it takes.
     pub takes: Takes,
+    /// The fields that it takes.
+    pub fields: Vec<FieldInfo>,
     /// What it gives.
     pub gives: Gives,
     /// Parses the request outside the transaction, and leaves the rest to do inside.
@@ -131,6 +153,8 @@ pub struct Resource {
     pub title: &'static str,
     /// What is said about the record.
     pub shape: &'static Shape,
+    /// The path of its list.
+    pub path: String,
     /// The fields of the record.
     pub fields: Vec<FieldInfo>,
     /// Its routes.
@@ -144,7 +168,22 @@ pub struct Resource {
 impl Resource {
     /// A resource of `R` without routes.
     pub fn of<R: Record>(title: &'static str, area: &'static str, migrations: &'static [Migration]) -> Resource {
-        Resource { area, title, shape: R::shape(), fields: R::infos(), routes: Vec::new(), list: None, migrations }
+        Resource {
+            area,
+            title,
+            shape: R::shape(),
+            path: format!("/v1/{}", R::shape().table.replace('_', "-")),
+            fields: R::infos(),
+            routes: Vec::new(),
+            list: None,
+            migrations,
+        }
+    }
+
+    /// It lives at another path than its table says.
+    pub fn at(mut self, path: &str) -> Resource {
+        self.path = path.to_string();
+        self
     }
 
     /// `GET /v1/…`
@@ -152,40 +191,67 @@ impl Resource {
         self.list = Some(List {
             searches: R::is_searched(),
             sorts: list::sorts::<R>(),
-            statements: |call, tx, ctx| Ok(list::Request::read::<R>(call)?.statements::<R>(tx, ctx)),
+            statements: |call, tx, ctx| Ok(list::Request::read::<R>(call, Form::Pages)?.statements::<R>(tx, ctx)),
         });
         let summary = format!("List {}", self.plural());
         self.route(Method::Get, "", summary, Takes::Nothing, Gives::Page, list::list::<R>)
     }
 
+    /// `GET /v1/…` of a short list, without pages.
+    pub fn all<R: Record>(self) -> Resource {
+        let summary = format!("List {}", self.plural());
+        self.route(Method::Get, "", summary, Takes::Nothing, Gives::All, list::all::<R>)
+    }
+
     /// `POST /v1/…`
     pub fn create<R: Checks>(self) -> Resource {
-        let summary = format!("Create a {}", self.shape.name);
+        let summary = format!("Create {}", self.one());
         self.route(Method::Post, "", summary, Takes::Create, Gives::Item(CREATED), records::create::<R>)
     }
 
     /// `GET /v1/…/{id}`
     pub fn get<R: Record>(self) -> Resource {
-        let summary = format!("Retrieve a {}", self.shape.name);
-        self.route(Method::Get, "/{id}", summary, Takes::Nothing, Gives::Item(DETAIL), records::get::<R>)
+        let summary = format!("Retrieve {}", self.one());
+        self.own(Method::Get, "", summary, Takes::Nothing, Gives::Item(DETAIL), records::get::<R>)
     }
 
     /// `PATCH /v1/…/{id}`
     pub fn patch<R: Checks>(self) -> Resource {
-        let summary = format!("Change a {}", self.shape.name);
-        self.route(Method::Patch, "/{id}", summary, Takes::Patch, Gives::Item(UPDATED), records::patch::<R>)
+        let summary = format!("Change {}", self.one());
+        self.own(Method::Patch, "", summary, Takes::Patch, Gives::Item(UPDATED), records::patch::<R>)
     }
 
     /// `DELETE /v1/…/{id}`, without a body in the answer.
     pub fn delete<R: Record>(self) -> Resource {
-        let summary = format!("Delete a {}", self.shape.name);
-        self.route(Method::Delete, "/{id}", summary, Takes::Nothing, Gives::Nothing, records::delete::<R>)
+        let summary = format!("Delete {}", self.one());
+        self.own(Method::Delete, "", summary, Takes::Nothing, Gives::Nothing, records::delete::<R>)
     }
 
-    /// `POST /v1/…/{id}/…`
-    pub fn action(self, path: &str, summary: &str, handler: fn(Call) -> Result<Work>) -> Resource {
-        let path = format!("/{{id}}/{path}");
-        self.route(Method::Post, &path, summary.to_string(), Takes::Nothing, Gives::Item(ACTED), handler)
+    /// `DELETE /v1/…/{id}`, which shows what is gone.
+    pub fn delete_shown<R: Record>(self) -> Resource {
+        let summary = format!("Delete {}", self.one());
+        self.own(Method::Delete, "", summary, Takes::Nothing, Gives::Item(DETAIL), records::delete_shown::<R>)
+    }
+
+    /// `POST /v1/…/{id}/…` without a body, which answers as `view` shows the record.
+    pub fn action(self, path: &str, summary: &str, view: Views, handler: fn(Call) -> Result<Work>) -> Resource {
+        self.own(Method::Post, &format!("/{path}"), summary.to_string(), Takes::Nothing, Gives::Item(view), handler)
+    }
+
+    /// The same with a body of its own, the fields of `B`.
+    pub fn action_with<B: Record>(
+        self,
+        path: &str,
+        summary: &str,
+        view: Views,
+        handler: fn(Call) -> Result<Work>,
+    ) -> Resource {
+        let path = format!("/{path}");
+        let mut resource = self.own(Method::Post, &path, summary.to_string(), Takes::Body, Gives::Item(view), handler);
+        if let Some(route) = resource.routes.last_mut() {
+            route.fields = B::infos();
+        }
+        resource
     }
 
     /// Marks the last route as an addition to the contract.
@@ -196,15 +262,10 @@ impl Resource {
         self
     }
 
-    /// The path of the list.
-    pub fn path(&self) -> String {
-        format!("/v1/{}", self.shape.table.replace('_', "-"))
-    }
-
     /// The fields that `gives` shows.
     pub fn shown(&self, gives: Gives) -> Vec<FieldInfo> {
         let view = match gives {
-            Gives::Page => LIST,
+            Gives::Page | Gives::All => LIST,
             Gives::Item(view) => view,
             Gives::Nothing => return Vec::new(),
         };
@@ -213,6 +274,26 @@ impl Resource {
 
     fn plural(&self) -> String {
         self.shape.table.replace('_', " ")
+    }
+
+    fn one(&self) -> String {
+        let name = self.shape.name.replace('_', " ");
+        let article = if name.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+        format!("{article} {name}")
+    }
+
+    /// A route of one record: `{id}`, or a name of its own behind the `{id}` of the parent.
+    fn own(
+        self,
+        method: Method,
+        path: &str,
+        summary: String,
+        takes: Takes,
+        gives: Gives,
+        handler: fn(Call) -> Result<Work>,
+    ) -> Resource {
+        let id = if self.shape.parent.is_empty() { "id".to_string() } else { format!("{}_id", self.shape.name) };
+        self.route(method, &format!("/{{{id}}}{path}"), summary, takes, gives, handler)
     }
 
     fn route(
@@ -225,13 +306,23 @@ impl Resource {
         handler: fn(Call) -> Result<Work>,
     ) -> Resource {
         let right = if method == Method::Get { "read" } else { "write" };
+        let takes_field = |field: &&FieldInfo| match takes {
+            Takes::Nothing | Takes::Body => false,
+            Takes::Create => field.rules.create,
+            Takes::Patch => field.rules.patch,
+        };
         self.routes.push(Route {
             method,
-            path: format!("{}{path}", self.path()),
-            scope: format!("{}.{right}", self.area),
+            path: format!("{}{path}", self.path),
+            // Whoever has a key may read the settings.
+            scope: match (self.area, method) {
+                ("settings", Method::Get) => String::new(),
+                (area, _) => format!("{area}.{right}"),
+            },
             summary,
             extension: false,
             takes,
+            fields: self.fields.iter().filter(takes_field).copied().collect(),
             gives,
             handler,
         });

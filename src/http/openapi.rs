@@ -44,6 +44,7 @@ fn document() -> Value {
     let mut schemas = Map::new();
     schemas.insert("Error".into(), error_schema());
     schemas.insert("Page".into(), page_schema());
+    schemas.insert("Total".into(), total_schema());
     for resource in resources::ALL.iter() {
         schemas.insert(schema_name(resource), record_schema(resource, DETAIL));
         for route in &resource.routes {
@@ -82,19 +83,14 @@ fn operation(resource: &Resource, route: &Route) -> Value {
         "operationId": operation_id(resource, route),
         "summary": route.summary,
         "tags": [resource.title],
-        "x-scope": route.scope,
+        "x-scope": if route.scope.is_empty() { "any key" } else { &route.scope },
         "parameters": parameters(resource, route),
     });
     if route.extension {
         operation["x-extension"] = json!(true);
     }
-    let schema = match route.takes {
-        Takes::Nothing => None,
-        Takes::Create => Some(input_schema(resource, |field| field.rules.create, true)),
-        Takes::Patch => Some(input_schema(resource, |field| field.rules.patch, false)),
-    };
-    if let Some(schema) = schema {
-        let body = json!({"schema": schema, "example": example(resource, route)});
+    if route.takes != Takes::Nothing {
+        let body = json!({"schema": input_schema(route), "example": example(route)});
         operation["requestBody"] = json!({"required": true, "content": {"application/json": body}});
     }
     operation["responses"] = responses(resource, route);
@@ -104,10 +100,11 @@ fn operation(resource: &Resource, route: &Route) -> Value {
 /// `listProducts`, `completeTask`
 fn operation_id(resource: &Resource, route: &Route) -> String {
     let name = schema_name(resource);
-    let action = route.path.rsplit_once("{id}/").map(|(_, action)| action);
+    let action = route.path.rsplit_once("_id}/").or_else(|| route.path.rsplit_once("{id}/")).map(|(_, action)| action);
+    let action = action.filter(|_| route.path.len() > resource.path.len());
     match (route.gives, route.takes, route.method, action) {
-        (Gives::Page, ..) => format!("list{name}s"),
-        (_, _, _, Some(action)) => format!("{action}{name}"),
+        (Gives::Page | Gives::All, ..) => format!("list{name}s"),
+        (_, _, _, Some(action)) if !action.contains('{') => format!("{action}{name}"),
         (_, Takes::Create, ..) => format!("create{name}"),
         (_, Takes::Patch, ..) => format!("update{name}"),
         (_, _, Method::Delete, _) => format!("delete{name}"),
@@ -116,15 +113,21 @@ fn operation_id(resource: &Resource, route: &Route) -> String {
 }
 
 fn parameters(resource: &Resource, route: &Route) -> Vec<Value> {
-    let mut parameters = Vec::new();
-    if route.path.contains("{id}") {
-        let description = format!("The id of the {}.", resource.shape.name);
-        parameters.push(json!({
-            "name": "id", "in": "path", "required": true, "description": description, "schema": {"type": "string"},
-        }));
-    }
-    if route.gives == Gives::Page {
-        parameters.extend(list_parameters(resource));
+    let mut parameters: Vec<Value> = placeholders(&route.path)
+        .map(|name| {
+            let own = if name == "id" && !resource.shape.parent.is_empty() {
+                resource.shape.parent.trim_end_matches("_id")
+            } else {
+                resource.shape.name
+            };
+            let description = format!("The id of the {}.", own.replace('_', " "));
+            json!({"name": name, "in": "path", "required": true, "description": description, "schema": {"type": "string"}})
+        })
+        .collect();
+    match route.gives {
+        Gives::Page => parameters.extend(common_parameters(resource).into_iter().chain(list_parameters(resource))),
+        Gives::All => parameters.extend(list_parameters(resource)),
+        _ => {}
     }
     if route.method == Method::Post {
         parameters.push(json!({
@@ -133,7 +136,7 @@ fn parameters(resource: &Resource, route: &Route) -> Vec<Value> {
             "schema": {"type": "string", "minLength": 1, "maxLength": 255},
         }));
     }
-    if !route.reads() && route.path.contains("{id}") {
+    if changes_one(resource, route) {
         parameters.push(json!({
             "name": "If-Match", "in": "header", "description": "The `ETag` that the record must still have.",
             "schema": {"type": "string"},
@@ -142,9 +145,22 @@ fn parameters(resource: &Resource, route: &Route) -> Vec<Value> {
     parameters
 }
 
-fn list_parameters(resource: &Resource) -> Vec<Value> {
+/// The names between braces in a path.
+fn placeholders(path: &str) -> impl Iterator<Item = &str> {
+    path.split('{').skip(1).filter_map(|rest| rest.split('}').next())
+}
+
+fn changes_one(resource: &Resource, route: &Route) -> bool {
+    !route.reads() && route.path.len() > resource.path.len()
+}
+
+fn in_query(name: &str, description: String, schema: Value) -> Value {
+    json!({"name": name, "in": "query", "description": description, "schema": schema})
+}
+
+/// The parameters of every list in pages.
+fn common_parameters(resource: &Resource) -> Vec<Value> {
     let sorts = resource.list.as_ref().map(|list| list.sorts.clone()).unwrap_or_default();
-    let in_query = |name: &str, description: String, schema: Value| json!({"name": name, "in": "query", "description": description, "schema": schema});
     let mut parameters: Vec<Value> = list::COMMON
         .iter()
         .map(|(name, description)| {
@@ -165,6 +181,12 @@ fn list_parameters(resource: &Resource) -> Vec<Value> {
         let description = format!("Finds these letters inside {}, whatever their case and accents.", fields.join(", "));
         parameters.push(in_query("search", description, json!({"type": "string"})));
     }
+    parameters
+}
+
+/// The filters and ranges of a list.
+fn list_parameters(resource: &Resource) -> Vec<Value> {
+    let mut parameters = Vec::new();
     for field in &resource.fields {
         if field.rules.filter {
             let description = format!("Only those with this value. {}", prose(field.doc));
@@ -172,13 +194,18 @@ fn list_parameters(resource: &Resource) -> Vec<Value> {
             if schema["type"] == "boolean" {
                 schema = json!({"type": "string", "enum": ["1", "0", "true", "false"]});
             }
+            if let (false, Some(values)) = (field.rules.any.is_empty(), schema["enum"].as_array_mut()) {
+                values.push(json!(field.rules.any));
+            }
+            if !field.rules.assumed.is_empty() {
+                schema["default"] = json!(field.rules.assumed);
+            }
             parameters.push(in_query(field.name, description, schema));
         }
-        if field.rules.range {
-            for (end, word) in [("from", "later"), ("to", "earlier")] {
-                let name = format!("{}_{end}", field.name);
+        if let Some((from, to)) = field.rules.range {
+            for (name, word) in [(from, "later"), (to, "earlier")] {
                 let description = format!("`{}` on this date or {word} (YYYY-MM-DD).", field.name);
-                parameters.push(in_query(&name, description, json!({"type": "string", "format": "date"})));
+                parameters.push(in_query(name, description, json!({"type": "string", "format": "date"})));
             }
         }
     }
@@ -189,12 +216,22 @@ fn responses(resource: &Resource, route: &Route) -> Value {
     let mut responses = Map::new();
     let name = resource.shape.name;
     let (status, description, schema) = match route.gives {
+        Gives::All => {
+            let list = json!({"type": "array", "items": seen_schema(resource, LIST)});
+            (
+                "200",
+                format!("All {}.", resource.shape.table.replace('_', " ")),
+                Some((list, "#/components/schemas/Total")),
+            )
+        }
         Gives::Page => {
             let item = seen_schema(resource, LIST);
             let page = json!({"type": "array", "items": item});
             ("200", format!("A page of {}.", resource.shape.table), Some((page, "#/components/schemas/Page")))
         }
-        Gives::Item(CREATED) => ("201", format!("The new {name}."), Some((seen_schema(resource, CREATED), ""))),
+        Gives::Item(CREATED) if route.takes == Takes::Create => {
+            ("201", format!("The new {name}."), Some((seen_schema(resource, CREATED), "")))
+        }
         Gives::Item(view) => ("200", format!("The {name}."), Some((seen_schema(resource, view), ""))),
         Gives::Nothing => ("204", format!("The {name} is gone."), None),
     };
@@ -207,15 +244,17 @@ fn responses(resource: &Resource, route: &Route) -> Value {
     }
     let headers = match route.gives {
         Gives::Page => json!({"Link": header("First, previous, next and last page.")}),
-        Gives::Item(CREATED) => json!({"Location": header("Where the record is."), "ETag": header("Its version.")}),
+        Gives::Item(CREATED) if route.takes == Takes::Create => {
+            json!({"Location": header("Where the record is."), "ETag": header("Its version.")})
+        }
         Gives::Item(_) => json!({"ETag": header("Its version.")}),
-        Gives::Nothing => Value::Null,
+        Gives::Nothing | Gives::All => Value::Null,
     };
     if !headers.is_null() {
         response["headers"] = headers;
     }
     responses.insert(status.into(), response);
-    for code in errors(route) {
+    for code in errors(resource, route) {
         let status = reply::status(code).as_u16().to_string();
         responses
             .entry(status.clone())
@@ -230,15 +269,15 @@ fn header(description: &str) -> Value {
 }
 
 /// What can go wrong with a route.
-fn errors(route: &Route) -> Vec<Code> {
+fn errors(resource: &Resource, route: &Route) -> Vec<Code> {
     let mut codes = vec![Code::Unauthorized, Code::Forbidden, Code::TooManyRequests, Code::Overloaded];
-    if route.path.contains("{id}") {
+    if route.path.contains('{') {
         codes.push(Code::NotFound);
     }
-    if route.gives == Gives::Page || !route.reads() {
+    if matches!(route.gives, Gives::Page | Gives::All) || !route.reads() {
         codes.push(Code::ValidationFailed);
     }
-    if !route.reads() && route.path.contains("{id}") {
+    if changes_one(resource, route) {
         codes.push(Code::PreconditionFailed);
     }
     if route.method == Method::Post {
@@ -341,6 +380,11 @@ fn page_schema() -> Value {
     })
 }
 
+fn total_schema() -> Value {
+    let total = json!({"type": "integer", "description": "Records in all."});
+    json!({"type": "object", "description": "How long a list is.", "required": ["total"], "properties": {"total": total}})
+}
+
 /// `Product`
 fn schema_name(resource: &Resource) -> String {
     let words = resource.shape.name.split('_');
@@ -389,15 +433,15 @@ fn record_schema(resource: &Resource, view: Views) -> Value {
     json!({"type": "object", "description": prose(shape.doc), "required": required, "properties": properties})
 }
 
-fn input_schema(resource: &Resource, takes: fn(&FieldInfo) -> bool, new: bool) -> Value {
-    let fields: Vec<&FieldInfo> = resource.fields.iter().filter(|field| takes(field)).collect();
-    let properties: Map<String, Value> = fields.iter().map(|field| (field.name.to_string(), property(field))).collect();
+fn input_schema(route: &Route) -> Value {
+    let properties: Map<String, Value> =
+        route.fields.iter().map(|field| (field.name.to_string(), property(field))).collect();
     let mut schema = json!({"type": "object", "additionalProperties": false, "properties": properties});
-    if new {
-        let required: Vec<&str> = fields.iter().filter(|field| field.rules.required).map(|field| field.name).collect();
-        schema["required"] = json!(required);
-    } else {
+    if route.takes == Takes::Patch {
         schema["minProperties"] = json!(1);
+    } else {
+        let required = route.fields.iter().filter(|field| field.rules.required);
+        schema["required"] = json!(required.map(|field| field.name).collect::<Vec<_>>());
     }
     schema
 }
@@ -415,14 +459,8 @@ fn property(field: &FieldInfo) -> Value {
 }
 
 /// A good body for a route, from the examples of its fields.
-pub fn example(resource: &Resource, route: &Route) -> Value {
-    let takes = |field: &&FieldInfo| match route.takes {
-        Takes::Nothing => false,
-        Takes::Create => field.rules.create,
-        Takes::Patch => field.rules.patch,
-    };
-    let fields = resource.fields.iter().filter(takes);
-    let pairs = fields.filter_map(|field| Some((field.name.to_string(), parsed(field.rules.example)?)));
+pub fn example(route: &Route) -> Value {
+    let pairs = route.fields.iter().filter_map(|field| Some((field.name.to_string(), parsed(field.rules.example)?)));
     Value::Object(pairs.collect())
 }
 

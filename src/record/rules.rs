@@ -48,8 +48,12 @@ pub struct Rules {
     pub in_meta: bool,
     /// Lists can be filtered by it.
     pub filter: bool,
-    /// Lists take `<field>_from` and `<field>_to`.
-    pub range: bool,
+    /// The value a list is filtered by when the caller says nothing.
+    pub assumed: &'static str,
+    /// The word that stands for every value in a filter.
+    pub any: &'static str,
+    /// Lists take these two parameters for the first and the last value.
+    pub range: Option<(&'static str, &'static str)>,
     /// Lists can be sorted by it.
     pub sort: bool,
     /// Searches look in it.
@@ -77,7 +81,9 @@ pub const INPUT: Rules = Rules {
     views: ALL,
     in_meta: false,
     filter: false,
-    range: false,
+    assumed: "",
+    any: "",
+    range: None,
     sort: false,
     search: false,
     max_length: 255,
@@ -120,9 +126,24 @@ impl Rules {
         Rules { filter: true, ..self }
     }
 
-    /// Lists take `<field>_from` and `<field>_to`.
-    pub const fn range(self) -> Rules {
-        Rules { range: true, ..self }
+    /// Lists are filtered by this value when the caller says nothing.
+    pub const fn assumed(self, value: &'static str) -> Rules {
+        Rules { assumed: value, ..self }
+    }
+
+    /// This word in a filter stands for every value.
+    pub const fn any(self, word: &'static str) -> Rules {
+        Rules { any: word, ..self }
+    }
+
+    /// Lists take these two parameters for the first and the last value.
+    pub const fn range(self, from: &'static str, to: &'static str) -> Rules {
+        Rules { range: Some((from, to)), ..self }
+    }
+
+    /// A text of this length at most.
+    pub const fn at_most(self, characters: usize) -> Rules {
+        Rules { max_length: characters, ..self }
     }
 
     /// Lists can be sorted by it.

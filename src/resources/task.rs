@@ -46,7 +46,7 @@ record! {
     /// Anything more there is to say.
     notes: String = INPUT.long().shown(DETAIL.and(UPDATED)).example("\"She prefers mornings.\"");
     /// The day it must be done.
-    deadline: Day = INPUT.sort().range().shown(LIST.and(DETAIL).and(UPDATED)).example("\"2026-05-04\"");
+    deadline: Day = INPUT.sort().range("deadline_from", "deadline_to").shown(LIST.and(DETAIL).and(UPDATED)).example("\"2026-05-04\"");
     /// How long it takes.
     duration_minutes: i64 = INPUT.between(0, 525_600).shown(DETAIL).example("30");
     /// The client it is for.
@@ -67,8 +67,8 @@ pub fn resource() -> Resource {
         .get::<Task>()
         .patch::<Task>()
         .delete::<Task>()
-        .action("complete", "Mark a task as done", complete)
-        .action("reopen", "Mark a task as not done", reopen)
+        .action("complete", "Mark a task as done", ACTED, complete)
+        .action("reopen", "Mark a task as not done", ACTED, reopen)
 }
 
 fn complete(call: Call) -> Result<Work> {

@@ -22,8 +22,8 @@ fn queries(resource: &Resource) -> Vec<(String, bool)> {
         if field.rules.filter {
             queries.push((format!("{}={value}", field.name), true));
         }
-        if field.rules.range {
-            queries.push((format!("{0}_from=2026-01-01&{0}_to=2026-02-01&sort={0}", field.name), true));
+        if let Some((from, to)) = field.rules.range {
+            queries.push((format!("{from}=2026-01-01&{to}=2026-02-01&sort={}", field.name), true));
         }
     }
     queries.push(("id=a,b".to_string(), false));
@@ -43,13 +43,13 @@ on_both! {
             clock: Clock::System, ids: Ids::SYSTEM,
         };
         let _ = client;
-        for resource in resources::ALL.iter() {
+        for resource in resources::ALL.iter().filter(|resource| resource.list.is_some()) {
             for (query, sorted) in queries(resource) {
                 let (own, text) = (caller.clone(), query.clone());
                 let statements = resource.list.as_ref().unwrap().statements;
                 let plans: Vec<Vec<String>> = server.app.store.read_now(move |tx| {
                     let ctx = own.reading(tx)?;
-                    let call = Call { query: Query::parse(&text)?, ..Call::default() };
+                    let call = Call { query: Query::parse(&text)?, path: vec!["x".into()], ..Call::default() };
                     let found = statements(&call, tx, &ctx)?;
                     let dialect = tx.dialect();
                     Ok::<_, Error>(vec![
@@ -59,7 +59,7 @@ on_both! {
                 }).unwrap();
                 for (plan, is_page) in plans.iter().zip([true, false]) {
                     let text = plan.join("\n");
-                    let what = format!("{}?{query}:\n{text}", resource.path());
+                    let what = format!("{}?{query}:\n{text}", resource.path);
                     assert!(!text.contains("Seq Scan"), "{what}");
                     let scans = plan.iter().any(|line| line.starts_with("SCAN") && !line.contains("VIRTUAL TABLE INDEX 0:L") && !line.contains("found") && !line.contains("search_texts_pending"));
                     assert!(!scans, "{what}");
