@@ -1,6 +1,7 @@
 //! The running program: what every part of it shares.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use store::{Database, Options, Store};
 
@@ -10,6 +11,7 @@ use crate::config::Config;
 use crate::error::Result;
 use crate::http::keys::KeyRing;
 use crate::http::metrics::Metrics;
+use crate::http::pages::Readiness;
 use crate::jobs::SHARED;
 use crate::resources;
 
@@ -27,6 +29,9 @@ pub struct App {
     pub keys: KeyRing,
     /// Counters.
     pub metrics: Metrics,
+    /// The last answer of `/ready`.
+    pub readiness: Readiness,
+    started: Instant,
 }
 
 impl App {
@@ -40,8 +45,15 @@ impl App {
             ids: Ids::SYSTEM,
             keys: KeyRing::default(),
             metrics: Metrics::new(),
+            readiness: Readiness::default(),
+            started: Instant::now(),
             config,
         }))
+    }
+
+    /// Microseconds since the start, which no change of the clock disturbs.
+    pub fn microseconds(&self) -> i64 {
+        i64::try_from(self.started.elapsed().as_micros()).unwrap_or(i64::MAX)
     }
 
     /// Makes an account with a key that may do everything; answers the key too.

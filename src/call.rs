@@ -30,6 +30,9 @@ impl Call {
     }
 }
 
+/// More parameters than any list has.
+const MAX_PARAMETERS: usize = 100;
+
 /// Query parameters, in the order sent.
 #[derive(Clone, Debug, Default)]
 pub struct Query(Vec<(String, String)>);
@@ -40,6 +43,10 @@ impl Query {
         let mut faults = Faults::default();
         let mut pairs: Vec<(String, String)> = Vec::new();
         for (name, value) in form_urlencoded::parse(text.as_bytes()) {
+            if pairs.len() >= MAX_PARAMETERS {
+                faults.add("query", wrong(FieldCode::TooLong, format!("may have {MAX_PARAMETERS} parameters at most")));
+                break;
+            }
             if value.contains('\0') || name.contains('\0') {
                 faults.add(name.clone(), wrong(FieldCode::InvalidCharacters, "has the control character U+0000"));
             }

@@ -93,7 +93,10 @@ fn run(cli: &Cli) -> Result<ExitCode, String> {
     if let Command::Serve(serve) = &cli.command {
         flags.extend(serve.flags());
     }
-    let config = Config::load(cli.settings.config.as_deref(), std::env::vars(), &flags)?;
+    // A variable that is not UTF-8 is none of ours.
+    let environment =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let config = Config::load(cli.settings.config.as_deref(), environment, &flags)?;
     match &cli.command {
         Command::Serve(serve) => serve.run(config).map(|()| ExitCode::SUCCESS),
         Command::Account(account) => account.run(&*open(config)?).map(|()| ExitCode::SUCCESS),

@@ -105,12 +105,18 @@ fn bad_value(name: &str, text: &str, old: &toml::Value) -> String {
     )
 }
 
-/// The address without what stands between `:` and `@`.
+/// The address without its password: what is not plainly `scheme://user:password@host/name` is
+/// hidden whole.
 fn hide_password(url: &str) -> String {
-    let Some((head, tail)) = url.rsplit_once('@') else { return url.to_string() };
-    let Some((scheme, user)) = head.split_once("://") else { return "(hidden)".to_string() };
-    let user = user.split(':').next().unwrap_or_default();
-    format!("{scheme}://{user}:***@{tail}")
+    if url.is_empty() {
+        return String::new();
+    }
+    let Some((scheme, rest)) = url.split_once("://") else { return "(hidden)".to_string() };
+    let rest = rest.split('?').next().unwrap_or_default();
+    match rest.rsplit_once('@') {
+        Some((user, host)) => format!("{scheme}://{}:***@{host}", user.split(':').next().unwrap_or_default()),
+        None => format!("{scheme}://{rest}"),
+    }
 }
 
 #[cfg(test)]
@@ -155,5 +161,8 @@ mod tests {
         }
         let config = load(&[("KANTOOR_DATABASE_URL", "postgres://me:secret@db/kantoor")], &[]).unwrap();
         assert!(config.shown().contains("postgres://me:***@db/kantoor"), "{}", config.shown());
+        for url in ["host=db password=secret", "postgres://db/k?password=secret", "postgres://a:secret@db/k?x=secret"] {
+            assert!(!hide_password(url).contains("secret"), "{url}");
+        }
     }
 }

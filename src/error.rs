@@ -133,8 +133,11 @@ pub struct Fault {
 pub struct Faults(pub Vec<Fault>);
 
 impl Faults {
-    /// Adds a fault.
+    /// Adds a fault; beyond a hundred nobody reads on.
     pub fn add(&mut self, field: impl Into<String>, wrong: Wrong) {
+        if self.0.len() >= 100 {
+            return;
+        }
         self.0.push(Fault { field: field.into(), wrong });
     }
 

@@ -129,8 +129,10 @@ fn is_base(name: &str) -> bool {
 }
 
 fn unknown(call: &Call, name: &str, known: &[&str], faults: &mut Faults, warnings: &mut Vec<String>) {
+    // A guess is for typing errors, not for texts of a megabyte.
     let near = known
         .iter()
+        .filter(|_| name.len() <= 64)
         .map(|known| (strsim::damerau_levenshtein(name, known), known))
         .filter(|(distance, known)| *distance <= 1 + known.len() / 4)
         .min_by_key(|(distance, _)| *distance);

@@ -117,21 +117,32 @@ pub fn is_due(tx: &mut Tx, now: Moment) -> Result<bool> {
     Ok(due.is_some() || lost.is_some())
 }
 
-/// Takes up to `limit` jobs that are due, those of dead workers included.
-pub fn claim(tx: &mut Tx, now: Moment, limit: i64) -> Result<Vec<Job>> {
+/// Takes up to `limit` jobs of these kinds that are due, those of dead workers included. A node
+/// that is older than a kind leaves its jobs to the others.
+pub fn claim(tx: &mut Tx, now: Moment, kinds: &[&str], limit: i64) -> Result<Vec<Job>> {
     tx.execute(
-        "UPDATE jobs SET state = 'ready', last_error = 'the worker was lost'
+        "UPDATE jobs SET state = CASE WHEN attempts >= max_attempts THEN 'failed' ELSE 'ready' END,
+                last_error = 'the worker was lost'
          WHERE state = 'running' AND lease_until <= $1",
         &[now.0.into()],
     )?;
+    let mut values = vec![now.0.into()];
+    let places: Vec<String> = (0..kinds.len()).map(|n| format!("${}", n + 2)).collect();
+    values.extend(kinds.iter().map(|kind| (*kind).into()));
+    let (limit_at, lease_at) = (kinds.len() + 2, kinds.len() + 3);
+    // MATERIALIZED: PostgreSQL might otherwise run the inner part again and take more.
     let sql = format!(
-        "UPDATE jobs SET state = 'running', claim = claim + 1, attempts = attempts + 1, lease_until = $1
-         WHERE id IN (SELECT id FROM jobs WHERE state = 'ready' AND run_at <= $2 ORDER BY run_at, id LIMIT $3{})
+        "WITH due AS MATERIALIZED (
+            SELECT id FROM jobs WHERE state = 'ready' AND run_at <= $1 AND kind IN ({}) ORDER BY run_at, id
+            LIMIT ${limit_at}{})
+         UPDATE jobs SET state = 'running', claim = claim + 1, attempts = attempts + 1, lease_until = ${lease_at}
+         WHERE id IN (SELECT id FROM due)
          RETURNING id, account_id, kind, payload, claim, attempts, max_attempts",
+        places.join(", "),
         tx.dialect().skip_locked()
     );
-    let lease = now.plus_seconds(LEASE_SECONDS);
-    let mut jobs = tx.all(&sql, &[lease.0.into(), now.0.into(), limit.into()], Job::from_row)?;
+    values.extend([limit.into(), now.plus_seconds(LEASE_SECONDS).0.into()]);
+    let mut jobs = tx.all(&sql, &values, Job::from_row)?;
     // RETURNING keeps no order; ids grow with time.
     jobs.sort_by(|a, b| a.id.cmp(&b.id));
     Ok(jobs)
@@ -166,7 +177,9 @@ impl Job {
             Ending::Failed(why) if self.attempts >= self.max_attempts => ("failed", now, self.attempts, why.as_str()),
             Ending::Failed(why) => ("ready", now.plus_seconds(self.pause()), self.attempts, why.as_str()),
         };
-        let sql = "UPDATE jobs SET state = $1, run_at = $2, attempts = $3, last_error = $4
+        // What has ended does not stand in the way of a new job with the same unique key.
+        let sql = "UPDATE jobs SET state = $1, run_at = $2, attempts = $3, last_error = $4,
+                          unique_key = CASE WHEN $1 IN ('done', 'failed') THEN id ELSE unique_key END
                    WHERE id = $5 AND claim = $6 AND state = 'running'";
         let values =
             [state.into(), run_at.0.into(), attempts.into(), error.into(), (&self.id).into(), self.claim.into()];
@@ -183,18 +196,18 @@ impl Job {
     }
 }
 
-/// Drops jobs that ended before `before`.
-pub fn purge(tx: &mut Tx, before: Moment) -> Result<u64> {
-    let sql = "DELETE FROM jobs WHERE state = 'done' AND run_at < $1";
-    Ok(tx.execute(sql, &[before.0.into()])?)
+/// Drops jobs in `state` that ended before `before`, up to a thousand; answers how many.
+pub fn purge(tx: &mut Tx, state: &str, before: Moment) -> Result<u64> {
+    let sql = "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE state = $1 AND run_at < $2 LIMIT 1000)";
+    Ok(tx.execute(sql, &[state.into(), before.0.into()])?)
 }
 
 /// Claims jobs in a transaction of their own, when a look says that it is worth it.
-pub fn claim_due(store: &Store, now: Moment, limit: i64) -> Result<Vec<Job>> {
+pub fn claim_due(store: &Store, now: Moment, kinds: &'static [&'static str], limit: i64) -> Result<Vec<Job>> {
     if !store.read_now(move |tx| is_due(tx, now))? {
         return Ok(Vec::new());
     }
-    store.write_now(SHARED, move |tx| claim(tx, now, limit))
+    store.write_now(SHARED, move |tx| claim(tx, now, kinds, limit))
 }
 
 /// The store's key for writes that belong to no account.

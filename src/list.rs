@@ -14,6 +14,8 @@ const PER_PAGE: i64 = 25;
 const MAX_PER_PAGE: i64 = 100;
 /// Lists without pages are of settings and the like; a limit all the same.
 const MAX_WHOLE: i64 = 10_000;
+/// No name is longer.
+const MAX_SEARCH: usize = 255;
 /// Enough for any selection a person or a program makes by hand.
 const MAX_IDS: usize = 100;
 
@@ -130,6 +132,9 @@ impl Request {
             "per_page" => self.per_page = whole_from_one(text)?.min(MAX_PER_PAGE),
             "sort" => self.sort = one_of(text, &sorts::<R>())?,
             "order" => self.order = one_of(text, &["asc", "desc"])?,
+            "search" if text.chars().count() > MAX_SEARCH => {
+                return Err(wrong(FieldCode::TooLong, format!("may have {MAX_SEARCH} characters at most")));
+            }
             "search" if R::is_searched() => {
                 self.search = Some(text.trim().to_string()).filter(|words| !words.is_empty());
             }
@@ -144,7 +149,10 @@ impl Request {
     fn take_field<R: Record>(&mut self, name: &str, text: &str) -> Result<bool, Wrong> {
         for field in R::fields() {
             let (own, rules) = (field.info.name, &field.info.rules);
-            let value = || (field.from_query)(text, rules);
+            let value = || match text {
+                "" if name != own => Err(wrong(FieldCode::InvalidFormat, "must have a value")),
+                text => (field.from_query)(text, rules),
+            };
             let condition = match rules.range {
                 _ if name == own && rules.filter && text == rules.any && !text.is_empty() => return Ok(true),
                 _ if name == own && rules.filter => Condition::Is(own, value()?),
@@ -253,6 +261,10 @@ impl Condition {
         };
         match self {
             Condition::Is(column, value) => format!("{table}.\"{column}\" = {}", place(value.clone())),
+            // What has no value is '' in the table, and lies in no range.
+            Condition::Range(column, operator, value @ Value::Text(_)) => {
+                format!("{table}.\"{column}\" {operator} {} AND {table}.\"{column}\" <> ''", place(value.clone()))
+            }
             Condition::Range(column, operator, value) => {
                 format!("{table}.\"{column}\" {operator} {}", place(value.clone()))
             }

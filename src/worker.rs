@@ -13,6 +13,8 @@ use crate::{idempotency, search};
 const LOOK: Duration = Duration::from_millis(500);
 /// How long finished jobs can be looked at.
 const KEPT_SECONDS: i64 = 7 * 24 * 3600;
+/// How long failed ones can be.
+const FAILED_KEPT_SECONDS: i64 = 90 * 24 * 3600;
 const HOUR: i64 = 3600;
 
 /// What a job does. It runs outside any transaction and may take its time; its lease is kept.
@@ -20,6 +22,8 @@ type Handler = fn(&App, &Job) -> Result<Ending>;
 
 /// The kinds of job.
 const KINDS: &[(&str, Handler)] = &[("housekeeping", housekeeping)];
+/// Their names.
+const NAMES: &[&str] = &["housekeeping"];
 
 /// Starts the workers of this process, which run until it ends.
 pub fn start(app: &Arc<App>) -> Result<()> {
@@ -58,7 +62,7 @@ pub fn start(app: &Arc<App>) -> Result<()> {
 /// Claims one job and does it; answers whether there was one.
 async fn turn(app: &Arc<App>) -> bool {
     let (own, now) = (app.clone(), app.clock.now());
-    let claimed = tokio::task::spawn_blocking(move || jobs::claim_due(&own.store, now, 1)).await;
+    let claimed = tokio::task::spawn_blocking(move || jobs::claim_due(&own.store, now, NAMES, 1)).await;
     let jobs = match claimed {
         Ok(Ok(jobs)) => jobs,
         Ok(Err(error)) => {
@@ -83,7 +87,10 @@ async fn run(app: &Arc<App>, job: Job) {
             done = &mut doing => break done.unwrap_or_else(|panic| Ending::Failed(format!("a panic: {panic}"))),
             _ = renewal.tick() => {
                 let (held, now) = (job.clone(), app.clock.now());
-                let _ = app.store.write(SHARED, move |tx| held.renew(tx, now)).await;
+                let renewed = app.store.write(SHARED, move |tx| held.renew(tx, now)).await;
+                if matches!(renewed, Ok(false)) {
+                    tracing::warn!(job = %job.id, kind = %job.kind, "A job took so long that another worker has it now.");
+                }
             }
         }
     };
@@ -124,18 +131,30 @@ fn schedule_housekeeping(app: &App) -> Result<()> {
     app.store.write_now(SHARED, move |tx| jobs::enqueue(tx, &ids, &job, now))
 }
 
-/// Once an hour: drops stored answers and finished jobs that nobody can ask for any more.
+/// Once an hour: drops stored answers and jobs that nobody can ask for any more, a thousand at a
+/// time so that nobody waits for it.
 fn housekeeping(app: &App, _: &Job) -> Result<Ending> {
     let now = app.clock.now();
     for account in app.store.read_now(Account::all)? {
-        let clock = app.clock;
-        app.store.write_now(account.number, move |tx| {
-            let now = account.now(tx, &clock)?;
-            idempotency::purge(tx, account.number, now).map(drop)
+        let (clock, account) = (app.clock, Arc::new(account));
+        let number = account.number;
+        until_done(|| {
+            let account = account.clone();
+            app.store.write_now(number, move |tx| {
+                let now = account.now(tx, &clock)?;
+                idempotency::purge(tx, account.number, now)
+            })
         })?;
     }
-    app.store.write_now(SHARED, move |tx| jobs::purge(tx, now.plus_seconds(-KEPT_SECONDS)))?;
+    for (state, kept) in [("done", KEPT_SECONDS), ("failed", FAILED_KEPT_SECONDS)] {
+        until_done(|| app.store.write_now(SHARED, move |tx| jobs::purge(tx, state, now.plus_seconds(-kept))))?;
+    }
     Ok(Ending::Again(now.plus_seconds(HOUR)))
+}
+
+fn until_done(purge: impl Fn() -> Result<u64>) -> Result<()> {
+    while purge()? > 0 {}
+    Ok(())
 }
 
 async fn note_key_use(app: &App) {

@@ -18,7 +18,7 @@ use crate::context::{Caller, IfMatch};
 use crate::error::{Code, Error, Result};
 use crate::idempotency::{self, Claim};
 use crate::json::Json;
-use crate::resources::{self, Route, Takes};
+use crate::resources::{self, Gives, Route, Takes};
 
 /// The largest body.
 pub const MAX_BODY: usize = 2 * 1024 * 1024;
@@ -132,6 +132,10 @@ async fn walk(app: &Arc<App>, request: Request<Body>, seen: &mut Seen) -> Result
     };
     let if_match = if_match(&head.headers)?;
     let query = call.query.clone();
+    let has_query = query.names().next().is_some();
+    // Lists know their parameters and name the ones that they do not.
+    let is_list = matches!(route.gives, Gives::Page | Gives::All);
+    let ignored: Vec<String> = query.names().filter(|_| !is_list).map(str::to_string).collect();
     let ctx = Caller {
         account: caller.account.clone(),
         actor: caller.actor.clone(),
@@ -147,26 +151,31 @@ async fn walk(app: &Arc<App>, request: Request<Body>, seen: &mut Seen) -> Result
     };
     let own_path = head.uri.path().to_string();
     let link = move |page| format!("{own_path}?{}", query.with_page(page));
+    let work = move |tx: &mut store::Tx, ctx: &crate::context::Ctx| {
+        let answer = work(tx, ctx)?.with_texts("ignored_params", &ignored);
+        Ok::<_, Error>(Reply::of(answer, &link))
+    };
     let done = if route.reads() {
-        app.store
-            .read(move |tx| {
-                let ctx = ctx.reading(tx)?;
-                Ok::<_, Error>(Reply::of(work(tx, &ctx)?, &link))
-            })
-            .await?
+        let read = move |tx: &mut store::Tx| {
+            let ctx = ctx.reading(tx)?;
+            work(tx, &ctx)
+        };
+        // A filter or a search may match many: that is not for a thread that others wait on.
+        if has_query { tokio::task::block_in_place(|| app.store.read_now(read)) } else { app.store.read(read).await }?
     } else {
         let account = ctx.account.number;
         app.store
             .write(account, move |tx| {
                 let ctx = ctx.writing(tx)?;
                 match &claim {
-                    None => Ok(Reply::of(work(tx, &ctx)?, &link)),
-                    Some(claim) => once(tx, &ctx, claim, |tx| Ok(Reply::of(work(tx, &ctx)?, &link))),
+                    None => work(tx, &ctx),
+                    Some(claim) => once(tx, &ctx, claim, |tx| work(tx, &ctx)),
                 }
             })
             .await?
     };
-    Ok(unless_known(&head.headers, done.into_response()))
+    let response = done.into_response();
+    Ok(if route.reads() { unless_known(&head.headers, response) } else { response })
 }
 
 /// The error of a key that was used for another request.
@@ -217,7 +226,7 @@ fn limit(app: &App, caller: &keys::Caller, seen: &mut Seen) -> Result<()> {
     if limit == 0 {
         return Ok(());
     }
-    match caller.limiter.take(limit, app.clock.now().0.saturating_mul(1000)) {
+    match caller.limiter.take(limit, app.microseconds()) {
         Ok(left) => {
             seen.left = Some((limit, left));
             Ok(())
@@ -320,7 +329,8 @@ fn unless_known(headers: &HeaderMap, mut response: Response<Body>) -> Response<B
     response
 }
 
-fn without_body(response: Response<Body>) -> Response<Body> {
+/// The same head for HEAD.
+pub fn without_body(response: Response<Body>) -> Response<Body> {
     use axum::body::HttpBody;
     let (mut head, body) = response.into_parts();
     if let Some(length) = body.size_hint().exact() {
@@ -343,12 +353,13 @@ fn decode(text: &str) -> String {
     if !text.contains('%') {
         return text.to_string();
     }
-    let escaped = text.replace('+', "%2B");
+    let escaped = text.replace('+', "%2B").replace('&', "%26");
     let pair = format!("v={escaped}");
     form_urlencoded::parse(pair.as_bytes()).next().map(|(_, value)| value.into_owned()).unwrap_or_default()
 }
 
-fn request_id(app: &App, headers: &HeaderMap) -> Arc<str> {
+/// The id of a request: the caller's own, if it can stand in a log line.
+pub fn request_id(app: &App, headers: &HeaderMap) -> Arc<str> {
     let sent = headers.get("x-request-id").and_then(|id| id.to_str().ok());
     let usable = sent.filter(|id| (1..=128).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic()));
     usable.map_or_else(|| app.ids.next().into(), Into::into)
@@ -408,6 +419,6 @@ mod tests {
 
     #[test]
     fn paths_are_decoded_once() {
-        assert_eq!((decode("a%41%2B+"), decode("%zz")), ("aA++".to_string(), "%zz".to_string()));
+        assert_eq!((decode("a%41%2B+"), decode("%zz&x=1")), ("aA++".to_string(), "%zz&x=1".to_string()));
     }
 }

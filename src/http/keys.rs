@@ -112,7 +112,7 @@ impl Limiter {
     /// to wait.
     pub fn take(&self, per_minute: u32, now: i64) -> Result<Left, i64> {
         let window = 60_000_000;
-        let cost = window / i64::from(per_minute).max(1);
+        let cost = (window / i64::from(per_minute).max(1)).max(1);
         let mut verdict = Ok(Left { remaining: 0, reset: 0 });
         let _ = self.paid_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |paid_at| {
             let next = paid_at.max(now) + cost;

@@ -2,6 +2,7 @@
 //! else.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue};
@@ -16,26 +17,28 @@ use crate::resources;
 /// Answers any request.
 pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let path = request.uri().path();
+    if path != "/v1/openapi.json" && (path.starts_with("/v1/") || path == "/v1") {
+        return dispatch::answer(app, request).await;
+    }
+    let request_id = dispatch::request_id(&app, request.headers());
+    let refuse = |code, message: &str| reply::error_response(&Error::new(code, message), &request_id, false);
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     let mut response = match path {
-        "/v1/openapi.json" | "/health" | "/ready" | "/docs" | "/"
-            if !matches!(*request.method(), Method::GET | Method::HEAD) =>
-        {
-            let error = Error::new(Code::MethodNotAllowed, "Only GET can be used here.");
-            reply::with_allow(reply::error_response(&error, "", false), "GET, HEAD")
+        "/v1/openapi.json" | "/health" | "/ready" | "/docs" | "/" if !reads => {
+            reply::with_allow(refuse(Code::MethodNotAllowed, "Only GET can be used here."), "GET, HEAD")
         }
         "/v1/openapi.json" => text("application/json", openapi::TEXT.clone()),
-        _ if path.starts_with("/v1/") || path == "/v1" => return dispatch::answer(app, request).await,
         "/health" => text("application/json", json!({"status": "ok"}).to_string()),
-        "/ready" => ready(app).await,
+        "/ready" => ready(&app).await,
         "/docs" => page(openapi::PAGE.clone()),
         "/" => to_docs(),
-        _ => reply::error_response(&Error::new(Code::NotFound, "There is nothing at this address."), "", false),
+        _ => refuse(Code::NotFound, "There is nothing at this address."),
     };
+    reply::finish(&mut response, &request_id);
     let headers = response.headers_mut();
-    headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
     headers.insert("referrer-policy", HeaderValue::from_static("no-referrer"));
     headers.insert("x-frame-options", HeaderValue::from_static("DENY"));
-    response
+    if request.method() == Method::HEAD { dispatch::without_body(response) } else { response }
 }
 
 /// Answers on the listener for the operator.
@@ -69,21 +72,39 @@ fn to_docs() -> Response<Body> {
     response
 }
 
+/// The last answer of `/ready`, kept for a second: it needs no key, and asking costs a write.
+pub type Readiness = tokio::sync::Mutex<Option<(Instant, bool, String)>>;
+
 /// Whether requests can be answered: the database takes writes, knows our tables, and the disk
-/// has room. Each with a word, so that the operator sees which.
-async fn ready(app: Arc<App>) -> Response<Body> {
-    let checks = [("database", writable(&app).await), ("migrations", migrated(&app).await), ("disk", disk(&app))];
-    let all = checks.iter().all(|(_, check)| check.is_ok());
-    let told: serde_json::Map<String, serde_json::Value> = checks
-        .into_iter()
-        .map(|(name, check)| (name.to_string(), json!(check.map_or_else(|why| why, |()| "ok".to_string()))))
-        .collect();
-    let word = if all { "ready" } else { "not ready" };
-    let mut response = text("application/json", json!({"status": word, "checks": told}).to_string());
+/// has room. Each with a word, so that the operator sees which; the cause is in the log.
+async fn ready(app: &Arc<App>) -> Response<Body> {
+    let mut last = app.readiness.lock().await;
+    let (all, body) = match &*last {
+        Some((when, all, body)) if when.elapsed() < Duration::from_secs(1) => (*all, body.clone()),
+        _ => {
+            let (all, body) = look(app).await;
+            *last = Some((Instant::now(), all, body.clone()));
+            (all, body)
+        }
+    };
+    let mut response = text("application/json", body);
     if !all {
         *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
     }
     response
+}
+
+async fn look(app: &Arc<App>) -> (bool, String) {
+    let checks = [("database", writable(app).await), ("migrations", migrated(app).await), ("disk", disk(app))];
+    let all = checks.iter().all(|(_, check)| check.is_ok());
+    let mut told = serde_json::Map::new();
+    for (name, check) in checks {
+        if let Err(cause) = &check {
+            tracing::warn!(check = name, %cause, "Kantoor is not ready.");
+        }
+        told.insert(name.to_string(), json!(if check.is_ok() { "ok" } else { "failed" }));
+    }
+    (all, json!({"status": if all { "ready" } else { "not ready" }, "checks": told}).to_string())
 }
 
 async fn writable(app: &App) -> Result<(), String> {

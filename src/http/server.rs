@@ -14,6 +14,7 @@ use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio::sync::watch::Receiver;
 use tower::{ServiceBuilder, service_fn};
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::SizeAbove;
@@ -28,6 +29,7 @@ const H2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Output = ()>) {
     let room = Arc::new(Semaphore::new(app.config.max_connections));
     let graceful = GracefulShutdown::new();
+    let stopping = tokio::sync::watch::Sender::new(false);
     tokio::pin!(stop);
     loop {
         let seat = room.clone().acquire_owned();
@@ -41,15 +43,16 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Outpu
             continue;
         };
         let _ = stream.set_nodelay(true);
-        let (app, watcher) = (app.clone(), graceful.watcher());
+        let (app, watcher, stopping) = (app.clone(), graceful.watcher(), stopping.subscribe());
         tokio::spawn(async move {
             app.metrics.connections.inc();
-            connection(&app, stream, watcher).await;
+            connection(&app, stream, watcher, stopping).await;
             app.metrics.connections.dec();
             drop(seat);
         });
     }
     drop(listener);
+    stopping.send_replace(true);
     let patience = Duration::from_secs(app.config.shutdown_seconds);
     if tokio::time::timeout(patience, graceful.shutdown()).await.is_err() {
         tracing::warn!("Some requests did not finish in time and were cut off.");
@@ -74,7 +77,7 @@ pub async fn serve_metrics(app: Arc<App>, listener: TcpListener) {
     }
 }
 
-async fn connection(app: &Arc<App>, stream: TcpStream, watcher: Watcher) {
+async fn connection(app: &Arc<App>, stream: TcpStream, watcher: Watcher, mut stopping: Receiver<bool>) {
     let patience = Duration::from_secs(app.config.header_timeout_seconds);
     let owned = app.clone();
     let answer = service_fn(move |request: Request<Incoming>| {
@@ -87,7 +90,12 @@ async fn connection(app: &Arc<App>, stream: TcpStream, watcher: Watcher) {
         .service(answer);
     let service = TowerToHyperService::new(service);
     // An error here is the caller's: it hung up, was too slow or spoke no HTTP.
-    match tokio::time::timeout(patience, speaks_h2(&stream)).await {
+    let first = tokio::select! {
+        first = tokio::time::timeout(patience, speaks_h2(&stream)) => first,
+        // Whoever has said nothing yet has nothing to finish.
+        _ = stopping.wait_for(|stopping| *stopping) => return,
+    };
+    match first {
         Err(_) | Ok(Err(_)) => {}
         Ok(Ok(true)) => {
             let conn = http2().serve_connection(TokioIo::new(stream), service);

@@ -39,6 +39,10 @@ pub trait Kind: Sized + Clone + Default {
     fn read(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
         let value = match json {
             Json::Null if rules.required => return Err(must_have_a_value()),
+            Json::Null if !rules.default.is_empty() => {
+                let default = Json::parse(rules.default.as_bytes()).unwrap_or(Json::Null);
+                Self::from_json(&default, rules)?
+            }
             Json::Null => Self::default(),
             json => Self::from_json(json, rules)?,
         };

@@ -145,6 +145,7 @@ fn a_full_disk_is_told_and_heals() {
     assert_eq!((full.status, full.code().as_str()), (503, "disk_full"), "{}", binary.said());
     assert!(!full.header("retry-after").is_empty());
     assert_eq!(binary.client.get("/v1/notes").expect(200).json()["meta"]["total"], acknowledged);
+    std::thread::sleep(Duration::from_millis(1100));
     assert_eq!(binary.client.get("/ready").status, 503);
     let grown = Command::new("mount").args(["-o", "remount,size=20m"]).arg(&small.0).status().unwrap();
     assert!(grown.success());

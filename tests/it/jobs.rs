@@ -25,7 +25,7 @@ fn enqueue(server: &Server, job: NewJob) {
 }
 
 fn claim(server: &Server, now: Moment) -> Vec<Job> {
-    jobs::claim_due(&server.app.store, now, 100).unwrap()
+    jobs::claim_due(&server.app.store, now, &["a", "b"], 100).unwrap()
 }
 
 fn finish(server: &Server, job: &Job, ending: Ending, now: Moment) -> bool {
@@ -43,7 +43,7 @@ on_both! {
             let workers: Vec<_> = (0..8).map(|_| scope.spawn(|| {
                 let mut mine = Vec::new();
                 loop {
-                    let some = jobs::claim_due(&server.app.store, START, 3).unwrap();
+                    let some = jobs::claim_due(&server.app.store, START, &["a"], 3).unwrap();
                     if some.is_empty() {
                         return mine;
                     }
@@ -92,6 +92,18 @@ on_both! {
         assert_eq!(state, Some(("failed".to_string(), "no luck".to_string())));
     }
 
+    fn a_job_that_kills_its_workers_ends(db) {
+        let server = Server::start(db);
+        enqueue(&server, new_job("a"));
+        enqueue(&server, new_job("unknown here"));
+        for turn in 0..3 {
+            assert_eq!(claim(&server, START.plus_seconds(turn * LEASE_SECONDS)).len(), 1);
+        }
+        assert!(claim(&server, START.plus_seconds(10 * LEASE_SECONDS)).is_empty());
+        let failed = server.app.store.read_now(|tx| tx.int("SELECT count(*) FROM jobs WHERE state = 'failed'", &[])).unwrap();
+        assert_eq!(failed, 1, "the other kind is left to a node that knows it");
+    }
+
     fn a_unique_job_is_there_once(db) {
         let server = Server::start(db);
         for _ in 0..3 {
@@ -100,7 +112,10 @@ on_both! {
         let job = claim(&server, START).remove(0);
         assert!(finish(&server, &job, Ending::Again(START.plus_seconds(60)), START));
         assert!(claim(&server, START).is_empty());
-        assert_eq!(claim(&server, START.plus_seconds(60)).len(), 1);
+        let job = claim(&server, START.plus_seconds(60)).remove(0);
+        assert!(finish(&server, &job, Ending::Done, START));
+        enqueue(&server, NewJob { unique_key: Some("only".into()), ..new_job("a") });
+        assert_eq!(claim(&server, START).len(), 1, "what has ended does not stand in the way");
     }
 
     fn housekeeping_drops_what_is_too_old(db) {

@@ -19,6 +19,12 @@ on_both! {
         assert_eq!(made.header("location"), path);
         insta::assert_json_snapshot!("product_created", made.json(), {".data.id" => "[id]"});
         assert_eq!(client.get(&path).expect(200).data(), made.data());
+        assert_eq!(client.get(&format!("{path}?x=1")).json()["meta"]["ignored_params"], json!(["x"]));
+        let silent = client.post("/v1/products", json!({"name": "No word on active", "active": null})).expect(201);
+        assert_eq!(silent.data()["active"], true);
+        client.delete(&format!("/v1/products/{}", silent.id())).expect(204);
+        let unread = client.send("PATCH", &path, &[("if-none-match", "*")], "{\"unit\":\"month\"}");
+        assert_eq!(unread.status, 200, "a change is always told");
         let changed = client.patch(&path, json!({"price": "9.999999", "active": false, "vat_rate": "9%"})).expect(200);
         insta::assert_json_snapshot!("product_changed", changed.json(), {".data.id" => "[id]"});
         assert!(changed.text.contains("\"price\":9.999999,"), "numbers are printed exactly: {}", changed.text);
@@ -121,9 +127,14 @@ on_both! {
         assert_eq!(reply.expect(422).faults(), ["category: invalid_choice", "deadline: invalid_format", "duration_minutes: out_of_range", "status: read_only"]);
         let reply = client.post("/v1/tasks", json!({"title": "x", "client_id": "nobody", "deal_id": "no"}));
         assert_eq!(reply.expect(422).faults(), ["client_id: reference_not_found", "deal_id: reference_not_found"]);
-        for (date, total) in [("deadline_from=2026-06-01", 0), ("deadline_to=2026-06-01", 1)] {
+        for (date, total) in [("deadline_from=2026-06-01", 0), ("deadline_to=2026-06-01", 0)] {
+            assert_eq!(client.get(&format!("/v1/tasks?{date}")).json()["meta"]["total"], total, "{date}: no deadline, no range");
+        }
+        client.patch(&path, json!({"deadline": "2026-06-01"})).expect(200);
+        for (date, total) in [("deadline_from=2026-06-01", 1), ("deadline_to=2026-06-01", 1), ("deadline_to=2026-05-31", 0)] {
             assert_eq!(client.get(&format!("/v1/tasks?{date}")).json()["meta"]["total"], total, "{date}");
         }
+        assert_eq!(client.get("/v1/tasks?deadline_from=").expect(422).faults(), ["deadline_from: invalid_format"]);
     }
 
     fn notes_answer_with_the_fields_of_the_contract(db) {

@@ -38,6 +38,7 @@ enum Write {
     PutThenPanic(i64),
     Twice(i64),
     Partly(i64, i64),
+    PutThenPanicInside(i64, i64),
 }
 
 fn put(tx: &mut Tx, id: i64, word: &str) -> Result<(), Error> {
@@ -61,6 +62,13 @@ fn perform(tx: &mut Tx, write: &Write) -> Result<(), Error> {
             put(tx, *id, "twice")?;
             tx.execute("INSERT INTO t (id, word) VALUES ($1, $2)", &[(*id).into(), "again".into()]).map(drop)
         }
+        Write::PutThenPanicInside(outer, inner) => {
+            put(tx, *outer, "outer")?;
+            tx.savepoint(|tx| {
+                put(tx, *inner, "inner")?;
+                panic!("on purpose");
+            })
+        }
         Write::Partly(kept, undone) => {
             put(tx, *kept, "kept")?;
             let inner: Result<(), Error> = tx.savepoint(|tx| {
@@ -80,6 +88,7 @@ fn any_write() -> impl Strategy<Value = Write> {
         (0..8_i64).prop_map(Write::PutThenPanic),
         (0..8_i64).prop_map(Write::Twice),
         (0..8_i64, 0..8_i64).prop_map(|(kept, undone)| Write::Partly(kept, undone)),
+        (0..8_i64, 0..8_i64).prop_map(|(outer, inner)| Write::PutThenPanicInside(outer, inner)),
     ]
 }
 

@@ -90,8 +90,12 @@ impl<const SCALE: u32> FromStr for Decimal<SCALE> {
         if !digits.starts_with(|c: char| c.is_ascii_digit()) || text.contains('_') {
             return Err(Fault::NotANumber);
         }
-        let parsed =
-            if text.contains(['e', 'E']) { Parsed::from_scientific(text) } else { Parsed::from_str_exact(text) };
+        // from_scientific rounds digits that do not fit; reading the base alone refuses them.
+        let base = text.split(['e', 'E']).next().unwrap_or_default();
+        let parsed = Parsed::from_str_exact(base).and_then(|value| match text.len() == base.len() {
+            true => Ok(value),
+            false => Parsed::from_scientific(text),
+        });
         let parsed = parsed.map_err(|error| match error {
             rust_decimal::Error::Underflow => Fault::TooPrecise,
             rust_decimal::Error::ExceedsMaximumPossibleValue => Fault::TooLarge,
@@ -154,6 +158,7 @@ mod tests {
         assert_eq!("1e27".parse::<Price>(), Err(Fault::TooLarge));
         assert_eq!("1e99".parse::<Price>(), Err(Fault::TooLarge));
         assert_eq!("1e-99".parse::<Price>(), Err(Fault::TooPrecise));
+        assert!("0.99999999999999999999999999999999e0".parse::<Price>().is_err());
         assert_eq!("1e".parse::<Price>(), Err(Fault::NotANumber));
         assert!("1e999999999".parse::<Price>().is_err());
         assert!("1".repeat(500).parse::<Price>().is_err());

@@ -106,6 +106,12 @@ impl From<rusqlite::Error> for Error {
     }
 }
 
+fn ends_connection(error: &::postgres::Error) -> bool {
+    use ::postgres::error::Severity;
+    let severity = error.as_db_error().and_then(|said| said.parsed_severity());
+    matches!(severity, Some(Severity::Fatal | Severity::Panic))
+}
+
 impl From<::postgres::Error> for Error {
     fn from(error: ::postgres::Error) -> Error {
         let text = match error.as_db_error() {
@@ -114,10 +120,11 @@ impl From<::postgres::Error> for Error {
         };
         match error.code().map(|state| state.code()) {
             Some("23505") => Error::Unique(text),
+            Some(code) if code.starts_with("08") || ends_connection(&error) => Error::Disconnected(text),
             // Serialisation failure, deadlock, plan of an older schema.
             Some("40001" | "40P01" | "0A000") => Error::Conflict(text),
-            // A lock was waited for in vain.
-            Some("55P03") => Error::Unavailable(text),
+            // A lock was waited for in vain; a statement took too long; the server only reads.
+            Some("55P03" | "57014" | "25006" | "55000") => Error::Unavailable(text),
             Some("53100") => Error::DiskFull,
             // The server is going down, or up; or has no connection to spare.
             Some("57P01" | "57P02" | "57P03" | "53300") => Error::Disconnected(text),

@@ -20,7 +20,7 @@ impl Connection {
     fn open(config: &Config) -> Result<Connection> {
         let mut client = config.connect(NoTls).map_err(|error| Error::Disconnected(Error::from(error).to_string()))?;
         client.batch_execute(
-            "SET TIME ZONE 'UTC'; SET lock_timeout = '10s'; SET statement_timeout = '60s';
+            "SET TIME ZONE 'UTC'; SET lock_timeout = '5s'; SET statement_timeout = '60s';
              SET idle_in_transaction_session_timeout = '60s'; SET client_min_messages = 'warning'",
         )?;
         Ok(Connection { client, statements: HashMap::new() })
@@ -74,6 +74,13 @@ fn configured(url: &str) -> Result<Config> {
     if config.get_connect_timeout().is_none() {
         config.connect_timeout(Duration::from_secs(5));
     }
+    // A host that is gone without a word is noticed in seconds, not in the two hours of the system.
+    if config.get_tcp_user_timeout().is_none() {
+        config.tcp_user_timeout(Duration::from_secs(15));
+        config.keepalives_idle(Duration::from_secs(15));
+        config.keepalives_interval(Duration::from_secs(5));
+        config.keepalives_retries(3);
+    }
     if config.get_application_name().is_none() {
         config.application_name("kantoor");
     }
@@ -117,10 +124,22 @@ impl Pool {
                 lease.spoil();
             }
             match trouble {
-                Some(trouble) if trouble.is_retryable() && tries < 3 => continue,
+                Some(trouble) if trouble.is_retryable() && tries < 3 => {
+                    // What died took the others with it, most likely.
+                    drop(lease);
+                    self.drop_idle();
+                }
                 _ => return done,
             }
         }
+    }
+
+    fn drop_idle(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let idle = std::mem::take(&mut state.idle);
+        state.open -= idle.len();
+        drop(state);
+        drop(idle);
     }
 
     fn take(&self) -> Result<Lease<'_>> {
@@ -232,7 +251,16 @@ impl Session for Writing {
             self.conn = None;
             self.conn = Some(Connection::open(&self.config)?);
         }
-        let answer = self.connection()?.client.simple_query("BEGIN; SELECT txid_current()")?;
+        // Closures see what was committed while they waited for the account: READ COMMITTED,
+        // whatever the server's default is.
+        let begin = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT txid_current()";
+        let answer = match self.connection()?.client.simple_query(begin) {
+            Ok(answer) => answer,
+            Err(error) => {
+                self.conn = None;
+                return Err(error.into());
+            }
+        };
         let number = answer.iter().find_map(|message| match message {
             SimpleQueryMessage::Row(row) => row.get(0)?.parse().ok(),
             _ => None,

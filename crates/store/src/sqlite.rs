@@ -67,6 +67,21 @@ impl Pool {
     }
 }
 
+/// Puts the file in WAL mode, where it stays. Two processes that start together on a new file get
+/// in each other's way here, and SQLite does not wait by itself.
+fn wal_mode(conn: &Connection) -> Result<String> {
+    let started = Instant::now();
+    loop {
+        let mode = conn.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0));
+        match mode.map_err(Error::from) {
+            Err(Error::Unavailable(_)) if started.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            mode => return mode,
+        }
+    }
+}
+
 /// The one connection that writes.
 pub(crate) struct Writing {
     conn: Connection,
@@ -76,8 +91,7 @@ pub(crate) struct Writing {
 impl Writing {
     pub(crate) fn open(path: &Path) -> Result<Writing> {
         let conn = open(path)?;
-        // Once set, WAL stays with the file; another process may be setting it just now.
-        let mode: String = conn.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
+        let mode = wal_mode(&conn)?;
         if mode != "wal" {
             return Err(Error::Unavailable(format!("{} cannot be put in WAL mode (it says '{mode}')", path.display())));
         }

@@ -1,3 +1,5 @@
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
 use crate::dialect::Dialect;
 use crate::postgres::Connection;
 use crate::{Error, Result, Row, Value};
@@ -14,6 +16,8 @@ pub struct Tx<'c> {
     careful: bool,
     /// Whether anything happened that would have to be undone.
     touched: bool,
+    /// How many savepoints are open.
+    depth: u32,
 }
 
 enum Session<'c> {
@@ -23,11 +27,11 @@ enum Session<'c> {
 
 impl<'c> Tx<'c> {
     pub(crate) fn sqlite(conn: &'c rusqlite::Connection) -> Tx<'c> {
-        Tx { session: Session::Sqlite(conn), trouble: None, careful: true, touched: false }
+        Tx { session: Session::Sqlite(conn), trouble: None, careful: true, touched: false, depth: 0 }
     }
 
     pub(crate) fn postgres(conn: &'c mut Connection) -> Tx<'c> {
-        Tx { session: Session::Postgres(conn), trouble: None, careful: true, touched: false }
+        Tx { session: Session::Postgres(conn), trouble: None, careful: true, touched: false, depth: 0 }
     }
 
     /// The same, with savepoints or without.
@@ -131,20 +135,42 @@ impl<'c> Tx<'c> {
 
     /// Runs `work`; when it fails its writes are undone and the transaction goes on.
     pub fn savepoint<T, E: From<Error>>(&mut self, work: impl FnOnce(&mut Tx) -> Result<T, E>) -> Result<T, E> {
-        if self.careful {
-            self.script("SAVEPOINT part")?;
-        }
         let before = std::mem::replace(&mut self.touched, false);
-        let done = work(self);
+        let name = format!("part_{}", self.depth);
         if self.careful {
-            if done.is_err() {
-                self.script("ROLLBACK TO SAVEPOINT part")?;
-            }
-            self.script("RELEASE SAVEPOINT part")?;
-        } else if done.is_err() && self.touched {
-            self.trouble.get_or_insert(Error::Undo);
+            self.control(&format!("SAVEPOINT {name}"))?;
         }
+        self.depth += 1;
+        // A panic in here must leave the same state as an error.
+        let done = catch_unwind(AssertUnwindSafe(|| work(self)));
+        self.depth -= 1;
+        let failed = !matches!(done, Ok(Ok(_)));
+        let undone = match (self.careful, failed) {
+            (true, true) => self.control(&format!("ROLLBACK TO SAVEPOINT {name}")),
+            (false, true) if self.touched => {
+                self.trouble.get_or_insert(Error::Undo);
+                Ok(())
+            }
+            _ => Ok(()),
+        };
+        let released = if self.careful { self.control(&format!("RELEASE SAVEPOINT {name}")) } else { Ok(()) };
         self.touched |= before;
+        match done {
+            Err(panic) => resume_unwind(panic),
+            Ok(done) => {
+                undone?;
+                released?;
+                done
+            }
+        }
+    }
+
+    /// A control word. When one fails nobody knows where the transaction stands.
+    fn control(&mut self, sql: &str) -> Result<()> {
+        let done = self.script(sql);
+        if let Err(error) = &done {
+            self.trouble.get_or_insert(error.clone());
+        }
         done
     }
 
@@ -169,7 +195,7 @@ impl<'c> Tx<'c> {
         if let Err(error) = &done {
             // PostgreSQL takes no further statement after one that failed.
             self.touched = true;
-            let grave = error.is_retryable() || matches!(error, Error::Io(_) | Error::DiskFull);
+            let grave = error.is_retryable() || matches!(error, Error::Io(_) | Error::DiskFull | Error::Unavailable(_));
             if grave && self.trouble.is_none() {
                 self.trouble = Some(error.clone());
             }

@@ -16,8 +16,10 @@ use crate::{Error, Result, Stats, Tx};
 const BATCH: usize = 256;
 const BATCH_TIME: Duration = Duration::from_millis(20);
 
-/// How often a write is run again after a lost race or connection.
-const RETRIES: u32 = 6;
+/// How long writes are tried again after a lost race or connection.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a write may wait for its turn: whoever sent it has given up by then.
+const QUEUED: Duration = Duration::from_secs(15);
 
 /// A connection that can hold a transaction.
 pub(crate) trait Session: Send + 'static {
@@ -61,7 +63,7 @@ impl Writer {
         let (reply, answer) = oneshot::channel();
         let task = Box::new(Pending { work, result: None, reply });
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        match self.queue.try_send(Job { key, task }) {
+        match self.queue.try_send(Job { key, queued: Instant::now(), task }) {
             Ok(()) => Ok(answer),
             Err(refused) => {
                 self.waiting.fetch_sub(1, Ordering::Relaxed);
@@ -76,6 +78,7 @@ impl Writer {
 
 struct Job {
     key: i64,
+    queued: Instant,
     task: Box<dyn Task>,
 }
 
@@ -99,6 +102,7 @@ where
     E: From<Error> + Send,
 {
     fn run(&mut self, tx: &mut Tx) -> bool {
+        self.result = None;
         let done = catch_unwind(AssertUnwindSafe(|| (self.work)(tx)))
             .unwrap_or_else(|panic| Err(Error::from_panic(panic).into()));
         let keep = done.is_ok();
@@ -127,6 +131,11 @@ fn run<S: Session>(session: &mut S, queue: &Receiver<Job>, waiting: &AtomicUsize
                 Err(_) => return,
             },
         };
+        if first.queued.elapsed() > QUEUED {
+            waiting.fetch_sub(1, Ordering::Relaxed);
+            first.task.done(Err(Error::Overloaded));
+            continue;
+        }
         let key = first.key;
         let mut next = Some(first);
         let mut group = Group::start(session, stats);
@@ -179,21 +188,15 @@ impl<'s, S: Session> Group<'s, S> {
             session.rollback();
             outcome = carefully(session, &mut tasks);
         }
-        match outcome {
-            Ok(()) => answer(tasks, Ok(())),
-            Err(error) => {
-                session.rollback();
-                if !error.is_retryable() {
-                    stop_on_io(&error);
-                    return answer(tasks, Err(error));
-                }
-                for mut task in tasks.drain(..) {
-                    stats.retries.fetch_add(1, Ordering::Relaxed);
-                    let outcome = again(session, task.as_mut());
-                    task.done(outcome);
-                }
-            }
+        if outcome.as_ref().is_err_and(Error::is_retryable) {
+            stats.retries.fetch_add(tasks.len() as u64, Ordering::Relaxed);
+            outcome = again(session, &mut tasks);
         }
+        if let Err(error) = &outcome {
+            session.rollback();
+            stop_on_io(error);
+        }
+        answer(tasks, outcome);
     }
 }
 
@@ -222,30 +225,21 @@ fn carefully<S: Session>(session: &mut S, tasks: &mut [Box<dyn Task>]) -> Result
     session.commit()
 }
 
-/// One task alone, until it is through or patience ends.
-fn again<S: Session>(session: &mut S, task: &mut dyn Task) -> Result<()> {
+/// All tasks until they are through or patience ends: a lost race, or a connection that has to be
+/// made again.
+fn again<S: Session>(session: &mut S, tasks: &mut [Box<dyn Task>]) -> Result<()> {
+    let started = Instant::now();
     let mut wait = Duration::from_millis(10);
-    let mut last = Error::Conflict("no try was made".into());
-    for _ in 0..RETRIES {
+    loop {
+        session.rollback();
         std::thread::sleep(wait);
         wait *= 3;
-        let done = session.begin().and_then(|()| part(session, task, true)).and_then(|()| session.commit());
-        match done {
-            Ok(()) => return Ok(()),
-            Err(error) => {
-                session.rollback();
-                stop_on_io(&error);
-                if !error.is_retryable() {
-                    return Err(error);
-                }
-                last = error;
-            }
+        match carefully(session, tasks) {
+            Err(error) if error.is_retryable() && started.elapsed() + wait < PATIENCE => {}
+            Err(Error::Disconnected(what)) => return Err(Error::Unavailable(what)),
+            done => return done,
         }
     }
-    Err(match last {
-        Error::Disconnected(what) => Error::Unavailable(what),
-        other => other,
-    })
 }
 
 /// After a failed write or sync nobody knows what the file holds, and asking again may falsely
