@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use store::{Database, Options, Store};
+use store::{Database, Options, Store, Tx};
 
 use crate::accounts::{self, Account, Key, NewKey};
-use crate::clock::{Clock, Ids};
+use crate::clock::{Clock, Ids, Moment};
 use crate::config::Config;
+use crate::context::Caller;
 use crate::error::Result;
 use crate::http::keys::KeyRing;
 use crate::http::metrics::Metrics;
@@ -57,15 +58,11 @@ impl App {
     }
 
     /// Makes an account with a key that may do everything; answers the key too.
-    pub fn create_account(&self, name: &str, test_clock: Option<crate::clock::Moment>) -> Result<(Account, String)> {
+    pub fn create_account(&self, name: &str, test_clock: Option<Moment>) -> Result<(Account, String)> {
         let (now, ids, name) = (self.clock.now(), self.ids, name.to_string());
         let secret = accounts::new_secret()?;
         let key = secret.clone();
-        let account = self.store.write_now(SHARED, move |tx| {
-            let account = Account::create(tx, &name, test_clock, now, &ids)?;
-            Key::create(tx, account.number, &secret, &first_key(), now, &ids)?;
-            Ok::<_, crate::error::Error>(account)
-        })?;
+        let account = self.store.write_now(SHARED, move |tx| open_account(tx, &name, test_clock, &secret, now, ids))?;
         Ok((account, key))
     }
 
@@ -79,12 +76,34 @@ impl App {
             if tx.int("SELECT count(*) FROM accounts", &[])? > 0 {
                 return Ok(None);
             }
-            let account = Account::create(tx, "My company", None, now, &ids)?;
-            Key::create(tx, account.number, &secret, &first_key(), now, &ids)?;
-            Ok::<_, crate::error::Error>(Some(account))
+            open_account(tx, "My company", None, &secret, now, ids).map(Some)
         })?;
         Ok(account.map(|account| (account, key)))
     }
+}
+
+/// An account with its first key and all that a new one starts with.
+fn open_account(
+    tx: &mut Tx,
+    name: &str,
+    test_clock: Option<Moment>,
+    secret: &str,
+    now: Moment,
+    ids: Ids,
+) -> Result<Account> {
+    let account = Account::create(tx, name, test_clock, now, &ids)?;
+    Key::create(tx, account.number, secret, &first_key(), now, &ids)?;
+    let caller = Caller {
+        account: Arc::new(account.clone()),
+        actor: "kantoor".into(),
+        request_id: "new account".into(),
+        if_match: None,
+        clock: Clock::Fixed(now),
+        ids,
+    };
+    let ctx = caller.writing(tx)?;
+    resources::defaults(tx, &ctx)?;
+    Ok(account)
 }
 
 fn first_key() -> NewKey {

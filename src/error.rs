@@ -50,6 +50,12 @@ codes! {
         RequestTimeout = "request_timeout",
         /// A request with this `Idempotency-Key` is being worked on.
         IdempotencyInFlight = "idempotency_in_flight",
+        /// Another record of this kind has the same `external_id`.
+        DuplicateExternalId = "duplicate_external_id",
+        /// The two are linked already.
+        AlreadyLinked = "already_linked",
+        /// Other records point at it, so it cannot be deleted.
+        InUse = "in_use",
         /// `If-Match` names another version than the record has.
         PreconditionFailed = "precondition_failed",
         /// The body is larger than allowed.

@@ -8,6 +8,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod context;
+pub mod counters;
 pub mod error;
 pub mod http;
 pub mod idempotency;

@@ -156,6 +156,10 @@ impl Request {
             let condition = match rules.range {
                 _ if name == own && rules.filter && text == rules.any && !text.is_empty() => return Ok(true),
                 _ if name == own && rules.filter => Condition::Is(own, value()?),
+                _ if name == rules.filter_as => match value() {
+                    Ok(value) => Condition::Is(own, value),
+                    Err(_) => return Ok(true),
+                },
                 Some((from, _)) if name == from => Condition::Range(own, ">=", value()?),
                 Some((_, to)) if name == to => Condition::Range(own, "<=", value()?),
                 _ => continue,

@@ -2,9 +2,11 @@
 //! the create and PATCH input, the checks, the answers, the list filters and sorts, and the
 //! OpenAPI schema. What the lines can say is in [`Rules`]; they are flags, never logic.
 
+mod checked;
 mod kinds;
 mod rules;
 
+pub use checked::{Bic, Color, Country, Email, Emails, Iban, VatNumber, Website};
 pub use kinds::{Day, Kind, Link, VatRate, choose, parse_date};
 pub use rules::{ACTED, ALL, COMPUTED, CREATED, DETAIL, INPUT, LIST, NOWHERE, REQUIRED, Rules, UPDATED, Views};
 

@@ -1,8 +1,15 @@
 //! The registry: one line a resource. Routes, migrations, the OpenAPI document and the tests that
 //! walk over everything read it.
 
+pub mod client;
+pub mod client_link;
+pub mod deal;
+pub mod deal_source;
 pub mod note;
+pub mod phase;
+pub mod pipeline;
 pub mod product;
+pub mod supplier;
 pub mod task;
 
 use std::sync::LazyLock;
@@ -17,8 +24,26 @@ use crate::record::{CREATED, Checks, DETAIL, FieldInfo, LIST, Record, Shape, UPD
 use crate::records::{self, Work};
 
 /// Every resource.
-pub static ALL: LazyLock<Vec<Resource>> =
-    LazyLock::new(|| vec![product::resource(), task::resource(), note::resource()]);
+pub static ALL: LazyLock<Vec<Resource>> = LazyLock::new(|| {
+    vec![
+        client::resource(),
+        client_link::resource(),
+        supplier::resource(),
+        deal::resource(),
+        pipeline::resource(),
+        phase::resource(),
+        deal_source::resource(),
+        product::resource(),
+        task::resource(),
+        note::resource(),
+    ]
+});
+
+/// What a new account starts with.
+pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+    pipeline::defaults(tx, ctx)?;
+    deal_source::defaults(tx, ctx)
+}
 
 /// Every migration, in order.
 pub fn migrations() -> Vec<Migration> {
@@ -28,6 +53,7 @@ pub fn migrations() -> Vec<Migration> {
         crate::log::MIGRATION,
         crate::idempotency::MIGRATION,
         crate::jobs::MIGRATION,
+        crate::counters::MIGRATION,
     ];
     let resources = ALL.iter().flat_map(|resource| resource.migrations.iter().copied());
     let mut all: Vec<Migration> = base.into_iter().chain(resources).collect();
@@ -203,6 +229,12 @@ impl Resource {
         self.route(Method::Get, "", summary, Takes::Nothing, Gives::All, list::all::<R>)
     }
 
+    /// The same, with a handler of its own.
+    pub fn all_with(self, handler: fn(Call) -> Result<Work>) -> Resource {
+        let summary = format!("List {}", self.plural());
+        self.route(Method::Get, "", summary, Takes::Nothing, Gives::All, handler)
+    }
+
     /// `POST /v1/…`
     pub fn create<R: Checks>(self) -> Resource {
         let summary = format!("Create {}", self.one());
@@ -225,6 +257,12 @@ impl Resource {
     pub fn delete<R: Record>(self) -> Resource {
         let summary = format!("Delete {}", self.one());
         self.own(Method::Delete, "", summary, Takes::Nothing, Gives::Nothing, records::delete::<R>)
+    }
+
+    /// The same, with a handler of its own.
+    pub fn delete_with(self, handler: fn(Call) -> Result<Work>) -> Resource {
+        let summary = format!("Delete {}", self.one());
+        self.own(Method::Delete, "", summary, Takes::Nothing, Gives::Nothing, handler)
     }
 
     /// `DELETE /v1/…/{id}`, which shows what is gone.

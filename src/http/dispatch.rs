@@ -4,8 +4,9 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode};
 use futures_util::FutureExt;
 use http_body_util::BodyExt;
@@ -55,7 +56,13 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let mut seen = Seen { request_id: request_id(&app, request.headers()), route: "", left: None };
     let problem = accepts_problem(request.headers());
     let method = request.method().clone();
-    let done = guarded(walk(&app, request, &mut seen)).await;
+    let (head, body) = request.into_parts();
+    let mut body = Some(body);
+    let done = guarded(walk(&app, head, &mut body, &mut seen)).await;
+    // A body that nobody read would close the connection under the caller's next request.
+    if let Some(unread) = body.filter(|body| !body.is_end_stream()) {
+        let _ = tokio::time::timeout(Duration::from_secs(1), collect(unread)).await;
+    }
     let mut response = done.unwrap_or_else(|refusal| {
         log_failure(&refusal.error, &seen);
         let response = reply::error_response(&refusal.error, &seen.request_id, problem);
@@ -96,21 +103,26 @@ impl From<Error> for Refusal {
     }
 }
 
-async fn walk(app: &Arc<App>, request: Request<Body>, seen: &mut Seen) -> Result<Response<Body>, Refusal> {
+async fn walk(
+    app: &Arc<App>,
+    head: Parts,
+    body: &mut Option<Body>,
+    seen: &mut Seen,
+) -> Result<Response<Body>, Refusal> {
     // Who asks comes first: without a key nothing is told, not even which addresses exist.
-    let caller = authenticate(app, request.headers()).await?;
+    let caller = authenticate(app, &head.headers).await?;
     limit(app, &caller, seen)?;
 
-    let found = ROUTES.at(request.uri().path());
+    let found = ROUTES.at(head.uri.path());
     let found = found.map_err(|_| Error::new(Code::NotFound, "There is nothing at this address."))?;
     let methods = found.value;
     let path: Vec<String> = found.params.iter().map(|(_, text)| decode(text)).collect();
-    if request.method() == Method::OPTIONS {
+    if head.method == Method::OPTIONS {
         let mut response = Response::new(Body::empty());
         *response.status_mut() = StatusCode::NO_CONTENT;
         return Ok(reply::with_allow(response, &allowed(methods)));
     }
-    let wanted = if request.method() == Method::HEAD { "GET" } else { request.method().as_str() };
+    let wanted = if head.method == Method::HEAD { "GET" } else { head.method.as_str() };
     let route = methods.iter().find(|route| route.method.name() == wanted).ok_or_else(|| Refusal {
         error: Error::new(Code::MethodNotAllowed, format!("{wanted} cannot be used here; see the Allow header.")),
         allow: allowed(methods),
@@ -121,8 +133,8 @@ async fn walk(app: &Arc<App>, request: Request<Body>, seen: &mut Seen) -> Result
         return Err(Error::new(Code::Forbidden, message).into());
     }
 
-    let (head, body) = request.into_parts();
-    let body = if route.reads() { Vec::new() } else { read_body(app, &head.headers, body).await? };
+    let body =
+        if route.reads() { Vec::new() } else { read_body(app, &head.headers, body.take().unwrap_or_default()).await? };
     let claim = claim(&head, &body)?;
     let call = Call {
         path,
@@ -288,7 +300,7 @@ fn parse_body(route: &Route, body: &[u8]) -> Result<Option<Json>> {
     }
 }
 
-fn claim(head: &axum::http::request::Parts, body: &[u8]) -> Result<Option<Claim>> {
+fn claim(head: &Parts, body: &[u8]) -> Result<Option<Claim>> {
     if head.method != Method::POST {
         return Ok(None);
     }
@@ -331,7 +343,6 @@ fn unless_known(headers: &HeaderMap, mut response: Response<Body>) -> Response<B
 
 /// The same head for HEAD.
 pub fn without_body(response: Response<Body>) -> Response<Body> {
-    use axum::body::HttpBody;
     let (mut head, body) = response.into_parts();
     if let Some(length) = body.size_hint().exact() {
         head.headers.insert(CONTENT_LENGTH, length.into());

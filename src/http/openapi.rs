@@ -188,7 +188,8 @@ fn common_parameters(resource: &Resource) -> Vec<Value> {
 fn list_parameters(resource: &Resource) -> Vec<Value> {
     let mut parameters = Vec::new();
     for field in &resource.fields {
-        if field.rules.filter {
+        if field.rules.filter || !field.rules.filter_as.is_empty() {
+            let name = if field.rules.filter { field.name } else { field.rules.filter_as };
             let description = format!("Only those with this value. {}", prose(field.doc));
             let mut schema = (field.schema)(&field.rules);
             if schema["type"] == "boolean" {
@@ -200,7 +201,7 @@ fn list_parameters(resource: &Resource) -> Vec<Value> {
             if !field.rules.assumed.is_empty() {
                 schema["default"] = json!(field.rules.assumed);
             }
-            parameters.push(in_query(field.name, description, schema));
+            parameters.push(in_query(name, description, schema));
         }
         if let Some((from, to)) = field.rules.range {
             for (name, word) in [(from, "later"), (to, "earlier")] {

@@ -310,7 +310,7 @@ impl Kind for Link {
     }
 
     fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.trim().is_empty()
     }
 }
 

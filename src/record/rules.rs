@@ -48,6 +48,8 @@ pub struct Rules {
     pub in_meta: bool,
     /// Lists can be filtered by it.
     pub filter: bool,
+    /// The parameter of that filter, when it has another name; values that are none are ignored.
+    pub filter_as: &'static str,
     /// The value a list is filtered by when the caller says nothing.
     pub assumed: &'static str,
     /// The word that stands for every value in a filter.
@@ -81,6 +83,7 @@ pub const INPUT: Rules = Rules {
     views: ALL,
     in_meta: false,
     filter: false,
+    filter_as: "",
     assumed: "",
     any: "",
     range: None,
@@ -124,6 +127,11 @@ impl Rules {
     /// Lists can be filtered by it.
     pub const fn filter(self) -> Rules {
         Rules { filter: true, ..self }
+    }
+
+    /// Lists can be filtered by it under this name, and values that are none are ignored.
+    pub const fn filter_as(self, parameter: &'static str) -> Rules {
+        Rules { filter_as: parameter, ..self }
     }
 
     /// Lists are filtered by this value when the caller says nothing.

@@ -45,7 +45,8 @@ on_both! {
         let accounts: Value = serde_json::from_str(&said(&kantoor(&db, &["account", "list", "--json"]))).unwrap();
         assert_eq!(accounts.as_array().unwrap().len(), 2);
         assert_eq!(said(&kantoor(&db, &["migrate"])).trim(), "The database is up to date.");
-        assert!(said(&kantoor(&db, &["verify"])).contains("whole: 0 entries"));
+        let verified = said(&kantoor(&db, &["verify"]));
+        assert_eq!(verified.matches("  whole: ").count(), 2, "{verified}");
     }
 
     fn a_test_clock_stands_still(db) {

@@ -9,6 +9,7 @@ mod documents;
 mod jobs;
 mod plans;
 mod records;
+mod relations;
 mod server;
 mod store;
 mod support;

@@ -131,6 +131,24 @@ impl Server {
         Client::new(self.address, key, account.number)
     }
 
+    /// The names of what happened in the account since `seq`, in order.
+    pub fn events(&self, client: &Client, seq: i64) -> Vec<String> {
+        let account = client.account;
+        let sql = "SELECT type FROM log WHERE account_id = $1 AND seq > $2 ORDER BY seq";
+        let read = move |tx: &mut store::Tx| {
+            tx.all(sql, &[account.into(), seq.into()], |row| Ok::<_, store::Error>(row.text(0)?.to_string()))
+        };
+        self.app.store.read_now(read).unwrap()
+    }
+
+    /// The last number in the log of the account.
+    pub fn last_seq(&self, client: &Client) -> i64 {
+        let account = client.account;
+        let read =
+            move |tx: &mut store::Tx| tx.int("SELECT max(seq) FROM log WHERE account_id = $1", &[account.into()]);
+        self.app.store.read_now(read).unwrap()
+    }
+
     /// A key of the same account with these scopes.
     pub fn with_scopes(&self, client: &Client, scopes: &[&str]) -> Client {
         let new = NewKey {

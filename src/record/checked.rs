@@ -1,0 +1,223 @@
+//! Texts with a form of their own: addresses, account numbers, countries. Empty is no value.
+
+use serde_json::{Value as Schema, json};
+use store::{Row, Value};
+
+use super::kinds::{Kind, clean_text};
+use super::rules::Rules;
+use crate::error::{FieldCode, Wrong, wrong};
+use crate::json::{Json, write_text};
+
+/// Declares a kind of text: what it is, its JSON schema format, and how it is read.
+macro_rules! checked_text {
+    ($(#[doc = $doc:literal])+ $name:ident, $format:literal, $read:path) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct $name(pub String);
+
+        impl Kind for $name {
+            fn to_db(&self) -> Value<'_> {
+                (&self.0).into()
+            }
+
+            fn from_db(row: &Row, column: usize) -> store::Result<Self> {
+                Ok($name(row.text(column)?.to_string()))
+            }
+
+            fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
+                match clean_text(json, rules.max_length)?.trim() {
+                    "" => Ok($name::default()),
+                    text => $read(text).map($name),
+                }
+            }
+
+            fn to_json(&self, rules: &Rules, out: &mut Vec<u8>) {
+                if self.0.is_empty() && rules.nullable {
+                    out.extend_from_slice(b"null");
+                } else {
+                    write_text(out, &self.0);
+                }
+            }
+
+            fn schema(rules: &Rules) -> Schema {
+                let kind = if rules.nullable { json!(["string", "null"]) } else { json!("string") };
+                let mut schema = json!({"type": kind, "maxLength": rules.max_length});
+                if !$format.is_empty() {
+                    schema["x-form"] = json!($format);
+                }
+                schema
+            }
+
+            fn is_empty(&self) -> bool {
+                self.0.is_empty()
+            }
+        }
+    };
+}
+
+checked_text!(
+    /// One e-mail address.
+    Email, "e-mail address", email);
+checked_text!(
+    /// E-mail addresses with commas between them.
+    Emails, "e-mail addresses, comma-separated", emails);
+checked_text!(
+    /// An IBAN, kept without spaces.
+    Iban, "IBAN", iban);
+checked_text!(
+    /// A BIC of 8 or 11 characters.
+    Bic, "BIC", bic);
+checked_text!(
+    /// A VAT number; those of the European Union are checked.
+    VatNumber, "VAT number", vat_number);
+checked_text!(
+    /// A country, kept as its two letters of ISO 3166.
+    Country, "ISO 3166-1 alpha-2", country);
+checked_text!(
+    /// A web address.
+    Website, "web address", website);
+checked_text!(
+    /// A colour such as `#1a2b3c`.
+    Color, "#rrggbb", color);
+
+fn malformed(message: &str) -> Wrong {
+    wrong(FieldCode::InvalidFormat, message)
+}
+
+fn email(text: &str) -> Result<String, Wrong> {
+    let plain = !text.contains(['<', '>', ',', ';', '"', '\n', '\r']) && !text.contains(char::is_whitespace);
+    let domain = text.rsplit_once('@').map_or("", |(_, domain)| domain);
+    let good = plain && domain.contains('.') && email_address::EmailAddress::is_valid(text);
+    if good { Ok(text.to_string()) } else { Err(malformed("must be an e-mail address such as name@example.com")) }
+}
+
+fn emails(text: &str) -> Result<String, Wrong> {
+    let each: Result<Vec<String>, Wrong> = text.split(',').map(|one| email(one.trim())).collect();
+    Ok(each?.join(", "))
+}
+
+fn iban(text: &str) -> Result<String, Wrong> {
+    let compact: String = text.chars().filter(|c| !c.is_whitespace()).collect::<String>().to_uppercase();
+    let parsed: Result<sepa::Iban, _> = compact.parse();
+    parsed.map(|_| compact).map_err(|_| malformed("must be an IBAN whose check digits are right"))
+}
+
+fn bic(text: &str) -> Result<String, Wrong> {
+    let compact = text.replace(' ', "").to_uppercase();
+    let parsed: Result<sepa::Bic, _> = compact.parse();
+    parsed.map(|_| compact).map_err(|_| malformed("must be a BIC of 8 or 11 characters"))
+}
+
+fn vat_number(text: &str) -> Result<String, Wrong> {
+    let compact: String = text.chars().filter(|c| !matches!(c, ' ' | '.' | '-')).collect::<String>().to_uppercase();
+    let european = compact.get(..2).and_then(eu_vat::Country::from_code).is_some();
+    let good = if european {
+        eu_vat::validate(&compact).is_ok()
+    } else {
+        (4..=20).contains(&compact.len()) && compact.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    };
+    if good { Ok(compact) } else { Err(malformed("must be a VAT number such as NL123456789B01")) }
+}
+
+/// The names by which our neighbours are called at home, beside the English ones of the standard.
+const NAMES: &[(&str, &str)] = &[
+    ("nederland", "NL"),
+    ("holland", "NL"),
+    ("the netherlands", "NL"),
+    ("netherlands", "NL"),
+    ("belgië", "BE"),
+    ("belgie", "BE"),
+    ("belgique", "BE"),
+    ("duitsland", "DE"),
+    ("deutschland", "DE"),
+    ("frankrijk", "FR"),
+    ("luxemburg", "LU"),
+    ("verenigd koninkrijk", "GB"),
+    ("united kingdom", "GB"),
+    ("engeland", "GB"),
+    ("spanje", "ES"),
+    ("españa", "ES"),
+    ("italië", "IT"),
+    ("italia", "IT"),
+    ("oostenrijk", "AT"),
+    ("österreich", "AT"),
+    ("zwitserland", "CH"),
+    ("ierland", "IE"),
+    ("denemarken", "DK"),
+    ("zweden", "SE"),
+    ("noorwegen", "NO"),
+    ("polen", "PL"),
+    ("portugal", "PT"),
+    ("verenigde staten", "US"),
+    ("united states", "US"),
+    ("usa", "US"),
+    ("tsjechië", "CZ"),
+    ("griekenland", "GR"),
+];
+
+fn country(text: &str) -> Result<String, Wrong> {
+    let upper = text.to_uppercase();
+    let lower = text.to_lowercase();
+    let by_code = rust_iso3166::from_alpha2(&upper).or_else(|| rust_iso3166::from_alpha3(&upper));
+    let found = by_code.map(|country| country.alpha2).or_else(|| {
+        let ours = NAMES.iter().find(|(name, _)| *name == lower).map(|(_, code)| *code);
+        ours.or_else(|| {
+            let standard = rust_iso3166::ALL.iter().find(|country| country.name.to_lowercase() == lower);
+            standard.map(|country| country.alpha2)
+        })
+    });
+    found
+        .map(str::to_string)
+        .ok_or_else(|| malformed("must be a country, by its name or its code of ISO 3166 such as NL"))
+}
+
+fn website(text: &str) -> Result<String, Wrong> {
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    let rest = rest.unwrap_or(if text.contains("://") { "" } else { text });
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let good = host.contains('.')
+        && !host.starts_with('.')
+        && !text.contains(char::is_whitespace)
+        && !text.contains(['<', '>', '"']);
+    if good { Ok(text.to_string()) } else { Err(malformed("must be a web address such as https://example.com")) }
+}
+
+fn color(text: &str) -> Result<String, Wrong> {
+    let digits = text.strip_prefix('#').unwrap_or_default();
+    let good = digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if good { Ok(text.to_lowercase()) } else { Err(malformed("must be a colour such as #1a2b3c")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn good_ones_are_kept_in_one_form() {
+        assert_eq!(iban("nl91 abna 0417 1643 00").unwrap(), "NL91ABNA0417164300");
+        assert_eq!(bic("abnanl2a").unwrap(), "ABNANL2A");
+        assert_eq!(vat_number("NL 8234.56.789.B01").is_ok(), eu_vat::validate("NL823456789B01").is_ok());
+        assert_eq!(vat_number("be 0403.019.261").unwrap(), "BE0403019261");
+        assert_eq!(vat_number("CHE-123.456.788").unwrap(), "CHE123456788");
+        for name in ["NL", "nl", "NLD", "Nederland", "The Netherlands"] {
+            assert_eq!(country(name).unwrap(), "NL", "{name}");
+        }
+        assert_eq!(country("Sweden").unwrap(), "SE");
+        assert_eq!(emails("a@b.nl,c@d.nl").unwrap(), "a@b.nl, c@d.nl");
+        assert_eq!(color("#1A2B3C").unwrap(), "#1a2b3c");
+        assert!(website("example.com/x").is_ok() && website("https://example.com").is_ok());
+    }
+
+    #[test]
+    fn bad_ones_are_refused() {
+        for text in ["NL91ABNA0417164301", "NL91", "XX00", "NL91ABNA04171643000"] {
+            assert!(iban(text).is_err(), "{text}");
+        }
+        for text in ["a@b", "a b@c.nl", "a@b.nl\nBcc: x@y.nl", "<a@b.nl>", "@b.nl", "a@", "a@b.nl,c@d.nl"] {
+            assert!(email(text).is_err(), "{text}");
+        }
+        assert!(bic("ABC").is_err() && vat_number("BE0403019262").is_err() && vat_number("x").is_err());
+        assert!(country("Atlantis").is_err() && color("red").is_err() && website("javascript:alert(1)").is_err());
+        assert!(website("ftp://example.com").is_err() && website("nodots").is_err());
+    }
+}

@@ -1,0 +1,180 @@
+//! Clients: companies and private persons, and the persons who work at companies.
+
+use store::{Migration, Tx};
+
+use super::Resource;
+use crate::context::Ctx;
+use crate::counters;
+use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
+use crate::json::Json;
+use crate::record::{Bic, COMPUTED, Checks, Country, Email, Emails, INPUT, Iban, VatNumber, Website};
+use crate::{choice, record};
+
+choice! {
+    /// Whether it is a business or a person.
+    pub enum ContactType {
+        /// A business.
+        #[default]
+        Company = "company",
+        /// A person.
+        Private = "private",
+    }
+}
+
+record! {
+    /// Somebody who buys: a company or a private person.
+    pub struct Client = "client" in "clients", events: "customer";
+
+    /// `company` or `private`.
+    r#type: ContactType = INPUT.filter_as("contact_type").example("\"company\"");
+    /// The name of the company; a company needs one.
+    company_name: String = INPUT.search().sort().example("\"Bakkerij De Ster\"");
+    /// First name of the person, or of the contact at the company.
+    firstname: String = INPUT.search().example("\"Anna\"");
+    /// Last name.
+    lastname: String = INPUT.search().sort().example("\"de Vries\"");
+    /// Where mail goes unless the fields for invoices and reminders say otherwise.
+    email: Email = INPUT.search().example("\"anna@bakkerij-de-ster.example\"");
+    /// Telephone, kept as it is sent.
+    phone: String = INPUT.example("\"+31 20 123 45 67\"");
+    /// Street and number.
+    address: String = INPUT.example("\"Dorpsstraat 1\"");
+    /// Postal code.
+    zipcode: String = INPUT.example("\"1234 AB\"");
+    /// Town.
+    city: String = INPUT.example("\"Amsterdam\"");
+    /// Country, by its code of ISO 3166 or its name; kept as the code.
+    country: Country = INPUT.example("\"NL\"");
+    /// Number in the register of companies.
+    company_registration_number: String = INPUT.example("\"12345678\"");
+    /// VAT number; those of the European Union are checked.
+    vat_number: VatNumber = INPUT.example("\"BE0403019261\"");
+    /// Web address.
+    website: Website = INPUT.example("\"https://bakkerij-de-ster.example\"");
+    /// IBAN, kept without spaces.
+    iban: Iban = INPUT.example("\"NL91ABNA0417164300\"");
+    /// In whose name the bank account is.
+    bank_account_name: String = INPUT.example("\"Bakkerij De Ster\"");
+    /// BIC of the bank.
+    bic: Bic = INPUT.example("\"ABNANL2A\"");
+    /// Days in which an invoice is to be paid; 0 leaves it to the default.
+    payment_term: i64 = INPUT.between(0, 3650).example("30");
+    /// Days that a quote is valid; 0 leaves it to the default.
+    quote_expiration_days: i64 = INPUT.between(0, 3650).example("30");
+    /// Label of the revenue account that its invoices go to.
+    default_revenue_account: String = COMPUTED;
+    /// Addresses for invoices, comma-separated.
+    email_invoices: Emails = INPUT.example("\"facturen@bakkerij-de-ster.example\"");
+    /// Addresses for reminders, comma-separated.
+    email_reminders: Emails = INPUT.example("\"facturen@bakkerij-de-ster.example\"");
+    /// How a mail to it begins.
+    mail_salutation: String = INPUT.example("\"Beste Anna\"");
+    /// Its number in your administration, given when it is made.
+    debtor_number: String = COMPUTED.search();
+    /// Your own reference; no two clients have the same.
+    external_id: String = INPUT.filter().search().in_meta().example("\"\"");
+}
+
+impl Checks for Client {
+    fn check(&self, faults: &mut Faults) {
+        check_name(self.r#type, &self.company_name, &self.firstname, &self.lastname, faults);
+    }
+
+    fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+        if before.is_none() {
+            self.debtor_number = counters::next(tx, ctx, "debtor")?.to_string();
+        }
+        let taken = "SELECT count(*) FROM clients WHERE account_id = $1 AND external_id = $2 AND id <> $3";
+        let values = [ctx.account.into(), (&self.external_id).into(), (&self.base.id).into()];
+        if !self.external_id.is_empty() && tx.int(taken, &values)? > 0 {
+            let message = format!("Another client has the external_id '{}'.", self.external_id);
+            return Err(Error::new(Code::DuplicateExternalId, message));
+        }
+        Ok(())
+    }
+
+    fn body(body: Json) -> Json {
+        merge_nested(body, "client")
+    }
+}
+
+/// A company needs the name of the company, a person a name.
+pub fn check_name(kind: ContactType, company: &str, first: &str, last: &str, faults: &mut Faults) {
+    let empty = |text: &str| text.trim().is_empty();
+    if kind == ContactType::Company && empty(company) {
+        faults.add("company_name", wrong(FieldCode::Required, "must have a value for a company"));
+    }
+    if kind == ContactType::Private && empty(first) && empty(last) {
+        faults.add("firstname", wrong(FieldCode::Required, "or lastname must have a value for a private person"));
+    }
+}
+
+/// The members of the object `name` put under those of the body; the body's own win.
+pub fn merge_nested(body: Json, name: &str) -> Json {
+    let Json::Object(mut members) = body else { return body };
+    let Some(place) = members.iter().position(|(key, json)| key == name && matches!(json, Json::Object(_))) else {
+        return Json::Object(members);
+    };
+    if let (_, Json::Object(nested)) = members.remove(place) {
+        for (key, json) in nested {
+            if !members.iter().any(|(own, _)| *own == key) {
+                members.push((key, json));
+            }
+        }
+    }
+    Json::Object(members)
+}
+
+/// Clients and their routes.
+pub fn resource() -> Resource {
+    Resource::of::<Client>("Clients", "relations", MIGRATIONS)
+        .list::<Client>()
+        .create::<Client>()
+        .get::<Client>()
+        .patch::<Client>()
+}
+
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 10,
+    name: "clients",
+    sql: "
+CREATE TABLE clients (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    type TEXT NOT NULL,
+    company_name TEXT NOT NULL,
+    firstname TEXT NOT NULL,
+    lastname TEXT NOT NULL,
+    email TEXT NOT NULL,
+    phone TEXT NOT NULL,
+    address TEXT NOT NULL,
+    zipcode TEXT NOT NULL,
+    city TEXT NOT NULL,
+    country TEXT NOT NULL,
+    company_registration_number TEXT NOT NULL,
+    vat_number TEXT NOT NULL,
+    website TEXT NOT NULL,
+    iban TEXT NOT NULL,
+    bank_account_name TEXT NOT NULL,
+    bic TEXT NOT NULL,
+    payment_term BIGINT NOT NULL,
+    quote_expiration_days BIGINT NOT NULL,
+    default_revenue_account TEXT NOT NULL,
+    email_invoices TEXT NOT NULL,
+    email_reminders TEXT NOT NULL,
+    mail_salutation TEXT NOT NULL,
+    debtor_number TEXT NOT NULL,
+    external_id TEXT NOT NULL,
+    PRIMARY KEY (account_id, id)
+) STRICT;
+CREATE INDEX clients_created ON clients (account_id, created_at, id);
+CREATE INDEX clients_type ON clients (account_id, type, created_at, id);
+CREATE INDEX clients_company ON clients (account_id, company_name, id);
+CREATE INDEX clients_lastname ON clients (account_id, lastname, id);
+CREATE INDEX clients_external ON clients (account_id, external_id, created_at, id);
+CREATE UNIQUE INDEX clients_external_once ON clients (account_id, external_id) WHERE external_id <> '';
+",
+}];

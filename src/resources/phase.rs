@@ -1,0 +1,70 @@
+//! The phases of a pipeline.
+
+use store::Migration;
+
+use super::Resource;
+use crate::call::{Answer, Call};
+use crate::error::{Code, Error, Result};
+use crate::record;
+use crate::record::{Checks, INPUT, Link, NOWHERE, REQUIRED};
+use crate::records::{self, Work};
+
+record! {
+    /// A step on the way of a deal.
+    pub struct Phase = "phase" in "phases", order: "order", meta: NOWHERE;
+
+    /// The pipeline it is a step of.
+    pipeline_id: Link = REQUIRED.create_only().refers("pipelines").filter();
+    /// What it is called.
+    name: String = REQUIRED.example("\"Negotiation\"");
+    /// Its place in the pipeline.
+    order: i64 = INPUT.between(0, 1_000_000).example("3");
+}
+
+impl Checks for Phase {}
+
+/// Phases and their routes; the contract reads them.
+pub fn resource() -> Resource {
+    Resource::of::<Phase>("Phases", "deals", MIGRATIONS)
+        .all::<Phase>()
+        .create::<Phase>()
+        .extension()
+        .get::<Phase>()
+        .extension()
+        .patch::<Phase>()
+        .extension()
+        .delete_with(delete)
+        .extension()
+}
+
+fn delete(call: Call) -> Result<Work> {
+    Ok(Box::new(move |tx, ctx| {
+        let phase: Phase = records::find_to_change(tx, ctx, &call)?;
+        let deals = "SELECT count(*) FROM deals WHERE account_id = $1 AND phase_id = $2";
+        if tx.int(deals, &[ctx.account.into(), (&phase.base.id).into()])? > 0 {
+            return Err(Error::new(Code::InUse, "There are deals in this phase; move them first."));
+        }
+        records::remove(tx, ctx, &phase)?;
+        Ok(Answer::empty())
+    }))
+}
+
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 14,
+    name: "phases",
+    sql: "
+CREATE TABLE phases (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    pipeline_id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    \"order\" BIGINT NOT NULL,
+    PRIMARY KEY (account_id, id)
+) STRICT;
+CREATE INDEX phases_order ON phases (account_id, \"order\", id);
+CREATE INDEX phases_pipeline ON phases (account_id, pipeline_id, \"order\", id);
+",
+}];

@@ -1,0 +1,118 @@
+//! Suppliers: those you buy from.
+
+use store::Migration;
+
+use super::Resource;
+use super::client::{ContactType, check_name};
+use crate::error::Faults;
+use crate::record;
+use crate::record::{Bic, COMPUTED, Checks, Country, Email, Emails, INPUT, Iban, VatNumber, Website};
+
+record! {
+    /// Somebody you buy from. It shows the fields of a client; some of them are set by the server.
+    pub struct Supplier = "supplier" in "suppliers";
+
+    /// `company` or `private`.
+    r#type: ContactType = INPUT.filter_as("contact_type").example("\"company\"");
+    /// The name of the company; a company needs one.
+    company_name: String = INPUT.search().sort().example("\"Molen De Adelaar\"");
+    /// First name of the person, or of the contact at the company.
+    firstname: String = INPUT.search().example("\"Jan\"");
+    /// Last name.
+    lastname: String = INPUT.search().sort().example("\"Smit\"");
+    /// Where mail goes.
+    email: Email = INPUT.search().example("\"jan@molen-de-adelaar.example\"");
+    /// Telephone, kept as it is sent.
+    phone: String = INPUT.example("\"+31 30 123 45 67\"");
+    /// Street and number.
+    address: String = COMPUTED;
+    /// Postal code.
+    zipcode: String = COMPUTED;
+    /// Town.
+    city: String = INPUT.example("\"Utrecht\"");
+    /// Country, by its code of ISO 3166 or its name; kept as the code.
+    country: Country = INPUT.example("\"NL\"");
+    /// Number in the register of companies.
+    company_registration_number: String = COMPUTED;
+    /// VAT number.
+    vat_number: VatNumber = COMPUTED;
+    /// Web address.
+    website: Website = COMPUTED;
+    /// IBAN.
+    iban: Iban = COMPUTED;
+    /// In whose name the bank account is.
+    bank_account_name: String = COMPUTED;
+    /// BIC of the bank.
+    bic: Bic = COMPUTED;
+    /// Days in which an invoice is to be paid.
+    payment_term: i64 = COMPUTED;
+    /// Days that a quote is valid.
+    quote_expiration_days: i64 = COMPUTED;
+    /// Label of the revenue account.
+    default_revenue_account: String = COMPUTED;
+    /// Addresses for invoices.
+    email_invoices: Emails = COMPUTED;
+    /// Addresses for reminders.
+    email_reminders: Emails = COMPUTED;
+    /// How a mail to it begins.
+    mail_salutation: String = COMPUTED;
+    /// Its number in your administration.
+    debtor_number: String = COMPUTED;
+}
+
+impl Checks for Supplier {
+    fn check(&self, faults: &mut Faults) {
+        check_name(self.r#type, &self.company_name, &self.firstname, &self.lastname, faults);
+    }
+}
+
+/// Suppliers and their routes.
+pub fn resource() -> Resource {
+    Resource::of::<Supplier>("Suppliers", "relations", MIGRATIONS)
+        .list::<Supplier>()
+        .create::<Supplier>()
+        .get::<Supplier>()
+        .patch::<Supplier>()
+}
+
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 11,
+    name: "suppliers",
+    sql: "
+CREATE TABLE suppliers (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    type TEXT NOT NULL,
+    company_name TEXT NOT NULL,
+    firstname TEXT NOT NULL,
+    lastname TEXT NOT NULL,
+    email TEXT NOT NULL,
+    phone TEXT NOT NULL,
+    address TEXT NOT NULL,
+    zipcode TEXT NOT NULL,
+    city TEXT NOT NULL,
+    country TEXT NOT NULL,
+    company_registration_number TEXT NOT NULL,
+    vat_number TEXT NOT NULL,
+    website TEXT NOT NULL,
+    iban TEXT NOT NULL,
+    bank_account_name TEXT NOT NULL,
+    bic TEXT NOT NULL,
+    payment_term BIGINT NOT NULL,
+    quote_expiration_days BIGINT NOT NULL,
+    default_revenue_account TEXT NOT NULL,
+    email_invoices TEXT NOT NULL,
+    email_reminders TEXT NOT NULL,
+    mail_salutation TEXT NOT NULL,
+    debtor_number TEXT NOT NULL,
+    PRIMARY KEY (account_id, id)
+) STRICT;
+CREATE INDEX suppliers_created ON suppliers (account_id, created_at, id);
+CREATE INDEX suppliers_type ON suppliers (account_id, type, created_at, id);
+CREATE INDEX suppliers_company ON suppliers (account_id, company_name, id);
+CREATE INDEX suppliers_lastname ON suppliers (account_id, lastname, id);
+",
+}];

@@ -1,0 +1,175 @@
+//! Clients, suppliers and deals: from a lead to a sale.
+
+use serde_json::{Value, json};
+
+use crate::on_both;
+use crate::support::{Client, Server};
+
+fn keys(value: &Value) -> Vec<String> {
+    value.as_object().unwrap().keys().cloned().collect()
+}
+
+const FIELDS: &[&str] = &[
+    "id",
+    "type",
+    "company_name",
+    "firstname",
+    "lastname",
+    "email",
+    "phone",
+    "address",
+    "zipcode",
+    "city",
+    "country",
+    "company_registration_number",
+    "vat_number",
+    "website",
+    "iban",
+    "bank_account_name",
+    "bic",
+    "payment_term",
+    "quote_expiration_days",
+    "default_revenue_account",
+    "email_invoices",
+    "email_reminders",
+    "mail_salutation",
+    "debtor_number",
+    "meta",
+];
+
+fn company(client: &Client, name: &str) -> String {
+    client.post("/v1/clients", json!({"type": "company", "company_name": name})).expect(201).id()
+}
+
+fn phases(client: &Client) -> Vec<String> {
+    let pipeline = client.get("/v1/pipelines").data()[0].clone();
+    pipeline["phases"].as_array().unwrap().iter().map(|phase| phase["id"].as_str().unwrap().to_string()).collect()
+}
+
+on_both! {
+    fn clients_and_suppliers_as_the_contract_says(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let before = server.last_seq(&client);
+        let body = json!({"type": "company", "company_name": "Bakkerij De Ster", "email": "info@ster.example", "country": "Nederland",
+            "iban": "nl91 abna 0417 1643 00", "vat_number": "be 0403.019.261", "payment_term": 30, "external_id": "crm-7",
+            "email_invoices": "a@ster.example,b@ster.example"});
+        let made = client.post("/v1/clients", body).expect(201);
+        let data = made.data();
+        assert_eq!(keys(&data), FIELDS);
+        assert_eq!((&data["country"], &data["iban"], &data["vat_number"]), (&json!("NL"), &json!("NL91ABNA0417164300"), &json!("BE0403019261")));
+        assert_eq!((&data["debtor_number"], &data["email_invoices"]), (&json!("1"), &json!("a@ster.example, b@ster.example")));
+        assert_eq!(data["meta"]["external_id"], "crm-7");
+        let path = format!("/v1/clients/{}", made.id());
+        client.patch(&path, json!({"city": "Utrecht"})).expect(200);
+        assert_eq!(server.events(&client, before), ["customer.created", "customer.updated"]);
+        let twice = client.post("/v1/clients", json!({"company_name": "Other", "external_id": "crm-7"})).expect(409);
+        assert_eq!(twice.code(), "duplicate_external_id");
+        client.patch(&path, json!({"external_id": "crm-7", "phone": "1"})).expect(200);
+        // Nested, and the top level wins.
+        let nested = client.post("/v1/clients", json!({"client": {"type": "private", "lastname": "Nested", "city": "A"}, "city": "B"})).expect(201).data();
+        assert_eq!((&nested["type"], &nested["lastname"], &nested["city"]), (&json!("private"), &json!("Nested"), &json!("B")));
+        assert_eq!(client.get("/v1/clients?contact_type=private").json()["meta"]["total"], 1);
+        assert_eq!(client.get("/v1/clients?contact_type=alien").expect(200).json()["meta"]["total"], 2);
+        assert_eq!(client.get("/v1/clients?search=STER").json()["meta"]["total"], 1);
+        assert_eq!(client.get("/v1/clients?search=nested").json()["meta"]["total"], 1);
+        let supplier = client.post("/v1/suppliers", json!({"company_name": "Molen", "city": "Utrecht"})).expect(201).data();
+        assert_eq!(keys(&supplier), FIELDS);
+        assert_eq!(client.post("/v1/suppliers", json!({"company_name": "x", "iban": "NL91ABNA0417164300"})).expect(422).faults(), ["iban: read_only"]);
+    }
+
+    fn all_faults_of_a_client_at_once(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let body = json!({"type": "company", "email": "nope", "iban": "NL91ABNA0417164301", "bic": "X", "vat_number": "BE1",
+            "country": "Atlantis", "website": "javascript:alert(1)", "payment_term": -1, "email_reminders": "a@b.nl, c"});
+        let faults = client.post("/v1/clients", body).expect(422).faults();
+        let fields: Vec<&str> = faults.iter().map(|fault| fault.split(':').next().unwrap()).collect();
+        assert_eq!(fields, ["email", "iban", "bic", "vat_number", "country", "website", "payment_term", "email_reminders"]);
+        assert_eq!(client.post("/v1/clients", json!({"type": "company"})).expect(422).faults(), ["company_name: required"]);
+        assert_eq!(client.post("/v1/clients", json!({"type": "private", "company_name": "x"})).expect(422).faults(), ["firstname: required"]);
+        let id = company(&client, "Good");
+        assert_eq!(client.patch(&format!("/v1/clients/{id}"), json!({"company_name": ""})).expect(422).faults(), ["company_name: required"]);
+    }
+
+    fn people_are_linked_to_companies(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let firm = company(&client, "Firm");
+        let person = client.post("/v1/clients", json!({"type": "private", "lastname": "Jansen"})).expect(201).id();
+        let path = format!("/v1/clients/{firm}/links");
+        let link = client.post(&path, json!({"client_id": person, "function": "CEO"})).expect(201);
+        let data = link.data();
+        assert_eq!((&data["company_id"], &data["client_id"], &data["function"], &data["department"]), (&json!(firm), &json!(person), &json!("CEO"), &json!("")));
+        assert_eq!(link.header("location"), format!("{path}/{}", link.id()));
+        assert_eq!(client.post(&path, json!({"client_id": person})).expect(409).code(), "already_linked");
+        assert_eq!(client.post(&path, json!({"client_id": firm})).expect(422).faults(), ["client_id: invalid_choice"]);
+        assert_eq!(client.post(&path, json!({"client_id": "nobody"})).expect(422).faults(), ["client_id: reference_not_found"]);
+        assert_eq!(client.post("/v1/clients/nobody/links", json!({"client_id": person})).status, 404);
+        assert_eq!(client.get(&path).json()["meta"], json!({"total": 1}));
+        assert_eq!(client.delete(&format!("/v1/clients/{person}/links/{}", link.id())).status, 404);
+        assert_eq!(client.delete(&format!("{path}/{}", link.id())).status, 204);
+    }
+
+    fn a_lead_becomes_a_won_deal(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let firm = company(&client, "Lead");
+        let phases = phases(&client);
+        assert_eq!(phases.len(), 5);
+        assert_eq!(client.post("/v1/deals", json!({"title": "x"})).expect(422).faults(), ["client_id: required"]);
+        let before = server.last_seq(&client);
+        let made = client.post("/v1/deals", json!({"title": "Website", "client_id": firm, "amount": "2500.50"})).expect(201);
+        let data = made.data();
+        assert_eq!(keys(&data), ["id", "title", "amount", "status", "priority", "pipeline_id", "phase_id", "client_id", "expected_close_date", "created_at", "meta"]);
+        assert_eq!((&data["amount"], &data["status"], &data["priority"], &data["phase_id"]), (&json!(2500.5), &json!("open"), &json!("medium"), &json!(phases[0])));
+        let path = format!("/v1/deals/{}", made.id());
+        assert_eq!(client.post(&format!("{path}/move"), json!({})).expect(422).faults(), ["body: no_fields"]);
+        assert_eq!(client.post(&format!("{path}/move"), json!({"phase_id": "nope"})).expect(422).faults(), ["phase_id: reference_not_found"]);
+        let moved = client.post(&format!("{path}/move"), json!({"phase_id": phases[2]})).expect(200).data();
+        assert_eq!(moved["phase_id"], phases[2]);
+        for _ in 0..2 {
+            assert_eq!(client.act(&format!("{path}/win")).expect(200).data()["status"], "won");
+        }
+        assert_eq!(client.act(&format!("{path}/lose")).expect(200).data()["status"], "lost");
+        assert_eq!(client.patch(&path, json!({"status": "open"})).expect(200).data()["status"], "open");
+        assert_eq!(server.events(&client, before), [
+            "deal.created", "deal.updated", "deal.phase_changed", "deal.updated", "deal.won", "deal.updated", "deal.lost", "deal.updated",
+        ]);
+        for (filter, total) in [("status=open", 1), ("status=won", 0), (&format!("client_id={firm}"), 1), (&format!("phase_id={}", phases[2]), 1)] {
+            assert_eq!(client.get(&format!("/v1/deals?{filter}")).json()["meta"]["total"], total, "{filter}");
+        }
+        assert_eq!(client.get("/v1/deals?status=maybe").expect(422).faults(), ["status: invalid_choice"]);
+        assert_eq!(client.patch(&path, json!({"amount": "1,50"})).expect(422).faults(), ["amount: wrong_type"]);
+        assert_eq!(client.delete(&path).expect(200).data()["title"], "Website");
+        assert_eq!(client.get(&path).status, 404);
+    }
+
+    fn deals_move_between_pipelines(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let firm = company(&client, "Firm");
+        let first = phases(&client);
+        let other = client.post("/v1/pipelines", json!({"name": "Partners", "order": 2})).expect(201).id();
+        let phase = |name: &str, order: i64| client.post("/v1/phases", json!({"pipeline_id": other, "name": name, "order": order})).expect(201).id();
+        let (late, early) = (phase("Late", 2), phase("Early", 1));
+        let deal = client.post("/v1/deals", json!({"title": "d", "client_id": firm, "pipeline_id": other})).expect(201);
+        assert_eq!(deal.data()["phase_id"], json!(early));
+        let clash = json!({"title": "d", "client_id": firm, "pipeline_id": other, "phase_id": first[0]});
+        assert_eq!(client.post("/v1/deals", clash).expect(422).faults(), ["phase_id: invalid_choice"]);
+        let path = format!("/v1/deals/{}", deal.id());
+        let moved = client.patch(&path, json!({"phase_id": first[1]})).expect(200).data();
+        assert_ne!(moved["pipeline_id"], json!(other));
+        let back = client.patch(&path, json!({"pipeline_id": other})).expect(200).data();
+        assert_eq!(back["phase_id"], json!(early));
+        assert_eq!(client.delete(&format!("/v1/phases/{early}")).expect(409).code(), "in_use");
+        assert_eq!(client.delete(&format!("/v1/pipelines/{other}")).expect(409).code(), "in_use");
+        client.delete(&format!("/v1/phases/{late}")).expect(204);
+        client.delete(&path).expect(200);
+        client.delete(&format!("/v1/pipelines/{other}")).expect(204);
+        assert_eq!(client.get(&format!("/v1/phases?pipeline_id={other}")).json(), json!({"data": [], "meta": {"total": 0}}));
+        assert_eq!(client.get("/v1/phases").json()["meta"]["total"], 5);
+        let sources = client.get("/v1/deal-sources").data();
+        assert_eq!((&sources[0]["name"], &sources[0]["order"]), (&json!("Website"), &json!(1)));
+    }
+}
