@@ -54,6 +54,10 @@ codes! {
         DuplicateExternalId = "duplicate_external_id",
         /// The two are linked already.
         AlreadyLinked = "already_linked",
+        /// The record cannot move to this state from the one it is in.
+        InvalidTransition = "invalid_transition",
+        /// The record is final and cannot be changed.
+        Locked = "locked",
         /// Other records point at it, so it cannot be deleted.
         InUse = "in_use",
         /// `If-Match` names another version than the record has.

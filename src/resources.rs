@@ -5,10 +5,12 @@ pub mod client;
 pub mod client_link;
 pub mod deal;
 pub mod deal_source;
+pub mod hour;
 pub mod note;
 pub mod phase;
 pub mod pipeline;
 pub mod product;
+pub mod project;
 pub mod supplier;
 pub mod task;
 
@@ -33,6 +35,8 @@ pub static ALL: LazyLock<Vec<Resource>> = LazyLock::new(|| {
         pipeline::resource(),
         phase::resource(),
         deal_source::resource(),
+        project::resource(),
+        hour::resource(),
         product::resource(),
         task::resource(),
         note::resource(),

@@ -22,9 +22,12 @@ pub fn status(code: Code) -> StatusCode {
         Code::NotFound => StatusCode::NOT_FOUND,
         Code::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
         Code::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
-        Code::IdempotencyInFlight | Code::DuplicateExternalId | Code::AlreadyLinked | Code::InUse => {
-            StatusCode::CONFLICT
-        }
+        Code::IdempotencyInFlight
+        | Code::DuplicateExternalId
+        | Code::AlreadyLinked
+        | Code::InvalidTransition
+        | Code::Locked
+        | Code::InUse => StatusCode::CONFLICT,
         Code::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
         Code::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         Code::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,

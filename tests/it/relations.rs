@@ -172,4 +172,52 @@ on_both! {
         let sources = client.get("/v1/deal-sources").data();
         assert_eq!((&sources[0]["name"], &sources[0]["order"]), (&json!("Website"), &json!(1)));
     }
+
+    fn a_project_with_hours(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let firm = company(&client, "Firm");
+        let before = server.last_seq(&client);
+        let made = client.post("/v1/projects", json!({"name": "Site", "client_id": firm, "budget": 1234.5})).expect(201);
+        let data = made.data();
+        assert_eq!(keys(&data), ["id", "name", "number", "status", "client_id", "budget", "start_date", "end_date", "meta"]);
+        assert_eq!((&data["number"], &data["status"], &data["budget"]), (&json!("P0001"), &json!("planned"), &json!(1234.5)));
+        let path = format!("/v1/projects/{}", made.id());
+        assert_eq!(client.patch(&path, json!({"start_date": "2026-05-02", "end_date": "2026-05-01"})).expect(422).faults(), ["end_date: out_of_range"]);
+        assert_eq!(client.patch(&path, json!({"status": "finished"})).expect(422).faults(), ["status: invalid_choice"]);
+        client.patch(&path, json!({"status": "active"})).expect(200);
+        client.patch(&path, json!({"status": "completed"})).expect(200);
+        assert_eq!(server.events(&client, before), ["project.created", "project.updated", "project.status_changed", "project.updated", "project.status_changed", "project.completed"]);
+
+        let hours = format!("{path}/hours");
+        let entry = client.post(&hours, json!({"hours": 1.5, "activity_name": "Design"})).expect(201);
+        let data = entry.data();
+        assert_eq!(keys(&data), ["id", "date", "hours", "minutes", "status", "activity_name", "meta"]);
+        assert_eq!((&data["minutes"], &data["date"], &data["status"]), (&json!(90), &json!("2026-05-04"), &json!("draft")));
+        let short = client.post(&hours, json!({"minutes": 50, "date": "2026-05-01"})).expect(201);
+        assert_eq!(short.data()["hours"], 0.83);
+        client.post(&hours, json!({"minutes": 50, "hours": 0.83})).expect(201);
+        assert_eq!(client.post(&hours, json!({"minutes": 50, "hours": 2})).expect(422).faults(), ["minutes: out_of_range"]);
+        assert_eq!(client.post(&hours, json!({"activity_name": "nothing"})).expect(422).faults(), ["hours: out_of_range"]);
+        assert_eq!(client.get(&format!("{hours}?from=2026-05-02&to=2026-05-04&status=draft")).json()["meta"]["total"], 2);
+
+        // Every move, allowed and refused.
+        let own = format!("{hours}/{}", entry.id());
+        let act = |action: &str| client.act(&format!("{own}/{action}"));
+        for (action, status) in [
+            ("approve", 409), ("reject", 409), ("submit", 200), ("submit", 409), ("reject", 200), ("approve", 409), ("reject", 409),
+            ("submit", 200), ("approve", 200), ("submit", 409), ("approve", 409), ("reject", 409),
+        ] {
+            let reply = act(action);
+            assert_eq!(reply.status, status, "{action}: {reply:?}");
+            assert!(status == 200 || reply.code() == "invalid_transition");
+        }
+        assert_eq!(client.patch(&own, json!({"hours": 2})).expect(409).code(), "locked");
+        assert_eq!(client.delete(&own).expect(409).code(), "locked");
+        let changed = client.patch(&format!("{hours}/{}", short.id()), json!({"hours": 2})).expect(200).data();
+        assert_eq!((&changed["hours"], &changed["minutes"]), (&json!(2), &json!(120)));
+        client.delete(&format!("{hours}/{}", short.id())).expect(204);
+        assert_eq!(client.get("/v1/projects/nothing/hours").status, 404);
+        assert_eq!(client.get(&format!("/v1/projects?client_id={firm}&search=site")).json()["meta"]["total"], 1);
+    }
 }
