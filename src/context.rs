@@ -23,7 +23,10 @@ pub struct Ctx {
     pub request_id: Arc<str>,
     /// Versions that the caller will accept (`If-Match`).
     pub if_match: Option<IfMatch>,
-    ids: Ids,
+    /// The machine's time, for what does not happen in the account: mail, jobs.
+    pub machine_now: Moment,
+    /// Where ids come from.
+    pub ids: Ids,
 }
 
 /// Which versions of the record in the path a change may start from.
@@ -62,6 +65,7 @@ impl Caller {
             actor: self.actor.clone(),
             request_id: self.request_id.clone(),
             if_match: self.if_match.clone(),
+            machine_now: self.clock.now(),
             ids: self.ids,
         })
     }

@@ -6,8 +6,8 @@ mod checked;
 mod kinds;
 mod rules;
 
-pub use checked::{Bic, Color, Country, Email, Emails, Iban, VatNumber, Website};
-pub use kinds::{Day, Kind, Link, VatRate, choose, parse_date};
+pub use checked::{Bic, Color, Country, Email, EmailList, Emails, Iban, VatNumber, Website};
+pub use kinds::{Day, Kind, Link, VatRate, When, choose, parse_date};
 pub use rules::{ACTED, ALL, COMPUTED, CREATED, DETAIL, INPUT, LIST, NOWHERE, REQUIRED, Rules, UPDATED, Views};
 
 use store::{Row, Tx, Value};

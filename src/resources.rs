@@ -13,6 +13,10 @@ pub mod product;
 pub mod project;
 pub mod supplier;
 pub mod task;
+pub mod ticket;
+pub mod ticket_channel;
+pub mod ticket_message;
+pub mod ticket_status;
 
 use std::sync::LazyLock;
 
@@ -35,6 +39,10 @@ pub static ALL: LazyLock<Vec<Resource>> = LazyLock::new(|| {
         pipeline::resource(),
         phase::resource(),
         deal_source::resource(),
+        ticket::resource(),
+        ticket_message::resource(),
+        ticket_status::resource(),
+        ticket_channel::resource(),
         project::resource(),
         hour::resource(),
         product::resource(),
@@ -46,7 +54,9 @@ pub static ALL: LazyLock<Vec<Resource>> = LazyLock::new(|| {
 /// What a new account starts with.
 pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     pipeline::defaults(tx, ctx)?;
-    deal_source::defaults(tx, ctx)
+    deal_source::defaults(tx, ctx)?;
+    ticket_status::defaults(tx, ctx)?;
+    ticket_channel::defaults(tx, ctx)
 }
 
 /// Every migration, in order.
@@ -243,6 +253,12 @@ impl Resource {
     pub fn create<R: Checks>(self) -> Resource {
         let summary = format!("Create {}", self.one());
         self.route(Method::Post, "", summary, Takes::Create, Gives::Item(CREATED), records::create::<R>)
+    }
+
+    /// The same, with a handler of its own.
+    pub fn create_with(self, handler: fn(Call) -> Result<Work>) -> Resource {
+        let summary = format!("Create {}", self.one());
+        self.route(Method::Post, "", summary, Takes::Create, Gives::Item(CREATED), handler)
     }
 
     /// `GET /v1/…/{id}`

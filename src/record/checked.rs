@@ -3,7 +3,7 @@
 use serde_json::{Value as Schema, json};
 use store::{Row, Value};
 
-use super::kinds::{Kind, clean_text};
+use super::kinds::{Kind, clean_text, wrong_type};
 use super::rules::Rules;
 use crate::error::{FieldCode, Wrong, wrong};
 use crate::json::{Json, write_text};
@@ -79,6 +79,45 @@ checked_text!(
 checked_text!(
     /// A colour such as `#1a2b3c`.
     Color, "#rrggbb", color);
+
+/// A list of e-mail addresses, as JSON has lists.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EmailList(pub Vec<String>);
+
+impl Kind for EmailList {
+    fn to_db(&self) -> Value<'_> {
+        self.0.join(",").into()
+    }
+
+    fn from_db(row: &Row, column: usize) -> store::Result<Self> {
+        let text = row.text(column)?;
+        Ok(EmailList(text.split(',').filter(|one| !one.is_empty()).map(str::to_string).collect()))
+    }
+
+    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
+        let Json::List(items) = json else { return Err(wrong_type("an array of e-mail addresses", json)) };
+        if items.len() > 50 {
+            return Err(wrong(FieldCode::TooLong, "may have 50 addresses at most"));
+        }
+        let read = |item: &Json| email(clean_text(item, rules.max_length)?.trim());
+        Ok(EmailList(items.iter().map(read).collect::<Result<_, Wrong>>()?))
+    }
+
+    fn to_json(&self, _: &Rules, out: &mut Vec<u8>) {
+        out.push(b'[');
+        for (place, one) in self.0.iter().enumerate() {
+            if place > 0 {
+                out.push(b',');
+            }
+            write_text(out, one);
+        }
+        out.push(b']');
+    }
+
+    fn schema(_: &Rules) -> Schema {
+        json!({"type": "array", "items": {"type": "string"}, "maxItems": 50})
+    }
+}
 
 fn malformed(message: &str) -> Wrong {
     wrong(FieldCode::InvalidFormat, message)

@@ -9,6 +9,7 @@ use serde_json::{Value as Schema, json};
 use store::{Row, Value};
 
 use super::Rules;
+use crate::clock::Moment;
 use crate::error::{FieldCode, Wrong, wrong};
 use crate::json::{Json, write_text};
 
@@ -277,6 +278,42 @@ impl Kind for Day {
         schema["maxLength"] = json!(10);
         schema["pattern"] = json!("^$|^\\d{4}-\\d{2}-\\d{2}$");
         schema
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
+/// A moment that the server sets, or none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct When(pub Option<Moment>);
+
+impl Kind for When {
+    fn to_db(&self) -> Value<'_> {
+        self.0.map_or(0, |moment| moment.0).into()
+    }
+
+    fn from_db(row: &Row, column: usize) -> store::Result<Self> {
+        let stored = row.int(column)?;
+        Ok(When((stored != 0).then_some(Moment(stored))))
+    }
+
+    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
+        let moment = Moment::parse(clean_text(json, rules.max_length)?);
+        let moment =
+            moment.ok_or_else(|| wrong(FieldCode::InvalidFormat, "must be a moment such as 2026-05-04T09:30:00Z"))?;
+        Ok(When(Some(moment)))
+    }
+
+    fn to_json(&self, rules: &Rules, out: &mut Vec<u8>) {
+        let text = self.0.map(|moment| moment.to_string()).unwrap_or_default();
+        write_text_or_null(out, &text, rules);
+    }
+
+    fn schema(rules: &Rules) -> Schema {
+        let kind = if rules.nullable { json!(["string", "null"]) } else { json!("string") };
+        json!({"type": kind, "format": "date-time"})
     }
 
     fn is_empty(&self) -> bool {

@@ -220,4 +220,50 @@ on_both! {
         assert_eq!(client.get("/v1/projects/nothing/hours").status, 404);
         assert_eq!(client.get(&format!("/v1/projects?client_id={firm}&search=site")).json()["meta"]["total"], 1);
     }
+
+    fn a_ticket_from_question_to_closed(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let before = server.last_seq(&client);
+        let made = client.post("/v1/tickets", json!({"subject": "Help", "priority": "very!", "client_email": "a@b.example"})).expect(201);
+        let data = made.data();
+        assert_eq!(keys(&data), ["id", "number", "subject", "status", "priority", "client_name", "client_email", "client_id", "project_id", "source", "closed_at", "created_at", "updated_at", "meta"]);
+        assert_eq!((&data["status"], &data["priority"], &data["client_id"], &data["closed_at"], &data["number"]), (&json!("New"), &json!("normal"), &json!(null), &json!(null), &json!("T00001")));
+        let item = client.get("/v1/tickets").data()[0].clone();
+        assert_eq!(keys(&item), ["id", "number", "subject", "status", "priority", "client_name", "client_email", "client_id", "project_id", "created_at", "meta"]);
+        let path = format!("/v1/tickets/{}", made.id());
+        let messages = format!("{path}/messages");
+        assert_eq!(client.post(&messages, json!({"type": "note"})).expect(422).faults(), ["body: required"]);
+        let note = client.post(&messages, json!({"type": "note", "body": "for us"})).expect(201).data();
+        assert_eq!(client.get(&path).data()["status"], "New", "a note is no answer");
+        assert_eq!(keys(&note), ["id", "direction", "type", "body", "author", "via_staff_save", "created_at", "meta"]);
+        let html = "<p>Hi <b>you</b></p><script>alert(1)</script><a href=\"javascript:x\" onclick=\"y\">z</a>";
+        let reply = client.post(&messages, json!({"html": html, "author_name": "Sam", "author_email": "sam@us.example"})).expect(201);
+        let data = reply.data();
+        assert_eq!((&data["direction"], &data["type"], &data["author"]), (&json!("out"), &json!("reply"), &json!({"name": "Sam", "email": "sam@us.example"})));
+        let clean = data["meta"]["html"].as_str().unwrap();
+        assert!(clean.contains("<b>you</b>") && !clean.contains("script") && !clean.contains("onclick"), "{clean}");
+        assert_eq!(data["body"], "Hi you\nz");
+        assert_eq!(data["meta"]["to"], "a@b.example");
+        assert_eq!(client.get(&format!("{messages}/{}", reply.id())).data()["body"], data["body"]);
+        assert_eq!(client.get(&messages).json()["meta"], json!({"total": 2}));
+        assert_eq!(client.get(&path).data()["status"], "Open");
+        let outbox = server.app.store.read_now(|tx| tx.int("SELECT count(*) FROM jobs WHERE kind = 'ticket_mail'", &[])).unwrap();
+        assert_eq!(outbox, 1, "the reply waits in the outbox, the note does not");
+        assert_eq!(client.patch(&path, json!({"status": "Nowhere"})).expect(422).faults(), ["status: invalid_choice"]);
+        let closed = client.patch(&path, json!({"status": "closed"})).expect(200).data();
+        assert_eq!((&closed["status"], &closed["closed_at"]), (&json!("Closed"), &json!("2026-05-04T10:00:00.000Z")));
+        assert_eq!(client.patch(&path, json!({"status": "Waiting"})).expect(200).data()["closed_at"], json!(null));
+        assert_eq!(server.events(&client, before), [
+            "ticket.created", "ticket.message", "message.created", "ticket.updated", "ticket.status_changed", "ticket.message", "message.created",
+            "ticket.updated", "ticket.status_changed", "ticket.closed", "ticket.updated", "ticket.status_changed",
+        ]);
+        assert_eq!(client.get("/v1/tickets?search=help").json()["meta"]["total"], 1);
+        let names: Vec<Value> = client.get("/v1/ticket-statuses").data().as_array().unwrap().iter().map(|status| status["name"].clone()).collect();
+        assert_eq!(names, ["New", "Open", "Waiting", "Closed"]);
+        assert_eq!(client.get("/v1/ticket-statuses?active=0").json()["meta"]["total"], 0);
+        let channel = client.get("/v1/ticket-channels").data()[0].clone();
+        assert_eq!(keys(&channel), ["id", "name", "email", "from_email", "from_name", "inbound_email", "forwarding_emails", "active", "order", "meta"]);
+        assert_eq!(channel["forwarding_emails"], json!([]));
+    }
 }

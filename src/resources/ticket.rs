@@ -1,0 +1,154 @@
+//! Tickets: questions of clients, from the first word to closed.
+
+use store::{Migration, Tx};
+
+use super::Resource;
+use super::ticket_status::{self, Role};
+use crate::context::Ctx;
+use crate::counters;
+use crate::error::{Error, FieldCode, Result, wrong};
+use crate::json::Json;
+use crate::record::{ALL, COMPUTED, CREATED, Checks, DETAIL, Email, INPUT, Link, REQUIRED, UPDATED, When};
+use crate::{choice, record};
+
+choice! {
+    /// How much a ticket presses.
+    pub enum Priority {
+        /// Little.
+        Low = "low",
+        /// As usual.
+        #[default]
+        Normal = "normal",
+        /// Much.
+        High = "high",
+        /// At once.
+        Urgent = "urgent",
+    }
+}
+
+choice! {
+    /// How a ticket came in.
+    pub enum Source {
+        /// Through the API.
+        #[default]
+        Api = "api",
+        /// Typed in the console.
+        Console = "console",
+        /// By mail.
+        Mail = "mail",
+    }
+}
+
+record! {
+    /// A question of a client, and the conversation about it.
+    pub struct Ticket = "ticket" in "tickets",
+        created_at: ALL,
+        updated_at: DETAIL.and(CREATED).and(UPDATED);
+
+    /// Its number, given when it is made.
+    number: String = COMPUTED.search().sort();
+    /// What it is about.
+    subject: String = REQUIRED.at_most(998).search().sort().example("\"The oven stays cold\"");
+    /// The name of its status; see the ticket statuses.
+    status: String = INPUT.at_most(100).filter().example("\"Open\"");
+    /// How much it presses; a word that is none becomes `normal`.
+    priority: Priority = INPUT.filter().example("\"high\"");
+    /// Who asks.
+    client_name: String = INPUT.search().example("\"Anna de Vries\"");
+    /// Where the answer goes.
+    client_email: Email = INPUT.search().example("\"anna@bakkerij-de-ster.example\"");
+    /// The client, if it is known.
+    client_id: Link = INPUT.nullable().refers("clients").filter();
+    /// The project it belongs to.
+    project_id: Link = INPUT.nullable().refers("projects").filter();
+    /// How it came in.
+    source: Source = COMPUTED.shown(DETAIL.and(CREATED).and(UPDATED));
+    /// When it was closed.
+    closed_at: When = COMPUTED.nullable().shown(DETAIL.and(CREATED).and(UPDATED));
+}
+
+impl Checks for Ticket {
+    fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+        if before.is_none() {
+            self.number = format!("T{:05}", counters::next(tx, ctx, "ticket")?);
+        }
+        if self.status.is_empty() {
+            let first = ticket_status::first(tx, ctx, None)?;
+            self.status = first.map(|status| status.name).unwrap_or_default();
+        }
+        if before.is_some_and(|before| before.status == self.status) {
+            return Ok(());
+        }
+        let Some(status) = ticket_status::named(tx, ctx, &self.status)? else {
+            let message = "must be the name of a ticket status";
+            return Err(Error::field("status", wrong(FieldCode::InvalidChoice, message)));
+        };
+        self.status = status.name;
+        self.closed_at = When((status.role == Role::Closed).then_some(ctx.now));
+        Ok(())
+    }
+
+    fn events(&self, before: Option<&Self>) -> Vec<&'static str> {
+        match before {
+            Some(before) if before.status == self.status => Vec::new(),
+            Some(_) if self.closed_at.0.is_some() => vec!["status_changed", "closed"],
+            Some(_) => vec!["status_changed"],
+            None => Vec::new(),
+        }
+    }
+
+    /// A priority that is none is the usual one.
+    fn body(body: Json) -> Json {
+        let Json::Object(mut members) = body else { return body };
+        for (key, json) in &mut members {
+            if let ("priority", Json::Text(word)) = (key.as_str(), &*json)
+                && Priority::from_wire(word).is_none()
+                && !word.contains('\0')
+            {
+                *json = Json::Text(Priority::Normal.wire().to_string());
+            }
+        }
+        Json::Object(members)
+    }
+}
+
+/// Tickets and their routes.
+pub fn resource() -> Resource {
+    Resource::of::<Ticket>("Tickets", "tickets", MIGRATIONS)
+        .list::<Ticket>()
+        .create::<Ticket>()
+        .get::<Ticket>()
+        .patch::<Ticket>()
+}
+
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 20,
+    name: "tickets",
+    sql: "
+CREATE TABLE tickets (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    number TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    status TEXT NOT NULL,
+    priority TEXT NOT NULL,
+    client_name TEXT NOT NULL,
+    client_email TEXT NOT NULL,
+    client_id TEXT NOT NULL,
+    project_id TEXT NOT NULL,
+    source TEXT NOT NULL,
+    closed_at BIGINT NOT NULL,
+    PRIMARY KEY (account_id, id)
+) STRICT;
+CREATE INDEX tickets_created ON tickets (account_id, created_at, id);
+CREATE INDEX tickets_number ON tickets (account_id, number, id);
+CREATE INDEX tickets_subject ON tickets (account_id, subject, id);
+CREATE INDEX tickets_status ON tickets (account_id, status, created_at, id);
+CREATE INDEX tickets_priority ON tickets (account_id, priority, created_at, id);
+CREATE INDEX tickets_client ON tickets (account_id, client_id, created_at, id);
+CREATE INDEX tickets_project ON tickets (account_id, project_id, created_at, id);
+",
+}];

@@ -1,0 +1,215 @@
+//! The conversation of a ticket.
+
+use serde_json::{Value as Schema, json};
+use store::{Migration, Row, Tx, Value};
+
+use super::Resource;
+use super::ticket::Ticket;
+use super::ticket_status::{self, Role};
+use crate::context::Ctx;
+use crate::error::{Faults, FieldCode, Result, Wrong, wrong};
+use crate::jobs::{self, NewJob};
+use crate::json::{Json, write_key, write_text};
+use crate::record::{ALL, COMPUTED, CREATED, Checks, Email, Emails, INPUT, Kind, Link, NOWHERE, Rules};
+use crate::{choice, record, records};
+
+choice! {
+    /// Which way a message goes.
+    pub enum Direction {
+        /// From the client.
+        In = "in",
+        /// To the client, or between colleagues.
+        #[default]
+        Out = "out",
+    }
+}
+
+choice! {
+    /// Whether a message leaves the house.
+    pub enum MessageType {
+        /// Mailed to the client.
+        #[default]
+        Reply = "reply",
+        /// For colleagues; never leaves.
+        Note = "note",
+    }
+}
+
+/// Who wrote a message.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Author {
+    /// The name.
+    pub name: String,
+    /// The address.
+    pub email: String,
+}
+
+/// Between the two in the column; no name has it.
+const SEPARATOR: char = '\n';
+
+impl Kind for Author {
+    fn to_db(&self) -> Value<'_> {
+        format!("{}{SEPARATOR}{}", self.name, self.email).into()
+    }
+
+    fn from_db(row: &Row, column: usize) -> store::Result<Self> {
+        let (name, email) = row.text(column)?.split_once(SEPARATOR).unwrap_or_default();
+        Ok(Author { name: name.to_string(), email: email.to_string() })
+    }
+
+    fn from_json(_: &Json, _: &Rules) -> Result<Self, Wrong> {
+        Err(wrong(FieldCode::ReadOnly, "is set with author_name and author_email"))
+    }
+
+    fn to_json(&self, _: &Rules, out: &mut Vec<u8>) {
+        out.push(b'{');
+        write_key(out, "name");
+        write_text(out, &self.name);
+        write_key(out, "email");
+        write_text(out, &self.email);
+        out.push(b'}');
+    }
+
+    fn schema(_: &Rules) -> Schema {
+        json!({"type": "object", "properties": {"name": {"type": "string"}, "email": {"type": "string"}}})
+    }
+}
+
+record! {
+    /// A message of a ticket: a reply that is mailed, or a note that never leaves.
+    pub struct TicketMessage = "message" in "ticket_messages", parent: "ticket_id", created_at: ALL;
+
+    /// `in` from the client, `out` from you.
+    direction: Direction = COMPUTED;
+    /// `reply` is mailed, `note` never leaves.
+    r#type: MessageType = INPUT.example("\"reply\"");
+    /// The words; made from `html` when only that is sent.
+    body: String = INPUT.long().example("\"We come by tomorrow at nine.\"");
+    /// Who wrote it.
+    author: Author = COMPUTED;
+    /// Whether it was written by the staff.
+    via_staff_save: bool = COMPUTED.default("true").shown(CREATED);
+    /// The message in HTML; what could do harm is taken out.
+    html: String = INPUT.long().in_meta().example("\"<p>We come by tomorrow at <b>nine</b>.</p>\"");
+    /// Where a reply goes, comma-separated; the client when nothing is sent.
+    to: Emails = INPUT.at_most(4096).in_meta().example("\"anna@bakkerij-de-ster.example\"");
+    /// Who gets a copy, comma-separated.
+    cc: Emails = INPUT.at_most(4096).in_meta().example("\"\"");
+    /// The name of who wrote it.
+    author_name: String = INPUT.shown(NOWHERE).example("\"Support\"");
+    /// The address of who wrote it.
+    author_email: Email = INPUT.shown(NOWHERE).example("\"support@example.com\"");
+    /// Whether `body` is plain text even where `html` is sent too.
+    plain_text_body: bool = INPUT.shown(NOWHERE).example("true");
+    /// The number of who wrote it in your own administration.
+    author_user_id: i64 = INPUT.shown(NOWHERE).example("7");
+    /// The ticket.
+    ticket_id: Link = COMPUTED.refers("tickets").in_meta();
+}
+
+impl Checks for TicketMessage {
+    fn check(&self, faults: &mut Faults) {
+        if self.body.trim().is_empty() && self.html.trim().is_empty() {
+            faults.add("body", wrong(FieldCode::Required, "or html must have a value"));
+        }
+        if self.author_name.contains(SEPARATOR) {
+            faults.add("author_name", wrong(FieldCode::InvalidCharacters, "must be one line"));
+        }
+    }
+
+    fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, _: Option<&Self>) -> Result<()> {
+        self.author = Author { name: self.author_name.clone(), email: self.author_email.0.clone() };
+        self.html = ammonia::clean(&self.html);
+        if self.body.trim().is_empty() {
+            self.body = words_of(&self.html);
+        }
+        let before: Ticket = records::find(tx, ctx, &self.ticket_id.0)?;
+        if self.r#type == MessageType::Reply && self.to.0.is_empty() {
+            self.to = Emails(before.client_email.0.clone());
+        }
+        answered(tx, ctx, &before, self)
+    }
+}
+
+/// A reply moves a ticket on from new.
+fn answered(tx: &mut Tx, ctx: &Ctx, before: &Ticket, message: &TicketMessage) -> Result<()> {
+    let mut ticket = before.clone();
+    let status = ticket_status::named(tx, ctx, &ticket.status)?;
+    let is_new = status.is_some_and(|status| status.role == Role::New);
+    if message.r#type == MessageType::Reply
+        && is_new
+        && let Some(open) = ticket_status::first(tx, ctx, Some(Role::Open))?
+    {
+        ticket.status = open.name;
+        records::change(tx, ctx, before, &mut ticket, "updated")?;
+    }
+    records::happened(tx, ctx, &ticket, "message")
+}
+
+/// The text of sanitised HTML.
+fn words_of(html: &str) -> String {
+    let broken = html.replace("</p>", "\n").replace("<br>", "\n").replace("</li>", "\n").replace("</div>", "\n");
+    let plain = ammonia::Builder::empty().clean(&broken).to_string();
+    let plain = plain.replace("&lt;", "<").replace("&gt;", ">").replace("&nbsp;", " ").replace("&amp;", "&");
+    plain.trim().to_string()
+}
+
+/// Messages and their routes.
+pub fn resource() -> Resource {
+    Resource::of::<TicketMessage>("Ticket messages", "tickets", MIGRATIONS)
+        .at("/v1/tickets/{id}/messages")
+        .all::<TicketMessage>()
+        .create_with(create)
+        .get::<TicketMessage>()
+}
+
+/// Writes a message; a reply that has somewhere to go is put in the outbox in the same transaction.
+fn create(call: crate::call::Call) -> Result<records::Work> {
+    let write = records::create::<TicketMessage>(call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let answer = write(tx, ctx)?;
+        let id = answer.location.as_deref().and_then(|location| location.rsplit('/').next()).unwrap_or_default();
+        let message: TicketMessage = records::find(tx, ctx, id)?;
+        if message.r#type == MessageType::Reply && !message.to.0.is_empty() {
+            let job = NewJob {
+                account: ctx.account,
+                kind: "ticket_mail",
+                payload: json!({"message_id": id}).to_string(),
+                run_at: ctx.machine_now,
+                max_attempts: 10,
+                unique_key: Some(format!("ticket_mail {id}")),
+            };
+            jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)?;
+        }
+        Ok(answer)
+    }))
+}
+
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 22,
+    name: "ticket messages",
+    sql: "
+CREATE TABLE ticket_messages (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    direction TEXT NOT NULL,
+    type TEXT NOT NULL,
+    body TEXT NOT NULL,
+    author TEXT NOT NULL,
+    via_staff_save BIGINT NOT NULL,
+    html TEXT NOT NULL,
+    \"to\" TEXT NOT NULL,
+    cc TEXT NOT NULL,
+    author_name TEXT NOT NULL,
+    author_email TEXT NOT NULL,
+    plain_text_body BIGINT NOT NULL,
+    author_user_id BIGINT NOT NULL,
+    ticket_id TEXT NOT NULL,
+    PRIMARY KEY (account_id, id)
+) STRICT;
+CREATE INDEX ticket_messages_ticket ON ticket_messages (account_id, ticket_id, created_at, id);
+",
+}];

@@ -1,0 +1,111 @@
+//! The states of tickets.
+
+use store::{Migration, Tx};
+
+use super::Resource;
+use crate::call::{Answer, Call};
+use crate::context::Ctx;
+use crate::error::{Code, Error, Result};
+use crate::record::{Checks, INPUT, NOWHERE, REQUIRED};
+use crate::records::{self, Work};
+use crate::{choice, record};
+
+choice! {
+    /// What a status means to the rules of tickets.
+    pub enum Role {
+        /// Nothing was done yet.
+        New = "new",
+        /// Being worked on.
+        #[default]
+        Open = "open",
+        /// Waiting for somebody else.
+        Waiting = "waiting",
+        /// Done.
+        Closed = "closed",
+    }
+}
+
+record! {
+    /// A state that a ticket can be in.
+    pub struct TicketStatus = "ticket_status" in "ticket_statuses", order: "order", meta: NOWHERE;
+
+    /// What it is called; a ticket carries this name.
+    name: String = REQUIRED.at_most(100).example("\"On its way\"");
+    /// Whether tickets can still get it.
+    active: bool = INPUT.filter().assumed("1").default("true").example("true");
+    /// Its place among the others; a new ticket has the first active one.
+    order: i64 = INPUT.between(0, 1_000_000).example("9");
+    /// What it means: `new`, `open`, `waiting` or `closed`.
+    role: Role = INPUT.example("\"open\"");
+}
+
+impl Checks for TicketStatus {}
+
+/// Statuses and their routes; the contract reads them.
+pub fn resource() -> Resource {
+    Resource::of::<TicketStatus>("Ticket statuses", "tickets", MIGRATIONS)
+        .all::<TicketStatus>()
+        .create::<TicketStatus>()
+        .extension()
+        .get::<TicketStatus>()
+        .extension()
+        .patch::<TicketStatus>()
+        .extension()
+        .delete_with(delete)
+        .extension()
+}
+
+/// New, Open, Waiting, Closed.
+pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+    let roles = [("New", Role::New), ("Open", Role::Open), ("Waiting", Role::Waiting), ("Closed", Role::Closed)];
+    for (order, (name, role)) in (1..).zip(roles) {
+        let mut status = TicketStatus { name: name.into(), active: true, order, role, ..TicketStatus::default() };
+        records::add(tx, ctx, &mut status)?;
+    }
+    Ok(())
+}
+
+/// The status of this name, in any case.
+pub fn named(tx: &mut Tx, ctx: &Ctx, name: &str) -> Result<Option<TicketStatus>> {
+    let all: Vec<TicketStatus> = super::pipeline::in_order(tx, ctx)?;
+    Ok(all.into_iter().find(|status| status.name.eq_ignore_ascii_case(name)))
+}
+
+/// The first active status, of this role if there is one to choose.
+pub fn first(tx: &mut Tx, ctx: &Ctx, role: Option<Role>) -> Result<Option<TicketStatus>> {
+    let all: Vec<TicketStatus> = super::pipeline::in_order(tx, ctx)?;
+    Ok(all.into_iter().find(|status| status.active && role.is_none_or(|role| status.role == role)))
+}
+
+fn delete(call: Call) -> Result<Work> {
+    Ok(Box::new(move |tx, ctx| {
+        let status: TicketStatus = records::find_to_change(tx, ctx, &call)?;
+        let tickets = "SELECT count(*) FROM tickets WHERE account_id = $1 AND status = $2";
+        if tx.int(tickets, &[ctx.account.into(), (&status.name).into()])? > 0 {
+            return Err(Error::new(Code::InUse, "There are tickets with this status; make it inactive instead."));
+        }
+        records::remove(tx, ctx, &status)?;
+        Ok(Answer::empty())
+    }))
+}
+
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 19,
+    name: "ticket statuses",
+    sql: "
+CREATE TABLE ticket_statuses (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    name TEXT NOT NULL,
+    active BIGINT NOT NULL CHECK (active IN (0, 1)),
+    \"order\" BIGINT NOT NULL,
+    role TEXT NOT NULL,
+    PRIMARY KEY (account_id, id)
+) STRICT;
+CREATE INDEX ticket_statuses_order ON ticket_statuses (account_id, \"order\", id);
+CREATE INDEX ticket_statuses_active ON ticket_statuses (account_id, active, \"order\", id);
+",
+}];
