@@ -312,6 +312,11 @@ impl Resource {
         resource
     }
 
+    /// Create, retrieve and change, beside a list that the contract only reads.
+    pub fn managed<R: Checks>(self) -> Resource {
+        self.create::<R>().extension().get::<R>().extension().patch::<R>().extension()
+    }
+
     /// Marks the last route as an addition to the contract.
     pub fn extension(mut self) -> Resource {
         if let Some(route) = self.routes.last_mut() {

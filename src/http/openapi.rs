@@ -195,7 +195,8 @@ fn list_parameters(resource: &Resource) -> Vec<Value> {
             if schema["type"] == "boolean" {
                 schema = json!({"type": "string", "enum": ["1", "0", "true", "false"]});
             }
-            if let (false, Some(values)) = (field.rules.any.is_empty(), schema["enum"].as_array_mut()) {
+            let values = schema.get_mut("enum").and_then(Value::as_array_mut);
+            if let (false, Some(values)) = (field.rules.any.is_empty(), values) {
                 values.push(json!(field.rules.any));
             }
             if !field.rules.assumed.is_empty() {

@@ -24,12 +24,7 @@ impl Checks for DealSource {}
 pub fn resource() -> Resource {
     Resource::of::<DealSource>("Deal sources", "deals", MIGRATIONS)
         .all::<DealSource>()
-        .create::<DealSource>()
-        .extension()
-        .get::<DealSource>()
-        .extension()
-        .patch::<DealSource>()
-        .extension()
+        .managed::<DealSource>()
         .delete::<DealSource>()
         .extension()
 }

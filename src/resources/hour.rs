@@ -93,12 +93,7 @@ pub fn resource() -> Resource {
     Resource::of::<Hour>("Project hours", "projects", MIGRATIONS)
         .at("/v1/projects/{id}/hours")
         .list::<Hour>()
-        .create::<Hour>()
-        .extension()
-        .get::<Hour>()
-        .extension()
-        .patch::<Hour>()
-        .extension()
+        .managed::<Hour>()
         .delete_with(delete)
         .extension()
         .action("submit", "Hand in hours for approval", DETAIL, |call| {

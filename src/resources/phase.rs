@@ -27,12 +27,7 @@ impl Checks for Phase {}
 pub fn resource() -> Resource {
     Resource::of::<Phase>("Phases", "deals", MIGRATIONS)
         .all::<Phase>()
-        .create::<Phase>()
-        .extension()
-        .get::<Phase>()
-        .extension()
-        .patch::<Phase>()
-        .extension()
+        .managed::<Phase>()
         .delete_with(delete)
         .extension()
 }

@@ -30,12 +30,7 @@ impl Checks for Pipeline {}
 pub fn resource() -> Resource {
     Resource::of::<Pipeline>("Pipelines", "deals", MIGRATIONS)
         .all_with(list)
-        .create::<Pipeline>()
-        .extension()
-        .get::<Pipeline>()
-        .extension()
-        .patch::<Pipeline>()
-        .extension()
+        .managed::<Pipeline>()
         .delete_with(delete)
         .extension()
 }

@@ -36,12 +36,7 @@ impl Checks for TicketChannel {}
 pub fn resource() -> Resource {
     Resource::of::<TicketChannel>("Ticket channels", "tickets", MIGRATIONS)
         .all::<TicketChannel>()
-        .create::<TicketChannel>()
-        .extension()
-        .get::<TicketChannel>()
-        .extension()
-        .patch::<TicketChannel>()
-        .extension()
+        .managed::<TicketChannel>()
         .delete::<TicketChannel>()
         .extension()
 }

@@ -45,12 +45,7 @@ impl Checks for TicketStatus {}
 pub fn resource() -> Resource {
     Resource::of::<TicketStatus>("Ticket statuses", "tickets", MIGRATIONS)
         .all::<TicketStatus>()
-        .create::<TicketStatus>()
-        .extension()
-        .get::<TicketStatus>()
-        .extension()
-        .patch::<TicketStatus>()
-        .extension()
+        .managed::<TicketStatus>()
         .delete_with(delete)
         .extension()
 }
