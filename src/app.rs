@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use store::{Database, Options, Store, Tx};
+use tokio::sync::Semaphore;
 
 use crate::accounts::{self, Account, Key, NewKey};
 use crate::clock::{Clock, Ids, Moment};
@@ -32,6 +33,8 @@ pub struct App {
     pub metrics: Metrics,
     /// The last answer of `/ready`.
     pub readiness: Readiness,
+    /// Seats for reads that may take long: each has a thread and a connection with its cache.
+    pub slow_reads: Semaphore,
     started: Instant,
 }
 
@@ -47,6 +50,7 @@ impl App {
             keys: KeyRing::default(),
             metrics: Metrics::new(),
             readiness: Readiness::default(),
+            slow_reads: Semaphore::new(std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2))),
             started: Instant::now(),
             config,
         }))

@@ -173,7 +173,13 @@ async fn walk(
             work(tx, &ctx)
         };
         // A filter or a search may match many: that is not for a thread that others wait on.
-        if has_query { tokio::task::block_in_place(|| app.store.read_now(read)) } else { app.store.read(read).await }?
+        // A few at a time: more would not be done sooner, and each holds a thread and its cache.
+        if has_query {
+            let _seat = app.slow_reads.acquire().await;
+            tokio::task::block_in_place(|| app.store.read_now(read))?
+        } else {
+            app.store.read(read).await?
+        }
     } else {
         let account = ctx.account.number;
         app.store
