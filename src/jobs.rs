@@ -106,15 +106,21 @@ pub fn enqueue(tx: &mut Tx, ids: &Ids, job: &NewJob, now: Moment) -> Result<()> 
 }
 
 /// Whether there is something to claim: a look that writes nothing.
-pub fn is_due(tx: &mut Tx, now: Moment) -> Result<bool> {
-    let due = tx.first("SELECT 1 FROM jobs WHERE state = 'ready' AND run_at <= $1 LIMIT 1", &[now.0.into()], |_| {
-        Ok::<_, store::Error>(())
-    })?;
-    let lost =
-        tx.first("SELECT 1 FROM jobs WHERE state = 'running' AND lease_until <= $1 LIMIT 1", &[now.0.into()], |_| {
-            Ok::<_, store::Error>(())
-        })?;
+pub fn is_due(tx: &mut Tx, now: Moment, kinds: &[&str]) -> Result<bool> {
+    let mut values = vec![now.0.into()];
+    values.extend(kinds.iter().map(|kind| (*kind).into()));
+    let due =
+        format!("SELECT 1 FROM jobs WHERE state = 'ready' AND run_at <= $1 AND kind IN ({}) LIMIT 1", places(kinds));
+    let lost = "SELECT 1 FROM jobs WHERE state = 'running' AND lease_until <= $1 LIMIT 1";
+    let due = tx.first(&due, &values, |_| Ok::<_, store::Error>(()))?;
+    let lost = tx.first(lost, &[now.0.into()], |_| Ok::<_, store::Error>(()))?;
     Ok(due.is_some() || lost.is_some())
+}
+
+/// `$2, $3, …`, one for each kind.
+fn places(kinds: &[&str]) -> String {
+    let places: Vec<String> = (0..kinds.len()).map(|n| format!("${}", n + 2)).collect();
+    places.join(", ")
 }
 
 /// Takes up to `limit` jobs of these kinds that are due, those of dead workers included. A node
@@ -127,7 +133,6 @@ pub fn claim(tx: &mut Tx, now: Moment, kinds: &[&str], limit: i64) -> Result<Vec
         &[now.0.into()],
     )?;
     let mut values = vec![now.0.into()];
-    let places: Vec<String> = (0..kinds.len()).map(|n| format!("${}", n + 2)).collect();
     values.extend(kinds.iter().map(|kind| (*kind).into()));
     let (limit_at, lease_at) = (kinds.len() + 2, kinds.len() + 3);
     // MATERIALIZED: PostgreSQL might otherwise run the inner part again and take more.
@@ -138,7 +143,7 @@ pub fn claim(tx: &mut Tx, now: Moment, kinds: &[&str], limit: i64) -> Result<Vec
          UPDATE jobs SET state = 'running', claim = claim + 1, attempts = attempts + 1, lease_until = ${lease_at}
          WHERE id IN (SELECT id FROM due)
          RETURNING id, account_id, kind, payload, claim, attempts, max_attempts",
-        places.join(", "),
+        places(kinds),
         tx.dialect().skip_locked()
     );
     values.extend([limit.into(), now.plus_seconds(LEASE_SECONDS).0.into()]);
@@ -204,7 +209,7 @@ pub fn purge(tx: &mut Tx, state: &str, before: Moment) -> Result<u64> {
 
 /// Claims jobs in a transaction of their own, when a look says that it is worth it.
 pub fn claim_due(store: &Store, now: Moment, kinds: &'static [&'static str], limit: i64) -> Result<Vec<Job>> {
-    if !store.read_now(move |tx| is_due(tx, now))? {
+    if !store.read_now(move |tx| is_due(tx, now, kinds))? {
         return Ok(Vec::new());
     }
     store.write_now(SHARED, move |tx| claim(tx, now, kinds, limit))

@@ -1,6 +1,6 @@
 //! Workers: they claim jobs, do them and write down how it ended.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use crate::accounts::{Account, Key};
@@ -23,7 +23,7 @@ type Handler = fn(&App, &Job) -> Result<Ending>;
 /// The kinds of job.
 const KINDS: &[(&str, Handler)] = &[("housekeeping", housekeeping)];
 /// Their names.
-const NAMES: &[&str] = &["housekeeping"];
+static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| KINDS.iter().map(|(name, _)| *name).collect());
 
 /// Starts the workers of this process, which run until it ends.
 pub fn start(app: &Arc<App>) -> Result<()> {
@@ -62,7 +62,7 @@ pub fn start(app: &Arc<App>) -> Result<()> {
 /// Claims one job and does it; answers whether there was one.
 async fn turn(app: &Arc<App>) -> bool {
     let (own, now) = (app.clone(), app.clock.now());
-    let claimed = tokio::task::spawn_blocking(move || jobs::claim_due(&own.store, now, NAMES, 1)).await;
+    let claimed = tokio::task::spawn_blocking(move || jobs::claim_due(&own.store, now, &NAMES, 1)).await;
     let jobs = match claimed {
         Ok(Ok(jobs)) => jobs,
         Ok(Err(error)) => {

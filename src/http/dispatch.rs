@@ -144,7 +144,8 @@ async fn walk(
     };
     let if_match = if_match(&head.headers)?;
     let query = call.query.clone();
-    let has_query = query.names().next().is_some();
+    // A filter or a search may match many; pages and sorts follow an index.
+    let may_be_slow = query.names().any(|name| !matches!(name, "page" | "per_page" | "sort" | "order" | "id"));
     // Lists know their parameters and name the ones that they do not.
     let is_list = matches!(route.gives, Gives::Page | Gives::All);
     let ignored: Vec<String> = query.names().filter(|_| !is_list).map(str::to_string).collect();
@@ -172,9 +173,9 @@ async fn walk(
             let ctx = ctx.reading(tx)?;
             work(tx, &ctx)
         };
-        // A filter or a search may match many: that is not for a thread that others wait on.
-        // A few at a time: more would not be done sooner, and each holds a thread and its cache.
-        if has_query {
+        // Not on a thread that others wait on, and a few at a time: more would not be done sooner,
+        // and each holds a thread and its cache.
+        if may_be_slow {
             let _seat = app.slow_reads.acquire().await;
             tokio::task::block_in_place(|| app.store.read_now(read))?
         } else {

@@ -120,7 +120,7 @@ pub fn error_response(error: &Error, request_id: &str, problem: bool) -> Respons
     let status = status(error.code);
     let (kind, body) = if problem {
         let body = json!({
-            "type": format!("/docs#error-{}", error.code.wire()),
+            "type": format!("urn:kantoor:error:{}", error.code.wire()),
             "title": error.code.meaning(),
             "status": status.as_u16(),
             "detail": error.message,

@@ -102,6 +102,8 @@ on_both! {
         assert!(claim(&server, START.plus_seconds(10 * LEASE_SECONDS)).is_empty());
         let failed = server.app.store.read_now(|tx| tx.int("SELECT count(*) FROM jobs WHERE state = 'failed'", &[])).unwrap();
         assert_eq!(failed, 1, "the other kind is left to a node that knows it");
+        let due = server.app.store.read_now(|tx| jobs::is_due(tx, START.plus_seconds(99_999), &["a"])).unwrap();
+        assert!(!due, "and does not keep this one busy");
     }
 
     fn a_unique_job_is_there_once(db) {

@@ -36,13 +36,12 @@ fn queries(resource: &Resource) -> Vec<(String, bool)> {
 on_both! {
     fn every_list_has_an_index_behind_it(db) {
         let server = Server::start(db);
-        let client = server.client();
-        let uid = server.app.store.read_now(kantoor::accounts::Account::all).unwrap().pop().unwrap();
+        server.client();
+        let account = server.app.store.read_now(kantoor::accounts::Account::all).unwrap().pop().unwrap();
         let caller = Caller {
-            account: uid.into(), actor: "test".into(), request_id: "test".into(), if_match: None,
+            account: account.into(), actor: "test".into(), request_id: "test".into(), if_match: None,
             clock: Clock::System, ids: Ids::SYSTEM,
         };
-        let _ = client;
         for resource in resources::ALL.iter().filter(|resource| resource.list.is_some()) {
             for (query, sorted) in queries(resource) {
                 let (own, text) = (caller.clone(), query.clone());

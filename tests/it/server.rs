@@ -105,7 +105,6 @@ fn no_more_connections_than_allowed() {
 #[test]
 fn http2_without_tls_works() {
     let server = Server::start(Db::sqlite());
-    let client = server.client();
     // Preface, empty SETTINGS; then HEADERS of GET /health in literal HPACK, END_STREAM.
     let mut stream = TcpStream::connect(server.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
@@ -122,7 +121,6 @@ fn http2_without_tls_works() {
         assert!(length > 0, "closed: {seen:?}");
         seen.extend_from_slice(&chunk[..length]);
     }
-    let _ = client;
 }
 
 #[test]

@@ -16,18 +16,16 @@ use serde_json::Value;
 #[macro_export]
 macro_rules! on_both {
     ($( $(#[doc = $doc:literal])* fn $name:ident($db:ident) $body:block )*) => {
-        $( $(#[doc = $doc])* mod $name {
-            #[allow(unused_imports, clippy::allow_attributes, reason = "not every test needs all of them")]
-            use super::*;
-            fn run($db: $crate::support::Db) $body
+        $( $(#[doc = $doc])* fn $name($db: $crate::support::Db) $body
+        mod $name {
             #[test]
             fn sqlite() {
-                run($crate::support::Db::sqlite());
+                super::$name($crate::support::Db::sqlite());
             }
             #[test]
             fn postgres() {
                 if let Some(db) = $crate::support::Db::postgres() {
-                    run(db);
+                    super::$name(db);
                 }
             }
         } )*
@@ -156,8 +154,7 @@ impl Server {
             scopes: scopes.iter().map(ToString::to_string).collect(),
             expires_at: None,
         };
-        let (secret, key) = self.add_key(client, new);
-        let _ = key;
+        let (secret, _) = self.add_key(client, new);
         Client::new(self.address, secret, client.account)
     }
 

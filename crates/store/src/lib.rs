@@ -18,7 +18,7 @@ mod writer;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 pub use dialect::Dialect;
 pub use error::{Error, Result};
@@ -134,9 +134,8 @@ impl Store {
         E: From<Error> + Send + 'static,
     {
         match &self.inner.readers {
-            // A read of cached pages takes microseconds; handing it to another thread costs more
-            // than the read (measured: a third of the throughput). Long scans are refused by
-            // design: every list has an index.
+            // A read by an index takes microseconds, less than handing it to another thread.
+            // Callers who expect to read much use `read_now` on a thread of their own.
             Readers::Sqlite(pool) => pool.read(&work),
             Readers::Postgres(_) => {
                 let store = self.clone();
@@ -205,10 +204,5 @@ impl Store {
         let writers = &self.inner.writers;
         let shard = key.unsigned_abs() as usize % writers.len();
         &writers[shard]
-    }
-
-    #[doc(hidden)]
-    pub fn count_retries(&self) -> u64 {
-        self.inner.stats.retries.load(Ordering::Relaxed)
     }
 }

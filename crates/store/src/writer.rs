@@ -123,6 +123,8 @@ where
 
 fn run<S: Session>(session: &mut S, queue: &Receiver<Job>, waiting: &AtomicUsize, stats: &Stats) {
     let mut held: Option<Job> = None;
+    // Who comes while the database is known to be gone need not wait for it as the first one did.
+    let mut patience = PATIENCE;
     loop {
         let first = match held.take() {
             Some(job) => job,
@@ -150,7 +152,8 @@ fn run<S: Session>(session: &mut S, queue: &Receiver<Job>, waiting: &AtomicUsize
                 Err(_) => {}
             }
         }
-        group.finish();
+        let gone = group.finish(patience);
+        patience = if gone { Duration::ZERO } else { PATIENCE };
         session.rest();
     }
 }
@@ -179,7 +182,8 @@ impl<'s, S: Session> Group<'s, S> {
         self.begun.is_ok() && self.tasks.len() < BATCH && self.started.elapsed() < BATCH_TIME
     }
 
-    fn finish(self) {
+    /// Commits and answers everyone; answers whether the database is gone.
+    fn finish(self, patience: Duration) -> bool {
         let Group { session, stats, begun, mut tasks, .. } = self;
         let mut outcome = begun.and_then(|()| session.commit());
         stats.writes.fetch_add(tasks.len() as u64, Ordering::Relaxed);
@@ -190,13 +194,15 @@ impl<'s, S: Session> Group<'s, S> {
         }
         if outcome.as_ref().is_err_and(Error::is_retryable) {
             stats.retries.fetch_add(tasks.len() as u64, Ordering::Relaxed);
-            outcome = again(session, &mut tasks);
+            outcome = again(session, &mut tasks, patience);
         }
         if let Err(error) = &outcome {
             session.rollback();
             stop_on_io(error);
         }
+        let gone = matches!(outcome, Err(Error::Disconnected(_)));
         answer(tasks, outcome);
+        gone
     }
 }
 
@@ -227,7 +233,7 @@ fn carefully<S: Session>(session: &mut S, tasks: &mut [Box<dyn Task>]) -> Result
 
 /// All tasks until they are through or patience ends: a lost race, or a connection that has to be
 /// made again.
-fn again<S: Session>(session: &mut S, tasks: &mut [Box<dyn Task>]) -> Result<()> {
+fn again<S: Session>(session: &mut S, tasks: &mut [Box<dyn Task>], patience: Duration) -> Result<()> {
     let started = Instant::now();
     let mut wait = Duration::from_millis(10);
     loop {
@@ -235,8 +241,7 @@ fn again<S: Session>(session: &mut S, tasks: &mut [Box<dyn Task>]) -> Result<()>
         std::thread::sleep(wait);
         wait *= 3;
         match carefully(session, tasks) {
-            Err(error) if error.is_retryable() && started.elapsed() + wait < PATIENCE => {}
-            Err(Error::Disconnected(what)) => return Err(Error::Unavailable(what)),
+            Err(error) if error.is_retryable() && started.elapsed() + wait < patience => {}
             done => return done,
         }
     }
