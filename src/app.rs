@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use blobs::Blobs;
 use store::{Database, Options, Store, Tx};
 use tokio::sync::Semaphore;
 
@@ -10,12 +11,13 @@ use crate::accounts::{self, Account, Key, NewKey};
 use crate::clock::{Clock, Ids, Moment};
 use crate::config::Config;
 use crate::context::Caller;
-use crate::error::Result;
+use crate::error::{Code, Error, Result};
 use crate::http::keys::KeyRing;
 use crate::http::metrics::Metrics;
 use crate::http::pages::Readiness;
 use crate::jobs::SHARED;
 use crate::resources;
+use crate::site::Site;
 
 /// What every part of the program shares.
 pub struct App {
@@ -31,6 +33,10 @@ pub struct App {
     pub keys: KeyRing,
     /// Counters.
     pub metrics: Metrics,
+    /// Where this server can be reached.
+    pub site: Arc<Site>,
+    /// The contents of files.
+    pub blobs: Blobs,
     /// The last answer of `/ready`.
     pub readiness: Readiness,
     /// Seats for reads that may take long: each has a thread and a connection with its cache.
@@ -43,8 +49,12 @@ impl App {
     pub fn open(config: Config) -> Result<Arc<App>> {
         let store = open_store(&config)?;
         store.migrate(&resources::migrations())?;
+        let site = Arc::new(Site::open(&store, &config.public_url)?);
+        let blobs = open_blobs(&config)?;
         Ok(Arc::new(App {
             store,
+            site,
+            blobs,
             clock: Clock::System,
             ids: Ids::SYSTEM,
             keys: KeyRing::default(),
@@ -63,16 +73,18 @@ impl App {
 
     /// Makes an account with a key that may do everything; answers the key too.
     pub fn create_account(&self, name: &str, test_clock: Option<Moment>) -> Result<(Account, String)> {
-        let (now, ids, name) = (self.clock.now(), self.ids, name.to_string());
+        let (now, ids, site, name) = (self.clock.now(), self.ids, self.site.clone(), name.to_string());
         let secret = accounts::new_secret()?;
         let key = secret.clone();
-        let account = self.store.write_now(SHARED, move |tx| open_account(tx, &name, test_clock, &secret, now, ids))?;
+        let account = self
+            .store
+            .write_now(SHARED, move |tx| open_account(tx, &name, test_clock, &secret, now, ids, site.clone()))?;
         Ok((account, key))
     }
 
     /// Makes the first account when there is none. Of several nodes that start together one does.
     pub fn create_first_account(&self) -> Result<Option<(Account, String)>> {
-        let (now, ids) = (self.clock.now(), self.ids);
+        let (now, ids, site) = (self.clock.now(), self.ids, self.site.clone());
         let secret = accounts::new_secret()?;
         let key = secret.clone();
         let account = self.store.write_now(SHARED, move |tx| {
@@ -80,7 +92,7 @@ impl App {
             if tx.int("SELECT count(*) FROM accounts", &[])? > 0 {
                 return Ok(None);
             }
-            open_account(tx, "My company", None, &secret, now, ids).map(Some)
+            open_account(tx, "My company", None, &secret, now, ids, site.clone()).map(Some)
         })?;
         Ok(account.map(|account| (account, key)))
     }
@@ -94,6 +106,7 @@ fn open_account(
     secret: &str,
     now: Moment,
     ids: Ids,
+    site: Arc<Site>,
 ) -> Result<Account> {
     let account = Account::create(tx, name, test_clock, now, &ids)?;
     Key::create(tx, account.number, secret, &first_key(), now, &ids)?;
@@ -104,14 +117,35 @@ fn open_account(
         if_match: None,
         clock: Clock::Fixed(now),
         ids,
+        site,
     };
     let ctx = caller.writing(tx)?;
-    resources::defaults(tx, &ctx)?;
+    resources::defaults(tx, &ctx, name)?;
     Ok(account)
 }
 
 fn first_key() -> NewKey {
     NewKey { name: "first key".to_string(), scopes: vec!["*".to_string()], expires_at: None }
+}
+
+/// Opens the place for the contents of files that the settings name.
+fn open_blobs(config: &Config) -> Result<Blobs> {
+    let opened = match config.files.strip_prefix("s3://") {
+        Some(place) => {
+            let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
+            Blobs::in_s3(&blobs::S3 {
+                bucket: bucket.to_string(),
+                prefix: prefix.to_string(),
+                endpoint: config.s3_endpoint.clone(),
+                region: config.s3_region.clone(),
+                access_key: config.s3_access_key.clone(),
+                secret_key: config.s3_secret_key.clone(),
+            })
+        }
+        None if config.files.is_empty() => Blobs::in_folder(&config.data.join("files")),
+        None => Blobs::in_folder(std::path::Path::new(&config.files)),
+    };
+    opened.map_err(|error| Error::new(Code::Unavailable, format!("The place for files cannot be opened: {error}.")))
 }
 
 /// Opens the database that the settings name.

@@ -1,9 +1,11 @@
 //! A request as the verbs see it, and the answer they give: no HTTP here.
 
+use crate::context::Ctx;
 use crate::error::{Faults, FieldCode, Result, wrong};
 use crate::json::Json;
 use crate::record::{Record, Views};
 use crate::resources;
+use crate::resources::file::Upload;
 
 /// What was asked.
 #[derive(Clone, Debug, Default)]
@@ -14,6 +16,10 @@ pub struct Call {
     pub query: Query,
     /// The body; `None` when there is none.
     pub body: Option<Json>,
+    /// The file in the body, received and kept.
+    pub upload: Option<Upload>,
+    /// Sentences about parts of the body that were passed over.
+    pub warnings: Vec<String>,
     /// Unknown fields become warnings.
     pub lenient: bool,
 }
@@ -104,28 +110,48 @@ pub struct Answer {
     pub version: Option<i64>,
     /// Pages beside this one: relation and page number.
     pub pages: Vec<(&'static str, i64)>,
+    /// A content to be sent instead of `data`.
+    pub content: Option<Content>,
+}
+
+/// A content in the blob store, and what is said about it.
+#[derive(Clone, Debug)]
+pub struct Content {
+    /// Its key there.
+    pub key: String,
+    /// What it is called when it is saved.
+    pub name: String,
+    /// What it is.
+    pub content_type: String,
+    /// Differs when the content does.
+    pub etag: String,
 }
 
 impl Answer {
     /// `data` as it is.
     pub fn data(outcome: Outcome, data: Vec<u8>) -> Answer {
-        Answer { outcome, data, meta: Vec::new(), location: None, version: None, pages: Vec::new() }
+        Answer { outcome, data, meta: Vec::new(), location: None, version: None, pages: Vec::new(), content: None }
     }
 
     /// A record as `view` shows it.
-    pub fn record<R: Record>(record: &R, view: Views) -> Answer {
+    pub fn record<R: Record>(ctx: &Ctx, record: &R, view: Views) -> Answer {
         let mut data = Vec::with_capacity(512);
-        record.write_json(view, &mut data);
+        record.write_json(view, ctx, &mut data);
         Answer { version: Some(record.base().version), ..Answer::data(Outcome::Done, data) }
     }
 
     /// The same, of a record that was just made.
-    pub fn created<R: Record>(record: &R, view: Views) -> Answer {
+    pub fn created<R: Record>(ctx: &Ctx, record: &R, view: Views) -> Answer {
         Answer {
             outcome: Outcome::Created,
             location: Some(resources::location(record)),
-            ..Answer::record(record, view)
+            ..Answer::record(ctx, record, view)
         }
+    }
+
+    /// A content instead of JSON.
+    pub fn content(content: Content) -> Answer {
+        Answer { content: Some(content), ..Answer::empty() }
     }
 
     /// No body.

@@ -15,6 +15,12 @@ pub struct Config {
     pub listen: String,
     pub data: PathBuf,
     pub database_url: String,
+    pub public_url: String,
+    pub files: String,
+    pub s3_endpoint: String,
+    pub s3_region: String,
+    pub s3_access_key: String,
+    pub s3_secret_key: String,
     pub database_readers: usize,
     pub database_writers: usize,
     pub write_queue: usize,
@@ -26,6 +32,7 @@ pub struct Config {
     pub max_connections: usize,
     pub header_timeout_seconds: u64,
     pub body_timeout_seconds: u64,
+    pub upload_timeout_seconds: u64,
     pub shutdown_seconds: u64,
     pub threads: usize,
     pub workers: usize,
@@ -78,6 +85,11 @@ impl Config {
     pub fn shown(&self) -> String {
         let mut shown = self.clone();
         shown.database_url = hide_password(&self.database_url);
+        for secret in [&mut shown.s3_secret_key] {
+            if !secret.is_empty() {
+                *secret = "(hidden)".to_string();
+            }
+        }
         toml::to_string(&shown).unwrap_or_default()
     }
 }

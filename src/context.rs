@@ -8,6 +8,7 @@ use store::Tx;
 use crate::accounts::Account;
 use crate::clock::{Clock, Ids, Moment};
 use crate::error::{Code, Error, Result};
+use crate::site::Site;
 
 /// What a verb may know of its surroundings.
 pub struct Ctx {
@@ -27,6 +28,8 @@ pub struct Ctx {
     pub machine_now: Moment,
     /// Where ids come from.
     pub ids: Ids,
+    /// Where this server can be reached.
+    pub site: Arc<Site>,
 }
 
 /// Which versions of the record in the path a change may start from.
@@ -53,6 +56,8 @@ pub struct Caller {
     pub clock: Clock,
     /// Where ids come from.
     pub ids: Ids,
+    /// Where this server can be reached.
+    pub site: Arc<Site>,
 }
 
 impl Caller {
@@ -67,6 +72,7 @@ impl Caller {
             if_match: self.if_match.clone(),
             machine_now: self.clock.now(),
             ids: self.ids,
+            site: self.site.clone(),
         })
     }
 

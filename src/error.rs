@@ -52,6 +52,8 @@ codes! {
         IdempotencyInFlight = "idempotency_in_flight",
         /// Another record of this kind has the same `external_id`.
         DuplicateExternalId = "duplicate_external_id",
+        /// Another record of this kind has the same value in a field that must differ.
+        Duplicate = "duplicate",
         /// The two are linked already.
         AlreadyLinked = "already_linked",
         /// The record cannot move to this state from the one it is in.

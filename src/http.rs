@@ -7,3 +7,4 @@ pub mod openapi;
 pub mod pages;
 pub mod reply;
 pub mod server;
+pub mod upload;

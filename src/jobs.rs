@@ -105,6 +105,11 @@ pub fn enqueue(tx: &mut Tx, ids: &Ids, job: &NewJob, now: Moment) -> Result<()> 
     Ok(())
 }
 
+/// Takes away a job that nobody has claimed yet; answers whether there was one.
+pub fn call_off(tx: &mut Tx, unique_key: &str) -> Result<bool> {
+    Ok(tx.execute("DELETE FROM jobs WHERE unique_key = $1 AND state = 'ready'", &[unique_key.into()])? == 1)
+}
+
 /// Whether there is something to claim: a look that writes nothing.
 pub fn is_due(tx: &mut Tx, now: Moment, kinds: &[&str]) -> Result<bool> {
     let mut values = vec![now.0.into()];

@@ -178,7 +178,7 @@ impl Request {
             if data.len() > 1 {
                 data.push(b',');
             }
-            R::from_row(row)?.write_json(LIST, &mut data);
+            R::from_row(row)?.write_json(LIST, ctx, &mut data);
             Ok::<(), store::Error>(())
         })?;
         data.push(b']');

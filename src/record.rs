@@ -4,10 +4,12 @@
 
 mod checked;
 mod kinds;
+mod lists;
 mod rules;
 
-pub use checked::{Bic, Color, Country, Email, EmailList, Emails, Iban, VatNumber, Website};
+pub use checked::{Bic, Color, Country, Domain, Email, EmailList, Emails, Iban, Slug, VatNumber, Website};
 pub use kinds::{Day, Kind, Link, VatRate, When, choose, parse_date};
+pub use lists::{Custom, CustomValue, Texts};
 pub use rules::{ACTED, ALL, COMPUTED, CREATED, DETAIL, INPUT, LIST, NOWHERE, REQUIRED, Rules, UPDATED, Views};
 
 use store::{Row, Tx, Value};
@@ -48,8 +50,23 @@ pub struct Shape {
     pub updated_at: Views,
     /// Where the `meta` object is shown.
     pub meta: Views,
+    /// Addresses where a browser can see something of it.
+    pub addresses: &'static [Address],
     /// A sentence for the documents, from the doc comment.
     pub doc: &'static [&'static str],
+}
+
+/// An address that a record shows: it is signed for a day, so that a browser can open it without
+/// a key.
+pub struct Address {
+    /// The name of the field.
+    pub name: &'static str,
+    /// Its path, with `{id}`.
+    pub path: &'static str,
+    /// Where it is shown.
+    pub views: Views,
+    /// A sentence for the documents.
+    pub doc: &'static str,
 }
 
 impl Shape {
@@ -64,6 +81,7 @@ impl Shape {
             created_at: NOWHERE,
             updated_at: NOWHERE,
             meta: ALL,
+            addresses: &[],
             doc,
         }
     }
@@ -76,6 +94,11 @@ impl Shape {
     /// It belongs to the record that this field names, and lives under its path.
     pub const fn parent(self, field: &'static str) -> Shape {
         Shape { parent: field, ..self }
+    }
+
+    /// It has these addresses.
+    pub const fn addresses(self, addresses: &'static [Address]) -> Shape {
+        Shape { addresses, ..self }
     }
 
     /// The field by which a list without pages is sorted.
@@ -183,7 +206,7 @@ pub trait Record: Clone + Default + PartialEq + Send + Sync + 'static {
     }
 
     /// As the API shows it in `view`.
-    fn write_json(&self, view: Views, out: &mut Vec<u8>) {
+    fn write_json(&self, view: Views, ctx: &Ctx, out: &mut Vec<u8>) {
         let (shape, base) = (Self::shape(), self.base());
         out.extend_from_slice(b"{\"id\":");
         write_text(out, &base.id);
@@ -193,6 +216,10 @@ pub trait Record: Clone + Default + PartialEq + Send + Sync + 'static {
                 write_key(out, field.info.name);
                 (field.to_json)(self, rules, out);
             }
+        }
+        for address in shape.addresses.iter().filter(|address| address.views.includes(view)) {
+            write_key(out, address.name);
+            write_text(out, &ctx.site.signed(ctx, &address.path.replace("{id}", &base.id)));
         }
         for (name, shown, moment) in
             [("created_at", shape.created_at, base.created_at), ("updated_at", shape.updated_at, base.updated_at)]

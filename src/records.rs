@@ -5,7 +5,7 @@ use store::{Tx, Value};
 
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
-use crate::error::{Error, Faults, FieldCode, Result, wrong};
+use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
 use crate::input::{self, Input};
 use crate::json::Json;
 use crate::log::{self, Event};
@@ -20,7 +20,7 @@ pub type Work = Box<dyn Fn(&mut Tx, &Ctx) -> Result<Answer> + Send + Sync>;
 pub fn get<R: Record>(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let record: R = find_in_path(tx, ctx, &call)?;
-        Ok(Answer::record(&record, DETAIL))
+        Ok(Answer::record(ctx, &record, DETAIL))
     }))
 }
 
@@ -36,7 +36,7 @@ pub fn create<R: Checks>(call: Call) -> Result<Work> {
         }
         check_references(tx, ctx, &record, &input)?;
         add(tx, ctx, &mut record)?;
-        Ok(Answer::created(&record, CREATED).with_texts("warnings", &input.warnings))
+        Ok(Answer::created(ctx, &record, CREATED).with_texts("warnings", &input.warnings))
     }))
 }
 
@@ -52,13 +52,14 @@ pub fn patch<R: Checks>(call: Call) -> Result<Work> {
         faults.into_result()?;
         check_references(tx, ctx, &record, &input)?;
         change(tx, ctx, &before, &mut record, "updated")?;
-        Ok(Answer::record(&record, UPDATED).with_texts("warnings", &input.warnings))
+        Ok(Answer::record(ctx, &record, UPDATED).with_texts("warnings", &input.warnings))
     }))
 }
 
 /// Settles and saves a new record, with all its events.
 pub fn add<R: Checks>(tx: &mut Tx, ctx: &Ctx, record: &mut R) -> Result<()> {
     record.settle(tx, ctx, None)?;
+    check_unique(tx, ctx, record)?;
     insert(tx, ctx, record)?;
     for event in record.events(None) {
         happened(tx, ctx, record, event)?;
@@ -69,6 +70,7 @@ pub fn add<R: Checks>(tx: &mut Tx, ctx: &Ctx, record: &mut R) -> Result<()> {
 /// Settles and saves a changed record, with all its events.
 pub fn change<R: Checks>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event: &str) -> Result<()> {
     record.settle(tx, ctx, Some(before))?;
+    check_unique(tx, ctx, record)?;
     update(tx, ctx, before, record, event)?;
     for event in record.events(Some(before)) {
         happened(tx, ctx, record, event)?;
@@ -81,7 +83,7 @@ pub fn delete_shown<R: Record>(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let record: R = find_to_change(tx, ctx, &call)?;
         remove(tx, ctx, &record)?;
-        Ok(Answer::record(&record, DETAIL))
+        Ok(Answer::record(ctx, &record, DETAIL))
     }))
 }
 
@@ -103,7 +105,7 @@ pub fn act<R: Checks>(call: Call, view: Views, verb: fn(&mut R, &Ctx) -> Result<
         let mut record = before.clone();
         let event = verb(&mut record, ctx)?;
         change(tx, ctx, &before, &mut record, event)?;
-        Ok(Answer::record(&record, view).with_texts("warnings", &warnings))
+        Ok(Answer::record(ctx, &record, view).with_texts("warnings", &warnings))
     }))
 }
 
@@ -181,7 +183,25 @@ pub fn remove<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
     tx.execute(&R::sql().delete, &[ctx.account.into(), id.into()])?;
     count::<R>(tx, ctx, -1)?;
     search::remove::<R>(tx, ctx, id)?;
+    for resource in resources::ALL.iter() {
+        let naming = resource.fields.iter().filter(|field| field.rules.refers == R::shape().table);
+        for field in naming.filter(|field| field.name != resource.shape.parent) {
+            (resource.unlink)(tx, ctx, field.name, id)?;
+        }
+    }
     happened(tx, ctx, record, "deleted")
+}
+
+/// Clears `field` in the records that name the record `id`, which is gone: nothing dangles.
+pub fn unlink<R: Record>(tx: &mut Tx, ctx: &Ctx, field: &str, id: &str) -> Result<()> {
+    let Some(link) = R::fields().iter().find(|own| own.info.name == field) else { return Ok(()) };
+    let sql = format!("{} WHERE account_id = $1 AND \"{field}\" = $2 ORDER BY id", R::sql().select);
+    for before in tx.all(&sql, &[ctx.account.into(), id.into()], R::from_row)? {
+        let mut record = before.clone();
+        (link.copy)(&R::default(), &mut record);
+        update(tx, ctx, &before, &mut record, "updated")?;
+    }
+    Ok(())
 }
 
 /// The columns of a record behind its id.
@@ -196,7 +216,7 @@ fn stored<R: Record>(record: &R) -> Vec<Value<'_>> {
 pub fn happened<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, event: &str) -> Result<()> {
     let shape = R::shape();
     let mut data = Vec::with_capacity(512);
-    record.write_json(DETAIL, &mut data);
+    record.write_json(DETAIL, ctx, &mut data);
     let data = String::from_utf8(data).map_err(|_| Error::internal("an answer is not UTF-8"))?;
     let event = Event {
         name: &format!("{}.{event}", shape.events),
@@ -232,6 +252,33 @@ pub fn check_references<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, input: &I
         }
     }
     faults.into_result()
+}
+
+/// What must differ from all other records of the account does.
+fn check_unique<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
+    let shape = R::shape();
+    for field in R::fields() {
+        let (name, Some(others)) = (field.info.name, field.info.rules.unique) else { continue };
+        let value = (field.to_db)(record);
+        if value == Value::from("") {
+            continue;
+        }
+        let mut sql = format!("SELECT count(*) FROM {} WHERE account_id = $1 AND \"{name}\" = $2", shape.table);
+        let mut values = vec![ctx.account.into(), value.clone()];
+        for other in R::fields().iter().filter(|other| others.contains(&other.info.name)) {
+            values.push((other.to_db)(record));
+            sql.push_str(&format!(" AND \"{}\" = ${}", other.info.name, values.len()));
+        }
+        values.push((&record.base().id).into());
+        sql.push_str(&format!(" AND id <> ${}", values.len()));
+        if tx.int(&sql, &values)? > 0 {
+            let code = if name == "external_id" { Code::DuplicateExternalId } else { Code::Duplicate };
+            let Value::Text(text) = value else { return Err(Error::new(code, format!("Another has this {name}."))) };
+            let kind = shape.name.replace('_', " ");
+            return Err(Error::new(code, format!("Another {kind} has the {name} '{text}'.")));
+        }
+    }
+    Ok(())
 }
 
 /// Whether the account has a record with this id.

@@ -3,16 +3,22 @@
 
 pub mod client;
 pub mod client_link;
+pub mod corporate_identity;
+pub mod custom_field;
 pub mod deal;
 pub mod deal_source;
+pub mod email_domain;
+pub mod file;
 pub mod hour;
 pub mod note;
+pub mod payment_term;
 pub mod phase;
 pub mod pipeline;
 pub mod product;
 pub mod project;
 pub mod supplier;
 pub mod task;
+pub mod tax_rate;
 pub mod ticket;
 pub mod ticket_channel;
 pub mod ticket_message;
@@ -48,11 +54,20 @@ pub static ALL: LazyLock<Vec<Resource>> = LazyLock::new(|| {
         product::resource(),
         task::resource(),
         note::resource(),
+        file::resource(),
+        tax_rate::resource(),
+        corporate_identity::resource(),
+        custom_field::resource(),
+        email_domain::resource(),
+        payment_term::resource(),
     ]
 });
 
 /// What a new account starts with.
-pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+pub fn defaults(tx: &mut Tx, ctx: &Ctx, name: &str) -> Result<()> {
+    tax_rate::defaults(tx, ctx)?;
+    payment_term::defaults(tx, ctx)?;
+    corporate_identity::defaults(tx, ctx, name)?;
     pipeline::defaults(tx, ctx)?;
     deal_source::defaults(tx, ctx)?;
     ticket_status::defaults(tx, ctx)?;
@@ -68,6 +83,7 @@ pub fn migrations() -> Vec<Migration> {
         crate::idempotency::MIGRATION,
         crate::jobs::MIGRATION,
         crate::counters::MIGRATION,
+        crate::site::MIGRATION,
     ];
     let resources = ALL.iter().flat_map(|resource| resource.migrations.iter().copied());
     let mut all: Vec<Migration> = base.into_iter().chain(resources).collect();
@@ -131,6 +147,8 @@ pub enum Takes {
     Patch,
     /// Fields of its own.
     Body,
+    /// A file, as multipart/form-data.
+    File,
 }
 
 /// What a route answers with.
@@ -142,6 +160,8 @@ pub enum Gives {
     All,
     /// The record, as a view shows it.
     Item(Views),
+    /// A content that is no JSON.
+    Content,
     /// No body.
     Nothing,
 }
@@ -189,6 +209,8 @@ pub struct List {
 pub struct Resource {
     /// The name of its scopes.
     pub area: &'static str,
+    /// The name of the scope for changes, where it is another.
+    pub write_area: &'static str,
     /// Its heading in the documents.
     pub title: &'static str,
     /// What is said about the record.
@@ -203,6 +225,8 @@ pub struct Resource {
     pub list: Option<List>,
     /// Its migrations.
     pub migrations: &'static [Migration],
+    /// Clears a field in the records of it that name a record which is gone.
+    pub unlink: fn(&mut Tx, &Ctx, &str, &str) -> Result<()>,
 }
 
 impl Resource {
@@ -210,6 +234,7 @@ impl Resource {
     pub fn of<R: Record>(title: &'static str, area: &'static str, migrations: &'static [Migration]) -> Resource {
         Resource {
             area,
+            write_area: area,
             title,
             shape: R::shape(),
             path: format!("/v1/{}", R::shape().table.replace('_', "-")),
@@ -217,12 +242,19 @@ impl Resource {
             routes: Vec::new(),
             list: None,
             migrations,
+            unlink: records::unlink::<R>,
         }
     }
 
     /// It lives at another path than its table says.
     pub fn at(mut self, path: &str) -> Resource {
         self.path = path.to_string();
+        self
+    }
+
+    /// It is a setting: changes need the scope `settings.write`.
+    pub fn setting(mut self) -> Resource {
+        self.write_area = "settings";
         self
     }
 
@@ -259,6 +291,23 @@ impl Resource {
     pub fn create_with(self, handler: fn(Call) -> Result<Work>) -> Resource {
         let summary = format!("Create {}", self.one());
         self.route(Method::Post, "", summary, Takes::Create, Gives::Item(CREATED), handler)
+    }
+
+    /// `POST /v1/…/…` that makes a record in another way.
+    pub fn create_at(self, path: &str, summary: &str, handler: fn(Call) -> Result<Work>) -> Resource {
+        self.route(Method::Post, path, summary.to_string(), Takes::Create, Gives::Item(CREATED), handler)
+    }
+
+    /// `POST /v1/…` of a file.
+    pub fn upload(self, handler: fn(Call) -> Result<Work>) -> Resource {
+        let summary = format!("Upload {}", self.one());
+        self.route(Method::Post, "", summary, Takes::File, Gives::Item(CREATED), handler)
+    }
+
+    /// `GET /v1/…/{id}/…` of something that is no JSON; with a key, or by a signed address.
+    pub fn content(self, path: &str, summary: &str, handler: fn(Call) -> Result<Work>) -> Resource {
+        let path = format!("/{path}");
+        self.own(Method::Get, &path, summary.to_string(), Takes::Nothing, Gives::Content, handler)
     }
 
     /// `GET /v1/…/{id}`
@@ -330,7 +379,7 @@ impl Resource {
         let view = match gives {
             Gives::Page | Gives::All => LIST,
             Gives::Item(view) => view,
-            Gives::Nothing => return Vec::new(),
+            Gives::Nothing | Gives::Content => return Vec::new(),
         };
         self.fields.iter().filter(|field| field.rules.views.includes(view)).copied().collect()
     }
@@ -370,7 +419,7 @@ impl Resource {
     ) -> Resource {
         let right = if method == Method::Get { "read" } else { "write" };
         let takes_field = |field: &&FieldInfo| match takes {
-            Takes::Nothing | Takes::Body => false,
+            Takes::Nothing | Takes::Body | Takes::File => false,
             Takes::Create => field.rules.create,
             Takes::Patch => field.rules.patch,
         };
@@ -380,7 +429,8 @@ impl Resource {
             // Whoever has a key may read the settings.
             scope: match (self.area, method) {
                 ("settings", Method::Get) => String::new(),
-                (area, _) => format!("{area}.{right}"),
+                (area, Method::Get) => format!("{area}.{right}"),
+                _ => format!("{}.{right}", self.write_area),
             },
             summary,
             extension: false,

@@ -7,6 +7,7 @@ use crate::accounts::{Account, Key};
 use crate::app::App;
 use crate::error::Result;
 use crate::jobs::{self, Ending, Job, LEASE_SECONDS, NewJob, SHARED};
+use crate::resources::file;
 use crate::{idempotency, search};
 
 /// How often a worker looks for jobs.
@@ -21,7 +22,7 @@ const HOUR: i64 = 3600;
 type Handler = fn(&App, &Job) -> Result<Ending>;
 
 /// The kinds of job.
-const KINDS: &[(&str, Handler)] = &[("housekeeping", housekeeping)];
+const KINDS: &[(&str, Handler)] = &[("housekeeping", housekeeping), ("drop_content", file::drop_content)];
 /// Their names.
 static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| KINDS.iter().map(|(name, _)| *name).collect());
 
@@ -60,7 +61,7 @@ pub fn start(app: &Arc<App>) -> Result<()> {
 }
 
 /// Claims one job and does it; answers whether there was one.
-async fn turn(app: &Arc<App>) -> bool {
+pub async fn turn(app: &Arc<App>) -> bool {
     let (own, now) = (app.clone(), app.clock.now());
     let claimed = tokio::task::spawn_blocking(move || jobs::claim_due(&own.store, now, &NAMES, 1)).await;
     let jobs = match claimed {

@@ -45,6 +45,7 @@ impl Serve {
 async fn serve(app: Arc<App>) -> Result<(), String> {
     let listener = bind(&app.config.listen).await?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
+    app.site.serves_at(&address.to_string());
     if !app.config.metrics_listen.is_empty() {
         let metrics = bind(&app.config.metrics_listen).await?;
         tokio::spawn(server::serve_metrics(app.clone(), metrics));

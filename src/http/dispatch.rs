@@ -1,7 +1,7 @@
 //! The walk of one request: who asks, for what, with what, and the answer.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, HttpBody};
@@ -13,35 +13,18 @@ use http_body_util::BodyExt;
 
 use super::keys::{self, Left};
 use super::reply::{self, Reply};
+use super::upload::{self, Received};
 use crate::app::App;
 use crate::call::{Call, Query};
 use crate::context::{Caller, IfMatch};
 use crate::error::{Code, Error, Result};
 use crate::idempotency::{self, Claim};
 use crate::json::Json;
-use crate::resources::{self, Gives, Route, Takes};
+use crate::perform::{Methods, ROUTES};
+use crate::resources::{Gives, Route, Takes};
 
 /// The largest body.
 pub const MAX_BODY: usize = 2 * 1024 * 1024;
-
-/// The routes of one path.
-type Methods = Vec<&'static Route>;
-
-static ROUTES: LazyLock<matchit::Router<Methods>> = LazyLock::new(|| {
-    let mut paths: Vec<(&str, Methods)> = Vec::new();
-    for route in resources::ALL.iter().flat_map(|resource| &resource.routes) {
-        match paths.iter_mut().find(|(path, _)| *path == route.path) {
-            Some((_, methods)) => methods.push(route),
-            None => paths.push((&route.path, vec![route])),
-        }
-    }
-    let mut router = matchit::Router::new();
-    for (path, methods) in paths {
-        let added = router.insert(path, methods);
-        debug_assert!(added.is_ok(), "{path} clashes with another route");
-    }
-    router
-});
 
 /// What is known of a request whatever becomes of it.
 struct Seen {
@@ -110,8 +93,15 @@ async fn walk(
     seen: &mut Seen,
 ) -> Result<Response<Body>, Refusal> {
     // Who asks comes first: without a key nothing is told, not even which addresses exist.
-    let caller = authenticate(app, &head.headers).await?;
-    limit(app, &caller, seen)?;
+    let signed = signed(app, &head).await?;
+    let is_signed = signed.is_some();
+    let caller = match signed {
+        Some(caller) => caller,
+        None => authenticate(app, &head.headers).await?,
+    };
+    if !is_signed {
+        limit(app, &caller, seen)?;
+    }
 
     let found = ROUTES.at(head.uri.path());
     let found = found.map_err(|_| Error::new(Code::NotFound, "There is nothing at this address."))?;
@@ -133,22 +123,7 @@ async fn walk(
         return Err(Error::new(Code::Forbidden, message).into());
     }
 
-    let body =
-        if route.reads() { Vec::new() } else { read_body(app, &head.headers, body.take().unwrap_or_default()).await? };
-    let claim = claim(&head, &body)?;
-    let call = Call {
-        path,
-        query: Query::parse(head.uri.query().unwrap_or_default())?,
-        body: parse_body(route, &body)?,
-        lenient: is_lenient(&head.headers),
-    };
     let if_match = if_match(&head.headers)?;
-    let query = call.query.clone();
-    // A filter or a search may match many; pages and sorts follow an index.
-    let may_be_slow = query.names().any(|name| !matches!(name, "page" | "per_page" | "sort" | "order" | "id"));
-    // Lists know their parameters and name the ones that they do not.
-    let is_list = matches!(route.gives, Gives::Page | Gives::All);
-    let ignored: Vec<String> = query.names().filter(|_| !is_list).map(str::to_string).collect();
     let ctx = Caller {
         account: caller.account.clone(),
         actor: caller.actor.clone(),
@@ -156,7 +131,37 @@ async fn walk(
         if_match,
         clock: app.clock,
         ids: app.ids,
+        site: app.site.clone(),
     };
+    let lenient = is_lenient(&head.headers);
+    let mut received = Received::default();
+    let body = match route.takes {
+        _ if route.reads() => Vec::new(),
+        Takes::File => {
+            claim(&head, &[])?;
+            upload::check_head(&head.headers)?;
+            let body = body.take().unwrap_or_default();
+            received = upload::receive(app, &ctx, &head.headers, body, lenient).await?;
+            // Boundaries differ from try to try; the name and the content do not.
+            received.upload.as_ref().map(|file| format!("{}\n{}", file.name, file.sha256)).unwrap_or_default().into()
+        }
+        _ => read_body(app, &head.headers, body.take().unwrap_or_default()).await?,
+    };
+    let claim = claim(&head, &body)?;
+    let call = Call {
+        path,
+        query: Query::parse(head.uri.query().unwrap_or_default())?,
+        body: parse_body(route, &body)?,
+        upload: received.upload,
+        warnings: received.warnings,
+        lenient,
+    };
+    let query = call.query.clone();
+    // A filter or a search may match many; pages and sorts follow an index.
+    let may_be_slow = query.names().any(|name| !matches!(name, "page" | "per_page" | "sort" | "order" | "id"));
+    // Lists know their parameters and name the ones that they do not.
+    let is_list = matches!(route.gives, Gives::Page | Gives::All);
+    let ignored: Vec<String> = query.names().filter(|_| !is_list).map(str::to_string).collect();
     let work = match ((route.handler)(call), &claim) {
         // A key that is taken is told before what else is wrong.
         (Err(error), Some(claim)) => return Err(taken(app, ctx, claim.clone()).await.unwrap_or(error).into()),
@@ -193,7 +198,10 @@ async fn walk(
             })
             .await?
     };
-    let response = done.into_response();
+    let response = match &done.content {
+        Some(content) => upload::send(app, content).await?,
+        None => done.into_response(),
+    };
     Ok(if route.reads() { unless_known(&head.headers, response) } else { response })
 }
 
@@ -228,6 +236,23 @@ fn once(
     };
     idempotency::keep(tx, ctx, claim, &reply.stored)?;
     Ok(reply)
+}
+
+/// Who has a signed address instead of a key. It opens contents alone.
+async fn signed(app: &Arc<App>, head: &Parts) -> Result<Option<Arc<keys::Caller>>> {
+    let query = head.uri.query().unwrap_or_default();
+    if head.headers.contains_key(AUTHORIZATION) || !query.contains("signature=") {
+        return Ok(None);
+    }
+    let gives = ROUTES.at(head.uri.path()).ok();
+    let gives = gives.is_some_and(|found| found.value.iter().any(|route| route.gives == Gives::Content));
+    let reads = matches!(head.method, Method::GET | Method::HEAD);
+    let account = app.site.opens(head.uri.path(), &Query::parse(query)?, app.clock.now());
+    let Some(account) = account.filter(|_| gives && reads) else {
+        return Err(Error::new(Code::Unauthorized, "This address is not right, or not any more; ask for a new one."));
+    };
+    let account = app.store.read(move |tx| crate::accounts::Account::numbered(tx, account)).await?;
+    Ok(Some(Arc::new(keys::Caller::signed(account))))
 }
 
 async fn authenticate(app: &Arc<App>, headers: &HeaderMap) -> Result<Arc<keys::Caller>> {
@@ -302,6 +327,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 fn parse_body(route: &Route, body: &[u8]) -> Result<Option<Json>> {
     match route.takes {
         _ if route.reads() => Ok(None),
+        Takes::File => Ok(None),
         Takes::Nothing if body.is_empty() => Ok(None),
         _ => Json::parse(body).map(Some),
     }

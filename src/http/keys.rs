@@ -28,6 +28,30 @@ pub struct Caller {
     read_at: Instant,
 }
 
+impl Caller {
+    /// Whoever has a signed address: may read the one thing that it names.
+    pub fn signed(account: Account) -> Caller {
+        let key = Key {
+            id: "signed address".to_string(),
+            account: account.number,
+            name: String::new(),
+            hint: String::new(),
+            scopes: vec!["*".to_string()],
+            created_at: Moment::default(),
+            expires_at: Moment::default(),
+            revoked_at: Moment::default(),
+            last_used_at: Moment::default(),
+        };
+        Caller {
+            actor: key.id.as_str().into(),
+            account: Arc::new(account),
+            limiter: Arc::default(),
+            read_at: Instant::now(),
+            key,
+        }
+    }
+}
+
 /// The keys seen lately.
 #[derive(Default)]
 pub struct KeyRing {

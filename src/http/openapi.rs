@@ -89,7 +89,13 @@ fn operation(resource: &Resource, route: &Route) -> Value {
     if route.extension {
         operation["x-extension"] = json!(true);
     }
-    if route.takes != Takes::Nothing {
+    if route.takes == Takes::File {
+        let file =
+            json!({"type": "string", "contentMediaType": "application/octet-stream", "description": "25 MiB at most."});
+        let name = json!({"type": "string", "description": "What it is called, instead of the name of the part."});
+        let schema = json!({"type": "object", "required": ["file"], "properties": {"file": file, "name": name}});
+        operation["requestBody"] = json!({"required": true, "content": {"multipart/form-data": {"schema": schema}}});
+    } else if route.takes != Takes::Nothing {
         let body = json!({"schema": input_schema(route), "example": example(route)});
         operation["requestBody"] = json!({"required": true, "content": {"application/json": body}});
     }
@@ -105,7 +111,10 @@ fn operation_id(resource: &Resource, route: &Route) -> String {
     match (route.gives, route.takes, route.method, action) {
         (Gives::Page | Gives::All, ..) => format!("list{name}s"),
         (_, _, _, Some(action)) if !action.contains('{') => format!("{action}{name}"),
-        (_, Takes::Create, ..) => format!("create{name}"),
+        (_, Takes::Create, ..) if route.path.len() > resource.path.len() => {
+            format!("create{name}{}", route.path[resource.path.len() + 1..].replace('/', "_"))
+        }
+        (_, Takes::Create | Takes::File, ..) => format!("create{name}"),
         (_, Takes::Patch, ..) => format!("update{name}"),
         (_, _, Method::Delete, _) => format!("delete{name}"),
         _ => format!("get{name}"),
@@ -231,7 +240,8 @@ fn responses(resource: &Resource, route: &Route) -> Value {
             let page = json!({"type": "array", "items": item});
             ("200", format!("A page of {}.", resource.shape.table), Some((page, "#/components/schemas/Page")))
         }
-        Gives::Item(CREATED) if route.takes == Takes::Create => {
+        Gives::Content => ("200", format!("The content of the {name}."), None),
+        Gives::Item(CREATED) if matches!(route.takes, Takes::Create | Takes::File) => {
             ("201", format!("The new {name}."), Some((seen_schema(resource, CREATED), "")))
         }
         Gives::Item(view) => ("200", format!("The {name}."), Some((seen_schema(resource, view), ""))),
@@ -244,13 +254,16 @@ fn responses(resource: &Resource, route: &Route) -> Value {
             json!({"type": "object", "required": ["data", "meta"], "properties": {"data": data, "meta": meta}});
         response["content"] = json!({"application/json": {"schema": schema}});
     }
+    if route.gives == Gives::Content {
+        response["content"] = json!({"*/*": {"schema": {}}});
+    }
     let headers = match route.gives {
         Gives::Page => json!({"Link": header("First, previous, next and last page.")}),
-        Gives::Item(CREATED) if route.takes == Takes::Create => {
+        Gives::Item(CREATED) if matches!(route.takes, Takes::Create | Takes::File) => {
             json!({"Location": header("Where the record is."), "ETag": header("Its version.")})
         }
         Gives::Item(_) => json!({"ETag": header("Its version.")}),
-        Gives::Nothing | Gives::All => Value::Null,
+        Gives::Nothing | Gives::All | Gives::Content => Value::Null,
     };
     if !headers.is_null() {
         response["headers"] = headers;
@@ -413,6 +426,10 @@ fn record_schema(resource: &Resource, view: Views) -> Value {
     properties.insert("id".into(), json!({"type": "string", "format": "uuid", "description": "Its id."}));
     for field in resource.fields.iter().filter(|field| field.rules.views.includes(view)) {
         properties.insert(field.name.into(), property(field));
+    }
+    for address in shape.addresses.iter().filter(|address| address.views.includes(view)) {
+        let schema = json!({"type": "string", "format": "uri", "description": address.doc});
+        properties.insert(address.name.into(), schema);
     }
     let moment = |description: &str| json!({"type": "string", "format": "date-time", "description": description});
     if shape.created_at.includes(view) {

@@ -7,7 +7,7 @@ use axum::http::header::{
 use axum::http::{Response, StatusCode};
 use serde_json::json;
 
-use crate::call::{Answer, Outcome};
+use crate::call::{Answer, Content, Outcome};
 use crate::error::{Code, Error};
 use crate::idempotency::Stored;
 
@@ -24,6 +24,7 @@ pub fn status(code: Code) -> StatusCode {
         Code::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
         Code::IdempotencyInFlight
         | Code::DuplicateExternalId
+        | Code::Duplicate
         | Code::AlreadyLinked
         | Code::InvalidTransition
         | Code::Locked
@@ -43,6 +44,8 @@ pub fn status(code: Code) -> StatusCode {
 pub struct Reply {
     /// What is kept and sent again.
     pub stored: Stored,
+    /// A content to be sent instead.
+    pub content: Option<Content>,
     /// The `Link` header, or empty.
     pub link: String,
     /// Whether it was sent before.
@@ -74,6 +77,7 @@ impl Reply {
                 etag: answer.version.map(|version| format!("\"{version}\"")).unwrap_or_default(),
                 body: String::from_utf8(body).unwrap_or_default(),
             },
+            content: answer.content,
             link: links.join(", "),
             replayed: false,
         }
@@ -81,7 +85,7 @@ impl Reply {
 
     /// The reply that was stored.
     pub fn again(stored: Stored) -> Reply {
-        Reply { stored, link: String::new(), replayed: true }
+        Reply { stored, content: None, link: String::new(), replayed: true }
     }
 
     /// As a response.

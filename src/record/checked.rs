@@ -62,6 +62,12 @@ checked_text!(
     /// E-mail addresses with commas between them.
     Emails, "e-mail addresses, comma-separated", emails);
 checked_text!(
+    /// A domain of the internet, in lower case.
+    Domain, "domain name", domain);
+checked_text!(
+    /// A name for programs: small letters, digits and underscores.
+    Slug, "small letters, digits and underscores", slug);
+checked_text!(
     /// An IBAN, kept without spaces.
     Iban, "IBAN", iban);
 checked_text!(
@@ -133,6 +139,25 @@ fn email(text: &str) -> Result<String, Wrong> {
 fn emails(text: &str) -> Result<String, Wrong> {
     let each: Result<Vec<String>, Wrong> = text.split(',').map(|one| email(one.trim())).collect();
     Ok(each?.join(", "))
+}
+
+fn domain(text: &str) -> Result<String, Wrong> {
+    let lower = text.trim_end_matches('.').to_lowercase();
+    let label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    let good = lower.contains('.') && lower.len() <= 253 && lower.split('.').all(label);
+    if good { Ok(lower) } else { Err(malformed("must be a domain such as example.com")) }
+}
+
+fn slug(text: &str) -> Result<String, Wrong> {
+    let good = text.len() <= 64
+        && text.starts_with(|c: char| c.is_ascii_lowercase())
+        && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
+    if good { Ok(text.to_string()) } else { Err(malformed("must be small letters, digits and underscores")) }
 }
 
 fn iban(text: &str) -> Result<String, Wrong> {

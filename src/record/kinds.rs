@@ -40,6 +40,7 @@ pub trait Kind: Sized + Clone + Default {
     fn read(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
         let value = match json {
             Json::Null if rules.required => return Err(must_have_a_value()),
+            Json::Text(text) if rules.required && text.trim().is_empty() => return Err(must_have_a_value()),
             Json::Null if !rules.default.is_empty() => {
                 let default = Json::parse(rules.default.as_bytes()).unwrap_or(Json::Null);
                 Self::from_json(&default, rules)?

@@ -66,6 +66,8 @@ pub struct Rules {
     pub min: i64,
     /// Largest whole number or decimal, in whole units.
     pub max: i64,
+    /// No two records of the account have the same; with the values of these other fields.
+    pub unique: Option<&'static [&'static str]>,
     /// The table whose record it names.
     pub refers: &'static str,
     /// What it is when nothing is sent, as JSON.
@@ -92,6 +94,7 @@ pub const INPUT: Rules = Rules {
     max_length: 255,
     min: -999_999_999_999,
     max: 999_999_999_999,
+    unique: None,
     refers: "",
     default: "",
     example: "",
@@ -172,6 +175,11 @@ impl Rules {
     /// A number from `min` to `max`.
     pub const fn between(self, min: i64, max: i64) -> Rules {
         Rules { min, max, ..self }
+    }
+
+    /// No two records of the account have the same value, unless they differ in one of `others`.
+    pub const fn unique(self, others: &'static [&'static str]) -> Rules {
+        Rules { unique: Some(others), ..self }
     }
 
     /// The id of a record in `table`.

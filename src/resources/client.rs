@@ -3,11 +3,12 @@
 use store::{Migration, Tx};
 
 use super::Resource;
+use super::custom_field::{self, Entity};
 use crate::context::Ctx;
 use crate::counters;
-use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
+use crate::error::{Faults, FieldCode, Result, wrong};
 use crate::json::Json;
-use crate::record::{Bic, COMPUTED, Checks, Country, Email, Emails, INPUT, Iban, VatNumber, Website};
+use crate::record::{Bic, COMPUTED, Checks, Country, Custom, Email, Emails, INPUT, Iban, VatNumber, Website};
 use crate::{choice, record};
 
 choice! {
@@ -72,7 +73,9 @@ record! {
     /// Its number in your administration, given when it is made.
     debtor_number: String = COMPUTED.search();
     /// Your own reference; no two clients have the same.
-    external_id: String = INPUT.filter().search().in_meta().example("\"\"");
+    external_id: String = INPUT.filter().search().unique(&[]).in_meta().example("\"\"");
+    /// Values of your own fields, by their key; null takes one away.
+    custom_fields: Custom = INPUT.example("{}");
 }
 
 impl Checks for Client {
@@ -84,12 +87,8 @@ impl Checks for Client {
         if before.is_none() {
             self.debtor_number = counters::next(tx, ctx, "debtor")?.to_string();
         }
-        let taken = "SELECT count(*) FROM clients WHERE account_id = $1 AND external_id = $2 AND id <> $3";
-        let values = [ctx.account.into(), (&self.external_id).into(), (&self.base.id).into()];
-        if !self.external_id.is_empty() && tx.int(taken, &values)? > 0 {
-            let message = format!("Another client has the external_id '{}'.", self.external_id);
-            return Err(Error::new(Code::DuplicateExternalId, message));
-        }
+        let before = before.map(|before| &before.custom_fields);
+        custom_field::settle(tx, ctx, Entity::Client, &mut self.custom_fields, before)?;
         Ok(())
     }
 
@@ -134,7 +133,15 @@ pub fn resource() -> Resource {
         .patch::<Client>()
 }
 
-const MIGRATIONS: &[Migration] = &[Migration {
+const MIGRATIONS: &[Migration] = &[CREATE, CUSTOM_FIELDS];
+
+const CUSTOM_FIELDS: Migration = Migration {
+    number: 30,
+    name: "custom fields of clients",
+    sql: "ALTER TABLE clients ADD COLUMN custom_fields TEXT NOT NULL DEFAULT '';",
+};
+
+const CREATE: Migration = Migration {
     number: 10,
     name: "clients",
     sql: "
@@ -177,4 +184,4 @@ CREATE INDEX clients_lastname ON clients (account_id, lastname, id);
 CREATE INDEX clients_external ON clients (account_id, external_id, created_at, id);
 CREATE UNIQUE INDEX clients_external_once ON clients (account_id, external_id) WHERE external_id <> '';
 ",
-}];
+};

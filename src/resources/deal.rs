@@ -162,7 +162,7 @@ fn move_to(call: Call) -> Result<Work> {
             deal.status = to.status;
         }
         records::change(tx, ctx, &before, &mut deal, "updated")?;
-        Ok(Answer::record(&deal, DETAIL).with_texts("warnings", &input.warnings))
+        Ok(Answer::record(ctx, &deal, DETAIL).with_texts("warnings", &input.warnings))
     }))
 }
 

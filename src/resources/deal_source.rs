@@ -23,6 +23,7 @@ impl Checks for DealSource {}
 /// Sources and their routes; the contract reads them.
 pub fn resource() -> Resource {
     Resource::of::<DealSource>("Deal sources", "deals", MIGRATIONS)
+        .setting()
         .all::<DealSource>()
         .managed::<DealSource>()
         .delete::<DealSource>()

@@ -26,6 +26,7 @@ impl Checks for Phase {}
 /// Phases and their routes; the contract reads them.
 pub fn resource() -> Resource {
     Resource::of::<Phase>("Phases", "deals", MIGRATIONS)
+        .setting()
         .all::<Phase>()
         .managed::<Phase>()
         .delete_with(delete)

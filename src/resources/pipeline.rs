@@ -29,6 +29,7 @@ impl Checks for Pipeline {}
 /// Pipelines and their routes; the contract reads them.
 pub fn resource() -> Resource {
     Resource::of::<Pipeline>("Pipelines", "deals", MIGRATIONS)
+        .setting()
         .all_with(list)
         .managed::<Pipeline>()
         .delete_with(delete)
@@ -46,7 +47,7 @@ fn list(call: Call) -> Result<Work> {
             if data.len() > 1 {
                 data.push(b',');
             }
-            pipeline.write_json(LIST, &mut data);
+            pipeline.write_json(LIST, ctx, &mut data);
             data.pop();
             write_key(&mut data, "phases");
             write_phases(&phases, &pipeline.base.id, &mut data);

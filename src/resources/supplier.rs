@@ -1,12 +1,14 @@
 //! Suppliers: those you buy from.
 
-use store::Migration;
+use store::{Migration, Tx};
 
 use super::Resource;
 use super::client::{ContactType, check_name};
-use crate::error::Faults;
+use super::custom_field::{self, Entity};
+use crate::context::Ctx;
+use crate::error::{Faults, Result};
 use crate::record;
-use crate::record::{Bic, COMPUTED, Checks, Country, Email, Emails, INPUT, Iban, VatNumber, Website};
+use crate::record::{Bic, COMPUTED, Checks, Country, Custom, Email, Emails, INPUT, Iban, VatNumber, Website};
 
 record! {
     /// Somebody you buy from. It shows the fields of a client; some of them are set by the server.
@@ -58,11 +60,18 @@ record! {
     mail_salutation: String = COMPUTED;
     /// Its number in your administration.
     debtor_number: String = COMPUTED;
+    /// Values of your own fields, by their key; null takes one away.
+    custom_fields: Custom = INPUT.example("{}");
 }
 
 impl Checks for Supplier {
     fn check(&self, faults: &mut Faults) {
         check_name(self.r#type, &self.company_name, &self.firstname, &self.lastname, faults);
+    }
+
+    fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+        let before = before.map(|before| &before.custom_fields);
+        custom_field::settle(tx, ctx, Entity::Supplier, &mut self.custom_fields, before)
     }
 }
 
@@ -75,7 +84,15 @@ pub fn resource() -> Resource {
         .patch::<Supplier>()
 }
 
-const MIGRATIONS: &[Migration] = &[Migration {
+const MIGRATIONS: &[Migration] = &[CREATE, CUSTOM_FIELDS];
+
+const CUSTOM_FIELDS: Migration = Migration {
+    number: 31,
+    name: "custom fields of suppliers",
+    sql: "ALTER TABLE suppliers ADD COLUMN custom_fields TEXT NOT NULL DEFAULT '';",
+};
+
+const CREATE: Migration = Migration {
     number: 11,
     name: "suppliers",
     sql: "
@@ -115,4 +132,4 @@ CREATE INDEX suppliers_type ON suppliers (account_id, type, created_at, id);
 CREATE INDEX suppliers_company ON suppliers (account_id, company_name, id);
 CREATE INDEX suppliers_lastname ON suppliers (account_id, lastname, id);
 ",
-}];
+};

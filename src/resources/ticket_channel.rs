@@ -35,6 +35,7 @@ impl Checks for TicketChannel {}
 /// Channels and their routes; the contract reads them.
 pub fn resource() -> Resource {
     Resource::of::<TicketChannel>("Ticket channels", "tickets", MIGRATIONS)
+        .setting()
         .all::<TicketChannel>()
         .managed::<TicketChannel>()
         .delete::<TicketChannel>()

@@ -6,12 +6,15 @@ use store::{Migration, Row, Tx, Value};
 use super::Resource;
 use super::ticket::Ticket;
 use super::ticket_status::{self, Role};
+use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Faults, FieldCode, Result, Wrong, wrong};
+use crate::input::Input;
 use crate::jobs::{self, NewJob};
 use crate::json::{Json, write_key, write_text};
 use crate::record::{ALL, COMPUTED, CREATED, Checks, Email, Emails, INPUT, Kind, Link, NOWHERE, Rules};
-use crate::{choice, record, records};
+use crate::records::Work;
+use crate::{choice, input, record, records};
 
 choice! {
     /// Which way a message goes.
@@ -124,26 +127,31 @@ impl Checks for TicketMessage {
             self.body = words_of(&self.html);
         }
         let before: Ticket = records::find(tx, ctx, &self.ticket_id.0)?;
-        if self.r#type == MessageType::Reply && self.to.0.is_empty() {
+        if self.direction == Direction::Out && self.r#type == MessageType::Reply && self.to.0.is_empty() {
             self.to = Emails(before.client_email.0.clone());
         }
         answered(tx, ctx, &before, self)
     }
 }
 
-/// A reply moves a ticket on from new.
+/// A reply moves a ticket on from new, and a word of the client opens it again.
 fn answered(tx: &mut Tx, ctx: &Ctx, before: &Ticket, message: &TicketMessage) -> Result<()> {
     let mut ticket = before.clone();
-    let status = ticket_status::named(tx, ctx, &ticket.status)?;
-    let is_new = status.is_some_and(|status| status.role == Role::New);
-    if message.r#type == MessageType::Reply
-        && is_new
-        && let Some(open) = ticket_status::first(tx, ctx, Some(Role::Open))?
-    {
+    let role = ticket_status::named(tx, ctx, &ticket.status)?.map(|status| status.role);
+    let opens = match (message.direction, message.r#type) {
+        (_, MessageType::Note) => false,
+        (Direction::Out, MessageType::Reply) => role == Some(Role::New),
+        (Direction::In, MessageType::Reply) => matches!(role, Some(Role::Waiting | Role::Closed)),
+    };
+    if opens && let Some(open) = ticket_status::first(tx, ctx, Some(Role::Open))? {
         ticket.status = open.name;
         records::change(tx, ctx, before, &mut ticket, "updated")?;
     }
-    records::happened(tx, ctx, &ticket, "message")
+    records::happened(tx, ctx, &ticket, "message")?;
+    if message.direction == Direction::In {
+        records::happened(tx, ctx, &ticket, "inbound_message")?;
+    }
+    Ok(())
 }
 
 /// The text of sanitised HTML.
@@ -161,10 +169,27 @@ pub fn resource() -> Resource {
         .all::<TicketMessage>()
         .create_with(create)
         .get::<TicketMessage>()
+        .create_at("/inbound", "Take in a message of the client", inbound)
+        .extension()
+}
+
+/// Takes in what the client wrote, for whoever receives the mail. Nothing is sent.
+fn inbound(call: Call) -> Result<Work> {
+    let input: Input<TicketMessage> = input::create(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        records::check_parent::<TicketMessage>(tx, ctx, &call)?;
+        let mut message = input.record();
+        message.ticket_id = Link(call.id().to_string());
+        message.direction = Direction::In;
+        message.r#type = MessageType::Reply;
+        message.via_staff_save = false;
+        records::add(tx, ctx, &mut message)?;
+        Ok(Answer::created(ctx, &message, CREATED).with_texts("warnings", &input.warnings))
+    }))
 }
 
 /// Writes a message; a reply that has somewhere to go is put in the outbox in the same transaction.
-fn create(call: crate::call::Call) -> Result<records::Work> {
+fn create(call: Call) -> Result<Work> {
     let write = records::create::<TicketMessage>(call)?;
     Ok(Box::new(move |tx, ctx| {
         let answer = write(tx, ctx)?;

@@ -44,6 +44,7 @@ impl Checks for TicketStatus {}
 /// Statuses and their routes; the contract reads them.
 pub fn resource() -> Resource {
     Resource::of::<TicketStatus>("Ticket statuses", "tickets", MIGRATIONS)
+        .setting()
         .all::<TicketStatus>()
         .managed::<TicketStatus>()
         .delete_with(delete)

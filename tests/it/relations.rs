@@ -34,6 +34,7 @@ const FIELDS: &[&str] = &[
     "email_reminders",
     "mail_salutation",
     "debtor_number",
+    "custom_fields",
     "meta",
 ];
 
@@ -254,9 +255,14 @@ on_both! {
         let closed = client.patch(&path, json!({"status": "closed"})).expect(200).data();
         assert_eq!((&closed["status"], &closed["closed_at"]), (&json!("Closed"), &json!("2026-05-04T10:00:00.000Z")));
         assert_eq!(client.patch(&path, json!({"status": "Waiting"})).expect(200).data()["closed_at"], json!(null));
+        let inbound = format!("{messages}/inbound");
+        let told = client.post(&inbound, json!({"body": "Still cold", "author_name": "Anna", "author_email": "a@b.example"})).expect(201).data();
+        assert_eq!((&told["direction"], &told["type"], &told["via_staff_save"], &told["meta"]["to"]), (&json!("in"), &json!("reply"), &json!(false), &json!("")));
+        assert_eq!(client.get(&path).data()["status"], "Open", "a word of the client opens it again");
         assert_eq!(server.events(&client, before), [
             "ticket.created", "ticket.message", "message.created", "ticket.updated", "ticket.status_changed", "ticket.message", "message.created",
             "ticket.updated", "ticket.status_changed", "ticket.closed", "ticket.updated", "ticket.status_changed",
+            "ticket.updated", "ticket.status_changed", "ticket.message", "ticket.inbound_message", "message.created",
         ]);
         assert_eq!(client.get("/v1/tickets?search=help").json()["meta"]["total"], 1);
         let names: Vec<Value> = client.get("/v1/ticket-statuses").data().as_array().unwrap().iter().map(|status| status["name"].clone()).collect();

@@ -174,6 +174,7 @@ impl Server {
 fn serve(runtime: &tokio::runtime::Runtime, app: &Arc<App>) -> SocketAddr {
     let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
     let address = listener.local_addr().unwrap();
+    app.site.serves_at(&address.to_string());
     runtime.spawn(server::serve(app.clone(), listener, std::future::pending()));
     address
 }
@@ -193,6 +194,7 @@ pub struct Reply {
     pub status: u16,
     pub headers: ureq::http::HeaderMap,
     pub text: String,
+    pub bytes: Vec<u8>,
 }
 
 impl Reply {
@@ -258,6 +260,19 @@ impl Client {
         self.send("DELETE", path, &[], "")
     }
 
+    /// Uploads a file.
+    pub fn upload(&self, name: &str, content: &[u8]) -> Reply {
+        self.upload_with(&[], name, content)
+    }
+
+    /// The same, with headers.
+    pub fn upload_with(&self, headers: &[(&str, &str)], name: &str, content: &[u8]) -> Reply {
+        let (kind, body) = multipart(&[("file", Some(name), content)]);
+        let mut all = vec![("content-type", kind.as_str())];
+        all.extend(headers);
+        self.try_send_bytes("POST", "/v1/files", &all, body).unwrap_or_else(|error| panic!("upload: {error}"))
+    }
+
     /// An action without a body.
     pub fn act(&self, path: &str) -> Reply {
         self.send("POST", path, &[], "")
@@ -276,6 +291,16 @@ impl Client {
         headers: &[(&str, &str)],
         body: &str,
     ) -> Result<Reply, ureq::Error> {
+        self.try_send_bytes(method, path, headers, body.as_bytes().to_vec())
+    }
+
+    pub fn try_send_bytes(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Vec<u8>,
+    ) -> Result<Reply, ureq::Error> {
         let mut request = ureq::http::Request::builder().method(method).uri(format!("{}{path}", self.base));
         let bearer = format!("Bearer {}", self.key);
         let usual = [("authorization", bearer.as_str()), ("content-type", "application/json")];
@@ -285,11 +310,27 @@ impl Client {
                 request = request.header(*name, *value);
             }
         }
-        let mut response = self.agent.run(request.body(body.to_string()).unwrap())?;
+        let mut response = self.agent.run(request.body(body).unwrap())?;
+        let bytes = response.body_mut().with_config().limit(64 * 1024 * 1024).read_to_vec()?;
         Ok(Reply {
             status: response.status().as_u16(),
             headers: response.headers().clone(),
-            text: response.body_mut().read_to_string()?,
+            text: String::from_utf8_lossy(&bytes).to_string(),
+            bytes,
         })
     }
+}
+
+/// The content type and the bytes of a multipart body: name, file name and content of each part.
+pub fn multipart(parts: &[(&str, Option<&str>, &[u8])]) -> (String, Vec<u8>) {
+    let mut body = Vec::new();
+    for (name, file_name, content) in parts {
+        let file_name = file_name.map(|name| format!("; filename=\"{name}\"")).unwrap_or_default();
+        let head = format!("--bOuNdArY\r\nContent-Disposition: form-data; name=\"{name}\"{file_name}\r\n\r\n");
+        body.extend_from_slice(head.as_bytes());
+        body.extend_from_slice(content);
+        body.extend_from_slice(b"\r\n");
+    }
+    body.extend_from_slice(b"--bOuNdArY--\r\n");
+    ("multipart/form-data; boundary=bOuNdArY".to_string(), body)
 }

@@ -1,0 +1,244 @@
+//! Contents by key: in a folder, or in any store that speaks S3. What [`Blobs::keep`] has answered
+//! for is on the disk (or with the store) and survives a crash.
+
+use std::fmt;
+use std::path::{Path as Folder, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt, TryStreamExt};
+use object_store::aws::{AmazonS3Builder, S3ConditionalPut};
+use object_store::buffered::BufWriter;
+use object_store::local::LocalFileSystem;
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::prefix::PrefixStore;
+use object_store::{ObjectStore, ObjectStoreExt};
+use tokio::io::AsyncWriteExt;
+
+/// Where contents are kept.
+#[derive(Clone)]
+pub struct Blobs {
+    store: Arc<dyn ObjectStore>,
+    folder: Option<PathBuf>,
+}
+
+/// What is needed to reach an S3-compatible store.
+#[derive(Clone, Default)]
+pub struct S3 {
+    /// The bucket.
+    pub bucket: String,
+    /// Put before every key.
+    pub prefix: String,
+    /// The address of the store; empty for the one of the region.
+    pub endpoint: String,
+    /// The region.
+    pub region: String,
+    /// Who asks; empty to take it from the machine's role.
+    pub access_key: String,
+    /// The secret of who asks.
+    pub secret_key: String,
+}
+
+/// Why a content could not be kept or read.
+#[derive(Debug)]
+pub enum Error {
+    /// There is none under this key.
+    Missing,
+    /// The disk is full.
+    Full,
+    /// Whoever sends the content gave up, or it is not as it should be.
+    Broken(String),
+    /// The store cannot be used now; words for the log.
+    Unavailable(String),
+}
+
+/// A result with this error.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A content that can be read.
+pub struct Content {
+    /// Its length in bytes.
+    pub size: u64,
+    /// Its bytes.
+    pub bytes: futures_util::stream::BoxStream<'static, Result<Bytes>>,
+}
+
+/// How much is held in memory of a content on its way in: the least that S3 takes as a part.
+const BUFFER: usize = 5 * 1024 * 1024;
+
+impl Blobs {
+    /// In a folder, which is made when it is not there.
+    pub fn in_folder(folder: &Folder) -> Result<Blobs> {
+        std::fs::create_dir_all(folder)
+            .map_err(|error| Error::Unavailable(format!("the folder {} cannot be made: {error}", folder.display())))?;
+        let store = LocalFileSystem::new_with_prefix(folder)?.with_fsync(true).with_automatic_cleanup(true);
+        Ok(Blobs { store: Arc::new(store), folder: Some(folder.to_path_buf()) })
+    }
+
+    /// In memory, for tests.
+    pub fn in_memory() -> Blobs {
+        Blobs { store: Arc::new(InMemory::new()), folder: None }
+    }
+
+    /// In a store that speaks S3.
+    pub fn in_s3(s3: &S3) -> Result<Blobs> {
+        // Whoever came first chose the same; see Cargo.toml.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut builder = AmazonS3Builder::new()
+            .with_bucket_name(&s3.bucket)
+            .with_region(if s3.region.is_empty() { "us-east-1" } else { &s3.region })
+            .with_conditional_put(S3ConditionalPut::ETagMatch);
+        if !s3.endpoint.is_empty() {
+            builder = builder.with_endpoint(&s3.endpoint).with_allow_http(s3.endpoint.starts_with("http://"));
+        }
+        if !s3.access_key.is_empty() {
+            builder = builder.with_access_key_id(&s3.access_key).with_secret_access_key(&s3.secret_key);
+        }
+        let store = builder.build()?;
+        Ok(Blobs { store: Arc::new(PrefixStore::new(store, s3.prefix.as_str())), folder: None })
+    }
+
+    /// Keeps a content that comes in pieces. It is durable when this answers; when the pieces
+    /// break off nothing is kept.
+    pub async fn keep<S, E>(&self, key: &str, pieces: S) -> Result<()>
+    where
+        S: Stream<Item = Result<Bytes, E>>,
+        Error: From<E>,
+    {
+        let mut writer = BufWriter::with_capacity(self.store.clone(), Path::from(key), BUFFER).with_max_concurrency(2);
+        let mut pieces = std::pin::pin!(pieces);
+        while let Some(piece) = pieces.next().await {
+            let kept = match piece {
+                Ok(piece) => writer.put(piece).await.map_err(|error: object_store::Error| error.into()),
+                Err(error) => Err(error.into()),
+            };
+            if let Err(error) = kept {
+                let _ = writer.abort().await;
+                return Err(error);
+            }
+        }
+        Ok(writer.shutdown().await?)
+    }
+
+    /// The content under a key.
+    pub async fn open(&self, key: &str) -> Result<Content> {
+        let found = self.store.get(&Path::from(key)).await?;
+        Ok(Content { size: found.meta.size, bytes: found.into_stream().map_err(Error::from).boxed() })
+    }
+
+    /// All of the content under a key.
+    pub async fn read(&self, key: &str) -> Result<Bytes> {
+        Ok(self.store.get(&Path::from(key)).await?.bytes().await?)
+    }
+
+    /// Drops a content; one that is not there is dropped already.
+    pub async fn drop(&self, key: &str) -> Result<()> {
+        if let Some(folder) = &self.folder {
+            // What a crash left of a content on its way in lies beside it under this name.
+            let _ = std::fs::remove_file(folder.join(format!("{}#1", Path::from(key))));
+        }
+        match self.store.delete(&Path::from(key)).await {
+            Err(object_store::Error::NotFound { .. }) => Ok(()),
+            done => Ok(done?),
+        }
+    }
+
+    /// Every key there is.
+    pub async fn keys(&self) -> Result<Vec<String>> {
+        let found = self.store.list(None).map_ok(|found| found.location.to_string());
+        Ok(found.try_collect().await?)
+    }
+}
+
+impl From<object_store::Error> for Error {
+    fn from(error: object_store::Error) -> Error {
+        if let object_store::Error::NotFound { .. } = error {
+            return Error::Missing;
+        }
+        // The cause hides below several layers of words.
+        let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
+        while let Some(layer) = cause {
+            if layer.downcast_ref::<std::io::Error>().is_some_and(is_full) {
+                return Error::Full;
+            }
+            cause = layer.source();
+        }
+        Error::Unavailable(error.to_string())
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Error {
+        if is_full(&error) {
+            return Error::Full;
+        }
+        match error.downcast::<object_store::Error>() {
+            Ok(error) => error.into(),
+            Err(error) => Error::Unavailable(error.to_string()),
+        }
+    }
+}
+
+fn is_full(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Missing => f.write_str("there is no content under this key"),
+            Error::Full => f.write_str("the disk is full"),
+            Error::Broken(why) | Error::Unavailable(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::stream;
+
+    use super::*;
+
+    fn pieces(count: usize, size: usize) -> impl Stream<Item = Result<Bytes>> {
+        stream::iter((0..count).map(move |n| Ok(Bytes::from(vec![n as u8; size]))))
+    }
+
+    async fn round_trip(blobs: &Blobs) {
+        for (count, size) in [(0, 0), (1, 10), (13, 1024 * 1024)] {
+            blobs.keep("a/b", pieces(count, size)).await.unwrap();
+            let content = blobs.open("a/b").await.unwrap();
+            assert_eq!(content.size as usize, count * size);
+            let read = blobs.read("a/b").await.unwrap();
+            assert_eq!(read.len(), count * size);
+            assert!(read.chunks(size.max(1)).enumerate().all(|(n, chunk)| chunk.iter().all(|byte| *byte == n as u8)));
+        }
+        let broken = pieces(9, 1024 * 1024).chain(stream::iter([Err(Error::Broken("gone".into()))]));
+        assert!(matches!(blobs.keep("a/c", broken).await, Err(Error::Broken(_))));
+        assert!(matches!(blobs.open("a/c").await, Err(Error::Missing)));
+        assert_eq!(blobs.keys().await.unwrap(), ["a/b"]);
+        blobs.drop("a/b").await.unwrap();
+        blobs.drop("a/b").await.unwrap();
+        assert!(matches!(blobs.read("a/b").await, Err(Error::Missing)));
+    }
+
+    #[tokio::test]
+    async fn contents_come_back_as_they_were() {
+        let folder = tempfile::tempdir().unwrap();
+        round_trip(&Blobs::in_folder(&folder.path().join("new/folder")).unwrap()).await;
+        round_trip(&Blobs::in_memory()).await;
+        assert_eq!(std::fs::read_dir(folder.path().join("new/folder")).unwrap().count(), 0, "nothing is left behind");
+    }
+
+    #[tokio::test]
+    async fn keys_cannot_leave_the_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let blobs = Blobs::in_folder(&folder.path().join("in")).unwrap();
+        for key in ["../out", "/etc/out", "a/../../out", "..", "a\\..\\out"] {
+            let _ = blobs.keep(key, pieces(1, 1)).await;
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,237 @@
+//! Files on their way in (multipart/form-data, straight into the blob store) and out.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderValue,
+};
+use axum::http::{HeaderMap, Response};
+use bytes::Bytes;
+use futures_util::TryStreamExt;
+use futures_util::stream::unfold;
+use sha2::{Digest, Sha256};
+
+use super::reply;
+use crate::app::App;
+use crate::call::Content;
+use crate::context::Caller;
+use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
+use crate::resources::file::{self, MAX_SIZE, Upload};
+
+/// What of a body is not the file: the lines between the parts.
+const AROUND: u64 = 64 * 1024;
+
+/// Whether a body can hold a file that is small enough; before anything of it is read.
+pub fn check_head(headers: &HeaderMap) -> Result<()> {
+    let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if length.is_some_and(|length| length > MAX_SIZE as u64 + AROUND) {
+        return Err(too_large());
+    }
+    boundary(headers).map(drop)
+}
+
+fn boundary(headers: &HeaderMap) -> Result<String> {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    multer::parse_boundary(kind).map_err(|_| {
+        Error::new(Code::UnsupportedMediaType, "Send the file as multipart/form-data, in a part called 'file'.")
+    })
+}
+
+fn too_large() -> Error {
+    Error::new(Code::BodyTooLarge, format!("A file may have {MAX_SIZE} bytes at most."))
+}
+
+/// What came in a body: the file, and sentences about parts that were passed over.
+#[derive(Default)]
+pub struct Received {
+    /// The file, kept.
+    pub upload: Option<Upload>,
+    /// Sentences about parts that were passed over.
+    pub warnings: Vec<String>,
+}
+
+/// Receives the file of a body and keeps its content. Whoever calls this makes a record of it;
+/// otherwise a job drops the content again.
+pub async fn receive(
+    app: &Arc<App>,
+    caller: &Caller,
+    headers: &HeaderMap,
+    body: Body,
+    lenient: bool,
+) -> Result<Received> {
+    let patience = Duration::from_secs(app.config.upload_timeout_seconds);
+    let parts = read_parts(app, caller, boundary(headers)?, body, lenient);
+    let received = tokio::time::timeout(patience, parts).await;
+    received.map_err(|_| Error::new(Code::RequestTimeout, "The file did not arrive in time."))?
+}
+
+async fn read_parts(app: &Arc<App>, caller: &Caller, boundary: String, body: Body, lenient: bool) -> Result<Received> {
+    let limits = multer::SizeLimit::new().whole_stream(MAX_SIZE as u64 + AROUND).for_field("name", 4096);
+    let limits = multer::Constraints::new().size_limit(limits);
+    let mut parts = multer::Multipart::with_constraints(body.into_data_stream(), boundary, limits);
+    let mut received = Received::default();
+    let mut name = None;
+    let mut faults = Faults::default();
+    while let Some(part) = parts.next_field().await.map_err(malformed)? {
+        let part_name = part.name().unwrap_or_default().to_string();
+        match part_name.as_str() {
+            "file" if received.upload.is_some() => {
+                faults.add("file", wrong(FieldCode::GivenTwice, "is given more than once"));
+                break;
+            }
+            "file" => {
+                let sent = part.file_name().unwrap_or_default().to_string();
+                received.upload = Some(keep(app, caller, part, &sent).await?);
+            }
+            "name" => name = Some(part.text().await.map_err(malformed)?),
+            other if lenient => {
+                received.warnings.push(format!("'{}' is not a known field and was passed over", shortened(other)));
+            }
+            other => faults.add(
+                shortened(other),
+                wrong(FieldCode::UnknownField, "is not a known field; send 'file' and, if you like, 'name'"),
+            ),
+        }
+    }
+    faults.into_result()?;
+    if let (Some(upload), Some(name)) = (&mut received.upload, name) {
+        upload.name = file::clean_name(&name);
+    }
+    Ok(received)
+}
+
+fn shortened(name: &str) -> String {
+    name.chars().take(100).collect()
+}
+
+fn malformed(error: multer::Error) -> Error {
+    match error {
+        multer::Error::StreamSizeExceeded { .. } | multer::Error::FieldSizeExceeded { .. } => too_large(),
+        _ => Error::new(Code::MalformedJson, "The multipart body broke off or is not as it should be."),
+    }
+}
+
+/// The start of a content tells what it is.
+const START: usize = 4096;
+
+async fn keep(app: &Arc<App>, caller: &Caller, part: multer::Field<'static>, sent: &str) -> Result<Upload> {
+    let content = format!("{}/{}", caller.account.uid, app.ids.next());
+    let (own, key) = (caller.clone(), content.clone());
+    // Before the first byte, so that no crash can leave it lying about.
+    app.store
+        .write(caller.account.number, move |tx| {
+            let ctx = own.reading(tx)?;
+            file::drop_later(tx, ctx.account, &ctx, &key, file::PATIENCE_SECONDS)
+        })
+        .await?;
+    let mut seen = Seen { hash: Sha256::new(), size: 0, start: Vec::new() };
+    let pieces = unfold((part, &mut seen), |(mut part, seen)| async move {
+        let piece = match part.chunk().await {
+            Ok(None) => return None,
+            Ok(Some(piece)) => piece,
+            Err(error) => return Some((Err(Stopped(malformed(error))), (part, seen))),
+        };
+        if seen.size + piece.len() > MAX_SIZE {
+            return Some((Err(Stopped(too_large())), (part, seen)));
+        }
+        seen.see(&piece);
+        Some((Ok(piece), (part, seen)))
+    });
+    keep_pieces(app, &content, pieces).await?;
+    let name = file::clean_name(sent);
+    Ok(Upload {
+        content_type: file::content_type(&seen.start, &name).to_string(),
+        size: i64::try_from(seen.size).unwrap_or(i64::MAX),
+        sha256: seen.hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect(),
+        content,
+        name,
+    })
+}
+
+/// What was seen of a content as it went by.
+struct Seen {
+    hash: Sha256,
+    size: usize,
+    start: Vec<u8>,
+}
+
+impl Seen {
+    fn see(&mut self, piece: &[u8]) {
+        self.hash.update(piece);
+        self.size += piece.len();
+        self.start.extend_from_slice(&piece[..piece.len().min(START - self.start.len())]);
+    }
+}
+
+/// An error that is ours, through the blob store and back.
+struct Stopped(Error);
+
+impl From<Stopped> for blobs::Error {
+    fn from(stopped: Stopped) -> blobs::Error {
+        let code = stopped.0.code;
+        blobs::Error::Broken(if code == Code::BodyTooLarge { String::new() } else { stopped.0.message })
+    }
+}
+
+async fn keep_pieces(
+    app: &App,
+    content: &str,
+    pieces: impl futures_util::Stream<Item = Result<Bytes, Stopped>>,
+) -> Result<()> {
+    app.blobs.keep(content, pieces).await.map_err(|error| match error {
+        blobs::Error::Broken(why) if why.is_empty() => too_large(),
+        blobs::Error::Broken(why) => Error::new(Code::MalformedJson, why),
+        other => stored_elsewhere(other),
+    })
+}
+
+/// An error of the blob store.
+fn stored_elsewhere(error: blobs::Error) -> Error {
+    match error {
+        blobs::Error::Full => {
+            let mut full = Error::new(Code::DiskFull, "The server's disk is full; nothing was kept.");
+            full.retry_after = Some(60);
+            full
+        }
+        blobs::Error::Missing => Error::internal("a record has no content"),
+        other => {
+            let mut later = Error::new(Code::Unavailable, "Files cannot be kept or read now; nothing was changed.");
+            later.retry_after = Some(1);
+            later.internal = Some(other.to_string());
+            later
+        }
+    }
+}
+
+/// Kinds that a browser may show in its window: none of them can run anything.
+const SHOWN: &[&str] =
+    &["application/pdf", "image/png", "image/jpeg", "image/gif", "image/webp", "text/plain", "text/csv"];
+
+/// A content as a response. What could run a script in a browser is sent to be saved.
+pub async fn send(app: &App, content: &Content) -> Result<Response<Body>> {
+    let found = app.blobs.open(&content.key).await.map_err(stored_elsewhere)?;
+    let mut response = Response::new(Body::from_stream(found.bytes.map_err(std::io::Error::other)));
+    let headers = response.headers_mut();
+    let shown = SHOWN.contains(&content.content_type.as_str());
+    let kind = if content.content_type.starts_with("text/") {
+        format!("{}; charset=utf-8", content.content_type)
+    } else {
+        content.content_type.clone()
+    };
+    reply::insert(headers, CONTENT_TYPE, &kind);
+    reply::insert(headers, ETAG, &format!("\"{}\"", content.etag));
+    let how = if shown { "inline" } else { "attachment" };
+    reply::insert(headers, CONTENT_DISPOSITION, &format!("{how}; filename*=UTF-8''{}", encoded(&content.name)));
+    headers.insert(CONTENT_LENGTH, HeaderValue::from(found.size));
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; sandbox"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, max-age=3600"));
+    Ok(response)
+}
+
+/// A name as RFC 8187 writes it.
+fn encoded(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+    name.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}

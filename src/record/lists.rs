@@ -1,0 +1,138 @@
+//! Kinds that hold several values: lists of texts, and values for custom fields.
+
+use serde_json::{Value as Schema, json};
+use store::{Row, Value};
+
+use super::kinds::{Kind, clean_text, wrong_type};
+use super::rules::Rules;
+use crate::error::{FieldCode, Wrong, wrong};
+use crate::json::{Json, write_key, write_text};
+
+/// Several texts, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Texts(pub Vec<String>);
+
+/// More than any list that a person keeps.
+const MANY: usize = 200;
+
+impl Kind for Texts {
+    fn to_db(&self) -> Value<'_> {
+        // No text has a line break.
+        self.0.join("\n").into()
+    }
+
+    fn from_db(row: &Row, column: usize) -> store::Result<Self> {
+        Ok(Texts(row.text(column)?.lines().map(str::to_string).collect()))
+    }
+
+    fn from_json(json: &Json, _: &Rules) -> Result<Self, Wrong> {
+        let Json::List(items) = json else { return Err(wrong_type("an array of texts", json)) };
+        if items.len() > MANY {
+            return Err(wrong(FieldCode::TooLong, format!("may have {MANY} texts at most")));
+        }
+        let mut texts: Vec<String> = Vec::new();
+        for item in items {
+            let text = clean_text(item, 255)?.trim();
+            if text.is_empty() || text.contains(['\n', '\r']) {
+                return Err(wrong(FieldCode::InvalidFormat, "must have texts of one line that are not empty"));
+            }
+            if texts.iter().any(|other| other == text) {
+                return Err(wrong(FieldCode::GivenTwice, "has the same text twice"));
+            }
+            texts.push(text.to_string());
+        }
+        Ok(Texts(texts))
+    }
+
+    fn to_json(&self, _: &Rules, out: &mut Vec<u8>) {
+        out.push(b'[');
+        for text in &self.0 {
+            if out.last() != Some(&b'[') {
+                out.push(b',');
+            }
+            write_text(out, text);
+        }
+        out.push(b']');
+    }
+
+    fn schema(_: &Rules) -> Schema {
+        json!({"type": "array", "items": {"type": "string", "maxLength": 255}, "maxItems": MANY})
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// The values of custom fields, by key. What they may be is said by the account's custom fields.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Custom(pub Vec<(String, CustomValue)>);
+
+/// A value of a custom field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CustomValue {
+    /// A text, or one of the options.
+    Text(String),
+    /// Checked or not.
+    Checked(bool),
+    /// To be taken away.
+    Nothing,
+}
+
+impl CustomValue {
+    fn from_json(json: &Json) -> Result<CustomValue, Wrong> {
+        match json {
+            Json::Null => Ok(CustomValue::Nothing),
+            Json::Bool(checked) => Ok(CustomValue::Checked(*checked)),
+            Json::Text(_) | Json::BrokenText => Ok(CustomValue::Text(clean_text(json, 4096)?.to_string())),
+            other => Err(wrong_type("a text, true, false or null", other)),
+        }
+    }
+}
+
+impl Kind for Custom {
+    fn to_db(&self) -> Value<'_> {
+        let mut text = Vec::new();
+        if !self.0.is_empty() {
+            self.to_json(&super::INPUT, &mut text);
+        }
+        String::from_utf8(text).unwrap_or_default().into()
+    }
+
+    fn from_db(row: &Row, column: usize) -> store::Result<Self> {
+        let text = row.text(column)?;
+        if text.is_empty() {
+            return Ok(Custom::default());
+        }
+        let Ok(Json::Object(members)) = Json::parse(text.as_bytes()) else { return Ok(Custom::default()) };
+        let values = members.into_iter().filter_map(|(key, json)| Some((key, CustomValue::from_json(&json).ok()?)));
+        Ok(Custom(values.collect()))
+    }
+
+    fn from_json(json: &Json, _: &Rules) -> Result<Self, Wrong> {
+        let Json::Object(members) = json else { return Err(wrong_type("an object", json)) };
+        let mut values = Vec::with_capacity(members.len());
+        for (key, json) in members {
+            let value = CustomValue::from_json(json);
+            values.push((key.clone(), value.map_err(|w| wrong(w.code, format!("has '{key}', which {}", w.message)))?));
+        }
+        Ok(Custom(values))
+    }
+
+    fn to_json(&self, _: &Rules, out: &mut Vec<u8>) {
+        out.push(b'{');
+        for (key, value) in &self.0 {
+            write_key(out, key);
+            match value {
+                CustomValue::Text(text) => write_text(out, text),
+                CustomValue::Checked(checked) => out.extend_from_slice(checked.to_string().as_bytes()),
+                CustomValue::Nothing => out.extend_from_slice(b"null"),
+            }
+        }
+        out.push(b'}');
+    }
+
+    fn schema(_: &Rules) -> Schema {
+        json!({"type": "object", "additionalProperties": {"type": ["string", "boolean", "null"]}})
+    }
+}
