@@ -11,6 +11,7 @@ use crate::accounts::{self, Account, Key, NewKey};
 use crate::clock::{Clock, Ids, Moment};
 use crate::config::Config;
 use crate::context::Caller;
+use crate::demo;
 use crate::error::{Code, Error, Result};
 use crate::http::keys::KeyRing;
 use crate::http::metrics::Metrics;
@@ -18,6 +19,7 @@ use crate::http::pages::Readiness;
 use crate::jobs::SHARED;
 use crate::resources;
 use crate::site::Site;
+use crate::{outbox, printing};
 
 /// What every part of the program shares.
 pub struct App {
@@ -37,6 +39,10 @@ pub struct App {
     pub site: Arc<Site>,
     /// The contents of files.
     pub blobs: Blobs,
+    /// Makes PDFs.
+    pub typesetter: pdf::Typesetter,
+    /// Sends mail.
+    pub post: mail::Sender,
     /// The last answer of `/ready`.
     pub readiness: Readiness,
     /// Seats for reads that may take long: each has a thread and a connection with its cache.
@@ -51,10 +57,14 @@ impl App {
         store.migrate(&resources::migrations())?;
         let site = Arc::new(Site::open(&store, &config.public_url)?);
         let blobs = open_blobs(&config)?;
+        let typesetter = open_typesetter(&config)?;
+        let post = outbox::open(&config)?;
         Ok(Arc::new(App {
             store,
             site,
             blobs,
+            typesetter,
+            post,
             clock: Clock::System,
             ids: Ids::SYSTEM,
             keys: KeyRing::default(),
@@ -73,59 +83,98 @@ impl App {
 
     /// Makes an account with a key that may do everything; answers the key too.
     pub fn create_account(&self, name: &str, test_clock: Option<Moment>) -> Result<(Account, String)> {
-        let (now, ids, site, name) = (self.clock.now(), self.ids, self.site.clone(), name.to_string());
-        let secret = accounts::new_secret()?;
-        let key = secret.clone();
-        let account = self
-            .store
-            .write_now(SHARED, move |tx| open_account(tx, &name, test_clock, &secret, now, ids, site.clone()))?;
-        Ok((account, key))
+        self.open_account(self.opening(name, test_clock, false)?)
     }
 
-    /// Makes the first account when there is none. Of several nodes that start together one does.
-    pub fn create_first_account(&self) -> Result<Option<(Account, String)>> {
-        let (now, ids, site) = (self.clock.now(), self.ids, self.site.clone());
-        let secret = accounts::new_secret()?;
-        let key = secret.clone();
+    /// The same with a believable business in it, to try things on: there wholly or not at all.
+    pub fn create_demo_account(&self, test_clock: Option<Moment>) -> Result<(Account, String)> {
+        self.open_account(self.opening(demo::NAME, test_clock, true)?)
+    }
+
+    /// Makes the first account when there is none, empty or with the demo. Of several nodes that
+    /// start together one does.
+    pub fn create_first_account(&self, with_demo: bool) -> Result<Option<(Account, String)>> {
+        let opening = self.opening(if with_demo { demo::NAME } else { "My company" }, None, with_demo)?;
+        let key = opening.secret.clone();
         let account = self.store.write_now(SHARED, move |tx| {
             tx.hold_all()?;
             if tx.int("SELECT count(*) FROM accounts", &[])? > 0 {
                 return Ok(None);
             }
-            open_account(tx, "My company", None, &secret, now, ids, site.clone()).map(Some)
+            opening.open(tx).map(Some)
         })?;
         Ok(account.map(|account| (account, key)))
     }
+
+    fn open_account(&self, opening: Opening) -> Result<(Account, String)> {
+        let key = opening.secret.clone();
+        let account = self.store.write_now(SHARED, move |tx| opening.open(tx))?;
+        Ok((account, key))
+    }
+
+    fn opening(&self, name: &str, test_clock: Option<Moment>, with_demo: bool) -> Result<Opening> {
+        Ok(Opening {
+            name: name.to_string(),
+            test_clock,
+            with_demo,
+            secret: accounts::new_secret()?,
+            now: self.clock.now(),
+            ids: self.ids,
+            site: self.site.clone(),
+        })
+    }
 }
 
-/// An account with its first key and all that a new one starts with.
-fn open_account(
-    tx: &mut Tx,
-    name: &str,
+/// An account about to be opened.
+struct Opening {
+    name: String,
     test_clock: Option<Moment>,
-    secret: &str,
+    with_demo: bool,
+    secret: String,
     now: Moment,
     ids: Ids,
     site: Arc<Site>,
-) -> Result<Account> {
-    let account = Account::create(tx, name, test_clock, now, &ids)?;
-    Key::create(tx, account.number, secret, &first_key(), now, &ids)?;
-    let caller = Caller {
-        account: Arc::new(account.clone()),
-        actor: "kantoor".into(),
-        request_id: "new account".into(),
-        if_match: None,
-        clock: Clock::Fixed(now),
-        ids,
-        site,
-    };
-    let ctx = caller.writing(tx)?;
-    resources::defaults(tx, &ctx, name)?;
-    Ok(account)
+}
+
+impl Opening {
+    /// The account with its first key and all that a new one starts with.
+    fn open(&self, tx: &mut Tx) -> Result<Account> {
+        let account = Account::create(tx, &self.name, self.test_clock, self.now, &self.ids)?;
+        Key::create(tx, account.number, &self.secret, &first_key(), self.now, &self.ids)?;
+        let caller = Caller {
+            account: Arc::new(account.clone()),
+            actor: "kantoor".into(),
+            request_id: "new account".into(),
+            if_match: None,
+            clock: Clock::Fixed(self.now),
+            ids: self.ids,
+            site: self.site.clone(),
+        };
+        let mut ctx = caller.writing(tx)?;
+        if self.with_demo {
+            ctx.now = demo::beginning(&ctx);
+        }
+        resources::defaults(tx, &ctx, &self.name)?;
+        if self.with_demo {
+            demo::fill(tx, &caller)?;
+        }
+        Ok(account)
+    }
 }
 
 fn first_key() -> NewKey {
     NewKey { name: "first key".to_string(), scopes: vec!["*".to_string()], expires_at: None }
+}
+
+/// The template that the settings name, or the one that is compiled in.
+fn open_typesetter(config: &Config) -> Result<pdf::Typesetter> {
+    let own = match config.template.as_str() {
+        "" => printing::TEMPLATE.to_string(),
+        path => std::fs::read_to_string(path)
+            .map_err(|error| Error::new(Code::Unavailable, format!("The template {path} cannot be read: {error}.")))?,
+    };
+    pdf::Typesetter::new(&own)
+        .map_err(|error| Error::new(Code::Unavailable, format!("The template for documents is wrong: {error}.")))
 }
 
 /// Opens the place for the contents of files that the settings name.

@@ -1,11 +1,13 @@
 //! A request as the verbs see it, and the answer they give: no HTTP here.
 
+use serde::{Deserialize, Serialize};
+
 use crate::context::Ctx;
 use crate::error::{Faults, FieldCode, Result, wrong};
 use crate::json::Json;
 use crate::record::{Record, Views};
 use crate::resources;
-use crate::resources::file::Upload;
+use crate::resources::file::{File, Upload};
 
 /// What was asked.
 #[derive(Clone, Debug, Default)]
@@ -114,17 +116,55 @@ pub struct Answer {
     pub content: Option<Content>,
 }
 
-/// A content in the blob store, and what is said about it.
+/// A content that is sent instead of JSON.
 #[derive(Clone, Debug)]
-pub struct Content {
-    /// Its key there.
-    pub key: String,
-    /// What it is called when it is saved.
+pub enum Content {
+    /// It lies in the blob store.
+    Kept {
+        /// Its key there.
+        key: String,
+        /// What it is called when it is saved.
+        name: String,
+        /// What it is.
+        content_type: String,
+        /// Differs when the content does.
+        etag: String,
+    },
+    /// A PDF that is to be printed.
+    Printed(Box<Print>),
+}
+
+impl Content {
+    /// The content of a file.
+    pub fn kept(file: &File) -> Content {
+        Content::Kept {
+            key: file.content.clone(),
+            name: file.name.clone(),
+            content_type: file.content_type.clone(),
+            etag: file.sha256.clone(),
+        }
+    }
+}
+
+/// All that is needed to print a document.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Print {
+    /// Whose it is.
+    pub account: i64,
+    /// Its id.
+    pub document: String,
+    /// Which revision; 0 for a draft, which is not kept.
+    pub revision: i64,
+    /// What the file is called.
     pub name: String,
-    /// What it is.
-    pub content_type: String,
-    /// Differs when the content does.
-    pub etag: String,
+    /// The time in the file, in seconds.
+    pub created: i64,
+    /// The key of the logo's content, or empty.
+    pub logo: String,
+    /// The text of the code to pay with, or empty.
+    pub qr: String,
+    /// What the template takes.
+    pub data: serde_json::Value,
 }
 
 impl Answer {

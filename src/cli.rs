@@ -1,6 +1,7 @@
 //! The command line: one file a command.
 
 mod account;
+mod demo;
 mod key;
 mod serve;
 mod verify;
@@ -57,6 +58,8 @@ enum Command {
     /// Make, list and revoke API keys
     #[command(subcommand)]
     Key(key::Key),
+    /// Make an account with an invented business in it, to try things on
+    Demo(demo::Demo),
     /// Bring the database up to date (serve does this by itself)
     Migrate,
     /// Check that the audit chain of every account is whole
@@ -101,6 +104,7 @@ fn run(cli: &Cli) -> Result<ExitCode, String> {
         Command::Serve(serve) => serve.run(config).map(|()| ExitCode::SUCCESS),
         Command::Account(account) => account.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
         Command::Key(key) => key.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
+        Command::Demo(demo) => demo.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
         Command::Migrate => migrate(&config).map(|()| ExitCode::SUCCESS),
         Command::Verify(verify) => verify.run(&*open(config)?),
         Command::Openapi => {

@@ -33,6 +33,15 @@ pub struct Config {
     pub header_timeout_seconds: u64,
     pub body_timeout_seconds: u64,
     pub upload_timeout_seconds: u64,
+    pub template: String,
+    pub mail_from: String,
+    pub smtp_host: String,
+    pub smtp_port: u16,
+    pub smtp_security: String,
+    pub smtp_user: String,
+    pub smtp_password: String,
+    pub smtp_timeout_seconds: u64,
+    pub smtp_ca_file: String,
     pub shutdown_seconds: u64,
     pub threads: usize,
     pub workers: usize,
@@ -85,7 +94,7 @@ impl Config {
     pub fn shown(&self) -> String {
         let mut shown = self.clone();
         shown.database_url = hide_password(&self.database_url);
-        for secret in [&mut shown.s3_secret_key] {
+        for secret in [&mut shown.s3_secret_key, &mut shown.smtp_password] {
             if !secret.is_empty() {
                 *secret = "(hidden)".to_string();
             }

@@ -60,6 +60,10 @@ codes! {
         InvalidTransition = "invalid_transition",
         /// The record is final and cannot be changed.
         Locked = "locked",
+        /// The document is final: it can be credited, not deleted.
+        DocumentNotDraft = "document_not_draft",
+        /// The rows are credited already.
+        AlreadyCredited = "already_credited",
         /// Other records point at it, so it cannot be deleted.
         InUse = "in_use",
         /// `If-Match` names another version than the record has.
@@ -112,6 +116,8 @@ codes! {
         ReferenceNotFound = "reference_not_found",
         /// The same parameter is given more than once.
         GivenTwice = "given_twice",
+        /// A total that was sent is not what the rows come to.
+        TotalsMismatch = "totals_mismatch",
         /// The body has no field to change.
         NoFields = "no_fields",
     }
@@ -124,11 +130,13 @@ pub struct Wrong {
     pub code: FieldCode,
     /// For people.
     pub message: String,
+    /// What is wrong inside it, by its path there (`[2].quantity`); then the rest says nothing.
+    pub inside: Vec<Fault>,
 }
 
 /// Says what is wrong with a value.
 pub fn wrong(code: FieldCode, message: impl Into<String>) -> Wrong {
-    Wrong { code, message: message.into() }
+    Wrong { code, message: message.into(), inside: Vec::new() }
 }
 
 /// A field that is wrong.
@@ -150,12 +158,27 @@ impl Faults {
         if self.0.len() >= 100 {
             return;
         }
-        self.0.push(Fault { field: field.into(), wrong });
+        let field = field.into();
+        if wrong.inside.is_empty() {
+            self.0.push(Fault { field, wrong });
+        } else {
+            for inner in wrong.inside {
+                self.add(format!("{field}{}", inner.field), inner.wrong);
+            }
+        }
     }
 
     /// Keeps the value, or notes what is wrong with it.
     pub fn take<T>(&mut self, field: &str, value: Result<T, Wrong>) -> Option<T> {
         value.map_err(|wrong| self.add(field, wrong)).ok()
+    }
+
+    /// The same faults as those of the inside of a value.
+    pub fn inside(self) -> Result<(), Wrong> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        Err(Wrong { inside: self.0, ..wrong(FieldCode::InvalidFormat, "is wrong inside") })
     }
 
     /// An error when there is any fault.

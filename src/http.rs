@@ -5,6 +5,7 @@ pub mod keys;
 pub mod metrics;
 pub mod openapi;
 pub mod pages;
+pub mod public;
 pub mod reply;
 pub mod server;
 pub mod upload;

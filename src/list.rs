@@ -237,7 +237,7 @@ impl Request {
         let (limit, offset) = (values.len() + 1, values.len() + 2);
         let page = format!(
             "SELECT {} FROM {from} WHERE {conditions} ORDER BY {table}.\"{sort}\" {order}{ties} LIMIT ${limit} OFFSET ${offset}",
-            sql.columns
+            sql.list_columns
         );
         values.push(self.per_page.into());
         values.push((self.page - 1).saturating_mul(self.per_page).into());

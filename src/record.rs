@@ -9,7 +9,7 @@ mod rules;
 
 pub use checked::{Bic, Color, Country, Domain, Email, EmailList, Emails, Iban, Slug, VatNumber, Website};
 pub use kinds::{Day, Kind, Link, VatRate, When, choose, parse_date};
-pub use lists::{Custom, CustomValue, Texts};
+pub use lists::{Custom, CustomValue, Data, Texts};
 pub use rules::{ACTED, ALL, COMPUTED, CREATED, DETAIL, INPUT, LIST, NOWHERE, REQUIRED, Rules, UPDATED, Views};
 
 use store::{Row, Tx, Value};
@@ -56,13 +56,14 @@ pub struct Shape {
     pub doc: &'static [&'static str],
 }
 
-/// An address that a record shows: it is signed for a day, so that a browser can open it without
-/// a key.
+/// An address that a record shows.
 pub struct Address {
     /// The name of the field.
     pub name: &'static str,
-    /// Its path, with `{id}`.
+    /// Its path, with `{id}` and the names of other fields.
     pub path: &'static str,
+    /// Whether it is signed for a day, so that a browser can open it without a key.
+    pub signed: bool,
     /// Where it is shown.
     pub views: Views,
     /// A sentence for the documents.
@@ -219,7 +220,15 @@ pub trait Record: Clone + Default + PartialEq + Send + Sync + 'static {
         }
         for address in shape.addresses.iter().filter(|address| address.views.includes(view)) {
             write_key(out, address.name);
-            write_text(out, &ctx.site.signed(ctx, &address.path.replace("{id}", &base.id)));
+            let mut path = address.path.replace("{id}", &base.id);
+            for field in Self::fields().iter().filter(|_| address.path.contains('{')) {
+                let place = format!("{{{}}}", field.info.name);
+                if let (true, Value::Text(text)) = (path.contains(&place), (field.to_db)(self)) {
+                    path = path.replace(&place, &text);
+                }
+            }
+            let whole = if address.signed { ctx.site.signed(ctx, &path) } else { ctx.site.address(&path) };
+            write_text(out, &whole);
         }
         for (name, shown, moment) in
             [("created_at", shape.created_at, base.created_at), ("updated_at", shape.updated_at, base.updated_at)]
@@ -294,6 +303,8 @@ pub struct Sql {
     pub select: String,
     /// Columns as in `select`, each with its table.
     pub columns: String,
+    /// The same for a list: what is heavy and not shown there is left out.
+    pub list_columns: String,
     /// One record: account, id.
     pub get: String,
     /// Values: account, the base, the fields.
@@ -309,6 +320,12 @@ impl Sql {
     pub fn of<R: Record>() -> Sql {
         let table = R::shape().table;
         let names: Vec<&str> = R::fields().iter().map(|field| field.info.name).collect();
+        let light = R::fields().iter().map(|field| match field.info.rules.heavy {
+            true => "''".to_string(),
+            false => format!("{table}.\"{}\"", field.info.name),
+        });
+        let base = BASE.split(", ").map(|name| format!("{table}.\"{name}\""));
+        let list_columns = base.chain(light).collect::<Vec<_>>().join(", ");
         let columns: Vec<String> =
             BASE.split(", ").chain(names.iter().copied()).map(|name| format!("{table}.\"{name}\"")).collect();
         let columns = columns.join(", ");
@@ -327,6 +344,7 @@ impl Sql {
             ),
             delete: format!("DELETE FROM {table} WHERE account_id = $1 AND id = $2"),
             columns,
+            list_columns,
         }
     }
 }
@@ -355,6 +373,11 @@ macro_rules! record {
             $( $(#[doc = $doc])+ pub $field: $kind, )*
         }
 
+        impl $name {
+            const FIELDS: &'static [$crate::record::Field<Self>] =
+                $crate::fields!($( [$($doc),+] $field : $kind = $rules; )*);
+        }
+
         impl $crate::record::Record for $name {
             fn shape() -> &'static $crate::record::Shape {
                 static SHAPE: $crate::record::Shape =
@@ -363,30 +386,7 @@ macro_rules! record {
             }
 
             fn fields() -> &'static [$crate::record::Field<Self>] {
-                use $crate::record::Kind;
-                static FIELDS: &[$crate::record::Field<$name>] = &[$(
-                    $crate::record::Field {
-                        info: $crate::record::FieldInfo {
-                            name: $crate::record::plain(stringify!($field)),
-                            doc: &[$($doc),+],
-                            rules: $rules,
-                            schema: <$kind as Kind>::schema,
-                        },
-                        to_db: |record| record.$field.to_db(),
-                        from_db: |record, row, column| {
-                            record.$field = <$kind as Kind>::from_db(row, column)?;
-                            Ok(())
-                        },
-                        from_json: |record, json, rules| {
-                            record.$field = <$kind as Kind>::read(json, rules)?;
-                            Ok(())
-                        },
-                        to_json: |record, rules, out| record.$field.to_json(rules, out),
-                        copy: |from, to| to.$field = from.$field.clone(),
-                        from_query: <$kind as Kind>::filter,
-                    },
-                )*];
-                FIELDS
+                Self::FIELDS
             }
 
             fn sql() -> &'static $crate::record::Sql {
@@ -403,5 +403,77 @@ macro_rules! record {
                 &mut self.base
             }
         }
+    };
+    // Several records with the same fields: the parameter has the shape and the statements.
+    (
+        $(#[doc = $about:literal])+
+        $vis:vis struct $name:ident<$param:ident: $bound:path>;
+        $( $(#[doc = $doc:literal])+ $field:ident : $kind:ty = $rules:expr; )*
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Debug, Default, PartialEq)]
+        $vis struct $name<$param: $bound> {
+            /// What every record has.
+            pub base: $crate::record::Base,
+            /// Which of them it is.
+            pub which: std::marker::PhantomData<$param>,
+            $( $(#[doc = $doc])+ pub $field: $kind, )*
+        }
+
+        impl<$param: $bound> $name<$param> {
+            const FIELDS: &'static [$crate::record::Field<Self>] =
+                $crate::fields!($( [$($doc),+] $field : $kind = $rules; )*);
+        }
+
+        impl<$param: $bound> $crate::record::Record for $name<$param> {
+            fn shape() -> &'static $crate::record::Shape {
+                $param::shape()
+            }
+
+            fn fields() -> &'static [$crate::record::Field<Self>] {
+                Self::FIELDS
+            }
+
+            fn sql() -> &'static $crate::record::Sql {
+                $param::sql()
+            }
+
+            fn base(&self) -> &$crate::record::Base {
+                &self.base
+            }
+
+            fn base_mut(&mut self) -> &mut $crate::record::Base {
+                &mut self.base
+            }
+        }
+    };
+}
+
+/// The fields of a record with their accessors; for [`record!`].
+#[macro_export]
+macro_rules! fields {
+    ($( [$($doc:literal),+] $field:ident : $kind:ty = $rules:expr; )*) => {
+        &[$(
+            $crate::record::Field {
+                info: $crate::record::FieldInfo {
+                    name: $crate::record::plain(stringify!($field)),
+                    doc: &[$($doc),+],
+                    rules: $rules,
+                    schema: <$kind as $crate::record::Kind>::schema,
+                },
+                to_db: |record| $crate::record::Kind::to_db(&record.$field),
+                from_db: |record, row, column| {
+                    record.$field = <$kind as $crate::record::Kind>::from_db(row, column)?;
+                    Ok(())
+                },
+                from_json: |record, json, rules| {
+                    record.$field = <$kind as $crate::record::Kind>::read(json, rules)?;
+                    Ok(())
+                },
+                to_json: |record, rules, out| $crate::record::Kind::to_json(&record.$field, rules, out),
+                copy: |from, to| to.$field = from.$field.clone(),
+                from_query: <$kind as $crate::record::Kind>::filter,
+            },
+        )*]
     };
 }

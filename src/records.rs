@@ -147,7 +147,9 @@ pub fn check_parent<R: Record>(tx: &mut Tx, ctx: &Ctx, call: &Call) -> Result<()
 /// Saves a new record, with its event.
 pub fn insert<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &mut R) -> Result<()> {
     let base = record.base_mut();
-    base.id = ctx.new_id();
+    if base.id.is_empty() {
+        base.id = ctx.new_id();
+    }
     base.created_at = ctx.now;
     base.updated_at = ctx.now;
     base.version = 1;
@@ -214,16 +216,16 @@ fn stored<R: Record>(record: &R) -> Vec<Value<'_>> {
 
 /// Writes that something happened to a record, named as the record's events are.
 pub fn happened<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, event: &str) -> Result<()> {
+    emit(tx, ctx, record, &format!("{}.{event}", R::shape().events))
+}
+
+/// Writes that something happened to a record, under a name of its own.
+pub fn emit<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, name: &str) -> Result<()> {
     let shape = R::shape();
     let mut data = Vec::with_capacity(512);
     record.write_json(DETAIL, ctx, &mut data);
     let data = String::from_utf8(data).map_err(|_| Error::internal("an answer is not UTF-8"))?;
-    let event = Event {
-        name: &format!("{}.{event}", shape.events),
-        entity_type: shape.name,
-        entity_id: &record.base().id,
-        data: &data,
-    };
+    let event = Event { name, entity_type: shape.name, entity_id: &record.base().id, data: &data };
     log::append(tx, ctx, &event)
 }
 

@@ -7,10 +7,12 @@ pub mod corporate_identity;
 pub mod custom_field;
 pub mod deal;
 pub mod deal_source;
+pub mod document;
 pub mod email_domain;
 pub mod file;
 pub mod hour;
 pub mod note;
+pub mod payment;
 pub mod payment_term;
 pub mod phase;
 pub mod pipeline;
@@ -54,6 +56,10 @@ pub static ALL: LazyLock<Vec<Resource>> = LazyLock::new(|| {
         product::resource(),
         task::resource(),
         note::resource(),
+        document::invoices(),
+        document::quotes(),
+        document::workorders(),
+        payment::resource(),
         file::resource(),
         tax_rate::resource(),
         corporate_identity::resource(),
@@ -84,6 +90,9 @@ pub fn migrations() -> Vec<Migration> {
         crate::jobs::MIGRATION,
         crate::counters::MIGRATION,
         crate::site::MIGRATION,
+        crate::marks::MIGRATION,
+        crate::outbox::MIGRATION,
+        document::pdf::MIGRATION,
     ];
     let resources = ALL.iter().flat_map(|resource| resource.migrations.iter().copied());
     let mut all: Vec<Migration> = base.into_iter().chain(resources).collect();
@@ -147,9 +156,15 @@ pub enum Takes {
     Patch,
     /// Fields of its own.
     Body,
+    /// Fields of its own, or no body at all.
+    Maybe,
     /// A file, as multipart/form-data.
     File,
 }
+
+/// A member of an answer that is no record: its name, its JSON type and what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part(pub &'static str, pub &'static str, pub &'static str);
 
 /// What a route answers with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,6 +175,12 @@ pub enum Gives {
     All,
     /// The record, as a view shows it.
     Item(Views),
+    /// A new record, as a view shows it.
+    Made(Views),
+    /// These alone.
+    Parts(&'static [Part]),
+    /// A list of these.
+    ManyParts(&'static [Part]),
     /// A content that is no JSON.
     Content,
     /// No body.
@@ -293,6 +314,11 @@ impl Resource {
         self.route(Method::Post, "", summary, Takes::Create, Gives::Item(CREATED), handler)
     }
 
+    /// `POST /v1/…` with the fields of `B`.
+    pub fn create_from<B: Record>(self, handler: fn(Call) -> Result<Work>) -> Resource {
+        self.create_with(handler).with_fields(B::infos())
+    }
+
     /// `POST /v1/…/…` that makes a record in another way.
     pub fn create_at(self, path: &str, summary: &str, handler: fn(Call) -> Result<Work>) -> Resource {
         self.route(Method::Post, path, summary.to_string(), Takes::Create, Gives::Item(CREATED), handler)
@@ -334,6 +360,75 @@ impl Resource {
         self.own(Method::Delete, "", summary, Takes::Nothing, Gives::Nothing, handler)
     }
 
+    /// `PATCH /v1/…/{id}` with a handler of its own.
+    pub fn patch_with<R: Checks>(self, handler: fn(Call) -> Result<Work>) -> Resource {
+        let summary = format!("Change {}", self.one());
+        self.own(Method::Patch, "", summary, Takes::Patch, Gives::Item(UPDATED), handler)
+    }
+
+    /// `DELETE /v1/…/{id}`, which shows what is gone, with a handler of its own.
+    pub fn delete_shown_with(self, handler: fn(Call) -> Result<Work>) -> Resource {
+        let summary = format!("Delete {}", self.one());
+        self.own(Method::Delete, "", summary, Takes::Nothing, Gives::Item(DETAIL), handler)
+    }
+
+    /// `GET /v1/…/{id}/…` of something that belongs to a record and is none itself.
+    pub fn part(
+        self,
+        path: &str,
+        summary: &str,
+        parts: &'static [Part],
+        handler: fn(Call) -> Result<Work>,
+    ) -> Resource {
+        let path = format!("/{path}");
+        self.own(Method::Get, &path, summary.to_string(), Takes::Nothing, Gives::Parts(parts), handler)
+    }
+
+    /// The same, of several.
+    pub fn parts(
+        self,
+        path: &str,
+        summary: &str,
+        parts: &'static [Part],
+        handler: fn(Call) -> Result<Work>,
+    ) -> Resource {
+        let path = format!("/{path}");
+        self.own(Method::Get, &path, summary.to_string(), Takes::Nothing, Gives::ManyParts(parts), handler)
+    }
+
+    /// `POST /v1/…/{id}/…` with the fields of `B`, which answers with something that is no record.
+    pub fn action_parts<B: Record>(
+        self,
+        path: &str,
+        summary: &str,
+        parts: &'static [Part],
+        handler: fn(Call) -> Result<Work>,
+    ) -> Resource {
+        let path = format!("/{path}");
+        let resource = self.own(Method::Post, &path, summary.to_string(), Takes::Body, Gives::Parts(parts), handler);
+        resource.with_fields(B::infos())
+    }
+
+    /// `POST /v1/…/{id}/…` with the fields of `B`, if any are sent, which makes a record of the same kind.
+    pub fn action_made<B: Record>(self, path: &str, summary: &str, handler: fn(Call) -> Result<Work>) -> Resource {
+        let path = format!("/{path}");
+        let resource = self.own(Method::Post, &path, summary.to_string(), Takes::Maybe, Gives::Made(CREATED), handler);
+        resource.with_fields(B::infos())
+    }
+
+    /// `POST /v1/…/{id}/…` without a body, which makes a record of another kind with the same fields.
+    pub fn action_elsewhere(self, path: &str, summary: &str, handler: fn(Call) -> Result<Work>) -> Resource {
+        let path = format!("/{path}");
+        self.own(Method::Post, &path, summary.to_string(), Takes::Nothing, Gives::Made(CREATED), handler)
+    }
+
+    fn with_fields(mut self, fields: Vec<FieldInfo>) -> Resource {
+        if let Some(route) = self.routes.last_mut() {
+            route.fields = fields;
+        }
+        self
+    }
+
     /// `DELETE /v1/…/{id}`, which shows what is gone.
     pub fn delete_shown<R: Record>(self) -> Resource {
         let summary = format!("Delete {}", self.one());
@@ -354,16 +449,21 @@ impl Resource {
         handler: fn(Call) -> Result<Work>,
     ) -> Resource {
         let path = format!("/{path}");
-        let mut resource = self.own(Method::Post, &path, summary.to_string(), Takes::Body, Gives::Item(view), handler);
-        if let Some(route) = resource.routes.last_mut() {
-            route.fields = B::infos();
-        }
-        resource
+        let resource = self.own(Method::Post, &path, summary.to_string(), Takes::Body, Gives::Item(view), handler);
+        resource.with_fields(B::infos())
     }
 
     /// Create, retrieve and change, beside a list that the contract only reads.
     pub fn managed<R: Checks>(self) -> Resource {
         self.create::<R>().extension().get::<R>().extension().patch::<R>().extension()
+    }
+
+    /// The last route answers with something else.
+    pub fn gives(mut self, gives: Gives) -> Resource {
+        if let Some(route) = self.routes.last_mut() {
+            route.gives = gives;
+        }
+        self
     }
 
     /// Marks the last route as an addition to the contract.
@@ -378,8 +478,8 @@ impl Resource {
     pub fn shown(&self, gives: Gives) -> Vec<FieldInfo> {
         let view = match gives {
             Gives::Page | Gives::All => LIST,
-            Gives::Item(view) => view,
-            Gives::Nothing | Gives::Content => return Vec::new(),
+            Gives::Item(view) | Gives::Made(view) => view,
+            Gives::Nothing | Gives::Content | Gives::Parts(_) | Gives::ManyParts(_) => return Vec::new(),
         };
         self.fields.iter().filter(|field| field.rules.views.includes(view)).copied().collect()
     }
@@ -419,7 +519,7 @@ impl Resource {
     ) -> Resource {
         let right = if method == Method::Get { "read" } else { "write" };
         let takes_field = |field: &&FieldInfo| match takes {
-            Takes::Nothing | Takes::Body | Takes::File => false,
+            Takes::Nothing | Takes::Body | Takes::Maybe | Takes::File => false,
             Takes::Create => field.rules.create,
             Takes::Patch => field.rules.patch,
         };

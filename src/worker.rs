@@ -7,8 +7,8 @@ use crate::accounts::{Account, Key};
 use crate::app::App;
 use crate::error::Result;
 use crate::jobs::{self, Ending, Job, LEASE_SECONDS, NewJob, SHARED};
-use crate::resources::file;
-use crate::{idempotency, search};
+use crate::resources::{document, file};
+use crate::{idempotency, outbox, search};
 
 /// How often a worker looks for jobs.
 const LOOK: Duration = Duration::from_millis(500);
@@ -22,7 +22,12 @@ const HOUR: i64 = 3600;
 type Handler = fn(&App, &Job) -> Result<Ending>;
 
 /// The kinds of job.
-const KINDS: &[(&str, Handler)] = &[("housekeeping", housekeeping), ("drop_content", file::drop_content)];
+const KINDS: &[(&str, Handler)] = &[
+    ("housekeeping", housekeeping),
+    ("drop_content", file::drop_content),
+    ("document_pdf", document::pdf::run),
+    ("deliver", outbox::deliver),
+];
 /// Their names.
 static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| KINDS.iter().map(|(name, _)| *name).collect());
 

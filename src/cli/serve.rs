@@ -16,6 +16,9 @@ pub struct Serve {
     /// Address and port to serve on [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
+    /// Start the first account with an invented business in it
+    #[arg(long)]
+    demo: bool,
 }
 
 impl Serve {
@@ -36,13 +39,13 @@ impl Serve {
             .enable_all()
             .build()
             .map_err(|error| format!("no threads to work with: {error}"))?;
-        let done = runtime.block_on(serve(app));
+        let done = runtime.block_on(serve(app, self.demo));
         runtime.shutdown_background();
         done
     }
 }
 
-async fn serve(app: Arc<App>) -> Result<(), String> {
+async fn serve(app: Arc<App>, demo: bool) -> Result<(), String> {
     let listener = bind(&app.config.listen).await?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
     app.site.serves_at(&address.to_string());
@@ -52,12 +55,14 @@ async fn serve(app: Arc<App>) -> Result<(), String> {
     }
     let (first, own) = (app.clone(), app.clone());
     let made = tokio::task::spawn_blocking(move || {
-        let made = first.create_first_account()?;
+        let made = first.create_first_account(demo)?;
         Ok::<_, crate::error::Error>(made)
     });
     let made = made.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
-    if let Some((account, key)) = made {
-        welcome(&account.name, &key, &address.to_string())?;
+    match made {
+        Some((account, key)) => welcome(&account.name, &key, &address.to_string())?,
+        None if demo => tracing::info!("There is an account already; `kantoor demo` makes another one with the demo."),
+        None => {}
     }
     tokio::task::spawn_blocking(move || worker::start(&own))
         .await

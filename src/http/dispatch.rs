@@ -328,7 +328,7 @@ fn parse_body(route: &Route, body: &[u8]) -> Result<Option<Json>> {
     match route.takes {
         _ if route.reads() => Ok(None),
         Takes::File => Ok(None),
-        Takes::Nothing if body.is_empty() => Ok(None),
+        Takes::Nothing | Takes::Maybe if body.is_empty() => Ok(None),
         _ => Json::parse(body).map(Some),
     }
 }

@@ -8,7 +8,7 @@ use super::reply;
 use crate::error::{Code, FieldCode};
 use crate::list;
 use crate::record::{CREATED, DETAIL, FieldInfo, LIST, Shape, Views};
-use crate::resources::{self, Gives, Method, Resource, Route, Takes};
+use crate::resources::{self, Gives, Method, Part, Resource, Route, Takes};
 
 /// The document.
 pub static DOCUMENT: LazyLock<Value> = LazyLock::new(document);
@@ -97,7 +97,8 @@ fn operation(resource: &Resource, route: &Route) -> Value {
         operation["requestBody"] = json!({"required": true, "content": {"multipart/form-data": {"schema": schema}}});
     } else if route.takes != Takes::Nothing {
         let body = json!({"schema": input_schema(route), "example": example(route)});
-        operation["requestBody"] = json!({"required": true, "content": {"application/json": body}});
+        let required = route.takes != Takes::Maybe;
+        operation["requestBody"] = json!({"required": required, "content": {"application/json": body}});
     }
     operation["responses"] = responses(resource, route);
     operation
@@ -240,6 +241,15 @@ fn responses(resource: &Resource, route: &Route) -> Value {
             let page = json!({"type": "array", "items": item});
             ("200", format!("A page of {}.", resource.shape.table), Some((page, "#/components/schemas/Page")))
         }
+        Gives::Parts(parts) if route.takes == Takes::Create => {
+            ("201", format!("The new {name}."), Some((parts_schema(parts), "")))
+        }
+        Gives::Parts(parts) => ("200", format!("About the {name}."), Some((parts_schema(parts), ""))),
+        Gives::ManyParts(parts) => {
+            let list = json!({"type": "array", "items": parts_schema(parts)});
+            ("200", format!("About the {name}."), Some((list, "#/components/schemas/Total")))
+        }
+        Gives::Made(view) => ("201", "What was made.".to_string(), Some((seen_schema(resource, view), ""))),
         Gives::Content => ("200", format!("The content of the {name}."), None),
         Gives::Item(CREATED) if matches!(route.takes, Takes::Create | Takes::File) => {
             ("201", format!("The new {name}."), Some((seen_schema(resource, CREATED), "")))
@@ -263,7 +273,8 @@ fn responses(resource: &Resource, route: &Route) -> Value {
             json!({"Location": header("Where the record is."), "ETag": header("Its version.")})
         }
         Gives::Item(_) => json!({"ETag": header("Its version.")}),
-        Gives::Nothing | Gives::All | Gives::Content => Value::Null,
+        Gives::Made(_) => json!({"Location": header("Where the record is."), "ETag": header("Its version.")}),
+        Gives::Nothing | Gives::All | Gives::Content | Gives::Parts(_) | Gives::ManyParts(_) => Value::Null,
     };
     if !headers.is_null() {
         response["headers"] = headers;
@@ -277,6 +288,15 @@ fn responses(resource: &Resource, route: &Route) -> Value {
     }
     responses.sort_keys();
     Value::Object(responses)
+}
+
+fn parts_schema(parts: &[Part]) -> Value {
+    let properties: Map<String, Value> = parts
+        .iter()
+        .map(|Part(name, kind, about)| (name.to_string(), json!({"type": kind, "description": about})))
+        .collect();
+    let required: Vec<&str> = parts.iter().map(|Part(name, ..)| *name).collect();
+    json!({"type": "object", "required": required, "properties": properties})
 }
 
 fn header(description: &str) -> Value {

@@ -9,7 +9,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, H
 use axum::http::{Method, Request, Response, StatusCode};
 use serde_json::json;
 
-use super::{dispatch, openapi, reply};
+use super::{dispatch, openapi, public, reply};
 use crate::app::App;
 use crate::error::{Code, Error, Result};
 use crate::resources;
@@ -19,6 +19,9 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let path = request.uri().path();
     if path != "/v1/openapi.json" && (path.starts_with("/v1/") || path == "/v1") {
         return dispatch::answer(app, request).await;
+    }
+    if path.starts_with("/d/") {
+        return public::answer(app, request).await;
     }
     let request_id = dispatch::request_id(&app, request.headers());
     let refuse = |code, message: &str| reply::error_response(&Error::new(code, message), &request_id, false);

@@ -28,6 +28,8 @@ pub fn status(code: Code) -> StatusCode {
         | Code::AlreadyLinked
         | Code::InvalidTransition
         | Code::Locked
+        | Code::DocumentNotDraft
+        | Code::AlreadyCredited
         | Code::InUse => StatusCode::CONFLICT,
         Code::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
         Code::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,

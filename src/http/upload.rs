@@ -18,6 +18,7 @@ use crate::app::App;
 use crate::call::Content;
 use crate::context::Caller;
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
+use crate::printing;
 use crate::resources::file::{self, MAX_SIZE, Upload};
 
 /// What of a body is not the file: the lines between the parts.
@@ -144,7 +145,7 @@ async fn keep(app: &Arc<App>, caller: &Caller, part: multer::Field<'static>, sen
     Ok(Upload {
         content_type: file::content_type(&seen.start, &name).to_string(),
         size: i64::try_from(seen.size).unwrap_or(i64::MAX),
-        sha256: seen.hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect(),
+        sha256: file::hex(&seen.hash.finalize()),
         content,
         name,
     })
@@ -210,21 +211,34 @@ const SHOWN: &[&str] =
     &["application/pdf", "image/png", "image/jpeg", "image/gif", "image/webp", "text/plain", "text/csv"];
 
 /// A content as a response. What could run a script in a browser is sent to be saved.
-pub async fn send(app: &App, content: &Content) -> Result<Response<Body>> {
-    let found = app.blobs.open(&content.key).await.map_err(stored_elsewhere)?;
-    let mut response = Response::new(Body::from_stream(found.bytes.map_err(std::io::Error::other)));
+pub async fn send(app: &Arc<App>, content: &Content) -> Result<Response<Body>> {
+    let (body, size, name, content_type, etag) = match content {
+        Content::Kept { key, name, content_type, etag } => {
+            let found = app.blobs.open(key).await.map_err(stored_elsewhere)?;
+            let body = Body::from_stream(found.bytes.map_err(std::io::Error::other));
+            (body, found.size, name.as_str(), content_type.as_str(), etag.clone())
+        }
+        Content::Printed(print) => {
+            let (own, job) = (app.clone(), print.clone());
+            let printed = tokio::task::spawn_blocking(move || printing::print_and_keep(&own, &job)).await;
+            let bytes = printed.map_err(|panic| Error::internal(format!("a PDF: {panic}")))??;
+            let etag = file::hex(&Sha256::digest(&bytes));
+            (Body::from(bytes.clone()), bytes.len() as u64, print.name.as_str(), "application/pdf", etag)
+        }
+    };
+    let mut response = Response::new(body);
     let headers = response.headers_mut();
-    let shown = SHOWN.contains(&content.content_type.as_str());
-    let kind = if content.content_type.starts_with("text/") {
-        format!("{}; charset=utf-8", content.content_type)
+    let shown = SHOWN.contains(&content_type);
+    let kind = if content_type.starts_with("text/") {
+        format!("{content_type}; charset=utf-8")
     } else {
-        content.content_type.clone()
+        content_type.to_string()
     };
     reply::insert(headers, CONTENT_TYPE, &kind);
-    reply::insert(headers, ETAG, &format!("\"{}\"", content.etag));
+    reply::insert(headers, ETAG, &format!("\"{etag}\""));
     let how = if shown { "inline" } else { "attachment" };
-    reply::insert(headers, CONTENT_DISPOSITION, &format!("{how}; filename*=UTF-8''{}", encoded(&content.name)));
-    headers.insert(CONTENT_LENGTH, HeaderValue::from(found.size));
+    reply::insert(headers, CONTENT_DISPOSITION, &format!("{how}; filename*=UTF-8''{}", encoded(name)));
+    headers.insert(CONTENT_LENGTH, HeaderValue::from(size));
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; sandbox"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, max-age=3600"));
     Ok(response)

@@ -136,3 +136,73 @@ impl Kind for Custom {
         json!({"type": "object", "additionalProperties": {"type": ["string", "boolean", "null"]}})
     }
 }
+
+/// Any JSON object, kept as it was sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Data(pub String);
+
+/// The longest object, as text.
+const DATA: usize = 256 * 1024;
+
+impl Kind for Data {
+    fn to_db(&self) -> Value<'_> {
+        (&self.0).into()
+    }
+
+    fn from_db(row: &Row, column: usize) -> store::Result<Self> {
+        Ok(Data(row.text(column)?.to_string()))
+    }
+
+    fn from_json(json: &Json, _: &Rules) -> Result<Self, Wrong> {
+        if !matches!(json, Json::Object(_)) {
+            return Err(wrong_type("an object", json));
+        }
+        let mut text = Vec::new();
+        json.write(&mut text)
+            .map_err(|wrong| Wrong { message: format!("has a text that {}", wrong.message), ..wrong })?;
+        if text.len() > DATA {
+            return Err(wrong(FieldCode::TooLong, format!("may have {DATA} bytes at most")));
+        }
+        Ok(Data(String::from_utf8(text).unwrap_or_default()))
+    }
+
+    fn to_json(&self, _: &Rules, out: &mut Vec<u8>) {
+        out.extend_from_slice(if self.0.is_empty() { b"{}" } else { self.0.as_bytes() });
+    }
+
+    fn schema(_: &Rules) -> Schema {
+        json!({"type": "object", "additionalProperties": true})
+    }
+}
+
+impl Json {
+    /// As text again, with the digits of its numbers.
+    fn write(&self, out: &mut Vec<u8>) -> Result<(), Wrong> {
+        match self {
+            Json::Null => out.extend_from_slice(b"null"),
+            Json::Bool(value) => out.extend_from_slice(value.to_string().as_bytes()),
+            Json::Number(digits) => out.extend_from_slice(digits.as_bytes()),
+            Json::Text(_) | Json::BrokenText => write_text(out, clean_text(self, DATA)?),
+            Json::List(items) => {
+                out.push(b'[');
+                for (place, item) in items.iter().enumerate() {
+                    if place > 0 {
+                        out.push(b',');
+                    }
+                    item.write(out)?;
+                }
+                out.push(b']');
+            }
+            Json::Object(members) => {
+                out.push(b'{');
+                for (key, value) in members {
+                    clean_text(&Json::Text(key.clone()), DATA)?;
+                    write_key(out, key);
+                    value.write(out)?;
+                }
+                out.push(b'}');
+            }
+        }
+        Ok(())
+    }
+}

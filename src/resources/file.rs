@@ -22,6 +22,7 @@ pub const MAX_SIZE: usize = 25 * 1024 * 1024;
 const ADDRESSES: &[Address] = &[Address {
     name: "url",
     path: "/v1/files/{id}/content",
+    signed: true,
     views: ALL,
     doc: "Where the content is: with your key, or in a browser for a day.",
 }];
@@ -106,12 +107,7 @@ pub fn add(tx: &mut Tx, ctx: &Ctx, upload: &Upload) -> Result<File> {
 fn content(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let file: File = records::find_in_path(tx, ctx, &call)?;
-        Ok(Answer::content(Content {
-            key: file.content,
-            name: file.name,
-            content_type: file.content_type,
-            etag: file.sha256,
-        }))
+        Ok(Answer::content(Content::kept(&file)))
     }))
 }
 
@@ -125,6 +121,10 @@ fn delete(call: Call) -> Result<Work> {
                 Code::InUse,
                 "It is the logo of a corporate identity; give that another one first.",
             ));
+        }
+        let documents = "SELECT count(*) FROM document_pdfs WHERE account_id = $1 AND file_id = $2";
+        if tx.int(documents, &[ctx.account.into(), (&file.base.id).into()])? > 0 {
+            return Err(Error::new(Code::InUse, "It is the PDF of a final document, which keeps it."));
         }
         records::remove(tx, ctx, &file)?;
         drop_later(tx, ctx.account, ctx, &file.content, 0)?;
@@ -146,6 +146,12 @@ pub fn drop_later(tx: &mut Tx, account: i64, ctx: &Ctx, content: &str, seconds: 
         unique_key: Some(drop_key(content)),
     };
     jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)
+}
+
+/// Has a content dropped that was to wait for its record.
+pub fn drop_now(tx: &mut Tx, ctx: &Ctx, content: &str) -> Result<()> {
+    jobs::call_off(tx, &drop_key(content))?;
+    drop_later(tx, ctx.account, ctx, content, 0)
 }
 
 fn drop_key(content: &str) -> String {
@@ -178,6 +184,11 @@ pub fn clean_name(sent: &str) -> String {
         "" => "file".to_string(),
         _ => name.trim().to_string(),
     }
+}
+
+/// Bytes in hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn extension(name: &str) -> String {

@@ -6,7 +6,7 @@ use store::{Migration, Tx};
 use super::Resource;
 use crate::context::Ctx;
 use crate::error::{Faults, FieldCode, Result, wrong};
-use crate::record::{Checks, INPUT, NOWHERE, REQUIRED};
+use crate::record::{Checks, INPUT, NOWHERE, REQUIRED, Record};
 use crate::{choice, record, records};
 
 choice! {
@@ -134,12 +134,10 @@ pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     Ok(())
 }
 
-/// The rate with this code, in any case.
-pub fn with_code(tx: &mut Tx, ctx: &Ctx, code: &str) -> Result<Option<TaxRate>> {
-    use crate::record::Record;
+/// Every rate, oldest first.
+pub fn all(tx: &mut Tx, ctx: &Ctx) -> Result<Vec<TaxRate>> {
     let sql = format!("{} WHERE account_id = $1 ORDER BY created_at, id", TaxRate::sql().select);
-    let all = tx.all(&sql, &[ctx.account.into()], TaxRate::from_row)?;
-    Ok(all.into_iter().find(|rate| rate.code.eq_ignore_ascii_case(code)))
+    Ok(tx.all(&sql, &[ctx.account.into()], TaxRate::from_row)?)
 }
 
 const MIGRATIONS: &[Migration] = &[Migration {

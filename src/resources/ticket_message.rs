@@ -5,13 +5,14 @@ use store::{Migration, Row, Tx, Value};
 
 use super::Resource;
 use super::ticket::Ticket;
+use super::ticket_channel::TicketChannel;
 use super::ticket_status::{self, Role};
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Faults, FieldCode, Result, Wrong, wrong};
 use crate::input::Input;
-use crate::jobs::{self, NewJob};
 use crate::json::{Json, write_key, write_text};
+use crate::outbox::{self, Letter};
 use crate::record::{ALL, COMPUTED, CREATED, Checks, Email, Emails, INPUT, Kind, Link, NOWHERE, Rules};
 use crate::records::Work;
 use crate::{choice, input, record, records};
@@ -196,18 +197,39 @@ fn create(call: Call) -> Result<Work> {
         let id = answer.location.as_deref().and_then(|location| location.rsplit('/').next()).unwrap_or_default();
         let message: TicketMessage = records::find(tx, ctx, id)?;
         if message.r#type == MessageType::Reply && !message.to.0.is_empty() {
-            let job = NewJob {
-                account: ctx.account,
-                kind: "ticket_mail",
-                payload: json!({"message_id": id}).to_string(),
-                run_at: ctx.machine_now,
-                max_attempts: 10,
-                unique_key: Some(format!("ticket_mail {id}")),
-            };
-            jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)?;
+            post(tx, ctx, &message)?;
         }
         Ok(answer)
     }))
+}
+
+/// Puts a reply in the outbox. It comes from the first active channel, else from the business.
+fn post(tx: &mut Tx, ctx: &Ctx, message: &TicketMessage) -> Result<()> {
+    let ticket: Ticket = records::find(tx, ctx, &message.ticket_id.0)?;
+    let channels: Vec<TicketChannel> = super::pipeline::in_order(tx, ctx)?;
+    let channel = channels.into_iter().find(|channel| channel.active && !channel.from_email.0.is_empty());
+    let (from_name, reply_to) = match channel {
+        Some(channel) => (channel.from_name, channel.from_email.0),
+        None => outbox::identity_of(tx, ctx, "")?,
+    };
+    let split = |emails: &Emails| emails.0.split(", ").filter(|one| !one.is_empty()).map(str::to_string).collect();
+    outbox::put(
+        tx,
+        ctx,
+        &Letter {
+            about: "ticket",
+            about_id: ticket.base.id.clone(),
+            kind: "ticket".to_string(),
+            to: split(&message.to),
+            cc: split(&message.cc),
+            subject: format!("Re: {} [{}]", ticket.subject.replace(['\n', '\r'], " "), ticket.number),
+            body: message.body.clone(),
+            html: if message.plain_text_body { String::new() } else { message.html.clone() },
+            attach_pdf: false,
+            from_name,
+            reply_to,
+        },
+    )
 }
 
 const MIGRATIONS: &[Migration] = &[Migration {

@@ -56,6 +56,26 @@ on_both! {
         assert_eq!(note.data()["created_at"], "2026-01-31T11:00:00.000Z");
         assert!(!binary.said().contains("kt_"), "there was an account, so no first one is made");
     }
+
+    fn a_demo_when_asked_for(db) {
+        let binary = Binary::start(&db, "", &["--demo"]);
+        assert!(binary.said().contains("Your account is called \"Van Dijk Installatietechniek\""), "{}", binary.said());
+        let clients = |key: &str| {
+            let client = Client { key: key.to_string(), ..binary.client.clone() };
+            client.get("/v1/clients").expect(200).json()["meta"]["total"].clone()
+        };
+        assert_eq!(clients(&binary.client.key), 12);
+        let made: Value = serde_json::from_str(&said(&kantoor(&db, &["demo", "--json"]))).unwrap();
+        assert_eq!(made["account"]["name"], "Van Dijk Installatietechniek");
+        assert_eq!(clients(made["key"].as_str().unwrap()), 12);
+        let words = said(&kantoor(&db, &["demo"]));
+        assert!(words.contains("Its key, shown only now: kt_"), "{words}");
+        assert_eq!(said(&kantoor(&db, &["verify"])).matches("  whole: ").count(), 3);
+        drop(binary);
+        let again = Binary::start(&db, made["key"].as_str().unwrap(), &["--demo"]);
+        assert!(again.said().contains("There is an account already"), "{}", again.said());
+        assert_eq!(said(&kantoor(&db, &["account", "list"])).lines().count(), 3);
+    }
 }
 
 #[test]

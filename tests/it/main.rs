@@ -5,10 +5,14 @@
 mod cli;
 mod conventions;
 mod crash;
+mod demo;
 mod documents;
+mod documents_flow;
 mod files;
 mod jobs;
+mod mail;
 mod plans;
+mod public;
 mod records;
 mod relations;
 mod server;

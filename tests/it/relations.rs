@@ -249,7 +249,7 @@ on_both! {
         assert_eq!(client.get(&format!("{messages}/{}", reply.id())).data()["body"], data["body"]);
         assert_eq!(client.get(&messages).json()["meta"], json!({"total": 2}));
         assert_eq!(client.get(&path).data()["status"], "Open");
-        let outbox = server.app.store.read_now(|tx| tx.int("SELECT count(*) FROM jobs WHERE kind = 'ticket_mail'", &[])).unwrap();
+        let outbox = server.app.store.read_now(|tx| tx.int("SELECT count(*) FROM jobs WHERE kind = 'deliver'", &[])).unwrap();
         assert_eq!(outbox, 1, "the reply waits in the outbox, the note does not");
         assert_eq!(client.patch(&path, json!({"status": "Nowhere"})).expect(422).faults(), ["status: invalid_choice"]);
         let closed = client.patch(&path, json!({"status": "closed"})).expect(200).data();

@@ -207,7 +207,9 @@ impl Reply {
     }
 
     pub fn id(&self) -> String {
-        self.data()["id"].as_str().unwrap_or_else(|| panic!("no id: {self:?}")).to_string()
+        let data = self.data();
+        let last = self.header("location").rsplit('/').next().filter(|id| !id.is_empty());
+        data["id"].as_str().or(last).unwrap_or_else(|| panic!("no id: {self:?}")).to_string()
     }
 
     pub fn header(&self, name: &str) -> &str {

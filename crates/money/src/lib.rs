@@ -3,8 +3,12 @@
 //! [`Amount`] has two decimals (what is paid), [`Price`] six (unit prices and quantities).
 //! Nothing here is a binary floating point number.
 
+mod totals;
+
 use std::fmt;
 use std::str::FromStr;
+
+pub use totals::{Group, Line, Percent, Totals, percent_of, percentage, totals};
 
 /// Twelve digits before the point: more than any small business invoices, and every product of
 /// two prices fits an `i128`.

@@ -1,0 +1,40 @@
+//! Mail addresses as they may appear in a header or an SMTP command.
+
+use std::net::IpAddr;
+
+/// Longer paths are refused by the protocol.
+const LONGEST: usize = 254;
+
+/// Checks `email`, and writes a domain outside ASCII as `xn--…`. Only the part before the @ can then be outside ASCII.
+pub(crate) fn parse(email: &str) -> Result<lettre::Address, String> {
+    let shown = || email.escape_debug();
+    if has_break(email) {
+        return Err(format!("'{}' has a line break or control character", shown()));
+    }
+    if email.len() > LONGEST {
+        return Err(format!("an address has at most {LONGEST} characters"));
+    }
+    let (user, domain) = email.rsplit_once('@').ok_or_else(|| format!("'{}' has no @", shown()))?;
+    let domain = if domain.is_ascii() {
+        domain.to_owned()
+    } else {
+        idna::domain_to_ascii(domain).map_err(|_| format!("'{}' has no valid domain", shown()))?
+    };
+    if !plain_domain(&domain) {
+        return Err(format!("'{}' has no valid domain", shown()));
+    }
+    lettre::Address::new(user, domain).map_err(|_| format!("'{}' is no valid mail address", shown()))
+}
+
+/// Letters, digits, dots and dashes, or an IP address in brackets: less than the library lets pass.
+fn plain_domain(domain: &str) -> bool {
+    match domain.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        Some(ip) => ip.strip_prefix("IPv6:").unwrap_or(ip).parse::<IpAddr>().is_ok(),
+        None => domain.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_')),
+    }
+}
+
+/// Whether `text` could end a line, here or in the eyes of some reader down the road.
+pub(crate) fn has_break(text: &str) -> bool {
+    text.chars().any(|c| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'))
+}

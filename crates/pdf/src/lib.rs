@@ -1,0 +1,228 @@
+//! From a template and data to PDF/A-3, without files, network or other programs. No text makes it fail: what no font
+//! has is replaced, and an image that cannot be read is left out.
+
+mod fonts;
+mod image;
+mod qr;
+mod text;
+mod world;
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use typst::World;
+use typst::WorldExt;
+use typst::diag::SourceDiagnostic;
+use typst::foundations::{Datetime, Smart};
+use typst::syntax::DiagSpan;
+use typst_layout::PagedDocument;
+use typst_pdf::{PdfOptions, PdfStandard, PdfStandards, Timestamp};
+
+pub use qr::qr_svg;
+
+use fonts::Fonts;
+use text::Cleaner;
+use world::{Desk, Sheet};
+
+/// For how many documents the compiler remembers what it did: enough for a template to stay warm, little enough to stay small.
+const KEPT: usize = 10;
+/// A document with more pages than this is forgotten at once: a thousand rows are 75 MB.
+const LARGE: usize = 4;
+
+/// A template with its fonts, ready to make documents of. Share it between threads: it does not change.
+pub struct Typesetter {
+    desk: Desk,
+}
+
+/// What one document is made of.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Input<'a> {
+    /// JSON that the template reads with `json("/data.json")`.
+    pub data: &'a [u8],
+    /// Images by name. The template sees those that can be used in `json("/images.json")`, from name to path. PNG, JPEG,
+    /// GIF, WebP or SVG, told apart by their bytes. The names are of the program, never of the data: the compiler keeps
+    /// every path that it has seen for ever.
+    pub images: &'a [(&'static str, Vec<u8>)],
+    /// A file that goes along inside the PDF.
+    pub attachment: Option<&'a Attachment>,
+    /// The date in the PDF, in seconds since 1970.
+    pub created: i64,
+}
+
+/// A file inside the PDF, as PDF/A-3 has them.
+#[derive(Clone, Debug)]
+pub struct Attachment {
+    /// Its name in the PDF, such as `data.xml`; no folders.
+    pub name: String,
+    /// Its media type, such as `text/xml`.
+    pub mime: String,
+    /// What it is, for people.
+    pub description: String,
+    /// What it is to the document: `source`, `data`, `alternative` or `supplement`.
+    pub relationship: &'static str,
+    /// Its content.
+    pub bytes: Vec<u8>,
+}
+
+/// A finished document.
+#[derive(Clone, Debug)]
+pub struct Pdf {
+    /// The file. The same input gives the same bytes.
+    pub bytes: Vec<u8>,
+    /// How many pages it has.
+    pub pages: usize,
+    /// Characters that no font has, which show as `□`; and marks that no font can put on their letter, which are left out.
+    pub replaced: Vec<char>,
+    /// Names of images that were left out, because they cannot be read or may not be in an archive.
+    pub dropped: Vec<&'static str>,
+    /// Which part of PDF/A-3 the file keeps to.
+    pub conformance: Conformance,
+}
+
+/// The parts of PDF/A-3 that are in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conformance {
+    /// PDF/A-3a and PDF/UA-1: also readable for programs and for people who do not see the page.
+    Accessible,
+    /// PDF/A-3b: it will look the same for ever. For texts whose letters cannot be told back from their shapes.
+    Basic,
+}
+
+/// Why there is no document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// The template is wrong, at this line when it is known.
+    Template(Option<usize>, String),
+    /// The data is not JSON.
+    Data(String),
+    /// The text does not fit in a QR code.
+    Qr(usize),
+}
+
+impl Typesetter {
+    /// Reads the template; says in which line it is wrong.
+    pub fn new(template: &str) -> Result<Typesetter, Error> {
+        let fonts = Fonts::load();
+        Ok(Typesetter { desk: Desk::new(fonts, template)? })
+    }
+
+    /// Makes one document.
+    pub fn typeset(&self, input: Input<'_>) -> Result<Pdf, Error> {
+        let made = self.attempts(input);
+        // Without this the memory of the compiler grows with every document.
+        let small = made.as_ref().is_ok_and(|pdf| pdf.pages <= LARGE);
+        comemo::evict(if small { KEPT } else { 0 });
+        made
+    }
+
+    /// As the data says; else without one of the images; else without any; else in the letters of the main font. Each step is
+    /// more certain to succeed, and only faults of the template are left after the last.
+    fn attempts(&self, input: Input<'_>) -> Result<Pdf, Error> {
+        let mut cleaner = Cleaner::new(&self.desk.fonts, input.data)?;
+        let (images, broken) = image::usable(&self.desk, input.images);
+        let first = match self.attempt(&mut cleaner, images.clone(), input) {
+            Ok(made) => return Ok(Pdf { dropped: broken, ..made }),
+            Err(error) => error,
+        };
+        // Colours for print, for example, can be read but may not be in an archive.
+        for bad in &images {
+            let others = images.iter().filter(|image| image.name != bad.name).cloned().collect();
+            if let Ok(made) = self.attempt(&mut cleaner, others, input) {
+                return Ok(Pdf { dropped: [&broken[..], &[bad.name]].concat(), ..made });
+            }
+        }
+        let dropped: Vec<&'static str> = input.images.iter().map(|(name, _)| *name).collect();
+        if images.len() > 1
+            && let Ok(made) = self.attempt(&mut cleaner, Vec::new(), input)
+        {
+            return Ok(Pdf { dropped, ..made });
+        }
+        cleaner.only_main_font();
+        self.attempt(&mut cleaner, Vec::new(), input).map(|made| Pdf { dropped, ..made }).map_err(|_| first)
+    }
+
+    fn attempt(&self, cleaner: &mut Cleaner<'_>, images: Vec<image::Image>, input: Input<'_>) -> Result<Pdf, Error> {
+        let mut sheet = Sheet::new(&self.desk, images, input);
+        // Letters that are in no one font with their marks show only when they are set; a few rounds take them out.
+        for _ in 0..3 {
+            sheet.set_data(cleaner.json());
+            let document = compile(&sheet)?;
+            if cleaner.mend(&document) {
+                continue;
+            }
+            let (bytes, conformance) = export(&sheet, &document, input)?;
+            let replaced = cleaner.replaced();
+            return Ok(Pdf { bytes, pages: document.pages().len(), replaced, dropped: Vec::new(), conformance });
+        }
+        Err(Error::Template(None, "the text has characters that no font can show".into()))
+    }
+}
+
+/// The compiler has a few panics left for odd input; one document must not take the process with it.
+fn guarded<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(Error::Template(None, "the compiler panicked".into())))
+}
+
+fn compile(sheet: &Sheet<'_>) -> Result<PagedDocument, Error> {
+    guarded(|| typst::compile::<PagedDocument>(sheet).output.map_err(|faults| explain(sheet, &faults)))
+}
+
+fn export(sheet: &Sheet<'_>, document: &PagedDocument, input: Input<'_>) -> Result<(Vec<u8>, Conformance), Error> {
+    let accessible = &[PdfStandard::A_3a, PdfStandard::Ua_1][..];
+    let mut last = Error::Template(None, String::new());
+    for (standards, conformance) in [(accessible, Conformance::Accessible), (&[PdfStandard::A_3b], Conformance::Basic)]
+    {
+        let standards = PdfStandards::new(standards).map_err(|e| Error::Template(None, e.message().to_string()))?;
+        let options = PdfOptions {
+            ident: Smart::Custom(format!("{}-{:x}", input.created, typst::utils::hash128(input.data))),
+            creator: Smart::Custom(None),
+            timestamp: moment(input.created).map(Timestamp::new_utc),
+            standards,
+            ..PdfOptions::default()
+        };
+        match guarded(|| typst_pdf::pdf(document, &options).map_err(|faults| explain(sheet, &faults))) {
+            Ok(bytes) => return Ok((bytes, conformance)),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// The civil date and time of a number of seconds since 1970; 1970 itself for what no calendar has.
+fn moment(seconds: i64) -> Option<Datetime> {
+    let at = jiff::Timestamp::from_second(seconds).ok().filter(|t| t.as_second() >= 0).unwrap_or_default();
+    let at = at.to_zoned(jiff::tz::TimeZone::UTC);
+    let small = |n: i8| u8::try_from(n).unwrap_or_default();
+    let (month, day) = (small(at.month()), small(at.day()));
+    Datetime::from_ymd_hms(at.year().into(), month, day, small(at.hour()), small(at.minute()), small(at.second()))
+}
+
+/// The first fault, with its line in the template.
+fn explain(world: &dyn World, faults: &[SourceDiagnostic]) -> Error {
+    match faults.first() {
+        Some(fault) => Error::Template(line(world, fault.span), fault.message.to_string()),
+        None => Error::Template(None, "unknown".into()),
+    }
+}
+
+fn line(world: &dyn World, span: DiagSpan) -> Option<usize> {
+    let id = span.id().filter(|id| *id == world.main())?;
+    let at = world.range(span)?.start;
+    Some(world.source(id).ok()?.lines().byte_to_line(at)? + 1)
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Template(Some(line), message) => write!(f, "template, line {line}: {message}"),
+            Error::Template(None, message) => write!(f, "template: {message}"),
+            Error::Data(message) => write!(f, "data: {message}"),
+            Error::Qr(bytes) => write!(f, "{bytes} bytes are too many for a QR code"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+use serde_json::json;
+
+use super::*;
+
+/// Shows a text, a picture when there is one, and a table as long as asked.
+const TEMPLATE: &str = r#"
+#let data = json("/data.json")
+#let images = json("/images.json")
+#set document(title: "Test")
+#set text(font: ("Inter", "DejaVu Sans", "Noto Emoji", "Droid Sans Fallback"), lang: "nl")
+= Test
+#data.text
+#if "picture" in images { image(images.picture, alt: "A picture", width: 2cm) }
+#table(columns: 2, table.header([a], [b]), ..range(data.at("rows", default: 1)).map(n => (str(n), data.text)).flatten())
+"#;
+
+/// One grey pixel.
+const PNG: &[u8] = &[
+    0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0x0d, 0x49, 0x48, 0x44, 0x52, 0, 0, 0, 1, 0, 0, 0, 1, 8,
+    0, 0, 0, 0, 0x3a, 0x7e, 0x9b, 0x55, 0, 0, 0, 0x0a, 0x49, 0x44, 0x41, 0x54, 0x78, 0x9c, 0x63, 0x68, 0, 0, 0, 0x82,
+    0, 0x81, 0x77, 0xcd, 0x72, 0xb6, 0, 0, 0, 0, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
+];
+
+fn typesetter() -> Typesetter {
+    Typesetter::new(TEMPLATE).unwrap()
+}
+
+fn set(text: &str, images: &[(&'static str, Vec<u8>)]) -> Pdf {
+    let data = json!({"text": text}).to_string();
+    typesetter().typeset(Input { data: data.as_bytes(), images, created: 1_777_888_800, ..Input::default() }).unwrap()
+}
+
+fn contains(pdf: &Pdf, text: &str) -> bool {
+    pdf.bytes.windows(text.len()).any(|window| window == text.as_bytes())
+}
+
+#[test]
+fn same_input_same_bytes() {
+    let (one, other) = (set("Koffie", &[("picture", PNG.into())]), set("Koffie", &[("picture", PNG.into())]));
+    assert_eq!(one.bytes, other.bytes);
+    assert_ne!(one.bytes, set("Thee", &[("picture", PNG.into())]).bytes);
+    assert_eq!(one.dropped, [""; 0]);
+}
+
+#[test]
+fn threads_share_it() {
+    let typesetter = typesetter();
+    let input = Input { data: br#"{"text": "Koffie"}"#, ..Input::default() };
+    let made = std::thread::scope(|scope| {
+        let threads = [0; 4].map(|_| scope.spawn(|| typesetter.typeset(input).unwrap().bytes));
+        threads.map(|thread| thread.join().unwrap())
+    });
+    assert!(made.iter().all(|bytes| *bytes == made[0]));
+}
+
+#[test]
+fn is_an_archive() {
+    let pdf = set("Koffie", &[]);
+    assert_eq!((pdf.pages, pdf.conformance), (1, Conformance::Accessible));
+    assert!(
+        contains(&pdf, "<pdfaid:part>3</pdfaid:part>") && contains(&pdf, "<pdfaid:conformance>A</pdfaid:conformance>")
+    );
+    assert!(contains(&pdf, "<pdfuaid:part>1</pdfuaid:part>"));
+    assert!(contains(&pdf, "2026-05-04T10:00:00+00:00"), "the date is that of the input");
+}
+
+#[test]
+fn takes_a_file_along() {
+    let xml = Attachment {
+        name: "data.xml".into(),
+        mime: "text/xml".into(),
+        description: "The same for programs".into(),
+        relationship: "alternative",
+        bytes: b"<a/>".into(),
+    };
+    let data = json!({"text": "Koffie"}).to_string();
+    let input = Input { data: data.as_bytes(), attachment: Some(&xml), created: 1, ..Input::default() };
+    let pdf = typesetter().typeset(input).unwrap();
+    assert_eq!((pdf.pages, pdf.conformance), (1, Conformance::Accessible));
+    assert!(contains(&pdf, "data.xml") && contains(&pdf, "/AFRelationship/Alternative"));
+}
+
+#[test]
+fn no_text_makes_it_fail() {
+    let whole = [
+        ("", ""),
+        ("Łódź, Ελλάδα, Київ, İstanbul, tiếng Việt, e\u{301}, € ½ → ☎", ""),
+        ("中文標題 日本語かな 한국어", ""),
+        ("العربية مرحبا بالعالم שלום עולם", ""),
+        ("🎉 👩‍👩‍👧‍👦 🇳🇱 1️⃣ ❤️", ""),
+        ("#panic() $x$ *b* `r` \\ \u{200b}\u{ad}", ""),
+        ("a\0b\u{1b}[31m\u{7f}\u{85}\u{2028}\u{feff}\u{202e}x\u{2066}y\u{e0041}", ""),
+        ("ไทย \u{e000} \u{10ffff} \u{ffff}", "ยทไ\u{e000}\u{10ffff}\u{ffff}"),
+        ("中\u{301}\u{20e3} שָׁ\u{301}", "\u{301}\u{20e3}"),
+    ];
+    for (text, missing) in whole {
+        let pdf = set(text, &[]);
+        let mut missing: Vec<char> = missing.chars().collect();
+        missing.sort_unstable();
+        assert_eq!(pdf.replaced, missing, "{text:?}");
+        assert_eq!(pdf.conformance, Conformance::Accessible, "{text:?}");
+    }
+    // Every character, in one long word.
+    let all: String = (0..=0x3_ffff).filter_map(char::from_u32).step_by(41).collect();
+    assert!(set(&all, &[]).pages >= 1);
+    let long = "W".repeat(5_000);
+    assert!(set(&long, &[]).replaced.is_empty());
+}
+
+#[test]
+fn leaves_broken_images_out() {
+    let svg = |inner: &str| format!(r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9">{inner}</svg>"#);
+    let broken = [
+        Vec::new(),
+        b"no image".to_vec(),
+        PNG[..50].to_vec(),
+        b"<svg xmlns=\"http://www.w3.org/2000/svg\"".to_vec(),
+        b"%PDF-1.7".to_vec(),
+        svg(r#"<image href="/etc/passwd.png" width="9" height="9"/>"#).into_bytes(),
+    ];
+    for bytes in broken {
+        let pdf = set("Koffie", &[("picture", bytes.clone())]);
+        assert_eq!(pdf.dropped, ["picture"], "{:?}", String::from_utf8_lossy(&bytes));
+    }
+    assert_eq!(set("Koffie", &[("picture", svg("<path d='M0 0h9v9z'/>").into_bytes())]).dropped, [""; 0]);
+}
+
+#[test]
+fn a_thousand_rows() {
+    let data = json!({"text": "Koffie", "rows": 1_000}).to_string();
+    let pdf = typesetter().typeset(Input { data: data.as_bytes(), ..Input::default() }).unwrap();
+    assert!(pdf.pages > 10);
+}
+
+#[test]
+fn names_the_line_of_a_fault() {
+    let parse = Typesetter::new("fine\n#let = 3\n").err().unwrap();
+    assert!(parse.to_string().starts_with("template, line 2: "), "{parse}");
+    let run = Typesetter::new("fine\n\n#nothing").unwrap();
+    let run = run.typeset(Input { data: b"{}", ..Input::default() }).err().unwrap();
+    assert_eq!(run.to_string(), "template, line 3: unknown variable: nothing");
+    let disk = Typesetter::new("#read(\"/etc/passwd\")").unwrap();
+    assert!(disk.typeset(Input { data: b"{}", ..Input::default() }).is_err());
+    assert!(matches!(typesetter().typeset(Input::default()), Err(Error::Data(_))));
+}
+
+#[test]
+fn qr_codes() {
+    let svg = qr_svg("BCD\n002\n1\nSCT").unwrap();
+    assert!(svg.starts_with("<svg "));
+    assert_eq!(set("Koffie", &[("picture", svg.into_bytes())]).dropped, [""; 0]);
+    assert_eq!(qr_svg(&"x".repeat(3_000)), Err(Error::Qr(3_000)));
+}

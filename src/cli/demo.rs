@@ -1,0 +1,25 @@
+use clap::Args;
+use serde_json::json;
+
+use super::say;
+use crate::app::App;
+
+#[derive(Args)]
+pub struct Demo {
+    /// Answer in JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Demo {
+    pub fn run(&self, app: &App) -> Result<(), String> {
+        let (account, key) = app.create_demo_account(None).map_err(|error| error.to_string())?;
+        if self.json {
+            return say(&json!({"account": {"id": account.uid, "name": account.name}, "key": key}).to_string());
+        }
+        say(&format!(
+            "Made account {} ({}), with half a year of invented records.\nIts key, shown only now: {key}",
+            account.uid, account.name
+        ))
+    }
+}

@@ -1,0 +1,208 @@
+//! A believable small business, to try things on: half a year of an installation company. It is
+//! told as requests, so everything in it went through the same rules and events as the real thing,
+//! and it is the same every time, counted back from the account's today.
+
+mod business;
+mod relations;
+mod sales;
+mod support;
+mod work;
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use jiff::civil::{Date, Weekday};
+use serde_json::Value;
+use store::Tx;
+
+use crate::clock::Moment;
+use crate::context::{Caller, Ctx};
+use crate::error::{Error, Result};
+use crate::perform::perform;
+
+/// What the business is called.
+pub const NAME: &str = "Van Dijk Installatietechniek";
+
+/// How many working days ago it began: half a year.
+const BEGINNING: i64 = 130;
+/// The day starts at eight; the first thing happens at half past.
+const MORNING_SECONDS: i64 = 8 * 3600;
+const FIRST_SECONDS: i64 = 30 * 60;
+/// From one thing to the next of the same day.
+const BETWEEN_SECONDS: i64 = 11 * 60;
+
+/// Everything that happened. Each part tells its own; they are put in order of time afterwards.
+fn story() -> Vec<Step> {
+    let mut steps = business::steps();
+    steps.extend(relations::steps());
+    steps.extend(sales::steps());
+    steps.extend(work::steps());
+    steps.extend(support::steps());
+    // Invoices, quotes and subscriptions go here, in a file `documents.rs`, once there are routes
+    // for them.
+    steps.sort_by_key(|step| Reverse(step.ago));
+    steps
+}
+
+/// When the account's own settings were made.
+pub fn beginning(ctx: &Ctx) -> Moment {
+    let first = workday(ctx.now.date(&ctx.zone), -BEGINNING);
+    Moment::start_of(first, &ctx.zone).plus_seconds(MORNING_SECONDS)
+}
+
+/// Fills a new account, which has its defaults and nothing else.
+pub fn fill(tx: &mut Tx, caller: &Caller) -> Result<()> {
+    let mut ctx = caller.writing(tx)?;
+    let mut names = Names::of_defaults(tx, &ctx)?;
+    // The day, and how many things happened on it before.
+    let (mut day, mut before) = (0, 0);
+    for step in story() {
+        before = if step.ago == day { before + 1 } else { 0 };
+        day = step.ago;
+        let morning = Moment::start_of(workday(names.today, -day), &ctx.zone).plus_seconds(MORNING_SECONDS);
+        ctx.now = morning.plus_seconds(FIRST_SECONDS + before * BETWEEN_SECONDS);
+        let path = names.in_path(&step.path)?;
+        let body = step.body.as_ref().map(|body| names.in_body(body)).transpose()?;
+        let answer =
+            perform(tx, &ctx, step.method, &path, body.as_ref()).map_err(|error| told_wrong(error, &step, &path))?;
+        if !step.name.is_empty() {
+            names.ids.insert(step.name, id_of(&answer)?);
+        }
+    }
+    hold_mail_back(tx, &ctx)
+}
+
+/// What was written months ago is not mailed today, and not to people who do not exist.
+fn hold_mail_back(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+    tx.execute("DELETE FROM jobs WHERE account_id = $1 AND kind = 'deliver'", &[ctx.account.into()])?;
+    let sent = "UPDATE deliveries SET status = 'sent', attempts = 1, reason = 'Part of the demo: nothing was sent.'
+                WHERE account_id = $1";
+    tx.execute(sent, &[ctx.account.into()])?;
+    Ok(())
+}
+
+/// Says which step the rules refuse: the story is out of step with them.
+fn told_wrong(error: Error, step: &Step, path: &str) -> Error {
+    let faults: Vec<String> =
+        error.faults.iter().map(|fault| format!("'{}' {}", fault.field, fault.wrong.message)).collect();
+    let why = error.internal.clone().unwrap_or_default();
+    let internal = format!("demo: {} {path}: {} {why}", step.method, faults.join(", "));
+    Error { internal: Some(internal.trim_end().to_string()), ..error }
+}
+
+/// Something that happened, so many working days ago and at least one: a request. In its path and
+/// body `@ster` is the id of the record that was made under that name, and `@+3` the day three
+/// working days from today.
+struct Step {
+    ago: i64,
+    name: String,
+    method: &'static str,
+    path: String,
+    body: Option<Value>,
+}
+
+/// A record is made, under a name that others know it by, or under none.
+fn make(ago: i64, name: &str, path: &str, body: Value) -> Step {
+    Step { ago, name: name.to_string(), method: "POST", path: path.to_string(), body: Some(body) }
+}
+
+/// A record is changed.
+fn change(ago: i64, path: &str, body: Value) -> Step {
+    Step { ago, name: String::new(), method: "PATCH", path: path.to_string(), body: Some(body) }
+}
+
+/// An action without a body.
+fn act(ago: i64, path: &str) -> Step {
+    Step { ago, name: String::new(), method: "POST", path: path.to_string(), body: None }
+}
+
+/// What the names in the story stand for.
+struct Names {
+    today: Date,
+    ids: HashMap<String, String>,
+}
+
+impl Names {
+    /// What a new account has: `identity`, `channel`, and the phases as `phase New`.
+    fn of_defaults(tx: &mut Tx, ctx: &Ctx) -> Result<Names> {
+        let mut ids = HashMap::new();
+        for (name, path) in [("identity", "/v1/corporate-identities"), ("channel", "/v1/ticket-channels")] {
+            ids.insert(name.to_string(), id_of(&perform(tx, ctx, "GET", path, None)?[0])?);
+        }
+        for phase in perform(tx, ctx, "GET", "/v1/phases", None)?.as_array().into_iter().flatten() {
+            let name = phase["name"].as_str().unwrap_or_default();
+            ids.insert(format!("phase {name}"), id_of(phase)?);
+        }
+        Ok(Names { today: ctx.now.date(&ctx.zone), ids })
+    }
+
+    fn in_path(&self, path: &str) -> Result<String> {
+        let parts: Result<Vec<String>> = path.split('/').map(|part| self.meaning(part)).collect();
+        Ok(parts?.join("/"))
+    }
+
+    fn in_body(&self, value: &Value) -> Result<Value> {
+        Ok(match value {
+            Value::String(text) => Value::String(self.meaning(text)?),
+            Value::Array(items) => Value::Array(items.iter().map(|item| self.in_body(item)).collect::<Result<_>>()?),
+            Value::Object(members) => {
+                let members = members.iter().map(|(key, value)| Ok((key.clone(), self.in_body(value)?)));
+                Value::Object(members.collect::<Result<_>>()?)
+            }
+            other => other.clone(),
+        })
+    }
+
+    fn meaning(&self, text: &str) -> Result<String> {
+        let Some(name) = text.strip_prefix('@') else { return Ok(text.to_string()) };
+        if name.starts_with(['+', '-']) {
+            let days = name.parse().map_err(|_| Error::internal(format!("demo: '{name}' is no number of days")))?;
+            return Ok(workday(self.today, days).to_string());
+        }
+        let id = self.ids.get(name).cloned();
+        id.ok_or_else(|| Error::internal(format!("demo: '{name}' is named before it is made")))
+    }
+}
+
+fn id_of(record: &Value) -> Result<String> {
+    let id = record["id"].as_str().map(str::to_string);
+    id.ok_or_else(|| Error::internal("demo: an answer has no id"))
+}
+
+/// The day so many working days after `today`, or before it.
+fn workday(today: Date, days: i64) -> Date {
+    let (mut day, mut left) = (today, days.abs());
+    while left > 0 {
+        let next = if days < 0 { day.yesterday() } else { day.tomorrow() };
+        day = next.unwrap_or(day);
+        if !matches!(day.weekday(), Weekday::Saturday | Weekday::Sunday) {
+            left -= 1;
+        }
+    }
+    day
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_works_at_weekends() {
+        let day = |text: &str| text.parse::<Date>().unwrap();
+        let monday = day("2026-05-04");
+        assert_eq!(workday(monday, -1), day("2026-05-01"));
+        assert_eq!(workday(monday, 5), day("2026-05-11"));
+        assert_eq!(workday(day("2026-05-03"), -1), day("2026-05-01"));
+        assert_eq!(workday(day("2026-05-03"), 0), day("2026-05-03"));
+    }
+
+    #[test]
+    fn the_story_fits_its_days() {
+        let steps = story();
+        for step in &steps {
+            assert!((1..=BEGINNING).contains(&step.ago), "{} {}", step.path, step.ago);
+            let same_day = steps.iter().filter(|other| other.ago == step.ago).count();
+            assert!(same_day <= 48, "nobody does {same_day} things a day");
+        }
+    }
+}

@@ -1,0 +1,402 @@
+//! The outbox: mail is written in the transaction of its cause, and a job per recipient delivers it.
+//! Before each try the try is written down, so that a mail that may have arrived twice says so.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mail::{Address, Attachment, Failure, Mail, Route, Security, Sender, SmtpSettings};
+use serde_json::{Value, json};
+use store::{Migration, Row, Tx};
+
+use crate::accounts::Account;
+use crate::app::App;
+use crate::call::Content;
+use crate::clock::{Clock, Moment};
+use crate::config::Config;
+use crate::context::{Caller, Ctx};
+use crate::error::{Code, Error, Result};
+use crate::jobs::{self, Ending, Job, NewJob};
+use crate::printing;
+use crate::record::Record;
+use crate::records;
+use crate::resources::corporate_identity::CorporateIdentity;
+use crate::resources::document::{Document, DocumentKind, InvoiceKind, QuoteKind, WorkorderKind, pdf};
+
+/// The tables of the outbox.
+pub const MIGRATION: Migration = Migration {
+    number: 38,
+    name: "outbox",
+    sql: "
+CREATE TABLE mails (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    about TEXT NOT NULL,
+    about_id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    from_name TEXT NOT NULL,
+    from_email TEXT NOT NULL,
+    reply_to TEXT NOT NULL,
+    recipients TEXT NOT NULL,
+    copies TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    body TEXT NOT NULL,
+    html TEXT NOT NULL,
+    attach_pdf BIGINT NOT NULL,
+    PRIMARY KEY (account_id, id)
+) STRICT;
+CREATE TABLE deliveries (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    mail_id TEXT NOT NULL,
+    about_id TEXT NOT NULL,
+    recipient TEXT NOT NULL,
+    status TEXT NOT NULL,
+    attempts BIGINT NOT NULL,
+    reason TEXT NOT NULL,
+    maybe_twice BIGINT NOT NULL,
+    changed_at BIGINT NOT NULL,
+    PRIMARY KEY (account_id, id)
+) STRICT;
+CREATE INDEX deliveries_about ON deliveries (account_id, about_id, id);
+",
+};
+
+/// A mail to be sent.
+#[derive(Clone, Debug, Default)]
+pub struct Letter {
+    /// What it is about: the name of a record, such as `invoice`.
+    pub about: &'static str,
+    /// The id of that record.
+    pub about_id: String,
+    /// What kind of mail: the send type.
+    pub kind: String,
+    /// Who it goes to.
+    pub to: Vec<String>,
+    /// Who gets a copy.
+    pub cc: Vec<String>,
+    /// Its subject.
+    pub subject: String,
+    /// Its words.
+    pub body: String,
+    /// Its words in HTML, if there are any.
+    pub html: String,
+    /// Whether the PDF of the document goes with it.
+    pub attach_pdf: bool,
+    /// The name it comes from.
+    pub from_name: String,
+    /// The address that answers go to.
+    pub reply_to: String,
+}
+
+/// How often a mail is tried: over about a day.
+const TRIES: i64 = 12;
+
+/// Puts a mail in the outbox, for each of its recipients.
+pub fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<()> {
+    let id = ctx.new_id();
+    let from = sender_address(tx, ctx, &letter.reply_to)?;
+    tx.execute(
+        "INSERT INTO mails (account_id, id, created_at, about, about_id, kind, from_name, from_email, reply_to,
+                            recipients, copies, subject, body, html, attach_pdf)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
+        &[
+            ctx.account.into(),
+            (&id).into(),
+            ctx.now.0.into(),
+            letter.about.into(),
+            (&letter.about_id).into(),
+            (&letter.kind).into(),
+            (&letter.from_name).into(),
+            from.into(),
+            (&letter.reply_to).into(),
+            letter.to.join(", ").into(),
+            letter.cc.join(", ").into(),
+            (&letter.subject).into(),
+            (&letter.body).into(),
+            (&letter.html).into(),
+            letter.attach_pdf.into(),
+        ],
+    )?;
+    let mut seen: Vec<&String> = Vec::new();
+    for recipient in letter.to.iter().chain(&letter.cc) {
+        if seen.iter().any(|other| other.eq_ignore_ascii_case(recipient)) {
+            continue;
+        }
+        seen.push(recipient);
+        let delivery = ctx.new_id();
+        tx.execute(
+            "INSERT INTO deliveries (account_id, id, mail_id, about_id, recipient, status, attempts, reason,
+                                     maybe_twice, changed_at)
+             VALUES ($1, $2, $3, $4, $5, 'queued', 0, '', 0, $6)",
+            &[
+                ctx.account.into(),
+                (&delivery).into(),
+                (&id).into(),
+                (&letter.about_id).into(),
+                recipient.into(),
+                ctx.now.0.into(),
+            ],
+        )?;
+        let job = NewJob {
+            account: ctx.account,
+            kind: "deliver",
+            payload: json!({"delivery": delivery}).to_string(),
+            run_at: ctx.machine_now,
+            max_attempts: TRIES,
+            unique_key: None,
+        };
+        jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)?;
+    }
+    Ok(())
+}
+
+/// The address that mail comes from: the account's own, when its domain is among the verified ones;
+/// else empty, for that of the server.
+fn sender_address(tx: &mut Tx, ctx: &Ctx, own: &str) -> Result<String> {
+    let host = own.rsplit_once('@').map_or("", |(_, host)| host).to_lowercase();
+    let sql = "SELECT domain, subdomain FROM email_domains WHERE account_id = $1 AND status = 'verified' AND type = 'sending'";
+    let whole = |row: &Row| {
+        let (domain, subdomain) = (row.text(0)?, row.text(1)?);
+        Ok::<_, store::Error>(if subdomain.is_empty() { domain.to_string() } else { format!("{subdomain}.{domain}") })
+    };
+    let verified = tx.all(sql, &[ctx.account.into()], whole)?;
+    Ok(if verified.contains(&host) { own.to_string() } else { String::new() })
+}
+
+/// A delivery on its way.
+struct Delivery {
+    mail_id: String,
+    recipient: String,
+    status: String,
+    attempts: i64,
+}
+
+/// The job: delivers a mail to one recipient.
+pub fn deliver(app: &App, job: &Job) -> Result<Ending> {
+    let payload: Value = serde_json::from_str(&job.payload).unwrap_or_default();
+    let id = payload["delivery"].as_str().unwrap_or_default().to_string();
+    let account = job.account;
+    let Some((delivery, mail)) = start_try(app, account, &id)? else { return Ok(Ending::Done) };
+    let built = build(app, account, mail);
+    let sent = match built {
+        Ok((from, bytes)) => app.post.deliver(&from, &delivery.recipient, &bytes),
+        Err(error) => Err(Failure::Later(error.to_string())),
+    };
+    let last = job.attempts >= job.max_attempts;
+    let (status, reason, twice, ending) = match sent {
+        Ok(receipt) => ("sent", receipt.response, false, Ending::Done),
+        Err(Failure::Never(why)) => ("failed", why, false, Ending::Done),
+        Err(failure) if last => ("failed", failure.words().to_string(), false, Ending::Done),
+        Err(failure) => {
+            let twice = matches!(failure, Failure::Unknown(_));
+            let why = failure.words().to_string();
+            ("retrying", why.clone(), twice, Ending::Failed(why))
+        }
+    };
+    let now = app.clock.now();
+    app.store.write_now(account, move |tx| {
+        tx.execute(
+            "UPDATE deliveries SET status = $1, reason = $2, maybe_twice = CASE WHEN $3 = 1 THEN 1 ELSE maybe_twice END,
+                    changed_at = $4
+             WHERE account_id = $5 AND id = $6",
+            &[status.into(), (&reason).into(), i64::from(twice).into(), now.0.into(), account.into(), (&id).into()],
+        )
+    })?;
+    Ok(ending)
+}
+
+/// Writes down that a try begins. One that began before and has no end may have arrived.
+fn start_try(app: &App, account: i64, id: &str) -> Result<Option<(Delivery, Queued)>> {
+    let (id, now) = (id.to_string(), app.clock.now());
+    app.store.write_now(account, move |tx| {
+        let sql = "SELECT mail_id, recipient, status, attempts FROM deliveries WHERE account_id = $1 AND id = $2";
+        let found = tx.first(sql, &[account.into(), (&id).into()], |row| {
+            Ok::<_, Error>(Delivery {
+                mail_id: row.text(0)?.to_string(),
+                recipient: row.text(1)?.to_string(),
+                status: row.text(2)?.to_string(),
+                attempts: row.int(3)?,
+            })
+        })?;
+        let Some(delivery) = found.filter(|found| !matches!(found.status.as_str(), "sent" | "failed")) else {
+            return Ok(None);
+        };
+        let cut_off = i64::from(delivery.status == "sending");
+        tx.execute(
+            "UPDATE deliveries SET status = 'sending', attempts = $1, changed_at = $2,
+                    maybe_twice = CASE WHEN $3 = 1 THEN 1 ELSE maybe_twice END
+             WHERE account_id = $4 AND id = $5",
+            &[(delivery.attempts + 1).into(), now.0.into(), cut_off.into(), account.into(), (&id).into()],
+        )?;
+        let queued = Queued::find(tx, account, &delivery.mail_id)?;
+        Ok::<_, Error>(queued.map(|queued| (delivery, queued)))
+    })
+}
+
+/// A mail as it waits.
+struct Queued {
+    created_at: i64,
+    id: String,
+    about: String,
+    about_id: String,
+    from_name: String,
+    from_email: String,
+    reply_to: String,
+    to: String,
+    cc: String,
+    subject: String,
+    body: String,
+    html: String,
+    attach_pdf: bool,
+}
+
+impl Queued {
+    fn find(tx: &mut Tx, account: i64, id: &str) -> Result<Option<Queued>> {
+        let sql =
+            "SELECT created_at, id, about, about_id, from_name, from_email, reply_to, recipients, copies, subject,
+                          body, html, attach_pdf
+                   FROM mails WHERE account_id = $1 AND id = $2";
+        tx.first(sql, &[account.into(), id.into()], |row| {
+            let text = |column: usize| row.text(column).map(str::to_string);
+            Ok::<_, Error>(Queued {
+                created_at: row.int(0)?,
+                id: text(1)?,
+                about: text(2)?,
+                about_id: text(3)?,
+                from_name: text(4)?,
+                from_email: text(5)?,
+                reply_to: text(6)?,
+                to: text(7)?,
+                cc: text(8)?,
+                subject: text(9)?,
+                body: text(10)?,
+                html: text(11)?,
+                attach_pdf: row.int(12)? != 0,
+            })
+        })
+    }
+}
+
+/// The address it comes from, and its bytes.
+fn build(app: &App, account: i64, queued: Queued) -> Result<(String, Vec<u8>)> {
+    let split = |text: &str| text.split(", ").filter(|one| !one.is_empty()).map(str::to_string).collect();
+    let from = match queued.from_email.as_str() {
+        "" => app.config.mail_from.clone(),
+        own => own.to_string(),
+    };
+    let mut attachments = Vec::new();
+    if queued.attach_pdf {
+        let (name, bytes) = pdf_of(app, account, &queued.about, &queued.about_id)?;
+        attachments.push(Attachment { name, content_type: "application/pdf".to_string(), bytes });
+    }
+    let reply_to = (!queued.reply_to.is_empty() && queued.reply_to != from)
+        .then(|| Address { name: queued.from_name.clone(), email: queued.reply_to.clone() });
+    let mail = Mail {
+        from: Address { name: queued.from_name, email: from.clone() },
+        reply_to,
+        to: split(&queued.to),
+        cc: split(&queued.cc),
+        subject: queued.subject,
+        text: queued.body,
+        html: queued.html,
+        attachments,
+        message_id: queued.id,
+        date_ms: queued.created_at,
+        headers: Vec::new(),
+    };
+    let bytes = mail.to_bytes().map_err(|invalid| Error::internal(format!("{}: {}", invalid.field, invalid.reason)))?;
+    Ok((from, bytes))
+}
+
+/// The PDF of a document, printed now if it was not yet.
+fn pdf_of(app: &App, account: i64, about: &str, id: &str) -> Result<(String, Vec<u8>)> {
+    let id = id.to_string();
+    let content = match about {
+        "invoice" => content_of::<InvoiceKind>(app, account, id),
+        "quote" => content_of::<QuoteKind>(app, account, id),
+        _ => content_of::<WorkorderKind>(app, account, id),
+    }?;
+    match content {
+        Content::Printed(print) => Ok((print.name.clone(), printing::print_and_keep(app, &print)?)),
+        Content::Kept { key, name, .. } => {
+            let read = tokio::runtime::Handle::current().block_on(app.blobs.read(&key));
+            let bytes = read.map_err(|error| Error::internal(format!("the PDF {name}: {error}")))?;
+            Ok((name, bytes.to_vec()))
+        }
+    }
+}
+
+fn content_of<K: DocumentKind>(app: &App, account: i64, id: String) -> Result<Content> {
+    let (site, clock, ids): (_, Clock, _) = (app.site.clone(), app.clock, app.ids);
+    app.store.read_now(move |tx| {
+        let caller = Caller {
+            account: Arc::new(Account::numbered(tx, account)?),
+            actor: "outbox".into(),
+            request_id: "outbox".into(),
+            if_match: None,
+            clock,
+            ids,
+            site: site.clone(),
+        };
+        let ctx = caller.reading(tx)?;
+        let document: Document<K> = records::find(tx, &ctx, &id)?;
+        pdf::content_of(tx, &ctx, &document)
+    })
+}
+
+/// The deliveries about a record, oldest first, as JSON.
+pub fn deliveries(tx: &mut Tx, ctx: &Ctx, about_id: &str) -> Result<Vec<Value>> {
+    let sql =
+        "SELECT deliveries.id, mails.kind, mails.subject, deliveries.recipient, deliveries.status, deliveries.attempts,
+                      deliveries.reason, deliveries.maybe_twice, mails.created_at, deliveries.changed_at
+               FROM deliveries JOIN mails ON mails.account_id = deliveries.account_id AND mails.id = deliveries.mail_id
+               WHERE deliveries.account_id = $1 AND deliveries.about_id = $2 ORDER BY deliveries.id LIMIT 1000";
+    tx.all(sql, &[ctx.account.into(), about_id.into()], |row| {
+        Ok(json!({
+            "id": row.text(0)?, "send_type": row.text(1)?, "subject": row.text(2)?, "recipient": row.text(3)?,
+            "status": row.text(4)?, "attempts": row.int(5)?, "reason": row.text(6)?, "maybe_twice": row.int(7)? != 0,
+            "created_at": Moment(row.int(8)?).to_string(), "updated_at": Moment(row.int(9)?).to_string(),
+        }))
+    })
+}
+
+/// The name and address that mail of an identity comes from.
+pub fn identity_of(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<(String, String)> {
+    let identity: CorporateIdentity = match id {
+        "" => crate::resources::corporate_identity::default_one(tx, ctx)?,
+        id => match tx.first(
+            &CorporateIdentity::sql().get,
+            &[ctx.account.into(), id.into()],
+            CorporateIdentity::from_row,
+        )? {
+            Some(identity) => identity,
+            None => crate::resources::corporate_identity::default_one(tx, ctx)?,
+        },
+    };
+    Ok((identity.name, identity.email.0))
+}
+
+/// Opens the way for mail that the settings name.
+pub fn open(config: &Config) -> Result<Sender> {
+    let route = if config.smtp_host.is_empty() {
+        Route::Folder(config.data.join("mail"))
+    } else {
+        let mut settings = SmtpSettings::new(&config.smtp_host, config.smtp_port);
+        settings.security = match config.smtp_security.as_str() {
+            "tls" => Security::Tls,
+            "starttls" => Security::StartTls,
+            "none" => Security::None,
+            other => {
+                let message = format!("smtp_security is '{other}', but must be starttls, tls or none.");
+                return Err(Error::new(Code::Unavailable, message));
+            }
+        };
+        settings.user.clone_from(&config.smtp_user);
+        settings.password.clone_from(&config.smtp_password);
+        settings.timeout = Duration::from_secs(config.smtp_timeout_seconds);
+        settings.ca_file = (!config.smtp_ca_file.is_empty()).then(|| config.smtp_ca_file.clone().into());
+        Route::Smtp(settings)
+    };
+    Sender::new(route).map_err(|error| Error::new(Code::Unavailable, format!("Mail cannot be sent: {error}.")))
+}

@@ -1,0 +1,695 @@
+//! Documents: invoices, quotes and workorders, one shape for all three. A draft can be changed; when
+//! it becomes final it gets its number, and its rows, client and totals are locked.
+
+pub mod credit;
+pub mod mail;
+pub mod money_due;
+pub mod new;
+pub mod numbering;
+pub mod pdf;
+pub mod quote;
+pub mod rows;
+pub mod workorder;
+
+use std::sync::LazyLock;
+
+use money::{Amount, Percent};
+use store::{Migration, Tx};
+
+use super::Resource;
+use super::custom_field::{self, Entity};
+use crate::call::{Answer, Call};
+use crate::context::Ctx;
+use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
+use crate::input;
+use crate::record::{
+    ACTED, ALL, Address, COMPUTED, CREATED, Checks, Custom, DETAIL, Day, INPUT, Link, NOWHERE, Shape, Sql, UPDATED,
+    Views, When,
+};
+use crate::records::{self, Work};
+use crate::{choice, record};
+use rows::Rows;
+
+choice! {
+    /// Whether a document can still be changed.
+    pub enum Mode {
+        /// It can.
+        #[default]
+        Draft = "draft",
+        /// It cannot.
+        Final = "final",
+    }
+}
+
+choice! {
+    /// The language of a document.
+    pub enum Language {
+        /// Dutch.
+        #[default]
+        Dutch = "nl",
+        /// English.
+        English = "en",
+    }
+}
+
+/// Which of the three a document is: its parameter.
+pub trait DocumentKind: Clone + Copy + std::fmt::Debug + Default + PartialEq + Send + Sync + 'static {
+    /// Which of the three.
+    const WHICH: Which;
+    /// What is said once about the record.
+    fn shape() -> &'static Shape;
+    /// Its statements.
+    fn sql() -> &'static Sql;
+}
+
+/// Which of the three a document is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "they are what they say")]
+pub enum Which {
+    Invoice,
+    Quote,
+    Workorder,
+}
+
+impl Which {
+    /// The first letter of its numbers.
+    pub const fn letter(self) -> char {
+        match self {
+            Which::Invoice => 'F',
+            Which::Quote => 'Q',
+            Which::Workorder => 'W',
+        }
+    }
+
+    /// What its custom fields are on.
+    const fn entity(self) -> Entity {
+        match self {
+            Which::Invoice => Entity::Invoice,
+            Which::Quote => Entity::Quote,
+            Which::Workorder => Entity::Workorder,
+        }
+    }
+}
+
+macro_rules! document_kind {
+    ($(#[doc = $doc:literal])+ $kind:ident = $alias:ident, $name:literal in $table:literal) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, Copy, Debug, Default, PartialEq)]
+        pub struct $kind;
+
+        $(#[doc = $doc])+
+        pub type $alias = Document<$kind>;
+
+        impl DocumentKind for $kind {
+            const WHICH: Which = Which::$alias;
+
+            fn shape() -> &'static Shape {
+                const ADDRESSES: &[Address] = &[
+                    Address {
+                        name: "web_url", path: "/d/{token}", signed: false, views: WHOLE,
+                        doc: "A page for the client, without login.",
+                    },
+                    Address {
+                        name: "pdf_url", path: concat!("/v1/", $table, "/{id}/pdf/content"), signed: true, views: WHOLE,
+                        doc: "The PDF: with your key, or in a browser for a day.",
+                    },
+                ];
+                static SHAPE: Shape =
+                    Shape::new($name, $table, &[$($doc),+]).created_at(ALL).meta(WHOLE).addresses(ADDRESSES);
+                &SHAPE
+            }
+
+            fn sql() -> &'static Sql {
+                static SQL: LazyLock<Sql> = LazyLock::new(Sql::of::<$alias>);
+                &SQL
+            }
+        }
+    };
+}
+
+document_kind!(
+    /// What a client owes you, or, when it is a credit, you a client.
+    InvoiceKind = Invoice, "invoice" in "invoices");
+document_kind!(
+    /// What a client can accept.
+    QuoteKind = Quote, "quote" in "quotes");
+document_kind!(
+    /// Work to be done or that was done for a client.
+    WorkorderKind = Workorder, "workorder" in "workorders");
+
+/// Everywhere but in lists.
+const WHOLE: Views = DETAIL.and(CREATED).and(UPDATED).and(ACTED);
+
+record! {
+    /// An invoice, a quote or a workorder.
+    pub struct Document<K: DocumentKind>;
+
+    /// Given when it becomes final, without gaps; a draft has one that starts with DRAFT.
+    number: String = COMPUTED.search().filter().sort().unique(&[]);
+    /// What it is about.
+    title: String = INPUT.search().sort().example("\"Boiler, with installation\"");
+    /// The date on it; today when nothing is sent.
+    invoice_date: Day = INPUT.sort().range("date_from", "date_to").example("\"2026-05-04\"");
+    /// When it is to be paid, or until when a quote is valid.
+    due_date: Day = INPUT.sort().range("due_date_from", "due_date_to").example("\"2026-06-03\"");
+    /// The sum of the rows.
+    subtotal: Amount = COMPUTED;
+    /// The VAT percentage; with several rates, what it comes to.
+    vat_rate: Percent = COMPUTED;
+    /// The VAT.
+    vat_amount: Amount = COMPUTED;
+    /// The total without VAT.
+    total_excl_vat: Amount = COMPUTED.sort();
+    /// The total with VAT.
+    total_incl_vat: Amount = COMPUTED.sort();
+    /// The client.
+    client_id: Link = INPUT.refers("clients").filter().sort();
+    /// How it stands: draft, open, partial, paid, overdue, credited, accepted …, or your own word.
+    payment_status: String = INPUT.at_most(64).filter().sort().example("\"draft\"");
+    /// When it was paid.
+    paid_at: When = COMPUTED.nullable().sort();
+    /// When it was first sent.
+    sent_at: When = COMPUTED.nullable().sort();
+    /// The number of the project it belongs to.
+    project_number: String = COMPUTED.nullable();
+    /// Whether it is a credit.
+    is_credit: bool = COMPUTED;
+    /// Your own reference; no two have the same.
+    external_id: String = COMPUTED.nullable().search().filter().unique(&[]);
+    /// What is sold; can be changed as long as it is a draft.
+    rows: Rows = INPUT.heavy().shown(WHOLE).example("[{\"name\": \"Boiler\", \"quantity\": 1, \"unit_price\": 1250, \"vat_rate\": \"21\"}]");
+    /// The client's company, as it was.
+    client_company_name: String = COMPUTED.search().shown(WHOLE);
+    /// The client's first name, as it was.
+    client_firstname: String = COMPUTED.search().shown(WHOLE);
+    /// The client's last name, as it was.
+    client_lastname: String = COMPUTED.search().shown(WHOLE);
+    /// Values of your own fields, by their key; null takes one away.
+    custom_fields: Custom = INPUT.shown(WHOLE).example("{}");
+    /// `draft` or `final`; sending `final` makes a draft final.
+    generation_mode: Mode = INPUT.in_meta().example("\"draft\"");
+    /// When it became final.
+    finalized_at: When = COMPUTED.nullable().in_meta();
+    /// Grows with every change of a final document.
+    revision: i64 = COMPUTED.in_meta();
+    /// The language of the PDF, the page and the mail.
+    language: Language = INPUT.in_meta().example("\"nl\"");
+    /// A reference of the client, printed on it.
+    reference: String = INPUT.in_meta().example("\"PO-2026-17\"");
+    /// Words below the rows.
+    notes: String = INPUT.at_most(4096).in_meta().example("\"Thank you for your order.\"");
+    /// Where mail about it goes, as it was.
+    client_email: String = COMPUTED.search().in_meta();
+    /// The corporate identity it has.
+    corporate_identity_id: Link = INPUT.refers("corporate_identities").in_meta();
+    /// The project it belongs to.
+    project_id: Link = INPUT.nullable().refers("projects").in_meta();
+    /// The deal it belongs to.
+    deal_id: Link = INPUT.nullable().refers("deals").in_meta();
+    /// The invoice that this one credits.
+    credited_invoice_id: Link = COMPUTED.nullable().refers("invoices").in_meta();
+    /// The invoice that was made of it.
+    invoice_id: Link = COMPUTED.nullable().refers("invoices").in_meta();
+    /// The quote it was made of.
+    quote_id: Link = COMPUTED.nullable().refers("quotes").in_meta();
+    /// What was paid.
+    paid_amount: Amount = COMPUTED.in_meta();
+    /// What was credited, with VAT.
+    credited_amount: Amount = COMPUTED.in_meta();
+    /// When the client accepted it.
+    accepted_at: When = COMPUTED.nullable().in_meta();
+    /// Who accepted it.
+    accepted_by: String = COMPUTED.in_meta();
+    /// When the client rejected it.
+    rejected_at: When = COMPUTED.nullable().in_meta();
+    /// When the client first saw its page.
+    viewed_at: When = COMPUTED.nullable().in_meta();
+    /// Opens its page.
+    token: String = COMPUTED.shown(NOWHERE);
+    /// The client as it was, as JSON.
+    client: String = COMPUTED.heavy().shown(NOWHERE);
+    /// The corporate identity as it was, as JSON.
+    sender: String = COMPUTED.heavy().shown(NOWHERE);
+}
+
+impl<K: DocumentKind> Checks for Document<K> {
+    fn check(&self, faults: &mut Faults) {
+        check_dates(self.invoice_date.0, self.due_date.0, faults);
+    }
+
+    fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+        // A new one comes settled from `new`.
+        let Some(before) = before else { return Ok(()) };
+        if before.is_final() { self.settle_final(before) } else { self.settle_draft(tx, ctx, before) }?;
+        let custom = Some(&before.custom_fields);
+        custom_field::settle(tx, ctx, K::WHICH.entity(), &mut self.custom_fields, custom)?;
+        self.settle_status(ctx, before);
+        Ok(())
+    }
+
+    fn events(&self, before: Option<&Self>) -> Vec<&'static str> {
+        let was = |status: &str| before.is_some_and(|before| before.payment_status == status);
+        let is = |status: &str| self.payment_status == status && !was(status);
+        let moved = before.is_some_and(|before| before.payment_status != self.payment_status);
+        let mut events = Vec::new();
+        match K::WHICH {
+            Which::Invoice if is("paid") => events.push("paid"),
+            Which::Invoice if is("overdue") => events.push("late"),
+            Which::Quote if moved => {
+                events.push("phase_changed");
+                if is("accepted") {
+                    events.push("accepted");
+                }
+            }
+            Which::Workorder if is("completed") => events.push("completed"),
+            _ => {}
+        }
+        events
+    }
+}
+
+/// A due date before the date itself is wrong.
+fn check_dates(date: Option<jiff::civil::Date>, due: Option<jiff::civil::Date>, faults: &mut Faults) {
+    if let (Some(date), Some(due)) = (date, due)
+        && due < date
+    {
+        faults.add("due_date", wrong(FieldCode::OutOfRange, "cannot be before invoice_date"));
+    }
+}
+
+impl<K: DocumentKind> Document<K> {
+    /// Whether it can no longer be changed.
+    pub fn is_final(&self) -> bool {
+        self.generation_mode == Mode::Final
+    }
+
+    /// The total that is still to be paid.
+    pub fn open_amount(&self) -> Amount {
+        let left = self.total_incl_vat.scaled() - self.credited_amount.scaled() - self.paid_amount.scaled();
+        Amount::from_scaled(left)
+    }
+
+    fn settle_final(&mut self, before: &Self) -> Result<()> {
+        let same = self.rows == before.rows
+            && self.client_id == before.client_id
+            && self.generation_mode == before.generation_mode
+            && self.language == before.language
+            && self.corporate_identity_id == before.corporate_identity_id
+            && self.reference == before.reference
+            && self.notes == before.notes;
+        if !same {
+            let message = "The document is final: title, dates and payment_status can be changed, the rest is locked.";
+            return Err(Error::new(Code::Locked, message));
+        }
+        if self.invoice_date.0.is_none() || self.due_date.0.is_none() {
+            let field = if self.invoice_date.0.is_none() { "invoice_date" } else { "due_date" };
+            return Err(Error::field(field, wrong(FieldCode::Required, "must have a value")));
+        }
+        let shown = |document: &Self| {
+            (
+                document.title.clone(),
+                document.invoice_date.clone(),
+                document.due_date.clone(),
+                document.project_id.clone(),
+            )
+        };
+        if shown(self) != shown(before) {
+            self.revision += 1;
+        }
+        Ok(())
+    }
+
+    fn settle_draft(&mut self, tx: &mut Tx, ctx: &Ctx, before: &Self) -> Result<()> {
+        let becomes_final = self.generation_mode == Mode::Final;
+        self.generation_mode = Mode::Draft;
+        if self.client_id != before.client_id || self.corporate_identity_id != before.corporate_identity_id {
+            self.take_snapshots(tx, ctx)?;
+        }
+        if self.rows != before.rows {
+            self.work_out(tx, ctx, Percent::ZERO)?;
+        }
+        if self.project_id != before.project_id {
+            self.take_project(tx, ctx)?;
+        }
+        if becomes_final {
+            self.become_final(tx, ctx)?;
+        }
+        Ok(())
+    }
+
+    /// A status that the caller sets by hand.
+    fn settle_status(&mut self, ctx: &Ctx, before: &Self) {
+        if self.payment_status == before.payment_status {
+            return;
+        }
+        match (K::WHICH, self.payment_status.as_str()) {
+            (Which::Invoice, "paid") => self.paid_at = When(self.paid_at.0.or(Some(ctx.now))),
+            (Which::Invoice, _) => self.paid_at = When(None),
+            (Which::Quote, "accepted") => self.accepted_at = When(Some(ctx.now)),
+            (Which::Quote, "rejected") => self.rejected_at = When(Some(ctx.now)),
+            _ => {}
+        }
+    }
+
+    /// Works out the totals of its rows.
+    pub fn work_out(&mut self, tx: &mut Tx, ctx: &Ctx, assumed: Percent) -> Result<()> {
+        let totals = self.rows.settle(tx, ctx, assumed)?;
+        self.take_totals(&totals);
+        Ok(())
+    }
+
+    fn take_totals(&mut self, totals: &money::Totals<String>) {
+        self.subtotal = totals.net;
+        self.total_excl_vat = totals.net;
+        self.vat_amount = totals.tax;
+        self.total_incl_vat = totals.gross;
+        let mut rates = totals.groups.iter().map(|group| group.rate);
+        self.vat_rate = match (rates.next(), rates.all(|rate| Some(rate) == totals.groups.first().map(|one| one.rate)))
+        {
+            (Some(only), true) => only,
+            _ => money::percentage(totals.tax, totals.net),
+        };
+    }
+}
+
+/// Finalises the document in the path.
+fn finalize<K: DocumentKind>(call: Call) -> Result<Work> {
+    let warnings = input::nothing(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let mut document: Document<K> = records::find_to_change(tx, ctx, &call)?;
+        make_final(tx, ctx, &mut document)?;
+        Ok(Answer::record(ctx, &document, DETAIL).with_texts("warnings", &warnings))
+    }))
+}
+
+/// Makes a draft final and saves it; answers whether it was a draft.
+pub fn make_final<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &mut Document<K>) -> Result<bool> {
+    if document.is_final() {
+        return Ok(false);
+    }
+    let before = document.clone();
+    document.become_final(tx, ctx)?;
+    records::change(tx, ctx, &before, document, "updated")?;
+    pdf::enqueue(tx, ctx, document)?;
+    Ok(true)
+}
+
+/// Says in `meta` that a draft became final on the way.
+pub fn with_finalized(mut answer: Answer, finalized: bool) -> Answer {
+    if finalized {
+        answer.meta.push("\"finalized\":true".to_string());
+    }
+    answer
+}
+
+fn patch<K: DocumentKind>(call: Call) -> Result<Work> {
+    let write = records::patch::<Document<K>>(call.clone())?;
+    Ok(Box::new(move |tx, ctx| {
+        let before: Document<K> = records::find(tx, ctx, call.id())?;
+        let answer = write(tx, ctx)?;
+        let document: Document<K> = records::find(tx, ctx, call.id())?;
+        if document.is_final() && document.revision != before.revision {
+            pdf::enqueue(tx, ctx, &document)?;
+        }
+        if K::WHICH == Which::Invoice && document.payment_status == "paid" && before.payment_status != "paid" {
+            money_due::first_paid(tx, ctx, &document)?;
+        }
+        if K::WHICH == Which::Quote && document.payment_status == "accepted" && before.payment_status != "accepted" {
+            quote::tell_deal(tx, ctx, &document.deal_id.0)?;
+        }
+        Ok(answer)
+    }))
+}
+
+/// Drafts alone can be deleted.
+fn delete<K: DocumentKind>(call: Call) -> Result<Work> {
+    Ok(Box::new(move |tx, ctx| {
+        let document: Document<K> = records::find_to_change(tx, ctx, &call)?;
+        if document.is_final() {
+            let way = match K::WHICH {
+                Which::Invoice => "credit it instead",
+                Which::Quote => "reject it instead",
+                Which::Workorder => "complete it instead",
+            };
+            let message = format!("{} is final and cannot be deleted; {way}.", document.number);
+            return Err(Error::new(Code::DocumentNotDraft, message));
+        }
+        records::remove(tx, ctx, &document)?;
+        Ok(match K::WHICH {
+            Which::Workorder => Answer::empty(),
+            _ => Answer::record(ctx, &document, DETAIL),
+        })
+    }))
+}
+
+/// The routes that all three have.
+fn shared<K: DocumentKind>(title: &'static str, migrations: &'static [Migration]) -> Resource {
+    let resource = Resource::of::<Document<K>>(title, "invoices", migrations)
+        .list::<Document<K>>()
+        .create_from::<new::NewDocument>(new::create::<K>)
+        .get::<Document<K>>()
+        .patch_with::<Document<K>>(patch::<K>);
+    let resource = match K::WHICH {
+        Which::Workorder => resource.delete_with(delete::<K>),
+        _ => resource.delete_shown_with(delete::<K>),
+    };
+    resource
+        .action("finalize", "Make a draft final", DETAIL, finalize::<K>)
+        .extension()
+        .part("pdf", "Where the PDF is", pdf::PARTS, pdf::address::<K>)
+        .content("pdf/content", "Download the PDF", pdf::content::<K>)
+        .extension()
+        .action_parts::<mail::Send>("send", "Send it by mail", mail::SENT, mail::send::<K>)
+        .part("send-preview", "A subject and words to send it with", mail::PREVIEW, mail::preview::<K>)
+        .extension()
+        .parts("deliveries", "What became of each mail about it", mail::DELIVERIES, mail::deliveries::<K>)
+        .extension()
+}
+
+/// Invoices and their routes.
+pub fn invoices() -> Resource {
+    shared::<InvoiceKind>("Invoices", INVOICES).action_made::<credit::Credit>(
+        "credit",
+        "Credit an invoice, all of it or some rows",
+        credit::credit,
+    )
+}
+
+/// Quotes and their routes.
+pub fn quotes() -> Resource {
+    shared::<QuoteKind>("Quotes", QUOTES)
+        .action("accept", "Accept a quote", DETAIL, quote::accept)
+        .action("reject", "Reject a quote", DETAIL, quote::reject)
+        .extension()
+        .action_elsewhere("invoice", "Make the invoice of a quote", quote::invoice)
+        .extension()
+}
+
+/// Workorders and their routes.
+pub fn workorders() -> Resource {
+    shared::<WorkorderKind>("Workorders", WORKORDERS)
+        .action("complete", "Say that the work is done", DETAIL, workorder::complete)
+        .extension()
+        .action_elsewhere("invoice", "Make the invoice of a workorder", workorder::invoice)
+        .extension()
+}
+
+/// The table of one kind of document.
+macro_rules! table {
+    ($number:literal, $table:literal) => {
+        &[Migration {
+            number: $number,
+            name: $table,
+            sql: concat!(
+                "CREATE TABLE ",
+                $table,
+                " (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    number TEXT NOT NULL,
+    title TEXT NOT NULL,
+    invoice_date TEXT NOT NULL,
+    due_date TEXT NOT NULL,
+    subtotal BIGINT NOT NULL,
+    vat_rate BIGINT NOT NULL,
+    vat_amount BIGINT NOT NULL,
+    total_excl_vat BIGINT NOT NULL,
+    total_incl_vat BIGINT NOT NULL,
+    client_id TEXT NOT NULL,
+    payment_status TEXT NOT NULL,
+    paid_at BIGINT NOT NULL,
+    sent_at BIGINT NOT NULL,
+    project_number TEXT NOT NULL,
+    is_credit BIGINT NOT NULL,
+    external_id TEXT NOT NULL,
+    rows TEXT NOT NULL,
+    client_company_name TEXT NOT NULL,
+    client_firstname TEXT NOT NULL,
+    client_lastname TEXT NOT NULL,
+    custom_fields TEXT NOT NULL,
+    generation_mode TEXT NOT NULL,
+    finalized_at BIGINT NOT NULL,
+    revision BIGINT NOT NULL,
+    language TEXT NOT NULL,
+    reference TEXT NOT NULL,
+    notes TEXT NOT NULL,
+    client_email TEXT NOT NULL,
+    corporate_identity_id TEXT NOT NULL,
+    project_id TEXT NOT NULL,
+    deal_id TEXT NOT NULL,
+    credited_invoice_id TEXT NOT NULL,
+    invoice_id TEXT NOT NULL,
+    quote_id TEXT NOT NULL,
+    paid_amount BIGINT NOT NULL,
+    credited_amount BIGINT NOT NULL,
+    accepted_at BIGINT NOT NULL,
+    accepted_by TEXT NOT NULL,
+    rejected_at BIGINT NOT NULL,
+    viewed_at BIGINT NOT NULL,
+    token TEXT NOT NULL,
+    client TEXT NOT NULL,
+    sender TEXT NOT NULL,
+    PRIMARY KEY (account_id, id)
+) STRICT;
+",
+                "CREATE INDEX ",
+                $table,
+                "_created ON ",
+                $table,
+                " (account_id, created_at, id);\n",
+                "CREATE INDEX ",
+                $table,
+                "_title ON ",
+                $table,
+                " (account_id, title, id);\n",
+                "CREATE INDEX ",
+                $table,
+                "_date ON ",
+                $table,
+                " (account_id, invoice_date, id);\n",
+                "CREATE INDEX ",
+                $table,
+                "_due ON ",
+                $table,
+                " (account_id, due_date, id);\n",
+                "CREATE INDEX ",
+                $table,
+                "_excl ON ",
+                $table,
+                " (account_id, total_excl_vat, id);\n",
+                "CREATE INDEX ",
+                $table,
+                "_incl ON ",
+                $table,
+                " (account_id, total_incl_vat, id);\n",
+                "CREATE INDEX ",
+                $table,
+                "_client ON ",
+                $table,
+                " (account_id, client_id, created_at, id);\n",
+                "CREATE INDEX ",
+                $table,
+                "_clients ON ",
+                $table,
+                " (account_id, client_id, id);\n",
+                "CREATE INDEX ",
+                $table,
+                "_status ON ",
+                $table,
+                " (account_id, payment_status, created_at, id);\n",
+                "CREATE INDEX ",
+                $table,
+                "_statuses ON ",
+                $table,
+                " (account_id, payment_status, id);\n",
+                "CREATE INDEX ",
+                $table,
+                "_status_due ON ",
+                $table,
+                " (account_id, payment_status, due_date, id);\n",
+                "CREATE INDEX ",
+                $table,
+                "_paid ON ",
+                $table,
+                " (account_id, paid_at, id);\n",
+                "CREATE INDEX ",
+                $table,
+                "_sent ON ",
+                $table,
+                " (account_id, sent_at, id);\n",
+                "CREATE INDEX ",
+                $table,
+                "_external ON ",
+                $table,
+                " (account_id, external_id, created_at, id);\n",
+                "CREATE INDEX ",
+                $table,
+                "_numbers ON ",
+                $table,
+                " (account_id, number, created_at, id);\n",
+                "CREATE INDEX ",
+                $table,
+                "_identity ON ",
+                $table,
+                " (account_id, corporate_identity_id, id);\n",
+                "CREATE INDEX ",
+                $table,
+                "_project ON ",
+                $table,
+                " (account_id, project_id, id);\n",
+                "CREATE INDEX ",
+                $table,
+                "_deal ON ",
+                $table,
+                " (account_id, deal_id, id);\n",
+                "CREATE INDEX ",
+                $table,
+                "_drafts ON ",
+                $table,
+                " (account_id, generation_mode, created_at, id);\n",
+                "CREATE INDEX ",
+                $table,
+                "_credited_invoice_id ON ",
+                $table,
+                " (account_id, credited_invoice_id) WHERE credited_invoice_id <> '';\n",
+                "CREATE INDEX ",
+                $table,
+                "_invoice_id ON ",
+                $table,
+                " (account_id, invoice_id) WHERE invoice_id <> '';\n",
+                "CREATE INDEX ",
+                $table,
+                "_quote_id ON ",
+                $table,
+                " (account_id, quote_id) WHERE quote_id <> '';\n",
+                "CREATE UNIQUE INDEX ",
+                $table,
+                "_number ON ",
+                $table,
+                " (account_id, number, id);\n",
+                "CREATE UNIQUE INDEX ",
+                $table,
+                "_number_once ON ",
+                $table,
+                " (account_id, number);\n",
+                "CREATE UNIQUE INDEX ",
+                $table,
+                "_external_once ON ",
+                $table,
+                " (account_id, external_id) WHERE external_id <> '';\n",
+                "CREATE UNIQUE INDEX ",
+                $table,
+                "_token ON ",
+                $table,
+                " (token);\n",
+            ),
+        }]
+    };
+}
+
+const INVOICES: &[Migration] = table!(32, "invoices");
+const QUOTES: &[Migration] = table!(33, "quotes");
+const WORKORDERS: &[Migration] = table!(34, "workorders");

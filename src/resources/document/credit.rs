@@ -1,0 +1,168 @@
+//! Credits: an invoice, or some of its rows, the other way round.
+
+use money::Amount;
+use serde_json::{Value as Schema, json};
+use store::{Row, Tx, Value};
+
+use super::{Document, Invoice, Mode, make_final, new, with_finalized};
+use crate::call::{Answer, Call};
+use crate::context::Ctx;
+use crate::error::{Code, Error, FieldCode, Result, Wrong, wrong};
+use crate::input::{self, Input};
+use crate::json::Json;
+use crate::record;
+use crate::record::{CREATED, Checks, Day, INPUT, Kind, Link, Rules};
+use crate::records::{self, Work};
+
+/// Places of rows, from 0 on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Places(pub Vec<usize>);
+
+impl Kind for Places {
+    fn to_db(&self) -> Value<'_> {
+        String::new().into()
+    }
+
+    fn from_db(_: &Row, _: usize) -> store::Result<Self> {
+        Ok(Places::default())
+    }
+
+    fn from_json(json: &Json, _: &Rules) -> Result<Self, Wrong> {
+        let Json::List(items) = json else {
+            return Err(wrong(FieldCode::WrongType, format!("must be an array of whole numbers, not {}", json.kind())));
+        };
+        let mut places = Vec::new();
+        for item in items.iter().take(super::rows::MANY + 1) {
+            let place = match item {
+                Json::Number(digits) => digits.parse::<usize>().ok(),
+                _ => None,
+            };
+            let place = place.ok_or_else(|| wrong(FieldCode::WrongType, "must be whole numbers from 0 on"))?;
+            if places.contains(&place) {
+                return Err(wrong(FieldCode::GivenTwice, format!("has {place} twice")));
+            }
+            places.push(place);
+        }
+        Ok(Places(places))
+    }
+
+    fn to_json(&self, _: &Rules, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"[]");
+    }
+
+    fn schema(_: &Rules) -> Schema {
+        json!({"type": "array", "items": {"type": "integer", "minimum": 0}})
+    }
+}
+
+record! {
+    /// What to credit.
+    pub struct Credit = "credit" in "credits";
+
+    /// All rows that are not credited yet.
+    credit_all: bool = INPUT.default("true").example("true");
+    /// The places of the rows, from 0 on, when not all are to be credited.
+    row_indexes: Places = INPUT.example("[0]");
+}
+
+impl Checks for Credit {}
+
+/// `POST /v1/invoices/{id}/credit`
+pub fn credit(call: Call) -> Result<Work> {
+    let mut wish = Credit { credit_all: true, ..Credit::default() };
+    let mut warnings = Vec::new();
+    if call.body.is_some() {
+        let input: Input<Credit> = input::create(&call)?;
+        wish = input.record();
+        warnings = input.warnings;
+    }
+    Ok(Box::new(move |tx, ctx| {
+        let mut source: Invoice = records::find_to_change(tx, ctx, &call)?;
+        let finalized = make_final(tx, ctx, &mut source)?;
+        let credit = credit_rows(tx, ctx, source, &wish)?;
+        Ok(with_finalized(Answer::created(ctx, &credit, CREATED).with_texts("warnings", &warnings), finalized))
+    }))
+}
+
+fn credit_rows(tx: &mut Tx, ctx: &Ctx, before: Invoice, wish: &Credit) -> Result<Invoice> {
+    if before.is_credit {
+        return Err(Error::new(Code::InvalidTransition, "A credit invoice cannot be credited."));
+    }
+    let places = chosen(&before, wish)?;
+    let mut source = before.clone();
+    for place in &places {
+        source.rows.0[*place].credited = true;
+    }
+    let today = ctx.now.date(&ctx.zone);
+    let mut credit: Invoice = Document {
+        is_credit: true,
+        title: before.title.clone(),
+        client_id: before.client_id.clone(),
+        rows: before.rows.opposite(&places),
+        language: before.language,
+        reference: before.reference.clone(),
+        corporate_identity_id: before.corporate_identity_id.clone(),
+        project_id: before.project_id.clone(),
+        deal_id: before.deal_id.clone(),
+        credited_invoice_id: Link(before.base.id.clone()),
+        due_date: Day(Some(today)),
+        ..Document::default()
+    };
+    let totals = credit.rows.totals()?;
+    credit.take_totals(&totals);
+    credit.start(tx, ctx)?;
+    credit.become_final(tx, ctx)?;
+    // The names of the invoice, not those of today.
+    credit.client.clone_from(&before.client);
+    credit.sender.clone_from(&before.sender);
+    credit.client_company_name.clone_from(&before.client_company_name);
+    credit.client_firstname.clone_from(&before.client_firstname);
+    credit.client_lastname.clone_from(&before.client_lastname);
+    credit.client_email.clone_from(&before.client_email);
+    debug_assert_eq!(credit.generation_mode, Mode::Final);
+    let credited = source.credited_amount.scaled() - credit.total_incl_vat.scaled();
+    source.credited_amount = Amount::from_scaled(credited);
+    let all = source.rows.0.iter().all(|row| row.credited);
+    // What was paid is to be paid back; what was not is settled by the two together.
+    if source.paid_amount.scaled() == 0 {
+        credit.payment_status = "credited".to_string();
+    }
+    if all {
+        source.payment_status = "credited".to_string();
+    } else {
+        source.settle_payments(ctx);
+    }
+    new::save(tx, ctx, &mut credit)?;
+    records::update(tx, ctx, &before, &mut source, "credited")?;
+    Ok(credit)
+}
+
+/// The places of the rows to credit.
+fn chosen(source: &Invoice, wish: &Credit) -> Result<Vec<usize>> {
+    let rows = &source.rows.0;
+    let already = |message: String| Err(Error::new(Code::AlreadyCredited, message));
+    if wish.credit_all {
+        let left: Vec<usize> = (0..rows.len()).filter(|place| !rows[*place].credited).collect();
+        if left.is_empty() && (!rows.is_empty() || source.payment_status == "credited") {
+            return already(format!("All rows of {} are credited already.", source.number));
+        }
+        return Ok(left);
+    }
+    let refuse = |code, message: String| Err(Error::field("row_indexes", wrong(code, message)));
+    if wish.row_indexes.0.is_empty() {
+        return refuse(FieldCode::Required, "must have at least one row when credit_all is false".to_string());
+    }
+    for place in &wish.row_indexes.0 {
+        match rows.get(*place) {
+            None => {
+                let last = rows.len().saturating_sub(1);
+                return refuse(FieldCode::OutOfRange, format!("has {place}, but the rows go from 0 to {last}"));
+            }
+            Some(row) if row.credited => {
+                return already(format!("Row {place} of {} is credited already.", source.number));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(wish.row_indexes.0.clone())
+}

@@ -1,0 +1,394 @@
+//! Sending documents: by mail, with the PDF and the address of the page.
+
+use serde_json::{Value, json};
+use store::Tx;
+
+use super::pdf::Style;
+use super::{Document, DocumentKind, Language, Which, make_final, with_finalized};
+use crate::call::{Answer, Call, Outcome};
+use crate::context::Ctx;
+use crate::error::{Error, Faults, FieldCode, Result, wrong};
+use crate::input::{self, Input};
+use crate::outbox::{self, Letter};
+use crate::record::{Checks, Emails, INPUT, REQUIRED, When};
+use crate::records::{self, Work};
+use crate::resources::Part;
+use crate::{choice, record};
+
+choice! {
+    /// What kind of mail it is.
+    pub enum SendType {
+        /// The invoice.
+        #[default]
+        Invoice = "invoice",
+        /// The quote.
+        Quote = "quote",
+        /// A credit.
+        Credit = "credit",
+        /// The first reminder of an invoice.
+        InvoiceRem1 = "invoice_rem1",
+        /// The second.
+        InvoiceRem2 = "invoice_rem2",
+        /// The third.
+        InvoiceRem3 = "invoice_rem3",
+        /// The first reminder of a quote.
+        QuoteRem1 = "quote_rem1",
+        /// The second.
+        QuoteRem2 = "quote_rem2",
+        /// The third.
+        QuoteRem3 = "quote_rem3",
+        /// The confirmation of an order.
+        OrderConfirmation = "order_confirmation",
+        /// An invoice of a subscription.
+        Subscription = "subscription",
+        /// The workorder.
+        Workorder = "workorder",
+    }
+}
+
+impl SendType {
+    /// Which documents it is for.
+    const fn family(self) -> Which {
+        use SendType::{
+            Credit, Invoice, InvoiceRem1, InvoiceRem2, InvoiceRem3, OrderConfirmation, Quote, QuoteRem1, QuoteRem2,
+            QuoteRem3, Subscription, Workorder,
+        };
+        match self {
+            Invoice | Credit | InvoiceRem1 | InvoiceRem2 | InvoiceRem3 | Subscription => Which::Invoice,
+            Quote | QuoteRem1 | QuoteRem2 | QuoteRem3 | OrderConfirmation => Which::Quote,
+            Workorder => Which::Workorder,
+        }
+    }
+
+    /// Whether it asks again for what was sent before.
+    fn is_reminder(self) -> bool {
+        self.wire().contains("_rem")
+    }
+}
+
+record! {
+    /// What to send, and to whom.
+    pub struct Send = "sending" in "sendings";
+
+    /// Who it goes to, comma-separated; fifty addresses at most, with those of `cc`.
+    to: Emails = REQUIRED.at_most(8192).example("\"anna@bakkerij-de-ster.example\"");
+    /// The subject.
+    subject: String = REQUIRED.at_most(998).example("\"Your invoice\"");
+    /// The words.
+    message: String = REQUIRED.long().example("\"Please find the document attached.\"");
+    /// Who gets a copy, comma-separated.
+    cc: Emails = INPUT.at_most(8192).example("\"\"");
+    /// What kind of mail it is; the document itself when nothing is sent.
+    send_type: SendType = INPUT;
+    /// Whether the PDF goes with it.
+    include_pdf: bool = INPUT.default("true").example("true");
+}
+
+impl Checks for Send {
+    fn check(&self, faults: &mut Faults) {
+        if self.subject.contains(['\n', '\r']) {
+            faults.add("subject", wrong(FieldCode::InvalidCharacters, "must be one line"));
+        }
+        if self.recipients().0.len() + self.recipients().1.len() > 50 {
+            faults.add("to", wrong(FieldCode::TooLong, "may have 50 addresses at most, with those of cc"));
+        }
+    }
+}
+
+impl Send {
+    fn recipients(&self) -> (Vec<String>, Vec<String>) {
+        let split = |emails: &Emails| emails.0.split(", ").filter(|one| !one.is_empty()).map(str::to_string).collect();
+        (split(&self.to), split(&self.cc))
+    }
+}
+
+/// What a sending answers.
+pub const SENT: &[Part] = &[
+    Part("success", "boolean", "Whether the mail is on its way."),
+    Part("recipients", "array", "Who gets it: `to`, then `cc`."),
+    Part("recipients_list", "string", "The same with commas between them."),
+];
+
+/// `POST /v1/{invoices,quotes,workorders}/{id}/send`
+pub fn send<K: DocumentKind>(call: Call) -> Result<Work> {
+    let input: Input<Send> = input::create(&call)?;
+    let wish = input.record();
+    if input.has("send_type") && wish.send_type.family() != K::WHICH {
+        let message = format!("{} is not for this kind of document", wish.send_type.wire());
+        return Err(Error::field("send_type", wrong(FieldCode::InvalidChoice, message)));
+    }
+    Ok(Box::new(move |tx, ctx| {
+        let mut document: Document<K> = records::find_to_change(tx, ctx, &call)?;
+        let finalized = make_final(tx, ctx, &mut document)?;
+        let mut wish = wish.clone();
+        if !input.has("send_type") {
+            wish.send_type = default_type(&document);
+        }
+        let recipients = post(tx, ctx, document, &wish)?;
+        let data = json!({"success": true, "recipients": recipients, "recipients_list": recipients.join(", ")});
+        let answer = Answer::data(Outcome::Done, data.to_string().into_bytes());
+        Ok(with_finalized(answer.with_texts("warnings", &input.warnings), finalized))
+    }))
+}
+
+fn default_type<K: DocumentKind>(document: &Document<K>) -> SendType {
+    match K::WHICH {
+        Which::Invoice if document.is_credit => SendType::Credit,
+        Which::Invoice => SendType::Invoice,
+        Which::Quote => SendType::Quote,
+        Which::Workorder => SendType::Workorder,
+    }
+}
+
+/// Puts the mail in the outbox and says that it was sent; answers who gets it.
+pub fn post<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, before: Document<K>, wish: &Send) -> Result<Vec<String>> {
+    let (to, cc) = wish.recipients();
+    let (from_name, reply_to) = outbox::identity_of(tx, ctx, &before.corporate_identity_id.0)?;
+    let link = ctx.site.address(&format!("/d/{}", before.token));
+    let letter = Letter {
+        about: K::shape().name,
+        about_id: before.base.id.clone(),
+        kind: wish.send_type.wire().to_string(),
+        subject: wish.subject.clone(),
+        body: format!("{}\n\n{link}\n", wish.message.trim_end()),
+        html: in_html(&before, &wish.message, &link),
+        attach_pdf: wish.include_pdf,
+        from_name,
+        reply_to,
+        to: to.clone(),
+        cc: cc.clone(),
+    };
+    outbox::put(tx, ctx, &letter)?;
+    let mut document = before.clone();
+    if !wish.send_type.is_reminder() {
+        document.sent_at = When(document.sent_at.0.or(Some(ctx.now)));
+    }
+    records::change(tx, ctx, &before, &mut document, "updated")?;
+    records::emit(tx, ctx, &document, "sales.document_sent")?;
+    Ok(to.into_iter().chain(cc).collect())
+}
+
+/// The words as a quiet HTML mail with a button.
+fn in_html<K: DocumentKind>(document: &Document<K>, message: &str, link: &str) -> String {
+    let sender: Value = serde_json::from_str(&document.sender).unwrap_or_default();
+    let color = sender["primary_color"].as_str().unwrap_or("#1f4e79");
+    let button = match (document.language, K::WHICH) {
+        (Language::Dutch, Which::Invoice) => "Factuur bekijken",
+        (Language::Dutch, Which::Quote) => "Offerte bekijken",
+        (Language::Dutch, Which::Workorder) => "Werkbon bekijken",
+        (Language::English, Which::Invoice) => "View the invoice",
+        (Language::English, Which::Quote) => "View the quote",
+        (Language::English, Which::Workorder) => "View the work order",
+    };
+    let words = escape(message.trim()).replace("\r\n", "\n").replace('\n', "<br>\n");
+    let (link, language) = (escape(link), document.language.wire());
+    format!(
+        "<!doctype html>\n<html lang=\"{language}\"><body style=\"margin:0;padding:24px;\
+         font:16px/1.5 -apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;color:#1c2126\">\n\
+         <div style=\"max-width:600px\">\n<p>{words}</p>\n\
+         <p style=\"margin:28px 0\"><a href=\"{link}\" style=\"background:{color};color:#ffffff;padding:12px 20px;\
+         border-radius:6px;text-decoration:none;display:inline-block\">{button}</a></p>\n</div></body></html>\n"
+    )
+}
+
+/// Text as HTML.
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// What `GET …/send-preview` answers.
+pub const PREVIEW: &[Part] = &[
+    Part("send_type", "string", "The kind of mail."),
+    Part("to", "string", "Who it would go to."),
+    Part("subject", "string", "A subject for it."),
+    Part("message", "string", "Words for it."),
+];
+
+/// `GET …/{id}/send-preview?send_type=`: a subject and words that can be sent as they are.
+pub fn preview<K: DocumentKind>(call: Call) -> Result<Work> {
+    let wanted = match call.query.get("send_type") {
+        None => None,
+        Some(text) => Some(SendType::from_wire(text).filter(|kind| kind.family() == K::WHICH).ok_or_else(|| {
+            let message = "must be a send_type of this kind of document";
+            Error::field("send_type", wrong(FieldCode::InvalidChoice, message))
+        })?),
+    };
+    Ok(Box::new(move |tx, ctx| {
+        let document: Document<K> = records::find(tx, ctx, call.id())?;
+        let kind = wanted.unwrap_or_else(|| default_type(&document));
+        let (name, _) = outbox::identity_of(tx, ctx, &document.corporate_identity_id.0)?;
+        let (subject, message) = words(&document, kind, &name);
+        let data =
+            json!({"send_type": kind.wire(), "to": addressee(&document, kind), "subject": subject, "message": message});
+        Ok(Answer::data(Outcome::Done, data.to_string().into_bytes()))
+    }))
+}
+
+/// Where mail of this kind goes for the client.
+fn addressee<K: DocumentKind>(document: &Document<K>, kind: SendType) -> String {
+    let client: Value = serde_json::from_str(&document.client).unwrap_or_default();
+    let own = match kind {
+        _ if kind.is_reminder() => client["email_reminders"].as_str(),
+        _ if K::WHICH == Which::Invoice => client["email_invoices"].as_str(),
+        _ => None,
+    };
+    own.filter(|own| !own.is_empty()).unwrap_or(&document.client_email).to_string()
+}
+
+/// The usual subject and words, in the language of the document.
+pub fn words<K: DocumentKind>(document: &Document<K>, kind: SendType, sender: &str) -> (String, String) {
+    let style = Style(document.language);
+    let client: Value = serde_json::from_str(&document.client).unwrap_or_default();
+    let dutch = document.language == Language::Dutch;
+    let salutation = match client["mail_salutation"].as_str().unwrap_or_default() {
+        "" if document.client_firstname.is_empty() => if dutch { "Beste relatie" } else { "Dear customer" }.to_string(),
+        "" => format!("{} {}", if dutch { "Beste" } else { "Dear" }, document.client_firstname),
+        own => own.to_string(),
+    };
+    let (number, title) = (&document.number, &document.title);
+    let amount = style.money(document.open_amount());
+    let due = document.due_date.0.map(|date| style.date(date)).unwrap_or_default();
+    use SendType::{
+        Credit, Invoice, InvoiceRem1, InvoiceRem2, InvoiceRem3, OrderConfirmation, Quote, QuoteRem1, QuoteRem2,
+        QuoteRem3, Subscription, Workorder,
+    };
+    let (subject, body) = if dutch {
+        match kind {
+            Invoice => (
+                format!("Factuur {number}"),
+                format!("Hierbij ontvangt u factuur {number} voor {title}. Wilt u {amount} voor {due} overmaken?"),
+            ),
+            Subscription => (
+                format!("Factuur {number} van uw abonnement"),
+                format!(
+                    "Hierbij ontvangt u factuur {number} van uw abonnement: {title}. Wilt u {amount} voor {due} overmaken?"
+                ),
+            ),
+            Credit => {
+                (format!("Creditfactuur {number}"), format!("Hierbij ontvangt u creditfactuur {number} voor {title}."))
+            }
+            InvoiceRem1 => (
+                format!("Herinnering: factuur {number}"),
+                format!(
+                    "Misschien is het u ontgaan: factuur {number} van {amount} stond open tot {due}. Wilt u het bedrag overmaken? Heeft u al betaald, dan kunt u dit bericht negeren."
+                ),
+            ),
+            InvoiceRem2 => (
+                format!("Tweede herinnering: factuur {number}"),
+                format!(
+                    "Wij hebben nog geen betaling ontvangen van factuur {number} van {amount}, die voor {due} betaald had moeten zijn. Wilt u het bedrag binnen zeven dagen overmaken?"
+                ),
+            ),
+            InvoiceRem3 => (
+                format!("Laatste herinnering: factuur {number}"),
+                format!(
+                    "Ondanks eerdere herinneringen staat factuur {number} van {amount} nog open. Maakt u het bedrag binnen zeven dagen over? Anders zien wij ons genoodzaakt verdere stappen te nemen."
+                ),
+            ),
+            Quote => (
+                format!("Offerte {number}"),
+                format!(
+                    "Hierbij ontvangt u onze offerte {number} voor {title}. Zij is geldig tot en met {due}; u kunt haar online bekijken en accepteren."
+                ),
+            ),
+            QuoteRem1 | QuoteRem2 | QuoteRem3 => (
+                format!("Onze offerte {number}"),
+                format!(
+                    "Heeft u onze offerte {number} voor {title} kunnen bekijken? Zij is geldig tot en met {due}. Wij horen graag van u."
+                ),
+            ),
+            OrderConfirmation => (
+                format!("Opdrachtbevestiging {number}"),
+                format!("Dank voor uw opdracht. Hierbij bevestigen wij {number}: {title}."),
+            ),
+            Workorder => (format!("Werkbon {number}"), format!("Hierbij ontvangt u werkbon {number} voor {title}.")),
+        }
+    } else {
+        match kind {
+            Invoice => (
+                format!("Invoice {number}"),
+                format!("Please find invoice {number} for {title}. Would you transfer {amount} by {due}?"),
+            ),
+            Subscription => (
+                format!("Invoice {number} of your subscription"),
+                format!(
+                    "Please find invoice {number} of your subscription: {title}. Would you transfer {amount} by {due}?"
+                ),
+            ),
+            Credit => (format!("Credit note {number}"), format!("Please find credit note {number} for {title}.")),
+            InvoiceRem1 => (
+                format!("Reminder: invoice {number}"),
+                format!(
+                    "This may have escaped your attention: invoice {number} of {amount} was due on {due}. Would you transfer the amount? If you have paid already, please ignore this message."
+                ),
+            ),
+            InvoiceRem2 => (
+                format!("Second reminder: invoice {number}"),
+                format!(
+                    "We have not yet received payment of invoice {number} of {amount}, which was due on {due}. Would you transfer the amount within seven days?"
+                ),
+            ),
+            InvoiceRem3 => (
+                format!("Final reminder: invoice {number}"),
+                format!(
+                    "In spite of earlier reminders invoice {number} of {amount} is still open. Please transfer the amount within seven days; otherwise we shall have to take further steps."
+                ),
+            ),
+            Quote => (
+                format!("Quote {number}"),
+                format!(
+                    "Please find our quote {number} for {title}. It is valid until {due}; you can view and accept it online."
+                ),
+            ),
+            QuoteRem1 | QuoteRem2 | QuoteRem3 => (
+                format!("Our quote {number}"),
+                format!(
+                    "Have you been able to look at our quote {number} for {title}? It is valid until {due}. We look forward to hearing from you."
+                ),
+            ),
+            OrderConfirmation => (
+                format!("Order confirmation {number}"),
+                format!("Thank you for your order. We confirm {number}: {title}."),
+            ),
+            Workorder => (format!("Work order {number}"), format!("Please find work order {number} for {title}.")),
+        }
+    };
+    let end = if dutch { "Met vriendelijke groet" } else { "Kind regards" };
+    (subject, format!("{salutation},\n\n{body}\n\n{end},\n{sender}"))
+}
+
+/// `GET …/{id}/deliveries`
+pub fn deliveries<K: DocumentKind>(call: Call) -> Result<Work> {
+    Ok(Box::new(move |tx, ctx| {
+        let document: Document<K> = records::find(tx, ctx, call.id())?;
+        let found = outbox::deliveries(tx, ctx, &document.base.id)?;
+        let mut answer = Answer::data(Outcome::Done, Value::from(found.clone()).to_string().into_bytes());
+        answer.meta.push(format!("\"total\":{}", found.len()));
+        Ok(answer)
+    }))
+}
+
+/// What `GET …/deliveries` answers for each recipient.
+pub const DELIVERIES: &[Part] = &[
+    Part("id", "string", "The delivery."),
+    Part("send_type", "string", "The kind of mail."),
+    Part("subject", "string", "Its subject."),
+    Part("recipient", "string", "Who it is for."),
+    Part("status", "string", "queued, sending, retrying, sent or failed."),
+    Part("attempts", "integer", "How often it was tried."),
+    Part("reason", "string", "What the mail server said last."),
+    Part("maybe_twice", "boolean", "Whether a try broke off so late that the mail may have arrived twice."),
+    Part("created_at", "string", "When it was sent off."),
+    Part("updated_at", "string", "When it last changed."),
+];

@@ -1,0 +1,128 @@
+//! Quotes: accepted, rejected, made into an invoice.
+
+use store::Tx;
+
+use super::{Document, DocumentKind, Invoice, Quote, make_final, new, with_finalized};
+use crate::call::{Answer, Call};
+use crate::context::Ctx;
+use crate::error::{Code, Error, Result};
+use crate::input;
+use crate::record::{CREATED, DETAIL, Link, When};
+use crate::records::{self, Work};
+use crate::resources::deal::Deal;
+
+/// `POST /v1/quotes/{id}/accept`
+pub fn accept(call: Call) -> Result<Work> {
+    let warnings = input::nothing(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let mut quote: Quote = records::find_to_change(tx, ctx, &call)?;
+        let finalized = make_final(tx, ctx, &mut quote)?;
+        let quote = accept_by(tx, ctx, quote, "")?;
+        Ok(with_finalized(Answer::record(ctx, &quote, DETAIL).with_texts("warnings", &warnings), finalized))
+    }))
+}
+
+/// Accepts a quote in somebody's name; again: no change.
+pub fn accept_by(tx: &mut Tx, ctx: &Ctx, before: Quote, name: &str) -> Result<Quote> {
+    if matches!(before.payment_status.as_str(), "accepted" | "invoiced") {
+        return Ok(before);
+    }
+    check_open(ctx, &before)?;
+    let mut quote = before.clone();
+    quote.payment_status = "accepted".to_string();
+    quote.accepted_at = When(Some(ctx.now));
+    quote.accepted_by = name.to_string();
+    records::change(tx, ctx, &before, &mut quote, "updated")?;
+    tell_deal(tx, ctx, &quote.deal_id.0)?;
+    Ok(quote)
+}
+
+/// A deal whose quote was accepted says so.
+pub fn tell_deal(tx: &mut Tx, ctx: &Ctx, deal: &str) -> Result<()> {
+    if deal.is_empty() {
+        return Ok(());
+    }
+    let deal: Deal = records::find(tx, ctx, deal)?;
+    records::happened(tx, ctx, &deal, "quote_accepted")
+}
+
+/// `POST /v1/quotes/{id}/reject`
+pub fn reject(call: Call) -> Result<Work> {
+    let warnings = input::nothing(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let mut quote: Quote = records::find_to_change(tx, ctx, &call)?;
+        let finalized = make_final(tx, ctx, &mut quote)?;
+        let quote = reject_now(tx, ctx, quote)?;
+        Ok(with_finalized(Answer::record(ctx, &quote, DETAIL).with_texts("warnings", &warnings), finalized))
+    }))
+}
+
+/// Rejects a quote; again: no change.
+pub fn reject_now(tx: &mut Tx, ctx: &Ctx, before: Quote) -> Result<Quote> {
+    if before.payment_status == "rejected" {
+        return Ok(before);
+    }
+    check_open(ctx, &before)?;
+    let mut quote = before.clone();
+    quote.payment_status = "rejected".to_string();
+    quote.rejected_at = When(Some(ctx.now));
+    records::change(tx, ctx, &before, &mut quote, "updated")?;
+    Ok(quote)
+}
+
+/// Whether a client can still answer.
+fn check_open(ctx: &Ctx, quote: &Quote) -> Result<()> {
+    let refuse = |why: &str| Err(Error::new(Code::InvalidTransition, format!("{} {why}.", quote.number)));
+    match quote.payment_status.as_str() {
+        "accepted" | "invoiced" => refuse("was accepted already"),
+        "rejected" => refuse("was rejected"),
+        "expired" => refuse("is no longer valid"),
+        _ if quote.due_date.0.is_some_and(|until| until < ctx.now.date(&ctx.zone)) => refuse("is no longer valid"),
+        _ => Ok(()),
+    }
+}
+
+/// `POST /v1/quotes/{id}/invoice`
+pub fn invoice(call: Call) -> Result<Work> {
+    let warnings = input::nothing(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let mut quote: Quote = records::find_to_change(tx, ctx, &call)?;
+        let finalized = make_final(tx, ctx, &mut quote)?;
+        if matches!(quote.payment_status.as_str(), "rejected" | "expired") {
+            let message = format!("{} is {}; it cannot be invoiced.", quote.number, quote.payment_status);
+            return Err(Error::new(Code::InvalidTransition, message));
+        }
+        let invoice = invoice_of(tx, ctx, quote)?;
+        Ok(with_finalized(Answer::created(ctx, &invoice, CREATED).with_texts("warnings", &warnings), finalized))
+    }))
+}
+
+/// Makes the draft of an invoice, once.
+pub fn invoice_of<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, before: Document<K>) -> Result<Invoice> {
+    if !before.invoice_id.0.is_empty() {
+        let message = format!("{} has its invoice already: {}.", before.number, before.invoice_id.0);
+        return Err(Error::new(Code::InvalidTransition, message));
+    }
+    let is_quote = K::WHICH == super::Which::Quote;
+    let mut invoice = Invoice {
+        title: before.title.clone(),
+        client_id: before.client_id.clone(),
+        rows: before.rows.clone(),
+        language: before.language,
+        reference: before.reference.clone(),
+        corporate_identity_id: before.corporate_identity_id.clone(),
+        project_id: before.project_id.clone(),
+        deal_id: before.deal_id.clone(),
+        quote_id: Link(if is_quote { before.base.id.clone() } else { String::new() }),
+        ..Invoice::default()
+    };
+    let totals = invoice.rows.totals()?;
+    invoice.take_totals(&totals);
+    invoice.start(tx, ctx)?;
+    new::save(tx, ctx, &mut invoice)?;
+    let mut source = before.clone();
+    source.invoice_id = Link(invoice.base.id.clone());
+    source.payment_status = "invoiced".to_string();
+    records::change(tx, ctx, &before, &mut source, "updated")?;
+    Ok(invoice)
+}

@@ -1,0 +1,318 @@
+//! The rows of a document: how they are sent, what they come to, how they are kept and shown.
+
+use money::{Amount, Line, Percent, Price, Totals, percent_of, totals};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Schema, json};
+use store::{Row as DbRow, Tx, Value};
+
+use crate::context::Ctx;
+use crate::error::{Faults, FieldCode, Result, Wrong, wrong};
+use crate::json::{Json, write_key, write_text};
+use crate::record::{INPUT, Kind, Rules, VatRate};
+use crate::records;
+use crate::resources::product::Product;
+use crate::resources::tax_rate::{self, TaxRate};
+
+/// The most rows a document can have.
+pub const MANY: usize = 1000;
+
+/// A row.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Row {
+    /// What is sold.
+    pub name: String,
+    /// More about it.
+    pub description: String,
+    /// How many, in millionths.
+    pub quantity: i64,
+    /// Of what: hours, pieces.
+    pub unit: String,
+    /// What one costs without VAT, in millionths.
+    pub unit_price: i64,
+    /// The percentage of VAT, in hundredths.
+    pub vat_rate: i64,
+    /// The code of the tax rate, if it has one.
+    pub vat_code: String,
+    /// The category of EN 16931.
+    pub category: String,
+    /// The product it came from.
+    pub product_id: String,
+    /// What it comes to without VAT, in cents.
+    pub net: i64,
+    /// With VAT, in cents.
+    pub gross: i64,
+    /// Whether it was credited.
+    pub credited: bool,
+    /// What the caller sent, until it is settled.
+    #[serde(skip)]
+    pub sent: Sent,
+}
+
+/// What the caller said of a row, beside what is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sent {
+    rate: bool,
+    price: bool,
+    net: Option<Amount>,
+    gross: Option<Amount>,
+}
+
+/// The rows of a document, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rows(pub Vec<Row>);
+
+impl Row {
+    fn line(&self) -> Line<String> {
+        Line {
+            quantity: Price::from_scaled(self.quantity),
+            unit_price: Price::from_scaled(self.unit_price),
+            rate: Percent::from_scaled(self.vat_rate),
+            key: self.category.clone(),
+        }
+    }
+
+    /// The percentage as text.
+    pub fn rate(&self) -> String {
+        Percent::from_scaled(self.vat_rate).to_string()
+    }
+
+    fn from_json(json: &Json) -> Result<Row, Wrong> {
+        let Json::Object(members) = json else {
+            return Err(wrong(FieldCode::WrongType, format!("must be an object, not {}", json.kind())));
+        };
+        let mut row = Row { quantity: 1_000_000, ..Row::default() };
+        let mut title = String::new();
+        let mut faults = Faults::default();
+        let (text, long, price) = (INPUT, INPUT.long(), INPUT);
+        for (key, json) in members {
+            if *json == Json::Null {
+                continue;
+            }
+            let place = format!(".{key}");
+            let read = match key.as_str() {
+                "name" => String::from_json(json, &text).map(|value| row.name = value),
+                "title" => String::from_json(json, &text).map(|value| title = value),
+                "description" => String::from_json(json, &long).map(|value| row.description = value),
+                "unit" => String::from_json(json, &text).map(|value| row.unit = value),
+                "vat_code" => String::from_json(json, &text).map(|value| row.vat_code = value.trim().to_string()),
+                "product_id" => String::from_json(json, &text).map(|value| row.product_id = value),
+                "quantity" => Price::from_json(json, &price).map(|value| row.quantity = value.scaled()),
+                "unit_price" => Price::from_json(json, &price).map(|value| {
+                    row.unit_price = value.scaled();
+                    row.sent.price = true;
+                }),
+                "vat_rate" => VatRate::from_json(json, &text).map(|value| {
+                    row.sent.rate = !value.0.is_empty();
+                    row.vat_rate = value.0.parse::<Percent>().map_or(0, Percent::scaled);
+                }),
+                "total_excl_vat" | "subtotal" => {
+                    Amount::from_json(json, &price).map(|value| row.sent.net = Some(value))
+                }
+                "total_incl_vat" => Amount::from_json(json, &price).map(|value| row.sent.gross = Some(value)),
+                "vat_amount" => Amount::from_json(json, &price).map(drop),
+                _ => {
+                    let shown: String = key.chars().take(100).collect();
+                    faults.add(format!(".{shown}"), wrong(FieldCode::UnknownField, "is not a known field of a row"));
+                    continue;
+                }
+            };
+            faults.take(&place, read);
+        }
+        if row.name.trim().is_empty() {
+            row.name = title;
+        }
+        faults.inside()?;
+        Ok(row)
+    }
+}
+
+impl Rows {
+    /// Fills in names, prices and rates from products and tax rates, and works out what the rows
+    /// come to. `assumed` is the rate of a row that names none.
+    pub fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, assumed: Percent) -> Result<Totals<String>> {
+        let mut faults = Faults::default();
+        let rates = if self.0.is_empty() { Vec::new() } else { tax_rate::all(tx, ctx)? };
+        for (place, row) in self.0.iter_mut().enumerate() {
+            row.settle_names(tx, ctx, place, &mut faults)?;
+            row.settle_rate(&rates, assumed, place, &mut faults);
+        }
+        faults.into_result()?;
+        let totals = self.totals()?;
+        let mut faults = Faults::default();
+        for (place, row) in self.0.iter_mut().enumerate() {
+            let net = totals.lines[place];
+            row.net = net.scaled();
+            let tax = percent_of(Percent::from_scaled(row.vat_rate), net);
+            row.gross = tax.and_then(|tax| net.plus(tax)).unwrap_or(net).scaled();
+            let sent = std::mem::take(&mut row.sent);
+            for (name, sent, own) in [("total_excl_vat", sent.net, row.net), ("total_incl_vat", sent.gross, row.gross)]
+            {
+                check_total(&format!("rows[{place}].{name}"), sent, own, &mut faults);
+            }
+        }
+        faults.into_result()?;
+        Ok(totals)
+    }
+
+    /// What the rows come to.
+    pub fn totals(&self) -> Result<Totals<String>> {
+        let lines: Vec<_> = self.0.iter().map(Row::line).collect();
+        totals(&lines).map_err(|place| {
+            let field = format!("rows[{place}].quantity");
+            crate::error::Error::field(&field, wrong(FieldCode::OutOfRange, "makes an amount that is too large"))
+        })
+    }
+
+    /// The same rows the other way round, for a credit.
+    pub fn opposite(&self, places: &[usize]) -> Rows {
+        let turned = places.iter().filter_map(|place| self.0.get(*place)).map(|row| Row {
+            quantity: -row.quantity,
+            net: -row.net,
+            gross: -row.gross,
+            ..row.clone()
+        });
+        Rows(turned.collect())
+    }
+}
+
+/// A total that was sent must be what it comes to, give or take a cent.
+pub fn check_total(field: &str, sent: Option<Amount>, own: i64, faults: &mut Faults) {
+    if let Some(sent) = sent.filter(|sent| (sent.scaled() - own).abs() > 1) {
+        let own = Amount::from_scaled(own);
+        faults.add(field, wrong(FieldCode::TotalsMismatch, format!("is {sent}, but the rows come to {own}")));
+    }
+}
+
+impl Row {
+    fn settle_names(&mut self, tx: &mut Tx, ctx: &Ctx, place: usize, faults: &mut Faults) -> Result<()> {
+        if !self.product_id.is_empty() {
+            match records::find::<Product>(tx, ctx, &self.product_id) {
+                Ok(product) => self.take_from(&product),
+                Err(error) if error.code == crate::error::Code::NotFound => {
+                    let message = "names no record in products";
+                    faults.add(format!("rows[{place}].product_id"), wrong(FieldCode::ReferenceNotFound, message));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        if self.name.trim().is_empty() {
+            faults.add(format!("rows[{place}].name"), wrong(FieldCode::Required, "or title must have a value"));
+        }
+        Ok(())
+    }
+
+    fn take_from(&mut self, product: &Product) {
+        if self.name.trim().is_empty() {
+            self.name.clone_from(&product.name);
+        }
+        if self.unit.is_empty() {
+            self.unit.clone_from(&product.unit);
+        }
+        if !self.sent.price {
+            self.unit_price = product.price.scaled();
+        }
+        if !self.sent.rate && self.vat_code.is_empty() && !product.vat_rate.0.is_empty() {
+            self.vat_rate = product.vat_rate.0.parse::<Percent>().map_or(0, Percent::scaled);
+            self.sent.rate = true;
+        }
+    }
+
+    fn settle_rate(&mut self, rates: &[TaxRate], assumed: Percent, place: usize, faults: &mut Faults) {
+        if !self.vat_code.is_empty() {
+            match rates.iter().find(|rate| rate.code.eq_ignore_ascii_case(&self.vat_code)) {
+                Some(rate) => {
+                    self.vat_code.clone_from(&rate.code);
+                    self.vat_rate = rate.amount.scaled();
+                    self.category = rate.r#type.category().to_string();
+                }
+                None => {
+                    let message = "is the code of no tax rate";
+                    faults.add(format!("rows[{place}].vat_code"), wrong(FieldCode::ReferenceNotFound, message));
+                }
+            }
+            return;
+        }
+        if !self.sent.rate && self.category.is_empty() {
+            self.vat_rate = assumed.scaled();
+        }
+        if self.category.is_empty() || self.sent.rate {
+            self.category = if self.vat_rate == 0 { "Z" } else { "S" }.to_string();
+        }
+    }
+}
+
+impl Kind for Rows {
+    fn to_db(&self) -> Value<'_> {
+        serde_json::to_string(&self.0).unwrap_or_default().into()
+    }
+
+    fn from_db(row: &DbRow, column: usize) -> store::Result<Self> {
+        match row.text(column)? {
+            "" => Ok(Rows::default()),
+            text => serde_json::from_str(text)
+                .map(Rows)
+                .map_err(|error| store::Error::Database(format!("rows of a document: {error}"))),
+        }
+    }
+
+    fn from_json(json: &Json, _: &Rules) -> Result<Self, Wrong> {
+        let Json::List(items) = json else {
+            return Err(wrong(FieldCode::WrongType, format!("must be an array of rows, not {}", json.kind())));
+        };
+        if items.len() > MANY {
+            return Err(wrong(FieldCode::TooLong, format!("may have {MANY} rows at most")));
+        }
+        let mut faults = Faults::default();
+        let mut rows = Vec::with_capacity(items.len());
+        for (place, item) in items.iter().enumerate() {
+            rows.extend(faults.take(&format!("[{place}]"), Row::from_json(item)));
+        }
+        faults.inside()?;
+        Ok(Rows(rows))
+    }
+
+    fn to_json(&self, _: &Rules, out: &mut Vec<u8>) {
+        out.push(b'[');
+        for row in &self.0 {
+            if out.last() != Some(&b'[') {
+                out.push(b',');
+            }
+            out.push(b'{');
+            let number = |out: &mut Vec<u8>, key: &str, digits: String| {
+                write_key(out, key);
+                out.extend_from_slice(digits.as_bytes());
+            };
+            write_key(out, "name");
+            write_text(out, &row.name);
+            number(out, "quantity", Price::from_scaled(row.quantity).to_string());
+            write_key(out, "unit");
+            write_text(out, &row.unit);
+            number(out, "unit_price", Price::from_scaled(row.unit_price).to_string());
+            write_key(out, "vat_rate");
+            write_text(out, &row.rate());
+            number(out, "total_excl_vat", Amount::from_scaled(row.net).to_string());
+            number(out, "total_incl_vat", Amount::from_scaled(row.gross).to_string());
+            for (key, text) in
+                [("description", &row.description), ("vat_code", &row.vat_code), ("product_id", &row.product_id)]
+            {
+                write_key(out, key);
+                write_text(out, text);
+            }
+            out.push(b'}');
+        }
+        out.push(b']');
+    }
+
+    fn schema(_: &Rules) -> Schema {
+        let text = || json!({"type": "string"});
+        let number = || json!({"type": "number"});
+        json!({
+            "type": "array", "maxItems": MANY,
+            "items": {"type": "object", "properties": {
+                "name": text(), "title": text(), "description": text(), "quantity": number(), "unit": text(), "unit_price": number(),
+                "vat_rate": {"type": ["string", "number"]}, "vat_code": text(), "product_id": text(),
+                "total_excl_vat": number(), "total_incl_vat": number(),
+            }},
+        })
+    }
+}

@@ -1,0 +1,285 @@
+//! Payments of invoices: recorded by hand, or collected through a provider.
+
+use money::Amount;
+use store::{Migration, Tx};
+
+use super::document::{Invoice, make_final, money_due, with_finalized};
+use super::{Gives, Part, Resource};
+use crate::call::{Answer, Call, Outcome};
+use crate::context::Ctx;
+use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
+use crate::input::{self, Input};
+use crate::json::Json;
+use crate::record::{COMPUTED, Checks, DETAIL, Data, Day, INPUT, Link, Record};
+use crate::records::{self, Work};
+use crate::{choice, record};
+
+choice! {
+    /// How a payment stands.
+    pub enum Status {
+        /// Asked for, not answered.
+        Open = "open",
+        /// On its way.
+        Pending = "pending",
+        /// There.
+        #[default]
+        Paid = "paid",
+        /// It did not work.
+        Failed = "failed",
+        /// The client broke it off.
+        Canceled = "canceled",
+        /// The client did nothing in time.
+        Expired = "expired",
+        /// Promised by the bank.
+        Authorized = "authorized",
+        /// Made, not yet asked for.
+        Created = "created",
+        /// Taken back by the bank.
+        Chargeback = "chargeback",
+        /// Paid back.
+        Refunded = "refunded",
+    }
+}
+
+choice! {
+    /// Who sees to a payment.
+    pub enum PaymentType {
+        /// Somebody who writes it down.
+        #[default]
+        Manual = "manual",
+        /// A provider.
+        Online = "online",
+    }
+}
+
+choice! {
+    /// By what means it is paid.
+    pub enum Method {
+        /// iDEAL.
+        Ideal = "ideal",
+        /// PayPal.
+        Paypal = "paypal",
+        /// Klarna.
+        Klarna = "klarna",
+        /// Bancontact.
+        Bancontact = "bancontact",
+        /// in3.
+        In3 = "in3",
+        /// Credit card.
+        Creditcard = "creditcard",
+        /// Bank transfer.
+        #[default]
+        Banktransfer = "banktransfer",
+    }
+}
+
+/// The moves of an online payment; those of a manual one are free.
+const TRANSITIONS: &[(Status, &[Status])] = {
+    use Status::{Authorized, Canceled, Chargeback, Created, Expired, Failed, Open, Paid, Pending, Refunded};
+    &[
+        (Created, &[Open]),
+        (Open, &[Pending, Authorized, Paid, Failed, Canceled, Expired]),
+        (Pending, &[Paid, Failed, Canceled, Expired]),
+        (Authorized, &[Paid, Failed, Canceled, Expired]),
+        (Paid, &[Refunded, Chargeback]),
+        (Chargeback, &[Paid]),
+    ]
+};
+
+record! {
+    /// Money for an invoice; below zero it is paid back.
+    pub struct Payment = "payment" in "payments", parent: "invoice_id";
+
+    /// How much; what is still open when nothing is sent.
+    amount: Amount = INPUT.example("100.5");
+    /// On which day; today when nothing is sent.
+    date: Day = INPUT.example("\"2026-05-04\"");
+    /// How it stands; `paid` for a manual payment, `open` for an online one.
+    status: Status = INPUT.filter().example("\"paid\"");
+    /// `manual` or `online`.
+    r#type: PaymentType = INPUT.create_only().filter().example("\"manual\"");
+    /// By what means.
+    method: Method = INPUT.example("\"banktransfer\"");
+    /// Your own reference or the provider's; once per invoice.
+    external_id: String = INPUT.filter().unique(&["invoice_id"]).example("\"\"");
+    /// The provider.
+    provider: String = INPUT.example("\"\"");
+    /// What you know of the payment.
+    payment_data: Data = INPUT.in_meta().example("{\"bank\": \"statement 12\"}");
+    /// What the provider said.
+    feedback_data: Data = INPUT.create_only().in_meta().example("{}");
+    /// The invoice.
+    invoice_id: Link = COMPUTED.refers("invoices").in_meta();
+}
+
+impl Checks for Payment {
+    fn settle(&mut self, _: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+        if self.date.0.is_none() {
+            self.date = Day(Some(ctx.now.date(&ctx.zone)));
+        }
+        let Some(before) = before else { return Ok(()) };
+        if self.r#type == PaymentType::Online && self.status != before.status {
+            let moves = TRANSITIONS.iter().find(|(from, _)| *from == before.status).map_or(&[][..], |(_, to)| to);
+            if !moves.contains(&self.status) {
+                let (from, to) = (before.status.wire(), self.status.wire());
+                let message = format!("An online payment cannot go from {from} to {to}.");
+                return Err(Error::new(Code::InvalidTransition, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// One l or two.
+    fn body(body: Json) -> Json {
+        let Json::Object(mut members) = body else { return body };
+        for (key, json) in &mut members {
+            if key == "status" && *json == Json::Text("cancelled".to_string()) {
+                *json = Json::Text(Status::Canceled.wire().to_string());
+            }
+        }
+        Json::Object(members)
+    }
+}
+
+/// Payments and their routes.
+pub fn resource() -> Resource {
+    Resource::of::<Payment>("Payments", "invoices", MIGRATIONS)
+        .at("/v1/invoices/{id}/payments")
+        .all::<Payment>()
+        .create_with(create)
+        .gives(Gives::Parts(BOTH))
+        .get::<Payment>()
+        .extension()
+        .patch_with::<Payment>(patch)
+        .gives(Gives::Parts(BOTH))
+        .delete_with(delete)
+}
+
+/// What making and changing a payment answer.
+const BOTH: &[Part] = &[
+    Part("invoice", "object", "The invoice: `id`, `paid_amount` and `price`."),
+    Part("payment", "object", "The payment."),
+];
+
+fn create(call: Call) -> Result<Work> {
+    let input: Input<Payment> = input::create(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        records::check_parent::<Payment>(tx, ctx, &call)?;
+        let mut invoice: Invoice = records::find(tx, ctx, call.id())?;
+        let finalized = make_final(tx, ctx, &mut invoice)?;
+        let mut payment = input.record();
+        payment.invoice_id = Link(invoice.base.id.clone());
+        if !input.has("status") && payment.r#type == PaymentType::Online {
+            payment.status = Status::Open;
+        }
+        if !input.has("method") && payment.r#type == PaymentType::Online {
+            payment.method = Method::Ideal;
+        }
+        if !input.has("amount") {
+            payment.amount = invoice.open_amount();
+        }
+        check_amount(&payment)?;
+        records::add(tx, ctx, &mut payment)?;
+        let invoice = settle_invoice(tx, ctx, &invoice)?;
+        let mut answer = both(ctx, &invoice, &payment, Outcome::Created);
+        answer.location = Some(super::location(&payment));
+        Ok(with_finalized(answer.with_texts("warnings", &input.warnings), finalized))
+    }))
+}
+
+fn patch(call: Call) -> Result<Work> {
+    let input: Input<Payment> = input::patch(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let before: Payment = records::find_to_change(tx, ctx, &call)?;
+        let mut payment = before.clone();
+        input.merge_into(&mut payment);
+        check_amount(&payment)?;
+        records::change(tx, ctx, &before, &mut payment, "updated")?;
+        let invoice: Invoice = records::find(tx, ctx, call.id())?;
+        let invoice = settle_invoice(tx, ctx, &invoice)?;
+        Ok(both(ctx, &invoice, &payment, Outcome::Done).with_texts("warnings", &input.warnings))
+    }))
+}
+
+fn delete(call: Call) -> Result<Work> {
+    Ok(Box::new(move |tx, ctx| {
+        let payment: Payment = records::find_to_change(tx, ctx, &call)?;
+        records::remove(tx, ctx, &payment)?;
+        let invoice: Invoice = records::find(tx, ctx, call.id())?;
+        settle_invoice(tx, ctx, &invoice)?;
+        Ok(Answer::empty())
+    }))
+}
+
+fn check_amount(payment: &Payment) -> Result<()> {
+    let mut faults = Faults::default();
+    if payment.amount.scaled() == 0 {
+        faults.add("amount", wrong(FieldCode::OutOfRange, "cannot be 0"));
+    }
+    faults.into_result()
+}
+
+/// Adds up what was paid, and has the invoice stand accordingly.
+pub fn settle_invoice(tx: &mut Tx, ctx: &Ctx, before: &Invoice) -> Result<Invoice> {
+    let sql = "SELECT CAST(coalesce(sum(amount), 0) AS BIGINT) FROM payments
+               WHERE account_id = $1 AND invoice_id = $2 AND status = 'paid'";
+    let paid = tx.int(sql, &[ctx.account.into(), (&before.base.id).into()])?;
+    if (paid < 0) != (before.total_incl_vat.scaled() < 0) && paid != 0 {
+        let message = "cannot be more than was paid";
+        return Err(Error::field("amount", wrong(FieldCode::OutOfRange, message)));
+    }
+    let mut invoice = before.clone();
+    // A word of the caller's own stays until what was paid changes.
+    if paid != before.paid_amount.scaled() {
+        invoice.paid_amount = Amount::from_scaled(paid);
+        invoice.settle_payments(ctx);
+    }
+    records::change(tx, ctx, before, &mut invoice, "updated")?;
+    if invoice.payment_status == "paid" && before.payment_status != "paid" {
+        money_due::first_paid(tx, ctx, &invoice)?;
+    }
+    Ok(invoice)
+}
+
+/// The invoice and the payment, as the contract shows them together.
+fn both(ctx: &Ctx, invoice: &Invoice, payment: &Payment, outcome: Outcome) -> Answer {
+    let mut data = format!(
+        "{{\"invoice\":{{\"id\":\"{}\",\"paid_amount\":{},\"price\":{}}},\"payment\":",
+        invoice.base.id, invoice.paid_amount, invoice.total_incl_vat
+    )
+    .into_bytes();
+    payment.write_json(DETAIL, ctx, &mut data);
+    data.push(b'}');
+    let mut answer = Answer { version: Some(payment.base.version), ..Answer::data(outcome, data) };
+    if invoice.overpaid() > 0 {
+        answer.meta.push(format!("\"overpaid\":{}", Amount::from_scaled(invoice.overpaid())));
+    }
+    answer
+}
+
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 36,
+    name: "payments",
+    sql: "
+CREATE TABLE payments (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    amount BIGINT NOT NULL,
+    date TEXT NOT NULL,
+    status TEXT NOT NULL,
+    type TEXT NOT NULL,
+    method TEXT NOT NULL,
+    external_id TEXT NOT NULL,
+    provider TEXT NOT NULL,
+    payment_data TEXT NOT NULL,
+    feedback_data TEXT NOT NULL,
+    invoice_id TEXT NOT NULL,
+    PRIMARY KEY (account_id, id)
+) STRICT;
+CREATE INDEX payments_invoice ON payments (account_id, invoice_id, created_at, id);
+CREATE UNIQUE INDEX payments_external ON payments (account_id, invoice_id, external_id) WHERE external_id <> '';
+",
+}];

@@ -1,0 +1,174 @@
+//! The demo: it is all there, it is the same every time, and nothing in it leads outside.
+
+use std::collections::HashMap;
+
+use kantoor::clock::Moment;
+use kantoor::log::{self, Verdict};
+use kantoor::resources::{self, Gives};
+use serde_json::{Value, json};
+use store::Tx;
+
+use crate::on_both;
+use crate::support::{Client, Server};
+
+const NOW: &str = "2026-05-04T10:00:00Z";
+
+/// A client of a new account with the demo, whose clock stands still.
+fn demo(server: &Server) -> Client {
+    let (account, key) = server.app.create_demo_account(Moment::parse(NOW)).unwrap();
+    Client::new(server.address, key, account.number)
+}
+
+fn items(client: &Client, path: &str) -> Vec<Value> {
+    let reply = client.get(&format!("{path}?per_page=100")).expect(200).json();
+    let items = reply["data"].as_array().unwrap().clone();
+    assert_eq!(reply["meta"]["total"], items.len(), "{path} has more than a page");
+    items
+}
+
+fn texts(items: &[Value], field: &str) -> Vec<String> {
+    items.iter().map(|item| item[field].as_str().unwrap().to_string()).collect()
+}
+
+/// How often each value of `field` occurs.
+fn counts(items: &[Value], field: &str) -> HashMap<String, usize> {
+    texts(items, field).into_iter().fold(HashMap::new(), |mut counts, text| {
+        *counts.entry(text).or_default() += 1;
+        counts
+    })
+}
+
+/// The records under each record of `path`.
+fn under(client: &Client, path: &str, part: &str) -> Vec<Value> {
+    texts(&items(client, path), "id").iter().flat_map(|id| items(client, &format!("{path}/{id}/{part}"))).collect()
+}
+
+/// Every list of the account by its path, those under other records included.
+fn lists(client: &Client) -> Vec<(String, Vec<Value>)> {
+    let routes = resources::ALL.iter().flat_map(|resource| &resource.routes);
+    let listing = routes.filter(|route| matches!(route.gives, Gives::Page | Gives::All));
+    let read = |path: &str| match path.split_once("/{id}/") {
+        Some((parents, part)) => under(client, parents, part),
+        None => items(client, path),
+    };
+    listing.map(|route| (route.path.clone(), read(&route.path))).collect()
+}
+
+/// Puts the number of its first appearance in the place of each id, so that what names what is
+/// compared too.
+fn number_ids(value: &mut Value, seen: &mut HashMap<String, usize>) {
+    match value {
+        Value::String(text) if is_id(text) => {
+            let next = seen.len();
+            let number = *seen.entry(text.clone()).or_insert(next);
+            *value = json!(number);
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| number_ids(item, seen)),
+        Value::Object(members) => members.values_mut().for_each(|member| number_ids(member, seen)),
+        _ => {}
+    }
+}
+
+fn is_id(text: &str) -> bool {
+    text.len() == 36 && text.split('-').map(str::len).eq([8, 4, 4, 4, 12])
+}
+
+/// The times and the contents of the log of the account, in order.
+fn log_of(server: &Server, client: &Client) -> Vec<(i64, String)> {
+    let account = client.account;
+    let sql = "SELECT at, data FROM log WHERE account_id = $1 ORDER BY seq";
+    let read = move |tx: &mut Tx| {
+        tx.all(sql, &[account.into()], |row| Ok::<_, store::Error>((row.int(0)?, row.text(1)?.to_string())))
+    };
+    server.app.store.read_now(read).unwrap()
+}
+
+on_both! {
+    fn it_is_the_same_every_time(db) {
+        let server = Server::start(db);
+        let everything = |client: &Client| {
+            let mut seen = HashMap::new();
+            let mut lists = lists(client);
+            for item in lists.iter_mut().flat_map(|(_, items)| items) {
+                number_ids(item, &mut seen);
+            }
+            lists
+        };
+        let (one, other) = (everything(&demo(&server)), everything(&demo(&server)));
+        assert!(one.len() > 15 && one.iter().map(|(_, items)| items.len()).sum::<usize>() > 100);
+        for (first, second) in one.iter().zip(&other) {
+            assert_eq!(first, second);
+        }
+        assert_eq!(one.len(), other.len());
+    }
+
+    fn it_has_some_of_everything(db) {
+        let server = Server::start(db);
+        let client = demo(&server);
+        for (path, count) in [
+            ("/v1/clients", 12), ("/v1/suppliers", 5), ("/v1/products", 10), ("/v1/deals", 10), ("/v1/tickets", 6),
+            ("/v1/projects", 4), ("/v1/tasks", 10), ("/v1/notes", 8), ("/v1/custom-fields", 2), ("/v1/email-domains", 1),
+            ("/v1/corporate-identities", 1),
+        ] {
+            assert_eq!(items(&client, path).len(), count, "{path}");
+        }
+        let deals = items(&client, "/v1/deals");
+        for phase in items(&client, "/v1/phases") {
+            let open = deals.iter().filter(|deal| deal["phase_id"] == phase["id"] && deal["status"] == "open").count();
+            assert!(open > 0, "no deal in phase {}", phase["name"]);
+        }
+        assert_eq!(counts(&deals, "status"), HashMap::from([("open".into(), 5), ("won".into(), 3), ("lost".into(), 2)]));
+        let tickets = counts(&items(&client, "/v1/tickets"), "status");
+        for status in texts(&items(&client, "/v1/ticket-statuses"), "name") {
+            assert!(tickets.contains_key(&status), "no ticket is {status}");
+        }
+        let messages = under(&client, "/v1/tickets", "messages");
+        assert!(counts(&messages, "type")["note"] >= 5 && counts(&messages, "direction")["in"] >= 6);
+        let hours = counts(&under(&client, "/v1/projects", "hours"), "status");
+        let expected = [("draft", 2), ("submitted", 2), ("approved", 14), ("rejected", 2)];
+        assert_eq!(hours, HashMap::from(expected.map(|(status, count)| (status.to_string(), count))));
+        assert_eq!(counts(&items(&client, "/v1/projects"), "status").len(), 4);
+        assert_eq!(counts(&items(&client, "/v1/tasks"), "status")["completed"], 4);
+        let due = |query: &str| client.get(&format!("/v1/tasks?status=open&{query}")).json()["meta"]["total"].clone();
+        assert_eq!((due("deadline_to=2026-05-03"), due("deadline_from=2026-05-04")), (json!(2), json!(4)));
+        assert_eq!(under(&client, "/v1/clients", "links").len(), 3);
+        let countries = counts(&items(&client, "/v1/clients"), "country");
+        assert_eq!(countries, HashMap::from([("NL".into(), 10), ("BE".into(), 1), ("DE".into(), 1)]));
+        let found = client.get("/v1/clients?search=bakkerij&contact_type=company").data();
+        assert_eq!(found[0]["custom_fields"], json!({"onderhoud": "compleet", "sleutel": true}));
+    }
+
+    fn its_log_is_whole_and_in_order_of_time(db) {
+        let server = Server::start(db);
+        let client = demo(&server);
+        let log = log_of(&server, &client);
+        assert!(log.is_sorted_by_key(|(at, _)| *at));
+        let (first, last) = (log[0].0, log[log.len() - 1].0);
+        assert_eq!(Moment(first).to_string(), "2025-11-03T07:00:00.000Z", "half a year before");
+        assert!(last < Moment::parse(NOW).unwrap().0 && log.len() > 200);
+        let account = client.account;
+        let verdict = server.app.store.read_now(move |tx| log::verify(tx, account)).unwrap();
+        assert!(matches!(verdict, Verdict::Whole { rows, .. } if rows == i64::try_from(log.len()).unwrap()), "{verdict:?}");
+    }
+
+    fn nothing_in_it_leads_outside(db) {
+        let server = Server::start(db);
+        let client = demo(&server);
+        let mut addresses = 0;
+        for (_, data) in log_of(&server, &client) {
+            for word in data.split(|c: char| c.is_whitespace() || "\",<>()[]{}".contains(c)) {
+                if word.contains('@') || word.contains("://") {
+                    assert!(word.ends_with(".example"), "{word} in {data}");
+                    addresses += 1;
+                }
+            }
+        }
+        assert!(addresses > 50);
+        let account = client.account;
+        let count = |sql: &'static str| server.app.store.read_now(move |tx| tx.int(sql, &[account.into()])).unwrap();
+        let waiting = count("SELECT count(*) FROM jobs WHERE account_id = $1 AND kind = 'deliver'");
+        assert_eq!(waiting, 0, "old mail would be sent today");
+        assert_eq!(count("SELECT count(*) FROM deliveries WHERE account_id = $1 AND status <> 'sent'"), 0);
+        assert!(count("SELECT count(*) FROM deliveries WHERE account_id = $1") > 0);
+    }
+}
