@@ -9,6 +9,7 @@ pub mod clock;
 pub mod config;
 pub mod context;
 pub mod counters;
+pub mod days;
 pub mod demo;
 pub mod error;
 pub mod http;

@@ -8,7 +8,7 @@ use crate::app::App;
 use crate::error::Result;
 use crate::jobs::{self, Ending, Job, LEASE_SECONDS, NewJob, SHARED};
 use crate::resources::{document, file};
-use crate::{idempotency, outbox, search};
+use crate::{days, idempotency, outbox, search};
 
 /// How often a worker looks for jobs.
 const LOOK: Duration = Duration::from_millis(500);
@@ -27,13 +27,16 @@ const KINDS: &[(&str, Handler)] = &[
     ("drop_content", file::drop_content),
     ("document_pdf", document::pdf::run),
     ("deliver", outbox::deliver),
+    ("days", days::run),
 ];
 /// Their names.
 static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| KINDS.iter().map(|(name, _)| *name).collect());
 
 /// Starts the workers of this process, which run until it ends.
 pub fn start(app: &Arc<App>) -> Result<()> {
-    schedule_housekeeping(app)?;
+    for kind in ["housekeeping", "days"] {
+        schedule(app, kind)?;
+    }
     for _ in 0..app.config.workers {
         let app = app.clone();
         tokio::spawn(async move {
@@ -124,15 +127,16 @@ fn handle(app: &App, job: &Job) -> Ending {
     }
 }
 
-fn schedule_housekeeping(app: &App) -> Result<()> {
+/// A job that there is one of, which comes back by itself.
+fn schedule(app: &App, kind: &'static str) -> Result<()> {
     let (ids, now) = (app.ids, app.clock.now());
     let job = NewJob {
         account: 0,
-        kind: "housekeeping",
+        kind,
         payload: "{}".to_string(),
         run_at: now,
         max_attempts: i64::MAX,
-        unique_key: Some("housekeeping".to_string()),
+        unique_key: Some(kind.to_string()),
     };
     app.store.write_now(SHARED, move |tx| jobs::enqueue(tx, &ids, &job, now))
 }

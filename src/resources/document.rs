@@ -23,8 +23,8 @@ use crate::context::Ctx;
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
 use crate::input;
 use crate::record::{
-    ACTED, ALL, Address, COMPUTED, CREATED, Checks, Custom, DETAIL, Day, INPUT, Link, NOWHERE, Shape, Sql, UPDATED,
-    Views, When,
+    ACTED, ALL, Address, COMPUTED, CREATED, Checks, Custom, DETAIL, Day, INPUT, Link, NOWHERE, Record, Shape, Sql,
+    UPDATED, Views, When,
 };
 use crate::records::{self, Work};
 use crate::{choice, record};
@@ -442,6 +442,21 @@ fn delete<K: DocumentKind>(call: Call) -> Result<Work> {
     }))
 }
 
+/// Rows of drafts that name a product which goes forget it.
+pub fn forget_product<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, product: &str) -> Result<()> {
+    let drafts = "generation_mode = 'draft' AND rows LIKE $2";
+    let sql = format!("{} WHERE account_id = $1 AND {drafts} ORDER BY created_at, id", K::sql().select);
+    let pattern = format!("%\"{product}\"%");
+    for before in tx.all(&sql, &[ctx.account.into(), pattern.into()], Document::<K>::from_row)? {
+        let mut document = before.clone();
+        for row in document.rows.0.iter_mut().filter(|row| row.product_id == product) {
+            row.product_id.clear();
+        }
+        records::update(tx, ctx, &before, &mut document, "updated")?;
+    }
+    Ok(())
+}
+
 /// The routes that all three have.
 fn shared<K: DocumentKind>(title: &'static str, migrations: &'static [Migration]) -> Resource {
     let resource = Resource::of::<Document<K>>(title, "invoices", migrations)
@@ -458,6 +473,8 @@ fn shared<K: DocumentKind>(title: &'static str, migrations: &'static [Migration]
         .extension()
         .part("pdf", "Where the PDF is", pdf::PARTS, pdf::address::<K>)
         .content("pdf/content", "Download the PDF", pdf::content::<K>)
+        .extension()
+        .parts("revisions", "The revisions of a final document with their PDFs", pdf::REVISIONS, pdf::revisions::<K>)
         .extension()
         .action_parts::<mail::Send>("send", "Send it by mail", mail::SENT, mail::send::<K>)
         .part("send-preview", "A subject and words to send it with", mail::PREVIEW, mail::preview::<K>)

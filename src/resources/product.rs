@@ -4,8 +4,12 @@ use money::Price;
 use store::Migration;
 
 use super::Resource;
+use super::document::{self, InvoiceKind, QuoteKind, WorkorderKind};
+use crate::call::{Answer, Call};
+use crate::error::Result;
 use crate::record;
 use crate::record::{Checks, INPUT, REQUIRED, VatRate};
+use crate::records::{self, Work};
 
 record! {
     /// A thing or a service that is sold.
@@ -34,7 +38,19 @@ pub fn resource() -> Resource {
         .create::<Product>()
         .get::<Product>()
         .patch::<Product>()
-        .delete::<Product>()
+        .delete_with(delete)
+}
+
+/// Rows of drafts forget it and keep what they took from it; final documents stay as they are.
+fn delete(call: Call) -> Result<Work> {
+    Ok(Box::new(move |tx, ctx| {
+        let product: Product = records::find_to_change(tx, ctx, &call)?;
+        document::forget_product::<InvoiceKind>(tx, ctx, &product.base.id)?;
+        document::forget_product::<QuoteKind>(tx, ctx, &product.base.id)?;
+        document::forget_product::<WorkorderKind>(tx, ctx, &product.base.id)?;
+        records::remove(tx, ctx, &product)?;
+        Ok(Answer::empty())
+    }))
 }
 
 const MIGRATIONS: &[Migration] = &[Migration {

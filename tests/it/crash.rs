@@ -85,7 +85,58 @@ fn survives_kills(db: &Db, rounds: u32) {
     assert!(verified.status.success() && said.contains("  whole: "), "{said}");
 }
 
+/// Kills while invoices become final; afterwards the numbers run from 1 on without a gap, and none
+/// is there twice.
+fn numbers_survive_kills(db: &Db) {
+    let mut key = String::new();
+    for round in 0..4_u64 {
+        let mut binary = Binary::start(db, &key, &[]);
+        key.clone_from(&binary.client.key);
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..6 {
+                scope.spawn(|| {
+                    let body =
+                        json!({"title": "x", "generate": true, "rows": [{"name": "x", "unit_price": 1}]}).to_string();
+                    while !stop.load(Ordering::Relaxed) {
+                        let _ = binary.client.try_send("POST", "/v1/invoices", &[], &body);
+                    }
+                });
+            }
+            std::thread::sleep(Duration::from_millis(150 + round * 70));
+            binary.signal(rustix::process::Signal::KILL);
+            stop.store(true, Ordering::Relaxed);
+        });
+        let _ = binary.child.wait();
+    }
+    let binary = Binary::start(db, &key, &[]);
+    let list = |page: usize| {
+        let path = format!("/v1/invoices?per_page=100&sort=number&order=asc&page={page}");
+        binary.client.get(&path).expect(200).data().as_array().unwrap().clone()
+    };
+    let mut numbers: Vec<u32> = Vec::new();
+    for page in 1.. {
+        let items = list(page);
+        if items.is_empty() {
+            break;
+        }
+        numbers.extend(
+            items
+                .iter()
+                .map(|item| item["number"].as_str().unwrap().rsplit('-').next().unwrap().parse::<u32>().unwrap()),
+        );
+    }
+    numbers.sort_unstable();
+    assert!(numbers.len() > 20, "hardly any load: {}", numbers.len());
+    let last = u32::try_from(numbers.len()).unwrap();
+    assert_eq!(numbers, (1..=last).collect::<Vec<_>>());
+}
+
 on_both! {
+    fn kill_9_leaves_no_gap_in_the_numbers(db) {
+        numbers_survive_kills(&db);
+    }
+
     fn kill_9_under_load_loses_and_doubles_nothing(db) {
         survives_kills(&db, 6);
     }

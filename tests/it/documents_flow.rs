@@ -356,8 +356,51 @@ on_both! {
         assert_ne!(second.bytes, one.bytes);
         assert_eq!(client.get("/v1/files").json()["meta"]["total"], 2);
         assert_eq!(client.get(&format!("{file}/content")).bytes, one.bytes, "the earlier one stays");
+        let revisions = client.get(&format!("{path}/revisions")).expect(200).json();
+        assert_eq!((&revisions["meta"]["total"], &revisions["data"][1]["revision"]), (&json!(2), &json!(2)));
         let waiting = server.app.store.read_now(|tx| tx.int("SELECT count(*) FROM jobs WHERE state <> 'done'", &[])).unwrap();
         assert_eq!(waiting, 0, "no job is left behind");
+    }
+
+    fn days_make_invoices_late_and_quotes_invalid(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let firm = company(&client);
+        let make = |kind: &str, due: &str| {
+            let mut body = body(&firm);
+            body["invoice_date"] = json!("2026-04-01");
+            body["due_date"] = json!(due);
+            body["generate"] = json!(true);
+            format!("/v1/{kind}/{}", client.post(&format!("/v1/{kind}"), body).expect(201).id())
+        };
+        let (late, other, today, quote) = (make("invoices", "2026-05-03"), make("invoices", "2026-05-01"), make("invoices", "2026-05-04"), make("quotes", "2026-05-03"));
+        let before = server.last_seq(&client);
+        for _ in 0..2 {
+            let account = client.account;
+            let account = server.app.store.read_now(move |tx| kantoor::accounts::Account::numbered(tx, account)).unwrap();
+            kantoor::days::pass(&server.app, account).unwrap();
+        }
+        let status = |path: &str| client.get(path).data()["payment_status"].as_str().unwrap().to_string();
+        assert_eq!((status(&late), status(&other), status(&today), status(&quote)), ("overdue".into(), "overdue".into(), "open".into(), "expired".into()));
+        assert_eq!(server.events(&client, before), ["invoice.updated", "invoice.late", "customer.payment_overdue", "invoice.updated", "invoice.late", "quote.updated", "quote.phase_changed"]);
+        client.post(&format!("{late}/payments"), json!({"amount": 1})).expect(201);
+        assert_eq!(status(&late), "partial");
+        client.post(&format!("{late}/payments"), json!({"amount": -1})).expect(201);
+        assert_eq!(status(&late), "overdue");
+        assert_eq!(client.act(&format!("{quote}/accept")).expect(409).code(), "invalid_transition");
+    }
+
+    fn a_product_that_goes_leaves_its_name(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let product = client.post("/v1/products", json!({"name": "Tap", "price": 12.5})).expect(201).id();
+        let rows = json!([{"product_id": product}, {"name": "other"}]);
+        let draft = format!("/v1/invoices/{}", client.post("/v1/invoices", json!({"title": "t", "rows": rows})).expect(201).id());
+        let done = format!("/v1/invoices/{}", client.post("/v1/invoices", json!({"title": "t", "rows": rows, "generate": true})).expect(201).id());
+        client.delete(&format!("/v1/products/{product}")).expect(204);
+        let row = |path: &str| client.get(path).data()["rows"][0].clone();
+        assert_eq!((&row(&draft)["name"], &row(&draft)["product_id"]), (&json!("Tap"), &json!("")));
+        assert_eq!((&row(&done)["name"], &row(&done)["product_id"]), (&json!("Tap"), &json!(product)));
     }
 
     fn lists_of_documents_have_every_filter(db) {

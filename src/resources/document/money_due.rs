@@ -58,7 +58,18 @@ pub fn expire<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, status: &str) -> Result<b
     for before in &found {
         let mut document = before.clone();
         document.payment_status = status.to_string();
+        let first = status == "overdue" && owes_nothing(tx, ctx, &before.client_id.0)?;
         records::change(tx, ctx, before, &mut document, "updated")?;
+        if first {
+            let client: Client = records::find(tx, ctx, &before.client_id.0)?;
+            records::happened(tx, ctx, &client, "payment_overdue")?;
+        }
     }
     Ok(found.len() == 100)
+}
+
+/// Whether a client has no invoice that is late.
+fn owes_nothing(tx: &mut Tx, ctx: &Ctx, client: &str) -> Result<bool> {
+    let sql = "SELECT count(*) FROM invoices WHERE account_id = $1 AND client_id = $2 AND payment_status = 'overdue'";
+    Ok(!client.is_empty() && tx.int(sql, &[ctx.account.into(), client.into()])? == 0)
 }

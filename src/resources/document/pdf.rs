@@ -64,6 +64,31 @@ pub fn content_of<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K
     })
 }
 
+/// What `GET …/revisions` answers for each.
+pub const REVISIONS: &[Part] = &[
+    Part("revision", "integer", "Which one, from 1 on."),
+    Part("file_id", "string", "The file of its PDF."),
+    Part("pdf_url", "string", "Where that PDF is, for a day without a key."),
+];
+
+/// `GET …/{id}/revisions`: every revision of a final document whose PDF was made.
+pub fn revisions<K: DocumentKind>(call: Call) -> Result<Work> {
+    Ok(Box::new(move |tx, ctx| {
+        let document: Document<K> = records::find(tx, ctx, call.id())?;
+        let sql =
+            "SELECT revision, file_id FROM document_pdfs WHERE account_id = $1 AND document_id = $2 ORDER BY revision";
+        let found = tx.all(sql, &[ctx.account.into(), (&document.base.id).into()], |row| {
+            let (revision, file) = (row.int(0)?, row.text(1)?);
+            let url = ctx.site.signed(ctx, &format!("/v1/files/{file}/content"));
+            Ok::<_, store::Error>(json!({"revision": revision, "file_id": file, "pdf_url": url}))
+        })?;
+        let total = found.len();
+        let mut answer = Answer::data(Outcome::Done, Value::from(found).to_string().into_bytes());
+        answer.meta.push(format!("\"total\":{total}"));
+        Ok(answer)
+    }))
+}
+
 fn made(tx: &mut Tx, ctx: &Ctx, document: &str, revision: i64) -> Result<Option<File>> {
     let sql = "SELECT file_id FROM document_pdfs WHERE account_id = $1 AND document_id = $2 AND revision = $3";
     let values = [ctx.account.into(), document.into(), revision.into()];
