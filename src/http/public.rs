@@ -26,7 +26,7 @@ use crate::record::{Record, When};
 use crate::records;
 use crate::resources::document::pdf::{self, Style};
 use crate::resources::document::{
-    Document, DocumentKind, InvoiceKind, Language, Mode, Quote, QuoteKind, Which, WorkorderKind, quote,
+    Document, DocumentKind, InvoiceKind, Mode, Quote, QuoteKind, Which, WorkorderKind, quote,
 };
 use crate::resources::file::File;
 use crate::site::Site;
@@ -348,11 +348,13 @@ fn clean_name(sent: &str) -> Option<String> {
 
 /// A verb on the document with this id.
 type Verb<T> = fn(&mut Tx, &Ctx, &str) -> Result<T>;
+/// The account and the id of the document with this token.
+type Find = fn(&mut Tx, &str) -> Result<Option<(i64, String)>>;
 
 /// What visitors can do with one kind of document.
 struct Kind {
     which: Which,
-    find: fn(&mut Tx, &str) -> Result<Option<(i64, String)>>,
+    find: Find,
     view: Verb<Value>,
     note_view: Verb<()>,
     pdf: Verb<Content>,
@@ -431,7 +433,7 @@ fn view<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Value> {
     data["has_logo"] = json!(logo_of(tx, ctx, &document).is_some());
     data["website"] = json!(website(&data["sender"]["website"]));
     data["colors"] = colors(&data["colors"]);
-    data["state"] = state(ctx, &document, &data);
+    data["state"] = state(ctx, &document);
     data["pay"] = how_to_pay(&document, &data);
     data["can_answer"] = json!(can_answer(ctx, &document));
     let open = document.open_amount().scaled() != document.total_incl_vat.scaled() && !document.is_credit;
@@ -498,129 +500,66 @@ fn payment_code(cents: i64, number: &str, iban: &str, bic: &str, name: &str) -> 
     ::pdf::qr_svg(&format!("BCD\n002\n1\nSCT\n{bic}\n{name}\n{iban}\n{amount}\n\n\n{reference}")).ok()
 }
 
-/// How it stands: a tone, a word and a sentence.
-fn state<K: DocumentKind>(ctx: &Ctx, document: &Document<K>, data: &Value) -> Value {
+/// How it stands: the key of the page's words for it, and what those need.
+fn state<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> Value {
     let style = Style(document.language);
-    let say = |nl: &str, en: &str| if document.language == Language::Dutch { nl } else { en }.to_string();
-    let on = |moment: &When| moment.0.map(|moment| style.date(moment.date(&ctx.zone)));
-    let due = document.due_date.0.map(|date| style.date(date)).unwrap_or_default();
-    let (paid, open) = (style.money(document.paid_amount), style.money(document.open_amount()));
-    let late = is_late(ctx, document);
-    let (tone, word, sentence) = match (K::WHICH, document.payment_status.as_str()) {
-        (Which::Invoice, "paid") if document.is_credit => ("good", say("Uitbetaald", "Paid out"), {
-            let day = on(&document.paid_at).unwrap_or_default();
-            say(&format!("Uitbetaald op {day}."), &format!("Paid out on {day}."))
-        }),
-        (Which::Invoice, "credited") if document.is_credit => ("calm", say("Verrekend", "Settled"), {
-            let invoice = data["original_number"].as_str().unwrap_or_default();
-            say(
-                &format!("Dit bedrag is verrekend met factuur {invoice}."),
-                &format!("This amount was set off against invoice {invoice}."),
-            )
-        }),
-        (Which::Invoice, _) if document.is_credit => {
-            let terms = data["words"]["terms"].as_str().unwrap_or_default();
-            ("wait", say("Te ontvangen", "To be received"), terms.to_string())
-        }
-        (Which::Invoice, "paid") => (
-            "good",
-            say("Betaald", "Paid"),
-            match on(&document.paid_at) {
-                Some(day) => say(&format!("Betaald op {day}. Dank u wel."), &format!("Paid on {day}. Thank you.")),
-                None => say("Dank u wel.", "Thank you."),
-            },
-        ),
-        (Which::Invoice, "credited") => (
-            "calm",
-            say("Gecrediteerd", "Credited"),
-            say(
-                "Deze factuur is gecrediteerd; u hoeft niets te betalen.",
-                "This invoice was credited; you need not pay.",
-            ),
-        ),
-        (Which::Invoice, _) if !is_owed(document) => {
-            ("calm", say("Niets te betalen", "Nothing to pay"), say("U hoeft niets te betalen.", "You need not pay."))
-        }
-        (Which::Invoice, "partial") => (
-            if late { "bad" } else { "wait" },
-            say("Deels betaald", "Partly paid"),
-            say(
-                &format!("{paid} is betaald; {open} staat nog open. De vervaldatum is {due}."),
-                &format!("{paid} was paid; {open} is still open. The due date is {due}."),
-            ),
-        ),
-        (Which::Invoice, status) if late || status == "overdue" => (
-            "bad",
-            say("Te laat", "Overdue"),
-            say(&format!("De vervaldatum was {due}."), &format!("The due date was {due}.")),
-        ),
-        (Which::Invoice, _) => (
-            "wait",
-            say("Openstaand", "Open"),
-            say(&format!("Te betalen uiterlijk op {due}."), &format!("To be paid by {due}.")),
-        ),
-        (Which::Quote, "accepted" | "invoiced") => {
-            let day = on(&document.accepted_at).or_else(|| on(&document.finalized_at)).unwrap_or_default();
-            // Isolated, so that a name from right to left leaves the sentence in its order.
-            let by = format!("\u{2068}{}\u{2069}", document.accepted_by);
-            let sentence = if document.accepted_by.is_empty() {
-                say(&format!("Geaccepteerd op {day}."), &format!("Accepted on {day}."))
-            } else {
-                say(&format!("Geaccepteerd door {by} op {day}."), &format!("Accepted by {by} on {day}."))
-            };
-            ("good", say("Geaccepteerd", "Accepted"), sentence)
-        }
-        (Which::Quote, "rejected") => ("bad", say("Afgewezen", "Rejected"), {
-            let day = on(&document.rejected_at).unwrap_or_default();
-            say(&format!("Afgewezen op {day}."), &format!("Rejected on {day}."))
-        }),
-        (Which::Quote, status) if late || status == "expired" => (
-            "bad",
-            say("Verlopen", "Expired"),
-            say(&format!("Deze offerte was geldig tot en met {due}."), &format!("This quote was valid until {due}.")),
-        ),
-        (Which::Quote, _) => (
-            "wait",
-            say("Wacht op uw antwoord", "Awaiting your answer"),
-            say(&format!("Geldig tot en met {due}."), &format!("Valid until {due}.")),
-        ),
-        (Which::Workorder, "completed") => (
-            "good",
-            say("Uitgevoerd", "Completed"),
-            say("De werkzaamheden zijn uitgevoerd.", "The work has been done."),
-        ),
-        (Which::Workorder, "invoiced") => (
-            "good",
-            say("Gefactureerd", "Invoiced"),
-            say("De werkzaamheden zijn gefactureerd.", "The work has been invoiced."),
-        ),
-        (Which::Workorder, _) => (
-            "wait",
-            say("In uitvoering", "In progress"),
-            say(&format!("Uiterlijk gereed op {due}."), &format!("To be done by {due}.")),
-        ),
+    let never = When(None);
+    let (status, late) = (document.payment_status.as_str(), is_late(ctx, document));
+    let (tone, key, when) = match K::WHICH {
+        Which::Invoice if document.is_credit => match status {
+            "paid" => ("good", "paid_out", document.paid_at),
+            "credited" => ("calm", "settled", never),
+            _ => ("wait", "owing", never),
+        },
+        Which::Invoice => match status {
+            "paid" => ("good", "paid", document.paid_at),
+            "credited" => ("calm", "credited", never),
+            _ if !is_owed(document) => ("calm", "nothing", never),
+            "partial" if late => ("bad", "partial_late", never),
+            "partial" => ("wait", "partial", never),
+            _ if late || status == "overdue" => ("bad", "overdue", never),
+            _ => ("wait", "open", never),
+        },
+        Which::Quote => match status {
+            "accepted" | "invoiced" if !document.accepted_by.is_empty() => {
+                ("good", "accepted_by", document.accepted_at)
+            }
+            "accepted" => ("good", "accepted", document.accepted_at),
+            "invoiced" if document.accepted_at.0.is_some() => ("good", "accepted", document.accepted_at),
+            "invoiced" => ("good", "invoiced", never),
+            "rejected" => ("bad", "rejected", document.rejected_at),
+            _ if late || status == "expired" => ("bad", "expired", never),
+            _ => ("wait", "asked", never),
+        },
+        Which::Workorder => match status {
+            "completed" => ("good", "completed", never),
+            "invoiced" => ("good", "invoiced", never),
+            _ => ("wait", "planned", never),
+        },
     };
-    json!({"tone": tone, "word": own_word(&document.payment_status).unwrap_or(word), "sentence": sentence})
+    json!({
+        "tone": tone, "key": key, "own_word": if KNOWN.contains(&status) { "" } else { status },
+        "day": when.0.map(|moment| style.date(moment.date(&ctx.zone))),
+        "paid": style.money(document.paid_amount), "open": style.money(document.open_amount()),
+        // Isolated, so that a name from right to left leaves the sentence in its order.
+        "by": format!("\u{2068}{}\u{2069}", document.accepted_by),
+    })
 }
 
-/// A status that the business made up is shown as it is.
-fn own_word(status: &str) -> Option<String> {
-    let known = [
-        "",
-        "draft",
-        "open",
-        "partial",
-        "paid",
-        "overdue",
-        "credited",
-        "accepted",
-        "rejected",
-        "expired",
-        "invoiced",
-        "completed",
-    ];
-    (!known.contains(&status)).then(|| status.to_string())
-}
+/// What `payment_status` is when the business has made up no word of its own; that is shown as it is.
+const KNOWN: &[&str] = &[
+    "draft",
+    "open",
+    "partial",
+    "paid",
+    "overdue",
+    "credited",
+    "accepted",
+    "rejected",
+    "expired",
+    "invoiced",
+    "completed",
+];
 
 /// The colours of the identity, and such as can be read on light and on dark.
 fn colors(of: &Value) -> Value {

@@ -106,7 +106,7 @@ on_both! {
         let (invoice, path) = make(&client, "invoices", json!({"client_id": firm}));
         let page = visit(&client, &path).expect(200);
         says(&page, &["<html lang=\"nl\">", "Factuur <bdi>F2026-0001</bdi>", "<h1 dir=\"auto\">Nieuwe cv-ketel</h1>", "Openstaand", "uiterlijk op 18 mei 2026",
-            "Bakkerij De Ster", "Dorpsstraat 1", "1234 AB Ons Dorp", "HR, 28 kW\nmet garantie", "6,5 <bdi>uur</bdi>", "1.250,00", "406,25",
+            "Bakkerij De Ster", "Dorpsstraat 1", "1234 AB Ons Dorp", "HR, 28 kW\nmet garantie", "6,5<span> <bdi>uur</bdi></span>", "1.250,00", "406,25",
             "Btw 21% over € 1.250,00", "Btw 9% over € 406,25", "€ 1.955,31", "PO-17", "Met dank\nvoor uw opdracht.",
             "Zo betaalt u", "NL91 ABNA 0417 1643 00", "ABNANL2A", "Installatiebedrijf Jansen", "Havenkade 12", "mailto:kantoor@jansen.example",
             "QR-code om € 1.955,31 over te maken", "<svg viewBox=", "--accent: #0"]);
@@ -295,8 +295,7 @@ on_both! {
         let hostile = hostile();
         let identity = client.get("/v1/corporate-identities").data()[0]["id"].as_str().unwrap().to_string();
         client.patch(&format!("/v1/corporate-identities/{identity}"), json!({"name": hostile, "address": hostile, "zipcode": hostile, "city": hostile,
-            "phone": hostile, "company_registration_number": hostile, "footer": hostile, "iban": "NL91ABNA0417164300",
-            "website": "https://x.example/?a='><script>alert(1)</script>"})).status;
+            "phone": hostile, "company_registration_number": hostile, "footer": hostile, "iban": "NL91ABNA0417164300"})).expect(200);
         let firm = client.post("/v1/clients", json!({"company_name": hostile, "firstname": hostile, "lastname": hostile, "address": hostile, "zipcode": "1", "city": hostile})).expect(201).id();
         for kind in ["invoices", "quotes", "workorders"] {
             for language in ["nl", "en"] {

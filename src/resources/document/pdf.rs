@@ -215,7 +215,7 @@ fn printed<K: DocumentKind>(ctx: &Ctx, document: &Document<K>, sender: &Value, o
     let lines = |lines: Vec<String>| lines.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>();
     let person = [of(&client, "firstname"), of(&client, "lastname")].join(" ").trim().to_string();
     let country = style.country(&of(&client, "country"), &of(meta, "country"));
-    json!({
+    let mut data = json!({
         "kind": kind,
         "language": document.language.wire(),
         "labels": printing::labels()[document.language.wire()],
@@ -241,10 +241,16 @@ fn printed<K: DocumentKind>(ctx: &Ctx, document: &Document<K>, sender: &Value, o
             "excl": style.money(document.total_excl_vat), "vat": style.money(document.vat_amount),
             "incl": style.money(document.total_incl_vat), "paid": "", "open": "",
         },
-        "accept": {"url": ctx.site.address(&format!("/d/{}", document.token))},
-        "terms": if K::WHICH == Which::Invoice && !document.is_credit && of(meta, "iban").is_empty() { json!("") } else { Value::Null },
         "notes": lines(vec![document.notes.trim().to_string(), of(meta, "footer")]).join("\n\n"),
-    })
+    });
+    if K::WHICH == Which::Quote {
+        data["accept"] = json!({"url": ctx.site.address(&format!("/d/{}", document.token))});
+    }
+    // Without an account to transfer to there is nothing to ask for.
+    if K::WHICH == Which::Invoice && !document.is_credit && of(meta, "iban").is_empty() {
+        data["terms"] = json!("");
+    }
+    data
 }
 
 /// `NL91 ABNA 0417 1643 00`
