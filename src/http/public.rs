@@ -538,7 +538,7 @@ fn state<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> Value {
         },
     };
     json!({
-        "tone": tone, "key": key, "own_word": if KNOWN.contains(&status) { "" } else { status },
+        "tone": tone, "key": key, "own_word": if KNOWN.split(' ').any(|known| known == status) { "" } else { status },
         "day": when.0.map(|moment| style.date(moment.date(&ctx.zone))),
         "paid": style.money(document.paid_amount), "open": style.money(document.open_amount()),
         // Isolated, so that a name from right to left leaves the sentence in its order.
@@ -546,20 +546,8 @@ fn state<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> Value {
     })
 }
 
-/// What `payment_status` is when the business has made up no word of its own; that is shown as it is.
-const KNOWN: &[&str] = &[
-    "draft",
-    "open",
-    "partial",
-    "paid",
-    "overdue",
-    "credited",
-    "accepted",
-    "rejected",
-    "expired",
-    "invoiced",
-    "completed",
-];
+/// What `payment_status` can be, unless the business has made up a word of its own; that is shown as it is.
+const KNOWN: &str = "draft open partial paid overdue credited accepted rejected expired invoiced completed";
 
 /// The colours of the identity, and such as can be read on light and on dark.
 fn colors(of: &Value) -> Value {

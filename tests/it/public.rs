@@ -180,6 +180,13 @@ on_both! {
         assert_eq!(server.events(&client, before), first);
         client.act(&format!("/v1/quotes/{}/invoice", quote["id"].as_str().unwrap())).expect(201);
         says(&visit(&client, &path), &["Geaccepteerd door"]);
+        let (quote, path) = make(&client, "quotes", json!({}));
+        client.act(&format!("/v1/quotes/{}/invoice", quote["id"].as_str().unwrap())).expect(201);
+        let page = visit(&client, &path);
+        says(&page, &["Gefactureerd"]);
+        assert!(!page.text.contains("Geaccepteerd") && !page.text.contains("<form"), "nobody accepted it");
+        let (_, path) = make(&client, "quotes", json!({"payment_status": "accepted"}));
+        says(&visit(&client, &path), &["<p class=\"sentence\"></p>"]);
     }
 
     fn a_quote_is_rejected_or_too_late(db) {
