@@ -2,33 +2,35 @@
 //! it becomes final it gets its number, and its rows, client and totals are locked.
 
 pub mod credit;
+pub mod kind;
 pub mod mail;
 pub mod money_due;
 pub mod new;
 pub mod numbering;
+pub mod page;
 pub mod pdf;
 pub mod quote;
 pub mod rows;
+mod tables;
 pub mod workorder;
-
-use std::sync::LazyLock;
 
 use money::{Amount, Percent};
 use store::{Migration, Tx};
 
 use super::Resource;
-use super::custom_field::{self, Entity};
+use super::custom_field;
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
 use crate::input;
 use crate::record::{
-    ACTED, ALL, Address, COMPUTED, CREATED, Checks, Custom, DETAIL, Day, INPUT, Link, NOWHERE, Record, Shape, Sql,
-    UPDATED, Views, When,
+    ACTED, COMPUTED, CREATED, Checks, Custom, DETAIL, Day, INPUT, Link, NOWHERE, Record, UPDATED, Views, When,
 };
 use crate::records::{self, Work};
 use crate::{choice, record};
+pub use kind::{DocumentKind, Invoice, InvoiceKind, Quote, QuoteKind, Which, Workorder, WorkorderKind};
 use rows::Rows;
+use tables::{INVOICES, QUOTES, WORKORDERS};
 
 choice! {
     /// Whether a document can still be changed.
@@ -52,93 +54,8 @@ choice! {
     }
 }
 
-/// Which of the three a document is: its parameter.
-pub trait DocumentKind: Clone + Copy + std::fmt::Debug + Default + PartialEq + Send + Sync + 'static {
-    /// Which of the three.
-    const WHICH: Which;
-    /// What is said once about the record.
-    fn shape() -> &'static Shape;
-    /// Its statements.
-    fn sql() -> &'static Sql;
-}
-
-/// Which of the three a document is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "they are what they say")]
-pub enum Which {
-    Invoice,
-    Quote,
-    Workorder,
-}
-
-impl Which {
-    /// The first letter of its numbers.
-    pub const fn letter(self) -> char {
-        match self {
-            Which::Invoice => 'F',
-            Which::Quote => 'Q',
-            Which::Workorder => 'W',
-        }
-    }
-
-    /// What its custom fields are on.
-    const fn entity(self) -> Entity {
-        match self {
-            Which::Invoice => Entity::Invoice,
-            Which::Quote => Entity::Quote,
-            Which::Workorder => Entity::Workorder,
-        }
-    }
-}
-
-macro_rules! document_kind {
-    ($(#[doc = $doc:literal])+ $kind:ident = $alias:ident, $name:literal in $table:literal) => {
-        $(#[doc = $doc])+
-        #[derive(Clone, Copy, Debug, Default, PartialEq)]
-        pub struct $kind;
-
-        $(#[doc = $doc])+
-        pub type $alias = Document<$kind>;
-
-        impl DocumentKind for $kind {
-            const WHICH: Which = Which::$alias;
-
-            fn shape() -> &'static Shape {
-                const ADDRESSES: &[Address] = &[
-                    Address {
-                        name: "web_url", path: "/d/{token}", signed: false, views: WHOLE,
-                        doc: "A page for the client, without login.",
-                    },
-                    Address {
-                        name: "pdf_url", path: concat!("/v1/", $table, "/{id}/pdf/content"), signed: true, views: WHOLE,
-                        doc: "The PDF: with your key, or in a browser for a day.",
-                    },
-                ];
-                static SHAPE: Shape =
-                    Shape::new($name, $table, &[$($doc),+]).created_at(ALL).meta(WHOLE).addresses(ADDRESSES);
-                &SHAPE
-            }
-
-            fn sql() -> &'static Sql {
-                static SQL: LazyLock<Sql> = LazyLock::new(Sql::of::<$alias>);
-                &SQL
-            }
-        }
-    };
-}
-
-document_kind!(
-    /// What a client owes you, or, when it is a credit, you a client.
-    InvoiceKind = Invoice, "invoice" in "invoices");
-document_kind!(
-    /// What a client can accept.
-    QuoteKind = Quote, "quote" in "quotes");
-document_kind!(
-    /// Work to be done or that was done for a client.
-    WorkorderKind = Workorder, "workorder" in "workorders");
-
 /// Everywhere but in lists.
-const WHOLE: Views = DETAIL.and(CREATED).and(UPDATED).and(ACTED);
+pub const WHOLE: Views = DETAIL.and(CREATED).and(UPDATED).and(ACTED);
 
 record! {
     /// An invoice, a quote or a workorder.
@@ -510,203 +427,3 @@ pub fn workorders() -> Resource {
         .action_elsewhere("invoice", "Make the invoice of a workorder", workorder::invoice)
         .extension()
 }
-
-/// The table of one kind of document.
-macro_rules! table {
-    ($number:literal, $table:literal) => {
-        &[Migration {
-            number: $number,
-            name: $table,
-            sql: concat!(
-                "CREATE TABLE ",
-                $table,
-                " (
-    account_id BIGINT NOT NULL REFERENCES accounts (id),
-    id TEXT NOT NULL,
-    created_at BIGINT NOT NULL,
-    updated_at BIGINT NOT NULL,
-    version BIGINT NOT NULL,
-    number TEXT NOT NULL,
-    title TEXT NOT NULL,
-    invoice_date TEXT NOT NULL,
-    due_date TEXT NOT NULL,
-    subtotal BIGINT NOT NULL,
-    vat_rate BIGINT NOT NULL,
-    vat_amount BIGINT NOT NULL,
-    total_excl_vat BIGINT NOT NULL,
-    total_incl_vat BIGINT NOT NULL,
-    client_id TEXT NOT NULL,
-    payment_status TEXT NOT NULL,
-    paid_at BIGINT NOT NULL,
-    sent_at BIGINT NOT NULL,
-    project_number TEXT NOT NULL,
-    is_credit BIGINT NOT NULL,
-    external_id TEXT NOT NULL,
-    rows TEXT NOT NULL,
-    client_company_name TEXT NOT NULL,
-    client_firstname TEXT NOT NULL,
-    client_lastname TEXT NOT NULL,
-    custom_fields TEXT NOT NULL,
-    generation_mode TEXT NOT NULL,
-    finalized_at BIGINT NOT NULL,
-    revision BIGINT NOT NULL,
-    language TEXT NOT NULL,
-    reference TEXT NOT NULL,
-    notes TEXT NOT NULL,
-    client_email TEXT NOT NULL,
-    corporate_identity_id TEXT NOT NULL,
-    project_id TEXT NOT NULL,
-    deal_id TEXT NOT NULL,
-    credited_invoice_id TEXT NOT NULL,
-    invoice_id TEXT NOT NULL,
-    quote_id TEXT NOT NULL,
-    paid_amount BIGINT NOT NULL,
-    credited_amount BIGINT NOT NULL,
-    accepted_at BIGINT NOT NULL,
-    accepted_by TEXT NOT NULL,
-    rejected_at BIGINT NOT NULL,
-    viewed_at BIGINT NOT NULL,
-    token TEXT NOT NULL,
-    client TEXT NOT NULL,
-    sender TEXT NOT NULL,
-    PRIMARY KEY (account_id, id)
-) STRICT;
-",
-                "CREATE INDEX ",
-                $table,
-                "_created ON ",
-                $table,
-                " (account_id, created_at, id);\n",
-                "CREATE INDEX ",
-                $table,
-                "_title ON ",
-                $table,
-                " (account_id, title, id);\n",
-                "CREATE INDEX ",
-                $table,
-                "_date ON ",
-                $table,
-                " (account_id, invoice_date, id);\n",
-                "CREATE INDEX ",
-                $table,
-                "_due ON ",
-                $table,
-                " (account_id, due_date, id);\n",
-                "CREATE INDEX ",
-                $table,
-                "_excl ON ",
-                $table,
-                " (account_id, total_excl_vat, id);\n",
-                "CREATE INDEX ",
-                $table,
-                "_incl ON ",
-                $table,
-                " (account_id, total_incl_vat, id);\n",
-                "CREATE INDEX ",
-                $table,
-                "_client ON ",
-                $table,
-                " (account_id, client_id, created_at, id);\n",
-                "CREATE INDEX ",
-                $table,
-                "_clients ON ",
-                $table,
-                " (account_id, client_id, id);\n",
-                "CREATE INDEX ",
-                $table,
-                "_status ON ",
-                $table,
-                " (account_id, payment_status, created_at, id);\n",
-                "CREATE INDEX ",
-                $table,
-                "_statuses ON ",
-                $table,
-                " (account_id, payment_status, id);\n",
-                "CREATE INDEX ",
-                $table,
-                "_status_due ON ",
-                $table,
-                " (account_id, payment_status, due_date, id);\n",
-                "CREATE INDEX ",
-                $table,
-                "_paid ON ",
-                $table,
-                " (account_id, paid_at, id);\n",
-                "CREATE INDEX ",
-                $table,
-                "_sent ON ",
-                $table,
-                " (account_id, sent_at, id);\n",
-                "CREATE INDEX ",
-                $table,
-                "_external ON ",
-                $table,
-                " (account_id, external_id, created_at, id);\n",
-                "CREATE INDEX ",
-                $table,
-                "_numbers ON ",
-                $table,
-                " (account_id, number, created_at, id);\n",
-                "CREATE INDEX ",
-                $table,
-                "_identity ON ",
-                $table,
-                " (account_id, corporate_identity_id, id);\n",
-                "CREATE INDEX ",
-                $table,
-                "_project ON ",
-                $table,
-                " (account_id, project_id, id);\n",
-                "CREATE INDEX ",
-                $table,
-                "_deal ON ",
-                $table,
-                " (account_id, deal_id, id);\n",
-                "CREATE INDEX ",
-                $table,
-                "_drafts ON ",
-                $table,
-                " (account_id, generation_mode, created_at, id);\n",
-                "CREATE INDEX ",
-                $table,
-                "_credited_invoice_id ON ",
-                $table,
-                " (account_id, credited_invoice_id) WHERE credited_invoice_id <> '';\n",
-                "CREATE INDEX ",
-                $table,
-                "_invoice_id ON ",
-                $table,
-                " (account_id, invoice_id) WHERE invoice_id <> '';\n",
-                "CREATE INDEX ",
-                $table,
-                "_quote_id ON ",
-                $table,
-                " (account_id, quote_id) WHERE quote_id <> '';\n",
-                "CREATE UNIQUE INDEX ",
-                $table,
-                "_number ON ",
-                $table,
-                " (account_id, number, id);\n",
-                "CREATE UNIQUE INDEX ",
-                $table,
-                "_number_once ON ",
-                $table,
-                " (account_id, number);\n",
-                "CREATE UNIQUE INDEX ",
-                $table,
-                "_external_once ON ",
-                $table,
-                " (account_id, external_id) WHERE external_id <> '';\n",
-                "CREATE UNIQUE INDEX ",
-                $table,
-                "_token ON ",
-                $table,
-                " (token);\n",
-            ),
-        }]
-    };
-}
-
-const INVOICES: &[Migration] = table!(32, "invoices");
-const QUOTES: &[Migration] = table!(33, "quotes");
-const WORKORDERS: &[Migration] = table!(34, "workorders");

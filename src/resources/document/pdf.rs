@@ -140,7 +140,7 @@ pub fn run(app: &App, job: &Job) -> Result<Ending> {
 }
 
 /// All that is needed to print a document.
-fn print<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) -> Result<Print> {
+pub fn print<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) -> Result<Print> {
     let sender: Value = serde_json::from_str(&document.sender).unwrap_or_default();
     let logo = match sender["meta"]["logo_file_id"].as_str().unwrap_or_default() {
         "" => String::new(),

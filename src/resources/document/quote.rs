@@ -71,7 +71,7 @@ pub fn reject_now(tx: &mut Tx, ctx: &Ctx, before: Quote) -> Result<Quote> {
 }
 
 /// Whether a client can still answer.
-fn check_open(ctx: &Ctx, quote: &Quote) -> Result<()> {
+pub fn check_open<K: DocumentKind>(ctx: &Ctx, quote: &Document<K>) -> Result<()> {
     let refuse = |why: &str| Err(Error::new(Code::InvalidTransition, format!("{} {why}.", quote.number)));
     match quote.payment_status.as_str() {
         "accepted" | "invoiced" => refuse("was accepted already"),
