@@ -171,7 +171,8 @@ impl Request {
     }
 
     fn run<R: Record>(&self, tx: &mut Tx, ctx: &Ctx) -> Result<Answer> {
-        let statements = self.statements::<R>(tx, ctx);
+        let statements = self.statements::<R>(tx, ctx)?;
+        let mut rows = 0;
         let mut data = Vec::with_capacity(256 * self.per_page.min(MAX_PER_PAGE).unsigned_abs() as usize);
         data.push(b'[');
         tx.each(&statements.page, &statements.page_values, |row| {
@@ -179,11 +180,22 @@ impl Request {
                 data.push(b',');
             }
             R::from_row(row)?.write_json(LIST, ctx, &mut data);
+            rows += 1;
             Ok::<(), store::Error>(())
         })?;
         data.push(b']');
-        let total = tx.int(&statements.total, &statements.total_values)?;
+        // A page that is not full is the last one: nobody needs to search again to count.
+        let is_last = rows < self.per_page && (rows > 0 || self.page == 1);
+        let total = if statements.counts && is_last {
+            self.offset() + rows
+        } else {
+            tx.int(&statements.total, &statements.total_values)?
+        };
         Ok(self.answer(data, total))
+    }
+
+    fn offset(&self) -> i64 {
+        (self.page - 1).saturating_mul(self.per_page)
     }
 
     fn answer(&self, data: Vec<u8>, total: i64) -> Answer {
@@ -207,31 +219,36 @@ impl Request {
     }
 
     /// The two statements of a list. Public for the tests that look at their plans.
-    pub fn statements<R: Record>(&self, tx: &Tx, ctx: &Ctx) -> Statements {
+    pub fn statements<R: Record>(&self, tx: &mut Tx, ctx: &Ctx) -> Result<Statements> {
         let (sql, table) = (R::sql(), R::shape().table);
         let mut values: Vec<Value<'static>> = vec![ctx.account.into()];
         let mut from = table.to_string();
+        let mut only_found = String::new();
         let mut conditions = format!("{table}.account_id = $1");
         if let Some(words) = &self.search {
-            let (found, pattern) = search::ids_with(tx, words);
-            values.extend([R::shape().name.into(), pattern]);
+            let (found, wanted) = search::ids_with(tx, words)?;
+            values.push(R::shape().name.into());
+            values.extend(wanted);
+            only_found = format!("({found}) found");
             // CROSS JOIN keeps SQLite from walking the whole sort index beside the few matches.
-            from = format!("({found}) found CROSS JOIN {table}");
+            from = format!("{only_found} CROSS JOIN {table}");
             conditions.push_str(&format!(" AND {table}.id = found.record_id"));
         }
         for condition in &self.conditions {
             conditions.push_str(" AND ");
             conditions.push_str(&condition.sql(table, ctx, &mut values));
         }
-        let total = if values.len() == 1 {
+        let mut total_values = values.clone();
+        let counts = values.len() > 1;
+        let total = if !counts {
+            total_values.push(R::shape().name.into());
             "SELECT total FROM record_counts WHERE account_id = $1 AND kind = $2".to_string()
+        } else if self.conditions.is_empty() {
+            // Every text is of one record; the records need not be read to count them.
+            format!("SELECT count(*) FROM {only_found}")
         } else {
             format!("SELECT count(*) FROM {from} WHERE {conditions}")
         };
-        let mut total_values = values.clone();
-        if values.len() == 1 {
-            total_values.push(R::shape().name.into());
-        }
         let (sort, order) = (self.sort, self.order);
         let ties = if sort == "id" { String::new() } else { format!(", {table}.id {order}") };
         let (limit, offset) = (values.len() + 1, values.len() + 2);
@@ -240,8 +257,8 @@ impl Request {
             sql.list_columns
         );
         values.push(self.per_page.into());
-        values.push((self.page - 1).saturating_mul(self.per_page).into());
-        Statements { page, page_values: values, total, total_values }
+        values.push(self.offset().into());
+        Ok(Statements { page, page_values: values, total, total_values, counts })
     }
 }
 
@@ -255,6 +272,8 @@ pub struct Statements {
     pub total: String,
     /// Its values.
     pub total_values: Vec<Value<'static>>,
+    /// Whether that counts rows, rather than looking up a number that is kept.
+    pub counts: bool,
 }
 
 impl Condition {

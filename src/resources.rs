@@ -223,7 +223,7 @@ pub struct List {
     /// What it can be sorted by.
     pub sorts: Vec<&'static str>,
     /// The statements for a query.
-    pub statements: fn(&Call, &Tx, &Ctx) -> Result<Statements>,
+    pub statements: fn(&Call, &mut Tx, &Ctx) -> Result<Statements>,
 }
 
 /// A resource: a record with its routes.
@@ -284,7 +284,7 @@ impl Resource {
         self.list = Some(List {
             searches: R::is_searched(),
             sorts: list::sorts::<R>(),
-            statements: |call, tx, ctx| Ok(list::Request::read::<R>(call, Form::Pages)?.statements::<R>(tx, ctx)),
+            statements: |call, tx, ctx| list::Request::read::<R>(call, Form::Pages)?.statements::<R>(tx, ctx),
         });
         let summary = format!("List {}", self.plural());
         self.route(Method::Get, "", summary, Takes::Nothing, Gives::Page, list::list::<R>)

@@ -1,12 +1,14 @@
 //! The folded texts that searches look in: without case and accents, found inside words, by a
 //! trigram index on both databases.
 
+mod pieces;
+
 use store::{Migration, Store, Tx, Value};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 use crate::context::Ctx;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::jobs::SHARED;
 use crate::record::Record;
 
@@ -47,10 +49,17 @@ CREATE TABLE search_texts (
     folded TEXT NOT NULL,
     pending BIGINT NOT NULL DEFAULT 0
 );
-CREATE INDEX search_index ON search_texts USING gin (folded gin_trgm_ops);
+-- Every search looks through what waits for the index (in kB); 4 MB of it would take most of the time.
+CREATE INDEX search_index ON search_texts USING gin (folded gin_trgm_ops) WITH (gin_pending_list_limit = 512);
 -- both
 CREATE UNIQUE INDEX search_texts_record ON search_texts (account_id, kind, record_id);
 CREATE INDEX search_texts_pending ON search_texts (number) WHERE pending = 1;
+-- In how many texts of a sample of all accounts a piece of three letters is; '' has the size of the sample.
+CREATE TABLE search_pieces (
+    piece TEXT NOT NULL PRIMARY KEY,
+    texts BIGINT NOT NULL
+) STRICT, WITHOUT ROWID;
+INSERT INTO search_pieces (piece, texts) VALUES ('', 0);
 ",
 };
 
@@ -79,17 +88,20 @@ pub fn fold(text: &str) -> String {
     folded
 }
 
-/// A `SELECT` of the ids of records that have `words`, and its pattern. $1 is the account, $2 the
-/// name of the record, $3 the pattern. An index of trigrams has nothing for less than three
-/// letters; those look through the texts of the account.
-pub fn ids_with(tx: &Tx, words: &str) -> (&'static str, Value<'static>) {
+/// A `SELECT` of the ids of records that have `words`, and its values from $3 on. $1 is the
+/// account, $2 the name of the record, $3 the pattern. An index of trigrams has nothing for less
+/// than three letters; those look through the texts of the account.
+pub fn ids_with(tx: &mut Tx, words: &str) -> Result<(&'static str, Vec<Value<'static>>)> {
     let folded = fold(words);
-    let sql = if folded.chars().count() < 3 {
-        "SELECT record_id FROM search_texts WHERE account_id = $1 AND kind = $2 AND folded LIKE $3"
-    } else {
-        tx.dialect().search()
-    };
-    (sql, format!("%{folded}%").into())
+    let mut values = vec![format!("%{folded}%").into()];
+    if folded.chars().count() < 3 {
+        let sql = "SELECT record_id FROM search_texts WHERE account_id = $1 AND kind = $2 AND folded LIKE $3";
+        return Ok((sql, values));
+    }
+    let (pieces, found) = pieces::to_ask_for(tx, &folded)?;
+    let (sql, asked) = tx.dialect().search(&pieces, found);
+    values.extend(asked.map(Value::from));
+    Ok((sql, values))
 }
 
 /// How many texts may wait for the index before it is worth adding them.
@@ -97,20 +109,27 @@ const MANY: i64 = 256;
 /// How many are added at a time: some milliseconds of the one writer.
 const CHUNK: i64 = 1000;
 
-/// Adds texts that wait to the index, if there are enough; answers whether there may be more.
+/// Adds texts that wait to the index, if there are enough, and new ones to the sample; answers
+/// whether there may be more.
 pub fn tidy(store: &Store) -> Result<bool> {
-    let waiting = store.read_now(|tx| tx.int("SELECT count(*) FROM search_texts WHERE pending = 1", &[]))?;
-    if waiting < MANY {
+    let (waiting, unsampled) = store.read_now(|tx| {
+        // No further than it matters: after an import a million may wait.
+        let waiting = "SELECT count(*) FROM (SELECT 1 FROM search_texts WHERE pending = 1 LIMIT $1) waiting";
+        Ok::<_, Error>((tx.int(waiting, &[(CHUNK + 1).into()])?, pieces::unsampled(tx)?))
+    })?;
+    if waiting < MANY && unsampled < CHUNK {
         return Ok(false);
     }
-    store.write_now(SHARED, |tx| {
+    let adding = if waiting < MANY { 0 } else { CHUNK };
+    store.write_now(SHARED, move |tx| {
+        pieces::sample(tx)?;
         tx.execute(
             "UPDATE search_texts SET pending = 0
              WHERE number IN (SELECT number FROM search_texts WHERE pending = 1 LIMIT $1)",
-            &[CHUNK.into()],
+            &[adding.into()],
         )
     })?;
-    Ok(waiting > CHUNK)
+    Ok(waiting > CHUNK || unsampled >= 2 * CHUNK)
 }
 
 /// Makes a record findable, under its words of now.

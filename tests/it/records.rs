@@ -103,6 +103,60 @@ on_both! {
         assert_eq!((found("vla").len(), found("hosting").len()), (0, 0));
     }
 
+    fn search_finds_texts_that_wait_and_texts_in_the_index_alike(db) {
+        let server = Server::start(db);
+        let (client, stranger) = (server.client(), server.client());
+        let names = [
+            "Bakkerij De Ster", "50% korting", "onder_streep", "C:\\map\\bestand", "Say \"hello\" twice", "O'Neill & Zonen",
+            "5*3 AND NOT (7 OR 8)", "日本語の本屋", "Café Zoë", "a b c d", "((((", "aaaaaa", "Müller-Lüdenscheidt",
+            "NEAR(x, 2) ^ {y} : -z", "🙂🙃🙂 smile", "per jaar: 12\u{a0}maanden",
+        ];
+        let put = |code: &str| {
+            for name in names {
+                for caller in [&client, &stranger] {
+                    caller.post("/v1/products", json!({"name": name, "code": code})).expect(201);
+                }
+                client.post("/v1/clients", json!({"company_name": name})).expect(201);
+            }
+        };
+        let list = |words: &str, rest: &str| {
+            let query: String = words.bytes().map(|byte| format!("%{byte:02x}")).collect();
+            client.get(&format!("/v1/products?search={query}{rest}")).expect(200).json()
+        };
+        put("first");
+        // Enough for the first ones to be in the index and their letters in the sample.
+        for number in 0..300 {
+            client.post("/v1/products", json!({"name": format!("Filler {number}"), "code": "filler"})).expect(201);
+        }
+        while kantoor::search::tidy(&server.app.store).unwrap() {}
+        put("second");
+        for (words, name) in [
+            ("de ster", 0), ("RIJ DE S", 0), ("50%", 1), ("% k", 1), ("0% korting", 1), ("r_s", 2), ("_", 2), ("C:\\map", 3), ("\\", 3),
+            ("\"hello\" t", 4), ("\"he", 4), ("o'neill", 5), ("'n", 5), ("l & z", 5), ("5*3", 6), ("*", 6), ("3 and not (", 6),
+            ("日本語", 7), ("語の", 7), ("屋", 7), ("日本語の本屋", 7), ("cafe zoe", 8), ("ZOË", 8), ("b c", 9), ("a b c d", 9), ("(((", 10),
+            ("aaaaaa", 11), ("LÜDEN", 12), ("er-lu", 12), ("near(x", 13), ("^ {", 13), ("🙃🙂 s", 14), ("🙂🙃🙂", 14), ("2 maand", 15),
+        ] {
+            let found = list(words, "&sort=created_at&order=asc");
+            let data = found["data"].as_array().unwrap();
+            let data: Vec<_> = data.iter().map(|item| (item["name"].clone(), item["code"].clone())).collect();
+            let name = client.get(&format!("/v1/products?code=first&sort=created_at&order=asc&page={}&per_page=1", name + 1)).data()[0]["name"].clone();
+            assert_eq!(data, [(name.clone(), json!("first")), (name, json!("second"))], "{words}");
+            assert_eq!(found["meta"]["total"], 2, "{words}");
+        }
+        for words in ["host*", "5_3", "50_", "%%%", "ster de", "a  b", "aaaaaaa", "\"\"\"", "''", "zonen\nfirst", "日語"] {
+            assert_eq!(list(words, "")["meta"]["total"], 0, "{words}");
+        }
+        // A page that is full, one that is not, none, and one past the end; with another filter too.
+        for (rest, here) in [("&per_page=1", 1), ("&per_page=2", 2), ("&per_page=1&page=2", 1), ("&per_page=2&page=2", 0), ("&page=9", 0)] {
+            let found = list("de ster", rest);
+            assert_eq!((found["data"].as_array().unwrap().len(), &found["meta"]["total"]), (here, &json!(2)), "{rest}");
+            let filtered = list("de ster", &format!("&code=second{rest}"));
+            assert_eq!(filtered["meta"]["total"], 1, "{rest}");
+        }
+        assert_eq!(list("filler", "&per_page=100")["meta"]["total"], 300);
+        assert_eq!(list("fi", "&per_page=100&page=3")["data"].as_array().unwrap().len(), 100);
+    }
+
     fn tasks_answer_with_the_fields_of_the_contract(db) {
         let server = Server::start(db);
         let client = server.client();

@@ -11,6 +11,9 @@ pub enum Dialect {
     Postgres,
 }
 
+/// More texts than a search that looks for few may find.
+const MANY: u64 = 5_000;
+
 impl Dialect {
     /// The text of a migration in this dialect. Migrations are written with `BIGINT`, `TEXT` and
     /// `BLOB` columns and `STRICT` tables; a line `-- sqlite` or `-- postgres` starts a part for
@@ -53,25 +56,57 @@ impl Dialect {
     }
 
     /// A `SELECT` of the `record_id` of texts that contain a pattern: $1 the account, $2 the kind,
-    /// $3 `%…%` with three letters or more.
+    /// $3 `%…%` with three letters or more. When there is a second text in the answer it is $4:
+    /// what to ask the index for. `pieces` are parts of the pattern that have three letters each,
+    /// with their places in it, in order; `found` is how many texts may have all of them.
     ///
     /// SQLite keeps its index in one piece with each commit, which is dear for one text at a time;
     /// new texts wait in `pending` until some can be added together, and are looked through
-    /// meanwhile. PostgreSQL does the same by itself. CROSS JOIN and INDEXED BY make SQLite ask
-    /// the two indexes; left to itself it walks all texts of the account.
-    pub fn search(self) -> &'static str {
+    /// meanwhile. PostgreSQL does the same by itself. Both would ask their index for all of the
+    /// pattern if it stood in a plain `LIKE` of the column.
+    pub fn search(self, pieces: &[(usize, String)], found: u64) -> (&'static str, Option<String>) {
         match self {
+            // CROSS JOIN and INDEXED BY make it ask the two indexes; left to itself it walks all
+            // texts of the account.
             Dialect::Sqlite => {
-                "SELECT record_id FROM search_index CROSS JOIN search_texts ON search_texts.number = search_index.rowid
-                 WHERE account_id = $1 AND kind = $2 AND search_index.folded LIKE $3 AND pending = 0
+                let quoted = pieces.iter().map(|(_, letters)| format!("\"{}\"", letters.replace('"', "\"\"")));
+                let sql = "SELECT record_id FROM search_index
+                 CROSS JOIN search_texts ON search_texts.number = search_index.rowid
+                 WHERE account_id = $1 AND kind = $2 AND search_texts.folded LIKE $3
+                     AND search_index MATCH $4 AND pending = 0
                  UNION ALL
                  SELECT record_id FROM search_texts INDEXED BY search_texts_pending
-                 WHERE pending = 1 AND account_id = $1 AND kind = $2 AND folded LIKE $3"
+                 WHERE pending = 1 AND account_id = $1 AND kind = $2 AND folded LIKE $3";
+                (sql, Some(quoted.collect::<Vec<_>>().join(" AND ")))
             }
+            // When there are many it may be best to walk the list that is asked for; for that the
+            // planner must see the pattern.
+            Dialect::Postgres if found > MANY => {
+                ("SELECT record_id FROM search_texts WHERE account_id = $1 AND kind = $2 AND folded LIKE $3", None)
+            }
+            // It must not see how short the pieces are, or it may think them common and walk all
+            // texts; and not take the few that are found for a reason to walk the list.
             Dialect::Postgres => {
-                "SELECT record_id FROM search_texts WHERE account_id = $1 AND kind = $2 AND folded LIKE $3"
+                let sql = "SELECT record_id FROM search_texts
+                 WHERE account_id = $1 AND kind = $2 AND folded || '' LIKE $3 AND folded LIKE (SELECT $4::TEXT)
+                 OFFSET 0";
+                let (mut pattern, mut end) = ("%".to_string(), 0);
+                for (start, letters) in pieces {
+                    if *start >= end && end > 0 {
+                        pattern.push('%');
+                    }
+                    pattern.extend(letters.chars().skip(end.saturating_sub(*start)));
+                    end = start + 3;
+                }
+                (sql, Some(pattern + "%"))
             }
         }
+    }
+
+    /// Whether the index of searches has `piece` as it is. That of PostgreSQL is of words: it has
+    /// letters and digits, and nothing of what is between them.
+    pub fn indexes(self, piece: &str) -> bool {
+        self == Dialect::Sqlite || piece.chars().all(char::is_alphanumeric)
     }
 
     /// How the database would run `sql`, a line a step. For tests of the indexes.
