@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use blobs::Blobs;
 use store::{Database, Options, Store, Tx};
-use tokio::sync::Semaphore;
 
 use crate::accounts::{self, Account, Key, NewKey};
 use crate::clock::{Clock, Ids, Moment};
@@ -45,8 +44,6 @@ pub struct App {
     pub post: mail::Sender,
     /// The last answer of `/ready`.
     pub readiness: Readiness,
-    /// Seats for reads that may take long: each has a thread and a connection with its cache.
-    pub slow_reads: Semaphore,
     started: Instant,
 }
 
@@ -70,7 +67,6 @@ impl App {
             keys: KeyRing::default(),
             metrics: Metrics::new(),
             readiness: Readiness::default(),
-            slow_reads: Semaphore::new(std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2))),
             started: Instant::now(),
             config,
         }))

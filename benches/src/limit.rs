@@ -165,7 +165,7 @@ fn write(conn: &Connection, jobs: &Receiver<Job>, largest: usize) {
         let mut next = Some(first);
         while let Some(job) = next.take() {
             job.product.insert(conn, ACCOUNT).unwrap();
-            product::count(conn, ACCOUNT, 1).unwrap();
+            product::count(conn, ACCOUNT, KIND, 1).unwrap();
             done.push(job);
             if done.len() < largest {
                 next = jobs.try_recv().ok();

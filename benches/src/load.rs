@@ -10,6 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
+use crate::client;
 use crate::seed;
 use crate::server::Server;
 
@@ -30,7 +31,7 @@ pub enum Ask {
     Get { rows: i64 },
     /// The first page.
     List,
-    /// The few records with the rare word.
+    /// Clients with some words, few of them.
     Search,
     /// A new record.
     Post,
@@ -49,7 +50,10 @@ impl Ask {
                 write!(out, "GET /v1/products/{id} HTTP/1.1\r\n{who}\r\n\r\n")
             }
             Ask::List => write!(out, "GET /v1/products HTTP/1.1\r\n{who}\r\n\r\n"),
-            Ask::Search => write!(out, "GET /v1/products?search={} HTTP/1.1\r\n{who}\r\n\r\n", seed::RARE_WORD),
+            Ask::Search => {
+                let words = client::SEARCHES[chance.below(client::SEARCHES.len() as i64) as usize];
+                write!(out, "GET /v1/clients?search={} HTTP/1.1\r\n{who}\r\n\r\n", words.replace(' ', "+"))
+            }
             Ask::Post | Ask::PostOnce => {
                 let n = NEXT.fetch_add(1, Ordering::Relaxed);
                 let once = match self {

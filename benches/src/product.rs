@@ -137,8 +137,8 @@ impl Product {
 }
 
 /// Adds to the total that lists show.
-pub fn count(conn: &Connection, account: i64, change: i64) -> rusqlite::Result<()> {
-    conn.prepare_cached(COUNT)?.execute(params![account, KIND, change])?;
+pub fn count(conn: &Connection, account: i64, kind: &str, change: i64) -> rusqlite::Result<()> {
+    conn.prepare_cached(COUNT)?.execute(params![account, kind, change])?;
     Ok(())
 }
 

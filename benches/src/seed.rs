@@ -2,16 +2,13 @@
 
 use std::fs::File;
 use std::path::Path;
+use std::time::Duration;
 
-use rusqlite::{Connection, params};
+use rusqlite::Connection;
 
+use crate::client;
 use crate::limit;
 use crate::product::{self, Input, Moment, Product};
-
-/// In the name of `RARE_ROWS` products, whatever the size of the table. Some of its trigrams are
-/// in other names too ("Rapport"), so that a search has something to leave out.
-pub const RARE_WORD: &str = "kwartaalrapport";
-pub const RARE_ROWS: i64 = 20;
 
 const FIRST: [&str; 8] = ["Website", "Zakelijk", "Premium", "Maandelijks", "Mobiel", "Extra", "Basis", "Jaarlijks"];
 const SECOND: [&str; 8] = ["hosting", "onderhoud", "rapport", "advies", "ontwerp", "domein", "licentie", "training"];
@@ -21,12 +18,15 @@ const START: i64 = 1_735_689_600_000;
 /// Rows in one transaction.
 const PART: i64 = 50_000;
 
-/// Fills the database of a Kantoor that does not run, for the account with this public id.
+/// Fills the database of a Kantoor that does not run, for the account with this public id: as many
+/// products and clients. The clients are there to be searched, and wait for the index; the products
+/// are not searched.
 pub fn kantoor(db: &Path, uid: &str, rows: i64) {
     let conn = open(db);
     let sql = "SELECT id FROM accounts WHERE uid = ?1";
     let account: i64 = conn.query_row(sql, [uid], |row| row.get(0)).expect("the account is there");
-    fill(&conn, account, rows, true);
+    fill(&conn, account, rows, Some(&client::Seed::new()));
+    client::Seed::count(&conn, account, rows);
     close(conn, db);
 }
 
@@ -35,7 +35,7 @@ pub fn limit(db: &Path, rows: i64) {
     let conn = open(db);
     conn.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())).unwrap();
     conn.execute_batch(product::SCHEMA).unwrap();
-    fill(&conn, limit::ACCOUNT, rows, false);
+    fill(&conn, limit::ACCOUNT, rows, None);
     close(conn, db);
 }
 
@@ -44,17 +44,15 @@ pub fn id(n: i64) -> String {
     product::uuid7(created(n), scatter(n))
 }
 
-fn created(n: i64) -> i64 {
+pub fn created(n: i64) -> i64 {
     START + n * 1_000
 }
 
-fn row(n: i64, rows: i64) -> Product {
+fn row(n: i64) -> Product {
     let chance = scatter(n);
     let (first, second) = (FIRST[(chance % 8) as usize], SECOND[(chance / 8 % 8) as usize]);
-    let name =
-        if n % (rows / RARE_ROWS) == 0 { format!("Kwartaalrapport {n}") } else { format!("{first} {second} {n}") };
     let input = Input {
-        name,
+        name: format!("{first} {second} {n}"),
         code: format!("H-{n}"),
         // Never whole: the limit would show 12 as 12.0, and answers are compared.
         price: (n % 500) as f64 + 0.5,
@@ -65,30 +63,35 @@ fn row(n: i64, rows: i64) -> Product {
     Product::new(input, id(n), Moment(created(n)))
 }
 
-fn fill(conn: &Connection, account: i64, rows: i64, searched: bool) {
-    let search = "INSERT INTO search_texts (account_id, kind, record_id, folded) VALUES (?1, ?2, ?3, ?4)";
+fn fill(conn: &Connection, account: i64, rows: i64, clients: Option<&client::Seed>) {
     for part in (0..rows).step_by(PART as usize) {
         let tx = conn.unchecked_transaction().unwrap();
         for n in part..rows.min(part + PART) {
-            let product = row(n, rows);
-            product.insert(&tx, account).unwrap();
-            if searched {
-                // As src/search.rs folds these names, which have no accents.
-                let folded = format!("{}\n{}", product.name, product.code).to_lowercase();
-                let mut statement = tx.prepare_cached(search).unwrap();
-                statement.execute(params![account, product::KIND, product.id, folded]).unwrap();
+            row(n).insert(&tx, account).unwrap();
+            if let Some(clients) = clients {
+                clients.insert(&tx, account, n, rows);
             }
-        }
-        if searched {
-            // Into the index, as the server does in the background.
-            tx.execute("UPDATE search_texts SET pending = 0 WHERE pending = 1", []).unwrap();
         }
         tx.commit().unwrap();
         if rows > PART {
             eprintln!("Seeding: {} of {rows} rows.", rows.min(part + PART));
         }
     }
-    product::count(conn, account, rows).unwrap();
+    product::count(conn, account, product::KIND, rows).unwrap();
+}
+
+/// Waits until the server that runs on this database has all texts in its index.
+pub fn wait_for_index(db: &Path) {
+    let conn = Connection::open(db).unwrap();
+    let waiting = "SELECT count(*) FROM search_texts WHERE pending = 1";
+    while conn.query_row(waiting, [], |row| row.get::<_, i64>(0)).unwrap() > 0 {
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// Everything that the server left beside the file goes into it.
+pub fn settle(db: &Path) {
+    close(open(db), db);
 }
 
 /// Opened to be filled quickly; a crash here costs nothing but another run.
@@ -109,7 +112,7 @@ fn close(conn: Connection, db: &Path) {
 }
 
 /// A number as good as by chance, and the same in every run (splitmix64).
-fn scatter(n: i64) -> u64 {
+pub fn scatter(n: i64) -> u64 {
     let z = (n as u64).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -40,15 +40,22 @@ pub struct Data {
 }
 
 impl Data {
-    /// Makes a folder with `rows` products.
+    /// Makes a folder with `rows` products and as many clients, which the server itself has put in
+    /// its search index, so that this looks as it does after years of work.
     pub fn make(binary: &Path, folder: &Path, rows: i64) -> Data {
         let mut create = kantoor(binary, folder);
         let made = create.args(["account", "create", "bench", "--json"]).output().expect("the server is there");
         assert!(made.status.success(), "no account: {}", String::from_utf8_lossy(&made.stderr));
         let made: Value = serde_json::from_slice(&made.stdout).expect("an account in JSON");
         let text = |value: &Value| value.as_str().expect("a text").to_string();
-        seed::kantoor(&folder.join("kantoor.db"), &text(&made["account"]["id"]), rows);
-        Data { folder: folder.to_path_buf(), key: text(&made["key"]) }
+        let db = folder.join("kantoor.db");
+        seed::kantoor(&db, &text(&made["account"]["id"]), rows);
+        let data = Data { folder: folder.to_path_buf(), key: text(&made["key"]) };
+        let server = Server::kantoor(binary, &data);
+        seed::wait_for_index(&db);
+        server.stop();
+        seed::settle(&db);
+        data
     }
 
     /// The same in a new folder; no server may run on this one.

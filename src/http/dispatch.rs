@@ -178,14 +178,7 @@ async fn walk(
             let ctx = ctx.reading(tx)?;
             work(tx, &ctx)
         };
-        // Not on a thread that others wait on, and a few at a time: more would not be done sooner,
-        // and each holds a thread and its cache.
-        if may_be_slow {
-            let _seat = app.slow_reads.acquire().await;
-            tokio::task::block_in_place(|| app.store.read_now(read))?
-        } else {
-            app.store.read(read).await?
-        }
+        if may_be_slow { app.store.read_apart(read).await? } else { app.store.read(read).await? }
     } else {
         let account = ctx.account.number;
         app.store

@@ -46,9 +46,11 @@ pub fn to_ask_for(tx: &mut Tx, folded: &str) -> Result<(Vec<(usize, String)>, u6
 
 /// Sets in how many texts the pieces are; answers how many texts there are.
 fn count(tx: &mut Tx, pieces: &mut [Piece]) -> Result<u64> {
-    let places: String = (0..pieces.len()).map(|n| format!(", ${}", n + 1)).collect();
-    let sql = format!("SELECT piece, texts FROM search_pieces WHERE piece IN (''{places})");
-    let values: Vec<Value> = pieces.iter().map(|piece| piece.letters.clone().into()).collect();
+    let letters = pieces.iter().map(|piece| piece.letters.clone());
+    let values: Vec<Value> = [String::new()].into_iter().chain(letters).map(Value::from).collect();
+    // One by one: for `IN` PostgreSQL would read the whole table.
+    let one = |n: usize| format!("SELECT piece, texts FROM search_pieces WHERE piece = ${n}");
+    let sql = (1..=values.len()).map(one).collect::<Vec<_>>().join(" UNION ALL ");
     let mut all = 0;
     tx.each(&sql, &values, |row| {
         let (letters, texts) = (row.text(0)?, row.int(1)?.saturating_mul(ONE_OF).unsigned_abs());

@@ -7,6 +7,7 @@
 //!
 //! One SQL text serves both databases. What differs between them is in `dialect.rs`.
 
+mod apart;
 mod dialect;
 mod error;
 mod migrate;
@@ -26,6 +27,7 @@ pub use migrate::Migration;
 pub use tx::Tx;
 pub use value::{Row, Value};
 
+use apart::Apart;
 use writer::Writer;
 
 /// Which database to open.
@@ -76,6 +78,7 @@ pub struct Store {
 
 struct Inner {
     readers: Readers,
+    apart: Apart,
     writers: Vec<Writer>,
     stats: Arc<Stats>,
 }
@@ -104,7 +107,7 @@ impl Store {
                 Readers::Postgres(Box::new(postgres::Pool::new(url, options.readers)?))
             }
         };
-        let inner = Inner { readers, writers, stats };
+        let inner = Inner { readers, apart: Apart::start()?, writers, stats };
         Ok(Store { inner: Arc::new(inner) })
     }
 
@@ -135,7 +138,7 @@ impl Store {
     {
         match &self.inner.readers {
             // A read by an index takes microseconds, less than handing it to another thread.
-            // Callers who expect to read much use `read_now` on a thread of their own.
+            // Callers who expect to read much use `read_apart`.
             Readers::Sqlite(pool) => pool.read(&work),
             Readers::Postgres(_) => {
                 let store = self.clone();
@@ -144,6 +147,17 @@ impl Store {
                     .unwrap_or_else(|failure| Err(Error::from_join(failure).into()))
             }
         }
+    }
+
+    /// [`Store::read`] for what may take long: on one of a few threads that others do not wait on.
+    pub async fn read_apart<T, E, F>(&self, work: F) -> Result<T, E>
+    where
+        F: Fn(&mut Tx) -> Result<T, E> + Send + 'static,
+        T: Send + 'static,
+        E: From<Error> + Send + 'static,
+    {
+        let store = self.clone();
+        self.inner.apart.run(move || store.read_now(work)).await
     }
 
     /// [`Store::read`] for code that is not async.
