@@ -72,6 +72,19 @@ impl App {
         }))
     }
 
+    /// Somebody who acts in an account on the program's own behalf.
+    pub fn acting(&self, account: Account, actor: &str) -> Caller {
+        Caller {
+            account: Arc::new(account),
+            actor: actor.into(),
+            request_id: actor.into(),
+            if_match: None,
+            clock: self.clock,
+            ids: self.ids,
+            site: self.site.clone(),
+        }
+    }
+
     /// Microseconds since the start, which no change of the clock disturbs.
     pub fn microseconds(&self) -> i64 {
         i64::try_from(self.started.elapsed().as_micros()).unwrap_or(i64::MAX)

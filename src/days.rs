@@ -1,13 +1,11 @@
 //! What comes with the days: invoices that become late, quotes that are no longer valid. Looked at
 //! every hour, by the date of each account; its cost is by what is due, not by what exists.
 
-use std::sync::Arc;
-
 use store::Tx;
 
 use crate::accounts::Account;
 use crate::app::App;
-use crate::context::{Caller, Ctx};
+use crate::context::Ctx;
 use crate::error::{Error, Result};
 use crate::jobs::{Ending, Job};
 use crate::resources::document::{InvoiceKind, QuoteKind, money_due};
@@ -27,15 +25,7 @@ pub fn run(app: &App, _: &Job) -> Result<Ending> {
 
 /// Brings an account up to its date.
 pub fn pass(app: &App, account: Account) -> Result<()> {
-    let caller = Caller {
-        account: Arc::new(account),
-        actor: "days".into(),
-        request_id: "days".into(),
-        if_match: None,
-        clock: app.clock,
-        ids: app.ids,
-        site: app.site.clone(),
-    };
+    let caller = app.acting(account, "days");
     loop {
         let own = caller.clone();
         let more = app.store.write_now(caller.account.number, move |tx| {

@@ -1,7 +1,6 @@
 //! The outbox: mail is written in the transaction of its cause, and a job per recipient delivers it.
 //! Before each try the try is written down, so that a mail that may have arrived twice says so.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use mail::{Address, Attachment, Failure, Mail, Route, Security, Sender, SmtpSettings};
@@ -11,9 +10,9 @@ use store::{Migration, Row, Tx};
 use crate::accounts::Account;
 use crate::app::App;
 use crate::call::Content;
-use crate::clock::{Clock, Moment};
+use crate::clock::Moment;
 use crate::config::Config;
-use crate::context::{Caller, Ctx};
+use crate::context::Ctx;
 use crate::error::{Code, Error, Result};
 use crate::jobs::{self, Ending, Job, NewJob};
 use crate::printing;
@@ -328,17 +327,9 @@ fn pdf_of(app: &App, account: i64, about: &str, id: &str) -> Result<(String, Vec
 }
 
 fn content_of<K: DocumentKind>(app: &App, account: i64, id: String) -> Result<Content> {
-    let (site, clock, ids): (_, Clock, _) = (app.site.clone(), app.clock, app.ids);
+    let account = app.store.read_now(move |tx| Account::numbered(tx, account))?;
+    let caller = app.acting(account, "outbox");
     app.store.read_now(move |tx| {
-        let caller = Caller {
-            account: Arc::new(Account::numbered(tx, account)?),
-            actor: "outbox".into(),
-            request_id: "outbox".into(),
-            if_match: None,
-            clock,
-            ids,
-            site: site.clone(),
-        };
         let ctx = caller.reading(tx)?;
         let document: Document<K> = records::find(tx, &ctx, &id)?;
         pdf::content_of(tx, &ctx, &document)

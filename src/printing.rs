@@ -1,6 +1,6 @@
 //! From a document to the bytes of a PDF, and those to a file.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -9,7 +9,6 @@ use store::Tx;
 use crate::accounts::Account;
 use crate::app::App;
 use crate::call::Print;
-use crate::context::Caller;
 use crate::error::{Error, Result};
 use crate::resources::file::{self, Upload};
 
@@ -53,15 +52,7 @@ pub fn print_and_keep(app: &App, job: &Print) -> Result<Vec<u8>> {
     }
     let account = job.account;
     let account = app.store.read_now(move |tx| Account::numbered(tx, account))?;
-    let caller = Caller {
-        account: Arc::new(account),
-        actor: "printing".into(),
-        request_id: "printing".into(),
-        if_match: None,
-        clock: app.clock,
-        ids: app.ids,
-        site: app.site.clone(),
-    };
+    let caller = app.acting(account, "printing");
     let upload = Upload {
         content: format!("{}/{}", caller.account.uid, app.ids.next()),
         name: job.name.clone(),

@@ -197,7 +197,9 @@ pub fn remove<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
 /// Clears `field` in the records that name the record `id`, which is gone: nothing dangles.
 pub fn unlink<R: Record>(tx: &mut Tx, ctx: &Ctx, field: &str, id: &str) -> Result<()> {
     let Some(link) = R::fields().iter().find(|own| own.info.name == field) else { return Ok(()) };
-    let sql = format!("{} WHERE account_id = $1 AND \"{field}\" = $2 ORDER BY id", R::sql().select);
+    // The second condition lets indexes serve that leave out records which name nothing.
+    let named = format!("\"{field}\" = $2 AND \"{field}\" <> ''");
+    let sql = format!("{} WHERE account_id = $1 AND {named} ORDER BY id", R::sql().select);
     for before in tx.all(&sql, &[ctx.account.into(), id.into()], R::from_row)? {
         let mut record = before.clone();
         (link.copy)(&R::default(), &mut record);

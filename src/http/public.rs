@@ -118,15 +118,7 @@ impl Visit {
             Ok(None)
         });
         let (kind, account, id) = found.await?.ok_or_else(missing)?;
-        let caller = Caller {
-            account: Arc::new(account),
-            actor: "visitor".into(),
-            request_id: self.request_id.clone(),
-            if_match: None,
-            clock: self.app.clock,
-            ids: self.app.ids,
-            site: self.app.site.clone(),
-        };
+        let caller = Caller { request_id: self.request_id.clone(), ..self.app.acting(account, "visitor") };
         Ok(Found { kind, caller, id, token: token.to_string() })
     }
 

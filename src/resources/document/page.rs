@@ -151,21 +151,12 @@ fn how_to_pay<K: DocumentKind>(document: &Document<K>, data: &Value) -> Value {
         return Value::Null;
     }
     let amount = document.open_amount();
+    let iban = text("iban").replace(' ', "");
+    let code = pdf::transfer_code(amount, &document.number, &iban, text("bic"), text("name"));
     json!({
         "amount": Style(document.language).money(amount),
-        "qr": payment_code(amount.scaled(), &document.number, &text("iban").replace(' ', ""), text("bic"), text("name")),
+        "qr": code.and_then(|code| ::pdf::qr_svg(&code).ok()),
     })
-}
-
-/// The code that a banking app scans (EPC069-12), for what is still open.
-fn payment_code(cents: i64, number: &str, iban: &str, bic: &str, name: &str) -> Option<String> {
-    if !(1..=99_999_999_999).contains(&cents) {
-        return None;
-    }
-    let name: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).take(70).collect();
-    let reference: String = number.chars().take(140).collect();
-    let amount = format!("EUR{}.{:02}", cents / 100, cents % 100);
-    ::pdf::qr_svg(&format!("BCD\n002\n1\nSCT\n{bic}\n{name}\n{iban}\n{amount}\n\n\n{reference}")).ok()
 }
 
 /// How it stands: the key of the page's words for it, and what those need.

@@ -162,17 +162,25 @@ pub fn print<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) ->
     })
 }
 
-/// The code that a banking app scans (EPC069-12).
+/// The code that a banking app scans, for the total of an invoice.
 fn payment_code<K: DocumentKind>(document: &Document<K>, sender: &Value) -> Option<String> {
     let text = |key: &str| sender["meta"][key].as_str().unwrap_or_default().to_string();
-    let (iban, total) = (text("iban"), document.total_incl_vat.scaled());
-    if K::WHICH != Which::Invoice || !document.is_final() || iban.is_empty() || !(1..=99_999_999_999).contains(&total) {
+    if K::WHICH != Which::Invoice || !document.is_final() {
         return None;
     }
-    let name: String = sender["name"].as_str()?.chars().take(70).collect();
-    let amount = format!("EUR{}.{:02}", total / 100, total % 100);
-    let reference: String = document.number.chars().take(140).collect();
-    Some(format!("BCD\n002\n1\nSCT\n{}\n{name}\n{iban}\n{amount}\n\n\n{reference}", text("bic")))
+    transfer_code(document.total_incl_vat, &document.number, &text("iban"), &text("bic"), sender["name"].as_str()?)
+}
+
+/// The text of a code for a transfer (EPC069-12), when there is something to transfer.
+pub fn transfer_code(amount: Amount, number: &str, iban: &str, bic: &str, name: &str) -> Option<String> {
+    let cents = amount.scaled();
+    if iban.is_empty() || !(1..=99_999_999_999).contains(&cents) {
+        return None;
+    }
+    let name: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).take(70).collect();
+    let reference: String = number.chars().take(140).collect();
+    let amount = format!("EUR{}.{:02}", cents / 100, cents % 100);
+    Some(format!("BCD\n002\n1\nSCT\n{bic}\n{name}\n{iban}\n{amount}\n\n\n{reference}"))
 }
 
 /// The document as the template takes it.
