@@ -42,6 +42,8 @@ pub struct App {
     pub typesetter: pdf::Typesetter,
     /// Sends mail.
     pub post: mail::Sender,
+    /// Calls others over HTTP.
+    pub web: web::Client,
     /// The last answer of `/ready`.
     pub readiness: Readiness,
     started: Instant,
@@ -56,12 +58,14 @@ impl App {
         let blobs = open_blobs(&config)?;
         let typesetter = open_typesetter(&config)?;
         let post = outbox::open(&config)?;
+        let web = open_web(&config)?;
         Ok(Arc::new(App {
             store,
             site,
             blobs,
             typesetter,
             post,
+            web,
             clock: Clock::System,
             ids: Ids::SYSTEM,
             keys: KeyRing::default(),
@@ -83,6 +87,12 @@ impl App {
             ids: self.ids,
             site: self.site.clone(),
         }
+    }
+
+    /// The same, in the account with this number.
+    pub fn acting_in(&self, number: i64, actor: &str) -> Result<Caller> {
+        let account = self.store.read_now(move |tx| Account::numbered(tx, number))?;
+        Ok(self.acting(account, actor))
     }
 
     /// Microseconds since the start, which no change of the clock disturbs.
@@ -204,6 +214,15 @@ fn open_blobs(config: &Config) -> Result<Blobs> {
         None => Blobs::in_folder(std::path::Path::new(&config.files)),
     };
     opened.map_err(|error| Error::new(Code::Unavailable, format!("The place for files cannot be opened: {error}.")))
+}
+
+/// The client for calls to others, which keeps to public addresses unless the settings allow more.
+fn open_web(config: &Config) -> Result<web::Client> {
+    let wrong = |why: String| Error::new(Code::Unavailable, format!("allow_private_addresses: {why}."));
+    let listed = config.allow_private_addresses.split([',', ' ']).filter(|part| !part.is_empty());
+    let allowed = listed.map(|part| part.parse::<web::Network>().map_err(|error| wrong(error.to_string())));
+    let settings = web::Settings { allowed: allowed.collect::<Result<_>>()?, ..web::Settings::default() };
+    web::Client::new(settings).map_err(wrong)
 }
 
 /// Opens the database that the settings name.

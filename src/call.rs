@@ -1,11 +1,16 @@
 //! A request as the verbs see it, and the answer they give: no HTTP here.
 
+use std::fmt;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
-use crate::context::Ctx;
+use crate::app::App;
+use crate::context::{Caller, Ctx};
 use crate::error::{Faults, FieldCode, Result, wrong};
 use crate::json::Json;
 use crate::record::{Record, Views};
+use crate::records::Work;
 use crate::resources;
 use crate::resources::file::{File, Upload};
 
@@ -24,6 +29,8 @@ pub struct Call {
     pub warnings: Vec<String>,
     /// Unknown fields become warnings.
     pub lenient: bool,
+    /// The `Idempotency-Key`, or empty.
+    pub claim: String,
 }
 
 impl Call {
@@ -114,6 +121,20 @@ pub struct Answer {
     pub pages: Vec<(&'static str, i64)>,
     /// A content to be sent instead of `data`.
     pub content: Option<Content>,
+    /// What is to be done outside before there is an answer.
+    pub after: Option<After>,
+}
+
+/// Work outside the database in the middle of a request: it is done once the transaction is kept,
+/// blocks as long as it takes, and leaves the rest to do in a transaction of its own. Whoever
+/// needs it to happen whatever becomes of this process writes a job as well.
+#[derive(Clone)]
+pub struct After(pub Arc<dyn Fn(&App, &Caller) -> Result<Work> + Send + Sync>);
+
+impl fmt::Debug for After {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("After")
+    }
 }
 
 /// A content that is sent instead of JSON.
@@ -132,6 +153,15 @@ pub enum Content {
     },
     /// A PDF that is to be printed.
     Printed(Box<Print>),
+    /// A text.
+    Written {
+        /// What it is called when it is saved.
+        name: String,
+        /// What it is.
+        content_type: String,
+        /// The text.
+        text: String,
+    },
 }
 
 impl Content {
@@ -170,7 +200,16 @@ pub struct Print {
 impl Answer {
     /// `data` as it is.
     pub fn data(outcome: Outcome, data: Vec<u8>) -> Answer {
-        Answer { outcome, data, meta: Vec::new(), location: None, version: None, pages: Vec::new(), content: None }
+        Answer {
+            outcome,
+            data,
+            meta: Vec::new(),
+            location: None,
+            version: None,
+            pages: Vec::new(),
+            content: None,
+            after: None,
+        }
     }
 
     /// A record as `view` shows it.
@@ -192,6 +231,16 @@ impl Answer {
     /// A content instead of JSON.
     pub fn content(content: Content) -> Answer {
         Answer { content: Some(content), ..Answer::empty() }
+    }
+
+    /// None yet: `work` is done first.
+    pub fn after(work: impl Fn(&App, &Caller) -> Result<Work> + Send + Sync + 'static) -> Answer {
+        Answer { after: Some(After(Arc::new(work))), ..Answer::empty() }
+    }
+
+    /// JSON that is no record.
+    pub fn json(data: &serde_json::Value) -> Answer {
+        Answer::data(Outcome::Done, data.to_string().into_bytes())
     }
 
     /// No body.

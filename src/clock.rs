@@ -25,6 +25,11 @@ impl Moment {
         zone.to_datetime(self.timestamp()).date()
     }
 
+    /// The day and the time of day in `zone`.
+    pub fn datetime(self, zone: &TimeZone) -> jiff::civil::DateTime {
+        zone.to_datetime(self.timestamp())
+    }
+
     /// The first moment of `date` in `zone`.
     pub fn start_of(date: Date, zone: &TimeZone) -> Moment {
         match date.to_zoned(zone.clone()) {

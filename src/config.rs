@@ -42,6 +42,9 @@ pub struct Config {
     pub smtp_password: String,
     pub smtp_timeout_seconds: u64,
     pub smtp_ca_file: String,
+    pub allow_private_addresses: String,
+    pub mollie_url: String,
+    pub mollie_key: String,
     pub shutdown_seconds: u64,
     pub threads: usize,
     pub workers: usize,
@@ -94,7 +97,7 @@ impl Config {
     pub fn shown(&self) -> String {
         let mut shown = self.clone();
         shown.database_url = hide_password(&self.database_url);
-        for secret in [&mut shown.s3_secret_key, &mut shown.smtp_password] {
+        for secret in [&mut shown.s3_secret_key, &mut shown.smtp_password, &mut shown.mollie_key] {
             if !secret.is_empty() {
                 *secret = "(hidden)".to_string();
             }

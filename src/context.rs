@@ -26,6 +26,8 @@ pub struct Ctx {
     pub if_match: Option<IfMatch>,
     /// The machine's time, for what does not happen in the account: mail, jobs.
     pub machine_now: Moment,
+    /// Whether the account's clock stands still until it is moved.
+    pub has_test_clock: bool,
     /// Where ids come from.
     pub ids: Ids,
     /// Where this server can be reached.
@@ -71,6 +73,7 @@ impl Caller {
             request_id: self.request_id.clone(),
             if_match: self.if_match.clone(),
             machine_now: self.clock.now(),
+            has_test_clock: self.account.has_test_clock,
             ids: self.ids,
             site: self.site.clone(),
         })

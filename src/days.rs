@@ -1,14 +1,18 @@
-//! What comes with the days: invoices that become late, quotes that are no longer valid. Looked at
-//! every hour, by the date of each account; its cost is by what is due, not by what exists.
+//! What comes with the days: invoices of subscriptions, invoices that become late, quotes that are no
+//! longer valid, ends that are near. Looked at every hour, by the date of each account; its cost is by
+//! what is due, not by what exists.
 
 use store::Tx;
 
 use crate::accounts::Account;
 use crate::app::App;
-use crate::context::Ctx;
+use crate::clock::Moment;
+use crate::collecting;
+use crate::context::{Caller, Ctx};
 use crate::error::{Error, Result};
 use crate::jobs::{Ending, Job};
 use crate::resources::document::{InvoiceKind, QuoteKind, money_due};
+use crate::resources::subscription::generate;
 
 /// How often it looks, in seconds.
 const HOUR: i64 = 3600;
@@ -17,15 +21,21 @@ const HOUR: i64 = 3600;
 pub fn run(app: &App, _: &Job) -> Result<Ending> {
     for account in app.store.read_now(Account::all)? {
         if !account.has_test_clock {
-            pass(app, account)?;
+            let caller = app.acting(account, "days");
+            pass(app, &caller)?;
+            let number = caller.account.number;
+            app.store.write_now(number, move |tx| {
+                let ctx = caller.writing(tx)?;
+                collecting::ask_after(tx, &ctx)
+            })?;
         }
     }
     Ok(Ending::Again(app.clock.now().plus_seconds(HOUR)))
 }
 
 /// Brings an account up to its date.
-pub fn pass(app: &App, account: Account) -> Result<()> {
-    let caller = app.acting(account, "days");
+pub fn pass(app: &App, caller: &Caller) -> Result<()> {
+    generate::pass(app, caller)?;
     loop {
         let own = caller.clone();
         let more = app.store.write_now(caller.account.number, move |tx| {
@@ -42,5 +52,16 @@ pub fn pass(app: &App, account: Account) -> Result<()> {
 fn some(tx: &mut Tx, ctx: &Ctx) -> Result<bool, Error> {
     let late = money_due::expire::<InvoiceKind>(tx, ctx, "overdue")?;
     let expired = money_due::expire::<QuoteKind>(tx, ctx, "expired")?;
-    Ok(late || expired)
+    let ending = generate::announce(tx, ctx)?;
+    Ok(late || expired || ending)
+}
+
+/// When something is next due in the account, after now.
+pub fn next_moment(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>> {
+    let moments = [
+        generate::next_moment(tx, ctx)?,
+        money_due::next_moment::<InvoiceKind>(tx, ctx)?,
+        money_due::next_moment::<QuoteKind>(tx, ctx)?,
+    ];
+    Ok(moments.into_iter().flatten().min())
 }

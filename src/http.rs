@@ -1,11 +1,13 @@
 //! HTTP: the conventions of every route, and no business word.
 
 pub mod dispatch;
+pub mod hooks;
 pub mod keys;
 pub mod metrics;
 pub mod openapi;
 pub mod pages;
 pub mod public;
 pub mod reply;
+pub mod sandbox;
 pub mod server;
 pub mod upload;

@@ -39,6 +39,11 @@ pub struct Claim {
 }
 
 impl Claim {
+    /// The caller's key.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
     /// A claim on `key` for this request.
     pub fn new(key: &str, method: &str, path: &str, body: &[u8]) -> Result<Claim> {
         let visible = key.bytes().all(|byte| byte.is_ascii_graphic());

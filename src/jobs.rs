@@ -131,6 +131,26 @@ fn places(kinds: &[&str]) -> String {
 /// Takes up to `limit` jobs of these kinds that are due, those of dead workers included. A node
 /// that is older than a kind leaves its jobs to the others.
 pub fn claim(tx: &mut Tx, now: Moment, kinds: &[&str], limit: i64) -> Result<Vec<Job>> {
+    claim_where(tx, now, kinds, None, limit)
+}
+
+/// The same, of one account.
+pub fn claim_of(tx: &mut Tx, now: Moment, account: i64, kinds: &[&str]) -> Result<Vec<Job>> {
+    claim_where(tx, now, kinds, Some(account), 100)
+}
+
+/// Whether somebody works on a job of the account.
+pub fn is_running(tx: &mut Tx, account: i64, kinds: &[&str]) -> Result<bool> {
+    let mut values = vec![account.into()];
+    values.extend(kinds.iter().map(|kind| (*kind).into()));
+    let sql = format!(
+        "SELECT count(*) FROM jobs WHERE state = 'running' AND account_id = $1 AND kind IN ({})",
+        places(kinds)
+    );
+    Ok(tx.int(&sql, &values)? > 0)
+}
+
+fn claim_where(tx: &mut Tx, now: Moment, kinds: &[&str], account: Option<i64>, limit: i64) -> Result<Vec<Job>> {
     tx.execute(
         "UPDATE jobs SET state = CASE WHEN attempts >= max_attempts THEN 'failed' ELSE 'ready' END,
                 last_error = 'the worker was lost'
@@ -139,11 +159,16 @@ pub fn claim(tx: &mut Tx, now: Moment, kinds: &[&str], limit: i64) -> Result<Vec
     )?;
     let mut values = vec![now.0.into()];
     values.extend(kinds.iter().map(|kind| (*kind).into()));
-    let (limit_at, lease_at) = (kinds.len() + 2, kinds.len() + 3);
+    let own = account.map(|account| {
+        values.push(account.into());
+        format!(" AND account_id = ${}", values.len())
+    });
+    let own = own.unwrap_or_default();
+    let (limit_at, lease_at) = (values.len() + 1, values.len() + 2);
     // MATERIALIZED: PostgreSQL might otherwise run the inner part again and take more.
     let sql = format!(
         "WITH due AS MATERIALIZED (
-            SELECT id FROM jobs WHERE state = 'ready' AND run_at <= $1 AND kind IN ({}) ORDER BY run_at, id
+            SELECT id FROM jobs WHERE state = 'ready' AND run_at <= $1 AND kind IN ({}){own} ORDER BY run_at, id
             LIMIT ${limit_at}{})
          UPDATE jobs SET state = 'running', claim = claim + 1, attempts = attempts + 1, lease_until = ${lease_at}
          WHERE id IN (SELECT id FROM due)

@@ -46,6 +46,16 @@ pub fn all<R: Record>(call: Call) -> Result<Work> {
     read_list::<R>(call, Form::Whole)
 }
 
+/// `GET …/{id}/…`: the records of `R` whose `field` names the record of `P` in the path, in pages.
+pub fn belonging<P: Record, R: Record>(call: Call, field: &'static str) -> Result<Work> {
+    let mut request = Request::read::<R>(&call, Form::Pages)?;
+    request.conditions.push(Condition::Is(field, call.id().to_string().into()));
+    Ok(Box::new(move |tx, ctx| {
+        records::find::<P>(tx, ctx, call.id())?;
+        request.run::<R>(tx, ctx)
+    }))
+}
+
 fn read_list<R: Record>(call: Call, form: Form) -> Result<Work> {
     let request = Request::read::<R>(&call, form)?;
     Ok(Box::new(move |tx, ctx| {

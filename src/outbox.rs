@@ -323,6 +323,7 @@ fn pdf_of(app: &App, account: i64, about: &str, id: &str) -> Result<(String, Vec
             let bytes = read.map_err(|error| Error::internal(format!("the PDF {name}: {error}")))?;
             Ok((name, bytes.to_vec()))
         }
+        Content::Written { name, text, .. } => Ok((name, text.into_bytes())),
     }
 }
 

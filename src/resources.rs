@@ -1,6 +1,7 @@
 //! The registry: one line a resource. Routes, migrations, the OpenAPI document and the tests that
 //! walk over everything read it.
 
+pub mod batch;
 pub mod client;
 pub mod client_link;
 pub mod corporate_identity;
@@ -11,6 +12,7 @@ pub mod document;
 pub mod email_domain;
 pub mod file;
 pub mod hour;
+pub mod mandate;
 pub mod note;
 pub mod payment;
 pub mod payment_term;
@@ -18,6 +20,8 @@ pub mod phase;
 pub mod pipeline;
 pub mod product;
 pub mod project;
+pub mod settings;
+pub mod subscription;
 pub mod supplier;
 pub mod task;
 pub mod tax_rate;
@@ -25,6 +29,7 @@ pub mod ticket;
 pub mod ticket_channel;
 pub mod ticket_message;
 pub mod ticket_status;
+pub mod verification;
 
 use std::sync::LazyLock;
 
@@ -60,17 +65,24 @@ pub static ALL: LazyLock<Vec<Resource>> = LazyLock::new(|| {
         document::quotes(),
         document::workorders(),
         payment::resource(),
+        subscription::resource(),
+        verification::resource(),
+        mandate::resource(),
+        batch::resource(),
         file::resource(),
         tax_rate::resource(),
         corporate_identity::resource(),
         custom_field::resource(),
         email_domain::resource(),
         payment_term::resource(),
+        settings::resource(),
+        crate::test_clock::resource(),
     ]
 });
 
 /// What a new account starts with.
 pub fn defaults(tx: &mut Tx, ctx: &Ctx, name: &str) -> Result<()> {
+    settings::defaults(tx, ctx)?;
     tax_rate::defaults(tx, ctx)?;
     payment_term::defaults(tx, ctx)?;
     corporate_identity::defaults(tx, ctx, name)?;
@@ -171,6 +183,8 @@ pub struct Part(pub &'static str, pub &'static str, pub &'static str);
 pub enum Gives {
     /// Records in pages.
     Page,
+    /// Records of another table in pages.
+    PageOf(&'static str),
     /// All records.
     All,
     /// The record, as a view shows it.
@@ -205,6 +219,10 @@ pub struct Route {
     pub fields: Vec<FieldInfo>,
     /// What it gives.
     pub gives: Gives,
+    /// A query parameter that needs a scope of its own.
+    pub also_needs: Option<(&'static str, &'static str)>,
+    /// Whether a GET changes something all the same.
+    pub writes: bool,
     /// Parses the request outside the transaction, and leaves the rest to do inside.
     pub handler: fn(Call) -> Result<Work>,
 }
@@ -212,7 +230,7 @@ pub struct Route {
 impl Route {
     /// Whether it only reads.
     pub fn reads(&self) -> bool {
-        self.method == Method::Get
+        self.method == Method::Get && !self.writes
     }
 }
 
@@ -422,6 +440,56 @@ impl Resource {
         self.own(Method::Post, &path, summary.to_string(), Takes::Nothing, Gives::Made(CREATED), handler)
     }
 
+    /// `PATCH /v1/…/{id}` with those fields of `B` that can be changed.
+    pub fn patch_from<B: Record>(self, handler: fn(Call) -> Result<Work>) -> Resource {
+        let summary = format!("Change {}", self.one());
+        let fields = B::infos().into_iter().filter(|field| field.rules.patch).collect();
+        self.own(Method::Patch, "", summary, Takes::Patch, Gives::Item(UPDATED), handler).with_fields(fields)
+    }
+
+    /// `GET /v1/…/{id}/…` of the records of another table that belong to it, in pages.
+    pub fn pages_of(
+        self,
+        path: &str,
+        summary: &str,
+        table: &'static str,
+        handler: fn(Call) -> Result<Work>,
+    ) -> Resource {
+        self.own(Method::Get, &format!("/{path}"), summary.to_string(), Takes::Nothing, Gives::PageOf(table), handler)
+    }
+
+    /// A route that stands beside the records: a method, a path and what it answers.
+    pub fn beside(
+        self,
+        method: Method,
+        path: &str,
+        summary: &str,
+        parts: &'static [Part],
+        handler: fn(Call) -> Result<Work>,
+    ) -> Resource {
+        self.route(method, path, summary.to_string(), Takes::Nothing, Gives::Parts(parts), handler)
+    }
+
+    /// The last route takes the fields of `B`.
+    pub fn taking<B: Record>(mut self, takes: Takes) -> Resource {
+        if let Some(route) = self.routes.last_mut() {
+            route.takes = takes;
+            route.fields = B::infos();
+            route.fields.retain(|field| if takes == Takes::Patch { field.rules.patch } else { field.rules.create });
+        }
+        self
+    }
+
+    /// The last route changes something though it is a GET, when this parameter is sent; that needs
+    /// a scope of its own.
+    pub fn writes_with(mut self, parameter: &'static str, scope: &'static str) -> Resource {
+        if let Some(route) = self.routes.last_mut() {
+            route.writes = true;
+            route.also_needs = Some((parameter, scope));
+        }
+        self
+    }
+
     fn with_fields(mut self, fields: Vec<FieldInfo>) -> Resource {
         if let Some(route) = self.routes.last_mut() {
             route.fields = fields;
@@ -478,6 +546,7 @@ impl Resource {
     pub fn shown(&self, gives: Gives) -> Vec<FieldInfo> {
         let view = match gives {
             Gives::Page | Gives::All => LIST,
+            Gives::PageOf(_) => return Vec::new(),
             Gives::Item(view) | Gives::Made(view) => view,
             Gives::Nothing | Gives::Content | Gives::Parts(_) | Gives::ManyParts(_) => return Vec::new(),
         };
@@ -534,6 +603,8 @@ impl Resource {
             },
             summary,
             extension: false,
+            also_needs: None,
+            writes: false,
             takes,
             fields: self.fields.iter().filter(takes_field).copied().collect(),
             gives,

@@ -7,8 +7,9 @@ use crate::accounts::{Account, Key};
 use crate::app::App;
 use crate::error::Result;
 use crate::jobs::{self, Ending, Job, LEASE_SECONDS, NewJob, SHARED};
-use crate::resources::{document, file};
-use crate::{days, idempotency, outbox, search};
+use crate::resources::subscription::generate;
+use crate::resources::{document, file, verification};
+use crate::{collecting, days, idempotency, outbox, search};
 
 /// How often a worker looks for jobs.
 const LOOK: Duration = Duration::from_millis(500);
@@ -28,7 +29,16 @@ const KINDS: &[(&str, Handler)] = &[
     ("document_pdf", document::pdf::run),
     ("deliver", outbox::deliver),
     ("days", days::run),
+    ("subscriptions", generate::run),
+    ("collect", collecting::run),
+    ("provider_news", collecting::news),
+    ("verification", verification::run),
+    ("provider_cancel", verification::cancel),
 ];
+/// Those of an account that the test clock waits for: what follows from a day.
+const AWAITED: &[&str] = &["collect"];
+/// How long it waits for one that another worker has.
+const PATIENCE: u32 = 300;
 /// Their names.
 static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| KINDS.iter().map(|(name, _)| *name).collect());
 
@@ -85,6 +95,28 @@ pub async fn turn(app: &Arc<App>) -> bool {
         run(app, job).await;
     }
     any
+}
+
+/// Does the jobs of an account that follow from a day, or waits for whoever has them. One that is
+/// to be tried again later is left to the workers.
+pub fn drain(app: &App, account: i64) -> Result<()> {
+    for _ in 0..PATIENCE {
+        let now = app.clock.now();
+        let jobs = app.store.write_now(SHARED, move |tx| jobs::claim_of(tx, now, account, AWAITED))?;
+        for job in &jobs {
+            let ending = handle(app, job);
+            let (own, now) = (job.clone(), app.clock.now());
+            app.store.write_now(SHARED, move |tx| own.finish(tx, &ending, now))?;
+        }
+        if !jobs.is_empty() {
+            continue;
+        }
+        if !app.store.read_now(move |tx| jobs::is_running(tx, account, AWAITED))? {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    Ok(())
 }
 
 async fn run(app: &Arc<App>, job: Job) {

@@ -15,12 +15,13 @@ use super::keys::{self, Left};
 use super::reply::{self, Reply};
 use super::upload::{self, Received};
 use crate::app::App;
-use crate::call::{Call, Query};
+use crate::call::{After, Call, Query};
 use crate::context::{Caller, IfMatch};
 use crate::error::{Code, Error, Result};
 use crate::idempotency::{self, Claim};
 use crate::json::Json;
 use crate::perform::{Methods, ROUTES};
+use crate::records::Work;
 use crate::resources::{Gives, Route, Takes};
 
 /// The largest body.
@@ -122,6 +123,13 @@ async fn walk(
         let message = format!("Your key needs the scope '{}' for this.", route.scope);
         return Err(Error::new(Code::Forbidden, message).into());
     }
+    let asked = Query::parse(head.uri.query().unwrap_or_default())?;
+    if let Some((parameter, scope)) =
+        route.also_needs.filter(|(name, scope)| asked.get(name).is_some() && !caller.key.may(scope))
+    {
+        let message = format!("Your key needs the scope '{scope}' to send {parameter}.");
+        return Err(Error::new(Code::Forbidden, message).into());
+    }
 
     let if_match = if_match(&head.headers)?;
     let ctx = Caller {
@@ -150,17 +158,18 @@ async fn walk(
     let claim = claim(&head, &body)?;
     let call = Call {
         path,
-        query: Query::parse(head.uri.query().unwrap_or_default())?,
+        query: asked,
         body: parse_body(route, &body)?,
         upload: received.upload,
         warnings: received.warnings,
         lenient,
+        claim: claim.as_ref().map(|claim| claim.key().to_string()).unwrap_or_default(),
     };
     let query = call.query.clone();
     // A filter or a search may match many; pages and sorts follow an index.
     let may_be_slow = query.names().any(|name| !matches!(name, "page" | "per_page" | "sort" | "order" | "id"));
     // Lists know their parameters and name the ones that they do not.
-    let is_list = matches!(route.gives, Gives::Page | Gives::All);
+    let is_list = matches!(route.gives, Gives::Page | Gives::PageOf(_) | Gives::All);
     let ignored: Vec<String> = query.names().filter(|_| !is_list).map(str::to_string).collect();
     let work = match ((route.handler)(call), &claim) {
         // A key that is taken is told before what else is wrong.
@@ -169,33 +178,50 @@ async fn walk(
     };
     let own_path = head.uri.path().to_string();
     let link = move |page| format!("{own_path}?{}", query.with_page(page));
-    let work = move |tx: &mut store::Tx, ctx: &crate::context::Ctx| {
-        let answer = work(tx, ctx)?.with_texts("ignored_params", &ignored);
-        Ok::<_, Error>(Reply::of(answer, &link))
-    };
     let done = if route.reads() {
         let read = move |tx: &mut store::Tx| {
             let ctx = ctx.reading(tx)?;
-            work(tx, &ctx)
+            Ok::<_, Error>(Reply::of(work(tx, &ctx)?.with_texts("ignored_params", &ignored), &link))
         };
         if may_be_slow { app.store.read_apart(read).await? } else { app.store.read(read).await? }
     } else {
-        let account = ctx.account.number;
-        app.store
-            .write(account, move |tx| {
-                let ctx = ctx.writing(tx)?;
-                match &claim {
-                    None => work(tx, &ctx),
-                    Some(claim) => once(tx, &ctx, claim, |tx| work(tx, &ctx)),
-                }
-            })
-            .await?
+        write(app, ctx, claim, ignored, work).await?
     };
     let response = match &done.content {
         Some(content) => upload::send(app, content).await?,
         None => done.into_response(),
     };
     Ok(if route.reads() { unless_known(&head.headers, response) } else { response })
+}
+
+/// Does the work of a route that writes, with all that it wants to have done outside in between.
+async fn write(
+    app: &Arc<App>,
+    caller: Caller,
+    claim: Option<Claim>,
+    ignored: Vec<String>,
+    mut work: Work,
+) -> Result<Reply> {
+    let (claim, ignored) = (Arc::new(claim), Arc::new(ignored));
+    loop {
+        let (own, claim, ignored) = (caller.clone(), claim.clone(), ignored.clone());
+        let done = app.store.write(caller.account.number, move |tx| {
+            let ctx = own.writing(tx)?;
+            let reply = |tx: &mut store::Tx| {
+                let answer = work(tx, &ctx)?.with_texts("ignored_params", &ignored);
+                Ok::<_, Error>(Reply::of(answer, |_| String::new()))
+            };
+            match &*claim {
+                None => reply(tx),
+                Some(claim) => once(tx, &ctx, claim, reply),
+            }
+        });
+        let done = done.await?;
+        let Some(After(after)) = done.after else { return Ok(done) };
+        let (app, caller) = (app.clone(), caller.clone());
+        let outside = tokio::task::spawn_blocking(move || after(&app, &caller)).await;
+        work = outside.map_err(|panic| Error::internal(format!("outside a transaction: {panic}")))??;
+    }
 }
 
 /// The error of a key that was used for another request.
@@ -227,7 +253,9 @@ fn once(
         }
         done => done?,
     };
-    idempotency::keep(tx, ctx, claim, &reply.stored)?;
+    if reply.after.is_none() {
+        idempotency::keep(tx, ctx, claim, &reply.stored)?;
+    }
     Ok(reply)
 }
 

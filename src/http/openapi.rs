@@ -241,6 +241,11 @@ fn responses(resource: &Resource, route: &Route) -> Value {
             let page = json!({"type": "array", "items": item});
             ("200", format!("A page of {}.", resource.shape.table), Some((page, "#/components/schemas/Page")))
         }
+        Gives::PageOf(table) => {
+            let other = resources::ALL.iter().find(|other| other.shape.table == table).unwrap_or(resource);
+            let page = json!({"type": "array", "items": seen_schema(other, LIST)});
+            ("200", format!("A page of {table}."), Some((page, "#/components/schemas/Page")))
+        }
         Gives::Parts(parts) if route.takes == Takes::Create => {
             ("201", format!("The new {name}."), Some((parts_schema(parts), "")))
         }
@@ -268,7 +273,7 @@ fn responses(resource: &Resource, route: &Route) -> Value {
         response["content"] = json!({"*/*": {"schema": {}}});
     }
     let headers = match route.gives {
-        Gives::Page => json!({"Link": header("First, previous, next and last page.")}),
+        Gives::Page | Gives::PageOf(_) => json!({"Link": header("First, previous, next and last page.")}),
         Gives::Item(CREATED) if matches!(route.takes, Takes::Create | Takes::File) => {
             json!({"Location": header("Where the record is."), "ETag": header("Its version.")})
         }
@@ -309,7 +314,7 @@ fn errors(resource: &Resource, route: &Route) -> Vec<Code> {
     if route.path.contains('{') {
         codes.push(Code::NotFound);
     }
-    if matches!(route.gives, Gives::Page | Gives::All) || !route.reads() {
+    if matches!(route.gives, Gives::Page | Gives::PageOf(_) | Gives::All) || !route.reads() {
         codes.push(Code::ValidationFailed);
     }
     if changes_one(resource, route) {

@@ -9,7 +9,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, H
 use axum::http::{Method, Request, Response, StatusCode};
 use serde_json::json;
 
-use super::{dispatch, openapi, public, reply};
+use super::{dispatch, hooks, openapi, public, reply, sandbox};
 use crate::app::App;
 use crate::error::{Code, Error, Result};
 use crate::resources;
@@ -23,16 +23,28 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     if path.starts_with("/d/") {
         return public::answer(app, request).await;
     }
+    if path.starts_with("/sandbox/") {
+        return sandbox::answer(app, request).await;
+    }
+    if path.starts_with("/hooks/") {
+        return hooks::answer(app, request).await;
+    }
     let request_id = dispatch::request_id(&app, request.headers());
     let refuse = |code, message: &str| reply::error_response(&Error::new(code, message), &request_id, false);
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     let mut response = match path {
-        "/v1/openapi.json" | "/health" | "/ready" | "/docs" | "/" if !reads => {
+        "/v1/openapi.json" | "/health" | "/ready" | "/docs" | "/thanks" | "/" if !reads => {
             reply::with_allow(refuse(Code::MethodNotAllowed, "Only GET can be used here."), "GET, HEAD")
         }
         "/v1/openapi.json" => text("application/json", openapi::TEXT.clone()),
         "/health" => text("application/json", json!({"status": "ok"}).to_string()),
         "/ready" => ready(&app).await,
+        "/thanks" => {
+            let nonce = app.ids.token();
+            let mut response = sandbox::thanks(&nonce);
+            public::protect(response.headers_mut(), &nonce, "'none'");
+            response
+        }
         "/docs" => page(openapi::PAGE.clone()),
         "/" => to_docs(),
         _ => refuse(Code::NotFound, "There is nothing at this address."),

@@ -18,10 +18,11 @@ use store::Tx;
 use super::{dispatch, reply, upload};
 use crate::accounts::Account;
 use crate::app::App;
+use crate::collecting;
 use crate::context::{Caller, Ctx};
 use crate::error::{Code, Error, Result};
 use crate::resources::document::page::{KINDS, Kind, colors, final_one, missing};
-use crate::resources::document::{Quote, Which, quote};
+use crate::resources::document::{Invoice, Quote, Which, quote};
 use crate::site::Site;
 
 /// The largest form: a name of a hundred characters is a tenth of it.
@@ -37,7 +38,7 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let done = visit.walk(request).await;
     let mut response = done.unwrap_or_else(|error| visit.refuse(&error));
     reply::finish(&mut response, &visit.request_id);
-    visit.protect(response.headers_mut());
+    protect(response.headers_mut(), &visit.nonce, &visit.forms());
     if is_head { dispatch::without_body(response) } else { response }
 }
 
@@ -73,7 +74,7 @@ impl Visit {
         let (token, part) = rest.split_once('/').map_or((rest, None), |(token, part)| (token, Some(part)));
         let allow: &[&str] = match part {
             None | Some("pdf" | "logo") => &["GET", "HEAD"],
-            Some("accept" | "reject") => &["POST"],
+            Some("accept" | "reject" | "pay") => &["POST"],
             Some(_) => return Err(missing()),
         };
         let reads = matches!(head.method, Method::GET | Method::HEAD);
@@ -92,6 +93,7 @@ impl Visit {
                 let logo = self.read(&found, found.kind.logo).await?;
                 upload::send(&self.app, &logo).await
             }
+            Some("pay") => self.pay(&found, &head, body).await,
             Some(answer) => self.take_answer(&found, &head, body, answer == "accept").await,
             None => {
                 let response = self.page(&found, StatusCode::OK, Refused::default()).await?;
@@ -176,7 +178,7 @@ impl Visit {
         if !comes_from_us(head, &self.app.site) {
             return Err(Error::new(Code::Forbidden, "The form was sent from another site."));
         }
-        let sent = self.form(&head.headers, body).await?;
+        let sent = read_form(&self.app, &head.headers, body).await?;
         let sent = form_urlencoded::parse(&sent).find(|(key, _)| key == "name").map(|(_, value)| value);
         let sent = sent.unwrap_or_default();
         let name = clean_name(&sent);
@@ -197,17 +199,37 @@ impl Visit {
         }
     }
 
-    async fn form(&self, headers: &HeaderMap, body: Body) -> Result<Vec<u8>> {
-        let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        let kind = kind.split(';').next().unwrap_or_default().trim();
-        if !kind.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
-            return Err(Error::new(Code::UnsupportedMediaType, "Send the form of the page."));
+    /// Where forms may lead: a browser counts the provider's page that paying leads on to.
+    fn forms(&self) -> String {
+        let provider = web_origin(&self.app.config.mollie_url);
+        format!("'self' https://*.mollie.com {provider}").trim_end().to_string()
+    }
+
+    /// Leads on to where the invoice can be paid.
+    async fn pay(&self, found: &Found, head: &Parts, body: Body) -> Result<Response<Body>> {
+        if found.kind.which != Which::Invoice {
+            return Err(missing());
         }
-        let patience = Duration::from_secs(self.app.config.body_timeout_seconds);
-        let read = tokio::time::timeout(patience, axum::body::to_bytes(body, MAX_FORM)).await;
-        let read = read.map_err(|_| Error::new(Code::RequestTimeout, "The form did not arrive in time."))?;
-        let bytes = read.map_err(|_| Error::new(Code::BodyTooLarge, "The form is too large."))?;
-        Ok(bytes.to_vec())
+        if !comes_from_us(head, &self.app.site) {
+            return Err(Error::new(Code::Forbidden, "The form was sent from another site."));
+        }
+        read_form(&self.app, &head.headers, body).await?;
+        let payment = self.write(found, |tx, ctx, id| {
+            let invoice: Invoice = final_one(tx, ctx, id)?;
+            collecting::pay_online(tx, ctx, &invoice)
+        });
+        let payment = payment.await?;
+        let (app, caller) = (self.app.clone(), found.caller.clone());
+        let asked = tokio::task::spawn_blocking(move || collecting::ask(&app, &caller, &payment.base.id, false)).await;
+        let asked = asked.map_err(|panic| Error::internal(format!("asking for a payment: {panic}")))??;
+        let payment = asked.map_err(|trouble| {
+            let mut error = Error::new(Code::Unavailable, "It cannot be paid online now; try again in a while.");
+            error.internal = Some(trouble.words().to_string());
+            error.retry_after = Some(10);
+            error
+        })?;
+        let url = payment.payment_url();
+        Ok(if url.is_empty() { to_page(&found.token) } else { lead_to(&url) })
     }
 
     fn draw(&self, status: StatusCode, mut data: Value) -> Result<Response<Body>> {
@@ -253,34 +275,57 @@ impl Visit {
         }
         response
     }
+}
 
-    /// The headers that keep the address a secret and the page free of what others write.
-    fn protect(&self, headers: &mut HeaderMap) {
-        for (name, value) in [
-            ("referrer-policy", "no-referrer"),
-            ("x-frame-options", "DENY"),
-            ("x-robots-tag", "noindex, nofollow"),
-            (CACHE_CONTROL.as_str(), "private, no-store"),
-        ] {
-            headers.insert(name, HeaderValue::from_static(value));
-        }
-        // A content has a stricter one.
-        if !headers.contains_key(CONTENT_SECURITY_POLICY) {
-            let policy = format!(
-                "default-src 'none'; style-src 'nonce-{}'; img-src 'self' data:; form-action 'self'; base-uri 'none'; \
-                 frame-ancestors 'none'",
-                self.nonce
-            );
-            reply::insert(headers, CONTENT_SECURITY_POLICY, &policy);
-        }
+/// All of a form.
+pub async fn read_form(app: &App, headers: &HeaderMap, body: Body) -> Result<Vec<u8>> {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    if !kind.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+        return Err(Error::new(Code::UnsupportedMediaType, "Send the form of the page."));
+    }
+    let patience = Duration::from_secs(app.config.body_timeout_seconds);
+    let read = tokio::time::timeout(patience, axum::body::to_bytes(body, MAX_FORM)).await;
+    let read = read.map_err(|_| Error::new(Code::RequestTimeout, "The form did not arrive in time."))?;
+    let bytes = read.map_err(|_| Error::new(Code::BodyTooLarge, "The form is too large."))?;
+    Ok(bytes.to_vec())
+}
+
+/// The headers that keep the address a secret and the page free of what others write; `forms` are
+/// the places that a form may lead to.
+pub fn protect(headers: &mut HeaderMap, nonce: &str, forms: &str) {
+    for (name, value) in [
+        ("referrer-policy", "no-referrer"),
+        ("x-frame-options", "DENY"),
+        ("x-robots-tag", "noindex, nofollow"),
+        (CACHE_CONTROL.as_str(), "private, no-store"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    // A content has a stricter one.
+    if !headers.contains_key(CONTENT_SECURITY_POLICY) {
+        let policy = format!(
+            "default-src 'none'; style-src 'nonce-{nonce}'; img-src 'self' data:; form-action {forms}; base-uri 'none'; \
+             frame-ancestors 'none'"
+        );
+        reply::insert(headers, CONTENT_SECURITY_POLICY, &policy);
     }
 }
 
 fn to_page(token: &str) -> Response<Body> {
+    lead_to(&format!("/d/{token}"))
+}
+
+fn lead_to(address: &str) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::SEE_OTHER;
-    reply::insert(response.headers_mut(), LOCATION, &format!("/d/{token}"));
+    reply::insert(response.headers_mut(), LOCATION, address);
     response
+}
+
+/// `https://host:port` of an address.
+fn web_origin(url: &str) -> String {
+    url.splitn(4, '/').take(3).collect::<Vec<_>>().join("/")
 }
 
 fn is_token(text: &str) -> bool {
@@ -303,7 +348,7 @@ fn is_person(head: &Parts) -> bool {
 
 /// Whether a form comes from our own page, when the browser tells. The token is the secret that a
 /// form on another site would need; this is a second lock.
-fn comes_from_us(head: &Parts, site: &Site) -> bool {
+pub fn comes_from_us(head: &Parts, site: &Site) -> bool {
     let told = |name: &str| head.headers.get(name).and_then(|told| told.to_str().ok());
     if let Some(from) = told("sec-fetch-site") {
         return matches!(from, "same-origin" | "none");

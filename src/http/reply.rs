@@ -7,7 +7,7 @@ use axum::http::header::{
 use axum::http::{Response, StatusCode};
 use serde_json::json;
 
-use crate::call::{Answer, Content, Outcome};
+use crate::call::{After, Answer, Content, Outcome};
 use crate::error::{Code, Error};
 use crate::idempotency::Stored;
 
@@ -30,6 +30,7 @@ pub fn status(code: Code) -> StatusCode {
         | Code::Locked
         | Code::DocumentNotDraft
         | Code::AlreadyCredited
+        | Code::ProviderRefused
         | Code::InUse => StatusCode::CONFLICT,
         Code::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
         Code::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
@@ -48,6 +49,8 @@ pub struct Reply {
     pub stored: Stored,
     /// A content to be sent instead.
     pub content: Option<Content>,
+    /// What is to be done outside before there is a reply.
+    pub after: Option<After>,
     /// The `Link` header, or empty.
     pub link: String,
     /// Whether it was sent before.
@@ -80,6 +83,7 @@ impl Reply {
                 body: String::from_utf8(body).unwrap_or_default(),
             },
             content: answer.content,
+            after: answer.after,
             link: links.join(", "),
             replayed: false,
         }
@@ -87,7 +91,7 @@ impl Reply {
 
     /// The reply that was stored.
     pub fn again(stored: Stored) -> Reply {
-        Reply { stored, content: None, link: String::new(), replayed: true }
+        Reply { stored, content: None, after: None, link: String::new(), replayed: true }
     }
 
     /// As a response.

@@ -218,6 +218,10 @@ pub async fn send(app: &Arc<App>, content: &Content) -> Result<Response<Body>> {
             let body = Body::from_stream(found.bytes.map_err(std::io::Error::other));
             (body, found.size, name.as_str(), content_type.as_str(), etag.clone())
         }
+        Content::Written { name, content_type, text } => {
+            let etag = file::hex(&Sha256::digest(text.as_bytes()));
+            (Body::from(text.clone()), text.len() as u64, name.as_str(), content_type.as_str(), etag)
+        }
         Content::Printed(print) => {
             let (own, job) = (app.clone(), print.clone());
             let printed = tokio::task::spawn_blocking(move || printing::print_and_keep(&own, &job)).await;

@@ -144,6 +144,23 @@ pub struct Data(pub String);
 /// The longest object, as text.
 const DATA: usize = 256 * 1024;
 
+impl From<Schema> for Data {
+    fn from(value: Schema) -> Data {
+        Data(value.to_string())
+    }
+}
+
+impl Data {
+    /// With the members of `more` that have a value.
+    pub fn with(&self, more: &Schema) -> Data {
+        let mut all: Schema = serde_json::from_str(&self.0).unwrap_or_else(|_| json!({}));
+        for (key, value) in more.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()) {
+            all[key] = value.clone();
+        }
+        Data::from(all)
+    }
+}
+
 impl Kind for Data {
     fn to_db(&self) -> Value<'_> {
         (&self.0).into()

@@ -6,9 +6,10 @@ use super::Resource;
 use super::custom_field::{self, Entity};
 use crate::context::Ctx;
 use crate::counters;
-use crate::error::{Faults, FieldCode, Result, wrong};
+use crate::error::{Error, Faults, FieldCode, Result, wrong};
 use crate::json::Json;
-use crate::record::{Bic, COMPUTED, Checks, Country, Custom, Email, Emails, INPUT, Iban, VatNumber, Website};
+use crate::record::{Bic, COMPUTED, Checks, Country, Custom, Email, Emails, INPUT, Iban, Record, VatNumber, Website};
+use crate::records;
 use crate::{choice, record};
 
 choice! {
@@ -78,6 +79,16 @@ record! {
     custom_fields: Custom = INPUT.example("{}");
 }
 
+impl Client {
+    /// What it is called: the company, or the person.
+    pub fn name(&self) -> String {
+        match self.company_name.as_str() {
+            "" => format!("{} {}", self.firstname, self.lastname).trim().to_string(),
+            company => company.to_string(),
+        }
+    }
+}
+
 impl Checks for Client {
     fn check(&self, faults: &mut Faults) {
         check_name(self.r#type, &self.company_name, &self.firstname, &self.lastname, faults);
@@ -95,6 +106,28 @@ impl Checks for Client {
     fn body(body: Json) -> Json {
         merge_nested(body, "client")
     }
+}
+
+/// The client that is meant, by its id or by the caller's reference.
+pub fn named(tx: &mut Tx, ctx: &Ctx, id: &str, external_id: &str) -> Result<Option<Client>> {
+    let by_id = match id {
+        "" => None,
+        id => Some(records::find::<Client>(tx, ctx, id)?),
+    };
+    if external_id.is_empty() {
+        return Ok(by_id);
+    }
+    let sql = format!("{} WHERE account_id = $1 AND external_id = $2", Client::sql().select);
+    let found = tx.first(&sql, &[ctx.account.into(), external_id.into()], Client::from_row)?;
+    let Some(found) = found else {
+        let message = "is the external_id of no client";
+        return Err(Error::field("client_external_id", wrong(FieldCode::ReferenceNotFound, message)));
+    };
+    if by_id.is_some_and(|by_id| by_id.base.id != found.base.id) {
+        let message = "is of another client than client_id";
+        return Err(Error::field("client_external_id", wrong(FieldCode::InvalidChoice, message)));
+    }
+    Ok(Some(found))
 }
 
 /// A company needs the name of the company, a person a name.

@@ -17,8 +17,9 @@ pub mod workorder;
 use money::{Amount, Percent};
 use store::{Migration, Tx};
 
-use super::Resource;
 use super::custom_field;
+use super::payment;
+use super::{Gives, Resource};
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
@@ -129,6 +130,12 @@ record! {
     invoice_id: Link = COMPUTED.nullable().refers("invoices").in_meta();
     /// The quote it was made of.
     quote_id: Link = COMPUTED.nullable().refers("quotes").in_meta();
+    /// The subscription that made it.
+    subscription_id: Link = COMPUTED.nullable().refers("subscriptions").in_meta();
+    /// The first day of the subscription's period that it is for.
+    period_start: Day = COMPUTED.nullable().in_meta();
+    /// The last day of that.
+    period_end: Day = COMPUTED.nullable().in_meta();
     /// What was paid.
     paid_amount: Amount = COMPUTED.in_meta();
     /// What was credited, with VAT.
@@ -275,7 +282,8 @@ impl<K: DocumentKind> Document<K> {
         Ok(())
     }
 
-    fn take_totals(&mut self, totals: &money::Totals<String>) {
+    /// Stands for these totals.
+    pub fn take_totals(&mut self, totals: &money::Totals<String>) {
         self.subtotal = totals.net;
         self.total_excl_vat = totals.net;
         self.vat_amount = totals.tax;
@@ -402,11 +410,11 @@ fn shared<K: DocumentKind>(title: &'static str, migrations: &'static [Migration]
 
 /// Invoices and their routes.
 pub fn invoices() -> Resource {
-    shared::<InvoiceKind>("Invoices", INVOICES).action_made::<credit::Credit>(
-        "credit",
-        "Credit an invoice, all of it or some rows",
-        credit::credit,
-    )
+    shared::<InvoiceKind>("Invoices", INVOICES)
+        .action_made::<credit::Credit>("credit", "Credit an invoice, all of it or some rows", credit::credit)
+        .action_elsewhere("collect", "Collect an invoice by the mandate of its client", payment::collect)
+        .gives(Gives::Parts(payment::BOTH))
+        .extension()
 }
 
 /// Quotes and their routes.

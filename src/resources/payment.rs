@@ -1,11 +1,13 @@
 //! Payments of invoices: recorded by hand, or collected through a provider.
 
 use money::Amount;
+use serde_json::Value;
 use store::{Migration, Tx};
 
 use super::document::{Invoice, make_final, money_due, with_finalized};
 use super::{Gives, Part, Resource};
 use crate::call::{Answer, Call, Outcome};
+use crate::collecting;
 use crate::context::Ctx;
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
 use crate::input::{self, Input};
@@ -112,6 +114,14 @@ record! {
     invoice_id: Link = COMPUTED.refers("invoices").in_meta();
 }
 
+impl Payment {
+    /// Where the client pays, as the provider said; or empty.
+    pub fn payment_url(&self) -> String {
+        let said: Value = serde_json::from_str(&self.feedback_data.0).unwrap_or_default();
+        said["payment_url"].as_str().unwrap_or_default().to_string()
+    }
+}
+
 impl Checks for Payment {
     fn settle(&mut self, _: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         if self.date.0.is_none() {
@@ -127,6 +137,16 @@ impl Checks for Payment {
             }
         }
         Ok(())
+    }
+
+    fn events(&self, before: Option<&Self>) -> Vec<&'static str> {
+        let Some(before) = before.filter(|before| before.status != self.status) else { return Vec::new() };
+        match (before.status, self.status) {
+            (_, Status::Paid) => vec!["paid"],
+            (_, Status::Failed | Status::Canceled | Status::Expired) => vec!["failed"],
+            (_, Status::Chargeback) => vec!["charged_back"],
+            _ => Vec::new(),
+        }
     }
 
     /// One l or two.
@@ -156,7 +176,7 @@ pub fn resource() -> Resource {
 }
 
 /// What making and changing a payment answer.
-const BOTH: &[Part] = &[
+pub const BOTH: &[Part] = &[
     Part("invoice", "object", "The invoice: `id`, `paid_amount` and `price`."),
     Part("payment", "object", "The payment."),
 ];
@@ -208,6 +228,61 @@ fn delete(call: Call) -> Result<Work> {
         let invoice: Invoice = records::find(tx, ctx, call.id())?;
         settle_invoice(tx, ctx, &invoice)?;
         Ok(Answer::empty())
+    }))
+}
+
+/// What the provider tells of a payment, by the moves that lead there; what cannot be is passed over.
+pub fn told(tx: &mut Tx, ctx: &Ctx, payment: &Payment, to: Status, said: Option<&Value>) -> Result<Payment> {
+    let Some(steps) = steps(payment.status, to) else {
+        let (from, to) = (payment.status.wire(), to.wire());
+        tracing::warn!(payment = %payment.base.id, from, to, "A provider told news that cannot be.");
+        return Ok(payment.clone());
+    };
+    let mut now = payment.clone();
+    for (place, status) in steps.iter().enumerate() {
+        let before = now.clone();
+        now.status = *status;
+        if let (Some(said), true) = (said, place + 1 == steps.len()) {
+            now.feedback_data = now.feedback_data.with(said);
+        }
+        records::change(tx, ctx, &before, &mut now, "updated")?;
+    }
+    if !steps.is_empty() {
+        let invoice: Invoice = records::find(tx, ctx, &payment.invoice_id.0)?;
+        settle_invoice(tx, ctx, &invoice)?;
+    }
+    Ok(now)
+}
+
+/// The moves from one status to another: none when it is the same.
+fn steps(from: Status, to: Status) -> Option<Vec<Status>> {
+    let mut ways = std::collections::VecDeque::from([vec![from]]);
+    let mut seen = vec![from];
+    while let Some(way) = ways.pop_front() {
+        let last = *way.last()?;
+        if last == to {
+            return Some(way[1..].to_vec());
+        }
+        for next in TRANSITIONS.iter().filter(|(at, _)| *at == last).flat_map(|(_, next)| *next) {
+            if !seen.contains(next) {
+                seen.push(*next);
+                ways.push_back([way.clone(), vec![*next]].concat());
+            }
+        }
+    }
+    None
+}
+
+/// `POST /v1/invoices/{id}/collect`
+pub fn collect(call: Call) -> Result<Work> {
+    let warnings = input::nothing(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let mut invoice: Invoice = records::find_to_change(tx, ctx, &call)?;
+        let finalized = make_final(tx, ctx, &mut invoice)?;
+        let payment = collecting::again(tx, ctx, &invoice)?;
+        let mut answer = both(ctx, &invoice, &payment, Outcome::Created);
+        answer.location = Some(super::location(&payment));
+        Ok(with_finalized(answer.with_texts("warnings", &warnings), finalized))
     }))
 }
 

@@ -3,8 +3,8 @@
 use money::Price;
 use store::Migration;
 
-use super::Resource;
 use super::document::{self, InvoiceKind, QuoteKind, WorkorderKind};
+use super::{Resource, subscription};
 use crate::call::{Answer, Call};
 use crate::error::Result;
 use crate::record;
@@ -48,6 +48,7 @@ fn delete(call: Call) -> Result<Work> {
         document::forget_product::<InvoiceKind>(tx, ctx, &product.base.id)?;
         document::forget_product::<QuoteKind>(tx, ctx, &product.base.id)?;
         document::forget_product::<WorkorderKind>(tx, ctx, &product.base.id)?;
+        subscription::forget_product(tx, ctx, &product.base.id)?;
         records::remove(tx, ctx, &product)?;
         Ok(Answer::empty())
     }))

@@ -3,11 +3,13 @@
 use money::Decimal;
 use store::{Migration, Tx};
 
-use super::Resource;
+use super::{Resource, subscription};
+use crate::call::{Answer, Call};
 use crate::context::Ctx;
-use crate::error::{Faults, FieldCode, Result, wrong};
+use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
 use crate::record::{Checks, INPUT, NOWHERE, REQUIRED, Record};
-use crate::{choice, record, records};
+use crate::records::{self, Work};
+use crate::{choice, record};
 
 choice! {
     /// What kind of rate it is.
@@ -107,8 +109,20 @@ pub fn resource() -> Resource {
     Resource::of::<TaxRate>("Tax rates", "settings", MIGRATIONS)
         .all::<TaxRate>()
         .managed::<TaxRate>()
-        .delete::<TaxRate>()
+        .delete_with(delete)
         .extension()
+}
+
+/// Documents keep the rate that they have; subscriptions need it for the invoices to come.
+fn delete(call: Call) -> Result<Work> {
+    Ok(Box::new(move |tx, ctx| {
+        let rate: TaxRate = records::find_to_change(tx, ctx, &call)?;
+        if subscription::needs_rate(tx, ctx, &rate.code)? {
+            return Err(Error::new(Code::InUse, "There are subscriptions with this tax rate; change them first."));
+        }
+        records::remove(tx, ctx, &rate)?;
+        Ok(Answer::empty())
+    }))
 }
 
 /// The Dutch set.

@@ -378,7 +378,7 @@ on_both! {
         for _ in 0..2 {
             let account = client.account;
             let account = server.app.store.read_now(move |tx| kantoor::accounts::Account::numbered(tx, account)).unwrap();
-            kantoor::days::pass(&server.app, account).unwrap();
+            server.pass_days(account);
         }
         let status = |path: &str| client.get(path).data()["payment_status"].as_str().unwrap().to_string();
         assert_eq!((status(&late), status(&other), status(&today), status(&quote)), ("overdue".into(), "overdue".into(), "open".into(), "expired".into()));

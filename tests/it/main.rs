@@ -18,5 +18,6 @@ mod relations;
 mod server;
 mod settings;
 mod store;
+mod subscriptions;
 mod support;
 mod walk;

@@ -166,6 +166,13 @@ impl Server {
         (secret, made.unwrap())
     }
 
+    /// Does what has become due in an account.
+    pub fn pass_days(&self, account: accounts::Account) {
+        let app = self.app.clone();
+        let passed = self.runtime.spawn_blocking(move || kantoor::days::pass(&app, &app.acting(account, "days")));
+        self.runtime.block_on(passed).unwrap().unwrap();
+    }
+
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         self.runtime.block_on(future)
     }

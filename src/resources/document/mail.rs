@@ -168,6 +168,18 @@ pub fn post<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, before: Document<K>, wish: 
     Ok(to.into_iter().chain(cc).collect())
 }
 
+/// Mails a document to its client with the usual words, if there is somewhere to send it.
+pub fn post_usual<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: Document<K>, kind: SendType) -> Result<()> {
+    let to = addressee(&document, kind);
+    if to.is_empty() {
+        return Ok(());
+    }
+    let (name, _) = outbox::identity_of(tx, ctx, &document.corporate_identity_id.0)?;
+    let (subject, message) = words(&document, kind, &name);
+    let wish = Send { to: Emails(to), subject, message, send_type: kind, include_pdf: true, ..Send::default() };
+    post(tx, ctx, document, &wish).map(drop)
+}
+
 /// The words as a quiet HTML mail with a button.
 fn in_html<K: DocumentKind>(document: &Document<K>, message: &str, link: &str) -> String {
     let sender: Value = serde_json::from_str(&document.sender).unwrap_or_default();

@@ -8,12 +8,12 @@ use super::rows::{Row, Rows, check_total};
 use super::{Document, DocumentKind, Language, Mode, Which, check_dates, numbering, pdf};
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
-use crate::error::{Error, Faults, FieldCode, Result, wrong};
+use crate::error::{Faults, FieldCode, Result, wrong};
 use crate::input::{self, Input};
 use crate::record;
 use crate::record::{CREATED, Checks, Custom, DETAIL, Day, INPUT, Link, REQUIRED, Record};
 use crate::records::{self, Work};
-use crate::resources::client::Client;
+use crate::resources::client::{self, Client};
 use crate::resources::corporate_identity::{self, CorporateIdentity};
 use crate::resources::custom_field;
 use crate::resources::project::Project;
@@ -89,7 +89,7 @@ pub fn create<K: DocumentKind>(call: Call) -> Result<Work> {
         let new = input.record();
         records::check_references(tx, ctx, &new, &input)?;
         let mut warnings = input.warnings.clone();
-        let client = find_client(tx, ctx, &new)?;
+        let client = client::named(tx, ctx, &new.client_id.0, &new.client_external_id)?;
         if client.is_none() {
             warnings.push("The document has no client.".to_string());
         }
@@ -97,28 +97,6 @@ pub fn create<K: DocumentKind>(call: Call) -> Result<Work> {
         let answer = Answer::created(ctx, &document, CREATED).with_texts("warnings", &warnings);
         Ok(with_pdf(ctx, answer, &document))
     }))
-}
-
-/// The client that is meant, by its id or by the caller's reference.
-fn find_client(tx: &mut Tx, ctx: &Ctx, new: &NewDocument) -> Result<Option<Client>> {
-    let by_id = match new.client_id.0.as_str() {
-        "" => None,
-        id => Some(records::find::<Client>(tx, ctx, id)?),
-    };
-    if new.client_external_id.is_empty() {
-        return Ok(by_id);
-    }
-    let sql = format!("{} WHERE account_id = $1 AND external_id = $2", Client::sql().select);
-    let found = tx.first(&sql, &[ctx.account.into(), (&new.client_external_id).into()], Client::from_row)?;
-    let Some(found) = found else {
-        let message = "is the external_id of no client";
-        return Err(Error::field("client_external_id", wrong(FieldCode::ReferenceNotFound, message)));
-    };
-    if by_id.is_some_and(|by_id| by_id.base.id != found.base.id) {
-        let message = "is of another client than client_id";
-        return Err(Error::field("client_external_id", wrong(FieldCode::InvalidChoice, message)));
-    }
-    Ok(Some(found))
 }
 
 fn make<K: DocumentKind>(
@@ -208,7 +186,7 @@ fn check_totals<K: DocumentKind>(input: &Input<NewDocument>, new: &NewDocument, 
 }
 
 /// Dutch in the Low Countries and where nothing is known, else English.
-fn language_of(client: Option<&Client>) -> Language {
+pub fn language_of(client: Option<&Client>) -> Language {
     match client.map_or("", |client| client.country.0.as_str()) {
         "" | "NL" | "BE" | "SR" | "CW" | "AW" | "SX" => Language::Dutch,
         _ => Language::English,

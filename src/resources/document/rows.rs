@@ -57,6 +57,19 @@ pub struct Sent {
     gross: Option<Amount>,
 }
 
+/// What callers know rows by.
+pub struct Names {
+    /// The list.
+    pub list: &'static str,
+    /// What is sold.
+    pub name: &'static str,
+    /// Another name for that.
+    pub other: &'static str,
+}
+
+/// The names in documents.
+const ROWS: Names = Names { list: "rows", name: "name", other: "title" };
+
 /// The rows of a document, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows(pub Vec<Row>);
@@ -130,35 +143,65 @@ impl Rows {
     /// Fills in names, prices and rates from products and tax rates, and works out what the rows
     /// come to. `assumed` is the rate of a row that names none.
     pub fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, assumed: Percent) -> Result<Totals<String>> {
+        self.settle_as(tx, ctx, assumed, &ROWS)
+    }
+
+    /// The same, for rows that callers know by other names.
+    pub fn settle_as(&mut self, tx: &mut Tx, ctx: &Ctx, assumed: Percent, names: &Names) -> Result<Totals<String>> {
         let mut faults = Faults::default();
         let rates = if self.0.is_empty() { Vec::new() } else { tax_rate::all(tx, ctx)? };
         for (place, row) in self.0.iter_mut().enumerate() {
-            row.settle_names(tx, ctx, place, &mut faults)?;
-            row.settle_rate(&rates, assumed, place, &mut faults);
+            let at = format!("{}[{place}]", names.list);
+            row.settle_names(tx, ctx, &at, names, &mut faults)?;
+            row.settle_rate(&rates, assumed, &at, &mut faults);
         }
         faults.into_result()?;
-        let totals = self.totals()?;
+        let totals = self.add_up(names)?;
         let mut faults = Faults::default();
         for (place, row) in self.0.iter_mut().enumerate() {
-            let net = totals.lines[place];
-            row.net = net.scaled();
-            let tax = percent_of(Percent::from_scaled(row.vat_rate), net);
-            row.gross = tax.and_then(|tax| net.plus(tax)).unwrap_or(net).scaled();
             let sent = std::mem::take(&mut row.sent);
             for (name, sent, own) in [("total_excl_vat", sent.net, row.net), ("total_incl_vat", sent.gross, row.gross)]
             {
-                check_total(&format!("rows[{place}].{name}"), sent, own, &mut faults);
+                check_total(&format!("{}[{place}].{name}", names.list), sent, own, &mut faults);
             }
         }
         faults.into_result()?;
         Ok(totals)
     }
 
+    /// The rows with what their tax rates are today; a rate that is gone stays as it was.
+    pub fn at_todays_rates(mut self, tx: &mut Tx, ctx: &Ctx) -> Result<(Rows, Totals<String>)> {
+        let rates = tax_rate::all(tx, ctx)?;
+        for row in self.0.iter_mut().filter(|row| !row.vat_code.is_empty()) {
+            if let Some(rate) = rates.iter().find(|rate| rate.code == row.vat_code) {
+                row.vat_rate = rate.amount.scaled();
+                row.category = rate.r#type.category().to_string();
+            }
+        }
+        let totals = self.add_up(&ROWS)?;
+        Ok((self, totals))
+    }
+
+    /// Writes in each row what it comes to.
+    fn add_up(&mut self, names: &Names) -> Result<Totals<String>> {
+        let totals = self.totals_as(names)?;
+        for (row, net) in self.0.iter_mut().zip(&totals.lines) {
+            row.net = net.scaled();
+            let tax = percent_of(Percent::from_scaled(row.vat_rate), *net);
+            row.gross = tax.and_then(|tax| net.plus(tax)).unwrap_or(*net).scaled();
+        }
+        Ok(totals)
+    }
+
     /// What the rows come to.
     pub fn totals(&self) -> Result<Totals<String>> {
+        self.totals_as(&ROWS)
+    }
+
+    fn totals_as(&self, names: &Names) -> Result<Totals<String>> {
         let lines: Vec<_> = self.0.iter().map(Row::line).collect();
         totals(&lines).map_err(|place| {
-            let field = format!("rows[{place}].quantity");
+            let field = format!("{}[{place}].quantity", names.list);
             crate::error::Error::field(&field, wrong(FieldCode::OutOfRange, "makes an amount that is too large"))
         })
     }
@@ -184,19 +227,20 @@ pub fn check_total(field: &str, sent: Option<Amount>, own: i64, faults: &mut Fau
 }
 
 impl Row {
-    fn settle_names(&mut self, tx: &mut Tx, ctx: &Ctx, place: usize, faults: &mut Faults) -> Result<()> {
+    fn settle_names(&mut self, tx: &mut Tx, ctx: &Ctx, at: &str, names: &Names, faults: &mut Faults) -> Result<()> {
         if !self.product_id.is_empty() {
             match records::find::<Product>(tx, ctx, &self.product_id) {
                 Ok(product) => self.take_from(&product),
                 Err(error) if error.code == crate::error::Code::NotFound => {
                     let message = "names no record in products";
-                    faults.add(format!("rows[{place}].product_id"), wrong(FieldCode::ReferenceNotFound, message));
+                    faults.add(format!("{at}.product_id"), wrong(FieldCode::ReferenceNotFound, message));
                 }
                 Err(error) => return Err(error),
             }
         }
         if self.name.trim().is_empty() {
-            faults.add(format!("rows[{place}].name"), wrong(FieldCode::Required, "or title must have a value"));
+            let message = format!("or {} must have a value", names.other);
+            faults.add(format!("{at}.{}", names.name), wrong(FieldCode::Required, message));
         }
         Ok(())
     }
@@ -217,7 +261,7 @@ impl Row {
         }
     }
 
-    fn settle_rate(&mut self, rates: &[TaxRate], assumed: Percent, place: usize, faults: &mut Faults) {
+    fn settle_rate(&mut self, rates: &[TaxRate], assumed: Percent, at: &str, faults: &mut Faults) {
         if !self.vat_code.is_empty() {
             match rates.iter().find(|rate| rate.code.eq_ignore_ascii_case(&self.vat_code)) {
                 Some(rate) => {
@@ -227,7 +271,7 @@ impl Row {
                 }
                 None => {
                     let message = "is the code of no tax rate";
-                    faults.add(format!("rows[{place}].vat_code"), wrong(FieldCode::ReferenceNotFound, message));
+                    faults.add(format!("{at}.vat_code"), wrong(FieldCode::ReferenceNotFound, message));
                 }
             }
             return;

@@ -1,0 +1,101 @@
+//! Why Mollie did not do what was asked.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde_json::Value;
+use web::{Answer, Method};
+
+/// A call that did not work out. Each has a sentence for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// Mollie does not want it, however often it is asked.
+    Rejected {
+        /// The status of the answer.
+        status: u16,
+        /// `Unprocessable Entity` and the like.
+        title: String,
+        /// What is wrong, in Mollie's words.
+        detail: String,
+        /// The field that is wrong, if it is one.
+        field: Option<String>,
+    },
+    /// Nothing was done: Mollie was out of reach, or busy. Try again.
+    Later {
+        /// The sentence.
+        why: String,
+        /// Not before this time, if Mollie says so.
+        after: Option<Duration>,
+    },
+    /// Perhaps it was done: no answer came, or one that does not tell. Try again with the same key.
+    Unknown(String),
+    /// The key or the address is wrong. Another try helps only when somebody changed them.
+    Settings(String),
+    /// There is no such thing, or no more. Only for what is read, canceled or revoked.
+    Gone,
+}
+
+impl Failure {
+    /// What an answer means that is not a success.
+    pub(crate) fn told_by(answer: &Answer, method: &Method) -> Failure {
+        let error: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+        let text = |field: &str| error.get(field).and_then(Value::as_str).map(str::to_owned);
+        let detail = text("detail").unwrap_or_default();
+        let status = answer.status;
+        // Mollie gives seconds; a date would need a clock.
+        let after = answer.header("retry-after").and_then(|value| value.trim().parse().ok()).map(Duration::from_secs);
+        let reading = *method == Method::GET;
+        match status {
+            401 | 403 => {
+                Failure::Settings(format!("Mollie does not accept the key ({status}). {detail}").trim().into())
+            }
+            404 | 410 if *method != Method::POST => Failure::Gone,
+            429 => Failure::Later { why: "Mollie asks for fewer calls (429).".into(), after },
+            503 => Failure::Later { why: "Mollie is not available at the moment (503).".into(), after },
+            408 => Failure::Later { why: "Mollie did not get the call in time (408).".into(), after },
+            // The same key came while the first call with it was still being done.
+            409 if *method == Method::POST => Failure::Unknown("Mollie is still busy with the same call (409).".into()),
+            500.. if reading => Failure::Later { why: format!("Mollie has a problem ({status})."), after },
+            // A gateway that gave up waiting says 504, and does not know what became of the payment.
+            500.. => {
+                Failure::Unknown(format!("Mollie has a problem ({status}); it may have done its work all the same."))
+            }
+            400..500 => {
+                Failure::Rejected { status, title: text("title").unwrap_or_default(), detail, field: text("field") }
+            }
+            _ => Failure::Settings(format!("This is not how Mollie answers ({status}): is its address right?")),
+        }
+    }
+
+    /// An answer that should be fine, but cannot be read.
+    pub(crate) fn unreadable(method: &Method) -> Failure {
+        let why = "The answer of Mollie cannot be read.".to_owned();
+        if *method == Method::GET { Failure::Later { why, after: None } } else { Failure::Unknown(why) }
+    }
+}
+
+impl From<web::Failure> for Failure {
+    fn from(failure: web::Failure) -> Failure {
+        match failure {
+            web::Failure::Refused(why) => Failure::Settings(why),
+            web::Failure::NotSent(why) => Failure::Later { why, after: None },
+            web::Failure::Unknown(why) => Failure::Unknown(why),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Rejected { status, title, detail, field } => {
+                let words = if detail.is_empty() { title } else { detail };
+                write!(f, "Mollie refuses this ({status}): {words}")?;
+                field.as_ref().map_or(Ok(()), |field| write!(f, " [{field}]"))
+            }
+            Failure::Later { why, .. } | Failure::Unknown(why) | Failure::Settings(why) => f.write_str(why),
+            Failure::Gone => f.write_str("Mollie does not have this, or no more."),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}

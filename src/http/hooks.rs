@@ -1,0 +1,60 @@
+//! Where a payment provider tells that there is news. What the news is, it is asked: a call here
+//! carries nothing that is believed, and is answered the same whether the payment exists or not.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::{Method, Request, Response, StatusCode};
+
+use super::{dispatch, public, reply};
+use crate::accounts::Account;
+use crate::app::App;
+use crate::collecting;
+use crate::error::{Code, Error, Result};
+use crate::records;
+
+/// Answers a request under `/hooks/`: `/hooks/mollie/{account}/{payment|verification}/{id}`.
+pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
+    let request_id = dispatch::request_id(&app, request.headers());
+    let mut response = match take(&app, request).await {
+        Ok(()) => {
+            let mut response = Response::new(Body::empty());
+            *response.status_mut() = StatusCode::OK;
+            response
+        }
+        Err(error) => reply::error_response(&error, &request_id, false),
+    };
+    reply::finish(&mut response, &request_id);
+    response
+}
+
+async fn take(app: &Arc<App>, request: Request<Body>) -> Result<()> {
+    let (head, body) = request.into_parts();
+    if head.method != Method::POST {
+        return Err(Error::new(Code::MethodNotAllowed, "Only POST can be used here."));
+    }
+    public::read_form(app, &head.headers, body).await?;
+    let mut parts = head.uri.path().trim_start_matches("/hooks/").split('/').map(str::to_string);
+    let parts = (parts.next(), parts.next(), parts.next(), parts.next());
+    let (Some(_), Some(account), Some(kind), Some(id)) = parts else { return Ok(()) };
+    let table = match kind.as_str() {
+        "payment" => "payments",
+        "verification" => "verifications",
+        _ => return Ok(()),
+    };
+    let known = app.store.read(move |tx| match Account::find(tx, &account) {
+        Ok(account) => Ok(Some(account)),
+        Err(error) if error.code == Code::NotFound => Ok(None),
+        Err(error) => Err(error),
+    });
+    let Some(account) = known.await? else { return Ok(()) };
+    let caller = app.acting(account, "provider");
+    let written = app.store.write(caller.account.number, move |tx| {
+        let ctx = caller.writing(tx)?;
+        if records::exists(tx, &ctx, table, &id)? {
+            collecting::look_soon(tx, &ctx, &kind, &id)?;
+        }
+        Ok::<_, Error>(())
+    });
+    written.await
+}

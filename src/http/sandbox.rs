@@ -1,0 +1,182 @@
+//! The page of the sandbox: where a person says what became of a payment that asks nobody, and the
+//! page that clients come back to.
+
+use std::sync::{Arc, LazyLock};
+
+use axum::body::Body;
+use axum::http::header::{CONTENT_TYPE, HeaderValue, LOCATION};
+use axum::http::{Method, Request, Response, StatusCode};
+use minijinja::value::Serde;
+use serde_json::{Value, json};
+use store::Tx;
+
+use super::{dispatch, public, reply};
+use crate::app::App;
+use crate::collecting;
+use crate::context::{Caller, Ctx};
+use crate::error::{Code, Error, FieldCode, Result, wrong};
+use crate::providers::sandbox;
+use crate::records;
+use crate::resources::payment::{self, Payment, Status};
+use crate::resources::verification::{self, Verification};
+
+/// What somebody can say of a payment that is asked for.
+const ENDS: &[Status] = &[Status::Paid, Status::Failed, Status::Canceled, Status::Expired];
+/// What can become of one that was paid.
+const AFTERWARDS: &[Status] = &[Status::Chargeback, Status::Refunded];
+
+/// Answers a request under `/sandbox/`.
+pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
+    let request_id = dispatch::request_id(&app, request.headers());
+    let nonce = app.ids.token();
+    let is_head = request.method() == Method::HEAD;
+    let mut response = walk(&app, request, &nonce).await.unwrap_or_else(|error| {
+        let data = json!({"error": error.message});
+        let mut response = draw(&data, &nonce);
+        *response.status_mut() = reply::status(error.code);
+        response
+    });
+    reply::finish(&mut response, &request_id);
+    public::protect(response.headers_mut(), &nonce, "'self'");
+    if is_head { dispatch::without_body(response) } else { response }
+}
+
+async fn walk(app: &Arc<App>, request: Request<Body>, nonce: &str) -> Result<Response<Body>> {
+    let (head, body) = request.into_parts();
+    let external_id = head.uri.path().strip_prefix("/sandbox/").unwrap_or_default().to_string();
+    let found = find(app, external_id.clone()).await?;
+    match head.method {
+        Method::GET | Method::HEAD => {
+            let own = found.clone();
+            let data = app.store.read(move |tx| {
+                let ctx = own.caller.reading(tx)?;
+                view(tx, &ctx, &own)
+            });
+            Ok(draw(&data.await?, nonce))
+        }
+        Method::POST => {
+            if !public::comes_from_us(&head, &app.site) {
+                return Err(Error::new(Code::Forbidden, "The form was sent from another site."));
+            }
+            let form = public::read_form(app, &head.headers, body).await?;
+            let sent = form_urlencoded::parse(&form).find(|(key, _)| key == "status").map(|(_, value)| value);
+            let status = sent.as_deref().and_then(Status::from_wire);
+            let status =
+                status.filter(|status| ENDS.contains(status) || AFTERWARDS.contains(status)).ok_or_else(|| {
+                    let message = "must be paid, failed, canceled, expired, chargeback or refunded";
+                    Error::field("status", wrong(FieldCode::InvalidChoice, message))
+                })?;
+            let own = found.clone();
+            let written = app.store.write(found.caller.account.number, move |tx| {
+                let ctx = own.caller.writing(tx)?;
+                say(tx, &ctx, &own, status)
+            });
+            written.await?;
+            let mut response = Response::new(Body::empty());
+            *response.status_mut() = StatusCode::SEE_OTHER;
+            reply::insert(response.headers_mut(), LOCATION, &format!("/sandbox/{external_id}"));
+            Ok(response)
+        }
+        _ => Err(Error::new(Code::MethodNotAllowed, "Open the page, or send its form.")),
+    }
+}
+
+/// What an id of the sandbox is of.
+#[derive(Clone)]
+struct Found {
+    caller: Caller,
+    is_verification: bool,
+    id: String,
+}
+
+/// The payment or the verification with this id, whose account nobody told us.
+async fn find(app: &Arc<App>, external_id: String) -> Result<Found> {
+    let found = app.store.read(move |tx| collecting::in_sandbox(tx, &external_id));
+    let missing = || Error::new(Code::NotFound, "There is no payment at this address.");
+    let (account, id, is_verification) = found.await?.ok_or_else(missing)?;
+    Ok(Found { caller: app.acting(account, "sandbox"), is_verification, id })
+}
+
+fn view(tx: &mut Tx, ctx: &Ctx, found: &Found) -> Result<Value> {
+    let (what, amount, status) = if found.is_verification {
+        let verification: Verification = records::find(tx, ctx, &found.id)?;
+        ("A verification, which gives a mandate for direct debits", verification.amount, verification.status)
+    } else {
+        let payment: Payment = records::find(tx, ctx, &found.id)?;
+        ("A payment of an invoice", payment.amount, payment.status)
+    };
+    let can = possible(found, status);
+    let can: Vec<Value> = can.iter().map(|status| json!({"status": status.wire(), "words": words(*status)})).collect();
+    let cents = amount.scaled();
+    Ok(json!({
+        "what": what, "amount": format!("€ {}.{:02}", cents / 100, cents % 100), "status": status.wire(), "can": can,
+    }))
+}
+
+/// What can still be said.
+fn possible(found: &Found, status: Status) -> &'static [Status] {
+    match status {
+        Status::Created | Status::Open | Status::Pending | Status::Authorized => ENDS,
+        Status::Paid if !found.is_verification => AFTERWARDS,
+        Status::Chargeback => &[Status::Paid],
+        _ => &[],
+    }
+}
+
+fn words(status: Status) -> &'static str {
+    match status {
+        Status::Paid => "It is paid",
+        Status::Failed => "It fails",
+        Status::Canceled => "The client cancels it",
+        Status::Expired => "It expires",
+        Status::Chargeback => "The bank takes it back",
+        _ => "It is refunded",
+    }
+}
+
+fn say(tx: &mut Tx, ctx: &Ctx, found: &Found, status: Status) -> Result<()> {
+    let refuse = |is: Status| {
+        let message = format!("It is {} and cannot become {}.", is.wire(), status.wire());
+        Err(Error::new(Code::InvalidTransition, message))
+    };
+    if found.is_verification {
+        let before: Verification = records::find(tx, ctx, &found.id)?;
+        if before.status == status {
+            return Ok(());
+        }
+        if !possible(found, before.status).contains(&status) {
+            return refuse(before.status);
+        }
+        let mandate = (status == Status::Paid).then(|| (sandbox::mandate_of(&before.external_id), true));
+        return verification::told(tx, ctx, &before, status, mandate);
+    }
+    let before: Payment = records::find(tx, ctx, &found.id)?;
+    if before.status == status {
+        return Ok(());
+    }
+    if !possible(found, before.status).contains(&status) {
+        return refuse(before.status);
+    }
+    payment::told(tx, ctx, &before, status, Some(&json!({"sandbox": status.wire()}))).map(drop)
+}
+
+fn draw(data: &Value, nonce: &str) -> Response<Body> {
+    static TEMPLATES: LazyLock<minijinja::Environment<'static>> = LazyLock::new(|| {
+        let mut templates = minijinja::Environment::new();
+        let added = templates.add_template("sandbox.html", include_str!("sandbox.html"));
+        debug_assert!(added.is_ok(), "{added:?}");
+        templates
+    });
+    let mut data = data.clone();
+    data["nonce"] = json!(nonce);
+    let drawn =
+        TEMPLATES.get_template("sandbox.html").and_then(|page| page.render(minijinja::Value::from(Serde(&data))));
+    let mut response = Response::new(Body::from(drawn.unwrap_or_default()));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    response
+}
+
+/// The page that clients come back to from a provider.
+pub fn thanks(nonce: &str) -> Response<Body> {
+    draw(&json!({"thanks": true}), nonce)
+}

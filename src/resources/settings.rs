@@ -1,0 +1,163 @@
+//! The settings of an account: how it wants things done. There is one record of them.
+
+use money::Amount;
+use store::{Migration, Tx};
+
+use super::{Gives, Method, Resource, Takes};
+use crate::call::{Answer, Call};
+use crate::context::Ctx;
+use crate::error::{Faults, FieldCode, Result, wrong};
+use crate::input::{self, Input};
+use crate::record::{ALL, COMPUTED, Checks, DETAIL, INPUT, NOWHERE, Record, UPDATED};
+use crate::records::{self, Work};
+use crate::{choice, record};
+
+choice! {
+    /// What becomes of the invoices of subscriptions.
+    pub enum Generation {
+        /// They wait as drafts.
+        Draft = "draft",
+        /// They are final.
+        #[default]
+        Final = "final",
+        /// They are final, and mailed.
+        FinalAndSend = "final_and_send",
+    }
+}
+
+choice! {
+    /// Who collects money from clients.
+    pub enum ProviderName {
+        /// Nobody: a provider to try things on, with a page of its own.
+        #[default]
+        Sandbox = "sandbox",
+        /// Mollie.
+        Mollie = "mollie",
+        /// Your bank, with mandates on paper and files that you hand in.
+        Manual = "manual",
+    }
+}
+
+record! {
+    /// How the account wants things done.
+    pub struct Settings = "settings" in "settings", meta: NOWHERE, updated_at: ALL;
+
+    /// What becomes of the invoices of subscriptions.
+    subscription_generation: Generation = INPUT.default("\"final\"").example("\"final\"");
+    /// How many days before its end a subscription says `subscription.expiring`.
+    subscription_expiring_days: i64 = INPUT.between(0, 365).default("30").example("30");
+    /// Who collects money from clients: `sandbox` to try things, `mollie`, or `manual` with files for your bank.
+    provider: ProviderName = INPUT.default("\"sandbox\"").example("\"sandbox\"");
+    /// Your key at Mollie. It is never shown again.
+    mollie_key: String = INPUT.shown(NOWHERE).example("\"\"");
+    /// The first letters of that key.
+    mollie_key_hint: String = COMPUTED;
+    /// Whether clients can pay an invoice through the provider on its page.
+    online_payments: bool = INPUT.example("false");
+    /// What a client pays to give a mandate, unless the request says otherwise.
+    verification_amount: Amount = INPUT.between(0, 1000).default("0.01").example("0.01");
+    /// Your creditor identifier for direct debits through your bank.
+    creditor_id: String = INPUT.at_most(35).example("\"NL69ZZZ123456780000\"");
+}
+
+impl Checks for Settings {
+    fn check(&self, faults: &mut Faults) {
+        if self.verification_amount.scaled() <= 0 {
+            faults.add("verification_amount", wrong(FieldCode::OutOfRange, "must be more than 0"));
+        }
+        if self.mollie_key.chars().any(|c| !c.is_ascii_graphic()) {
+            faults.add("mollie_key", wrong(FieldCode::InvalidFormat, "cannot be a key of Mollie"));
+        }
+        let id = &self.creditor_id;
+        if !id.is_empty() && !debits::creditor_id_is_valid(id) {
+            faults.add("creditor_id", wrong(FieldCode::InvalidFormat, "is not a creditor identifier"));
+        }
+    }
+
+    fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+        let start: String = self.mollie_key.chars().take(8).collect();
+        self.mollie_key_hint = if start.is_empty() { String::new() } else { format!("{start}…") };
+        if before.is_some_and(|before| before.subscription_expiring_days != self.subscription_expiring_days) {
+            super::subscription::announce_anew(tx, ctx, self.subscription_expiring_days)?;
+        }
+        Ok(())
+    }
+}
+
+impl Settings {
+    /// Those of the account.
+    pub fn of(tx: &mut Tx, ctx: &Ctx) -> Result<Settings> {
+        let sql = format!("{} WHERE account_id = $1 LIMIT 1", Settings::sql().select);
+        match tx.first(&sql, &[ctx.account.into()], Settings::from_row)? {
+            Some(settings) => Ok(settings),
+            None => Settings::blank(),
+        }
+    }
+}
+
+fn get(_: Call) -> Result<Work> {
+    Ok(Box::new(|tx, ctx| {
+        let settings = Settings::of(tx, ctx)?;
+        Ok(Answer::record(ctx, &settings, DETAIL))
+    }))
+}
+
+fn patch(call: Call) -> Result<Work> {
+    let input: Input<Settings> = input::patch(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let before = Settings::of(tx, ctx)?;
+        ctx.expects(before.base.version)?;
+        let mut settings = before.clone();
+        input.merge_into(&mut settings);
+        let mut faults = Faults::default();
+        settings.check(&mut faults);
+        faults.into_result()?;
+        if before.base.id.is_empty() {
+            records::add(tx, ctx, &mut settings)?;
+        } else {
+            records::change(tx, ctx, &before, &mut settings, "updated")?;
+        }
+        Ok(Answer::record(ctx, &settings, UPDATED).with_texts("warnings", &input.warnings))
+    }))
+}
+
+/// Settings and their routes.
+pub fn resource() -> Resource {
+    Resource::of::<Settings>("Settings", "settings", MIGRATIONS)
+        .beside(Method::Get, "", "How the account wants things done", &[], get)
+        .gives(Gives::Item(DETAIL))
+        .extension()
+        .beside(Method::Patch, "", "Change how the account wants things done", &[], patch)
+        .taking::<Settings>(Takes::Patch)
+        .gives(Gives::Item(UPDATED))
+        .extension()
+}
+
+/// What a new account starts with.
+pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+    records::add(tx, ctx, &mut Settings::blank()?)
+}
+
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 40,
+    name: "settings",
+    sql: "
+CREATE TABLE settings (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    subscription_generation TEXT NOT NULL,
+    subscription_expiring_days BIGINT NOT NULL,
+    provider TEXT NOT NULL,
+    mollie_key TEXT NOT NULL,
+    mollie_key_hint TEXT NOT NULL,
+    online_payments BIGINT NOT NULL,
+    verification_amount BIGINT NOT NULL,
+    creditor_id TEXT NOT NULL,
+    PRIMARY KEY (account_id, id)
+) STRICT;
+CREATE UNIQUE INDEX settings_once ON settings (account_id);
+",
+}];

@@ -1,0 +1,345 @@
+//! Subscriptions: what is invoiced again and again. Each period has one invoice, by its schedule and
+//! not by when the last one was made, so that nothing is doubled and nothing drifts.
+
+pub mod generate;
+mod lines;
+mod new;
+mod periods;
+mod plan;
+
+use jiff::ToSpan;
+use jiff::civil::Date;
+use money::{Amount, Percent};
+use store::{Migration, Tx};
+
+use super::client::Client;
+use super::document::{Invoice, WHOLE};
+use super::settings::Settings;
+use super::{Part, Resource, Takes};
+use crate::call::{Answer, Call};
+use crate::context::Ctx;
+use crate::error::{Code, Error, FieldCode, Result, wrong};
+use crate::input::{self, Input};
+use crate::list;
+use crate::record::{ALL, COMPUTED, Checks, DETAIL, Day, INPUT, Link, NOWHERE, Record};
+use crate::records::{self, Work};
+use crate::{choice, record};
+pub use lines::Lines;
+pub use plan::{Plan, Term};
+
+choice! {
+    /// How a subscription stands.
+    pub enum Status {
+        /// Nothing is invoiced yet.
+        Draft = "draft",
+        /// Its periods are invoiced as they begin.
+        #[default]
+        Active = "active",
+        /// No more periods begin.
+        Ended = "ended",
+    }
+}
+
+record! {
+    /// What a client is invoiced for again and again.
+    pub struct Subscription = "subscription" in "subscriptions", created_at: ALL;
+
+    /// Given when it is made, without gaps.
+    number: String = COMPUTED.search().filter().sort();
+    /// What it is about.
+    title: String = COMPUTED.search().sort();
+    /// The client.
+    client_id: Link = COMPUTED.refers("clients").filter();
+    /// `draft`, `active` or `ended`.
+    status: Status = COMPUTED.filter().sort();
+    /// How often an invoice is made.
+    term: Term = COMPUTED;
+    /// When it begins.
+    start_date: Day = COMPUTED.sort().range("start_from", "start_to");
+    /// When it ends: periods that begin before it are invoiced.
+    end_date: Day = COMPUTED.nullable().sort();
+    /// The date of the last invoice.
+    last_generated: Day = COMPUTED.nullable();
+    /// The date of the next invoice.
+    next_generate: Day = COMPUTED.nullable().sort();
+    /// On which days invoices are made: `schedule_type` (`start_date` or `day_of_month`), `day_of_month` and `day_of_week`.
+    schedule: Plan = COMPUTED;
+    /// The sum of the lines.
+    subtotal: Amount = COMPUTED;
+    /// The VAT percentage; with several rates, what it comes to.
+    vat_rate: Percent = COMPUTED;
+    /// The VAT of a period.
+    vat_amount: Amount = COMPUTED;
+    /// What a period costs without VAT.
+    total_excl_vat: Amount = COMPUTED;
+    /// What a period costs with VAT.
+    total_incl_vat: Amount = COMPUTED.sort();
+    /// What is invoiced each time.
+    lines: Lines = COMPUTED.heavy().shown(WHOLE);
+    /// Why the next invoice could not be made, or empty.
+    problem: String = COMPUTED.in_meta();
+    /// The names of the client, for searches.
+    client_names: String = COMPUTED.search().shown(NOWHERE);
+    /// The day on which the next invoice could not be made.
+    stuck_on: Day = COMPUTED.shown(NOWHERE);
+    /// The day on which its end is announced.
+    notify_on: Day = COMPUTED.shown(NOWHERE);
+}
+
+impl Checks for Subscription {
+    fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+        if before.is_none_or(|before| before.end_date != self.end_date) {
+            let days = Settings::of(tx, ctx)?.subscription_expiring_days;
+            self.notify_on = Day(self.end_date.0.and_then(|end| end.checked_sub(days.days()).ok()));
+        }
+        if self.status == Status::Ended {
+            self.notify_on = Day(None);
+        }
+        Ok(())
+    }
+
+    fn events(&self, before: Option<&Self>) -> Vec<&'static str> {
+        match (before.map(|before| before.status), self.status) {
+            (Some(Status::Draft), Status::Active) => vec!["activated"],
+            (Some(was), Status::Ended) if was != Status::Ended => vec!["ended"],
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl Subscription {
+    /// The first day of the period that begins on `day` or after it, if one still begins before the end.
+    fn period_from(&self, day: Date) -> Option<Date> {
+        let date = self.schedule.from(self.term, day)?;
+        self.end_date.0.is_none_or(|end| date < end).then_some(date)
+    }
+
+    /// The last day of the period that begins on `date`.
+    fn period_end(&self, date: Date) -> Date {
+        let next = date.tomorrow().ok().and_then(|day| self.schedule.from(self.term, day));
+        next.and_then(|next| next.yesterday().ok()).unwrap_or(Date::MAX)
+    }
+
+    /// Takes over what the lines come to.
+    fn take_totals(&mut self, totals: &money::Totals<String>) {
+        let mut sums = Invoice::default();
+        sums.take_totals(totals);
+        self.subtotal = sums.subtotal;
+        self.vat_rate = sums.vat_rate;
+        self.vat_amount = sums.vat_amount;
+        self.total_excl_vat = sums.total_excl_vat;
+        self.total_incl_vat = sums.total_incl_vat;
+    }
+
+    fn take_names(&mut self, client: Option<&Client>) {
+        self.client_names = client.map_or(String::new(), |client| {
+            let names =
+                [&client.company_name, &client.firstname, &client.lastname, &client.email.0, &client.external_id];
+            names.into_iter().filter(|name| !name.is_empty()).cloned().collect::<Vec<_>>().join("\n")
+        });
+    }
+}
+
+record! {
+    /// When a subscription ends.
+    pub struct Deactivation = "deactivation" in "deactivations";
+
+    /// The day from which nothing is invoiced any more; today when nothing is sent.
+    subscription_end: Day = INPUT.example("\"2027-01-01\"");
+}
+
+impl Checks for Deactivation {}
+
+/// What ending a subscription answers.
+const ENDED: &[Part] = &[
+    Part("id", "string", "The subscription."),
+    Part("status", "string", "`ended`."),
+    Part("end_date", "string", "When it ends; periods that begin before it are still invoiced."),
+];
+
+/// `POST /v1/subscriptions/{id}/deactivate`
+fn deactivate(call: Call) -> Result<Work> {
+    let input: Input<Deactivation> = input::create(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let before: Subscription = records::find_to_change(tx, ctx, &call)?;
+        let mut subscription = before.clone();
+        if before.status != Status::Ended {
+            let end = input.record().subscription_end.0.unwrap_or_else(|| ctx.now.date(&ctx.zone));
+            if input.has("subscription_end") && before.start_date.0.is_some_and(|start| end < start) {
+                let message = "cannot be before the subscription starts";
+                return Err(Error::field("subscription_end", wrong(FieldCode::OutOfRange, message)));
+            }
+            subscription.end_date = Day(Some(end));
+            let billed = |date: &Date| before.status == Status::Active && *date < end;
+            subscription.next_generate = Day(before.next_generate.0.filter(billed));
+            subscription.status = Status::Ended;
+        }
+        records::change(tx, ctx, &before, &mut subscription, "updated")?;
+        generate::soon(tx, ctx, &subscription)?;
+        let end = subscription.end_date.0.map(|end| end.to_string());
+        let data = serde_json::json!({"id": subscription.base.id, "status": "ended", "end_date": end});
+        Ok(Answer::json(&data).with_texts("warnings", &input.warnings))
+    }))
+}
+
+/// `POST /v1/subscriptions/{id}/activate`
+fn activate(call: Call) -> Result<Work> {
+    let warnings = input::nothing(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let subscription: Subscription = records::find_to_change(tx, ctx, &call)?;
+        let subscription = make_active(tx, ctx, subscription)?;
+        Ok(Answer::record(ctx, &subscription, DETAIL).with_texts("warnings", &warnings))
+    }))
+}
+
+/// Makes a draft active; one that is active already stays so.
+pub fn make_active(tx: &mut Tx, ctx: &Ctx, before: Subscription) -> Result<Subscription> {
+    if before.status == Status::Ended {
+        let message = format!("{} has ended; make a new subscription.", before.number);
+        return Err(Error::new(Code::InvalidTransition, message));
+    }
+    let mut subscription = before.clone();
+    subscription.status = Status::Active;
+    records::change(tx, ctx, &before, &mut subscription, "updated")?;
+    generate::soon(tx, ctx, &subscription)?;
+    Ok(subscription)
+}
+
+/// `GET /v1/subscriptions/{id}/invoices`
+fn invoices(call: Call) -> Result<Work> {
+    list::belonging::<Subscription, Invoice>(call, "subscription_id")
+}
+
+/// Lines that name a product which goes forget it.
+pub fn forget_product(tx: &mut Tx, ctx: &Ctx, product: &str) -> Result<()> {
+    for before in with_line(tx, ctx, "product_id", product)? {
+        let mut subscription = before.clone();
+        for row in subscription.lines.0.0.iter_mut().filter(|row| row.product_id == product) {
+            row.product_id.clear();
+        }
+        records::update(tx, ctx, &before, &mut subscription, "updated")?;
+    }
+    Ok(())
+}
+
+/// Works out anew on which days ends are announced.
+pub fn announce_anew(tx: &mut Tx, ctx: &Ctx, days: i64) -> Result<()> {
+    let sql = format!(
+        "{} WHERE account_id = $1 AND end_date >= $2 AND status <> 'ended' ORDER BY end_date, id",
+        Subscription::sql().select
+    );
+    let today = ctx.now.date(&ctx.zone).to_string();
+    for subscription in tx.all(&sql, &[ctx.account.into(), today.into()], Subscription::from_row)? {
+        let notify = subscription.end_date.0.and_then(|end| end.checked_sub(days.days()).ok());
+        let notify = notify.map(|day| day.to_string()).unwrap_or_default();
+        let sql = "UPDATE subscriptions SET notify_on = $1 WHERE account_id = $2 AND id = $3";
+        tx.execute(sql, &[notify.into(), ctx.account.into(), (&subscription.base.id).into()])?;
+    }
+    Ok(())
+}
+
+/// Whether a subscription that has not ended names this tax rate.
+pub fn needs_rate(tx: &mut Tx, ctx: &Ctx, code: &str) -> Result<bool> {
+    Ok(!with_line(tx, ctx, "vat_code", code)?.is_empty())
+}
+
+/// The subscriptions that have not ended and have a line with this text in a member.
+fn with_line(tx: &mut Tx, ctx: &Ctx, member: &str, text: &str) -> Result<Vec<Subscription>> {
+    let sql = format!(
+        "{} WHERE account_id = $1 AND status IN ('active', 'draft') AND lines LIKE $2 ORDER BY id",
+        Subscription::sql().select
+    );
+    // The pattern may match more than it should; the members decide.
+    let plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    let pattern = if plain { format!("%\"{text}\"%") } else { "%".to_string() };
+    let found = tx.all(&sql, &[ctx.account.into(), pattern.into()], Subscription::from_row)?;
+    let has = |one: &Subscription| {
+        let mut lines = one.lines.0.0.iter();
+        lines.any(|row| if member == "vat_code" { row.vat_code == text } else { row.product_id == text })
+    };
+    Ok(found.into_iter().filter(has).collect())
+}
+
+/// Subscriptions and their routes.
+pub fn resource() -> Resource {
+    Resource::of::<Subscription>("Subscriptions", "relations", MIGRATIONS)
+        .list::<Subscription>()
+        .create_from::<new::NewSubscription>(new::create)
+        .get::<Subscription>()
+        .patch_from::<new::NewSubscription>(new::patch)
+        .action_parts::<Deactivation>("deactivate", "End a subscription", ENDED, deactivate)
+        .taking::<Deactivation>(Takes::Maybe)
+        .pages_of("invoices", "List the invoices of a subscription", "invoices", invoices)
+        .action("activate", "Make a draft active", DETAIL, activate)
+        .extension()
+        .parts("periods", "Every period that is owed, and its invoice", periods::PARTS, periods::periods)
+        .extension()
+}
+
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 39,
+    name: "subscriptions",
+    sql: "
+CREATE TABLE subscriptions (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    number TEXT NOT NULL,
+    title TEXT NOT NULL,
+    client_id TEXT NOT NULL,
+    status TEXT NOT NULL,
+    term TEXT NOT NULL,
+    start_date TEXT NOT NULL,
+    end_date TEXT NOT NULL,
+    last_generated TEXT NOT NULL,
+    next_generate TEXT NOT NULL,
+    schedule TEXT NOT NULL,
+    subtotal BIGINT NOT NULL,
+    vat_rate BIGINT NOT NULL,
+    vat_amount BIGINT NOT NULL,
+    total_excl_vat BIGINT NOT NULL,
+    total_incl_vat BIGINT NOT NULL,
+    lines TEXT NOT NULL,
+    problem TEXT NOT NULL,
+    client_names TEXT NOT NULL,
+    stuck_on TEXT NOT NULL,
+    notify_on TEXT NOT NULL,
+    PRIMARY KEY (account_id, id)
+) STRICT;
+CREATE INDEX subscriptions_created ON subscriptions (account_id, created_at, id);
+CREATE UNIQUE INDEX subscriptions_number ON subscriptions (account_id, number, id);
+CREATE INDEX subscriptions_number_created ON subscriptions (account_id, number, created_at, id);
+CREATE INDEX subscriptions_title ON subscriptions (account_id, title, id);
+CREATE INDEX subscriptions_client ON subscriptions (account_id, client_id, created_at, id);
+CREATE INDEX subscriptions_status ON subscriptions (account_id, status, created_at, id);
+CREATE INDEX subscriptions_status_sort ON subscriptions (account_id, status, id);
+CREATE INDEX subscriptions_start ON subscriptions (account_id, start_date, id);
+CREATE INDEX subscriptions_end ON subscriptions (account_id, end_date, id);
+CREATE INDEX subscriptions_next ON subscriptions (account_id, next_generate, id);
+CREATE INDEX subscriptions_total ON subscriptions (account_id, total_incl_vat, id);
+CREATE INDEX subscriptions_notify ON subscriptions (account_id, notify_on) WHERE notify_on <> '';
+CREATE TABLE subscription_periods (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    subscription_id TEXT NOT NULL,
+    period_start TEXT NOT NULL,
+    period_end TEXT NOT NULL,
+    invoice_id TEXT NOT NULL,
+    made_at BIGINT NOT NULL,
+    PRIMARY KEY (account_id, subscription_id, period_start)
+) STRICT, WITHOUT ROWID;
+ALTER TABLE invoices ADD COLUMN subscription_id TEXT NOT NULL DEFAULT '';
+ALTER TABLE invoices ADD COLUMN period_start TEXT NOT NULL DEFAULT '';
+ALTER TABLE invoices ADD COLUMN period_end TEXT NOT NULL DEFAULT '';
+ALTER TABLE quotes ADD COLUMN subscription_id TEXT NOT NULL DEFAULT '';
+ALTER TABLE quotes ADD COLUMN period_start TEXT NOT NULL DEFAULT '';
+ALTER TABLE quotes ADD COLUMN period_end TEXT NOT NULL DEFAULT '';
+ALTER TABLE workorders ADD COLUMN subscription_id TEXT NOT NULL DEFAULT '';
+ALTER TABLE workorders ADD COLUMN period_start TEXT NOT NULL DEFAULT '';
+ALTER TABLE workorders ADD COLUMN period_end TEXT NOT NULL DEFAULT '';
+CREATE INDEX invoices_subscription ON invoices (account_id, subscription_id, created_at, id) WHERE subscription_id <> '';
+CREATE INDEX quotes_subscription ON quotes (account_id, subscription_id) WHERE subscription_id <> '';
+CREATE INDEX workorders_subscription ON workorders (account_id, subscription_id) WHERE subscription_id <> '';
+",
+}];

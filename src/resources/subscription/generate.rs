@@ -1,0 +1,245 @@
+//! Making the invoices of subscriptions: one transaction each, one invoice per period, in the order
+//! of their dates. What was missed is made up, and one subscription that cannot be invoiced does not
+//! keep the others waiting.
+
+use futures_util::future::join_all;
+use jiff::civil::Date;
+use store::Tx;
+
+use super::{Status, Subscription};
+use crate::app::App;
+use crate::clock::Moment;
+use crate::collecting;
+use crate::context::{Caller, Ctx};
+use crate::error::{Code, Error, Result};
+use crate::jobs::{self, Ending, Job, NewJob};
+use crate::marks;
+use crate::record::{Day, Link, Record};
+use crate::records;
+use crate::resources::client::Client;
+use crate::resources::document::{self, Invoice, Language, new};
+use crate::resources::settings::{Generation, Settings};
+
+/// How many invoices share a commit at most: others wait no longer than that.
+const TOGETHER: i64 = 32;
+
+/// Has the invoices of a subscription made when they are due now. An account with a test clock
+/// waits for its clock to be moved.
+pub fn soon(tx: &mut Tx, ctx: &Ctx, subscription: &Subscription) -> Result<()> {
+    let due = subscription.next_generate.0.is_some_and(|date| date <= ctx.now.date(&ctx.zone));
+    if !due || subscription.status == Status::Draft || ctx.has_test_clock {
+        return Ok(());
+    }
+    enqueue(tx, ctx, &subscription.base.id)
+}
+
+/// A job for the account; `cause` tells it from others that wait.
+pub fn enqueue(tx: &mut Tx, ctx: &Ctx, cause: &str) -> Result<()> {
+    let job = NewJob {
+        account: ctx.account,
+        kind: "subscriptions",
+        payload: "{}".to_string(),
+        run_at: ctx.machine_now,
+        max_attempts: 20,
+        unique_key: Some(format!("subscriptions {} {cause}", ctx.account)),
+    };
+    jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)
+}
+
+/// The job: every invoice of an account that is due.
+pub fn run(app: &App, job: &Job) -> Result<Ending> {
+    let number = job.account;
+    let account = app.store.read_now(move |tx| crate::accounts::Account::numbered(tx, number))?;
+    if !account.has_test_clock {
+        pass(app, &app.acting(account, "subscriptions"))?;
+    }
+    Ok(Ending::Done)
+}
+
+/// Makes every invoice that is due in the account.
+pub fn pass(app: &App, caller: &Caller) -> Result<()> {
+    loop {
+        let own = caller.clone();
+        let due = app.store.read_now(move |tx| {
+            let ctx = own.reading(tx)?;
+            due(tx, &ctx)
+        })?;
+        if due.is_empty() {
+            return Ok(());
+        }
+        let made = join_all(due.iter().map(|id| {
+            let (own, id) = (caller.clone(), id.clone());
+            app.store.write(caller.account.number, move |tx| {
+                let ctx = own.writing(tx)?;
+                make_next(tx, &ctx, &id)
+            })
+        }));
+        let made = tokio::runtime::Handle::current().block_on(made);
+        for (id, made) in due.into_iter().zip(made) {
+            match made {
+                Ok(()) => {}
+                Err(error) if matches!(error.code, Code::Overloaded | Code::DiskFull | Code::Unavailable) => {
+                    return Err(error);
+                }
+                Err(error) => note_problem(app, caller, id, error)?,
+            }
+        }
+    }
+}
+
+/// The subscriptions whose next invoice has the earliest date that is due.
+fn due(tx: &mut Tx, ctx: &Ctx) -> Result<Vec<String>> {
+    let Some(date) = earliest(tx, ctx)? else { return Ok(Vec::new()) };
+    let today = ctx.now.date(&ctx.zone).to_string();
+    let sql = "SELECT id FROM subscriptions WHERE account_id = $1 AND next_generate = $2 AND status <> 'draft'
+               AND stuck_on <> $3 ORDER BY id LIMIT $4";
+    let values = [ctx.account.into(), date.to_string().into(), today.into(), TOGETHER.into()];
+    tx.all(sql, &values, |row| Ok(row.text(0)?.to_string()))
+}
+
+/// The earliest date of an invoice that is due.
+fn earliest(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Date>> {
+    let today = ctx.now.date(&ctx.zone).to_string();
+    let sql = "SELECT next_generate FROM subscriptions WHERE account_id = $1 AND next_generate <> ''
+               AND next_generate <= $2 AND status <> 'draft' AND stuck_on <> $2 ORDER BY next_generate LIMIT 1";
+    let found = tx.first(sql, &[ctx.account.into(), today.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
+    Ok(found.and_then(|date| date.parse().ok()))
+}
+
+/// When something of subscriptions is next to be done in the account, after now.
+pub fn next_moment(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>> {
+    let today = ctx.now.date(&ctx.zone).to_string();
+    let mut moments = Vec::new();
+    for (column, which) in [("next_generate", "AND status <> 'draft'"), ("notify_on", "AND status = 'active'")] {
+        let sql = format!(
+            "SELECT {column} FROM subscriptions WHERE account_id = $1 AND {column} <> '' AND {column} > $2 {which}
+             ORDER BY {column} LIMIT 1"
+        );
+        let values = [ctx.account.into(), today.clone().into()];
+        let found = tx.first(&sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
+        let date = found.and_then(|date| date.parse::<Date>().ok());
+        moments.extend(date.map(|date| Moment::start_of(date, &ctx.zone)));
+    }
+    Ok(moments.into_iter().min())
+}
+
+/// Makes the invoice of the next period of a subscription, if it is due.
+fn make_next(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
+    let before: Subscription = records::find(tx, ctx, id)?;
+    let today = ctx.now.date(&ctx.zone);
+    let Some(date) = before.next_generate.0.filter(|date| *date <= today) else { return Ok(()) };
+    if before.status == Status::Draft {
+        return Ok(());
+    }
+    let end = before.period_end(date);
+    let mut subscription = before.clone();
+    if claim_period(tx, ctx, &before, date, end)? {
+        let invoice = make_invoice(tx, ctx, &before, date, end)?;
+        subscription.last_generated = Day(Some(date));
+        let sql = "UPDATE subscription_periods SET invoice_id = $1
+                   WHERE account_id = $2 AND subscription_id = $3 AND period_start = $4";
+        let values = [(&invoice.base.id).into(), ctx.account.into(), id.into(), date.to_string().into()];
+        tx.execute(sql, &values)?;
+    }
+    subscription.next_generate = Day(date.tomorrow().ok().and_then(|day| before.period_from(day)));
+    if subscription.next_generate.0.is_none() {
+        subscription.status = Status::Ended;
+    }
+    subscription.problem.clear();
+    subscription.stuck_on = Day(None);
+    records::change(tx, ctx, &before, &mut subscription, "updated")
+}
+
+/// Takes a period; answers whether nobody had it before.
+fn claim_period(tx: &mut Tx, ctx: &Ctx, subscription: &Subscription, start: Date, end: Date) -> Result<bool> {
+    let sql =
+        "INSERT INTO subscription_periods (account_id, subscription_id, period_start, period_end, invoice_id, made_at)
+               VALUES ($1, $2, $3, $4, '', $5) ON CONFLICT DO NOTHING";
+    let values = [
+        ctx.account.into(),
+        (&subscription.base.id).into(),
+        start.to_string().into(),
+        end.to_string().into(),
+        ctx.now.0.into(),
+    ];
+    Ok(tx.execute(sql, &values)? == 1)
+}
+
+fn make_invoice(tx: &mut Tx, ctx: &Ctx, subscription: &Subscription, start: Date, end: Date) -> Result<Invoice> {
+    let settings = Settings::of(tx, ctx)?;
+    let client = match subscription.client_id.0.as_str() {
+        "" => None,
+        id => Some(records::find::<Client>(tx, ctx, id)?),
+    };
+    let language = new::language_of(client.as_ref());
+    let (rows, totals) = subscription.lines.0.clone().at_todays_rates(tx, ctx)?;
+    let mut invoice = Invoice {
+        title: subscription.title.clone(),
+        client_id: subscription.client_id.clone(),
+        subscription_id: Link(subscription.base.id.clone()),
+        period_start: Day(Some(start)),
+        period_end: Day(Some(end)),
+        invoice_date: Day(Some(start)),
+        notes: period_in_words(language, start, end),
+        rows,
+        language,
+        ..Invoice::default()
+    };
+    invoice.take_totals(&totals);
+    invoice.start(tx, ctx)?;
+    if settings.subscription_generation != Generation::Draft {
+        invoice.become_final(tx, ctx)?;
+    }
+    new::save(tx, ctx, &mut invoice)?;
+    if invoice.is_final() {
+        collecting::begin(tx, ctx, &invoice)?;
+    }
+    if settings.subscription_generation == Generation::FinalAndSend {
+        document::mail::post_usual(tx, ctx, invoice.clone(), document::mail::SendType::Subscription)?;
+    }
+    Ok(invoice)
+}
+
+fn period_in_words(language: Language, start: Date, end: Date) -> String {
+    let style = document::pdf::Style(language);
+    let (start, end) = (style.date(start), style.date(end));
+    match language {
+        Language::Dutch => format!("Periode: {start} t/m {end}"),
+        Language::English => format!("Period: {start} to {end}"),
+    }
+}
+
+/// Writes down why an invoice could not be made; it is tried again the next day, or when the
+/// subscription is changed.
+fn note_problem(app: &App, caller: &Caller, id: String, error: Error) -> Result<()> {
+    tracing::warn!(subscription = %id, %error, cause = error.internal.as_deref().unwrap_or(""), "An invoice of a subscription could not be made.");
+    let own = caller.clone();
+    app.store.write_now(caller.account.number, move |tx| {
+        let ctx = own.writing(tx)?;
+        let before: Subscription = records::find(tx, &ctx, &id)?;
+        let mut subscription = before.clone();
+        subscription.problem = error.to_string();
+        subscription.stuck_on = Day(Some(ctx.now.date(&ctx.zone)));
+        records::update(tx, &ctx, &before, &mut subscription, "generation_failed")
+    })
+}
+
+/// Says of subscriptions that their end is near, once per end; answers whether there may be more.
+pub fn announce(tx: &mut Tx, ctx: &Ctx) -> Result<bool> {
+    let today = ctx.now.date(&ctx.zone).to_string();
+    let sql = format!(
+        "{} WHERE account_id = $1 AND notify_on <> '' AND notify_on <= $2 ORDER BY notify_on LIMIT 100",
+        Subscription::sql().select
+    );
+    let found = tx.all(&sql, &[ctx.account.into(), today.into()], Subscription::from_row)?;
+    for subscription in &found {
+        let clear = "UPDATE subscriptions SET notify_on = '' WHERE account_id = $1 AND id = $2";
+        tx.execute(clear, &[ctx.account.into(), (&subscription.base.id).into()])?;
+        let end = subscription.end_date.0.map(|end| end.to_string()).unwrap_or_default();
+        let cause = format!("subscription.expiring {end}");
+        if subscription.status == Status::Active && marks::once(tx, ctx, &cause, &subscription.base.id)? {
+            records::happened(tx, ctx, subscription, "expiring")?;
+        }
+    }
+    Ok(found.len() == 100)
+}

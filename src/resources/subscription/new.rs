@@ -1,0 +1,238 @@
+//! New subscriptions, and changes of those there are: what callers may send. A change holds from the
+//! next period on; invoices that were made stay as they are.
+
+use jiff::ToSpan;
+use jiff::civil::Date;
+use store::Tx;
+
+use super::{Lines, Plan, Status, Subscription, Term, generate};
+use crate::call::{Answer, Call};
+use crate::context::Ctx;
+use crate::counters;
+use crate::error::{Error, Faults, FieldCode, Result, wrong};
+use crate::input::{self, Input};
+use crate::record;
+use crate::record::{CREATED, Checks, Day, INPUT, Link, UPDATED};
+use crate::records::{self, Work};
+use crate::resources::client::{self, Client};
+use crate::resources::mandate;
+
+record! {
+    /// What is sent to make or change a subscription.
+    pub struct NewSubscription = "subscription" in "subscriptions";
+
+    /// The client.
+    client_id: Link = INPUT.create_only().refers("clients");
+    /// The client, by your own reference.
+    client_external_id: String = INPUT.create_only().example("\"\"");
+    /// What it is about; the title of the first line when nothing is sent.
+    title: String = INPUT.example("\"Hosting\"");
+    /// How often an invoice is made.
+    frequency: Term = INPUT.default("\"monthly\"").example("\"monthly\"");
+    /// When it begins; today when nothing is sent.
+    subscription_start: Day = INPUT.example("\"2026-06-01\"");
+    /// When it ends: periods that begin before it are invoiced.
+    subscription_end: Day = INPUT.nullable().example("\"2027-06-01\"");
+    /// The date of the first invoice, when it is another than the schedule says.
+    first_generate_date: Day = INPUT.create_only().example("\"\"");
+    /// The day of the month, from 1 to 31; in shorter months the last day.
+    day_of_month: i64 = INPUT.between(1, 31).nullable().example("1");
+    /// The day of the week, from Monday (1) to Sunday (7); for `weekly` and `four_weeks`.
+    day_of_week: i64 = INPUT.between(1, 7).nullable().example("1");
+    /// What is invoiced each time: `title`, `quantity`, `unit`, `unit_price` and `vat_code`. When they are changed, all are replaced.
+    lines: Lines = INPUT.example("[{\"title\": \"Hosting\", \"quantity\": 1, \"unit_price\": 25, \"vat_code\": \"NL21\"}]");
+    /// `draft` to begin later; `active` when nothing is sent, unless the client's mandate is still awaited.
+    status: Status = INPUT.create_only().example("\"active\"");
+}
+
+impl Checks for NewSubscription {
+    fn check(&self, faults: &mut Faults) {
+        if self.status == Status::Ended {
+            faults.add("status", wrong(FieldCode::InvalidChoice, "must be draft or active"));
+        }
+    }
+}
+
+/// The furthest back that a first invoice may lie, in years: nobody wants a thousand by mistake.
+const BACK: i64 = 5;
+
+/// `POST /v1/subscriptions`
+pub fn create(call: Call) -> Result<Work> {
+    let input: Input<NewSubscription> = input::create(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let new = input.record();
+        records::check_references(tx, ctx, &new, &input)?;
+        let mut warnings = input.warnings.clone();
+        let client = client::named(tx, ctx, &new.client_id.0, &new.client_external_id)?;
+        if client.is_none() {
+            warnings.push("The subscription has no client.".to_string());
+        }
+        if new.lines.0.0.is_empty() {
+            warnings.push("The subscription has no lines; its invoices will be empty.".to_string());
+        }
+        let mut subscription = made_of(tx, ctx, &new, client.as_ref())?;
+        records::add(tx, ctx, &mut subscription)?;
+        generate::soon(tx, ctx, &subscription)?;
+        Ok(Answer::created(ctx, &subscription, CREATED).with_texts("warnings", &warnings))
+    }))
+}
+
+fn made_of(tx: &mut Tx, ctx: &Ctx, new: &NewSubscription, client: Option<&Client>) -> Result<Subscription> {
+    let today = ctx.now.date(&ctx.zone);
+    let start = new.subscription_start.0.unwrap_or(today);
+    let client_id = client.map(|client| client.base.id.clone()).unwrap_or_default();
+    let awaits = !client_id.is_empty() && mandate::is_pending(tx, ctx, &client_id)?;
+    let mut subscription = Subscription {
+        title: new.title.clone(),
+        client_id: Link(client_id),
+        status: if awaits { Status::Draft } else { new.status },
+        term: new.frequency,
+        start_date: Day(Some(start)),
+        end_date: new.subscription_end.clone(),
+        schedule: Plan::new(start, new.first_generate_date.0, small(new.day_of_month), small(new.day_of_week)),
+        lines: new.lines.clone(),
+        ..Subscription::default()
+    };
+    subscription.take_names(client);
+    check_end(&subscription)?;
+    let begins = subscription.schedule.beginning(subscription.term);
+    let oldest = today.checked_sub(BACK.years()).unwrap_or(today);
+    if begins.is_some_and(|begins| begins < oldest) {
+        let field = if new.first_generate_date.0.is_some() { "first_generate_date" } else { "subscription_start" };
+        let message = format!("would make invoices of more than {BACK} years ago; send a later first_generate_date");
+        return Err(Error::field(field, wrong(FieldCode::OutOfRange, message)));
+    }
+    subscription.work_out(tx, ctx)?;
+    subscription.next_generate = Day(begins.and_then(|begins| subscription.period_from(begins)));
+    if subscription.next_generate.0.is_none() {
+        subscription.status = Status::Ended;
+    }
+    subscription.number =
+        format!("S{}-{:04}", start.year(), counters::next(tx, ctx, &format!("subscription {}", start.year()))?);
+    Ok(subscription)
+}
+
+/// Ranges are checked before.
+fn small(number: i64) -> i8 {
+    i8::try_from(number).unwrap_or_default()
+}
+
+fn check_end(subscription: &Subscription) -> Result<()> {
+    if let (Some(start), Some(end)) = (subscription.start_date.0, subscription.end_date.0)
+        && end < start
+    {
+        let message = "cannot be before subscription_start";
+        return Err(Error::field("subscription_end", wrong(FieldCode::OutOfRange, message)));
+    }
+    Ok(())
+}
+
+/// `PATCH /v1/subscriptions/{id}`
+pub fn patch(call: Call) -> Result<Work> {
+    let input: Input<NewSubscription> = input::patch(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let before: Subscription = records::find_to_change(tx, ctx, &call)?;
+        let mut subscription = before.clone();
+        change(tx, ctx, &before, &mut subscription, &input)?;
+        records::change(tx, ctx, &before, &mut subscription, "updated")?;
+        generate::soon(tx, ctx, &subscription)?;
+        Ok(Answer::record(ctx, &subscription, UPDATED).with_texts("warnings", &input.warnings))
+    }))
+}
+
+fn change(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    before: &Subscription,
+    subscription: &mut Subscription,
+    input: &Input<NewSubscription>,
+) -> Result<()> {
+    let new = input.record();
+    if input.has("title") {
+        subscription.title = new.title.clone();
+    }
+    if input.has("lines") {
+        subscription.lines = new.lines.clone();
+        subscription.work_out(tx, ctx)?;
+    }
+    if input.has("frequency") {
+        subscription.term = new.frequency;
+    }
+    if input.has("subscription_start") {
+        let start = new.subscription_start.0.unwrap_or_else(|| ctx.now.date(&ctx.zone));
+        subscription.start_date = Day(Some(start));
+    }
+    if input.has("subscription_end") {
+        subscription.end_date = new.subscription_end.clone();
+    }
+    check_end(subscription)?;
+    let chosen = |name: &str, sent: i64, had: i8| if input.has(name) { small(sent) } else { had };
+    let day = chosen("day_of_month", new.day_of_month, before.schedule.chosen_day);
+    let weekday = chosen("day_of_week", new.day_of_week, before.schedule.chosen_weekday);
+    subscription.schedule = replanned(before, subscription, day, weekday);
+    subscription.renew_next(before);
+    if !subscription.problem.is_empty() {
+        subscription.problem.clear();
+        subscription.stuck_on = Day(None);
+    }
+    Ok(())
+}
+
+/// The plan after a change: of the whole time while nothing is made, else from the next period on.
+fn replanned(before: &Subscription, now: &Subscription, day: i8, weekday: i8) -> Plan {
+    let had = &before.schedule;
+    let same = before.term == now.term
+        && before.start_date == now.start_date
+        && (had.chosen_day, had.chosen_weekday) == (day, weekday);
+    let (Some(start), false) = (now.start_date.0, same) else { return had.clone() };
+    if before.last_generated.0.is_none() {
+        let first = had.first.filter(|_| before.start_date == now.start_date);
+        return Plan::new(start, first, day, weekday);
+    }
+    let anchor = match before.next_generate.0 {
+        _ if before.start_date != now.start_date => start,
+        Some(next) => next,
+        None => return had.clone(),
+    };
+    let mut plan = Plan::new(anchor, None, day, weekday);
+    // The 31st stays wanted though the anchor may be the last of a shorter month.
+    if day == 0 && !before.term.in_weeks() && before.start_date == now.start_date {
+        plan.day = had.day;
+    }
+    if weekday == 0 && before.term.in_weeks() && before.start_date == now.start_date {
+        plan.weekday = had.weekday;
+    }
+    plan
+}
+
+impl Subscription {
+    /// Works out what the lines come to, and takes the title of the first when it has none.
+    fn work_out(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+        let totals = self.lines.settle(tx, ctx)?;
+        self.take_totals(&totals);
+        if self.title.trim().is_empty() {
+            self.title = self.lines.0.0.first().map(|row| row.name.clone()).unwrap_or_default();
+        }
+        if self.title.trim().is_empty() {
+            return Err(Error::field("title", wrong(FieldCode::Required, "must have a value")));
+        }
+        Ok(())
+    }
+
+    /// The next date after a change of the plan or the end: never one that was made already, nor
+    /// one before the next that was due.
+    fn renew_next(&mut self, before: &Subscription) {
+        let from = match (before.last_generated.0, before.next_generate.0) {
+            (Some(_), Some(next)) => Some(next),
+            // It was invoiced to its end, which may be later now.
+            (Some(last), None) => last.tomorrow().ok(),
+            (None, _) => Some(Date::MIN),
+        };
+        // Who was ended stays so, but for periods that were still to come.
+        let open = before.status != Status::Ended || before.next_generate.0.is_some();
+        self.next_generate = Day(from.filter(|_| open).and_then(|from| self.period_from(from)));
+        if self.next_generate.0.is_none() {
+            self.status = Status::Ended;
+        }
+    }
+}

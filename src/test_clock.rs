@@ -1,0 +1,110 @@
+//! The test clock: an account that has one stands still until it is told to move on, and then does
+//! everything that becomes due on the way, in order.
+
+use serde_json::json;
+use store::Tx;
+
+use crate::app::App;
+use crate::call::{Answer, Call};
+use crate::clock::Moment;
+use crate::context::{Caller, Ctx};
+use crate::error::{Code, Error, FieldCode, Result, wrong};
+use crate::input::{self, Input};
+use crate::record;
+use crate::record::{Checks, REQUIRED, When};
+use crate::records::Work;
+use crate::resources::{Method, Part, Resource, Takes};
+use crate::{days, worker};
+
+/// The furthest that a clock can be moved at once, in days: ten years.
+const FURTHEST: i64 = 3660;
+
+record! {
+    /// Where to move the clock.
+    pub struct Advance = "test_clock" in "test_clocks";
+
+    /// The moment to move to.
+    to: When = REQUIRED.example("\"2026-06-01T09:00:00Z\"");
+}
+
+impl Checks for Advance {}
+
+const PARTS: &[Part] = &[Part("now", "string", "What time it is in the account.")];
+
+/// The test clock and its routes.
+pub fn resource() -> Resource {
+    Resource::of::<Advance>("Test clock", "settings", &[])
+        .at("/v1/test-clock")
+        .beside(Method::Get, "", "What time it is in an account with a test clock", PARTS, get)
+        .extension()
+        .beside(Method::Post, "/advance", "Move the clock, and do all that becomes due on the way", PARTS, advance)
+        .taking::<Advance>(Takes::Body)
+        .extension()
+}
+
+fn get(_: Call) -> Result<Work> {
+    Ok(Box::new(|_, ctx| shown(ctx)))
+}
+
+fn shown(ctx: &Ctx) -> Result<Answer> {
+    check(ctx)?;
+    Ok(Answer::json(&json!({"now": ctx.now.to_string()})))
+}
+
+fn check(ctx: &Ctx) -> Result<()> {
+    if !ctx.has_test_clock {
+        let message = "This account follows the time of day; make one with --test-clock to move its clock.";
+        return Err(Error::new(Code::Forbidden, message));
+    }
+    Ok(())
+}
+
+/// `POST /v1/test-clock/advance`
+fn advance(call: Call) -> Result<Work> {
+    let input: Input<Advance> = input::create(&call)?;
+    Ok(Box::new(move |_, ctx| {
+        check(ctx)?;
+        let to = input.record().to.0.unwrap_or(ctx.now);
+        let refuse = |message: String| Err(Error::field("to", wrong(FieldCode::OutOfRange, message)));
+        if to < ctx.now {
+            return refuse(format!("is before {}, where the clock stands; it only goes forward", ctx.now));
+        }
+        if to > ctx.now.plus_seconds(FURTHEST * 24 * 3600) {
+            return refuse("is more than ten years away; go there in steps".to_string());
+        }
+        let warnings = input.warnings.clone();
+        Ok(Answer::after(move |app, caller| {
+            move_to(app, caller, to)?;
+            let warnings = warnings.clone();
+            Ok(Box::new(move |_, ctx| Ok(shown(ctx)?.with_texts("warnings", &warnings))))
+        }))
+    }))
+}
+
+/// Moves the clock from one moment at which something is due to the next, and does it.
+fn move_to(app: &App, caller: &Caller, to: Moment) -> Result<()> {
+    let acting = app.acting(caller.account.as_ref().clone(), "test clock");
+    loop {
+        days::pass(app, &acting)?;
+        worker::drain(app, acting.account.number)?;
+        let own = acting.clone();
+        let arrived = app.store.write_now(acting.account.number, move |tx| {
+            let ctx = own.writing(tx)?;
+            step(tx, &ctx, to)
+        })?;
+        if arrived {
+            return Ok(());
+        }
+    }
+}
+
+/// Moves the clock to the next moment at which something is due, or to the end; answers whether it
+/// stood there already.
+fn step(tx: &mut Tx, ctx: &Ctx, to: Moment) -> Result<bool> {
+    if ctx.now >= to {
+        return Ok(true);
+    }
+    let next = days::next_moment(tx, ctx)?.filter(|next| *next > ctx.now).map_or(to, |next| next.min(to));
+    tx.execute("UPDATE accounts SET test_clock = $1 WHERE id = $2", &[next.0.into(), ctx.account.into()])?;
+    Ok(false)
+}
