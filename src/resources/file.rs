@@ -65,7 +65,7 @@ pub struct Upload {
 /// Files and their routes.
 pub fn resource() -> Resource {
     Resource::of::<File>("Files", "files", MIGRATIONS)
-        .all::<File>()
+        .list_or_all::<File>()
         .upload(create)
         .extension()
         .get::<File>()
