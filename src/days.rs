@@ -48,6 +48,12 @@ pub fn pass(app: &App, caller: &Caller) -> Result<()> {
     }
 }
 
+/// The same at once, in the transaction and at the time of the caller.
+pub fn catch_up(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+    while some(tx, ctx)? {}
+    Ok(())
+}
+
 /// A part of what is due; answers whether there may be more.
 fn some(tx: &mut Tx, ctx: &Ctx) -> Result<bool, Error> {
     let late = money_due::expire::<InvoiceKind>(tx, ctx, "overdue")?;

@@ -3,8 +3,10 @@
 //! and it is the same every time, counted back from the account's today.
 
 mod business;
+mod documents;
 mod relations;
 mod sales;
+mod service;
 mod support;
 mod work;
 
@@ -17,8 +19,11 @@ use store::Tx;
 
 use crate::clock::Moment;
 use crate::context::{Caller, Ctx};
+use crate::days;
 use crate::error::{Error, Result};
 use crate::perform::perform;
+use crate::resources::document::page::{final_one, note_view};
+use crate::resources::document::{Quote, QuoteKind, quote};
 
 /// What the business is called.
 pub const NAME: &str = "Van Dijk Installatietechniek";
@@ -38,8 +43,9 @@ fn story() -> Vec<Step> {
     steps.extend(sales::steps());
     steps.extend(work::steps());
     steps.extend(support::steps());
-    // Invoices, quotes and subscriptions go here, in a file `documents.rs`, once there are routes
-    // for them.
+    steps.extend(documents::steps());
+    steps.extend(service::steps());
+    // Subscriptions go here once there are routes for them.
     steps.sort_by_key(|step| Reverse(step.ago));
     steps
 }
@@ -54,22 +60,67 @@ pub fn beginning(ctx: &Ctx) -> Moment {
 pub fn fill(tx: &mut Tx, caller: &Caller) -> Result<()> {
     let mut ctx = caller.writing(tx)?;
     let mut names = Names::of_defaults(tx, &ctx)?;
-    // The day, and how many things happened on it before.
-    let (mut day, mut before) = (0, 0);
+    let mut today = workday(names.today, -BEGINNING);
+    // How many things happened before on the same day; before the first day there was nothing.
+    let mut before = -1;
     for step in story() {
-        before = if step.ago == day { before + 1 } else { 0 };
-        day = step.ago;
-        let morning = Moment::start_of(workday(names.today, -day), &ctx.zone).plus_seconds(MORNING_SECONDS);
+        let day = workday(names.today, -step.ago);
+        before = if day == today { before + 1 } else { 0 };
+        sleep(tx, &mut ctx, &mut today, day)?;
+        let morning = Moment::start_of(day, &ctx.zone).plus_seconds(MORNING_SECONDS);
         ctx.now = morning.plus_seconds(FIRST_SECONDS + before * BETWEEN_SECONDS);
         let path = names.in_path(&step.path)?;
         let body = step.body.as_ref().map(|body| names.in_body(body)).transpose()?;
-        let answer =
-            perform(tx, &ctx, step.method, &path, body.as_ref()).map_err(|error| told_wrong(error, &step, &path))?;
+        let answer = take(tx, &ctx, step.method, &path, body).map_err(|error| told_wrong(error, &step, &path))?;
         if !step.name.is_empty() {
             names.ids.insert(step.name, id_of(&answer)?);
         }
     }
+    sleep(tx, &mut ctx, &mut today, names.today)?;
     hold_mail_back(tx, &ctx)
+}
+
+/// The nights until `day`: in each of them invoices become late and quotes invalid.
+fn sleep(tx: &mut Tx, ctx: &mut Ctx, today: &mut Date, day: Date) -> Result<()> {
+    while *today < day {
+        *today = today.tomorrow().unwrap_or(day);
+        ctx.now = Moment::start_of(*today, &ctx.zone);
+        days::catch_up(tx, ctx)?;
+    }
+    Ok(())
+}
+
+/// Takes a step: a request, or a visit to the page of a quote.
+fn take(tx: &mut Tx, ctx: &Ctx, method: &str, path: &str, body: Option<Value>) -> Result<Value> {
+    if let Some(page) = path.strip_prefix("/d/") {
+        return visit(tx, ctx, page, &body.unwrap_or_default()).map(|()| Value::Null);
+    }
+    let body = match body {
+        Some(body) if path.ends_with("/send") => Some(with_words(tx, ctx, path, body)?),
+        body => body,
+    };
+    perform(tx, ctx, method, path, body.as_ref())
+}
+
+/// What a client does on the page of a quote. The story has its id; only the client has its token.
+fn visit(tx: &mut Tx, ctx: &Ctx, page: &str, form: &Value) -> Result<()> {
+    let (id, answer) = page.split_once('/').unwrap_or((page, ""));
+    let quote: Quote = final_one(tx, ctx, id)?;
+    match answer {
+        "accept" => quote::accept_by(tx, ctx, quote, form["name"].as_str().unwrap_or_default()).map(drop),
+        "reject" => quote::reject_now(tx, ctx, quote).map(drop),
+        _ => note_view::<QuoteKind>(tx, ctx, id),
+    }
+}
+
+/// Mail has the words that its preview offers: the number is not known before.
+fn with_words(tx: &mut Tx, ctx: &Ctx, path: &str, mut body: Value) -> Result<Value> {
+    let kind = body["send_type"].as_str().unwrap_or_default();
+    let words = perform(tx, ctx, "GET", &format!("{path}-preview?send_type={kind}"), None)?;
+    for field in ["to", "subject", "message"] {
+        body[field] = words[field].clone();
+    }
+    Ok(body)
 }
 
 /// What was written months ago is not mailed today, and not to people who do not exist.
@@ -90,9 +141,9 @@ fn told_wrong(error: Error, step: &Step, path: &str) -> Error {
     Error { internal: Some(internal.trim_end().to_string()), ..error }
 }
 
-/// Something that happened, so many working days ago and at least one: a request. In its path and
-/// body `@ster` is the id of the record that was made under that name, and `@+3` the day three
-/// working days from today.
+/// Something that happened, so many working days ago and at least one: a request, or under `/d/` a
+/// visit to the page of a quote. In its path and body `@ster` is the id of the record that was made
+/// under that name, and `@+3` the day three working days from today.
 struct Step {
     ago: i64,
     name: String,
@@ -109,6 +160,11 @@ fn make(ago: i64, name: &str, path: &str, body: Value) -> Step {
 /// A record is changed.
 fn change(ago: i64, path: &str, body: Value) -> Step {
     Step { ago, name: String::new(), method: "PATCH", path: path.to_string(), body: Some(body) }
+}
+
+/// A record is made of another, without a body.
+fn make_of(ago: i64, name: &str, path: &str) -> Step {
+    Step { name: name.to_string(), ..act(ago, path) }
 }
 
 /// An action without a body.
@@ -165,7 +221,8 @@ impl Names {
 }
 
 fn id_of(record: &Value) -> Result<String> {
-    let id = record["id"].as_str().map(str::to_string);
+    // A payment comes with its invoice.
+    let id = record["id"].as_str().or(record["payment"]["id"].as_str()).map(str::to_string);
     id.ok_or_else(|| Error::internal("demo: an answer has no id"))
 }
 

@@ -56,6 +56,12 @@ pub fn belonging<P: Record, R: Record>(call: Call, field: &'static str) -> Resul
     }))
 }
 
+/// `GET …` of a list that was short once: in pages for who asks for them, else all at once.
+pub fn either<R: Record>(call: Call) -> Result<Work> {
+    let in_pages = ["page", "per_page"].iter().any(|name| call.query.get(name).is_some());
+    read_list::<R>(call, if in_pages { Form::Pages } else { Form::Newest })
+}
+
 fn read_list<R: Record>(call: Call, form: Form) -> Result<Work> {
     let request = Request::read::<R>(&call, form)?;
     Ok(Box::new(move |tx, ctx| {
@@ -71,6 +77,8 @@ pub enum Form {
     Pages,
     /// All at once, in the order of the record.
     Whole,
+    /// All at once, newest first.
+    Newest,
 }
 
 /// What was asked of a list.
@@ -101,7 +109,7 @@ impl Request {
         let query = &call.query;
         let mut faults = Faults::default();
         let (sort, order) = match form {
-            Form::Pages => ("created_at", "desc"),
+            Form::Pages | Form::Newest => ("created_at", "desc"),
             Form::Whole => (R::shape().order, "asc"),
         };
         let mut request = Request {
@@ -137,7 +145,7 @@ impl Request {
     /// Takes a parameter; answers whether there is one of that name.
     fn take<R: Record>(&mut self, name: &str, text: &str) -> Result<bool, Wrong> {
         match name {
-            _ if self.form == Form::Whole => return self.take_field::<R>(name, text),
+            _ if self.form != Form::Pages => return self.take_field::<R>(name, text),
             "page" => self.page = whole_from_one(text)?,
             "per_page" => self.per_page = whole_from_one(text)?.min(MAX_PER_PAGE),
             "sort" => self.sort = one_of(text, &sorts::<R>())?,
@@ -209,7 +217,7 @@ impl Request {
     }
 
     fn answer(&self, data: Vec<u8>, total: i64) -> Answer {
-        if self.form == Form::Whole {
+        if self.form != Form::Pages {
             let mut answer = Answer::data(Outcome::Done, data);
             answer.meta = vec![format!("\"total\":{total}")];
             return answer.with_texts("ignored_params", &self.ignored);

@@ -59,6 +59,7 @@ pub fn print_and_keep(app: &App, job: &Print) -> Result<Vec<u8>> {
         content_type: "application/pdf".to_string(),
         size: i64::try_from(bytes.len()).unwrap_or(i64::MAX),
         sha256: file::hex(&Sha256::digest(&bytes)),
+        pixels: 0,
     };
     let (own, key) = (caller.clone(), upload.content.clone());
     app.store.write_now(caller.account.number, move |tx| {

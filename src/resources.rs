@@ -187,6 +187,8 @@ pub enum Gives {
     PageOf(&'static str),
     /// All records.
     All,
+    /// All records, or a page for who asks for one.
+    Either,
     /// The record, as a view shows it.
     Item(Views),
     /// A new record, as a view shows it.
@@ -228,6 +230,11 @@ pub struct Route {
 }
 
 impl Route {
+    /// Whether it gives a list of records.
+    pub fn lists(&self) -> bool {
+        matches!(self.gives, Gives::Page | Gives::PageOf(_) | Gives::All | Gives::Either)
+    }
+
     /// Whether it only reads.
     pub fn reads(&self) -> bool {
         self.method == Method::Get && !self.writes
@@ -242,6 +249,16 @@ pub struct List {
     pub sorts: Vec<&'static str>,
     /// The statements for a query.
     pub statements: fn(&Call, &mut Tx, &Ctx) -> Result<Statements>,
+}
+
+impl List {
+    fn of<R: Record>() -> List {
+        List {
+            searches: R::is_searched(),
+            sorts: list::sorts::<R>(),
+            statements: |call, tx, ctx| list::Request::read::<R>(call, Form::Pages)?.statements::<R>(tx, ctx),
+        }
+    }
 }
 
 /// A resource: a record with its routes.
@@ -299,13 +316,16 @@ impl Resource {
 
     /// `GET /v1/…`
     pub fn list<R: Record>(mut self) -> Resource {
-        self.list = Some(List {
-            searches: R::is_searched(),
-            sorts: list::sorts::<R>(),
-            statements: |call, tx, ctx| list::Request::read::<R>(call, Form::Pages)?.statements::<R>(tx, ctx),
-        });
+        self.list = Some(List::of::<R>());
         let summary = format!("List {}", self.plural());
         self.route(Method::Get, "", summary, Takes::Nothing, Gives::Page, list::list::<R>)
+    }
+
+    /// `GET /v1/…` without pages, unless they are asked for.
+    pub fn list_or_all<R: Record>(mut self) -> Resource {
+        self.list = Some(List::of::<R>());
+        let summary = format!("List {}", self.plural());
+        self.route(Method::Get, "", summary, Takes::Nothing, Gives::Either, list::either::<R>)
     }
 
     /// `GET /v1/…` of a short list, without pages.
@@ -545,7 +565,7 @@ impl Resource {
     /// The fields that `gives` shows.
     pub fn shown(&self, gives: Gives) -> Vec<FieldInfo> {
         let view = match gives {
-            Gives::Page | Gives::All => LIST,
+            Gives::Page | Gives::All | Gives::Either => LIST,
             Gives::PageOf(_) => return Vec::new(),
             Gives::Item(view) | Gives::Made(view) => view,
             Gives::Nothing | Gives::Content | Gives::Parts(_) | Gives::ManyParts(_) => return Vec::new(),

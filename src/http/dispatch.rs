@@ -169,7 +169,7 @@ async fn walk(
     // A filter or a search may match many; pages and sorts follow an index.
     let may_be_slow = query.names().any(|name| !matches!(name, "page" | "per_page" | "sort" | "order" | "id"));
     // Lists know their parameters and name the ones that they do not.
-    let is_list = matches!(route.gives, Gives::Page | Gives::PageOf(_) | Gives::All);
+    let is_list = route.lists();
     let ignored: Vec<String> = query.names().filter(|_| !is_list).map(str::to_string).collect();
     let work = match ((route.handler)(call), &claim) {
         // A key that is taken is told before what else is wrong.

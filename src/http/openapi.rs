@@ -110,7 +110,7 @@ fn operation_id(resource: &Resource, route: &Route) -> String {
     let action = route.path.rsplit_once("_id}/").or_else(|| route.path.rsplit_once("{id}/")).map(|(_, action)| action);
     let action = action.filter(|_| route.path.len() > resource.path.len());
     match (route.gives, route.takes, route.method, action) {
-        (Gives::Page | Gives::All, ..) => format!("list{name}s"),
+        _ if route.lists() => format!("list{name}s"),
         (_, _, _, Some(action)) if !action.contains('{') => format!("{action}{name}"),
         (_, Takes::Create, ..) if route.path.len() > resource.path.len() => {
             format!("create{name}{}", route.path[resource.path.len() + 1..].replace('/', "_"))
@@ -135,7 +135,9 @@ fn parameters(resource: &Resource, route: &Route) -> Vec<Value> {
         })
         .collect();
     match route.gives {
-        Gives::Page => parameters.extend(common_parameters(resource).into_iter().chain(list_parameters(resource))),
+        Gives::Page | Gives::Either => {
+            parameters.extend(common_parameters(resource).into_iter().chain(list_parameters(resource)));
+        }
         Gives::All => parameters.extend(list_parameters(resource)),
         _ => {}
     }
@@ -246,6 +248,12 @@ fn responses(resource: &Resource, route: &Route) -> Value {
             let page = json!({"type": "array", "items": seen_schema(other, LIST)});
             ("200", format!("A page of {table}."), Some((page, "#/components/schemas/Page")))
         }
+        Gives::Either => {
+            let list = json!({"type": "array", "items": seen_schema(resource, LIST)});
+            let description = "All of them, newest first, with `total` alone in `meta`; a page of them when `page` or \
+                               `per_page` is sent. The other parameters are for pages.";
+            ("200", description.to_string(), Some((list, "#/components/schemas/Total")))
+        }
         Gives::Parts(parts) if route.takes == Takes::Create => {
             ("201", format!("The new {name}."), Some((parts_schema(parts), "")))
         }
@@ -273,7 +281,9 @@ fn responses(resource: &Resource, route: &Route) -> Value {
         response["content"] = json!({"*/*": {"schema": {}}});
     }
     let headers = match route.gives {
-        Gives::Page | Gives::PageOf(_) => json!({"Link": header("First, previous, next and last page.")}),
+        Gives::Page | Gives::PageOf(_) | Gives::Either => {
+            json!({"Link": header("First, previous, next and last page.")})
+        }
         Gives::Item(CREATED) if matches!(route.takes, Takes::Create | Takes::File) => {
             json!({"Location": header("Where the record is."), "ETag": header("Its version.")})
         }
@@ -314,7 +324,7 @@ fn errors(resource: &Resource, route: &Route) -> Vec<Code> {
     if route.path.contains('{') {
         codes.push(Code::NotFound);
     }
-    if matches!(route.gives, Gives::Page | Gives::PageOf(_) | Gives::All) || !route.reads() {
+    if route.lists() || !route.reads() {
         codes.push(Code::ValidationFailed);
     }
     if changes_one(resource, route) {

@@ -19,6 +19,7 @@ use crate::call::Content;
 use crate::context::Caller;
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
 use crate::printing;
+use crate::resources::file::picture::Header;
 use crate::resources::file::{self, MAX_SIZE, Upload};
 
 /// What of a body is not the file: the lines between the parts.
@@ -127,7 +128,7 @@ async fn keep(app: &Arc<App>, caller: &Caller, part: multer::Field<'static>, sen
             file::drop_later(tx, ctx.account, &ctx, &key, file::PATIENCE_SECONDS)
         })
         .await?;
-    let mut seen = Seen { hash: Sha256::new(), size: 0, start: Vec::new() };
+    let mut seen = Seen { hash: Sha256::new(), size: 0, start: Vec::new(), header: Header::default() };
     let pieces = unfold((part, &mut seen), |(mut part, seen)| async move {
         let piece = match part.chunk().await {
             Ok(None) => return None,
@@ -146,6 +147,7 @@ async fn keep(app: &Arc<App>, caller: &Caller, part: multer::Field<'static>, sen
         content_type: file::content_type(&seen.start, &name).to_string(),
         size: i64::try_from(seen.size).unwrap_or(i64::MAX),
         sha256: file::hex(&seen.hash.finalize()),
+        pixels: seen.header.pixels(),
         content,
         name,
     })
@@ -156,11 +158,13 @@ struct Seen {
     hash: Sha256,
     size: usize,
     start: Vec<u8>,
+    header: Header,
 }
 
 impl Seen {
     fn see(&mut self, piece: &[u8]) {
         self.hash.update(piece);
+        self.header.see(piece);
         self.size += piece.len();
         self.start.extend_from_slice(&piece[..piece.len().min(START - self.start.len())]);
     }

@@ -51,7 +51,7 @@ record! {
     bic: Bic = INPUT.in_meta().example("\"ABNANL2A\"");
     /// Words at the foot of every document.
     footer: String = INPUT.at_most(1000).in_meta().example("\"Member of the guild of installers\"");
-    /// The file with the logo: PNG or JPEG.
+    /// The file with the logo: PNG or JPEG, of 25 million pixels at most.
     logo_file_id: Link = INPUT.nullable().in_meta().refers("files");
 }
 
@@ -62,11 +62,7 @@ impl Checks for CorporateIdentity {
             return Err(Error::field("is_default", wrong(FieldCode::InvalidChoice, message)));
         }
         if !self.logo_file_id.0.is_empty() && before.is_none_or(|before| before.logo_file_id != self.logo_file_id) {
-            let file: File = records::find(tx, ctx, &self.logo_file_id.0)?;
-            if !matches!(file.content_type.as_str(), "image/png" | "image/jpeg") {
-                let message = "must be a PNG or JPEG picture";
-                return Err(Error::field("logo_file_id", wrong(FieldCode::InvalidChoice, message)));
-            }
+            check_logo(&records::find(tx, ctx, &self.logo_file_id.0)?)?;
         }
         if self.is_default && !before.is_some_and(|before| before.is_default) {
             let others = format!("{} WHERE account_id = $1 AND is_default = 1", Self::sql().select);
@@ -77,6 +73,21 @@ impl Checks for CorporateIdentity {
             }
         }
         Ok(())
+    }
+}
+
+/// The most pixels a logo may have. All of them are in memory whenever a document is printed.
+const MAX_PIXELS: i64 = 25_000_000;
+
+fn check_logo(file: &File) -> Result<()> {
+    let refuse = |code, message| Err(Error::field("logo_file_id", wrong(code, message)));
+    match file.pixels {
+        _ if !matches!(file.content_type.as_str(), "image/png" | "image/jpeg") => {
+            refuse(FieldCode::InvalidChoice, "must be a PNG or JPEG picture")
+        }
+        0 => refuse(FieldCode::InvalidChoice, "must be a picture that says how large it is; upload another one"),
+        pixels if pixels > MAX_PIXELS => refuse(FieldCode::OutOfRange, "may have 25 million pixels at most"),
+        _ => Ok(()),
     }
 }
 

@@ -3,6 +3,8 @@
 //! that makes the record. So no crash leaves a content without a record for long, or a record
 //! without its content.
 
+pub mod picture;
+
 use serde_json::json;
 use store::{Migration, Tx};
 
@@ -43,6 +45,8 @@ record! {
     sha256: String = COMPUTED.in_meta();
     /// Where its content is kept.
     content: String = COMPUTED.shown(NOWHERE);
+    /// How many pixels a PNG or JPEG says it has; else 0.
+    pixels: i64 = COMPUTED.shown(NOWHERE);
 }
 
 impl Checks for File {}
@@ -60,12 +64,14 @@ pub struct Upload {
     pub size: i64,
     /// Its SHA-256, in hexadecimal.
     pub sha256: String,
+    /// How many pixels a PNG or JPEG says it has; else 0.
+    pub pixels: i64,
 }
 
 /// Files and their routes.
 pub fn resource() -> Resource {
     Resource::of::<File>("Files", "files", MIGRATIONS)
-        .all::<File>()
+        .list_or_all::<File>()
         .upload(create)
         .extension()
         .get::<File>()
@@ -98,6 +104,7 @@ pub fn add(tx: &mut Tx, ctx: &Ctx, upload: &Upload) -> Result<File> {
         size: upload.size,
         sha256: upload.sha256.clone(),
         content: upload.content.clone(),
+        pixels: upload.pixels,
         ..File::default()
     };
     records::add(tx, ctx, &mut file)?;
@@ -233,10 +240,11 @@ pub fn content_type(start: &[u8], name: &str) -> &'static str {
     }
 }
 
-const MIGRATIONS: &[Migration] = &[Migration {
-    number: 28,
-    name: "files",
-    sql: "
+const MIGRATIONS: &[Migration] = &[
+    Migration {
+        number: 28,
+        name: "files",
+        sql: "
 CREATE TABLE files (
     account_id BIGINT NOT NULL REFERENCES accounts (id),
     id TEXT NOT NULL,
@@ -254,7 +262,13 @@ CREATE TABLE files (
 CREATE INDEX files_created ON files (account_id, created_at, id);
 CREATE UNIQUE INDEX files_content ON files (account_id, content);
 ",
-}];
+    },
+    Migration {
+        number: 45,
+        name: "pixels of files",
+        sql: "ALTER TABLE files ADD COLUMN pixels BIGINT NOT NULL DEFAULT 0;",
+    },
+];
 
 #[cfg(test)]
 mod tests {

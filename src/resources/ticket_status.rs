@@ -3,10 +3,11 @@
 use store::{Migration, Tx};
 
 use super::Resource;
+use super::ticket::Ticket;
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Code, Error, Result};
-use crate::record::{Checks, INPUT, NOWHERE, REQUIRED};
+use crate::record::{Checks, INPUT, NOWHERE, REQUIRED, Record};
 use crate::records::{self, Work};
 use crate::{choice, record};
 
@@ -29,8 +30,8 @@ record! {
     /// A state that a ticket can be in.
     pub struct TicketStatus = "ticket_status" in "ticket_statuses", order: "order", meta: NOWHERE;
 
-    /// What it is called; a ticket carries this name.
-    name: String = REQUIRED.at_most(100).example("\"On its way\"");
+    /// What it is called; no two have the same name, and a ticket carries it.
+    name: String = REQUIRED.at_most(100).unique(&[]).example("\"On its way\"");
     /// Whether tickets can still get it.
     active: bool = INPUT.filter().assumed("1").default("true").example("true");
     /// Its place among the others; a new ticket has the first active one.
@@ -39,14 +40,33 @@ record! {
     role: Role = INPUT.example("\"open\"");
 }
 
-impl Checks for TicketStatus {}
+impl Checks for TicketStatus {
+    /// Tickets find their status in any case of its letters, so two names differ in more than that.
+    fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+        if before.is_some_and(|before| before.name == self.name) {
+            return Ok(());
+        }
+        match named(tx, ctx, &self.name)? {
+            Some(other) if other.base.id != self.base.id => {
+                let message = format!("Another ticket status has the name '{}'.", other.name);
+                Err(Error::new(Code::Duplicate, message))
+            }
+            _ => Ok(()),
+        }
+    }
+}
 
 /// Statuses and their routes; the contract reads them.
 pub fn resource() -> Resource {
     Resource::of::<TicketStatus>("Ticket statuses", "tickets", MIGRATIONS)
         .setting()
         .all::<TicketStatus>()
-        .managed::<TicketStatus>()
+        .create::<TicketStatus>()
+        .extension()
+        .get::<TicketStatus>()
+        .extension()
+        .patch_with::<TicketStatus>(patch)
+        .extension()
         .delete_with(delete)
         .extension()
 }
@@ -73,6 +93,37 @@ pub fn first(tx: &mut Tx, ctx: &Ctx, role: Option<Role>) -> Result<Option<Ticket
     Ok(all.into_iter().find(|status| status.active && role.is_none_or(|role| status.role == role)))
 }
 
+/// A status that gets another name keeps its tickets.
+fn patch(call: Call) -> Result<Work> {
+    let write = records::patch::<TicketStatus>(call.clone())?;
+    Ok(Box::new(move |tx, ctx| {
+        let before: TicketStatus = records::find(tx, ctx, call.id())?;
+        let answer = write(tx, ctx)?;
+        let status: TicketStatus = records::find(tx, ctx, call.id())?;
+        if status.name != before.name {
+            rename_in_tickets(tx, ctx, &before.name, &status.name)?;
+        }
+        Ok(answer)
+    }))
+}
+
+/// Tickets get the new name of their status. They are where they were, so this is no change of status.
+fn rename_in_tickets(tx: &mut Tx, ctx: &Ctx, old: &str, new: &str) -> Result<()> {
+    let sql =
+        format!("{} WHERE account_id = $1 AND status = $2 ORDER BY created_at, id LIMIT 1000", Ticket::sql().select);
+    loop {
+        let some = tx.all(&sql, &[ctx.account.into(), old.into()], Ticket::from_row)?;
+        for before in &some {
+            let mut ticket = before.clone();
+            ticket.status = new.to_string();
+            records::update(tx, ctx, before, &mut ticket, "updated")?;
+        }
+        if some.len() < 1000 {
+            return Ok(());
+        }
+    }
+}
+
 fn delete(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let status: TicketStatus = records::find_to_change(tx, ctx, &call)?;
@@ -85,10 +136,11 @@ fn delete(call: Call) -> Result<Work> {
     }))
 }
 
-const MIGRATIONS: &[Migration] = &[Migration {
-    number: 19,
-    name: "ticket statuses",
-    sql: "
+const MIGRATIONS: &[Migration] = &[
+    Migration {
+        number: 19,
+        name: "ticket statuses",
+        sql: "
 CREATE TABLE ticket_statuses (
     account_id BIGINT NOT NULL REFERENCES accounts (id),
     id TEXT NOT NULL,
@@ -104,4 +156,16 @@ CREATE TABLE ticket_statuses (
 CREATE INDEX ticket_statuses_order ON ticket_statuses (account_id, \"order\", id);
 CREATE INDEX ticket_statuses_active ON ticket_statuses (account_id, active, \"order\", id);
 ",
-}];
+    },
+    // Where a name was given twice, the later status gets its id behind it; tickets stay with the first.
+    Migration {
+        number: 44,
+        name: "ticket statuses have names of their own",
+        sql: "
+UPDATE ticket_statuses SET name = substr(name, 1, 60) || ' ' || id
+WHERE EXISTS (SELECT 1 FROM ticket_statuses other WHERE other.account_id = ticket_statuses.account_id
+              AND other.name = ticket_statuses.name AND other.id < ticket_statuses.id);
+CREATE UNIQUE INDEX ticket_statuses_name ON ticket_statuses (account_id, name);
+",
+    },
+];

@@ -131,6 +131,26 @@ on_both! {
         assert_eq!(contents(&server).len(), 2, "what was refused leaves nothing");
     }
 
+    fn the_newest_files_come_first_and_in_pages_for_who_asks(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let made: Vec<String> = (0..7).map(|n| client.upload(&format!("{n}.txt"), b"x").expect(201).id()).collect();
+        let newest: Vec<String> = made.iter().rev().cloned().collect();
+        let ask = |query: &str| client.get(&format!("/v1/files{query}")).expect(200);
+        let ids = |query: &str| -> Vec<String> { ask(query).data().as_array().unwrap().iter().map(|file| file["id"].as_str().unwrap().to_string()).collect() };
+        assert_eq!(ids(""), newest);
+        assert_eq!(ask("").json()["meta"], json!({"total": 7}));
+        assert_eq!(ask("?sort=id").json()["meta"], json!({"total": 7, "ignored_params": ["sort"]}), "without pages it is as it always was");
+        assert_eq!(ids("?per_page=3"), newest[..3]);
+        let second = ask("?page=2&per_page=3");
+        assert_eq!(second.json()["meta"], json!({"page": 2, "per_page": 3, "total": 7, "pages": 3}));
+        assert!(second.header("link").contains("</v1/files?per_page=3&page=3>; rel=\"next\""), "{second:?}");
+        assert_eq!((ids("?page=2&per_page=3"), ids("?page=3&per_page=3")), (newest[3..6].to_vec(), newest[6..].to_vec()));
+        assert_eq!(ask("?page=1").json()["meta"], json!({"page": 1, "per_page": 25, "total": 7, "pages": 1}));
+        assert_eq!(ids("?page=1&order=asc"), made);
+        assert_eq!(client.get("/v1/files?page=0").expect(422).faults(), ["page: out_of_range"]);
+    }
+
     fn an_upload_with_a_key_happens_once(db) {
         let server = Server::start(db);
         let client = server.client();

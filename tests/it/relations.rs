@@ -272,4 +272,40 @@ on_both! {
         assert_eq!(keys(&channel), ["id", "name", "email", "from_email", "from_name", "inbound_email", "forwarding_emails", "active", "order", "meta"]);
         assert_eq!(channel["forwarding_emails"], json!([]));
     }
+
+    fn a_status_takes_its_tickets_to_its_new_name(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let statuses = client.get("/v1/ticket-statuses").data();
+        let path = |place: usize| format!("/v1/ticket-statuses/{}", statuses[place]["id"].as_str().unwrap());
+        let ticket = |status: &str| {
+            let id = client.post("/v1/tickets", json!({"subject": "Help"})).expect(201).id();
+            client.patch(&format!("/v1/tickets/{id}"), json!({"status": status})).expect(200);
+            id
+        };
+        let (one, two, other) = (ticket("Waiting"), ticket("Closed"), ticket("Closed"));
+        for taken in ["Closed", "closed", "NEW"] {
+            assert_eq!(client.post("/v1/ticket-statuses", json!({"name": taken})).expect(409).code(), "duplicate");
+            assert_eq!(client.patch(&path(2), json!({"name": taken})).expect(409).code(), "duplicate");
+        }
+        let before = server.last_seq(&client);
+        client.patch(&path(3), json!({"name": "Afgehandeld", "order": 9})).expect(200);
+        assert_eq!(server.events(&client, before), ["ticket_status.updated", "ticket.updated", "ticket.updated"], "no ticket moved");
+        let shown = |id: &str| { let data = client.get(&format!("/v1/tickets/{id}")).data(); (data["status"].as_str().unwrap().to_string(), data["closed_at"].is_string(), data["meta"]["version"].as_i64().unwrap()) };
+        assert_eq!(shown(&two), ("Afgehandeld".into(), true, 3));
+        assert_eq!((shown(&other).0.as_str(), shown(&one).0.as_str()), ("Afgehandeld", "Waiting"));
+        assert_eq!(client.get("/v1/tickets?status=Afgehandeld").json()["meta"]["total"], 2);
+        assert_eq!(client.get("/v1/tickets?status=Closed").json()["meta"]["total"], 0);
+        assert_eq!(client.patch(&format!("/v1/tickets/{one}"), json!({"status": "Closed"})).expect(422).faults(), ["status: invalid_choice"]);
+        // Only the case of its letters; then its old name is free for another.
+        client.patch(&path(3), json!({"name": "AFGEHANDELD"})).expect(200);
+        assert_eq!(shown(&other).0, "AFGEHANDELD");
+        let before = server.last_seq(&client);
+        client.patch(&path(3), json!({"order": 8})).expect(200);
+        assert_eq!(server.events(&client, before), ["ticket_status.updated"]);
+        client.post("/v1/ticket-statuses", json!({"name": "Closed"})).expect(201);
+        assert_eq!(client.delete(&path(3)).expect(409).code(), "in_use");
+        client.patch(&format!("/v1/tickets/{one}"), json!({"status": "New"})).expect(200);
+        client.delete(&path(2)).expect(204);
+    }
 }

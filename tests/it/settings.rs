@@ -13,6 +13,11 @@ fn keys_of(data: &Value) -> Vec<&str> {
     data.as_object().unwrap().keys().map(String::as_str).collect()
 }
 
+/// The header of a PNG of this size.
+fn png(width: u32, height: u32) -> Vec<u8> {
+    [&b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR"[..], &width.to_be_bytes(), &height.to_be_bytes(), b"\x08\x02\0\0\0"].concat()
+}
+
 on_both! {
     fn a_new_account_has_the_dutch_rates(db) {
         let server = Server::start(db);
@@ -55,7 +60,18 @@ on_both! {
         let words = client.upload("logo.png", b"these are words").expect(201).id();
         assert_eq!(client.patch(&path, json!({"logo_file_id": words})).expect(422).faults(), ["logo_file_id: invalid_choice"]);
         assert_eq!(client.patch(&path, json!({"logo_file_id": "nope"})).expect(422).faults(), ["logo_file_id: reference_not_found"]);
-        let logo = client.upload("logo.png", b"\x89PNG\r\n\x1a\n").expect(201).id();
+        for (content, fault) in [
+            (&b"\x89PNG\r\n\x1a\n"[..], "logo_file_id: invalid_choice"),
+            (&b"\xff\xd8\xff\xe0\0\x04JF\xff\xda"[..], "logo_file_id: invalid_choice"),
+            (&png(5001, 5000), "logo_file_id: out_of_range"),
+            (&png(u32::MAX, u32::MAX), "logo_file_id: out_of_range"),
+            (&b"\xff\xd8\xff\xe0\0\x04JF\xff\xc2\0\x11\x08\xff\xff\xff\xff\x03"[..], "logo_file_id: out_of_range"),
+        ] {
+            let huge = client.upload("logo.png", content).expect(201).id();
+            assert_eq!(client.patch(&path, json!({"logo_file_id": huge})).expect(422).faults(), [fault], "{content:?}");
+            assert_eq!(client.post("/v1/corporate-identities", json!({"name": "x", "logo_file_id": huge})).expect(422).faults(), [fault]);
+        }
+        let logo = client.upload("logo.png", &png(5000, 5000)).expect(201).id();
         client.patch(&path, json!({"logo_file_id": logo})).expect(200);
         assert_eq!(client.delete(&format!("/v1/files/{logo}")).expect(409).code(), "in_use");
         client.patch(&path, json!({"logo_file_id": null})).expect(200);

@@ -225,4 +225,6 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 #[cfg(test)]
+mod samples;
+#[cfg(test)]
 mod tests;

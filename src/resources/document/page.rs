@@ -68,7 +68,8 @@ pub fn final_one<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Do
     if document.is_final() { Ok(document) } else { Err(missing()) }
 }
 
-fn note_view<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
+/// Notes that somebody saw it; the first time counts.
+pub fn note_view<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
     let before: Document<K> = final_one(tx, ctx, id)?;
     if before.viewed_at.0.is_some() {
         return Ok(());
