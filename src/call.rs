@@ -125,11 +125,14 @@ pub struct Answer {
     pub after: Option<After>,
 }
 
+/// What an [`After`] does.
+type Outside = dyn Fn(&App, &Caller) -> Result<Work> + Send + Sync;
+
 /// Work outside the database in the middle of a request: it is done once the transaction is kept,
 /// blocks as long as it takes, and leaves the rest to do in a transaction of its own. Whoever
 /// needs it to happen whatever becomes of this process writes a job as well.
 #[derive(Clone)]
-pub struct After(pub Arc<dyn Fn(&App, &Caller) -> Result<Work> + Send + Sync>);
+pub struct After(pub Arc<Outside>);
 
 impl fmt::Debug for After {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

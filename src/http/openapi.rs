@@ -141,6 +141,10 @@ fn parameters(resource: &Resource, route: &Route) -> Vec<Value> {
         Gives::All => parameters.extend(list_parameters(resource)),
         _ => {}
     }
+    if let Some((name, scope)) = route.also_needs {
+        let description = format!("Does what it names, too; that needs the scope `{scope}`.");
+        parameters.push(in_query(name, description, json!({"type": "string"})));
+    }
     if route.method == Method::Post {
         parameters.push(json!({
             "name": "Idempotency-Key", "in": "header",

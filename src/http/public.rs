@@ -1,6 +1,7 @@
 //! The page of a document for whoever has its address: to read it, to pay it, to accept it. It needs
 //! no login, runs no script and sets no cookie.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -33,7 +34,7 @@ const MAX_NAME: usize = 100;
 /// Answers a request under `/d/`.
 pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let request_id = dispatch::request_id(&app, request.headers());
-    let visit = Visit { request_id, nonce: app.ids.token(), app };
+    let visit = Visit { request_id, nonce: app.ids.token(), can_pay: AtomicBool::new(false), app };
     let is_head = request.method() == Method::HEAD;
     let done = visit.walk(request).await;
     let mut response = done.unwrap_or_else(|error| visit.refuse(&error));
@@ -48,6 +49,8 @@ struct Visit {
     request_id: Arc<str>,
     /// Lets our own styles through, and nobody else's.
     nonce: String,
+    /// Whether the page has a button to pay with.
+    can_pay: AtomicBool,
 }
 
 /// The document that a token opens.
@@ -148,6 +151,7 @@ impl Visit {
 
     async fn page(&self, found: &Found, status: StatusCode, refused: Refused) -> Result<Response<Body>> {
         let mut data = self.read(found, found.kind.view).await?;
+        self.can_pay.store(data["pay_online"] == true, Ordering::Relaxed);
         data["address"] = json!(format!("/d/{}", found.token));
         data["refused"] = json!({"is_name": refused.name.is_some(), "name": refused.name, "late": refused.late});
         self.draw(status, data)
@@ -201,6 +205,9 @@ impl Visit {
 
     /// Where forms may lead: a browser counts the provider's page that paying leads on to.
     fn forms(&self) -> String {
+        if !self.can_pay.load(Ordering::Relaxed) {
+            return "'self'".to_string();
+        }
         let provider = web_origin(&self.app.config.mollie_url);
         format!("'self' https://*.mollie.com {provider}").trim_end().to_string()
     }

@@ -57,7 +57,7 @@ record! {
     /// What a client pays to give a mandate, unless the request says otherwise.
     verification_amount: Amount = INPUT.between(0, 1000).default("0.01").example("0.01");
     /// Your creditor identifier for direct debits through your bank.
-    creditor_id: String = INPUT.at_most(35).example("\"NL69ZZZ123456780000\"");
+    creditor_id: String = INPUT.at_most(35).example("\"NL69ABC123456780000\"");
 }
 
 impl Checks for Settings {

@@ -174,7 +174,7 @@ fn a_full_disk_is_told_and_heals() {
     let mut db = Db::sqlite();
     let disk = db.folder.path().join("disk");
     std::fs::create_dir(&disk).unwrap();
-    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=3m", "none"]).arg(&disk).output();
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=5m", "none"]).arg(&disk).output();
     if !mounted.is_ok_and(|done| done.status.success()) {
         eprintln!("skipped: mounting a small disk needs root");
         return;

@@ -35,7 +35,9 @@ fn made(client: &Client) -> HashMap<(String, String), usize> {
             return made;
         }
         for one in list {
-            *made.entry((one["title"].as_str().unwrap().to_string(), one["invoice_date"].as_str().unwrap().to_string())).or_default() += 1;
+            *made
+                .entry((one["title"].as_str().unwrap().to_string(), one["invoice_date"].as_str().unwrap().to_string()))
+                .or_default() += 1;
         }
     }
     made
@@ -54,11 +56,9 @@ on_both! {
         let other = App::open(config).unwrap();
         let passes: Vec<_> = [server.app.clone(), other.clone(), server.app.clone(), other].into_iter().map(|app| {
             let account = client.account;
-            server.block_on(async move {
-                tokio::task::spawn_blocking(move || {
-                    let caller = app.acting_in(account, "test")?;
-                    generate::pass(&app, &caller)
-                })
+            server.apart(move || {
+                let caller = app.acting_in(account, "test")?;
+                generate::pass(&app, &caller)
             })
         }).collect();
         for pass in passes {

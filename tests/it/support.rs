@@ -169,8 +169,13 @@ impl Server {
     /// Does what has become due in an account.
     pub fn pass_days(&self, account: accounts::Account) {
         let app = self.app.clone();
-        let passed = self.runtime.spawn_blocking(move || kantoor::days::pass(&app, &app.acting(account, "days")));
+        let passed = self.apart(move || kantoor::days::pass(&app, &app.acting(account, "days")));
         self.runtime.block_on(passed).unwrap().unwrap();
+    }
+
+    /// Begins something that blocks, as a worker would.
+    pub fn apart<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> tokio::task::JoinHandle<T> {
+        self.runtime.spawn_blocking(work)
     }
 
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
