@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::jobs::{Ending, Job};
 use crate::resources::document::{InvoiceKind, QuoteKind, money_due};
 use crate::resources::subscription::generate;
+use crate::timers;
 
 /// How often it looks, in seconds.
 const HOUR: i64 = 3600;
@@ -59,7 +60,8 @@ fn some(tx: &mut Tx, ctx: &Ctx) -> Result<bool, Error> {
     let late = money_due::expire::<InvoiceKind>(tx, ctx, "overdue")?;
     let expired = money_due::expire::<QuoteKind>(tx, ctx, "expired")?;
     let ending = generate::announce(tx, ctx)?;
-    Ok(late || expired || ending)
+    let idle = timers::run_out(tx, ctx)?;
+    Ok(late || expired || ending || idle)
 }
 
 /// When something is next due in the account, after now.
@@ -68,6 +70,7 @@ pub fn next_moment(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>> {
         generate::next_moment(tx, ctx)?,
         money_due::next_moment::<InvoiceKind>(tx, ctx)?,
         money_due::next_moment::<QuoteKind>(tx, ctx)?,
+        timers::next_moment(tx, ctx)?,
     ];
     Ok(moments.into_iter().flatten().min())
 }

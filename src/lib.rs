@@ -31,4 +31,5 @@ pub mod resources;
 pub mod search;
 pub mod site;
 pub mod test_clock;
+pub mod timers;
 pub mod worker;

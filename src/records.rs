@@ -12,6 +12,7 @@ use crate::log::{self, Event};
 use crate::record::{CREATED, Checks, DETAIL, Record, UPDATED, Views};
 use crate::resources;
 use crate::search;
+use crate::timers;
 
 /// What a handler leaves to do in the transaction.
 pub type Work = Box<dyn Fn(&mut Tx, &Ctx) -> Result<Answer> + Send + Sync>;
@@ -228,7 +229,8 @@ pub fn emit<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, name: &str) -> Result
     record.write_json(DETAIL, ctx, &mut data);
     let data = String::from_utf8(data).map_err(|_| Error::internal("an answer is not UTF-8"))?;
     let event = Event { name, entity_type: shape.name, entity_id: &record.base().id, data: &data };
-    log::append(tx, ctx, &event)
+    log::append(tx, ctx, &event)?;
+    timers::note(tx, ctx, &event)
 }
 
 /// Totals of lists without a filter are kept, since counting a million rows is not free.

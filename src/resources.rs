@@ -105,6 +105,7 @@ pub fn migrations() -> Vec<Migration> {
         crate::marks::MIGRATION,
         crate::outbox::MIGRATION,
         document::pdf::MIGRATION,
+        crate::timers::MIGRATION,
     ];
     let resources = ALL.iter().flat_map(|resource| resource.migrations.iter().copied());
     let mut all: Vec<Migration> = base.into_iter().chain(resources).collect();

@@ -46,6 +46,24 @@ record! {
     subscription_generation: Generation = INPUT.default("\"final\"").example("\"final\"");
     /// How many days before its end a subscription says `subscription.expiring`.
     subscription_expiring_days: i64 = INPUT.between(0, 365).default("30").example("30");
+    /// Days until an untouched draft says `document.draft` again; 0 for never, as with all of these.
+    document_draft_days: i64 = INPUT.between(0, 3650).default("7").example("7");
+    /// Days after sending until a quote without an answer says `quote.silent`.
+    quote_silent_days: i64 = INPUT.between(0, 3650).default("7").example("7");
+    /// Days until an open deal that nobody touches says `deal.stalled`.
+    deal_stalled_days: i64 = INPUT.between(0, 3650).default("14").example("14");
+    /// Days in one phase until an open deal says `deal.phase_idle`.
+    deal_phase_idle_days: i64 = INPUT.between(0, 3650).default("14").example("14");
+    /// Days without an open task until an open deal says `deal.no_followup`.
+    deal_no_followup_days: i64 = INPUT.between(0, 3650).default("1").example("1");
+    /// Days without a message until a ticket says `ticket.stale`.
+    ticket_stale_days: i64 = INPUT.between(0, 3650).default("3").example("3");
+    /// Days until a message of a client without a reply says `mail.unanswered`.
+    mail_unanswered_days: i64 = INPUT.between(0, 3650).default("2").example("2");
+    /// Days without a document or a message until a client says `customer.inactive`.
+    customer_inactive_days: i64 = INPUT.between(0, 3650).default("180").example("180");
+    /// Days after a contact until a client without an open task says `customer.no_followup`.
+    customer_no_followup_days: i64 = INPUT.between(0, 3650).default("1").example("1");
     /// Who collects money from clients: `sandbox` to try things, `mollie`, or `manual` with files for your bank.
     provider: ProviderName = INPUT.default("\"sandbox\"").example("\"sandbox\"");
     /// Your key at Mollie. It is never shown again.
@@ -150,6 +168,15 @@ CREATE TABLE settings (
     version BIGINT NOT NULL,
     subscription_generation TEXT NOT NULL,
     subscription_expiring_days BIGINT NOT NULL,
+    document_draft_days BIGINT NOT NULL,
+    quote_silent_days BIGINT NOT NULL,
+    deal_stalled_days BIGINT NOT NULL,
+    deal_phase_idle_days BIGINT NOT NULL,
+    deal_no_followup_days BIGINT NOT NULL,
+    ticket_stale_days BIGINT NOT NULL,
+    mail_unanswered_days BIGINT NOT NULL,
+    customer_inactive_days BIGINT NOT NULL,
+    customer_no_followup_days BIGINT NOT NULL,
     provider TEXT NOT NULL,
     mollie_key TEXT NOT NULL,
     mollie_key_hint TEXT NOT NULL,

@@ -22,4 +22,5 @@ mod settings;
 mod store;
 mod subscriptions;
 mod support;
+mod timers;
 mod walk;

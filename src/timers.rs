@@ -1,0 +1,185 @@
+//! What happens when nothing happens: a deal that stalls, a ticket that nobody answers, a client who
+//! stays away. Each event arms the timers that wait for the next one; a timer that runs out looks
+//! whether its cause still holds and says so, once. The cost is by what is due, not by what exists.
+
+use jiff::civil::Date;
+use serde_json::Value;
+use store::{Migration, Tx};
+
+use crate::clock::Moment;
+use crate::context::Ctx;
+use crate::error::{Code, Error, Result};
+use crate::log::Event;
+use crate::record::Record;
+use crate::records;
+use crate::resources::client::Client;
+use crate::resources::deal::{self, Deal};
+use crate::resources::document::{Document, DocumentKind, InvoiceKind, Quote, QuoteKind, WorkorderKind};
+use crate::resources::settings::Settings;
+use crate::resources::ticket::Ticket;
+
+/// The table of timers.
+pub const MIGRATION: Migration = Migration {
+    number: 46,
+    name: "timers",
+    sql: "
+CREATE TABLE timers (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    cause TEXT NOT NULL,
+    record_id TEXT NOT NULL,
+    at BIGINT NOT NULL,
+    PRIMARY KEY (account_id, cause, record_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX timers_due ON timers (account_id, at, record_id);
+",
+};
+
+/// How many run out in one transaction at most.
+const TOGETHER: i64 = 100;
+const DAY: i64 = 24 * 3600;
+
+/// Arms what follows from an event.
+pub fn note(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<()> {
+    // Most events arm nothing, and cost nothing here.
+    let wanted: &[&str] = match event.name {
+        "deal.created" => &["deal.stalled", "deal.phase_idle", "deal.close_due", "deal.no_followup"],
+        "deal.updated" => &["deal.stalled", "deal.close_due"],
+        "deal.phase_changed" => &["deal.phase_idle"],
+        "task.completed" | "task.deleted" => &["deal.no_followup"],
+        "ticket.created" => &["ticket.stale", "customer.inactive"],
+        "ticket.message" => &["ticket.stale", "customer.inactive", "customer.no_followup"],
+        "ticket.inbound_message" => &["mail.unanswered"],
+        "sales.document_sent" if event.entity_type == "quote" => &["quote.silent", "customer.no_followup"],
+        "sales.document_sent" => &["customer.no_followup"],
+        "invoice.created" | "quote.created" | "workorder.created" => &["document.draft", "customer.inactive"],
+        "customer.created" => &["customer.inactive"],
+        _ => return Ok(()),
+    };
+    let settings = Settings::of(tx, ctx)?;
+    let data: Value = serde_json::from_str(event.data).unwrap_or_default();
+    for cause in wanted {
+        let record = match *cause {
+            "customer.inactive" | "customer.no_followup" if event.entity_type != "client" => data["client_id"].as_str(),
+            "deal.no_followup" if event.entity_type == "task" => data["meta"]["deal_id"].as_str(),
+            "document.draft" if data["meta"]["generation_mode"] == "final" => None,
+            _ => Some(event.entity_id),
+        };
+        let Some(record) = record.filter(|record| !record.is_empty()) else { continue };
+        let after = |days: i64| (days > 0).then(|| ctx.now.plus_seconds(days * DAY));
+        let at = match *cause {
+            "deal.close_due" => {
+                let date = data["expected_close_date"].as_str().and_then(|date| date.parse::<Date>().ok());
+                date.map(|date| Moment::start_of(date, &ctx.zone)).filter(|at| *at > ctx.now)
+            }
+            cause => after(days(&settings, cause)),
+        };
+        match at {
+            Some(at) => arm(tx, ctx, cause, record, at)?,
+            None => disarm(tx, ctx, cause, record)?,
+        }
+    }
+    Ok(())
+}
+
+/// How many days a cause waits; 0 for never.
+fn days(settings: &Settings, cause: &str) -> i64 {
+    match cause {
+        "deal.stalled" => settings.deal_stalled_days,
+        "deal.phase_idle" => settings.deal_phase_idle_days,
+        "deal.no_followup" => settings.deal_no_followup_days,
+        "ticket.stale" => settings.ticket_stale_days,
+        "mail.unanswered" => settings.mail_unanswered_days,
+        "quote.silent" => settings.quote_silent_days,
+        "document.draft" => settings.document_draft_days,
+        "customer.inactive" => settings.customer_inactive_days,
+        _ => settings.customer_no_followup_days,
+    }
+}
+
+fn arm(tx: &mut Tx, ctx: &Ctx, cause: &str, record: &str, at: Moment) -> Result<()> {
+    let sql = "INSERT INTO timers (account_id, cause, record_id, at) VALUES ($1, $2, $3, $4)
+               ON CONFLICT (account_id, cause, record_id) DO UPDATE SET at = excluded.at";
+    tx.execute(sql, &[ctx.account.into(), cause.into(), record.into(), at.0.into()])?;
+    Ok(())
+}
+
+fn disarm(tx: &mut Tx, ctx: &Ctx, cause: &str, record: &str) -> Result<()> {
+    let sql = "DELETE FROM timers WHERE account_id = $1 AND cause = $2 AND record_id = $3";
+    tx.execute(sql, &[ctx.account.into(), cause.into(), record.into()])?;
+    Ok(())
+}
+
+/// When the next timer runs out.
+pub fn next_moment(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>> {
+    let sql = "SELECT at FROM timers WHERE account_id = $1 ORDER BY at LIMIT 1";
+    tx.first(sql, &[ctx.account.into()], |row| Ok(Moment(row.int(0)?)))
+}
+
+/// Tells what has run out, in order; answers whether there may be more.
+pub fn run_out(tx: &mut Tx, ctx: &Ctx) -> Result<bool> {
+    let sql =
+        "SELECT cause, record_id FROM timers WHERE account_id = $1 AND at <= $2 ORDER BY at, record_id, cause LIMIT $3";
+    let values = [ctx.account.into(), ctx.now.0.into(), TOGETHER.into()];
+    let due = tx.all(sql, &values, |row| Ok::<_, Error>((row.text(0)?.to_string(), row.text(1)?.to_string())))?;
+    for (cause, record) in &due {
+        disarm(tx, ctx, cause, record)?;
+        match tell(tx, ctx, cause, record) {
+            // A record that is gone has nothing to say.
+            Err(error) if error.code == Code::NotFound => {}
+            told => told?,
+        }
+    }
+    Ok(i64::try_from(due.len()).is_ok_and(|due| due == TOGETHER))
+}
+
+/// Says that the time is up, if the cause still holds.
+fn tell(tx: &mut Tx, ctx: &Ctx, cause: &str, id: &str) -> Result<()> {
+    match cause {
+        "deal.stalled" | "deal.phase_idle" | "deal.close_due" | "deal.no_followup" => {
+            let deal: Deal = records::find(tx, ctx, id)?;
+            let holds = deal.status == deal::Status::Open
+                && (cause != "deal.no_followup" || !has_open_task(tx, ctx, "deal_id", id)?);
+            if holds { records::emit(tx, ctx, &deal, cause) } else { Ok(()) }
+        }
+        "ticket.stale" | "mail.unanswered" => {
+            let ticket: Ticket = records::find(tx, ctx, id)?;
+            let holds = ticket.closed_at.0.is_none() && (cause == "ticket.stale" || is_unanswered(tx, ctx, id)?);
+            if holds { records::emit(tx, ctx, &ticket, cause) } else { Ok(()) }
+        }
+        "quote.silent" => {
+            let quote: Quote = records::find(tx, ctx, id)?;
+            if quote.payment_status == "open" { records::emit(tx, ctx, &quote, cause) } else { Ok(()) }
+        }
+        "document.draft" => {
+            let told = still_draft::<InvoiceKind>(tx, ctx, id)? || still_draft::<QuoteKind>(tx, ctx, id)?;
+            if told { Ok(()) } else { still_draft::<WorkorderKind>(tx, ctx, id).map(drop) }
+        }
+        _ => {
+            let client: Client = records::find(tx, ctx, id)?;
+            let holds = cause == "customer.inactive" || !has_open_task(tx, ctx, "client_id", id)?;
+            if holds { records::emit(tx, ctx, &client, cause) } else { Ok(()) }
+        }
+    }
+}
+
+/// Says of a draft that it is one still; answers whether there is such a document.
+fn still_draft<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<bool> {
+    let found = tx.first(&K::sql().get, &[ctx.account.into(), id.into()], Document::<K>::from_row)?;
+    if let Some(document) = found.as_ref().filter(|document| !document.is_final()) {
+        records::emit(tx, ctx, document, "document.draft")?;
+    }
+    Ok(found.is_some())
+}
+
+fn has_open_task(tx: &mut Tx, ctx: &Ctx, field: &str, id: &str) -> Result<bool> {
+    let sql = format!("SELECT 1 FROM tasks WHERE account_id = $1 AND {field} = $2 AND status = 'open' LIMIT 1");
+    Ok(tx.first(&sql, &[ctx.account.into(), id.into()], |_| Ok::<_, Error>(()))?.is_some())
+}
+
+/// Whether the last word is the client's.
+fn is_unanswered(tx: &mut Tx, ctx: &Ctx, ticket: &str) -> Result<bool> {
+    let sql = "SELECT direction FROM ticket_messages WHERE account_id = $1 AND ticket_id = $2 AND type = 'reply'
+               ORDER BY created_at DESC, id DESC LIMIT 1";
+    let last = tx.first(sql, &[ctx.account.into(), ticket.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
+    Ok(last.as_deref() == Some("in"))
+}
