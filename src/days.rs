@@ -51,6 +51,7 @@ pub fn pass(app: &App, caller: &Caller) -> Result<()> {
 
 /// The same at once, in the transaction and at the time of the caller.
 pub fn catch_up(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+    generate::catch_up(tx, ctx)?;
     while some(tx, ctx)? {}
     Ok(())
 }

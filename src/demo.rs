@@ -3,6 +3,7 @@
 //! and it is the same every time, counted back from the account's today.
 
 mod business;
+mod contracts;
 mod documents;
 mod relations;
 mod sales;
@@ -45,7 +46,7 @@ fn story() -> Vec<Step> {
     steps.extend(support::steps());
     steps.extend(documents::steps());
     steps.extend(service::steps());
-    // Subscriptions go here once there are routes for them.
+    steps.extend(contracts::steps());
     steps.sort_by_key(|step| Reverse(step.ago));
     steps
 }
@@ -86,6 +87,7 @@ fn sleep(tx: &mut Tx, ctx: &mut Ctx, today: &mut Date, day: Date) -> Result<()> 
         *today = today.tomorrow().unwrap_or(day);
         ctx.now = Moment::start_of(*today, &ctx.zone);
         days::catch_up(tx, ctx)?;
+        contracts::pay(tx, ctx)?;
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use crate::record::Record;
 use crate::records;
 use crate::resources::client::Client;
 use crate::resources::deal::{self, Deal};
-use crate::resources::document::{Document, DocumentKind, InvoiceKind, Quote, QuoteKind, WorkorderKind};
+use crate::resources::document::{Document, DocumentKind, Invoice, InvoiceKind, Quote, QuoteKind, WorkorderKind};
 use crate::resources::settings::Settings;
 use crate::resources::ticket::Ticket;
 
@@ -81,6 +81,17 @@ pub fn note(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<()> {
     Ok(())
 }
 
+/// An invoice that is partly paid says that it is late, too; one that is not paid at all becomes
+/// overdue and says so then.
+pub fn await_the_rest(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<()> {
+    let day_after = invoice.due_date.0.and_then(|due| due.tomorrow().ok());
+    let at = day_after.map(|day| Moment::start_of(day, &ctx.zone)).filter(|at| *at > ctx.now);
+    match at {
+        Some(at) => arm(tx, ctx, "invoice.late", &invoice.base.id, at),
+        None => Ok(()),
+    }
+}
+
 /// How many days a cause waits; 0 for never.
 fn days(settings: &Settings, cause: &str) -> i64 {
     match cause {
@@ -145,6 +156,10 @@ fn tell(tx: &mut Tx, ctx: &Ctx, cause: &str, id: &str) -> Result<()> {
             let ticket: Ticket = records::find(tx, ctx, id)?;
             let holds = ticket.closed_at.0.is_none() && (cause == "ticket.stale" || is_unanswered(tx, ctx, id)?);
             if holds { records::emit(tx, ctx, &ticket, cause) } else { Ok(()) }
+        }
+        "invoice.late" => {
+            let invoice: Invoice = records::find(tx, ctx, id)?;
+            if invoice.payment_status == "partial" { records::emit(tx, ctx, &invoice, cause) } else { Ok(()) }
         }
         "quote.silent" => {
             let quote: Quote = records::find(tx, ctx, id)?;

@@ -14,6 +14,7 @@ use crate::input::{self, Input};
 use crate::json::Json;
 use crate::record::{COMPUTED, Checks, DETAIL, Data, Day, INPUT, Link, Record};
 use crate::records::{self, Work};
+use crate::timers;
 use crate::{choice, record};
 
 choice! {
@@ -312,6 +313,9 @@ pub fn settle_invoice(tx: &mut Tx, ctx: &Ctx, before: &Invoice) -> Result<Invoic
     records::change(tx, ctx, before, &mut invoice, "updated")?;
     if invoice.payment_status == "paid" && before.payment_status != "paid" {
         money_due::first_paid(tx, ctx, &invoice)?;
+    }
+    if invoice.payment_status == "partial" {
+        timers::await_the_rest(tx, ctx, &invoice)?;
     }
     Ok(invoice)
 }

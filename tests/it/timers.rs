@@ -27,6 +27,7 @@ fn told(server: &Server, client: &Client, seq: i64) -> Vec<String> {
         "document.draft",
         "customer.inactive",
         "customer.no_followup",
+        "invoice.late",
     ];
     let lines = server.app.store.read_now(read).unwrap().into_iter().filter(|(name, _)| names.contains(&name.as_str()));
     lines.map(|(name, at)| format!("{} {name}", &kantoor::clock::Moment(at).to_string()[5..16])).collect()
@@ -87,10 +88,13 @@ on_both! {
         }
         client.act(&format!("/v1/quotes/{answered}/accept")).expect(200);
         client.post("/v1/invoices", json!({"title": "draft"})).expect(201);
+        let partly = client.post("/v1/invoices", json!({"title": "partly", "due_date": "2026-05-20", "generate": true, "total_incl_vat": 10})).expect(201).id();
+        client.post(&format!("/v1/invoices/{partly}/payments"), json!({"amount": 4})).expect(201);
         let done = client.post("/v1/invoices", json!({"title": "done"})).expect(201).id();
         client.act(&format!("/v1/invoices/{done}/finalize")).expect(200);
+        client.patch(&format!("/v1/invoices/{done}"), json!({"payment_status": "paid"})).expect(200);
         let seq = server.last_seq(&client);
         advance(&client, "2026-08-01T12:00:00Z");
-        assert_eq!(told(&server, &client, seq), ["05-07T10:00 quote.silent", "05-11T10:00 document.draft"]);
+        assert_eq!(told(&server, &client, seq), ["05-07T10:00 quote.silent", "05-11T10:00 document.draft", "05-20T22:00 invoice.late"]);
     }
 }

@@ -87,6 +87,19 @@ pub fn pass(app: &App, caller: &Caller) -> Result<()> {
     }
 }
 
+/// The same at once, in the transaction and at the time of the caller.
+pub fn catch_up(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+    loop {
+        let due = due(tx, ctx)?;
+        if due.is_empty() {
+            return Ok(());
+        }
+        for id in due {
+            make_next(tx, ctx, &id)?;
+        }
+    }
+}
+
 /// The subscriptions whose next invoice has the earliest date that is due.
 fn due(tx: &mut Tx, ctx: &Ctx) -> Result<Vec<String>> {
     let Some(date) = earliest(tx, ctx)? else { return Ok(Vec::new()) };
