@@ -103,8 +103,19 @@ impl Account {
             .ok_or_else(|| Error::internal(format!("there is no account {number}")))
     }
 
-    /// Makes an account; with `test_clock` its time stands still there.
-    pub fn create(tx: &mut Tx, name: &str, test_clock: Option<Moment>, now: Moment, ids: &Ids) -> Result<Account> {
+    /// Makes an account whose days begin in `zone`; with `test_clock` its time stands still there.
+    pub fn create(
+        tx: &mut Tx,
+        name: &str,
+        zone: &str,
+        test_clock: Option<Moment>,
+        now: Moment,
+        ids: &Ids,
+    ) -> Result<Account> {
+        if TimeZone::get(zone).is_err() {
+            let message = format!("There is no time zone '{zone}'; write one such as Europe/Amsterdam.");
+            return Err(Error::new(Code::ValidationFailed, message));
+        }
         if name.trim().is_empty() || name.chars().count() > 255 || name.chars().any(char::is_control) {
             return Err(Error::new(Code::ValidationFailed, "An account's name has 1 to 255 characters."));
         }
@@ -113,13 +124,7 @@ impl Account {
         tx.execute(
             "INSERT INTO accounts (id, uid, name, zone, created_at, test_clock)
              VALUES ((SELECT coalesce(max(id), 0) + 1 FROM accounts), $1, $2, $3, $4, $5)",
-            &[
-                (&uid).into(),
-                name.into(),
-                DEFAULT_ZONE.into(),
-                now.0.into(),
-                test_clock.map_or(0, |moment| moment.0).into(),
-            ],
+            &[(&uid).into(), name.into(), zone.into(), now.0.into(), test_clock.map_or(0, |moment| moment.0).into()],
         )?;
         Account::find(tx, &uid)
     }

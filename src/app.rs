@@ -102,7 +102,13 @@ impl App {
 
     /// Makes an account with a key that may do everything; answers the key too.
     pub fn create_account(&self, name: &str, test_clock: Option<Moment>) -> Result<(Account, String)> {
-        self.open_account(self.opening(name, test_clock, false)?)
+        self.create_account_in(name, accounts::DEFAULT_ZONE, test_clock)
+    }
+
+    /// The same, in a time zone.
+    pub fn create_account_in(&self, name: &str, zone: &str, test_clock: Option<Moment>) -> Result<(Account, String)> {
+        let opening = self.opening(name, test_clock, false)?;
+        self.open_account(Opening { zone: zone.to_string(), ..opening })
     }
 
     /// The same with a believable business in it, to try things on: there wholly or not at all.
@@ -134,6 +140,7 @@ impl App {
     fn opening(&self, name: &str, test_clock: Option<Moment>, with_demo: bool) -> Result<Opening> {
         Ok(Opening {
             name: name.to_string(),
+            zone: accounts::DEFAULT_ZONE.to_string(),
             test_clock,
             with_demo,
             secret: accounts::new_secret()?,
@@ -147,6 +154,7 @@ impl App {
 /// An account about to be opened.
 struct Opening {
     name: String,
+    zone: String,
     test_clock: Option<Moment>,
     with_demo: bool,
     secret: String,
@@ -158,7 +166,7 @@ struct Opening {
 impl Opening {
     /// The account with its first key and all that a new one starts with.
     fn open(&self, tx: &mut Tx) -> Result<Account> {
-        let account = Account::create(tx, &self.name, self.test_clock, self.now, &self.ids)?;
+        let account = Account::create(tx, &self.name, &self.zone, self.test_clock, self.now, &self.ids)?;
         Key::create(tx, account.number, &self.secret, &first_key(), self.now, &self.ids)?;
         let caller = Caller {
             account: Arc::new(account.clone()),

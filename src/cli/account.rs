@@ -15,6 +15,9 @@ pub enum Account {
         /// Its clock stands still at this time (RFC 3339, such as 2026-01-01T09:00:00Z) until it is moved
         #[arg(long, value_name = "TIMESTAMP")]
         test_clock: Option<String>,
+        /// Where its days begin, such as Europe/Amsterdam
+        #[arg(long, value_name = "ZONE", default_value = accounts::DEFAULT_ZONE)]
+        time_zone: String,
         /// Answer in JSON
         #[arg(long)]
         json: bool,
@@ -30,18 +33,20 @@ pub enum Account {
 impl Account {
     pub fn run(&self, app: &App) -> Result<(), String> {
         match self {
-            Account::Create { name, test_clock, json } => create(app, name, test_clock.as_deref(), *json),
+            Account::Create { name, test_clock, time_zone, json } => {
+                create(app, name, test_clock.as_deref(), time_zone, *json)
+            }
             Account::List { json } => list(app, *json),
         }
     }
 }
 
-fn create(app: &App, name: &str, test_clock: Option<&str>, json: bool) -> Result<(), String> {
+fn create(app: &App, name: &str, test_clock: Option<&str>, zone: &str, json: bool) -> Result<(), String> {
     let clock = test_clock.map(|text| {
         let moment = Moment::parse(text).filter(|moment| moment.0 > 0);
         moment.ok_or_else(|| format!("--test-clock {text}: write a time such as 2026-01-01T09:00:00Z"))
     });
-    let (account, key) = app.create_account(name, clock.transpose()?).map_err(|error| error.to_string())?;
+    let (account, key) = app.create_account_in(name, zone, clock.transpose()?).map_err(|error| error.to_string())?;
     if json {
         return say(&json!({"account": {"id": account.uid, "name": account.name}, "key": key}).to_string());
     }

@@ -55,6 +55,13 @@ on_both! {
         let note = binary.client.post("/v1/notes", serde_json::json!({"body": "then"})).expect(201);
         assert_eq!(note.data()["created_at"], "2026-01-31T11:00:00.000Z");
         assert!(!binary.said().contains("kt_"), "there was an account, so no first one is made");
+        let arguments = ["account", "create", "T", "--test-clock", "2026-01-31T12:00:00Z", "--time-zone", "Pacific/Auckland", "--json"];
+        let far: Value = serde_json::from_str(&said(&kantoor(&db, &arguments))).unwrap();
+        let far = Client { key: far["key"].as_str().unwrap().to_string(), ..binary.client.clone() };
+        let invoice = far.post("/v1/invoices", serde_json::json!({"title": "there"})).expect(201);
+        assert_eq!(invoice.data()["invoice_date"], "2026-02-01", "it is tomorrow there");
+        let wrong = complained(&kantoor(&db, &["account", "create", "T", "--time-zone", "Mars/North"]));
+        assert!(wrong.contains("There is no time zone 'Mars/North'"), "{wrong}");
     }
 
     fn a_demo_when_asked_for(db) {
