@@ -45,6 +45,7 @@ fn document() -> Value {
     schemas.insert("Error".into(), error_schema());
     schemas.insert("Page".into(), page_schema());
     schemas.insert("Total".into(), total_schema());
+    schemas.insert("Feed".into(), feed_schema());
     for resource in resources::ALL.iter() {
         schemas.insert(schema_name(resource), record_schema(resource, DETAIL));
         for route in &resource.routes {
@@ -111,6 +112,7 @@ fn operation_id(resource: &Resource, route: &Route) -> String {
     let action = action.filter(|_| route.path.len() > resource.path.len());
     match (route.gives, route.takes, route.method, action) {
         _ if route.lists() => format!("list{name}s"),
+        (Gives::Stream(_), ..) => format!("stream{name}s"),
         (_, _, _, Some(action)) if !action.contains('{') => format!("{action}{name}"),
         (_, Takes::Create, ..) if route.path.len() > resource.path.len() => {
             format!("create{name}{}", route.path[resource.path.len() + 1..].replace('/', "_"))
@@ -139,6 +141,11 @@ fn parameters(resource: &Resource, route: &Route) -> Vec<Value> {
             parameters.extend(common_parameters(resource).into_iter().chain(list_parameters(resource)));
         }
         Gives::All => parameters.extend(list_parameters(resource)),
+        Gives::Feed(_, query) | Gives::Stream(query) => {
+            let own =
+                query.iter().map(|Part(name, kind, about)| in_query(name, about.to_string(), json!({"type": kind})));
+            parameters.extend(own);
+        }
         _ => {}
     }
     if route.method == Method::Post {
@@ -262,6 +269,11 @@ fn responses(resource: &Resource, route: &Route) -> Value {
             let list = json!({"type": "array", "items": parts_schema(parts)});
             ("200", format!("About the {name}."), Some((list, "#/components/schemas/Total")))
         }
+        Gives::Feed(parts, _) => {
+            let list = json!({"type": "array", "items": parts_schema(parts)});
+            ("200", "What happened, in order.".to_string(), Some((list, "#/components/schemas/Feed")))
+        }
+        Gives::Stream(_) => ("200", "Server-sent events, until you hang up.".to_string(), None),
         Gives::Made(view) => ("201", "What was made.".to_string(), Some((seen_schema(resource, view), ""))),
         Gives::Content => ("200", format!("The content of the {name}."), None),
         Gives::Item(CREATED) if matches!(route.takes, Takes::Create | Takes::File) => {
@@ -280,6 +292,9 @@ fn responses(resource: &Resource, route: &Route) -> Value {
     if route.gives == Gives::Content {
         response["content"] = json!({"*/*": {"schema": {}}});
     }
+    if matches!(route.gives, Gives::Stream(_)) {
+        response["content"] = json!({"text/event-stream": {"schema": {"type": "string"}}});
+    }
     let headers = match route.gives {
         Gives::Page | Gives::PageOf(_) | Gives::Either => {
             json!({"Link": header("First, previous, next and last page.")})
@@ -290,6 +305,7 @@ fn responses(resource: &Resource, route: &Route) -> Value {
         Gives::Item(_) => json!({"ETag": header("Its version.")}),
         Gives::Made(_) => json!({"Location": header("Where the record is."), "ETag": header("Its version.")}),
         Gives::Nothing | Gives::All | Gives::Content | Gives::Parts(_) | Gives::ManyParts(_) => Value::Null,
+        Gives::Feed(..) | Gives::Stream(_) => Value::Null,
     };
     if !headers.is_null() {
         response["headers"] = headers;
@@ -324,7 +340,7 @@ fn errors(resource: &Resource, route: &Route) -> Vec<Code> {
     if route.path.contains('{') {
         codes.push(Code::NotFound);
     }
-    if route.lists() || !route.reads() {
+    if route.lists() || !route.reads() || matches!(route.gives, Gives::Stream(_)) {
         codes.push(Code::ValidationFailed);
     }
     if changes_one(resource, route) {
@@ -433,6 +449,18 @@ fn page_schema() -> Value {
 fn total_schema() -> Value {
     let total = json!({"type": "integer", "description": "Records in all."});
     json!({"type": "object", "description": "How long a list is.", "required": ["total"], "properties": {"total": total}})
+}
+
+fn feed_schema() -> Value {
+    json!({
+        "type": "object",
+        "description": "Where a feed is.",
+        "required": ["last_seq", "has_more"],
+        "properties": {
+            "last_seq": {"type": "integer", "description": "Send it as `after` to go on."},
+            "has_more": {"type": "boolean", "description": "Whether there is more already."},
+        },
+    })
 }
 
 /// `Product`

@@ -8,6 +8,7 @@ mod crash;
 mod demo;
 mod documents;
 mod documents_flow;
+mod events;
 mod files;
 mod jobs;
 mod mail;
