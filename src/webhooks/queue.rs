@@ -82,7 +82,7 @@ fn fan_out(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<bool> {
         return Ok(false);
     };
     let queued = "SELECT count(*) FROM (SELECT 1 FROM webhook_deliveries
-                  WHERE account_id = $1 AND endpoint_id = $2 AND status = 'queued' LIMIT 1000) AS some";
+                  WHERE account_id = $1 AND endpoint_id = $2 AND status = 'queued' LIMIT 1000) AS queued";
     if tx.int(queued, &own)? >= QUEUED {
         return Ok(false);
     }
