@@ -20,7 +20,7 @@ use queue::{Claimed, Outcome, Parcel};
 /// How often the log is looked at for what other nodes wrote.
 const LOOK: Duration = Duration::from_millis(500);
 /// Writes that come together are looked at together.
-const GATHER: Duration = Duration::from_millis(10);
+const GATHER: Duration = Duration::from_millis(25);
 /// Endpoints served at once by this process.
 const SERVED: usize = 256;
 /// How long one is served before others that wait get its place.
@@ -128,11 +128,8 @@ async fn deliver(app: &Arc<App>, claimed: Claimed) {
         app.store.write(account, write).await
     }
     .await;
-    match done {
-        Ok(()) => app.listeners.wrote(account),
-        Err(error) => {
-            tracing::warn!(delivery = %id, cause = %error, "The end of a webhook could not be written; it will be sent again.");
-        }
+    if let Err(error) = done {
+        tracing::warn!(delivery = %id, cause = %error, "The end of a webhook could not be written; it will be sent again.");
     }
 }
 

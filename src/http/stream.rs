@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(500);
 /// How often something is said when nothing happens, so that nobody takes the connection for dead.
 const BEAT: Duration = Duration::from_secs(15);
 /// Rows that are read at once.
-const BATCH: i64 = 50;
+const BATCH: i64 = 25;
 /// First words: comments are not shown, and callers come back in two seconds when the stream ends.
 const HELLO: &str = ": Kantoor\nretry: 2000\n\n";
 

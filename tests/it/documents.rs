@@ -40,7 +40,8 @@ fn the_guide_names_every_error_code() {
 
 /// The `sh` blocks of the documents, but for the two commands of the README that CI itself runs.
 fn commands() -> Vec<(String, String)> {
-    let files = ["README.md", "docs/api.md", "docs/operations.md", "docs/performance.md", "CONTRIBUTING.md"];
+    let files =
+        ["README.md", "docs/api.md", "docs/events.md", "docs/operations.md", "docs/performance.md", "CONTRIBUTING.md"];
     let blocks = files.iter().flat_map(|file| {
         let text = std::fs::read_to_string(file).unwrap();
         let blocks: Vec<String> =
@@ -76,9 +77,15 @@ fn every_command_of_the_documents_works() {
 
 #[test]
 fn every_link_of_the_documents_leads_somewhere() {
-    for file in
-        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/api.md", "docs/operations.md", "docs/performance.md"]
-    {
+    for file in [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "docs/api.md",
+        "docs/events.md",
+        "docs/operations.md",
+        "docs/performance.md",
+    ] {
         let text = std::fs::read_to_string(file).unwrap();
         let folder = std::path::Path::new(file).parent().unwrap();
         for link in text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()) {
