@@ -16,6 +16,7 @@ use crate::http::keys::KeyRing;
 use crate::http::metrics::Metrics;
 use crate::http::pages::Readiness;
 use crate::jobs::SHARED;
+use crate::listeners::Listeners;
 use crate::resources;
 use crate::site::Site;
 use crate::{outbox, printing};
@@ -44,6 +45,8 @@ pub struct App {
     pub post: mail::Sender,
     /// Calls others over HTTP.
     pub web: web::Client,
+    /// Who waits for something to happen.
+    pub listeners: Listeners,
     /// The last answer of `/ready`.
     pub readiness: Readiness,
     started: Instant,
@@ -70,6 +73,7 @@ impl App {
             ids: Ids::SYSTEM,
             keys: KeyRing::default(),
             metrics: Metrics::new(),
+            listeners: Listeners::default(),
             readiness: Readiness::default(),
             started: Instant::now(),
             config,

@@ -10,4 +10,5 @@ pub mod public;
 pub mod reply;
 pub mod sandbox;
 pub mod server;
+pub mod stream;
 pub mod upload;

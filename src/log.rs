@@ -8,6 +8,7 @@ use store::{Migration, Row, Tx};
 use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::Result;
+use crate::json::{write_key, write_text};
 
 /// The table behind the log.
 pub const MIGRATION: Migration = Migration {
@@ -44,9 +45,11 @@ pub struct Event<'e> {
 
 /// A row of the log.
 pub struct Line {
-    seq: i64,
+    /// Its number in the account, from 1 on without gaps.
+    pub seq: i64,
     at: i64,
-    name: String,
+    /// `product.created`
+    pub name: String,
     entity_type: String,
     entity_id: String,
     actor: String,
@@ -90,6 +93,22 @@ pub fn append(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<()> {
         ],
     )?;
     Ok(())
+}
+
+/// Up to `limit` rows behind `seq`, in order. Numbers are given while the account is held, so
+/// whoever sees a row can see all before it.
+pub fn after(tx: &mut Tx, account: i64, seq: i64, limit: i64) -> Result<Vec<Line>> {
+    tx.all(
+        "SELECT seq, at, type, entity_type, entity_id, actor, request_id, data, hash FROM log
+         WHERE account_id = $1 AND seq > $2 ORDER BY seq LIMIT $3",
+        &[account.into(), seq.into(), limit.into()],
+        Line::from_row,
+    )
+}
+
+/// The number of the last row; 0 when there is none.
+pub fn last(tx: &mut Tx, account: i64) -> Result<i64> {
+    Ok(tx.int("SELECT coalesce(max(seq), 0) FROM log WHERE account_id = $1", &[account.into()])?)
 }
 
 /// What a hash covers.
@@ -140,12 +159,7 @@ pub fn verify(tx: &mut Tx, account: i64) -> Result<Verdict> {
     let mut before: Vec<u8> = Vec::new();
     let mut rows = 0;
     loop {
-        let lines = tx.all(
-            "SELECT seq, at, type, entity_type, entity_id, actor, request_id, data, hash FROM log
-             WHERE account_id = $1 AND seq > $2 ORDER BY seq LIMIT 1000",
-            &[account.into(), rows.into()],
-            Line::from_row,
-        )?;
+        let lines = after(tx, account, rows, 1000)?;
         if lines.is_empty() {
             let head = before.iter().map(|byte| format!("{byte:02x}")).collect();
             return Ok(Verdict::Whole { rows, head });
@@ -179,6 +193,25 @@ impl Line {
         })
     }
 
+    /// What webhooks carry: what happened, when, to what, and its number.
+    pub fn webhook(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.data.len() + 128);
+        payload(&mut out, &self.name, Moment(self.at), &self.data, self.seq);
+        out.push(b'}');
+        out
+    }
+
+    /// The same and more, as the change feed and the stream have it.
+    pub fn write_change(&self, out: &mut Vec<u8>) {
+        payload(out, &self.name, Moment(self.at), &self.data, self.seq);
+        for (name, text) in [("entity_type", &self.entity_type), ("entity_id", &self.entity_id), ("actor", &self.actor)]
+        {
+            write_key(out, name);
+            write_text(out, text);
+        }
+        out.push(b'}');
+    }
+
     fn parts(&self, account: i64) -> Parts<'_> {
         Parts {
             account,
@@ -187,4 +220,12 @@ impl Line {
             texts: [&self.name, &self.entity_type, &self.entity_id, &self.actor, &self.request_id, &self.data],
         }
     }
+}
+
+/// `{"type":…,"timestamp":…,"data":…,"seq":…` in this order, without its end.
+pub fn payload(out: &mut Vec<u8>, name: &str, at: Moment, data: &str, seq: i64) {
+    out.extend_from_slice(b"{\"type\":");
+    write_text(out, name);
+    let rest = format!(",\"timestamp\":\"{at}\",\"data\":{},\"seq\":{seq}", if data.is_empty() { "{}" } else { data });
+    out.extend_from_slice(rest.as_bytes());
 }

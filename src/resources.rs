@@ -2,6 +2,7 @@
 //! walk over everything read it.
 
 pub mod batch;
+pub mod change;
 pub mod client;
 pub mod client_link;
 pub mod corporate_identity;
@@ -30,6 +31,8 @@ pub mod ticket_channel;
 pub mod ticket_message;
 pub mod ticket_status;
 pub mod verification;
+pub mod webhook_delivery;
+pub mod webhook_endpoint;
 
 use std::sync::LazyLock;
 
@@ -75,6 +78,9 @@ pub static ALL: LazyLock<Vec<Resource>> = LazyLock::new(|| {
         custom_field::resource(),
         email_domain::resource(),
         payment_term::resource(),
+        webhook_endpoint::resource(),
+        webhook_delivery::resource(),
+        change::resource(),
         settings::resource(),
         crate::test_clock::resource(),
     ]
@@ -198,6 +204,10 @@ pub enum Gives {
     Parts(&'static [Part]),
     /// A list of these.
     ManyParts(&'static [Part]),
+    /// What comes behind a number: of these, by these parameters.
+    Feed(&'static [Part], &'static [Part]),
+    /// Events as they happen, by these parameters.
+    Stream(&'static [Part]),
     /// A content that is no JSON.
     Content,
     /// No body.
@@ -233,7 +243,7 @@ pub struct Route {
 impl Route {
     /// Whether it gives a list of records.
     pub fn lists(&self) -> bool {
-        matches!(self.gives, Gives::Page | Gives::PageOf(_) | Gives::All | Gives::Either)
+        matches!(self.gives, Gives::Page | Gives::PageOf(_) | Gives::All | Gives::Either | Gives::Feed(..))
     }
 
     /// Whether it only reads.
@@ -570,6 +580,7 @@ impl Resource {
             Gives::PageOf(_) => return Vec::new(),
             Gives::Item(view) | Gives::Made(view) => view,
             Gives::Nothing | Gives::Content | Gives::Parts(_) | Gives::ManyParts(_) => return Vec::new(),
+            Gives::Feed(..) | Gives::Stream(_) => return Vec::new(),
         };
         self.fields.iter().filter(|field| field.rules.views.includes(view)).copied().collect()
     }

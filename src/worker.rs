@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::jobs::{self, Ending, Job, LEASE_SECONDS, NewJob, SHARED};
 use crate::resources::subscription::generate;
 use crate::resources::{document, file, verification};
-use crate::{collecting, days, idempotency, outbox, search};
+use crate::{collecting, days, idempotency, outbox, search, webhooks};
 
 /// How often a worker looks for jobs.
 const LOOK: Duration = Duration::from_millis(500);
@@ -57,6 +57,9 @@ pub fn start(app: &Arc<App>) -> Result<()> {
                 }
             }
         });
+    }
+    if app.config.workers > 0 {
+        webhooks::start(app);
     }
     let own = app.clone();
     tokio::spawn(async move {
@@ -187,6 +190,7 @@ fn housekeeping(app: &App, _: &Job) -> Result<Ending> {
                 idempotency::purge(tx, account.number, now)
             })
         })?;
+        until_done(|| app.store.write_now(number, move |tx| webhooks::queue::purge(tx, number, now)))?;
     }
     for (state, kept) in [("done", KEPT_SECONDS), ("failed", FAILED_KEPT_SECONDS)] {
         until_done(|| app.store.write_now(SHARED, move |tx| jobs::purge(tx, state, now.plus_seconds(-kept))))?;

@@ -13,6 +13,7 @@ use http_body_util::BodyExt;
 
 use super::keys::{self, Left};
 use super::reply::{self, Reply};
+use super::stream;
 use super::upload::{self, Received};
 use crate::app::App;
 use crate::call::{After, Call, Query};
@@ -131,6 +132,10 @@ async fn walk(
         return Err(Error::new(Code::Forbidden, message).into());
     }
 
+    if let Gives::Stream(_) = route.gives {
+        return Ok(stream::open(app, &caller, &route.scope, &head.method, &head.headers, &asked).await?);
+    }
+
     let if_match = if_match(&head.headers)?;
     let ctx = Caller {
         account: caller.account.clone(),
@@ -217,6 +222,7 @@ async fn write(
             }
         });
         let done = done.await?;
+        app.listeners.wrote(caller.account.number);
         let Some(After(after)) = done.after else { return Ok(done) };
         let (app, caller) = (app.clone(), caller.clone());
         let outside = tokio::task::spawn_blocking(move || after(&app, &caller)).await;
@@ -276,7 +282,8 @@ async fn signed(app: &Arc<App>, head: &Parts) -> Result<Option<Arc<keys::Caller>
     Ok(Some(Arc::new(keys::Caller::signed(account))))
 }
 
-async fn authenticate(app: &Arc<App>, headers: &HeaderMap) -> Result<Arc<keys::Caller>> {
+/// Whose key a request has.
+pub async fn authenticate(app: &Arc<App>, headers: &HeaderMap) -> Result<Arc<keys::Caller>> {
     let missing = || Error::new(Code::Unauthorized, "Send your key in the header 'Authorization: Bearer kt_…'.");
     let header = headers.get(AUTHORIZATION).ok_or_else(missing)?.to_str().map_err(|_| missing())?;
     let (scheme, secret) = header.split_once(' ').ok_or_else(missing)?;

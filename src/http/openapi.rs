@@ -45,6 +45,7 @@ fn document() -> Value {
     schemas.insert("Error".into(), error_schema());
     schemas.insert("Page".into(), page_schema());
     schemas.insert("Total".into(), total_schema());
+    schemas.insert("Feed".into(), feed_schema());
     for resource in resources::ALL.iter() {
         schemas.insert(schema_name(resource), record_schema(resource, DETAIL));
         for route in &resource.routes {
@@ -110,7 +111,9 @@ fn operation_id(resource: &Resource, route: &Route) -> String {
     let action = route.path.rsplit_once("_id}/").or_else(|| route.path.rsplit_once("{id}/")).map(|(_, action)| action);
     let action = action.filter(|_| route.path.len() > resource.path.len());
     match (route.gives, route.takes, route.method, action) {
+        (Gives::PageOf(_), _, _, Some(action)) => format!("list{name}_{action}"),
         _ if route.lists() => format!("list{name}s"),
+        (Gives::Stream(_), ..) => format!("stream{name}s"),
         (_, _, _, Some(action)) if !action.contains('{') => format!("{action}{name}"),
         (_, Takes::Create, ..) if route.path.len() > resource.path.len() => {
             format!("create{name}{}", route.path[resource.path.len() + 1..].replace('/', "_"))
@@ -118,6 +121,10 @@ fn operation_id(resource: &Resource, route: &Route) -> String {
         (_, Takes::Create | Takes::File, ..) => format!("create{name}"),
         (_, Takes::Patch, ..) => format!("update{name}"),
         (_, _, Method::Delete, _) => format!("delete{name}"),
+        (_, _, Method::Post, _) if route.path.len() > resource.path.len() => {
+            format!("{}{name}", route.path[resource.path.len() + 1..].replace('/', "_"))
+        }
+        (_, _, Method::Post, _) => format!("create{name}"),
         _ => format!("get{name}"),
     }
 }
@@ -139,6 +146,11 @@ fn parameters(resource: &Resource, route: &Route) -> Vec<Value> {
             parameters.extend(common_parameters(resource).into_iter().chain(list_parameters(resource)));
         }
         Gives::All => parameters.extend(list_parameters(resource)),
+        Gives::Feed(_, query) | Gives::Stream(query) => {
+            let own =
+                query.iter().map(|Part(name, kind, about)| in_query(name, about.to_string(), json!({"type": kind})));
+            parameters.extend(own);
+        }
         _ => {}
     }
     if let Some((name, scope)) = route.also_needs {
@@ -266,6 +278,11 @@ fn responses(resource: &Resource, route: &Route) -> Value {
             let list = json!({"type": "array", "items": parts_schema(parts)});
             ("200", format!("About the {name}."), Some((list, "#/components/schemas/Total")))
         }
+        Gives::Feed(parts, _) => {
+            let list = json!({"type": "array", "items": parts_schema(parts)});
+            ("200", "What happened, in order.".to_string(), Some((list, "#/components/schemas/Feed")))
+        }
+        Gives::Stream(_) => ("200", "Server-sent events, until you hang up.".to_string(), None),
         Gives::Made(view) => ("201", "What was made.".to_string(), Some((seen_schema(resource, view), ""))),
         Gives::Content => ("200", format!("The content of the {name}."), None),
         Gives::Item(CREATED) if matches!(route.takes, Takes::Create | Takes::File) => {
@@ -284,6 +301,9 @@ fn responses(resource: &Resource, route: &Route) -> Value {
     if route.gives == Gives::Content {
         response["content"] = json!({"*/*": {"schema": {}}});
     }
+    if matches!(route.gives, Gives::Stream(_)) {
+        response["content"] = json!({"text/event-stream": {"schema": {"type": "string"}}});
+    }
     let headers = match route.gives {
         Gives::Page | Gives::PageOf(_) | Gives::Either => {
             json!({"Link": header("First, previous, next and last page.")})
@@ -294,6 +314,7 @@ fn responses(resource: &Resource, route: &Route) -> Value {
         Gives::Item(_) => json!({"ETag": header("Its version.")}),
         Gives::Made(_) => json!({"Location": header("Where the record is."), "ETag": header("Its version.")}),
         Gives::Nothing | Gives::All | Gives::Content | Gives::Parts(_) | Gives::ManyParts(_) => Value::Null,
+        Gives::Feed(..) | Gives::Stream(_) => Value::Null,
     };
     if !headers.is_null() {
         response["headers"] = headers;
@@ -328,7 +349,7 @@ fn errors(resource: &Resource, route: &Route) -> Vec<Code> {
     if route.path.contains('{') {
         codes.push(Code::NotFound);
     }
-    if route.lists() || !route.reads() {
+    if route.lists() || !route.reads() || matches!(route.gives, Gives::Stream(_)) {
         codes.push(Code::ValidationFailed);
     }
     if changes_one(resource, route) {
@@ -437,6 +458,18 @@ fn page_schema() -> Value {
 fn total_schema() -> Value {
     let total = json!({"type": "integer", "description": "Records in all."});
     json!({"type": "object", "description": "How long a list is.", "required": ["total"], "properties": {"total": total}})
+}
+
+fn feed_schema() -> Value {
+    json!({
+        "type": "object",
+        "description": "Where a feed is.",
+        "required": ["last_seq", "has_more"],
+        "properties": {
+            "last_seq": {"type": "integer", "description": "Send it as `after` to go on."},
+            "has_more": {"type": "boolean", "description": "Whether there is more already."},
+        },
+    })
 }
 
 /// `Product`

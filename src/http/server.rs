@@ -17,7 +17,8 @@ use tokio::sync::Semaphore;
 use tokio::sync::watch::Receiver;
 use tower::{ServiceBuilder, service_fn};
 use tower_http::compression::CompressionLayer;
-use tower_http::compression::predicate::SizeAbove;
+use tower_http::compression::Predicate;
+use tower_http::compression::predicate::{NotForContentType, SizeAbove};
 
 use super::pages;
 use crate::app::App;
@@ -53,6 +54,7 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Outpu
     }
     drop(listener);
     stopping.send_replace(true);
+    app.listeners.stop();
     let patience = Duration::from_secs(app.config.shutdown_seconds);
     if tokio::time::timeout(patience, graceful.shutdown()).await.is_err() {
         tracing::warn!("Some requests did not finish in time and were cut off.");
@@ -84,10 +86,10 @@ async fn connection(app: &Arc<App>, stream: TcpStream, watcher: Watcher, mut sto
         let app = owned.clone();
         async move { Ok::<Response<Body>, Infallible>(pages::answer(app, request.map(Body::new)).await) }
     });
-    // Below this size the headers of compression cost more than it saves.
-    let service = ServiceBuilder::new()
-        .layer(CompressionLayer::new().gzip(true).compress_when(SizeAbove::new(1024)))
-        .service(answer);
+    // Below this size the headers of compression cost more than it saves. Events would wait for more
+    // of them to be packed together.
+    let packed = SizeAbove::new(1024).and(NotForContentType::SSE);
+    let service = ServiceBuilder::new().layer(CompressionLayer::new().gzip(true).compress_when(packed)).service(answer);
     let service = TowerToHyperService::new(service);
     // An error here is the caller's: it hung up, was too slow or spoke no HTTP.
     let first = tokio::select! {

@@ -83,6 +83,9 @@ checked_text!(
     /// A web address.
     Website, "web address", website);
 checked_text!(
+    /// An address that can be called; whether it may be is for the client to say.
+    Callable, "https address", callable);
+checked_text!(
     /// A colour such as `#1a2b3c`.
     Color, "#rrggbb", color);
 
@@ -244,6 +247,12 @@ fn website(text: &str) -> Result<String, Wrong> {
         && !text.contains(char::is_whitespace)
         && !text.contains(['<', '>', '"']);
     if good { Ok(text.to_string()) } else { Err(malformed("must be a web address such as https://example.com")) }
+}
+
+fn callable(text: &str) -> Result<String, Wrong> {
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    let good = rest.is_some_and(|rest| !rest.is_empty()) && !text.contains(char::is_whitespace);
+    if good { Ok(text.to_string()) } else { Err(malformed("must be an address such as https://example.com/hooks")) }
 }
 
 fn color(text: &str) -> Result<String, Wrong> {

@@ -9,6 +9,12 @@ use crate::support::{Db, Server};
 #[test]
 fn the_openapi_document_is_reviewed() {
     assert!(!openapi::TEXT.contains(":null"), "a key without a value");
+    let paths = openapi::DOCUMENT["paths"].as_object().unwrap().values();
+    let operations =
+        paths.flat_map(|path| path.as_object().unwrap().values().filter_map(|one| one["operationId"].as_str()));
+    let mut seen = std::collections::HashSet::new();
+    let twice: Vec<&str> = operations.filter(|id| !seen.insert(*id)).collect();
+    assert!(twice.is_empty(), "{twice:?} are of several operations");
     insta::assert_json_snapshot!("openapi", &*openapi::DOCUMENT);
 }
 
@@ -40,7 +46,8 @@ fn the_guide_names_every_error_code() {
 
 /// The `sh` blocks of the documents, but for the two commands of the README that CI itself runs.
 fn commands() -> Vec<(String, String)> {
-    let files = ["README.md", "docs/api.md", "docs/operations.md", "docs/performance.md", "CONTRIBUTING.md"];
+    let files =
+        ["README.md", "docs/api.md", "docs/events.md", "docs/operations.md", "docs/performance.md", "CONTRIBUTING.md"];
     let blocks = files.iter().flat_map(|file| {
         let text = std::fs::read_to_string(file).unwrap();
         let blocks: Vec<String> =
@@ -76,9 +83,15 @@ fn every_command_of_the_documents_works() {
 
 #[test]
 fn every_link_of_the_documents_leads_somewhere() {
-    for file in
-        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/api.md", "docs/operations.md", "docs/performance.md"]
-    {
+    for file in [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "docs/api.md",
+        "docs/events.md",
+        "docs/operations.md",
+        "docs/performance.md",
+    ] {
         let text = std::fs::read_to_string(file).unwrap();
         let folder = std::path::Path::new(file).parent().unwrap();
         for link in text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()) {

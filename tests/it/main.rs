@@ -9,6 +9,7 @@ mod demo;
 mod direct_debit;
 mod documents;
 mod documents_flow;
+mod events;
 mod files;
 mod generation;
 mod jobs;

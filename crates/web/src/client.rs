@@ -141,6 +141,11 @@ impl Client {
         Ok(Client { http, allowed, answer_limit: settings.answer_limit })
     }
 
+    /// The same client, which reads this many bytes of an answer.
+    pub fn reading(&self, answer_limit: usize) -> Client {
+        Client { answer_limit, ..self.clone() }
+    }
+
     /// Whether [`Client::send`] would refuse this address from its looks alone, to tell whoever gives it. A name that
     /// leads to an address that is not allowed shows only when it is called.
     pub fn check_url(&self, url: &str) -> Result<(), Refused> {

@@ -1,0 +1,130 @@
+//! The stream of events: rows of the log as server-sent events, from where the caller left off. Rows
+//! are read as the caller takes them, so one who is slow costs no memory.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::body::{Body, Bytes};
+use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
+use axum::http::{Method, Response};
+
+use super::dispatch::authenticate;
+use super::keys;
+use crate::app::App;
+use crate::call::Query;
+use crate::error::{Code, Error, Result};
+use crate::listeners::Seat;
+use crate::log;
+use crate::resources::change;
+
+/// How often the log is looked at for what other nodes wrote.
+const LOOK: Duration = Duration::from_millis(500);
+/// How often something is said when nothing happens, so that nobody takes the connection for dead.
+const BEAT: Duration = Duration::from_secs(15);
+/// Rows that are read at once.
+const BATCH: i64 = 25;
+/// First words: comments are not shown, and callers come back in two seconds when the stream ends.
+const HELLO: &str = ": Kantoor\nretry: 2000\n\n";
+
+/// Answers with the events of the caller's account as they happen.
+pub async fn open(
+    app: &Arc<App>,
+    caller: &keys::Caller,
+    scope: &'static str,
+    method: &Method,
+    headers: &HeaderMap,
+    query: &Query,
+) -> Result<Response<Body>> {
+    let account = caller.account.number;
+    let after = match start(headers, query)? {
+        Some(seq) => seq,
+        None => app.store.read(move |tx| log::last(tx, account)).await?,
+    };
+    let body = if method == Method::HEAD {
+        Body::empty()
+    } else {
+        let mut key = HeaderMap::new();
+        if let Some(value) = headers.get(AUTHORIZATION) {
+            key.insert(AUTHORIZATION, value.clone());
+        }
+        let seat = Seat::take(app, &caller.key.id, account)?;
+        let follower =
+            Follower { app: app.clone(), seat, key, scope, account, after, said: Instant::now(), greeted: false };
+        Body::from_stream(futures_util::stream::unfold(follower, Follower::next))
+    };
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // Proxies that hold answers back until they are whole would hold this one for ever.
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    Ok(response)
+}
+
+/// The number behind which to start: where a stream broke off, or what the caller says.
+fn start(headers: &HeaderMap, query: &Query) -> Result<Option<i64>> {
+    let asked = change::after(query)?;
+    let Some(last) = headers.get("last-event-id") else { return Ok(asked) };
+    let last = last.to_str().ok().and_then(change::number);
+    let wrong = || Error::new(Code::InvalidHeader, "Last-Event-ID must be the id of an event of this stream.");
+    last.map(Some).ok_or_else(wrong)
+}
+
+/// Somebody who follows the log.
+struct Follower {
+    app: Arc<App>,
+    seat: Seat,
+    key: HeaderMap,
+    scope: &'static str,
+    account: i64,
+    after: i64,
+    said: Instant,
+    greeted: bool,
+}
+
+impl Follower {
+    /// What is to be said next; nothing when the process or the key has come to its end.
+    async fn next(mut self) -> Option<(Result<Bytes, Infallible>, Follower)> {
+        if !std::mem::replace(&mut self.greeted, true) {
+            return Some((Ok(Bytes::from_static(HELLO.as_bytes())), self));
+        }
+        loop {
+            // A key that is revoked sees no more; the ring of keys asks the database once a second.
+            let caller = authenticate(&self.app, &self.key).await.ok()?;
+            if *self.seat.stopping.borrow() || !caller.key.may(self.scope) {
+                return None;
+            }
+            // Before the look, so that what is written after it is not missed.
+            self.seat.wrote.mark_unchanged();
+            let (account, after) = (self.account, self.after);
+            let lines = self.app.store.read(move |tx| log::after(tx, account, after, BATCH)).await.ok()?;
+            if let Some(last) = lines.last() {
+                self.after = last.seq;
+                self.said = Instant::now();
+                return Some((Ok(written(&lines)), self));
+            }
+            if self.said.elapsed() >= BEAT {
+                self.said = Instant::now();
+                return Some((Ok(Bytes::from_static(b":\n\n")), self));
+            }
+            let Seat { wrote, stopping, .. } = &mut self.seat;
+            tokio::select! {
+                _ = wrote.changed() => {}
+                _ = stopping.wait_for(|stopping| *stopping) => return None,
+                () = tokio::time::sleep(LOOK) => {}
+            }
+        }
+    }
+}
+
+fn written(lines: &[log::Line]) -> Bytes {
+    let mut text = Vec::with_capacity(1024 * lines.len());
+    for line in lines {
+        text.extend_from_slice(format!("id: {}\nevent: {}\ndata: ", line.seq, line.name).as_bytes());
+        // JSON as the API writes it has no line breaks.
+        line.write_change(&mut text);
+        text.extend_from_slice(b"\n\n");
+    }
+    text.into()
+}

@@ -1,0 +1,93 @@
+//! Who waits for something to happen: the sender of webhooks, and the streams of events. A write on
+//! this node wakes them at once; what other nodes write they find by looking.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, watch};
+
+use crate::app::App;
+use crate::error::{Code, Error, Result};
+
+/// Those who wait on this node.
+#[derive(Default)]
+pub struct Listeners {
+    /// Wakes the sender of webhooks.
+    pub webhooks: Notify,
+    stopping: watch::Sender<bool>,
+    streams: Mutex<Streams>,
+}
+
+#[derive(Default)]
+struct Streams {
+    open: usize,
+    by_key: HashMap<String, usize>,
+    wrote: HashMap<i64, watch::Sender<()>>,
+}
+
+impl Listeners {
+    /// Something was written in an account.
+    pub fn wrote(&self, account: i64) {
+        self.webhooks.notify_one();
+        if let Some(wrote) = self.locked().wrote.get(&account) {
+            wrote.send_replace(());
+        }
+    }
+
+    /// The process ends: streams do too.
+    pub fn stop(&self) {
+        self.stopping.send_replace(true);
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Streams> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The seat of a stream. It is given back when it is dropped.
+pub struct Seat {
+    app: Arc<App>,
+    key: String,
+    account: i64,
+    /// Changes when something was written in the account.
+    pub wrote: watch::Receiver<()>,
+    /// Whether the process ends.
+    pub stopping: watch::Receiver<bool>,
+}
+
+impl Seat {
+    /// A seat for one more stream of a key, unless it or the process has too many.
+    pub fn take(app: &Arc<App>, key: &str, account: i64) -> Result<Seat> {
+        let config = &app.config;
+        let mut streams = app.listeners.locked();
+        if streams.by_key.get(key).copied().unwrap_or(0) >= config.streams_per_key {
+            let message = format!("Your key may have {} streams open at once; close one.", config.streams_per_key);
+            return Err(Error { retry_after: Some(15), ..Error::new(Code::TooManyRequests, message) });
+        }
+        if streams.open >= config.max_streams {
+            let message = "Too many streams are open here; try again shortly.";
+            return Err(Error { retry_after: Some(15), ..Error::new(Code::Overloaded, message) });
+        }
+        streams.open += 1;
+        *streams.by_key.entry(key.to_string()).or_default() += 1;
+        let wrote = streams.wrote.entry(account).or_default().subscribe();
+        let stopping = app.listeners.stopping.subscribe();
+        drop(streams);
+        Ok(Seat { app: app.clone(), key: key.to_string(), account, wrote, stopping })
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut streams = self.app.listeners.locked();
+        streams.open -= 1;
+        if let Some(open) = streams.by_key.get_mut(&self.key) {
+            *open -= 1;
+        }
+        streams.by_key.retain(|_, open| *open > 0);
+        // The receiver of this seat is still there.
+        if streams.wrote.get(&self.account).is_some_and(|wrote| wrote.receiver_count() <= 1) {
+            streams.wrote.remove(&self.account);
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! What is to be sent, in the database: from the log to deliveries, and from one try to the next.
+
+use serde_json::json;
+use store::Tx;
+
+use crate::accounts::Account;
+use crate::app::App;
+use crate::clock::Moment;
+use crate::context::Ctx;
+use crate::error::{Error, Result};
+use crate::log;
+use crate::record::Record;
+use crate::resources::webhook_delivery::{self, WebhookDelivery};
+use crate::resources::webhook_endpoint::WebhookEndpoint;
+
+/// Calls to one endpoint under way at once, on all nodes together.
+pub const IN_FLIGHT: usize = 2;
+/// Lines of the log that become deliveries at once.
+const BATCH: i64 = 500;
+/// Deliveries that wait for their first try; with more the log itself is the queue.
+const QUEUED: i64 = 1000;
+/// How long deliveries can be looked at.
+const KEPT_SECONDS: i64 = 30 * DAY;
+const DAY: i64 = 24 * 3600;
+/// How long an endpoint may fail before it is switched off.
+const PATIENCE_SECONDS: i64 = 5 * DAY;
+/// Seconds between tries: ten tries over about three days.
+const PAUSES: [i64; 9] = [5, 60, 300, 1800, 7200, 18_000, 36_000, 72_000, 108_000];
+/// How often a delivery is tried.
+pub const TRIES: i64 = PAUSES.len() as i64 + 1;
+
+/// Something behind an endpoint's place in the log, or a delivery that is due: $1 is the time.
+const WAITING: &str = "(sent_seq < (SELECT max(seq) FROM log WHERE log.account_id = webhook_cursors.account_id)
+    OR EXISTS (SELECT 1 FROM webhook_deliveries due WHERE due.account_id = webhook_cursors.account_id
+               AND due.endpoint_id = webhook_cursors.endpoint_id AND due.due_at > 0 AND due.due_at <= $1))";
+
+/// The endpoints that have something to be done, of all accounts. Those that are off have no place
+/// in the log.
+pub fn waiting(tx: &mut Tx, now: Moment) -> Result<Vec<(i64, String)>> {
+    let sql = format!("SELECT account_id, endpoint_id FROM webhook_cursors WHERE {WAITING}");
+    tx.all(&sql, &[now.0.into()], |row| Ok((row.int(0)?, row.text(1)?.to_string())))
+}
+
+/// Whether this one has.
+pub fn is_waiting(tx: &mut Tx, now: Moment, account: i64, endpoint: &str) -> Result<bool> {
+    let sql = format!("SELECT 1 FROM webhook_cursors WHERE {WAITING} AND account_id = $2 AND endpoint_id = $3");
+    let found = tx.first(&sql, &[now.0.into(), account.into(), endpoint.into()], |_| Ok::<_, Error>(()))?;
+    Ok(found.is_some())
+}
+
+/// What one look at an endpoint has brought.
+#[derive(Default)]
+pub struct Step {
+    /// Whether its place in the log has moved on.
+    pub moved: bool,
+    /// Deliveries to be made now.
+    pub claimed: Vec<Claimed>,
+}
+
+/// Makes deliveries of what happened, and claims up to `room` that are due.
+pub fn advance(
+    tx: &mut Tx,
+    app: &App,
+    account: i64,
+    endpoint: &str,
+    now: Moment,
+    lease: Moment,
+    room: usize,
+) -> Result<Step> {
+    let account = Account::numbered(tx, account)?;
+    let ctx = app.acting(account, "webhooks").writing(tx)?;
+    let moved = fan_out(tx, &ctx, endpoint)?;
+    let claimed = claim(tx, &ctx, endpoint, now, lease, room)?;
+    Ok(Step { moved, claimed })
+}
+
+fn fan_out(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<bool> {
+    let own = [ctx.account.into(), id.into()];
+    let find = "SELECT sent_seq FROM webhook_cursors WHERE account_id = $1 AND endpoint_id = $2";
+    let Some(sent) = tx.first(find, &own, |row| row.int(0))? else { return Ok(false) };
+    let Some(endpoint) = tx.first(&WebhookEndpoint::sql().get, &own, WebhookEndpoint::from_row)? else {
+        return Ok(false);
+    };
+    let queued = "SELECT count(*) FROM (SELECT 1 FROM webhook_deliveries
+                  WHERE account_id = $1 AND endpoint_id = $2 AND status = 'queued' LIMIT 1000) AS queued";
+    if tx.int(queued, &own)? >= QUEUED {
+        return Ok(false);
+    }
+    let lines = tx.all(
+        "SELECT seq, type, at FROM log WHERE account_id = $1 AND seq > $2 ORDER BY seq LIMIT $3",
+        &[ctx.account.into(), sent.into(), BATCH.into()],
+        |row| Ok::<_, Error>((row.int(0)?, row.text(1)?.to_string(), Moment(row.int(2)?))),
+    )?;
+    let Some((last, ..)) = lines.last() else { return Ok(false) };
+    for (seq, name, at) in lines.iter().filter(|(_, name, _)| endpoint.wants(name)) {
+        webhook_delivery::queue(tx, ctx, id, name, *seq, *at, "")?;
+    }
+    tx.execute(
+        "UPDATE webhook_cursors SET sent_seq = $1 WHERE account_id = $2 AND endpoint_id = $3",
+        &[(*last).into(), ctx.account.into(), id.into()],
+    )?;
+    Ok(true)
+}
+
+/// A delivery under a lease.
+pub struct Claimed {
+    /// Whose it is.
+    pub account: i64,
+    /// Its id, which its receiver knows it by.
+    pub id: String,
+    claim: i64,
+}
+
+fn claim(tx: &mut Tx, ctx: &Ctx, id: &str, now: Moment, lease: Moment, room: usize) -> Result<Vec<Claimed>> {
+    let sending = "SELECT count(*) FROM webhook_deliveries
+                   WHERE account_id = $1 AND endpoint_id = $2 AND status = 'sending' AND due_at > $3";
+    let sending = tx.int(sending, &[ctx.account.into(), id.into(), now.0.into()])?;
+    let room = (IN_FLIGHT as i64 - sending).min(room as i64);
+    if room <= 0 {
+        return Ok(Vec::new());
+    }
+    // In the order in which they became due; ids grow with time.
+    let due = "SELECT id, claim FROM webhook_deliveries
+               WHERE account_id = $1 AND endpoint_id = $2 AND due_at > 0 AND due_at <= $3 ORDER BY due_at, id LIMIT $4";
+    let due = tx.all(due, &[ctx.account.into(), id.into(), now.0.into(), room.into()], |row| {
+        Ok::<_, Error>(Claimed { account: ctx.account, id: row.text(0)?.to_string(), claim: row.int(1)? + 1 })
+    })?;
+    for one in &due {
+        tx.execute(
+            "UPDATE webhook_deliveries SET status = 'sending', attempts = attempts + 1, claim = claim + 1, due_at = $1,
+                    next_attempt_at = 0, updated_at = $2, version = version + 1
+             WHERE account_id = $3 AND id = $4",
+            &[lease.0.into(), now.0.into(), ctx.account.into(), (&one.id).into()],
+        )?;
+    }
+    Ok(due)
+}
+
+/// All that a call needs.
+pub struct Parcel {
+    /// Whose it is.
+    pub account: Account,
+    /// Where it goes.
+    pub endpoint: WebhookEndpoint,
+    /// The same bytes with every try.
+    pub body: Vec<u8>,
+}
+
+/// What became of a call.
+pub struct Outcome {
+    /// The status of the answer, or 0.
+    pub status: u16,
+    /// The start of the answer.
+    pub body: String,
+    /// How long it took.
+    pub duration_ms: i64,
+    /// Why it failed; empty when it did not.
+    pub reason: String,
+}
+
+impl Claimed {
+    fn delivery(&self, tx: &mut Tx) -> Result<Option<WebhookDelivery>> {
+        let own = [self.account.into(), (&self.id).into()];
+        Ok(tx.first(&WebhookDelivery::sql().get, &own, WebhookDelivery::from_row)?)
+    }
+
+    fn endpoint(&self, tx: &mut Tx, delivery: &WebhookDelivery) -> Result<Option<WebhookEndpoint>> {
+        let own = [self.account.into(), (&delivery.endpoint_id.0).into()];
+        Ok(tx.first(&WebhookEndpoint::sql().get, &own, WebhookEndpoint::from_row)?)
+    }
+
+    /// What is to be sent; nothing when the endpoint was deleted meanwhile.
+    pub fn load(&self, tx: &mut Tx) -> Result<Option<Parcel>> {
+        let Some(delivery) = self.delivery(tx)? else { return Ok(None) };
+        let Some(endpoint) = self.endpoint(tx, &delivery)? else { return Ok(None) };
+        let body = body(tx, self.account, &delivery)?;
+        Ok(Some(Parcel { account: Account::numbered(tx, self.account)?, endpoint, body }))
+    }
+
+    /// Writes down what became of the try, unless the lease was lost to somebody else.
+    pub fn finish(&self, tx: &mut Tx, ctx: &Ctx, outcome: &Outcome, now: Moment) -> Result<()> {
+        let Some(delivery) = self.delivery(tx)? else { return Ok(()) };
+        let endpoint = self.endpoint(tx, &delivery)?;
+        let is_active = endpoint.as_ref().is_some_and(|endpoint| endpoint.active);
+        let (good, gone) = ((200..300).contains(&outcome.status), outcome.status == 410);
+        let (status, next) = match good {
+            true => ("delivered", 0),
+            false if gone || !is_active || delivery.attempts >= TRIES => ("failed", 0),
+            false => ("retrying", now.plus_seconds(pause(&self.id, delivery.attempts)).0),
+        };
+        let written = tx.execute(
+            "UPDATE webhook_deliveries SET status = $1, due_at = $2, next_attempt_at = $2, response_status = $3,
+                    response_body = $4, reason = $5, duration_ms = $6, updated_at = $7, version = version + 1
+             WHERE account_id = $8 AND id = $9 AND claim = $10 AND status = 'sending'",
+            &[
+                status.into(),
+                next.into(),
+                i64::from(outcome.status).into(),
+                (&outcome.body).into(),
+                (&outcome.reason).into(),
+                outcome.duration_ms.into(),
+                now.0.into(),
+                self.account.into(),
+                (&self.id).into(),
+                self.claim.into(),
+            ],
+        )?;
+        let Some(endpoint) = endpoint.filter(|_| written == 1 && is_active) else { return Ok(()) };
+        if good {
+            let sql = "UPDATE webhook_cursors SET succeeded_at = $1, failing_since = 0
+                       WHERE account_id = $2 AND endpoint_id = $3";
+            tx.execute(sql, &[now.0.into(), self.account.into(), (&endpoint.base.id).into()])?;
+            return Ok(());
+        }
+        match verdict(tx, ctx, &delivery, gone, now)? {
+            Some(reason) => endpoint.disable(tx, ctx, &format!("{reason} {}", outcome.reason)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The body: `type`, `timestamp`, `data` and `seq`, in this order.
+fn body(tx: &mut Tx, account: i64, delivery: &WebhookDelivery) -> Result<Vec<u8>> {
+    if delivery.seq == 0 {
+        let data = json!({"endpoint_id": delivery.endpoint_id.0}).to_string();
+        let mut body = Vec::new();
+        log::payload(&mut body, &delivery.event, delivery.happened_at.0.unwrap_or_default(), &data, 0);
+        body.push(b'}');
+        return Ok(body);
+    }
+    let line = log::after(tx, account, delivery.seq - 1, 1)?.pop().filter(|line| line.seq == delivery.seq);
+    line.map(|line| line.webhook()).ok_or_else(|| Error::internal(format!("no line {} in the log", delivery.seq)))
+}
+
+/// Why an endpoint that just failed is to be switched off, if it is.
+fn verdict(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    delivery: &WebhookDelivery,
+    gone: bool,
+    now: Moment,
+) -> Result<Option<&'static str>> {
+    if gone {
+        return Ok(Some("The receiver says that it is gone for good."));
+    }
+    let own = [ctx.account.into(), (&delivery.endpoint_id.0).into()];
+    let find = "SELECT succeeded_at, failing_since FROM webhook_cursors WHERE account_id = $1 AND endpoint_id = $2";
+    let (succeeded, failing) =
+        tx.first(find, &own, |row| Ok::<_, Error>((row.int(0)?, row.int(1)?)))?.unwrap_or_default();
+    if failing == 0 {
+        let sql = "UPDATE webhook_cursors SET failing_since = $1 WHERE account_id = $2 AND endpoint_id = $3";
+        tx.execute(sql, &[now.0.into(), ctx.account.into(), (&delivery.endpoint_id.0).into()])?;
+    }
+    // An event that its receiver cannot digest does not cost it the others.
+    if delivery.attempts >= TRIES && succeeded <= delivery.base.created_at.0 {
+        return Ok(Some("A delivery failed ten times over days, and none went well meanwhile."));
+    }
+    let too_long = failing != 0 && failing <= now.plus_seconds(-PATIENCE_SECONDS).0;
+    Ok(too_long.then_some("No delivery went well for five days."))
+}
+
+/// Seconds until the next try, and up to a fifth more so that what failed together does not come
+/// back together.
+fn pause(id: &str, attempts: i64) -> i64 {
+    let place = usize::try_from(attempts - 1).unwrap_or(0).min(PAUSES.len() - 1);
+    let chance = id.bytes().rev().take(6).fold(attempts, |sum, byte| sum * 31 + i64::from(byte));
+    PAUSES[place] + chance.rem_euclid(PAUSES[place] / 5 + 1)
+}
+
+/// After an endpoint was switched on it starts at the end of the log; after it was switched off
+/// nothing more is sent.
+pub fn switch(tx: &mut Tx, ctx: &Ctx, endpoint: &WebhookEndpoint) -> Result<()> {
+    let own = [ctx.account.into(), (&endpoint.base.id).into()];
+    if endpoint.active {
+        let last = log::last(tx, ctx.account)?;
+        tx.execute(
+            "INSERT INTO webhook_cursors (account_id, endpoint_id, sent_seq, succeeded_at, failing_since)
+             VALUES ($1, $2, $3, 0, 0) ON CONFLICT (account_id, endpoint_id) DO NOTHING",
+            &[ctx.account.into(), (&endpoint.base.id).into(), last.into()],
+        )?;
+        return Ok(());
+    }
+    tx.execute("DELETE FROM webhook_cursors WHERE account_id = $1 AND endpoint_id = $2", &own)?;
+    tx.execute(
+        "UPDATE webhook_deliveries SET status = 'failed', due_at = 0, next_attempt_at = 0, version = version + 1,
+                reason = 'The endpoint was switched off.'
+         WHERE account_id = $1 AND endpoint_id = $2 AND status IN ('queued', 'retrying')",
+        &own,
+    )?;
+    Ok(())
+}
+
+/// The endpoint is gone, and with it what was to be sent. What was sent goes with its age.
+pub fn forget(tx: &mut Tx, ctx: &Ctx, endpoint: &str) -> Result<()> {
+    let own = [ctx.account.into(), endpoint.into()];
+    tx.execute("DELETE FROM webhook_cursors WHERE account_id = $1 AND endpoint_id = $2", &own)?;
+    tx.execute(
+        "DELETE FROM webhook_deliveries WHERE account_id = $1 AND endpoint_id = $2
+         AND status IN ('queued', 'sending', 'retrying')",
+        &own,
+    )?;
+    Ok(())
+}
+
+/// Drops deliveries of an account that are old, up to a thousand; answers how many.
+pub fn purge(tx: &mut Tx, account: i64, now: Moment) -> Result<u64> {
+    let sql = "DELETE FROM webhook_deliveries WHERE account_id = $1 AND id IN
+               (SELECT id FROM webhook_deliveries WHERE account_id = $1 AND created_at < $2 LIMIT 1000)";
+    Ok(tx.execute(sql, &[account.into(), now.plus_seconds(-KEPT_SECONDS).0.into()])?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ten_tries_take_about_three_days() {
+        let days = |id: &str| (1..TRIES).map(|attempts| pause(id, attempts)).sum::<i64>() / 3600;
+        for id in ["0190d5a2-0000-7000-8000-000000000000", "0190d5a2-0000-7000-8000-ffffffffffff", "x"] {
+            assert!((67..=82).contains(&days(id)), "{}", days(id));
+            assert!((2..TRIES).all(|attempts| pause(id, attempts) > pause(id, attempts - 1)));
+        }
+    }
+}

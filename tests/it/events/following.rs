@@ -1,0 +1,223 @@
+//! The change feed and the stream of events.
+
+use std::collections::HashSet;
+use std::io::{BufRead, BufReader};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use kantoor::webhooks;
+use serde_json::{Value, json};
+use web::scripted::Reply;
+
+use super::{deliveries, endpoint, product, receiver, sending, until};
+use crate::on_both;
+use crate::server::Binary;
+use crate::support::{Client, Db, Server};
+
+on_both! {
+    fn the_change_feed_has_everything_in_order(db) {
+        let is_postgres = !db.url.is_empty();
+        let config = db.config();
+        let server = Server::start(db);
+        let client = server.client();
+        // Another process writes too where the database is for several.
+        let other = if is_postgres { server.another_node(config) } else { server.address };
+        let other = Client::new(other, client.key.clone(), client.account);
+        let done = AtomicBool::new(false);
+        let seen: Vec<Value> = std::thread::scope(|scope| {
+            let writers: Vec<_> = (0..6).map(|writer| {
+                let own = if writer % 2 == 0 { client.clone() } else { other.clone() };
+                scope.spawn(move || (0..40).for_each(|n| drop(product(&own, &format!("{writer}-{n}")))))
+            }).collect();
+            let reader = scope.spawn(|| {
+                let (mut seen, mut after) = (Vec::new(), 0);
+                loop {
+                    let last_look = done.load(Ordering::SeqCst);
+                    let page = other.get(&format!("/v1/changes?after={after}&limit=7")).expect(200).json();
+                    let changes = page["data"].as_array().unwrap().clone();
+                    for change in &changes {
+                        after += 1;
+                        assert_eq!(change["seq"], after, "a gap");
+                    }
+                    assert_eq!(page["meta"]["last_seq"], after);
+                    seen.extend(changes);
+                    if last_look && page["meta"]["has_more"] == false {
+                        return seen;
+                    }
+                }
+            });
+            writers.into_iter().for_each(|writer| writer.join().unwrap());
+            done.store(true, Ordering::SeqCst);
+            reader.join().unwrap()
+        });
+        assert_eq!(seen.len() as i64, server.last_seq(&client));
+        let made: HashSet<String> = seen.iter().filter(|one| one["type"] == "product.created").map(|one| one["entity_id"].as_str().unwrap().to_string()).collect();
+        assert_eq!(made.len(), 240);
+        let last = seen.last().unwrap();
+        assert_eq!(last.as_object().unwrap().keys().collect::<Vec<_>>(), ["type", "timestamp", "data", "seq", "entity_type", "entity_id", "actor"]);
+        assert_eq!((&last["entity_type"], &last["data"]["id"]), (&json!("product"), &last["entity_id"]));
+
+        let page = client.get("/v1/changes?x=1").expect(200).json();
+        assert_eq!(page["data"].as_array().unwrap().len(), 100);
+        assert_eq!(page["meta"], json!({"last_seq": 100, "has_more": true, "ignored_params": ["x"]}));
+        let end = client.get("/v1/changes?after=999999999").expect(200).json();
+        assert_eq!((&end["data"], &end["meta"]), (&json!([]), &json!({"last_seq": 999999999, "has_more": false})));
+        for bad in ["after=-1", "after=x", "after=", "after=1.5", "after=99999999999999999999", "limit=0", "limit=1001", "limit=x", "after=%2B1"] {
+            let faults = client.get(&format!("/v1/changes?{bad}")).expect(422).faults();
+            assert!(faults[0].starts_with(bad.split('=').next().unwrap()), "{bad}: {faults:?}");
+        }
+    }
+
+    fn the_stream_goes_on_where_it_broke_off(db) {
+        let server = Server::with(db, |config| config.streams_per_key = 2);
+        let client = server.client();
+        let mut stream = Stream::open(&client, "", None);
+        let id = product(&client, "één\nregel");
+        let first = stream.next();
+        assert_eq!((first.id, first.event.as_str()), (server.last_seq(&client), "product.created"));
+        assert_eq!((&first.data["data"]["id"], &first.data["seq"], &first.data["entity_type"]), (&json!(id), &json!(first.id), &json!("product")));
+        drop(stream);
+        product(&client, "b");
+        product(&client, "c");
+        let mut stream = Stream::open(&client, "?after=0", Some(first.id));
+        assert_eq!((stream.next().id, stream.next().id), (first.id + 1, first.id + 2), "the header wins");
+        let mut from_start = Stream::open(&client, "?after=0", None);
+        for seq in 1..=first.id + 2 {
+            assert_eq!(from_start.next().id, seq);
+        }
+        let refused = client.get("/v1/events/stream");
+        assert_eq!((refused.status, refused.code().as_str(), refused.header("retry-after")), (429, "too_many_requests", "15"));
+        drop(from_start);
+        until("the seat of the one that left", || {
+            let reply = Stream::try_open(&client, "", None);
+            reply.ok()
+        });
+        assert_eq!(client.send("GET", "/v1/events/stream", &[("last-event-id", "x")], "").expect(400).code(), "invalid_header");
+        assert_eq!(client.get("/v1/events/stream?after=x").expect(422).faults(), ["after: wrong_type"]);
+        let head = client.send("HEAD", "/v1/events/stream", &[], "");
+        assert_eq!((head.status, head.header("content-type")), (200, "text/event-stream"));
+        assert_eq!(server.with_scopes(&client, &["products.read"]).get("/v1/events/stream").status, 403);
+    }
+
+    fn a_stream_ends_with_its_key(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let new = kantoor::accounts::NewKey { name: "x".into(), scopes: vec!["audit.read".into()], expires_at: None };
+        let (secret, id) = server.add_key(&client, new);
+        let follower = Client::new(server.address, secret, client.account);
+        let mut stream = Stream::open(&follower, "", None);
+        product(&client, "a");
+        assert_eq!(stream.next().event, "product.created");
+        let now = server.app.clock.now();
+        server.app.store.write_now(0, move |tx| kantoor::accounts::Key::revoke(tx, &id, now)).unwrap();
+        std::thread::sleep(Duration::from_millis(1200));
+        product(&client, "b");
+        assert!(stream.rest().is_empty());
+    }
+
+    fn streams_end_when_the_server_stops(db) {
+        let mut binary = Binary::start(&db, "", &[]);
+        let mut stream = Stream::open(&binary.client, "", None);
+        product(&binary.client, "a");
+        stream.next();
+        let started = Instant::now();
+        binary.signal(rustix::process::Signal::TERM);
+        assert!(stream.rest().is_empty());
+        assert!(binary.child.wait().unwrap().success(), "{}", binary.said());
+        assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    }
+}
+
+/// Two nodes send from one database: nothing twice, and each node's stream has what the other wrote.
+#[test]
+fn two_nodes_share_the_work() {
+    let Some(db) = Db::postgres() else { return };
+    let receiver = receiver(|_| Reply::new(200).after(Duration::from_millis(5)));
+    let mut config = db.config();
+    config.allow_private_addresses = "127.0.0.1".to_string();
+    let server = sending(db);
+    let client = server.client();
+    let second = kantoor::app::App::open(config.clone()).unwrap();
+    server.block_on(async { webhooks::start(&second) });
+    let other = Client::new(server.another_node(config), client.key.clone(), client.account);
+    let (path, _) = endpoint(&client, &receiver.url("/"), &["product.*"]);
+    let mut stream = Stream::open(&other, "", None);
+    let started = Instant::now();
+    product(&client, "first");
+    assert_eq!(stream.next().event, "product.created");
+    assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
+    for n in 0..60 {
+        product(if n % 2 == 0 { &client } else { &other }, &n.to_string());
+    }
+    for seq in 1..=60 {
+        assert_eq!(stream.next().id, server.last_seq(&client) - 60 + seq);
+    }
+    until("all", || deliveries(&client, &path, "status=delivered&per_page=100").get(60).cloned());
+    assert_eq!(receiver.received().len(), 61, "none twice");
+}
+
+/// A stream of events, read line by line.
+struct Stream(BufReader<Box<dyn std::io::Read>>);
+
+struct Event {
+    id: i64,
+    event: String,
+    data: Value,
+}
+
+impl Stream {
+    #[track_caller]
+    fn open(client: &Client, query: &str, last: Option<i64>) -> Stream {
+        Stream::try_open(client, query, last).unwrap_or_else(|status| panic!("{status}"))
+    }
+
+    fn try_open(client: &Client, query: &str, last: Option<i64>) -> Result<Stream, u16> {
+        let mut request = client
+            .agent
+            .get(format!("{}/v1/events/stream{query}", client.base))
+            .header("authorization", format!("Bearer {}", client.key));
+        if let Some(last) = last {
+            request = request.header("last-event-id", last.to_string());
+        }
+        let response = request.call().unwrap();
+        if response.status() != 200 {
+            return Err(response.status().as_u16());
+        }
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        assert!(!response.headers().contains_key("content-encoding"), "events would wait to be packed");
+        let mut stream = Stream(BufReader::new(Box::new(response.into_body().into_reader())));
+        assert_eq!(stream.lines(), [": Kantoor", "retry: 2000"]);
+        Ok(stream)
+    }
+
+    /// Lines up to an empty one, or to the end.
+    fn lines(&mut self) -> Vec<String> {
+        let mut lines = Vec::new();
+        loop {
+            let mut line = String::new();
+            self.0.read_line(&mut line).unwrap();
+            if line.trim_end().is_empty() {
+                return lines;
+            }
+            lines.push(line.trim_end().to_string());
+        }
+    }
+
+    fn next(&mut self) -> Event {
+        let lines = self.lines();
+        let part = |name: &str, place: usize| {
+            lines[place].strip_prefix(name).unwrap_or_else(|| panic!("{lines:?}")).to_string()
+        };
+        assert_eq!(lines.len(), 3, "{lines:?}");
+        Event {
+            id: part("id: ", 0).parse().unwrap(),
+            event: part("event: ", 1),
+            data: serde_json::from_str(&part("data: ", 2)).unwrap(),
+        }
+    }
+
+    /// What comes until it ends.
+    fn rest(&mut self) -> Vec<String> {
+        self.lines()
+    }
+}
