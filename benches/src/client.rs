@@ -63,11 +63,11 @@ pub struct Seed {
 }
 
 #[derive(Default)]
-struct Client {
-    company: String,
-    first: String,
-    last: String,
-    email: String,
+pub struct Client {
+    pub company: String,
+    pub first: String,
+    pub last: String,
+    pub email: String,
     place: String,
     debtor: String,
 }
@@ -94,7 +94,8 @@ impl Seed {
         product::count(conn, account, KIND, rows).unwrap();
     }
 
-    fn client(&self, n: i64, rows: i64) -> Client {
+    /// Client `n` of `rows`.
+    pub fn client(&self, n: i64, rows: i64) -> Client {
         let wanted = usize::try_from(n % (rows / MATCHES)).unwrap();
         let mut client = self.any(n);
         match wanted {

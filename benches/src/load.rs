@@ -11,6 +11,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
 use crate::client;
+use crate::invoice;
 use crate::seed;
 use crate::server::Server;
 
@@ -33,6 +34,14 @@ pub enum Ask {
     List,
     /// Clients with some words, few of them.
     Search,
+    /// The first page of the invoices.
+    Invoices,
+    /// That of one client, each of those of `rows` as likely.
+    OfClient { rows: i64 },
+    /// That of one day.
+    OfDay { rows: i64 },
+    /// Invoices by their number, their client and a word in their title.
+    SearchInvoices { rows: i64 },
     /// A new record.
     Post,
     /// The same with an Idempotency-Key.
@@ -53,6 +62,20 @@ impl Ask {
             Ask::Search => {
                 let words = client::SEARCHES[chance.below(client::SEARCHES.len() as i64) as usize];
                 write!(out, "GET /v1/clients?search={} HTTP/1.1\r\n{who}\r\n\r\n", words.replace(' ', "+"))
+            }
+            Ask::Invoices => write!(out, "GET /v1/invoices HTTP/1.1\r\n{who}\r\n\r\n"),
+            Ask::OfClient { rows } => {
+                let id = seed::id(chance.below(invoice::clients(rows)));
+                write!(out, "GET /v1/invoices?client_id={id} HTTP/1.1\r\n{who}\r\n\r\n")
+            }
+            Ask::OfDay { rows } => {
+                let day = invoice::day_of(chance.below(rows));
+                write!(out, "GET /v1/invoices?date_from={day}&date_to={day} HTTP/1.1\r\n{who}\r\n\r\n")
+            }
+            Ask::SearchInvoices { rows } => {
+                let searches = invoice::searches(chance.below(rows));
+                let (words, _) = &searches[chance.below(searches.len() as i64) as usize];
+                write!(out, "GET /v1/invoices?search={words} HTTP/1.1\r\n{who}\r\n\r\n")
             }
             Ask::Post | Ask::PostOnce => {
                 let n = NEXT.fetch_add(1, Ordering::Relaxed);

@@ -11,8 +11,10 @@
 )]
 
 mod client;
+mod invoice;
 mod limit;
 mod load;
+mod printing;
 mod product;
 mod report;
 mod seed;
@@ -23,6 +25,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use load::{Ask, Sample};
+use printing::Printing;
 use report::{Figure, Report, thousands};
 use server::{Data, Server};
 
@@ -90,13 +93,17 @@ fn measure(quick: bool) -> Report {
     let mut report = Report::new(&format!("{seconds} s a measurement, {ROUNDS} rounds of which the median counts"));
     let many_server = Server::kantoor(&bench.binary, &many);
     let reads = reads(&bench, &few, &bare, &many_server, rows);
+    let lists = invoices(&bench, &few, &many_server, rows);
     let writes = writes(&bench, &few, &bare, &many_server);
     let memory = many_server.megabytes();
     many_server.stop();
     let start = start(&bench.binary, &many);
+    let printing = print(&bench, &few);
     tell(&mut report, &reads, &writes, rows);
+    tell_invoices(&mut report, &lists, rows);
     report.value(&format!("Memory after the load, {} rows", thousands(rows)), memory, "MB", 80.0);
     report.value(&format!("Start on a database of {} rows", thousands(rows)), start, "s", 0.3);
+    printing.tell(&mut report);
     report
 }
 
@@ -126,6 +133,29 @@ fn reads(bench: &Bench, few: &Data, bare: &Path, many: &Server, rows: i64) -> Re
     let search = in_turn([&|| run(&few, Ask::Search), &|| run(many, Ask::Search)]);
     few.stop();
     Reads { get, list, search }
+}
+
+/// Lists of invoices: what each is called, the least that many may give beside few, and how to ask
+/// it among so many.
+const INVOICES: [(&str, f64, fn(i64) -> Ask); 4] = [
+    ("Invoices, list of 25", 0.5, |_| Ask::Invoices),
+    ("Invoices of a client", 0.5, |rows| Ask::OfClient { rows }),
+    ("Invoices of a day", 0.5, |rows| Ask::OfDay { rows }),
+    ("Invoices, search", 0.2, |rows| Ask::SearchInvoices { rows }),
+];
+
+/// Figures of the lists of invoices: with few rows, with many.
+fn invoices(bench: &Bench, few: &Data, many: &Server, rows: i64) -> [[Figure; 2]; INVOICES.len()] {
+    let few = Server::kantoor(&bench.binary, &few.copy(&bench.folder.path().join("few-invoices")));
+    check_invoices(&few, FEW);
+    check_invoices(many, rows);
+    let run = |server: &Server, ask: Ask| load::run(server, ask, bench.measured);
+    let figures = INVOICES.map(|(what, _, ask)| {
+        eprintln!("Measuring: {what}.");
+        in_turn([&|| run(&few, ask(FEW)), &|| run(many, ask(rows))])
+    });
+    few.stop();
+    figures
 }
 
 /// Figures of POST: Kantoor, Kantoor with an Idempotency-Key, both limits, Kantoor with many rows.
@@ -161,6 +191,14 @@ fn writes(bench: &Bench, few: &Data, bare: &Path, many: &Server) -> Writes {
     Writes { post, post_once, group, single, many }
 }
 
+fn print(bench: &Bench, few: &Data) -> Printing {
+    let data = few.copy(&bench.folder.path().join("few-print"));
+    let server = Server::kantoor(&bench.binary, &data);
+    let printing = printing::run(&server, &data);
+    server.stop();
+    printing
+}
+
 /// Runs each in turn, several rounds, so that a noisy neighbour hits them alike.
 fn in_turn<const N: usize>(runs: [&dyn Fn() -> Sample; N]) -> [Figure; N] {
     let mut samples: [Vec<Sample>; N] = std::array::from_fn(|_| Vec::new());
@@ -183,6 +221,21 @@ fn check(few: &Server, limit: &Server, many: &Server) {
             let found = server.json(&format!("/v1/clients?search={}", words.replace(' ', "+")));
             assert_eq!(found["meta"]["total"], client::MATCHES, "clients with '{words}'");
         }
+    }
+}
+
+/// Each way to ask finds as many invoices, whatever the size of the table.
+fn check_invoices(server: &Server, rows: i64) {
+    let (client, day) = (seed::id(0), invoice::day_of(rows / 2));
+    let filters = [
+        (String::new(), rows),
+        (format!("?client_id={client}"), invoice::OF_CLIENT),
+        (format!("?date_from={day}&date_to={day}"), invoice::OF_DAY),
+    ];
+    let searches = invoice::searches(rows / 2).map(|(words, found)| (format!("?search={words}"), found));
+    for (query, found) in filters.into_iter().chain(searches) {
+        let list = server.json(&format!("/v1/invoices{query}"));
+        assert_eq!(list["meta"]["total"], found, "invoices{query} of {rows}");
     }
 }
 
@@ -225,4 +278,13 @@ fn tell(report: &mut Report, reads: &Reads, writes: &Writes, rows: i64) {
     report.latency("POST; limit: one commit per request", &writes.post, Some(&writes.single));
     report.latency("POST with an Idempotency-Key", &writes.post_once, None);
     report.latency(&format!("POST, {many} rows"), &writes.many, None);
+}
+
+fn tell_invoices(report: &mut Report, lists: &[[Figure; 2]], rows: i64) {
+    let (few, many) = (thousands(FEW), thousands(rows));
+    for ((what, goal, _), [with_few, with_many]) in INVOICES.iter().zip(lists) {
+        report.compare(&format!("{what}, {many} rows; limit: Kantoor with {few}"), with_many, with_few, Some(*goal));
+        report.latency(&format!("{what}, {few} rows"), with_few, None);
+        report.latency(&format!("{what}, {many} rows"), with_many, None);
+    }
 }

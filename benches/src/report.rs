@@ -63,6 +63,12 @@ impl Report {
         self.figures.push(format!("| {what} | {shown} {unit} | – | – | < {goal} {unit}, {} |", word(value < goal)));
     }
 
+    /// A line of one value that is to reach `goal`.
+    pub fn at_least(&mut self, what: &str, value: f64, goal: f64) {
+        let (shown, least) = (thousands(value.round() as i64), thousands(goal.round() as i64));
+        self.figures.push(format!("| {what} | {shown} | – | – | ≥ {least}, {} |", word(value >= goal)));
+    }
+
     /// How long requests took, beside those of the limit if there is one.
     pub fn latency(&mut self, what: &str, kantoor: &Figure, limit: Option<&Figure>) {
         let shown = |figure: &Figure| format!("{:.2} | {:.2}", figure.p50, figure.p99);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use crate::client;
+use crate::invoice;
 use crate::limit;
 use crate::product::{self, Input, Moment, Product};
 
@@ -19,14 +20,19 @@ const START: i64 = 1_735_689_600_000;
 const PART: i64 = 50_000;
 
 /// Fills the database of a Kantoor that does not run, for the account with this public id: as many
-/// products and clients. The clients are there to be searched, and wait for the index; the products
-/// are not searched.
+/// products, clients and invoices. The clients and the invoices are there to be searched, and wait
+/// for the index; the products are not searched.
 pub fn kantoor(db: &Path, uid: &str, rows: i64) {
     let conn = open(db);
     let sql = "SELECT id FROM accounts WHERE uid = ?1";
     let account: i64 = conn.query_row(sql, [uid], |row| row.get(0)).expect("the account is there");
-    fill(&conn, account, rows, Some(&client::Seed::new()));
+    let (clients, invoices) = (client::Seed::new(), invoice::Seed::start(&conn));
+    fill(&conn, account, rows, |tx, n| {
+        clients.insert(tx, account, n, rows);
+        invoices.insert(tx, account, n, rows);
+    });
     client::Seed::count(&conn, account, rows);
+    invoices.finish(&conn, account, rows);
     close(conn, db);
 }
 
@@ -35,7 +41,7 @@ pub fn limit(db: &Path, rows: i64) {
     let conn = open(db);
     conn.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())).unwrap();
     conn.execute_batch(product::SCHEMA).unwrap();
-    fill(&conn, limit::ACCOUNT, rows, None);
+    fill(&conn, limit::ACCOUNT, rows, |_, _| {});
     close(conn, db);
 }
 
@@ -63,14 +69,13 @@ fn row(n: i64) -> Product {
     Product::new(input, id(n), Moment(created(n)))
 }
 
-fn fill(conn: &Connection, account: i64, rows: i64, clients: Option<&client::Seed>) {
+/// Puts products, and with each what `more` puts.
+fn fill(conn: &Connection, account: i64, rows: i64, more: impl Fn(&Connection, i64)) {
     for part in (0..rows).step_by(PART as usize) {
         let tx = conn.unchecked_transaction().unwrap();
         for n in part..rows.min(part + PART) {
             row(n).insert(&tx, account).unwrap();
-            if let Some(clients) = clients {
-                clients.insert(&tx, account, n, rows);
-            }
+            more(&tx, n);
         }
         tx.commit().unwrap();
         if rows > PART {
@@ -82,10 +87,18 @@ fn fill(conn: &Connection, account: i64, rows: i64, clients: Option<&client::See
 
 /// Waits until the server that runs on this database has all texts in its index.
 pub fn wait_for_index(db: &Path) {
+    wait(db, "SELECT count(*) FROM search_texts WHERE pending = 1", |waiting| waiting == 0);
+}
+
+/// Waits until it has made so many PDFs.
+pub fn wait_for_pdfs(db: &Path, wanted: i64) {
+    wait(db, "SELECT count(*) FROM document_pdfs", |made| made >= wanted);
+}
+
+fn wait(db: &Path, count: &str, done: impl Fn(i64) -> bool) {
     let conn = Connection::open(db).unwrap();
-    let waiting = "SELECT count(*) FROM search_texts WHERE pending = 1";
-    while conn.query_row(waiting, [], |row| row.get::<_, i64>(0)).unwrap() > 0 {
-        std::thread::sleep(Duration::from_millis(200));
+    while !done(conn.query_row(count, [], |row| row.get(0)).unwrap()) {
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -40,8 +40,8 @@ pub struct Data {
 }
 
 impl Data {
-    /// Makes a folder with `rows` products and as many clients, which the server itself has put in
-    /// its search index, so that this looks as it does after years of work.
+    /// Makes a folder with `rows` products, clients and invoices, which the server itself has put
+    /// in its search index, so that this looks as it does after years of work.
     pub fn make(binary: &Path, folder: &Path, rows: i64) -> Data {
         let mut create = kantoor(binary, folder);
         let made = create.args(["account", "create", "bench", "--json"]).output().expect("the server is there");
@@ -58,10 +58,14 @@ impl Data {
         data
     }
 
+    pub fn database(&self) -> PathBuf {
+        self.folder.join("kantoor.db")
+    }
+
     /// The same in a new folder; no server may run on this one.
     pub fn copy(&self, folder: &Path) -> Data {
         fs::create_dir_all(folder).unwrap();
-        copy(&self.folder.join("kantoor.db"), &folder.join("kantoor.db"));
+        copy(&self.database(), &folder.join("kantoor.db"));
         Data { folder: folder.to_path_buf(), key: self.key.clone() }
     }
 }
@@ -117,7 +121,7 @@ impl Server {
         let spawned = Instant::now();
         let child = command.spawn().expect("the server starts");
         let mut server = Server { child, address, key, started_in: Duration::ZERO };
-        while !server.get("/health").is_some_and(|answer| answer.starts_with("HTTP/1.1 200")) {
+        while !server.exchange("GET", "/health", "").is_some_and(|answer| answer.starts_with(b"HTTP/1.1 200")) {
             let ended = server.child.try_wait().unwrap().is_some();
             if ended || spawned.elapsed() > PATIENCE {
                 panic!("The server does not answer:\n{}", fs::read_to_string(log).unwrap_or_default());
@@ -130,29 +134,54 @@ impl Server {
 
     /// The body of a GET.
     pub fn json(&self, path: &str) -> Value {
-        let answer = self.get(path).expect("an answer");
-        let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
-        assert!(head.starts_with("HTTP/1.1 200"), "{path}: {answer}");
-        serde_json::from_str(body).expect("a body in JSON")
+        serde_json::from_slice(&self.bytes(path)).expect("a body in JSON")
     }
 
-    /// Head and body of a GET on a connection of its own, or none while nobody listens.
-    fn get(&self, path: &str) -> Option<String> {
+    /// The same, of any kind.
+    pub fn bytes(&self, path: &str) -> Vec<u8> {
+        self.success("GET", path, "")
+    }
+
+    /// The answer to a POST.
+    pub fn post(&self, path: &str, body: &Value) -> Value {
+        serde_json::from_slice(&self.success("POST", path, &body.to_string())).expect("a body in JSON")
+    }
+
+    fn success(&self, method: &str, path: &str, body: &str) -> Vec<u8> {
+        let mut answer = self.exchange(method, path, body).expect("an answer");
+        let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("a head and a body");
+        assert!(answer.starts_with(b"HTTP/1.1 20"), "{path}: {}", String::from_utf8_lossy(&answer));
+        answer.split_off(end + 4)
+    }
+
+    /// Head and body of an answer on a connection of its own, or none while nobody listens.
+    fn exchange(&self, method: &str, path: &str, body: &str) -> Option<Vec<u8>> {
         let mut stream = TcpStream::connect(self.address).ok()?;
         stream.set_read_timeout(Some(PATIENCE)).ok()?;
-        let key = &self.key;
-        let request =
-            format!("GET {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {key}\r\nConnection: close\r\n\r\n");
+        let (key, length) = (&self.key, body.len());
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {key}\r\nConnection: close\r\n\
+             Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+        );
         stream.write_all(request.as_bytes()).ok()?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).ok()?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).ok()?;
         Some(answer)
     }
 
     /// What the process holds in memory, in MB.
     pub fn megabytes(&self) -> f64 {
+        self.status("VmRSS:")
+    }
+
+    /// The most that it has held.
+    pub fn peak(&self) -> f64 {
+        self.status("VmHWM:")
+    }
+
+    fn status(&self, name: &str) -> f64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("Linux");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("VmRSS");
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("a line of that name");
         let kibibytes: f64 = line.trim().trim_end_matches(" kB").parse().expect("a number of kB");
         kibibytes * 1024.0 / 1e6
     }

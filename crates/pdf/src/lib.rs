@@ -3,6 +3,7 @@
 
 mod fonts;
 mod image;
+mod press;
 mod qr;
 mod text;
 mod world;
@@ -21,17 +22,21 @@ use typst_pdf::{PdfOptions, PdfStandard, PdfStandards, Timestamp};
 pub use qr::qr_svg;
 
 use fonts::Fonts;
+use press::Presses;
 use text::Cleaner;
 use world::{Desk, Sheet};
 
 /// For how many documents the compiler remembers what it did: enough for a template to stay warm, little enough to stay small.
-const KEPT: usize = 10;
+const KEPT: usize = 3;
 /// A document with more pages than this is forgotten at once: a thousand rows are 75 MB.
 const LARGE: usize = 4;
+/// Data with more bytes than this, about two hundred rows, makes a document that takes much memory.
+const LARGE_DATA: usize = 32_000;
 
-/// A template with its fonts, ready to make documents of. Share it between threads: it does not change.
+/// A template with its fonts, ready to make documents of. Share it between threads.
 pub struct Typesetter {
     desk: Desk,
+    presses: Presses,
 }
 
 /// What one document is made of.
@@ -102,12 +107,23 @@ pub enum Error {
 impl Typesetter {
     /// Reads the template; says in which line it is wrong.
     pub fn new(template: &str) -> Result<Typesetter, Error> {
-        let fonts = Fonts::load();
-        Ok(Typesetter { desk: Desk::new(fonts, template)? })
+        let desk = Desk::new(Fonts::load(), template)?;
+        let presses = Presses::new().map_err(|error| Error::Template(None, format!("no threads: {error}")))?;
+        Ok(Typesetter { desk, presses })
     }
 
-    /// Makes one document.
+    /// Makes one document, when it is its turn.
     pub fn typeset(&self, input: Input<'_>) -> Result<Pdf, Error> {
+        if input.data.len() <= LARGE_DATA {
+            return self.presses.run(|| self.make(input));
+        }
+        self.presses.run_large(|| {
+            comemo::evict(0);
+            self.make(input)
+        })
+    }
+
+    fn make(&self, input: Input<'_>) -> Result<Pdf, Error> {
         let made = self.attempts(input);
         // Without this the memory of the compiler grows with every document.
         let small = made.as_ref().is_ok_and(|pdf| pdf.pages <= LARGE);
@@ -149,6 +165,10 @@ impl Typesetter {
             let document = compile(&sheet)?;
             if cleaner.mend(&document) {
                 continue;
+            }
+            if document.pages().len() > LARGE {
+                // Not only after it: writing the file takes as much memory again.
+                comemo::evict(0);
             }
             let (bytes, conformance) = export(&sheet, &document, input)?;
             let replaced = cleaner.replaced();
