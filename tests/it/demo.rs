@@ -46,7 +46,7 @@ fn under(client: &Client, path: &str, part: &str) -> Vec<Value> {
 /// Every list of the account by its path, those under other records included.
 fn lists(client: &Client) -> Vec<(String, Vec<Value>)> {
     let routes = resources::ALL.iter().flat_map(|resource| &resource.routes);
-    let listing = routes.filter(|route| route.lists());
+    let listing = routes.filter(|route| route.lists() && route.path != "/v1/changes");
     let read = |path: &str| match path.split_once("/{id}/") {
         Some((parents, part)) => under(client, parents, part),
         None => items(client, path),
