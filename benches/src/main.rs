@@ -19,6 +19,7 @@ mod product;
 mod report;
 mod seed;
 mod server;
+mod subscriptions;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -104,6 +105,7 @@ fn measure(quick: bool) -> Report {
     report.value(&format!("Memory after the load, {} rows", thousands(rows)), memory, "MB", 80.0);
     report.value(&format!("Start on a database of {} rows", thousands(rows)), start, "s", 0.3);
     printing.tell(&mut report);
+    subscriptions::tell(&mut report, &bench.binary, folder);
     report
 }
 

@@ -14,7 +14,8 @@ use crate::seed;
 /// The folder of the workspace.
 pub const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-const PATIENCE: Duration = Duration::from_secs(30);
+/// A day on which ten thousand subscriptions are due is one request.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The folder in which cargo put this program.
 pub fn own_folder() -> PathBuf {
@@ -43,19 +44,30 @@ impl Data {
     /// Makes a folder with `rows` products, clients and invoices, which the server itself has put
     /// in its search index, so that this looks as it does after years of work.
     pub fn make(binary: &Path, folder: &Path, rows: i64) -> Data {
-        let mut create = kantoor(binary, folder);
-        let made = create.args(["account", "create", "bench", "--json"]).output().expect("the server is there");
-        assert!(made.status.success(), "no account: {}", String::from_utf8_lossy(&made.stderr));
-        let made: Value = serde_json::from_slice(&made.stdout).expect("an account in JSON");
-        let text = |value: &Value| value.as_str().expect("a text").to_string();
+        let (account, data) = Data::create(binary, folder, &[]);
         let db = folder.join("kantoor.db");
-        seed::kantoor(&db, &text(&made["account"]["id"]), rows);
-        let data = Data { folder: folder.to_path_buf(), key: text(&made["key"]) };
+        seed::kantoor(&db, &account, rows);
         let server = Server::kantoor(binary, &data);
         seed::wait_for_index(&db);
         server.stop();
         seed::settle(&db);
         data
+    }
+
+    /// A folder with an empty account whose clock stands still at `moment`.
+    pub fn with_test_clock(binary: &Path, folder: &Path, moment: &str) -> Data {
+        Data::create(binary, folder, &["--test-clock", moment]).1
+    }
+
+    /// A folder with an empty account; its public id comes first.
+    fn create(binary: &Path, folder: &Path, options: &[&str]) -> (String, Data) {
+        let mut create = kantoor(binary, folder);
+        create.args(["account", "create", "bench", "--json"]).args(options);
+        let made = create.output().expect("the server is there");
+        assert!(made.status.success(), "no account: {}", String::from_utf8_lossy(&made.stderr));
+        let made: Value = serde_json::from_slice(&made.stdout).expect("an account in JSON");
+        let text = |value: &Value| value.as_str().expect("a text").to_string();
+        (text(&made["account"]["id"]), Data { folder: folder.to_path_buf(), key: text(&made["key"]) })
     }
 
     pub fn database(&self) -> PathBuf {
