@@ -95,6 +95,8 @@ pub struct Request {
 
 enum Condition {
     Is(&'static str, Value<'static>),
+    /// The same of a field that names another record: few records belong to one.
+    Of(&'static str, Value<'static>),
     In(Vec<String>),
     /// Column, operator, value.
     Range(&'static str, &'static str, Value<'static>),
@@ -173,6 +175,7 @@ impl Request {
             };
             let condition = match rules.range {
                 _ if name == own && rules.filter && text == rules.any && !text.is_empty() => return Ok(true),
+                _ if name == own && rules.filter && !rules.refers.is_empty() => Condition::Of(own, value()?),
                 _ if name == own && rules.filter => Condition::Is(own, value()?),
                 _ if name == rules.filter_as => match value() {
                     Ok(value) => Condition::Is(own, value),
@@ -252,7 +255,12 @@ impl Request {
             from = format!("{only_found} CROSS JOIN {table}");
             conditions.push_str(&format!(" AND {table}.id = found.record_id"));
         }
+        // What belongs to one record is few: that chooses the index, and the rest is looked at row by row.
+        let aside = tx.dialect().by_no_index(table);
+        let narrow = self.conditions.iter().any(|condition| matches!(condition, Condition::Of(..)));
         for condition in &self.conditions {
+            let chooses = !narrow || matches!(condition, Condition::Of(..) | Condition::In(_));
+            let table = if chooses { table } else { &aside };
             conditions.push_str(" AND ");
             conditions.push_str(&condition.sql(table, ctx, &mut values));
         }
@@ -269,11 +277,21 @@ impl Request {
         };
         let (sort, order) = (self.sort, self.order);
         let ties = if sort == "id" { String::new() } else { format!(", {table}.id {order}") };
-        let (limit, offset) = (values.len() + 1, values.len() + 2);
-        let page = format!(
-            "SELECT {} FROM {from} WHERE {conditions} ORDER BY {table}.\"{sort}\" {order}{ties} LIMIT ${limit} OFFSET ${offset}",
-            sql.list_columns
-        );
+        // The indexes of such fields go on with the moment.
+        let by = if !narrow || sort == "created_at" { table } else { &aside };
+        let sorted = format!("ORDER BY {by}.\"{sort}\" {order}{ties}");
+        let (columns, limit, offset) = (&sql.list_columns, values.len() + 1, values.len() + 2);
+        let part = format!("WHERE {conditions} {sorted} LIMIT ${limit} OFFSET ${offset}");
+        let ranges = self.conditions.iter().any(|condition| matches!(condition, Condition::Range(..)));
+        let page = if ranges && sort == "created_at" {
+            // A year has many: they are sorted by what the index has of them, and only those of the page are read.
+            format!(
+                "SELECT {columns} FROM (SELECT {table}.id AS record_id FROM {from} {part}) found
+                 CROSS JOIN {table} WHERE {table}.account_id = $1 AND {table}.id = found.record_id {sorted}"
+            )
+        } else {
+            format!("SELECT {columns} FROM {from} {part}")
+        };
         values.push(self.per_page.into());
         values.push(self.offset().into());
         Ok(Statements { page, page_values: values, total, total_values, counts })
@@ -301,7 +319,9 @@ impl Condition {
             format!("${}", values.len())
         };
         match self {
-            Condition::Is(column, value) => format!("{table}.\"{column}\" = {}", place(value.clone())),
+            Condition::Is(column, value) | Condition::Of(column, value) => {
+                format!("{table}.\"{column}\" = {}", place(value.clone()))
+            }
             // What has no value is '' in the table, and lies in no range.
             Condition::Range(column, operator, value @ Value::Text(_)) => {
                 format!("{table}.\"{column}\" {operator} {} AND {table}.\"{column}\" <> ''", place(value.clone()))

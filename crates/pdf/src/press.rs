@@ -4,7 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use rayon::{ThreadPool, ThreadPoolBuilder};
+use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 /// Nobody waits long for a page behind so many.
 const MOST: usize = 8;
@@ -13,17 +13,18 @@ const MOST: usize = 8;
 pub(crate) struct Presses {
     idle: Mutex<Vec<ThreadPool>>,
     freed: Condvar,
-    /// Held for a large document.
-    large: Mutex<()>,
+    /// For large documents: a thousand rows take 100 MB, which are kept for the next.
+    large: Mutex<ThreadPool>,
 }
 
 impl Presses {
-    /// One a core; two at least, so that a page need not wait for a thousand rows.
-    pub(crate) fn new() -> Result<Presses, rayon::ThreadPoolBuildError> {
-        let many = std::thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, MOST));
+    /// One a core, and one for large documents, so that no page need wait for a thousand rows.
+    pub(crate) fn new() -> Result<Presses, ThreadPoolBuildError> {
+        let many = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(MOST));
         // The compiler does its parallel work in the pool that it runs in: here on this one thread.
-        let idle = (0..many).map(|_| ThreadPoolBuilder::new().num_threads(1).build()).collect::<Result<_, _>>()?;
-        Ok(Presses { idle: Mutex::new(idle), freed: Condvar::new(), large: Mutex::new(()) })
+        let press = || ThreadPoolBuilder::new().num_threads(1).build();
+        let idle = (0..many).map(|_| press()).collect::<Result<_, _>>()?;
+        Ok(Presses { idle: Mutex::new(idle), freed: Condvar::new(), large: Mutex::new(press()?) })
     }
 
     /// Works on one of the threads, as soon as one is free.
@@ -36,10 +37,9 @@ impl Presses {
         done.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
-    /// The same, while no other large document is made: a thousand rows take 100 MB.
+    /// The same for a large document, when the one before it is done.
     pub(crate) fn run_large<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        let _alone = held(&self.large);
-        self.run(work)
+        held(&self.large).install(work)
     }
 
     fn take(&self) -> ThreadPool {

@@ -55,6 +55,15 @@ impl Dialect {
         }
     }
 
+    /// The name of `table` in a condition that is not to choose the index, since another leaves fewer rows. SQLite knows
+    /// nothing of what is in the table and may take either; PostgreSQL counts.
+    pub fn by_no_index(self, table: &str) -> String {
+        match self {
+            Dialect::Sqlite => format!("+{table}"),
+            Dialect::Postgres => table.to_string(),
+        }
+    }
+
     /// A `SELECT` of the `record_id` of texts that contain a pattern: $1 the account, $2 the kind,
     /// $3 `%…%` with three letters or more. When there is a second text in the answer it is $4:
     /// what to ask the index for. `pieces` are parts of the pattern that have three letters each,
