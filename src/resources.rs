@@ -112,6 +112,7 @@ pub fn migrations() -> Vec<Migration> {
         crate::outbox::MIGRATION,
         document::pdf::MIGRATION,
         crate::timers::MIGRATION,
+        document::DATES,
     ];
     let resources = ALL.iter().flat_map(|resource| resource.migrations.iter().copied());
     let mut all: Vec<Migration> = base.into_iter().chain(resources).collect();

@@ -85,16 +85,6 @@ macro_rules! table {
                 " (account_id, due_date, id);\n",
                 "CREATE INDEX ",
                 $table,
-                "_dates ON ",
-                $table,
-                " (account_id, invoice_date, created_at, id);\n",
-                "CREATE INDEX ",
-                $table,
-                "_dues ON ",
-                $table,
-                " (account_id, due_date, created_at, id);\n",
-                "CREATE INDEX ",
-                $table,
                 "_excl ON ",
                 $table,
                 " (account_id, total_excl_vat, id);\n",
@@ -214,3 +204,17 @@ pub const INVOICES: &[Migration] = table!(32, "invoices");
 pub const QUOTES: &[Migration] = table!(33, "quotes");
 /// Of workorders.
 pub const WORKORDERS: &[Migration] = table!(34, "workorders");
+
+/// Ranges of dates are sorted by what these have, and only the rows of a page are read.
+pub const DATES: Migration = Migration {
+    number: 49,
+    name: "dates of documents",
+    sql: "
+CREATE INDEX invoices_dates ON invoices (account_id, invoice_date, created_at, id);
+CREATE INDEX invoices_dues ON invoices (account_id, due_date, created_at, id);
+CREATE INDEX quotes_dates ON quotes (account_id, invoice_date, created_at, id);
+CREATE INDEX quotes_dues ON quotes (account_id, due_date, created_at, id);
+CREATE INDEX workorders_dates ON workorders (account_id, invoice_date, created_at, id);
+CREATE INDEX workorders_dues ON workorders (account_id, due_date, created_at, id);
+",
+};
