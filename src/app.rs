@@ -7,6 +7,7 @@ use blobs::Blobs;
 use store::{Database, Options, Store, Tx};
 
 use crate::accounts::{self, Account, Key, NewKey};
+use crate::automation::{Bell, Engine};
 use crate::clock::{Clock, Ids, Moment};
 use crate::config::Config;
 use crate::context::Caller;
@@ -46,6 +47,10 @@ pub struct App {
     pub web: web::Client,
     /// The last answer of `/ready`.
     pub readiness: Readiness,
+    /// Rung when a flow has something to do.
+    pub bell: Arc<Bell>,
+    /// What the runs of flows need.
+    pub engine: Arc<Engine>,
     started: Instant,
 }
 
@@ -71,6 +76,8 @@ impl App {
             keys: KeyRing::default(),
             metrics: Metrics::new(),
             readiness: Readiness::default(),
+            bell: Arc::default(),
+            engine: Arc::default(),
             started: Instant::now(),
             config,
         }))
@@ -86,6 +93,7 @@ impl App {
             clock: self.clock,
             ids: self.ids,
             site: self.site.clone(),
+            bell: self.bell.clone(),
         }
     }
 
@@ -140,6 +148,7 @@ impl App {
             now: self.clock.now(),
             ids: self.ids,
             site: self.site.clone(),
+            bell: self.bell.clone(),
         })
     }
 }
@@ -153,6 +162,7 @@ struct Opening {
     now: Moment,
     ids: Ids,
     site: Arc<Site>,
+    bell: Arc<Bell>,
 }
 
 impl Opening {
@@ -168,6 +178,7 @@ impl Opening {
             clock: Clock::Fixed(self.now),
             ids: self.ids,
             site: self.site.clone(),
+            bell: self.bell.clone(),
         };
         let mut ctx = caller.writing(tx)?;
         if self.with_demo {
