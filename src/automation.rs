@@ -18,7 +18,7 @@ pub mod matching;
 pub mod outside;
 pub mod report;
 pub mod schedules;
-mod steps;
+pub mod steps;
 pub mod template;
 pub mod trigger;
 

@@ -52,7 +52,7 @@ pub struct Names(Jinja);
 impl Names {
     /// From pairs of a name and what it stands for.
     pub fn new(pairs: Vec<(&'static str, Jinja)>) -> Names {
-        Names(pairs.into_iter().collect())
+        Names(Jinja::from_pairs(pairs))
     }
 }
 
