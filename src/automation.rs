@@ -18,6 +18,7 @@ pub mod matching;
 pub mod outside;
 pub mod report;
 pub mod schedules;
+pub mod secret;
 pub mod steps;
 pub mod template;
 pub mod trigger;

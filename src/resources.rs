@@ -82,6 +82,7 @@ pub static ALL: LazyLock<Vec<Resource>> = LazyLock::new(|| {
         run::resource(),
         crate::automation::trigger::by_automation(),
         crate::automation::trigger::by_webhook(),
+        crate::automation::secret::resource(),
         crate::test_clock::resource(),
     ]
 });

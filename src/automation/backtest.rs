@@ -18,8 +18,8 @@ use crate::log::Event;
 use crate::record;
 use crate::record::{Checks, REQUIRED, When};
 use crate::records::{self, Work};
-use crate::resources::flow::{Flow, TriggerType};
 use crate::resources::Part;
+use crate::resources::flow::{Flow, TriggerType};
 
 /// Examples in the answer.
 const EXAMPLES: usize = 100;
@@ -138,7 +138,7 @@ fn tried(ctx: &Ctx, step: &Step, place: usize, names: &Names) -> (Value, bool) {
 
 /// As a run would know it; the record is as it was, and results are not there.
 fn names(ctx: &Ctx, account: &Account, past: &Past) -> Names {
-    let data: Value = serde_json::from_str(&past.data).unwrap_or_default();
+    let data = matching::beside(serde_json::from_str(&past.data).unwrap_or_default());
     let about = json!({
         "id": account.uid, "name": account.name, "today": past.at.date(&ctx.zone).to_string(),
         "time_zone": ctx.zone.iana_name().unwrap_or_default(),
@@ -177,7 +177,9 @@ fn past(tx: &mut Tx, ctx: &Ctx, flow: &Flow, period: &Period) -> Result<(Vec<Pas
             })
         })?;
         complete &= lines.len() < MANY;
-        events.extend(lines.into_iter().filter_map(|line| if name == TRIGGERED { fired(line, flow) } else { Some(line) }));
+        events.extend(
+            lines.into_iter().filter_map(|line| if name == TRIGGERED { fired(line, flow) } else { Some(line) }),
+        );
     }
     events.sort_by_key(|past| past.at);
     Ok((events, complete))

@@ -187,7 +187,8 @@ fn in_size(a: &str, b: &str) -> Option<Ordering> {
     if let (Some(a), Some(b)) = (exact(a), exact(b)) {
         return Some(a.cmp(&b));
     }
-    let near = |text: &str| text.parse::<f64>().ok().filter(|_| text.starts_with(|c: char| c == '-' || c.is_ascii_digit()));
+    let near =
+        |text: &str| text.parse::<f64>().ok().filter(|_| text.starts_with(|c: char| c == '-' || c.is_ascii_digit()));
     near(a)?.partial_cmp(&near(b)?)
 }
 
@@ -294,9 +295,20 @@ mod tests {
         let bad = json!([{"field": "data.a", "op": "is", "value": 1}, {"field": "x.y", "op": "eq", "value": 1}, "x",
             {"field": "data.a", "op": "in", "value": 1}, {"op": "eq", "zz": 1}, {"field": "data..a", "op": "exists"}]);
         read(&bad, "conditions", &["data"], &mut faults);
-        let told: Vec<String> = faults.0.iter().map(|fault| format!("{}: {}", fault.field, fault.wrong.code.wire())).collect();
-        assert_eq!(told, ["conditions[0].op: invalid_choice", "conditions[1].field: invalid_format", "conditions[2]: wrong_type",
-            "conditions[3].value: wrong_type", "conditions[4].zz: unknown_field", "conditions[4].field: required",
-            "conditions[4].value: required", "conditions[5].field: invalid_format"]);
+        let told: Vec<String> =
+            faults.0.iter().map(|fault| format!("{}: {}", fault.field, fault.wrong.code.wire())).collect();
+        assert_eq!(
+            told,
+            [
+                "conditions[0].op: invalid_choice",
+                "conditions[1].field: invalid_format",
+                "conditions[2]: wrong_type",
+                "conditions[3].value: wrong_type",
+                "conditions[4].zz: unknown_field",
+                "conditions[4].field: required",
+                "conditions[4].value: required",
+                "conditions[5].field: invalid_format"
+            ]
+        );
     }
 }

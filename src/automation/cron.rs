@@ -119,7 +119,8 @@ impl Cron {
     fn time_from(&self, time: Time, after: bool) -> Option<Time> {
         let start = i32::from(time.hour()) * 60 + i32::from(time.minute()) + i32::from(after);
         let found = (start..24 * 60).find(|minute| {
-            has(self.hours, i8::try_from(minute / 60).unwrap_or(0)) && has(self.minutes, i8::try_from(minute % 60).unwrap_or(0))
+            has(self.hours, i8::try_from(minute / 60).unwrap_or(0))
+                && has(self.minutes, i8::try_from(minute % 60).unwrap_or(0))
         })?;
         Time::new(i8::try_from(found / 60).ok()?, i8::try_from(found % 60).ok()?, 0, 0).ok()
     }
@@ -145,7 +146,8 @@ fn on_the_wall(local: DateTime, zone: &TimeZone) -> Option<Moment> {
 
 /// A field as a set of bits.
 fn field(text: &str, min: u32, max: u32, names: &[&str], first: u32, what: &str) -> Result<u64, String> {
-    let wrong = || format!("has '{text}' for the {what}, which must be from {min} to {max}, such as {min}, {min}-{max} or */2");
+    let wrong =
+        || format!("has '{text}' for the {what}, which must be from {min} to {max}, such as {min}, {min}-{max} or */2");
     let number = |text: &str| -> Result<u32, String> {
         let named = names.iter().position(|name| name.eq_ignore_ascii_case(text));
         let number = match named.and_then(|place| u32::try_from(place).ok()) {
@@ -198,12 +200,22 @@ mod tests {
     #[test]
     fn ordinary_days() {
         assert_eq!(times("30 8 * * mon-fri", "2026-05-01T06:30:00Z", 2), ["2026-05-04T06:30", "2026-05-05T06:30"]);
-        assert_eq!(times("*/20 9-10 * * *", "2026-05-04T07:10:00Z", 4), ["2026-05-04T07:20", "2026-05-04T07:40", "2026-05-04T08:00", "2026-05-04T08:20"]);
+        assert_eq!(
+            times("*/20 9-10 * * *", "2026-05-04T07:10:00Z", 4),
+            ["2026-05-04T07:20", "2026-05-04T07:40", "2026-05-04T08:00", "2026-05-04T08:20"]
+        );
         assert_eq!(times("0 0 29 2 *", "2026-05-04T00:00:00Z", 2), ["2028-02-28T23:00", "2032-02-28T23:00"]);
-        assert_eq!(times("0 12 13 * 5", "2026-05-04T00:00:00Z", 3), ["2026-05-08T10:00", "2026-05-13T10:00", "2026-05-15T10:00"], "either day");
+        assert_eq!(
+            times("0 12 13 * 5", "2026-05-04T00:00:00Z", 3),
+            ["2026-05-08T10:00", "2026-05-13T10:00", "2026-05-15T10:00"],
+            "either day"
+        );
         assert_eq!(times("0 12 * * 7", "2026-05-04T00:00:00Z", 1), times("0 12 * * sun", "2026-05-04T00:00:00Z", 1));
         assert_eq!(times("@monthly", "2026-05-04T00:00:00Z", 1), ["2026-05-31T22:00"]);
-        assert_eq!(times("5/15 * * * *", "2026-05-04T00:00:30Z", 3), ["2026-05-04T00:05", "2026-05-04T00:20", "2026-05-04T00:35"]);
+        assert_eq!(
+            times("5/15 * * * *", "2026-05-04T00:00:30Z", 3),
+            ["2026-05-04T00:05", "2026-05-04T00:20", "2026-05-04T00:35"]
+        );
     }
 
     #[test]
@@ -218,7 +230,10 @@ mod tests {
     fn what_the_clocks_show_twice_comes_once() {
         // On 25 October 2026 the clocks go from 03:00 (01:00 UTC) back to 02:00.
         assert_eq!(times("30 2 * * *", "2026-10-24T22:00:00Z", 2), ["2026-10-25T00:30", "2026-10-26T01:30"]);
-        assert_eq!(times("0 * * * *", "2026-10-24T23:30:00Z", 3), ["2026-10-25T00:00", "2026-10-25T02:00", "2026-10-25T03:00"]);
+        assert_eq!(
+            times("0 * * * *", "2026-10-24T23:30:00Z", 3),
+            ["2026-10-25T00:00", "2026-10-25T02:00", "2026-10-25T03:00"]
+        );
         // A schedule made in the second pass waits for the next day.
         assert_eq!(times("30 2 * * *", "2026-10-25T01:10:00Z", 1), ["2026-10-26T01:30"]);
     }
@@ -238,8 +253,25 @@ mod tests {
 
     #[test]
     fn what_is_none_is_refused() {
-        for text in ["", "* * * *", "* * * * * *", "60 * * * *", "* 24 * * *", "* * 0 * *", "* * * 13 *", "* * * * 8", "*/0 * * * *", "5-1 * * * *",
-            "a * * * *", "1,,2 * * * *", "+1 * * * *", "-1 * * * *", "* * 30 2 *", "@never", "99999999999 * * * *"] {
+        for text in [
+            "",
+            "* * * *",
+            "* * * * * *",
+            "60 * * * *",
+            "* 24 * * *",
+            "* * 0 * *",
+            "* * * 13 *",
+            "* * * * 8",
+            "*/0 * * * *",
+            "5-1 * * * *",
+            "a * * * *",
+            "1,,2 * * * *",
+            "+1 * * * *",
+            "-1 * * * *",
+            "* * 30 2 *",
+            "@never",
+            "99999999999 * * * *",
+        ] {
             assert!(Cron::parse(text).is_err(), "{text}");
         }
     }

@@ -67,7 +67,13 @@ const TYPES: &[(&str, Action, &[(&str, bool, Accepts)])] = &[
     (
         "send_email",
         Action::SendEmail,
-        &[("to", true, Text), ("cc", false, Text), ("subject", true, Text), ("body", true, Text), ("attach_pdf", false, Bool)],
+        &[
+            ("to", true, Text),
+            ("cc", false, Text),
+            ("subject", true, Text),
+            ("body", true, Text),
+            ("attach_pdf", false, Bool),
+        ],
     ),
     ("create_task", Action::Create("/v1/tasks"), &[]),
     ("create_note", Action::Create("/v1/notes"), &[]),
@@ -447,7 +453,10 @@ mod tests {
             (json!({"type": "create_task"}), "title: required"),
             (json!({"type": "create_task", "title": "{{ data."}), "title: invalid_format"),
             (json!({"type": "create_task", "title": "x", "name": "a b"}), "name: invalid_format"),
-            (json!({"type": "create_invoice", "client_id": "x", "title": "x", "rows": [{"name": "{{"}]}), "rows[0].name: invalid_format"),
+            (
+                json!({"type": "create_invoice", "client_id": "x", "title": "x", "rows": [{"name": "{{"}]}),
+                "rows[0].name: invalid_format",
+            ),
             (json!({"type": "wait", "for": "3 days"}), "for: invalid_format"),
             (json!({"type": "wait", "for": "-P1D"}), "for: invalid_format"),
             (json!({"type": "wait", "for": "P99Y"}), "for: invalid_format"),
@@ -455,14 +464,26 @@ mod tests {
             (json!({"type": "wait", "for": "P1D", "until": "2026-05-04T00:00:00Z"}), "for: required"),
             (json!({"type": "wait", "until": "tomorrow"}), "until: invalid_format"),
             (json!({"type": "http", "url": "https://a.example", "method": "BREW"}), "method: invalid_choice"),
-            (json!({"type": "http", "url": "https://a.example", "timeout_seconds": 31}), "timeout_seconds: out_of_range"),
+            (
+                json!({"type": "http", "url": "https://a.example", "timeout_seconds": 31}),
+                "timeout_seconds: out_of_range",
+            ),
             (json!({"type": "http", "url": "https://a.example", "headers": {"a": 1}}), "headers.a: wrong_type"),
             (json!({"type": "http"}), "url: required"),
-            (json!({"type": "condition", "conditions": [{"field": "data.x", "op": "like", "value": 1}]}), "conditions[0].op: invalid_choice"),
+            (
+                json!({"type": "condition", "conditions": [{"field": "data.x", "op": "like", "value": 1}]}),
+                "conditions[0].op: invalid_choice",
+            ),
             (json!({"type": "send_email", "to": "x", "subject": "y", "body": 1}), "body: wrong_type"),
-            (json!({"type": "send_email", "to": "x", "subject": "y", "body": "z", "continue_on_error": 1}), "continue_on_error: wrong_type"),
+            (
+                json!({"type": "send_email", "to": "x", "subject": "y", "body": "z", "continue_on_error": 1}),
+                "continue_on_error: wrong_type",
+            ),
             (json!({"type": "update", "fields": {}}), "fields: required"),
-            (json!({"type": "add_ticket_message", "body": "x", "message_type": "shout"}), "message_type: invalid_choice"),
+            (
+                json!({"type": "add_ticket_message", "body": "x", "message_type": "shout"}),
+                "message_type: invalid_choice",
+            ),
         ] {
             assert_eq!(faults(json!([step])), [format!("steps[0].{fault}")], "{step}");
         }

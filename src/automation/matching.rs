@@ -88,9 +88,22 @@ pub fn read_conditions(text: &str) -> Vec<Condition> {
 /// Whether all conditions hold for an event.
 pub fn holds(wanted: &[Condition], event: &Event) -> bool {
     let data: Value = serde_json::from_str(event.data).unwrap_or_default();
-    let all = json!({"event": event.name, "entity_type": event.entity_type, "data": data});
+    let all = json!({"event": event.name, "entity_type": event.entity_type, "data": beside(data)});
     let find = |path: &str| conditions::follow(&all, &conditions::steps_of(path)?).cloned();
     wanted.iter().all(|condition| condition.holds(&find))
+}
+
+/// A record with what is in its `meta` beside its other fields too, so that flows need not know which
+/// fields the API shows where.
+pub fn beside(mut data: Value) -> Value {
+    if let Some(members) = data.as_object_mut()
+        && let Some(Value::Object(meta)) = members.get("meta").cloned()
+    {
+        for (name, value) in meta {
+            members.entry(name).or_insert(value);
+        }
+    }
+    data
 }
 
 /// An event from outside, or from a step.
@@ -133,7 +146,11 @@ fn note(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<()> {
         json!(event.entity_type),
         event.data
     );
-    log::append(tx, ctx, &Event { name: TRIGGERED, entity_type: event.entity_type, entity_id: event.entity_id, data: &data })
+    log::append(
+        tx,
+        ctx,
+        &Event { name: TRIGGERED, entity_type: event.entity_type, entity_id: event.entity_id, data: &data },
+    )
 }
 
 /// What the log calls an event that was fired.
@@ -141,7 +158,8 @@ pub const TRIGGERED: &str = "automation.triggered";
 
 /// A record of the account as the API shows it.
 pub fn shown(tx: &mut Tx, ctx: &Ctx, kind: &str, id: &str) -> Result<Option<Value>> {
-    let Some(resource) = resources::ALL.iter().find(|resource| resource.shape.name == kind && resource.is_kept()) else {
+    let Some(resource) = resources::ALL.iter().find(|resource| resource.shape.name == kind && resource.is_kept())
+    else {
         return Ok(None);
     };
     let text = (resource.show)(tx, ctx, id)?;

@@ -56,7 +56,8 @@ impl Trouble {
 
 impl From<Error> for Trouble {
     fn from(error: Error) -> Trouble {
-        let faults: Vec<String> = error.faults.iter().map(|fault| format!("'{}' {}", fault.field, fault.wrong.message)).collect();
+        let faults: Vec<String> =
+            error.faults.iter().map(|fault| format!("'{}' {}", fault.field, fault.wrong.message)).collect();
         let words = if faults.is_empty() { error.message.clone() } else { format!("{}.", faults.join("; ")) };
         Trouble { words, for_good: error.code == Code::ValidationFailed }
     }
@@ -174,7 +175,8 @@ fn send_email(tx: &mut Tx, ctx: &Ctx, run: &Run, step: &Step, names: &Names) -> 
     let addresses = |name: &str| -> Result<Vec<String>, Trouble> {
         let words = text(step, name, names)?;
         let read = Emails::read(&Json::Text(words.clone()), &INPUT.at_most(8192));
-        let emails = read.map_err(|wrong| Trouble::never(format!("'{name}' is '{words}', which {}.", wrong.message)))?;
+        let emails =
+            read.map_err(|wrong| Trouble::never(format!("'{name}' is '{words}', which {}.", wrong.message)))?;
         Ok(emails.0.split(", ").filter(|one| !one.is_empty()).map(str::to_string).collect())
     };
     let (to, cc) = (addresses("to")?, addresses("cc")?);
@@ -246,7 +248,8 @@ fn request(
             let kind = super::events::entity(word("entity_type").unwrap_or(&run.entity_type));
             let id = word("id").unwrap_or(&run.entity_id);
             let path = path_of(kind).filter(|_| !id.is_empty());
-            let path = path.ok_or_else(|| Trouble::never("There is no record to change: the event is not about one."))?;
+            let path =
+                path.ok_or_else(|| Trouble::never("There is no record to change: the event is not about one."))?;
             let mut fields = filled.get("fields").cloned().unwrap_or_default();
             let resource = resources::ALL.iter().find(|resource| resource.path == path);
             if let (Some(resource), Some(fields)) = (resource, fields.as_object_mut()) {
@@ -256,7 +259,8 @@ fn request(
         }
         _ => {
             let path = path_of(&run.entity_type).filter(|_| is_document(&run.entity_type));
-            let path = path.ok_or_else(|| Trouble::never("There is no document to send: the event is not about one."))?;
+            let path =
+                path.ok_or_else(|| Trouble::never("There is no document to send: the event is not about one."))?;
             let path = format!("{path}/{}/send", run.entity_id);
             with_usual_words(tx, ctx, &path, &mut filled)?;
             Ok(("POST", path, Value::Object(filled)))
@@ -291,7 +295,8 @@ fn fit(ctx: &Ctx, fields: &[FieldInfo], members: &mut Map<String, Value>) {
     for (name, value) in members.iter_mut() {
         let Some(field) = fields.iter().find(|field| field.name == name) else { continue };
         let schema = (field.schema)(&field.rules);
-        let is_text = schema["type"] == "string" || schema["type"].as_array().is_some_and(|types| types.contains(&json!("string")));
+        let is_text = schema["type"] == "string"
+            || schema["type"].as_array().is_some_and(|types| types.contains(&json!("string")));
         let is_date = schema["pattern"].as_str().is_some_and(|pattern| pattern.contains("\\d{4}-\\d{2}-\\d{2}"));
         match value {
             Value::Number(number) if is_text => *value = Value::String(number.to_string()),

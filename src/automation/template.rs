@@ -213,8 +213,19 @@ mod tests {
     fn names() -> Names {
         Names::new(vec![
             ("event", Jinja::from("invoice.paid")),
-            ("data", of(&json!({"name": "De Ster", "total": 121.5, "count": 3, "rows": [{"name": "a"}, {"name": "b"}], "none": null}))),
-            ("steps", Jinja::from_object(Results(vec![("call".into(), json!({"id": "t1"})), (String::new(), json!({"id": "t2"}))]))),
+            (
+                "data",
+                of(
+                    &json!({"name": "De Ster", "total": 121.5, "count": 3, "rows": [{"name": "a"}, {"name": "b"}], "none": null}),
+                ),
+            ),
+            (
+                "steps",
+                Jinja::from_object(Results(vec![
+                    ("call".into(), json!({"id": "t1"})),
+                    (String::new(), json!({"id": "t2"})),
+                ])),
+            ),
         ])
     }
 
@@ -244,9 +255,24 @@ mod tests {
     #[test]
     fn nothing_runs_away() {
         let fails = |text: &str| render(text, &names()).unwrap_err();
-        assert_eq!(fails("{% for a in range(1000) %}{% for b in range(1000) %}{% endfor %}{% endfor %}"), "takes too much work");
-        assert!(fails("{% for a in range(9000) %}0123456789{% endfor %}").contains("65536"), "{}", fails("{% for a in range(9000) %}0123456789{% endfor %}"));
-        for bad in ["{% set x = 1 %}", "{% macro a() %}{% endmacro %}", "{{ ", "{{ a b }}", "{% include 'x' %}", "{% if %}", "{%- set x = 1 %}"] {
+        assert_eq!(
+            fails("{% for a in range(1000) %}{% for b in range(1000) %}{% endfor %}{% endfor %}"),
+            "takes too much work"
+        );
+        assert!(
+            fails("{% for a in range(9000) %}0123456789{% endfor %}").contains("65536"),
+            "{}",
+            fails("{% for a in range(9000) %}0123456789{% endfor %}")
+        );
+        for bad in [
+            "{% set x = 1 %}",
+            "{% macro a() %}{% endmacro %}",
+            "{{ ",
+            "{{ a b }}",
+            "{% include 'x' %}",
+            "{% if %}",
+            "{%- set x = 1 %}",
+        ] {
             assert!(check(bad).is_err(), "{bad}");
         }
         assert!(check("{{ data.x }} {%- if a -%} b {% endif %}").is_ok());

@@ -250,7 +250,11 @@ impl NewFlow {
 }
 
 /// `save` runs in the transaction, once the addresses in what was sent are known to be good.
-fn with_good_addresses(input: Input<NewFlow>, save: fn(&mut Tx, &Ctx, &Call, &NewFlow) -> Result<Answer>, call: Call) -> Work {
+fn with_good_addresses(
+    input: Input<NewFlow>,
+    save: fn(&mut Tx, &Ctx, &Call, &NewFlow) -> Result<Answer>,
+    call: Call,
+) -> Work {
     let calls_out = !Definition::parse(&input.record().flow().definition.0).addresses().is_empty();
     Box::new(move |tx, ctx| {
         if !calls_out {
@@ -337,16 +341,21 @@ pub fn resource() -> Resource {
         .extension()
         .delete_with(remove)
         .extension()
-        .action_parts::<backtest::Period>("backtest", "What a flow would have done in the past", backtest::PARTS, backtest::run)
+        .action_parts::<backtest::Period>(
+            "backtest",
+            "What a flow would have done in the past",
+            backtest::PARTS,
+            backtest::run,
+        )
         .extension()
 }
 
 /// A flow of the library: as somebody would send it.
 pub fn sent(body: &Value) -> Result<NewFlow> {
     let call = Call { body: Some(Json::parse(body.to_string().as_bytes())?), ..Call::default() };
-    input::create::<NewFlow>(&call).map(|input| input.record()).map_err(|error| {
-        Error::internal(format!("a flow of the library: {error} {:?}", error.faults))
-    })
+    input::create::<NewFlow>(&call)
+        .map(|input| input.record())
+        .map_err(|error| Error::internal(format!("a flow of the library: {error} {:?}", error.faults)))
 }
 
 const MIGRATIONS: &[Migration] = &[Migration {

@@ -148,7 +148,11 @@ const STEPS: &[Part] = &[
     Part("place", "integer", "Which step, from 0 on."),
     Part("type", "string", "What it does."),
     Part("name", "string", "Its name, or empty."),
-    Part("status", "string", "pending, running, waiting, pending_approval, retrying, success, failed, skipped or cancelled."),
+    Part(
+        "status",
+        "string",
+        "pending, running, waiting, pending_approval, retrying, success, failed, skipped or cancelled.",
+    ),
     Part("started_at", "string", "When it was first tried, or empty."),
     Part("finished_at", "string", "When it ended, or empty."),
     Part("attempts", "integer", "How often it was tried."),
@@ -256,6 +260,7 @@ fn retry(call: Call) -> Result<Work> {
         let at = place(run);
         if let Some(report) = run.results.0.get_mut(at) {
             report.finished_at.clear();
+            report.status.clear();
         }
         run.queue(ctx);
         Ok("retried")
