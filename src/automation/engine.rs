@@ -83,7 +83,8 @@ pub fn turn(tx: &mut Tx, ctx: &Ctx, account: &Account, engine: &Engine, room: us
     let due = due(tx, ctx)?;
     let mut turn = Turn { more: i64::try_from(due.len()).unwrap_or(0) >= BATCH, ..Turn::default() };
     for run in due {
-        if started.elapsed() > TURN {
+        // One at least, or a slow machine would never get anywhere.
+        if turn.ran > 0 && started.elapsed() > TURN {
             turn.more = true;
             break;
         }
