@@ -62,8 +62,11 @@ use Accepts::{Any, Bool, Conditions, Duration, Object, OneOf, Seconds, Text, Tex
 
 const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"];
 
-/// The types of step, with their fields: name, whether it must be there, what it takes.
-const TYPES: &[(&str, Action, &[(&str, bool, Accepts)])] = &[
+/// Fields of a step: name, whether it must be there, what it takes.
+type Fields = &'static [(&'static str, bool, Accepts)];
+
+/// The types of step, with their fields.
+const TYPES: &[(&str, Action, Fields)] = &[
     (
         "send_email",
         Action::SendEmail,

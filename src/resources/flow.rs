@@ -124,7 +124,6 @@ macro_rules! list_kind {
             fn from_json(json: &Json, _: &Rules) -> Result<Self, Wrong> {
                 let value = plain(json)?;
                 let mut faults = Faults::default();
-                #[expect(clippy::redundant_closure_call, reason = "the macro takes a function")]
                 ($read)(&value, &mut faults);
                 faults.inside()?;
                 Ok($name(value))
