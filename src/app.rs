@@ -7,6 +7,7 @@ use blobs::Blobs;
 use store::{Database, Options, Store, Tx};
 
 use crate::accounts::{self, Account, Key, NewKey};
+use crate::automation::{Bell, Engine};
 use crate::clock::{Clock, Ids, Moment};
 use crate::config::Config;
 use crate::context::Caller;
@@ -49,6 +50,10 @@ pub struct App {
     pub listeners: Listeners,
     /// The last answer of `/ready`.
     pub readiness: Readiness,
+    /// Rung when a flow has something to do.
+    pub bell: Arc<Bell>,
+    /// What the runs of flows need.
+    pub engine: Arc<Engine>,
     started: Instant,
 }
 
@@ -75,6 +80,8 @@ impl App {
             metrics: Metrics::new(),
             listeners: Listeners::default(),
             readiness: Readiness::default(),
+            bell: Arc::default(),
+            engine: Arc::default(),
             started: Instant::now(),
             config,
         }))
@@ -90,6 +97,7 @@ impl App {
             clock: self.clock,
             ids: self.ids,
             site: self.site.clone(),
+            bell: self.bell.clone(),
         }
     }
 
@@ -151,6 +159,7 @@ impl App {
             now: self.clock.now(),
             ids: self.ids,
             site: self.site.clone(),
+            bell: self.bell.clone(),
         })
     }
 }
@@ -165,6 +174,7 @@ struct Opening {
     now: Moment,
     ids: Ids,
     site: Arc<Site>,
+    bell: Arc<Bell>,
 }
 
 impl Opening {
@@ -180,6 +190,7 @@ impl Opening {
             clock: Clock::Fixed(self.now),
             ids: self.ids,
             site: self.site.clone(),
+            bell: self.bell.clone(),
         };
         let mut ctx = caller.writing(tx)?;
         if self.with_demo {

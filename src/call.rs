@@ -121,6 +121,8 @@ pub struct Answer {
     pub pages: Vec<(&'static str, i64)>,
     /// A content to be sent instead of `data`.
     pub content: Option<Content>,
+    /// Headers that only this answer has.
+    pub headers: Vec<(&'static str, String)>,
     /// What is to be done outside before there is an answer.
     pub after: Option<After>,
 }
@@ -211,6 +213,7 @@ impl Answer {
             version: None,
             pages: Vec::new(),
             content: None,
+            headers: Vec::new(),
             after: None,
         }
     }

@@ -6,6 +6,7 @@ use jiff::tz::TimeZone;
 use store::Tx;
 
 use crate::accounts::Account;
+use crate::automation::Bell;
 use crate::clock::{Clock, Ids, Moment};
 use crate::error::{Code, Error, Result};
 use crate::site::Site;
@@ -32,6 +33,10 @@ pub struct Ctx {
     pub ids: Ids,
     /// Where this server can be reached.
     pub site: Arc<Site>,
+    /// How many flows in a row led to this: 0 for what people and programs ask.
+    pub depth: i64,
+    /// Rung when a flow has something to do.
+    pub bell: Arc<Bell>,
 }
 
 /// Which versions of the record in the path a change may start from.
@@ -60,6 +65,8 @@ pub struct Caller {
     pub ids: Ids,
     /// Where this server can be reached.
     pub site: Arc<Site>,
+    /// Rung when a flow has something to do.
+    pub bell: Arc<Bell>,
 }
 
 impl Caller {
@@ -76,6 +83,8 @@ impl Caller {
             has_test_clock: self.account.has_test_clock,
             ids: self.ids,
             site: self.site.clone(),
+            depth: 0,
+            bell: self.bell.clone(),
         })
     }
 
@@ -88,6 +97,24 @@ impl Caller {
 }
 
 impl Ctx {
+    /// The same surroundings for what a flow does, so many flows deep.
+    pub fn acting_as(&self, actor: &str, request_id: &str, depth: i64) -> Ctx {
+        Ctx {
+            account: self.account,
+            zone: self.zone.clone(),
+            now: self.now,
+            actor: actor.into(),
+            request_id: request_id.into(),
+            if_match: None,
+            machine_now: self.machine_now,
+            has_test_clock: self.has_test_clock,
+            ids: self.ids,
+            site: self.site.clone(),
+            depth,
+            bell: self.bell.clone(),
+        }
+    }
+
     /// A new id.
     pub fn new_id(&self) -> String {
         self.ids.next()

@@ -6,6 +6,7 @@ use store::Tx;
 
 use crate::accounts::Account;
 use crate::app::App;
+use crate::automation::engine;
 use crate::clock::Moment;
 use crate::collecting;
 use crate::context::{Caller, Ctx};
@@ -72,6 +73,7 @@ pub fn next_moment(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>> {
         money_due::next_moment::<InvoiceKind>(tx, ctx)?,
         money_due::next_moment::<QuoteKind>(tx, ctx)?,
         timers::next_moment(tx, ctx)?,
+        engine::next_moment(tx, ctx)?,
     ];
     Ok(moments.into_iter().flatten().min())
 }

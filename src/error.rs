@@ -64,6 +64,8 @@ codes! {
         DocumentNotDraft = "document_not_draft",
         /// The rows are credited already.
         AlreadyCredited = "already_credited",
+        /// The run has ended already.
+        RunFinished = "run_finished",
         /// The payment provider will not do it; the message says why.
         ProviderRefused = "provider_refused",
         /// Other records point at it, so it cannot be deleted.

@@ -73,12 +73,14 @@ pub struct Stored {
     pub etag: String,
     /// The body.
     pub body: String,
+    /// Headers that only this answer has, a line each.
+    pub headers: String,
 }
 
 /// The first answer to this claim, if there was one. The caller's transaction holds the account,
 /// so nobody else can be working on the same key.
 pub fn find(tx: &mut Tx, ctx: &Ctx, claim: &Claim) -> Result<Option<Stored>> {
-    let sql = "SELECT fingerprint, status, location, etag, body FROM stored_answers
+    let sql = "SELECT fingerprint, status, location, etag, body, headers FROM stored_answers
                WHERE account_id = $1 AND key = $2 AND created_at > $3";
     let values = [ctx.account.into(), (&claim.key).into(), oldest(ctx.now).into()];
     tx.first(sql, &values, |row: &Row| {
@@ -93,6 +95,7 @@ pub fn find(tx: &mut Tx, ctx: &Ctx, claim: &Claim) -> Result<Option<Stored>> {
             location: row.text(2)?.to_string(),
             etag: row.text(3)?.to_string(),
             body: row.text(4)?.to_string(),
+            headers: row.text(5)?.to_string(),
         })
     })
 }
@@ -100,11 +103,11 @@ pub fn find(tx: &mut Tx, ctx: &Ctx, claim: &Claim) -> Result<Option<Stored>> {
 /// Keeps the answer to this claim.
 pub fn keep(tx: &mut Tx, ctx: &Ctx, claim: &Claim, stored: &Stored) -> Result<()> {
     tx.execute(
-        "INSERT INTO stored_answers (account_id, key, fingerprint, created_at, status, location, etag, body)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+        "INSERT INTO stored_answers (account_id, key, fingerprint, created_at, status, location, etag, body, headers)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
          ON CONFLICT (account_id, key) DO UPDATE SET fingerprint = excluded.fingerprint,
             created_at = excluded.created_at, status = excluded.status, location = excluded.location,
-            etag = excluded.etag, body = excluded.body",
+            etag = excluded.etag, body = excluded.body, headers = excluded.headers",
         &[
             ctx.account.into(),
             (&claim.key).into(),
@@ -114,6 +117,7 @@ pub fn keep(tx: &mut Tx, ctx: &Ctx, claim: &Claim, stored: &Stored) -> Result<()
             (&stored.location).into(),
             (&stored.etag).into(),
             (&stored.body).into(),
+            (&stored.headers).into(),
         ],
     )?;
     Ok(())

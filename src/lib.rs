@@ -3,6 +3,7 @@
 
 pub mod accounts;
 pub mod app;
+pub mod automation;
 pub mod call;
 pub mod cli;
 pub mod clock;

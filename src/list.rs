@@ -97,6 +97,8 @@ enum Condition {
     Is(&'static str, Value<'static>),
     /// The same of a field that names another record: few records belong to one.
     Of(&'static str, Value<'static>),
+    /// One of several.
+    Among(&'static str, Vec<Value<'static>>),
     In(Vec<String>),
     /// Column, operator, value.
     Range(&'static str, &'static str, Value<'static>),
@@ -175,6 +177,10 @@ impl Request {
             };
             let condition = match rules.range {
                 _ if name == own && rules.filter && text == rules.any && !text.is_empty() => return Ok(true),
+                _ if name == own && rules.filter_many && text.contains(',') => {
+                    let values = ids(text)?.into_iter().map(|one| (field.from_query)(&one, rules));
+                    Condition::Among(own, values.collect::<Result<_, _>>()?)
+                }
                 _ if name == own && rules.filter && !rules.refers.is_empty() => Condition::Of(own, value()?),
                 _ if name == own && rules.filter => Condition::Is(own, value()?),
                 _ if name == rules.filter_as => match value() {
@@ -322,6 +328,10 @@ impl Condition {
             Condition::Is(column, value) | Condition::Of(column, value) => {
                 format!("{table}.\"{column}\" = {}", place(value.clone()))
             }
+            Condition::Among(column, values) => {
+                let places: Vec<String> = values.iter().map(|value| place(value.clone())).collect();
+                format!("{table}.\"{column}\" IN ({})", places.join(", "))
+            }
             // What has no value is '' in the table, and lies in no range.
             Condition::Range(column, operator, value @ Value::Text(_)) => {
                 format!("{table}.\"{column}\" {operator} {} AND {table}.\"{column}\" <> ''", place(value.clone()))
@@ -364,7 +374,7 @@ fn one_of(text: &str, allowed: &[&'static str]) -> Result<&'static str, Wrong> {
 fn ids(text: &str) -> Result<Vec<String>, Wrong> {
     let ids: Vec<String> = text.split(',').map(|id| id.trim().to_string()).collect();
     if ids.len() > MAX_IDS {
-        return Err(wrong(FieldCode::TooLong, format!("may have {MAX_IDS} ids at most")));
+        return Err(wrong(FieldCode::TooLong, format!("may have {MAX_IDS} values at most")));
     }
     Ok(ids)
 }

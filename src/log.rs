@@ -5,6 +5,7 @@
 use sha2::{Digest, Sha256};
 use store::{Migration, Row, Tx};
 
+use crate::automation::{events, matching};
 use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::Result;
@@ -58,14 +59,18 @@ pub struct Line {
     hash: Vec<u8>,
 }
 
-/// Writes what happened. The caller's transaction holds the account.
+/// Writes what happened, and the runs of the flows that listen to it. The caller's transaction holds
+/// the account.
 pub fn append(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<()> {
+    // Whether a flow listens is asked in the same statement: most of the time none does. The first event
+    // of an account comes before its flows.
     let last = tx.first(
-        "SELECT seq, hash FROM log WHERE account_id = $1 ORDER BY seq DESC LIMIT 1",
-        &[ctx.account.into()],
-        |row| Ok::<_, store::Error>((row.int(0)?, row.bytes(1)?.to_vec())),
+        "SELECT seq, hash, (SELECT count(*) FROM flows WHERE account_id = $1 AND listens_to = $2 AND active = 1)
+         FROM log WHERE account_id = $1 ORDER BY seq DESC LIMIT 1",
+        &[ctx.account.into(), events::canonical(event.name).into()],
+        |row| Ok::<_, store::Error>((row.int(0)?, row.bytes(1)?.to_vec(), row.int(2)?)),
     )?;
-    let (seq, before) = last.unwrap_or_default();
+    let (seq, before, listeners) = last.unwrap_or_default();
     let seq = seq + 1;
     let hash = chain(
         &before,
@@ -92,6 +97,9 @@ pub fn append(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<()> {
             hash.as_slice().into(),
         ],
     )?;
+    if listeners > 0 {
+        matching::heard(tx, ctx, event)?;
+    }
     Ok(())
 }
 

@@ -154,13 +154,30 @@ pub fn insert<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &mut R) -> Result<()> {
     base.created_at = ctx.now;
     base.updated_at = ctx.now;
     base.version = 1;
-    let base = record.base();
-    let mut values: Vec<Value> = vec![ctx.account.into(), (&base.id).into()];
-    values.extend(stored(record));
-    tx.execute(&R::sql().insert, &values)?;
-    count::<R>(tx, ctx, 1)?;
+    insert_silent(tx, ctx, record)?;
     search::put(tx, ctx, record)?;
     happened(tx, ctx, record, "created")
+}
+
+/// Saves a new record that is itself the account of what happened, without an event.
+pub fn insert_silent<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
+    let mut values: Vec<Value> = vec![ctx.account.into(), (&record.base().id).into()];
+    values.extend(stored(record));
+    tx.execute(&R::sql().insert, &values)?;
+    count::<R>(tx, ctx, 1)
+}
+
+/// A record as the API shows it, whatever it belongs to.
+pub fn shown<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Option<String>> {
+    if id.contains('\0') {
+        return Ok(None);
+    }
+    let found = tx.first(&R::sql().get, &[ctx.account.into(), id.into()], R::from_row)?;
+    Ok(found.map(|record| {
+        let mut data = Vec::with_capacity(512);
+        record.write_json(DETAIL, ctx, &mut data);
+        String::from_utf8(data).unwrap_or_default()
+    }))
 }
 
 /// Saves a changed record, with its event; one that is the same as before is left alone.

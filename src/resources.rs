@@ -12,6 +12,7 @@ pub mod deal_source;
 pub mod document;
 pub mod email_domain;
 pub mod file;
+pub mod flow;
 pub mod hour;
 pub mod mandate;
 pub mod note;
@@ -21,6 +22,7 @@ pub mod phase;
 pub mod pipeline;
 pub mod product;
 pub mod project;
+pub mod run;
 pub mod settings;
 pub mod subscription;
 pub mod supplier;
@@ -82,6 +84,11 @@ pub static ALL: LazyLock<Vec<Resource>> = LazyLock::new(|| {
         webhook_delivery::resource(),
         change::resource(),
         settings::resource(),
+        flow::resource(),
+        run::resource(),
+        crate::automation::trigger::by_automation(),
+        crate::automation::trigger::by_webhook(),
+        crate::automation::secret::resource(),
         crate::test_clock::resource(),
     ]
 });
@@ -95,7 +102,8 @@ pub fn defaults(tx: &mut Tx, ctx: &Ctx, name: &str) -> Result<()> {
     pipeline::defaults(tx, ctx)?;
     deal_source::defaults(tx, ctx)?;
     ticket_status::defaults(tx, ctx)?;
-    ticket_channel::defaults(tx, ctx)
+    ticket_channel::defaults(tx, ctx)?;
+    crate::automation::library::defaults(tx, ctx)
 }
 
 /// Every migration, in order.
@@ -113,6 +121,7 @@ pub fn migrations() -> Vec<Migration> {
         document::pdf::MIGRATION,
         crate::timers::MIGRATION,
         document::DATES,
+        crate::automation::MIGRATION,
     ];
     let resources = ALL.iter().flat_map(|resource| resource.migrations.iter().copied());
     let mut all: Vec<Migration> = base.into_iter().chain(resources).collect();
@@ -235,6 +244,8 @@ pub struct Route {
     pub gives: Gives,
     /// A query parameter that needs a scope of its own.
     pub also_needs: Option<(&'static str, &'static str)>,
+    /// Whether it has the strict limit of the trigger route, across all nodes.
+    pub scarce: bool,
     /// Whether a GET changes something all the same.
     pub writes: bool,
     /// Parses the request outside the transaction, and leaves the rest to do inside.
@@ -295,6 +306,8 @@ pub struct Resource {
     pub migrations: &'static [Migration],
     /// Clears a field in the records of it that name a record which is gone.
     pub unlink: fn(&mut Tx, &Ctx, &str, &str) -> Result<()>,
+    /// The record with an id as the API shows it.
+    pub show: fn(&mut Tx, &Ctx, &str) -> Result<Option<String>>,
 }
 
 impl Resource {
@@ -311,6 +324,7 @@ impl Resource {
             list: None,
             migrations,
             unlink: records::unlink::<R>,
+            show: records::shown::<R>,
         }
     }
 
@@ -459,6 +473,25 @@ impl Resource {
         resource.with_fields(B::infos())
     }
 
+    /// `POST /v1/…/{id}/…` without a body, which answers with something that is no record.
+    pub fn act_parts(
+        self,
+        path: &str,
+        summary: &str,
+        parts: &'static [Part],
+        handler: fn(Call) -> Result<Work>,
+    ) -> Resource {
+        let path = format!("/{path}");
+        self.own(Method::Post, &path, summary.to_string(), Takes::Nothing, Gives::Parts(parts), handler)
+    }
+
+    /// `PUT /v1/…/{id}` with the fields of `B`, all of them.
+    pub fn replace_from<B: Record>(self, handler: fn(Call) -> Result<Work>) -> Resource {
+        let summary = format!("Replace {}", self.one());
+        let resource = self.own(Method::Put, "", summary, Takes::Body, Gives::Item(DETAIL), handler);
+        resource.with_fields(B::infos())
+    }
+
     /// `POST /v1/…/{id}/…` with the fields of `B`, if any are sent, which makes a record of the same kind.
     pub fn action_made<B: Record>(self, path: &str, summary: &str, handler: fn(Call) -> Result<Work>) -> Resource {
         let path = format!("/{path}");
@@ -522,6 +555,14 @@ impl Resource {
         self
     }
 
+    /// The last route has the strict limit of the trigger route.
+    pub fn scarce(mut self) -> Resource {
+        if let Some(route) = self.routes.last_mut() {
+            route.scarce = true;
+        }
+        self
+    }
+
     fn with_fields(mut self, fields: Vec<FieldInfo>) -> Resource {
         if let Some(route) = self.routes.last_mut() {
             route.fields = fields;
@@ -572,6 +613,11 @@ impl Resource {
             route.extension = true;
         }
         self
+    }
+
+    /// Whether there is a table of such records.
+    pub fn is_kept(&self) -> bool {
+        !self.migrations.is_empty()
     }
 
     /// The fields that `gives` shows.
@@ -637,6 +683,7 @@ impl Resource {
             summary,
             extension: false,
             also_needs: None,
+            scarce: false,
             writes: false,
             takes,
             fields: self.fields.iter().filter(takes_field).copied().collect(),

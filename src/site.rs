@@ -74,6 +74,21 @@ impl Site {
         self.address(&format!("{path}?account={}&until={}&signature={signature}", ctx.account, until / 1000))
     }
 
+    /// The secret with which calls of flows of an account are signed.
+    pub fn signing_secret(&self, account: i64) -> Vec<u8> {
+        let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(&self.key).unwrap_or_else(|_| unreachable_key());
+        mac.update(format!("calls of account {account}").as_bytes());
+        mac.finalize().into_bytes().to_vec()
+    }
+
+    /// The signature of a call of that account.
+    pub fn sign_for(&self, account: i64, text: &str) -> Vec<u8> {
+        let secret = self.signing_secret(account);
+        let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(&secret).unwrap_or_else(|_| unreachable_key());
+        mac.update(text.as_bytes());
+        mac.finalize().into_bytes().to_vec()
+    }
+
     /// The account whose `path` a signed query opens at `now`.
     pub fn opens(&self, path: &str, query: &Query, now: Moment) -> Option<i64> {
         let account: i64 = query.get("account")?.parse().ok()?;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::accounts::{Account, Key};
 use crate::app::App;
+use crate::automation::outside;
 use crate::error::Result;
 use crate::jobs::{self, Ending, Job, LEASE_SECONDS, NewJob, SHARED};
 use crate::resources::subscription::generate;
@@ -61,6 +62,7 @@ pub fn start(app: &Arc<App>) -> Result<()> {
     if app.config.workers > 0 {
         webhooks::start(app);
     }
+    outside::start(app);
     let own = app.clone();
     tokio::spawn(async move {
         loop {

@@ -16,6 +16,7 @@ use super::reply::{self, Reply};
 use super::stream;
 use super::upload::{self, Received};
 use crate::app::App;
+use crate::automation::limits;
 use crate::call::{After, Call, Query};
 use crate::context::{Caller, IfMatch};
 use crate::error::{Code, Error, Result};
@@ -145,6 +146,7 @@ async fn walk(
         clock: app.clock,
         ids: app.ids,
         site: app.site.clone(),
+        bell: app.bell.clone(),
     };
     let lenient = is_lenient(&head.headers);
     let mut received = Received::default();
@@ -190,7 +192,17 @@ async fn walk(
         };
         if may_be_slow { app.store.read_apart(read).await? } else { app.store.read(read).await? }
     } else {
-        write(app, ctx, claim, ignored, work).await?
+        let scarce = Some(app.config.trigger_limit_per_minute).filter(|limit| route.scarce && *limit > 0);
+        let written = write(app, ctx, claim, ignored, work, scarce).await;
+        if let Some(limit) = scarce {
+            let none = |error: &Error| Left { remaining: 0, reset: error.retry_after.unwrap_or(0).into() };
+            let left = match &written {
+                Ok(done) => done.left,
+                Err(error) => Some(error).filter(|error| error.code == Code::TooManyRequests).map(none),
+            };
+            seen.left = left.map(|left| (limit, left)).or(seen.left);
+        }
+        written?
     };
     let response = match &done.content {
         Some(content) => upload::send(app, content).await?,
@@ -206,20 +218,23 @@ async fn write(
     claim: Option<Claim>,
     ignored: Vec<String>,
     mut work: Work,
+    scarce: Option<u32>,
 ) -> Result<Reply> {
     let (claim, ignored) = (Arc::new(claim), Arc::new(ignored));
     loop {
         let (own, claim, ignored) = (caller.clone(), claim.clone(), ignored.clone());
         let done = app.store.write(caller.account.number, move |tx| {
             let ctx = own.writing(tx)?;
+            let left = scarce.map(|limit| limits::take(tx, &ctx, limit)).transpose()?;
             let reply = |tx: &mut store::Tx| {
                 let answer = work(tx, &ctx)?.with_texts("ignored_params", &ignored);
                 Ok::<_, Error>(Reply::of(answer, |_| String::new()))
             };
-            match &*claim {
+            let done = match &*claim {
                 None => reply(tx),
                 Some(claim) => once(tx, &ctx, claim, reply),
-            }
+            };
+            done.map(|done| Reply { left, ..done })
         });
         let done = done.await?;
         app.listeners.wrote(caller.account.number);

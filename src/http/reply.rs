@@ -7,6 +7,7 @@ use axum::http::header::{
 use axum::http::{Response, StatusCode};
 use serde_json::json;
 
+use super::keys::Left;
 use crate::call::{After, Answer, Content, Outcome};
 use crate::error::{Code, Error};
 use crate::idempotency::Stored;
@@ -30,6 +31,7 @@ pub fn status(code: Code) -> StatusCode {
         | Code::Locked
         | Code::DocumentNotDraft
         | Code::AlreadyCredited
+        | Code::RunFinished
         | Code::ProviderRefused
         | Code::InUse => StatusCode::CONFLICT,
         Code::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
@@ -55,6 +57,8 @@ pub struct Reply {
     pub link: String,
     /// Whether it was sent before.
     pub replayed: bool,
+    /// What is left of the strict limit of its route.
+    pub left: Option<Left>,
 }
 
 impl Reply {
@@ -81,22 +85,24 @@ impl Reply {
                 location: answer.location.unwrap_or_default(),
                 etag: answer.version.map(|version| format!("\"{version}\"")).unwrap_or_default(),
                 body: String::from_utf8(body).unwrap_or_default(),
+                headers: answer.headers.iter().map(|(name, text)| format!("{name}: {text}\n")).collect(),
             },
             content: answer.content,
             after: answer.after,
             link: links.join(", "),
             replayed: false,
+            left: None,
         }
     }
 
     /// The reply that was stored.
     pub fn again(stored: Stored) -> Reply {
-        Reply { stored, content: None, after: None, link: String::new(), replayed: true }
+        Reply { stored, content: None, after: None, link: String::new(), replayed: true, left: None }
     }
 
     /// As a response.
     pub fn into_response(self) -> Response<Body> {
-        let Stored { status, location, etag, body } = self.stored;
+        let Stored { status, location, etag, body, headers: own } = self.stored;
         let mut response = Response::new(Body::from(body));
         *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
         let headers = response.headers_mut();
@@ -106,6 +112,11 @@ impl Reply {
         for (name, text) in [(LOCATION, location), (ETAG, etag), (LINK, self.link)] {
             if !text.is_empty() {
                 insert(headers, name, &text);
+            }
+        }
+        for (name, text) in own.lines().filter_map(|line| line.split_once(": ")) {
+            if let Ok(name) = HeaderName::from_bytes(name.as_bytes()) {
+                insert(headers, name, text);
             }
         }
         if self.replayed {

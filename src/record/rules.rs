@@ -50,6 +50,8 @@ pub struct Rules {
     pub filter: bool,
     /// The parameter of that filter, when it has another name; values that are none are ignored.
     pub filter_as: &'static str,
+    /// That filter takes several values with commas between them.
+    pub filter_many: bool,
     /// The value a list is filtered by when the caller says nothing.
     pub assumed: &'static str,
     /// The word that stands for every value in a filter.
@@ -88,6 +90,7 @@ pub const INPUT: Rules = Rules {
     in_meta: false,
     filter: false,
     filter_as: "",
+    filter_many: false,
     assumed: "",
     any: "",
     range: None,
@@ -138,6 +141,11 @@ impl Rules {
     /// Lists can be filtered by it under this name, and values that are none are ignored.
     pub const fn filter_as(self, parameter: &'static str) -> Rules {
         Rules { filter_as: parameter, ..self }
+    }
+
+    /// Lists can be filtered by it, by one value or by several with commas between them.
+    pub const fn filter_many(self) -> Rules {
+        Rules { filter: true, filter_many: true, ..self }
     }
 
     /// Lists are filtered by this value when the caller says nothing.

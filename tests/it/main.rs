@@ -2,6 +2,7 @@
 //! once.
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
+mod automation;
 mod cli;
 mod conventions;
 mod crash;

@@ -1,8 +1,6 @@
 //! No list without an index: the databases themselves say how they would run it.
 
 use kantoor::call::{Call, Query};
-use kantoor::clock::{Clock, Ids};
-use kantoor::context::Caller;
 use kantoor::error::Error;
 use kantoor::resources::{self, Resource};
 
@@ -46,11 +44,7 @@ on_both! {
         let server = Server::start(db);
         server.client();
         let account = server.app.store.read_now(kantoor::accounts::Account::all).unwrap().pop().unwrap();
-        let caller = Caller {
-            account: account.into(), actor: "test".into(), request_id: "test".into(), if_match: None,
-            clock: Clock::System, ids: Ids::SYSTEM,
-            site: server.app.site.clone(),
-        };
+        let caller = server.app.acting(account, "test");
         for resource in resources::ALL.iter().filter(|resource| resource.list.is_some()) {
             for (query, sorted) in queries(resource) {
                 let (own, text) = (caller.clone(), query.clone());
@@ -120,15 +114,7 @@ fn postgres_searches_by_its_trigrams() {
     crate::support::execute(&url, &sql);
     while kantoor::search::tidy(&server.app.store).unwrap() {}
     let account = server.app.store.read_now(kantoor::accounts::Account::all).unwrap().pop().unwrap();
-    let caller = Caller {
-        account: account.into(),
-        actor: "test".into(),
-        request_id: "test".into(),
-        if_match: None,
-        clock: Clock::System,
-        ids: Ids::SYSTEM,
-        site: server.app.site.clone(),
-    };
+    let caller = server.app.acting(account, "test");
     let products = resources::ALL.iter().find(|resource| resource.path == "/v1/products").unwrap();
     let statements = products.list.as_ref().unwrap().statements;
     let mut outside = postgres::Client::connect(&url, postgres::NoTls).unwrap();

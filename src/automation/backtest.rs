@@ -1,0 +1,194 @@
+//! What a flow would have done: events of the past go through its trigger, its conditions and its
+//! templates, and nothing happens.
+
+use serde_json::{Value, json};
+use store::Tx;
+
+use super::definition::{Action, Definition, Step};
+use super::matching::{self, TRIGGERED};
+use super::steps;
+use super::template::{self, Names, Unknown};
+use crate::accounts::Account;
+use crate::call::{Answer, Call};
+use crate::clock::Moment;
+use crate::context::Ctx;
+use crate::error::{Error, Faults, FieldCode, Result, wrong};
+use crate::input::{self, Input};
+use crate::log::Event;
+use crate::record;
+use crate::record::{Checks, REQUIRED, When};
+use crate::records::{self, Work};
+use crate::resources::Part;
+use crate::resources::flow::{Flow, TriggerType};
+
+/// Examples in the answer.
+const EXAMPLES: usize = 100;
+/// Events that are looked at.
+const MANY: usize = 20_000;
+
+record! {
+    /// The time to look at.
+    pub struct Period = "backtest" in "backtests";
+
+    /// From this moment on.
+    from: When = REQUIRED.example("\"2026-01-01T00:00:00Z\"");
+    /// Up to this moment.
+    to: When = REQUIRED.example("\"2026-06-01T00:00:00Z\"");
+}
+
+impl Checks for Period {
+    fn check(&self, faults: &mut Faults) {
+        if self.to.0 < self.from.0 {
+            faults.add("to", wrong(FieldCode::OutOfRange, "must not be before from"));
+        }
+    }
+}
+
+/// What it answers.
+pub const PARTS: &[Part] = &[
+    Part("events", "integer", "Events of that name in the period."),
+    Part("matched", "integer", "Those that would have started a run."),
+    Part("failed", "integer", "Runs in which a step would have failed, as far as that can be told."),
+    Part("complete", "boolean", "Whether all events of the period were looked at."),
+    Part("steps", "array", "For each step how often it would have been taken, and how often it would have failed."),
+    Part("examples", "array", "Up to a hundred runs: the event, and what each step would have done."),
+];
+
+/// `POST /v1/automation/flows/{id}/backtest`
+pub fn run(call: Call) -> Result<Work> {
+    let input: Input<Period> = input::create(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let flow: Flow = records::find(tx, ctx, call.id())?;
+        let period = input.record();
+        let warnings = input.warnings.clone();
+        // It may read much: not in the line of the writes.
+        Ok(Answer::after(move |app, caller| {
+            let (flow, period, own) = (flow.clone(), period.clone(), caller.clone());
+            let found = app.store.read_now(move |tx| {
+                let ctx = own.reading(tx)?;
+                look_back(tx, &ctx, &own.account, &flow, &period)
+            })?;
+            let warnings = warnings.clone();
+            Ok(Box::new(move |_, _| Ok(Answer::json(&found).with_texts("warnings", &warnings))))
+        }))
+    }))
+}
+
+struct Past {
+    at: Moment,
+    name: String,
+    entity_type: String,
+    entity_id: String,
+    data: String,
+}
+
+fn look_back(tx: &mut Tx, ctx: &Ctx, account: &Account, flow: &Flow, period: &Period) -> Result<Value> {
+    let definition = Definition::parse(&flow.definition.0);
+    let (events, complete) = past(tx, ctx, flow, period)?;
+    let mut taken = vec![(0_u64, 0_u64); definition.steps.len()];
+    let (mut matched, mut failed, mut examples) = (0, 0, Vec::new());
+    for past in &events {
+        let event =
+            Event { name: &past.name, entity_type: &past.entity_type, entity_id: &past.entity_id, data: &past.data };
+        if !matching::holds(&definition.conditions, &event) {
+            continue;
+        }
+        matched += 1;
+        let names = names(ctx, account, past);
+        let mut would = Vec::new();
+        for (place, step) in definition.steps.iter().enumerate() {
+            let (entry, goes_on) = tried(ctx, step, place, &names);
+            taken[place].0 += 1;
+            let wrong = entry.get("error").is_some();
+            taken[place].1 += u64::from(wrong);
+            failed += u64::from(wrong && !step.continue_on_error);
+            if examples.len() < EXAMPLES {
+                would.push(entry);
+            }
+            if !goes_on {
+                break;
+            }
+        }
+        if examples.len() < EXAMPLES {
+            examples.push(json!({
+                "at": past.at.to_string(), "event": past.name, "entity_type": past.entity_type,
+                "entity_id": past.entity_id, "steps": would,
+            }));
+        }
+    }
+    let steps = definition.steps.iter().zip(taken).enumerate().map(|(place, (step, (taken, failed)))| {
+        json!({"place": place, "type": step.kind, "name": step.name, "taken": taken, "failed": failed})
+    });
+    Ok(json!({
+        "events": events.len(), "matched": matched, "failed": failed, "complete": complete,
+        "steps": steps.collect::<Vec<_>>(), "examples": examples,
+    }))
+}
+
+/// What a step would do, and whether the run would go on after it.
+fn tried(ctx: &Ctx, step: &Step, place: usize, names: &Names) -> (Value, bool) {
+    match steps::preview(ctx, step, names) {
+        Ok(would) => {
+            let goes_on = step.action != Action::Condition || would["holds"] == true;
+            (json!({"place": place, "type": step.kind, "would": would}), goes_on)
+        }
+        Err(why) => (json!({"place": place, "type": step.kind, "error": why}), step.continue_on_error),
+    }
+}
+
+/// As a run would know it; the record is as it was, and results are not there.
+fn names(ctx: &Ctx, account: &Account, past: &Past) -> Names {
+    let data = matching::beside(serde_json::from_str(&past.data).unwrap_or_default());
+    let about = json!({
+        "id": account.uid, "name": account.name, "today": past.at.date(&ctx.zone).to_string(),
+        "time_zone": ctx.zone.iana_name().unwrap_or_default(),
+    });
+    Names::new(vec![
+        ("event", past.name.as_str().into()),
+        ("entity_type", past.entity_type.as_str().into()),
+        ("data", template::of(&data)),
+        ("record", template::of(&data)),
+        ("account", template::of(&about)),
+        ("now", past.at.to_string().into()),
+        ("steps", minijinja::Value::from_object(Unknown("steps".to_string()))),
+    ])
+}
+
+/// The events of the period that the flow listens to, oldest first; those that were fired included.
+fn past(tx: &mut Tx, ctx: &Ctx, flow: &Flow, period: &Period) -> Result<(Vec<Past>, bool)> {
+    let mut events = Vec::new();
+    if flow.trigger_type == TriggerType::Schedule {
+        return Ok((events, true));
+    }
+    let (from, to) = (period.from.0.unwrap_or_default(), period.to.0.unwrap_or_default());
+    let sql = "SELECT seq, at, type, entity_type, entity_id, data FROM log
+               WHERE account_id = $1 AND type = $2 AND at >= $3 AND at <= $4 ORDER BY seq LIMIT $5";
+    let mut complete = true;
+    for name in [flow.listens_to.as_str(), TRIGGERED] {
+        let most = i64::try_from(MANY).unwrap_or(i64::MAX);
+        let values = [ctx.account.into(), name.into(), from.0.into(), to.0.into(), most.into()];
+        let lines = tx.all(sql, &values, |row| {
+            Ok::<_, Error>(Past {
+                at: Moment(row.int(1)?),
+                name: row.text(2)?.to_string(),
+                entity_type: row.text(3)?.to_string(),
+                entity_id: row.text(4)?.to_string(),
+                data: row.text(5)?.to_string(),
+            })
+        })?;
+        complete &= lines.len() < MANY;
+        events.extend(
+            lines.into_iter().filter_map(|line| if name == TRIGGERED { fired(line, flow) } else { Some(line) }),
+        );
+    }
+    events.sort_by_key(|past| past.at);
+    Ok((events, complete))
+}
+
+/// The event that was fired, if the flow listens to it.
+fn fired(line: Past, flow: &Flow) -> Option<Past> {
+    let data: Value = serde_json::from_str(&line.data).ok()?;
+    let name = data["event"].as_str()?.to_string();
+    let heard = super::events::canonical(&name) == flow.listens_to;
+    heard.then(|| Past { name, data: data["data"].to_string(), ..line })
+}

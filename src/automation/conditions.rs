@@ -1,0 +1,314 @@
+//! Conditions: a field, a comparison, a value. All of them hold, or nothing happens.
+
+use std::cmp::Ordering;
+
+use serde_json::Value;
+
+use crate::error::{Faults, FieldCode, wrong};
+
+/// How a field is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// The same.
+    Eq,
+    /// Not the same, or not there.
+    Ne,
+    /// More.
+    Gt,
+    /// More or the same.
+    Gte,
+    /// Less.
+    Lt,
+    /// Less or the same.
+    Lte,
+    /// A text that has it, or a list that does.
+    Contains,
+    /// A text that begins with it.
+    StartsWith,
+    /// One of a list.
+    In,
+    /// Whether there is a value.
+    Exists,
+}
+
+const OPS: &[(&str, Op)] = &[
+    ("eq", Op::Eq),
+    ("ne", Op::Ne),
+    ("gt", Op::Gt),
+    ("gte", Op::Gte),
+    ("lt", Op::Lt),
+    ("lte", Op::Lte),
+    ("contains", Op::Contains),
+    ("starts_with", Op::StartsWith),
+    ("in", Op::In),
+    ("exists", Op::Exists),
+];
+
+/// A condition.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    /// Where the value is: `data.rows[0].name`.
+    pub field: String,
+    /// How it is compared.
+    pub op: Op,
+    /// With what.
+    pub value: Value,
+}
+
+/// The most conditions in one place.
+const MANY: usize = 50;
+
+/// Reads a list of conditions; what is wrong is noted under `path`. Fields begin with one of `roots`.
+pub fn read(json: &Value, path: &str, roots: &[&str], faults: &mut Faults) -> Vec<Condition> {
+    let Value::Array(items) = json else {
+        faults.add(path, wrong(FieldCode::WrongType, "must be an array of conditions"));
+        return Vec::new();
+    };
+    if items.len() > MANY {
+        faults.add(path, wrong(FieldCode::TooLong, format!("may have {MANY} conditions at most")));
+        return Vec::new();
+    }
+    let read = items.iter().enumerate();
+    read.filter_map(|(place, item)| one(item, &format!("{path}[{place}]"), roots, faults)).collect()
+}
+
+fn one(json: &Value, path: &str, roots: &[&str], faults: &mut Faults) -> Option<Condition> {
+    let Value::Object(members) = json else {
+        faults.add(path, wrong(FieldCode::WrongType, "must be an object with field, op and value"));
+        return None;
+    };
+    let before = faults.0.len();
+    for name in members.keys().filter(|name| !["field", "op", "value"].contains(&name.as_str())) {
+        faults.add(format!("{path}.{name}"), wrong(FieldCode::UnknownField, "is not a known field"));
+    }
+    let field = text(members.get("field"), &format!("{path}.field"), faults).unwrap_or_default();
+    let root = field.split(['.', '[']).next().unwrap_or_default();
+    if !field.is_empty() && (!roots.contains(&root) || steps_of(&field).is_none()) {
+        let message = format!("must be a path that begins with one of: {}", roots.join(", "));
+        faults.add(format!("{path}.field"), wrong(FieldCode::InvalidFormat, message));
+    }
+    let name = text(members.get("op"), &format!("{path}.op"), faults).unwrap_or_default();
+    let op = OPS.iter().find(|(own, _)| *own == name).map(|(_, op)| *op);
+    if op.is_none() && !name.is_empty() {
+        let names: Vec<&str> = OPS.iter().map(|(name, _)| *name).collect();
+        let message = format!("must be one of: {}", names.join(", "));
+        faults.add(format!("{path}.op"), wrong(FieldCode::InvalidChoice, message));
+    }
+    let value = members.get("value").cloned();
+    let fits = match (op, &value) {
+        (Some(Op::Exists), None | Some(Value::Bool(_))) => Ok(()),
+        (Some(Op::Exists), _) => Err((FieldCode::WrongType, "must be true or false")),
+        (Some(_), None) => Err((FieldCode::Required, "must be sent")),
+        (Some(Op::In), Some(Value::Array(_))) => Ok(()),
+        (Some(Op::In), Some(Value::String(text))) if text.contains("{{") => Ok(()),
+        (Some(Op::In), _) => Err((FieldCode::WrongType, "must be an array of values")),
+        (Some(Op::Gt | Op::Gte | Op::Lt | Op::Lte), Some(Value::Number(_) | Value::String(_))) => Ok(()),
+        (Some(Op::Gt | Op::Gte | Op::Lt | Op::Lte), _) => Err((FieldCode::WrongType, "must be a number or a text")),
+        (Some(Op::StartsWith), Some(Value::String(_))) => Ok(()),
+        (Some(Op::StartsWith), _) => Err((FieldCode::WrongType, "must be a text")),
+        _ => Ok(()),
+    };
+    if let Err((code, message)) = fits {
+        faults.add(format!("{path}.value"), wrong(code, message));
+    }
+    let op = op.filter(|_| faults.0.len() == before)?;
+    Some(Condition { field, op, value: value.unwrap_or(Value::Bool(true)) })
+}
+
+fn text(json: Option<&Value>, path: &str, faults: &mut Faults) -> Option<String> {
+    match json {
+        Some(Value::String(text)) if !text.is_empty() && text.len() <= 255 => return Some(text.clone()),
+        None | Some(Value::Null) => faults.add(path, wrong(FieldCode::Required, "must be sent")),
+        Some(Value::String(text)) if text.is_empty() => faults.add(path, wrong(FieldCode::Required, "must be sent")),
+        _ => faults.add(path, wrong(FieldCode::WrongType, "must be a text of 255 characters at most")),
+    }
+    None
+}
+
+impl Condition {
+    /// Whether it holds for what `find` finds under a field.
+    pub fn holds(&self, find: &dyn Fn(&str) -> Option<Value>) -> bool {
+        compare(self.op, find(&self.field).as_ref(), &self.value)
+    }
+}
+
+/// Whether a value, if there is one, compares so with another.
+pub fn compare(op: Op, found: Option<&Value>, wanted: &Value) -> bool {
+    let has_value = !matches!(found, None | Some(Value::Null)) && found != Some(&Value::String(String::new()));
+    if op == Op::Exists {
+        return has_value == wanted.as_bool().unwrap_or(true);
+    }
+    let Some(found) = found else { return op == Op::Ne && !wanted.is_null() };
+    match op {
+        Op::Eq => same(found, wanted),
+        Op::Ne => !same(found, wanted),
+        Op::Gt => order(found, wanted) == Some(Ordering::Greater),
+        Op::Gte => matches!(order(found, wanted), Some(Ordering::Greater | Ordering::Equal)),
+        Op::Lt => order(found, wanted) == Some(Ordering::Less),
+        Op::Lte => matches!(order(found, wanted), Some(Ordering::Less | Ordering::Equal)),
+        Op::Contains => match found {
+            Value::String(text) => wanted.as_str().is_some_and(|part| text.contains(part)),
+            Value::Array(items) => items.iter().any(|item| same(item, wanted)),
+            _ => false,
+        },
+        Op::StartsWith => found.as_str().zip(wanted.as_str()).is_some_and(|(text, start)| text.starts_with(start)),
+        Op::In => wanted.as_array().is_some_and(|items| items.iter().any(|item| same(found, item))),
+        Op::Exists => has_value,
+    }
+}
+
+/// The same value; a number and the text of it are.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(_), _) | (_, Value::Number(_)) => order(a, b) == Some(Ordering::Equal),
+        _ => a == b,
+    }
+}
+
+/// Numbers by their size, also when one of them is a text; texts letter by letter, which is right
+/// for dates and moments too.
+fn order(a: &Value, b: &Value) -> Option<Ordering> {
+    let digits = |value: &Value| match value {
+        Value::Number(number) => Some(number.to_string()),
+        Value::String(text) => Some(text.clone()),
+        _ => None,
+    };
+    let texts = (digits(a)?, digits(b)?);
+    match (in_size(&texts.0, &texts.1), a, b) {
+        (Some(order), ..) => Some(order),
+        (None, Value::String(a), Value::String(b)) => Some(a.cmp(b)),
+        _ => None,
+    }
+}
+
+/// As decimals, which are exact; as floating point where these do not reach.
+fn in_size(a: &str, b: &str) -> Option<Ordering> {
+    let exact = |text: &str| text.parse::<money::Decimal<6>>().ok();
+    if let (Some(a), Some(b)) = (exact(a), exact(b)) {
+        return Some(a.cmp(&b));
+    }
+    let near =
+        |text: &str| text.parse::<f64>().ok().filter(|_| text.starts_with(|c: char| c == '-' || c.is_ascii_digit()));
+    near(a)?.partial_cmp(&near(b)?)
+}
+
+/// What a path leads to in `value`: `rows[0].name`.
+pub fn follow<'v>(value: &'v Value, steps: &[Step]) -> Option<&'v Value> {
+    steps.iter().try_fold(value, |value, step| match (step, value) {
+        (Step::Name(name), Value::Object(members)) => members.get(name),
+        (Step::Name(name), Value::Array(items)) => items.get(name.parse::<usize>().ok()?),
+        (Step::Place(place), Value::Array(items)) => items.get(*place),
+        _ => None,
+    })
+}
+
+/// A part of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// `.name`
+    Name(String),
+    /// `[0]`
+    Place(usize),
+}
+
+/// The parts of a path, if it is one.
+pub fn steps_of(path: &str) -> Option<Vec<Step>> {
+    let mut steps = Vec::new();
+    for part in path.split('.') {
+        let (name, mut rest) = part.split_once('[').map_or((part, ""), |(name, rest)| (name, rest));
+        if name.is_empty() {
+            return None;
+        }
+        steps.push(Step::Name(name.to_string()));
+        while !rest.is_empty() {
+            let (place, after) = rest.split_once(']')?;
+            steps.push(Step::Place(place.parse().ok()?));
+            rest = match after {
+                "" => "",
+                after => after.strip_prefix('[')?,
+            };
+        }
+    }
+    Some(steps)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn every_comparison() {
+        let data = json!({"data": {"total": 121.5, "text": "Hosting 2026", "amount": "12.50", "day": "2026-05-04", "none": null,
+            "empty": "", "list": ["a", 2], "rows": [{"name": "x"}], "yes": true}});
+        let find = |path: &str| follow(&data, &steps_of(path)?).cloned();
+        let holds = |field: &str, op: &str, value: Value| {
+            let mut faults = Faults::default();
+            let read = read(&json!([{"field": field, "op": op, "value": value}]), "conditions", &["data"], &mut faults);
+            assert!(faults.0.is_empty(), "{:?}", faults.0);
+            read[0].holds(&find)
+        };
+        for (field, op, value) in [
+            ("data.total", "eq", json!(121.50)),
+            ("data.total", "eq", json!("121.5")),
+            ("data.total", "gte", json!(121.5)),
+            ("data.total", "gt", json!(100)),
+            ("data.total", "lt", json!(1000)),
+            ("data.total", "lte", json!("121.50")),
+            ("data.amount", "gt", json!(9)),
+            ("data.amount", "gt", json!("9")),
+            ("data.day", "lt", json!("2026-05-10")),
+            ("data.text", "contains", json!("2026")),
+            ("data.list", "contains", json!(2)),
+            ("data.text", "starts_with", json!("Host")),
+            ("data.text", "ne", json!("x")),
+            ("data.nope", "ne", json!("x")),
+            ("data.list[0]", "in", json!(["b", "a"])),
+            ("data.list.1", "in", json!([2])),
+            ("data.rows[0].name", "eq", json!("x")),
+            ("data.yes", "eq", json!(true)),
+            ("data.yes", "exists", json!(true)),
+            ("data.none", "exists", json!(false)),
+            ("data.empty", "exists", json!(false)),
+            ("data.nope", "exists", json!(false)),
+            ("data.none", "eq", json!(null)),
+        ] {
+            assert!(holds(field, op, value.clone()), "{field} {op} {value}");
+        }
+        for (field, op, value) in [
+            ("data.total", "gt", json!("x")),
+            ("data.text", "gt", json!(5)),
+            ("data.nope", "eq", json!("x")),
+            ("data.nope", "lt", json!(1)),
+            ("data.list", "eq", json!("a")),
+            ("data.rows[1].name", "eq", json!("x")),
+            ("data.total", "contains", json!("1")),
+            ("data.empty", "exists", json!(true)),
+        ] {
+            assert!(!holds(field, op, value.clone()), "{field} {op} {value}");
+        }
+    }
+
+    #[test]
+    fn faults_have_their_path() {
+        let mut faults = Faults::default();
+        let bad = json!([{"field": "data.a", "op": "is", "value": 1}, {"field": "x.y", "op": "eq", "value": 1}, "x",
+            {"field": "data.a", "op": "in", "value": 1}, {"op": "eq", "zz": 1}, {"field": "data..a", "op": "exists"}]);
+        read(&bad, "conditions", &["data"], &mut faults);
+        let told: Vec<String> =
+            faults.0.iter().map(|fault| format!("{}: {}", fault.field, fault.wrong.code.wire())).collect();
+        assert_eq!(
+            told,
+            [
+                "conditions[0].op: invalid_choice",
+                "conditions[1].field: invalid_format",
+                "conditions[2]: wrong_type",
+                "conditions[3].value: wrong_type",
+                "conditions[4].zz: unknown_field",
+                "conditions[4].field: required",
+                "conditions[4].value: required",
+                "conditions[5].field: invalid_format"
+            ]
+        );
+    }
+}

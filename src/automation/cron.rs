@@ -1,0 +1,278 @@
+//! Cron expressions of five fields: minute, hour, day of the month, month, day of the week. They are
+//! about the clock on the wall: each local time comes once, also in the hour that the clocks go through
+//! twice, and a time that they skip comes right after the gap.
+
+use jiff::civil::{Date, DateTime, Time};
+use jiff::tz::{AmbiguousOffset, TimeZone};
+use jiff::{Timestamp, ToSpan};
+
+use crate::clock::Moment;
+
+/// A cron expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cron {
+    minutes: u64,
+    hours: u64,
+    days: u64,
+    months: u64,
+    weekdays: u64,
+    /// When both kinds of day are given, either will do.
+    either_day: bool,
+}
+
+const MONTHS: &[&str] = &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+const WEEKDAYS: &[&str] = &["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
+
+/// The longest way to the next day that fits: 29 February on a given day of the week.
+const FURTHEST_DAYS: i64 = 366 * 41;
+
+impl Cron {
+    /// Reads `minute hour day month weekday`, or `@daily` and the like; `Err` says what is wrong.
+    pub fn parse(text: &str) -> Result<Cron, String> {
+        let text = match text.trim() {
+            "@hourly" => "0 * * * *",
+            "@daily" | "@midnight" => "0 0 * * *",
+            "@weekly" => "0 0 * * 0",
+            "@monthly" => "0 0 1 * *",
+            "@yearly" | "@annually" => "0 0 1 1 *",
+            text => text,
+        };
+        let parts: Vec<&str> = text.split_whitespace().collect();
+        let [minute, hour, day, month, weekday] = parts[..] else {
+            return Err("must be a cron expression of five fields, such as '30 8 * * mon-fri'".to_string());
+        };
+        let weekdays = field(weekday, 0, 7, WEEKDAYS, 0, "day of the week")?;
+        let cron = Cron {
+            minutes: field(minute, 0, 59, &[], 0, "minute")?,
+            hours: field(hour, 0, 23, &[], 0, "hour")?,
+            days: field(day, 1, 31, &[], 0, "day of the month")?,
+            months: field(month, 1, 12, MONTHS, 1, "month")?,
+            // Seven is Sunday too.
+            weekdays: (weekdays | weekdays >> 7) & 0x7f,
+            either_day: !day.starts_with('*') && !weekday.starts_with('*'),
+        };
+        let some_day = Date::constant(2024, 1, 1);
+        cron.day_from(some_day).map(|_| cron).ok_or_else(|| "names a day that never comes".to_string())
+    }
+
+    /// The first time after `after`.
+    pub fn next(&self, after: Moment, zone: &TimeZone) -> Option<Moment> {
+        let mut local = after.datetime(zone);
+        loop {
+            local = self.next_local(local)?;
+            let moment = on_the_wall(local, zone)?;
+            // The second pass through an hour finds times that have been.
+            if moment > after {
+                return Some(moment);
+            }
+        }
+    }
+
+    /// The last time from `first` up to and including `now`, where `first` is a time of its own.
+    pub fn latest(&self, first: Moment, now: Moment, zone: &TimeZone) -> Moment {
+        // From near by, so that a year of minutes is not walked through.
+        for seconds in [3600, 86_400, 32 * 86_400, 400 * 86_400] {
+            let near = now.plus_seconds(-seconds);
+            if near > first && self.next(near, zone).is_some_and(|next| next <= now) {
+                return self.walk(near, now, zone).unwrap_or(first);
+            }
+        }
+        self.walk(first, now, zone).unwrap_or(first)
+    }
+
+    fn walk(&self, from: Moment, now: Moment, zone: &TimeZone) -> Option<Moment> {
+        let times = std::iter::successors(self.next(from, zone), |last| self.next(*last, zone));
+        times.take_while(|time| *time <= now).last()
+    }
+
+    /// The first local time after `local`.
+    fn next_local(&self, local: DateTime) -> Option<DateTime> {
+        let today = self.day_fits(local.date()).then(|| self.time_from(local.time(), true)).flatten();
+        if let Some(time) = today {
+            return Some(local.date().to_datetime(time));
+        }
+        let day = self.day_from(local.date().tomorrow().ok()?)?;
+        Some(day.to_datetime(self.time_from(Time::midnight(), false)?))
+    }
+
+    fn day_from(&self, first: Date) -> Option<Date> {
+        let mut day = first;
+        for _ in 0..FURTHEST_DAYS {
+            if self.day_fits(day) {
+                return Some(day);
+            }
+            day = if has(self.months, day.month()) {
+                day.tomorrow().ok()?
+            } else {
+                day.first_of_month().checked_add(1.month()).ok()?
+            };
+        }
+        None
+    }
+
+    fn day_fits(&self, day: Date) -> bool {
+        let of_month = has(self.days, day.day());
+        let of_week = has(self.weekdays, day.weekday().to_sunday_zero_offset());
+        has(self.months, day.month()) && if self.either_day { of_month || of_week } else { of_month && of_week }
+    }
+
+    fn time_from(&self, time: Time, after: bool) -> Option<Time> {
+        let start = i32::from(time.hour()) * 60 + i32::from(time.minute()) + i32::from(after);
+        let found = (start..24 * 60).find(|minute| {
+            has(self.hours, i8::try_from(minute / 60).unwrap_or(0))
+                && has(self.minutes, i8::try_from(minute % 60).unwrap_or(0))
+        })?;
+        Time::new(i8::try_from(found / 60).ok()?, i8::try_from(found % 60).ok()?, 0, 0).ok()
+    }
+}
+
+fn has(set: u64, number: i8) -> bool {
+    set >> number & 1 == 1
+}
+
+/// The moment at which clocks first show this time, or pass over it.
+fn on_the_wall(local: DateTime, zone: &TimeZone) -> Option<Moment> {
+    let ambiguous = zone.to_ambiguous_timestamp(local);
+    let timestamp: Timestamp = match ambiguous.offset() {
+        AmbiguousOffset::Gap { before, .. } => {
+            let within = before.to_timestamp(local).ok()?;
+            // A moment after it, so that a change at that very moment counts.
+            zone.preceding(within.checked_add(1.nanosecond()).ok()?).next()?.timestamp()
+        }
+        _ => ambiguous.earlier().ok()?,
+    };
+    Some(Moment(timestamp.as_millisecond()))
+}
+
+/// A field as a set of bits.
+fn field(text: &str, min: u32, max: u32, names: &[&str], first: u32, what: &str) -> Result<u64, String> {
+    let wrong =
+        || format!("has '{text}' for the {what}, which must be from {min} to {max}, such as {min}, {min}-{max} or */2");
+    let number = |text: &str| -> Result<u32, String> {
+        let named = names.iter().position(|name| name.eq_ignore_ascii_case(text));
+        let number = match named.and_then(|place| u32::try_from(place).ok()) {
+            Some(place) => place + first,
+            None if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().map_err(|_| wrong())?,
+            None => return Err(wrong()),
+        };
+        if (min..=max).contains(&number) { Ok(number) } else { Err(wrong()) }
+    };
+    let mut set = 0_u64;
+    for part in text.split(',') {
+        let (range, step) = part.split_once('/').map_or((part, None), |(range, step)| (range, Some(step)));
+        let step = match step {
+            None => 1,
+            Some(step) if step.bytes().all(|byte| byte.is_ascii_digit()) => step.parse().map_err(|_| wrong())?,
+            Some(_) => return Err(wrong()),
+        };
+        let (from, to) = match range.split_once('-') {
+            _ if range == "*" => (min, max),
+            Some((from, to)) => (number(from)?, number(to)?),
+            None if part.contains('/') => (number(range)?, max),
+            None => (number(range)?, number(range)?),
+        };
+        if step == 0 || from > to {
+            return Err(wrong());
+        }
+        for number in (from..=to).step_by(usize::try_from(step).map_err(|_| wrong())?) {
+            set |= 1 << number;
+        }
+    }
+    Ok(set)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(cron: &str, after: &str, count: usize) -> Vec<String> {
+        let zone = TimeZone::get("Europe/Amsterdam").unwrap();
+        let cron = Cron::parse(cron).unwrap();
+        let mut last = Moment::parse(after).unwrap();
+        let mut found = Vec::new();
+        for _ in 0..count {
+            last = cron.next(last, &zone).unwrap();
+            found.push(last.to_string().replace(":00.000Z", ""));
+        }
+        found
+    }
+
+    #[test]
+    fn ordinary_days() {
+        assert_eq!(times("30 8 * * mon-fri", "2026-05-01T06:30:00Z", 2), ["2026-05-04T06:30", "2026-05-05T06:30"]);
+        assert_eq!(
+            times("*/20 9-10 * * *", "2026-05-04T07:10:00Z", 4),
+            ["2026-05-04T07:20", "2026-05-04T07:40", "2026-05-04T08:00", "2026-05-04T08:20"]
+        );
+        assert_eq!(times("0 0 29 2 *", "2026-05-04T00:00:00Z", 2), ["2028-02-28T23:00", "2032-02-28T23:00"]);
+        assert_eq!(
+            times("0 12 13 * 5", "2026-05-04T00:00:00Z", 3),
+            ["2026-05-08T10:00", "2026-05-13T10:00", "2026-05-15T10:00"],
+            "either day"
+        );
+        assert_eq!(times("0 12 * * 7", "2026-05-04T00:00:00Z", 1), times("0 12 * * sun", "2026-05-04T00:00:00Z", 1));
+        assert_eq!(times("@monthly", "2026-05-04T00:00:00Z", 1), ["2026-05-31T22:00"]);
+        assert_eq!(
+            times("5/15 * * * *", "2026-05-04T00:00:30Z", 3),
+            ["2026-05-04T00:05", "2026-05-04T00:20", "2026-05-04T00:35"]
+        );
+    }
+
+    #[test]
+    fn what_the_clocks_skip_comes_right_after_the_gap() {
+        // On 29 March 2026 the clocks go from 02:00 (01:00 UTC) to 03:00.
+        assert_eq!(times("30 2 * * *", "2026-03-28T01:30:00Z", 2), ["2026-03-29T01:00", "2026-03-30T00:30"]);
+        assert_eq!(times("0,15,30,45 2 * * *", "2026-03-29T00:00:00Z", 2), ["2026-03-29T01:00", "2026-03-30T00:00"]);
+        assert_eq!(times("0 * * * *", "2026-03-29T00:00:00Z", 2), ["2026-03-29T01:00", "2026-03-29T02:00"]);
+    }
+
+    #[test]
+    fn what_the_clocks_show_twice_comes_once() {
+        // On 25 October 2026 the clocks go from 03:00 (01:00 UTC) back to 02:00.
+        assert_eq!(times("30 2 * * *", "2026-10-24T22:00:00Z", 2), ["2026-10-25T00:30", "2026-10-26T01:30"]);
+        assert_eq!(
+            times("0 * * * *", "2026-10-24T23:30:00Z", 3),
+            ["2026-10-25T00:00", "2026-10-25T02:00", "2026-10-25T03:00"]
+        );
+        // A schedule made in the second pass waits for the next day.
+        assert_eq!(times("30 2 * * *", "2026-10-25T01:10:00Z", 1), ["2026-10-26T01:30"]);
+    }
+
+    #[test]
+    fn the_latest_of_many() {
+        let zone = TimeZone::get("Europe/Amsterdam").unwrap();
+        let latest = |cron: &str, first: &str, now: &str| {
+            let (first, now) = (Moment::parse(first).unwrap(), Moment::parse(now).unwrap());
+            Cron::parse(cron).unwrap().latest(first, now, &zone).to_string()
+        };
+        assert_eq!(latest("* * * * *", "2020-01-01T00:00:00Z", "2026-05-04T10:00:30Z"), "2026-05-04T10:00:00.000Z");
+        assert_eq!(latest("0 9 1 1 *", "2020-01-01T08:00:00Z", "2026-05-04T10:00:30Z"), "2026-01-01T08:00:00.000Z");
+        assert_eq!(latest("0 9 29 2 *", "2020-02-29T08:00:00Z", "2027-05-04T10:00:30Z"), "2024-02-29T08:00:00.000Z");
+        assert_eq!(latest("0 9 * * *", "2026-05-04T07:00:00Z", "2026-05-04T07:00:00Z"), "2026-05-04T07:00:00.000Z");
+    }
+
+    #[test]
+    fn what_is_none_is_refused() {
+        for text in [
+            "",
+            "* * * *",
+            "* * * * * *",
+            "60 * * * *",
+            "* 24 * * *",
+            "* * 0 * *",
+            "* * * 13 *",
+            "* * * * 8",
+            "*/0 * * * *",
+            "5-1 * * * *",
+            "a * * * *",
+            "1,,2 * * * *",
+            "+1 * * * *",
+            "-1 * * * *",
+            "* * 30 2 *",
+            "@never",
+            "99999999999 * * * *",
+        ] {
+            assert!(Cron::parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,498 @@
+//! What a flow does: its conditions and its steps, and everything that can be wrong with them before
+//! they ever run.
+
+use jiff::Span;
+use serde_json::{Map, Value};
+
+use super::conditions::{self, Condition};
+use super::template;
+use crate::clock::Moment;
+use crate::error::{Faults, FieldCode, wrong};
+use crate::record::FieldInfo;
+use crate::resources::{self, Takes};
+
+/// The most steps of a flow.
+pub const MANY: usize = 50;
+/// The longest wait, in days: ten years.
+const LONGEST_DAYS: i64 = 3660;
+/// The longest that a call may take, in seconds.
+pub const LONGEST_CALL: i64 = 30;
+
+/// What a step does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Mails through the outbox.
+    SendEmail,
+    /// Makes a record at this path.
+    Create(&'static str),
+    /// A reply or a note on a ticket.
+    AddTicketMessage,
+    /// Changes a record.
+    Update,
+    /// Mails a document.
+    SendDocument,
+    /// Calls out.
+    Http,
+    /// Fires another event.
+    Trigger,
+    /// Waits.
+    Wait,
+    /// Waits for a person.
+    Approval,
+    /// Goes on only if it holds.
+    Condition,
+}
+
+/// What a field of a step takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Accepts {
+    Text,
+    Bool,
+    Any,
+    Object,
+    Texts,
+    Seconds,
+    Conditions,
+    Duration,
+    Moment,
+    OneOf(&'static [&'static str]),
+}
+
+use Accepts::{Any, Bool, Conditions, Duration, Object, OneOf, Seconds, Text, Texts};
+
+const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"];
+
+/// Fields of a step: name, whether it must be there, what it takes.
+type Fields = &'static [(&'static str, bool, Accepts)];
+
+/// The types of step, with their fields.
+const TYPES: &[(&str, Action, Fields)] = &[
+    (
+        "send_email",
+        Action::SendEmail,
+        &[
+            ("to", true, Text),
+            ("cc", false, Text),
+            ("subject", true, Text),
+            ("body", true, Text),
+            ("attach_pdf", false, Bool),
+        ],
+    ),
+    ("create_task", Action::Create("/v1/tasks"), &[]),
+    ("create_note", Action::Create("/v1/notes"), &[]),
+    ("create_ticket", Action::Create("/v1/tickets"), &[]),
+    ("create_deal", Action::Create("/v1/deals"), &[]),
+    ("create_invoice", Action::Create("/v1/invoices"), &[]),
+    (
+        "add_ticket_message",
+        Action::AddTicketMessage,
+        &[("body", true, Text), ("message_type", false, OneOf(&["reply", "note"])), ("ticket_id", false, Text)],
+    ),
+    ("update", Action::Update, &[("fields", true, Object), ("entity_type", false, Text), ("id", false, Text)]),
+    (
+        "send_document",
+        Action::SendDocument,
+        &[("to", false, Text), ("subject", false, Text), ("message", false, Text), ("send_type", false, Text)],
+    ),
+    (
+        "http",
+        Action::Http,
+        &[
+            ("method", false, OneOf(METHODS)),
+            ("url", true, Text),
+            ("headers", false, Texts),
+            ("body", false, Any),
+            ("timeout_seconds", false, Seconds),
+        ],
+    ),
+    ("trigger", Action::Trigger, &[("event", true, Text), ("data", false, Object)]),
+    ("wait", Action::Wait, &[("for", false, Duration), ("until", false, Accepts::Moment)]),
+    ("approval", Action::Approval, &[("message", false, Text)]),
+    ("condition", Action::Condition, &[("conditions", true, Conditions)]),
+];
+
+/// What the conditions of a trigger may look at.
+pub const TRIGGER_ROOTS: &[&str] = &["event", "entity_type", "data"];
+/// What those of a step may look at.
+const STEP_ROOTS: &[&str] = &["event", "entity_type", "data", "record", "steps", "account", "now"];
+
+/// A step.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// Its type as the flow says it.
+    pub kind: String,
+    /// What it does.
+    pub action: Action,
+    /// What other steps know its result by, or empty.
+    pub name: String,
+    /// Whether the run goes on when it fails.
+    pub continue_on_error: bool,
+    /// Its other fields, as they were sent.
+    pub fields: Map<String, Value>,
+    /// The conditions of a condition.
+    pub conditions: Vec<Condition>,
+}
+
+/// What a flow does.
+#[derive(Clone, Debug, Default)]
+pub struct Definition {
+    /// What must hold.
+    pub conditions: Vec<Condition>,
+    /// What is done.
+    pub steps: Vec<Step>,
+    /// Whether a step looks at the record as it is when the step runs.
+    pub uses_record: bool,
+}
+
+impl Definition {
+    /// From the text that a flow keeps.
+    pub fn parse(text: &str) -> Definition {
+        let json: Value = serde_json::from_str(text).unwrap_or_default();
+        let mut faults = Faults::default();
+        let none = Value::Array(Vec::new());
+        Definition {
+            conditions: conditions::read(json.get("conditions").unwrap_or(&none), "", TRIGGER_ROOTS, &mut faults),
+            steps: read_steps(json.get("steps").unwrap_or(&none), "", &mut faults),
+            uses_record: text.contains("record"),
+        }
+    }
+
+    /// The addresses that are called, with the path of each, as far as they are known beforehand.
+    pub fn addresses(&self) -> Vec<(String, String)> {
+        let calls = self.steps.iter().enumerate().filter(|(_, step)| step.action == Action::Http);
+        let urls = calls.filter_map(|(place, step)| Some((format!("steps[{place}].url"), step.text("url")?)));
+        urls.map(|(path, url)| (path, without_holes(url))).collect()
+    }
+}
+
+impl Step {
+    /// A field that is a text.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.fields.get(name)?.as_str()
+    }
+
+    /// The fields that the route of the record takes which this step makes.
+    pub fn route_fields(&self) -> &'static [FieldInfo] {
+        match self.action {
+            Action::Create(path) => create_fields(path),
+            _ => &[],
+        }
+    }
+}
+
+/// The text with an `x` for each hole: what is left of an address can be checked.
+fn without_holes(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("{{") {
+        out.push_str(before);
+        out.push('x');
+        rest = after.split_once("}}").map_or("", |(_, after)| after);
+    }
+    out + rest
+}
+
+fn create_fields(path: &str) -> &'static [FieldInfo] {
+    let routes = resources::ALL.iter().flat_map(|resource| &resource.routes);
+    let route = routes.into_iter().find(|route| route.path == path && route.takes == Takes::Create);
+    route.map_or(&[], |route| route.fields.as_slice())
+}
+
+/// Reads a list of steps; what is wrong is noted under `path`.
+pub fn read_steps(json: &Value, path: &str, faults: &mut Faults) -> Vec<Step> {
+    let Value::Array(items) = json else {
+        faults.add(path, wrong(FieldCode::WrongType, "must be an array of steps"));
+        return Vec::new();
+    };
+    if items.len() > MANY {
+        faults.add(path, wrong(FieldCode::TooLong, format!("may have {MANY} steps at most")));
+        return Vec::new();
+    }
+    let mut steps: Vec<Step> = Vec::new();
+    for (place, item) in items.iter().enumerate() {
+        let path = format!("{path}[{place}]");
+        let Some(step) = one(item, &path, faults) else { continue };
+        if !step.name.is_empty() && steps.iter().any(|other| other.name == step.name) {
+            faults.add(format!("{path}.name"), wrong(FieldCode::GivenTwice, "is the name of another step"));
+        }
+        steps.push(step);
+    }
+    steps
+}
+
+fn one(json: &Value, path: &str, faults: &mut Faults) -> Option<Step> {
+    let Value::Object(members) = json else {
+        faults.add(path, wrong(FieldCode::WrongType, "must be an object with a type"));
+        return None;
+    };
+    let names: Vec<&str> = TYPES.iter().map(|(name, ..)| *name).collect();
+    let kind = match members.get("type") {
+        Some(Value::String(kind)) => kind.clone(),
+        None | Some(Value::Null) => {
+            faults.add(format!("{path}.type"), wrong(FieldCode::Required, "must be sent"));
+            return None;
+        }
+        Some(_) => {
+            faults.add(format!("{path}.type"), wrong(FieldCode::WrongType, "must be a text"));
+            return None;
+        }
+    };
+    let Some((_, action, known)) = TYPES.iter().find(|(name, ..)| *name == kind) else {
+        let message = format!("must be one of: {}", names.join(", "));
+        faults.add(format!("{path}.type"), wrong(FieldCode::InvalidChoice, message));
+        return None;
+    };
+    let mut step = Step {
+        kind,
+        action: *action,
+        name: String::new(),
+        continue_on_error: false,
+        fields: Map::new(),
+        conditions: Vec::new(),
+    };
+    for (name, value) in members {
+        let at = format!("{path}.{name}");
+        match name.as_str() {
+            "type" => {}
+            "name" => step.name = name_of(value, &at, faults),
+            "continue_on_error" => match value {
+                Value::Bool(value) => step.continue_on_error = *value,
+                _ => faults.add(at, wrong(FieldCode::WrongType, "must be true or false")),
+            },
+            _ => {
+                check_field(&mut step, name, value, known, &at, faults);
+                step.fields.insert(name.clone(), value.clone());
+            }
+        }
+    }
+    let required = known.iter().filter(|(_, required, _)| *required).map(|(name, ..)| *name);
+    let of_route = step.route_fields().iter().filter(|field| field.rules.required).map(|field| field.name);
+    let missing: Vec<&str> = required.chain(of_route).filter(|name| is_missing(step.fields.get(*name))).collect();
+    for name in missing {
+        let at = format!("{path}.{name}");
+        if !faults.0.iter().any(|fault| fault.field.starts_with(&at)) {
+            faults.add(at, wrong(FieldCode::Required, "must be sent"));
+        }
+    }
+    if step.action == Action::Wait && step.fields.contains_key("for") == step.fields.contains_key("until") {
+        faults.add(format!("{path}.for"), wrong(FieldCode::Required, "or until must be sent, and not both"));
+    }
+    Some(step)
+}
+
+fn is_missing(value: Option<&Value>) -> bool {
+    match value {
+        None | Some(Value::Null) => true,
+        Some(Value::String(text)) => text.trim().is_empty(),
+        Some(Value::Object(members)) => members.is_empty(),
+        _ => false,
+    }
+}
+
+fn name_of(value: &Value, at: &str, faults: &mut Faults) -> String {
+    let good = |text: &&str| {
+        let first = text.chars().next().is_some_and(|c| c.is_alphabetic() || c == '_');
+        text.len() <= 64 && first && text.chars().all(|c| c.is_alphanumeric() || c == '_')
+    };
+    match value.as_str().filter(good) {
+        Some(name) => name.to_string(),
+        None => {
+            let message = "must be a word of letters, digits and underscores, of 64 characters at most";
+            faults.add(at, wrong(FieldCode::InvalidFormat, message));
+            String::new()
+        }
+    }
+}
+
+fn check_field(
+    step: &mut Step,
+    name: &str,
+    value: &Value,
+    known: &[(&str, bool, Accepts)],
+    at: &str,
+    faults: &mut Faults,
+) {
+    if let Action::Create(path) = step.action {
+        let fields = create_fields(path);
+        if !fields.iter().any(|field| field.name == name) {
+            return unknown(name, fields.iter().map(|field| field.name), at, faults);
+        }
+        return check_texts(value, at, faults);
+    }
+    let Some((_, _, takes)) = known.iter().find(|(own, ..)| *own == name) else {
+        return unknown(name, known.iter().map(|(name, ..)| *name), at, faults);
+    };
+    let holes = value.as_str().is_some_and(template::is_template);
+    let wrong_type = |message: &str| wrong(FieldCode::WrongType, message.to_string());
+    match takes {
+        _ if holes && !matches!(takes, Conditions | Bool | Seconds | OneOf(_)) => check_texts(value, at, faults),
+        Text if !value.is_string() => faults.add(at, wrong_type("must be a text")),
+        Bool if !value.is_boolean() => faults.add(at, wrong_type("must be true or false")),
+        Object if !value.is_object() => faults.add(at, wrong_type("must be an object")),
+        Texts => match value {
+            Value::Object(members) => {
+                for (name, value) in members {
+                    let at = format!("{at}.{name}");
+                    match value {
+                        Value::String(_) => check_texts(value, &at, faults),
+                        _ => faults.add(at, wrong_type("must be a text")),
+                    }
+                }
+            }
+            _ => faults.add(at, wrong_type("must be an object of texts")),
+        },
+        Seconds => {
+            if !value.as_i64().is_some_and(|seconds| (1..=LONGEST_CALL).contains(&seconds)) {
+                faults.add(at, wrong(FieldCode::OutOfRange, format!("must be from 1 to {LONGEST_CALL}")));
+            }
+        }
+        Conditions => step.conditions = conditions::read(value, at, STEP_ROOTS, faults),
+        Duration => {
+            if let Err(message) = value.as_str().ok_or_else(not_a_duration).and_then(parse_duration) {
+                faults.add(at, wrong(FieldCode::InvalidFormat, message));
+            }
+        }
+        Accepts::Moment => {
+            if value.as_str().and_then(Moment::parse).is_none() {
+                let message = "must be a moment such as 2026-05-04T09:30:00Z";
+                faults.add(at, wrong(FieldCode::InvalidFormat, message));
+            }
+        }
+        OneOf(words) => {
+            if !value.as_str().is_some_and(|word| words.contains(&word)) {
+                let message = format!("must be one of: {}", words.join(", "));
+                faults.add(at, wrong(FieldCode::InvalidChoice, message));
+            }
+        }
+        _ => check_texts(value, at, faults),
+    }
+    if step.action == Action::Condition {
+        check_texts(value, at, faults);
+    }
+}
+
+fn unknown<'n>(name: &str, known: impl Iterator<Item = &'n str>, at: &str, faults: &mut Faults) {
+    let near = known.filter(|_| name.len() <= 64).map(|known| (strsim::damerau_levenshtein(name, known), known));
+    let near = near.filter(|(distance, known)| *distance <= 1 + known.len() / 4).min_by_key(|(distance, _)| *distance);
+    let hint = near.map(|(_, known)| format!("; did you mean '{known}'?")).unwrap_or_default();
+    faults.add(at, wrong(FieldCode::UnknownField, format!("is not a known field of this step{hint}")));
+}
+
+/// Every text in a value must be a good template.
+fn check_texts(value: &Value, at: &str, faults: &mut Faults) {
+    match value {
+        Value::String(text) if text.len() > template::LONGEST => {
+            faults.add(at, wrong(FieldCode::TooLong, format!("may have {} bytes at most", template::LONGEST)));
+        }
+        Value::String(text) => {
+            if let Err(message) = template::check(text) {
+                faults.add(at, wrong(FieldCode::InvalidFormat, message));
+            }
+        }
+        Value::Array(items) => {
+            for (place, item) in items.iter().enumerate() {
+                check_texts(item, &format!("{at}[{place}]"), faults);
+            }
+        }
+        Value::Object(members) => {
+            for (name, value) in members {
+                check_texts(value, &format!("{at}.{name}"), faults);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn not_a_duration() -> String {
+    "must be a duration such as P3D or PT12H".to_string()
+}
+
+/// Reads an ISO 8601 duration that goes forward, and not for ever.
+pub fn parse_duration(text: &str) -> Result<Span, String> {
+    let text = text.trim();
+    let span = text.parse::<Span>().ok().filter(|_| text.starts_with('P')).ok_or_else(not_a_duration)?;
+    let start = jiff::civil::date(2026, 1, 1).at(0, 0, 0, 0);
+    let end = start.checked_add(span).map_err(|_| "is too long".to_string())?;
+    if end < start || end.duration_since(start).as_hours() > LONGEST_DAYS * 24 {
+        return Err("must be from nothing to ten years".to_string());
+    }
+    Ok(span)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn faults(steps: Value) -> Vec<String> {
+        let mut faults = Faults::default();
+        read_steps(&steps, "steps", &mut faults);
+        faults.0.iter().map(|fault| format!("{}: {}", fault.field, fault.wrong.code.wire())).collect()
+    }
+
+    #[test]
+    fn good_steps_are_taken() {
+        let good = json!([
+            {"type": "create_task", "title": "Call {{ data.client_company_name }}", "category": "call", "deadline": "P2D", "name": "call"},
+            {"type": "wait", "for": "P3D"},
+            {"type": "wait", "until": "{{ data.due_date }}T09:00:00Z"},
+            {"type": "approval", "message": "Send the gift?"},
+            {"type": "send_email", "to": "{{ data.client_email }}", "subject": "x", "body": "y", "attach_pdf": true, "continue_on_error": true},
+            {"type": "http", "url": "https://example.com/{{ data.id }}", "headers": {"X-A": "{{ event }}"}, "body": {"a": ["{{ data.id }}"]}, "timeout_seconds": 5},
+            {"type": "condition", "conditions": [{"field": "record.payment_status", "op": "in", "value": ["open"]}]},
+            {"type": "trigger", "event": "x.y", "data": {"id": "{{ steps.call.id }}"}},
+            {"type": "update", "fields": {"title": "x"}},
+            {"type": "create_invoice", "title": "x", "client_id": "{{ data.id }}", "rows": [{"name": "{{ data.x }}"}]},
+        ]);
+        assert_eq!(faults(good), Vec::<String>::new());
+    }
+
+    #[test]
+    fn bad_ones_have_their_path() {
+        for (step, fault) in [
+            (json!({"type": "nope"}), "type: invalid_choice"),
+            (json!({}), "type: required"),
+            (json!({"type": "create_task", "title": "x", "titel": "y"}), "titel: unknown_field"),
+            (json!({"type": "create_task"}), "title: required"),
+            (json!({"type": "create_task", "title": "{{ data."}), "title: invalid_format"),
+            (json!({"type": "create_task", "title": "x", "name": "a b"}), "name: invalid_format"),
+            (
+                json!({"type": "create_invoice", "client_id": "x", "title": "x", "rows": [{"name": "{{"}]}),
+                "rows[0].name: invalid_format",
+            ),
+            (json!({"type": "wait", "for": "3 days"}), "for: invalid_format"),
+            (json!({"type": "wait", "for": "-P1D"}), "for: invalid_format"),
+            (json!({"type": "wait", "for": "P99Y"}), "for: invalid_format"),
+            (json!({"type": "wait"}), "for: required"),
+            (json!({"type": "wait", "for": "P1D", "until": "2026-05-04T00:00:00Z"}), "for: required"),
+            (json!({"type": "wait", "until": "tomorrow"}), "until: invalid_format"),
+            (json!({"type": "http", "url": "https://a.example", "method": "BREW"}), "method: invalid_choice"),
+            (
+                json!({"type": "http", "url": "https://a.example", "timeout_seconds": 31}),
+                "timeout_seconds: out_of_range",
+            ),
+            (json!({"type": "http", "url": "https://a.example", "headers": {"a": 1}}), "headers.a: wrong_type"),
+            (json!({"type": "http"}), "url: required"),
+            (
+                json!({"type": "condition", "conditions": [{"field": "data.x", "op": "like", "value": 1}]}),
+                "conditions[0].op: invalid_choice",
+            ),
+            (json!({"type": "send_email", "to": "x", "subject": "y", "body": 1}), "body: wrong_type"),
+            (
+                json!({"type": "send_email", "to": "x", "subject": "y", "body": "z", "continue_on_error": 1}),
+                "continue_on_error: wrong_type",
+            ),
+            (json!({"type": "update", "fields": {}}), "fields: required"),
+            (
+                json!({"type": "add_ticket_message", "body": "x", "message_type": "shout"}),
+                "message_type: invalid_choice",
+            ),
+        ] {
+            assert_eq!(faults(json!([step])), [format!("steps[0].{fault}")], "{step}");
+        }
+        assert_eq!(faults(json!(["x"])), ["steps[0]: wrong_type"]);
+        assert_eq!(faults(Value::Array(vec![json!({"type": "approval"}); 51])), ["steps: too_long"]);
+        let twice = json!([{"type": "approval", "name": "a"}, {"type": "approval", "name": "a"}]);
+        assert_eq!(faults(twice), ["steps[1].name: given_twice"]);
+    }
+}

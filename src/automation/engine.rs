@@ -1,0 +1,401 @@
+//! Goes on with the runs of an account that are due, step by step.
+//!
+//! The account is held while it does, so no two workers are in the same run. A step that only touches the
+//! database is done here, together with its result and the move to the next; many steps of many runs share
+//! a transaction. A call to the outside is only announced: the run gets a lease and a new claim number, and
+//! `outside.rs` makes the call. Whoever comes back under an old number changes nothing.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use store::Tx;
+
+use super::definition::{Definition, Step};
+use super::matching;
+use super::outside::Request;
+use super::report::Report;
+use super::schedules;
+use super::steps::{self, Done, Trouble};
+use super::template::{self, Names, Results};
+use crate::accounts::Account;
+use crate::clock::Moment;
+use crate::context::Ctx;
+use crate::error::{Error, Result};
+use crate::record::{Record, When};
+use crate::resources::run::{self, Run};
+
+/// How long a call to the outside may be silent before another worker makes it, in seconds.
+pub const LEASE_SECONDS: i64 = 90;
+/// Runs in one transaction.
+const BATCH: i64 = 64;
+/// About how long a transaction takes at most: requests wait for it.
+const TURN: Duration = Duration::from_millis(5);
+/// Definitions that are kept in memory.
+const MANY: usize = 1000;
+
+/// What the runs of all accounts share.
+#[derive(Default)]
+pub struct Engine {
+    definitions: Mutex<HashMap<(i64, String, i64), Arc<Definition>>>,
+    /// Calls to the outside that are under way.
+    pub calls: AtomicUsize,
+}
+
+/// What a transaction came to.
+#[derive(Default)]
+pub struct Turn {
+    /// Runs that went on.
+    pub ran: usize,
+    /// Whether more is due.
+    pub more: bool,
+    /// Calls to be made.
+    pub calls: Vec<Request>,
+}
+
+/// The definition that a run follows. It never changes, so it can be kept.
+pub fn definition(tx: &mut Tx, ctx: &Ctx, engine: &Engine, run: &Run) -> Result<Arc<Definition>> {
+    // Definitions outlive their flows; without one a run has no step left.
+    let key = (ctx.account, run.flow_id.0.clone(), run.flow_version);
+    if let Some(found) = engine.definitions.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+        return Ok(found.clone());
+    }
+    let sql = "SELECT definition FROM flow_definitions WHERE account_id = $1 AND flow_id = $2 AND version = $3";
+    let values = [ctx.account.into(), (&run.flow_id.0).into(), run.flow_version.into()];
+    let text = tx.first(sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
+    let parsed = Arc::new(Definition::parse(&text.unwrap_or_default()));
+    let mut kept = engine.definitions.lock().unwrap_or_else(PoisonError::into_inner);
+    if kept.len() >= MANY {
+        kept.clear();
+    }
+    kept.insert(key, parsed.clone());
+    Ok(parsed)
+}
+
+/// Fires the schedules of the account that are due and goes on with some of its runs; with as many
+/// calls to the outside as there is `room` for.
+pub fn turn(tx: &mut Tx, ctx: &Ctx, account: &Account, engine: &Engine, room: usize) -> Result<Turn> {
+    let started = Instant::now();
+    schedules::fire(tx, ctx)?;
+    let due = due(tx, ctx)?;
+    let mut turn = Turn { more: i64::try_from(due.len()).unwrap_or(0) >= BATCH, ..Turn::default() };
+    for run in due {
+        // One at least, or a slow machine would never get anywhere.
+        if turn.ran > 0 && started.elapsed() > TURN {
+            turn.more = true;
+            break;
+        }
+        let room = room.saturating_sub(turn.calls.len());
+        turn.calls.extend(go(tx, ctx, account, engine, run, room)?);
+        turn.ran += 1;
+    }
+    Ok(turn)
+}
+
+/// Runs that have something to do, oldest first, and those whose worker was lost.
+fn due(tx: &mut Tx, ctx: &Ctx) -> Result<Vec<Run>> {
+    let select = &Run::sql().select;
+    let lost = format!("{select} WHERE account_id = $1 AND lease_until > 0 AND lease_until <= $2 LIMIT {BATCH}");
+    let mut runs = tx.all(&lost, &[ctx.account.into(), ctx.machine_now.0.into()], Run::from_row)?;
+    let due =
+        format!("{select} WHERE account_id = $1 AND due_at > 0 AND due_at <= $2 ORDER BY due_at, id LIMIT {BATCH}");
+    runs.extend(tx.all(&due, &[ctx.account.into(), ctx.now.0.into()], Run::from_row)?);
+    Ok(runs)
+}
+
+/// Goes on with one run until it ends, waits or has to call out.
+fn go(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    account: &Account,
+    engine: &Engine,
+    mut run: Run,
+    room: usize,
+) -> Result<Option<Request>> {
+    let claim = run.claim;
+    // Whoever had it before has lost it.
+    run.claim += i64::from(run.lease_until > 0);
+    let request = steps_of(tx, ctx, account, engine, &mut run, room)?;
+    run::save(tx, ctx, &mut run, claim)?;
+    Ok(request)
+}
+
+/// Writes down how a call ended and goes on, if the claim that announced it still holds; answers whether
+/// it does, and the next call.
+pub fn called(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    account: &Account,
+    engine: &Engine,
+    request: &Request,
+    ended: &Result<Value, Trouble>,
+) -> Result<(bool, Option<Request>)> {
+    let sql = format!("{} WHERE account_id = $1 AND id = $2 AND claim = $3 AND lease_until > 0", Run::sql().select);
+    let values = [ctx.account.into(), (&request.run_id).into(), request.claim.into()];
+    let Some(mut run) = tx.first(&sql, &values, Run::from_row)? else { return Ok((false, None)) };
+    run.lease_until = 0;
+    let definition = definition(tx, ctx, engine, &run)?;
+    if let Some(step) = definition.steps.get(place(&run)) {
+        match ended {
+            Ok(result) => succeeded(ctx, &mut run, result.clone()),
+            Err(trouble) => failed(ctx, &mut run, step, trouble),
+        }
+    }
+    let next = if run.cancel_requested && !run.is_final() {
+        run.end(ctx, "cancelled");
+        None
+    } else if run.due_at > 0 || run.is_final() {
+        None
+    } else {
+        steps_of(tx, ctx, account, engine, &mut run, 1)?
+    };
+    Ok((run::save(tx, ctx, &mut run, request.claim)?, next))
+}
+
+/// Makes the lease of a call longer; answers whether it is still ours.
+pub fn renew(tx: &mut Tx, ctx: &Ctx, request: &Request) -> Result<bool> {
+    let sql = "UPDATE runs SET lease_until = $1 WHERE account_id = $2 AND id = $3 AND claim = $4 AND lease_until > 0";
+    let lease = ctx.machine_now.plus_seconds(LEASE_SECONDS);
+    let values = [lease.0.into(), ctx.account.into(), (&request.run_id).into(), request.claim.into()];
+    Ok(tx.execute(sql, &values)? == 1)
+}
+
+fn place(run: &Run) -> usize {
+    usize::try_from(run.step).unwrap_or(usize::MAX)
+}
+
+/// The steps from the current one on.
+fn steps_of(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    account: &Account,
+    engine: &Engine,
+    run: &mut Run,
+    room: usize,
+) -> Result<Option<Request>> {
+    let definition = definition(tx, ctx, engine, run)?;
+    let own = ctx.acting_as(&format!("flow {}", run.flow_id.0), &run.base.id, run.depth);
+    let known = Known::of(&own, account, run);
+    run.due_at = 0;
+    run.lease_until = 0;
+    run.next_attempt_at = When(None);
+    loop {
+        if run.cancel_requested {
+            run.end(ctx, "cancelled");
+            return Ok(None);
+        }
+        let Some(step) = definition.steps.get(place(run)) else {
+            run.error.clear();
+            run.end(ctx, if run.failures > 0 { "partial" } else { "success" });
+            return Ok(None);
+        };
+        let names = known.names(tx, &own, run, &definition)?;
+        // A panic must not take the other runs of the transaction along.
+        let done = tx.savepoint(|tx| {
+            let attempt = AssertUnwindSafe(|| steps::take(tx, &own, run, step, &names));
+            catch_unwind(attempt).unwrap_or_else(|_| Err(Trouble::later("It met a fault in Kantoor.")))
+        });
+        match done {
+            Ok(Done::Wait(until)) if until > ctx.now => {
+                begin(ctx, run, "waiting");
+                // One try, however often it is looked at.
+                report(run).attempts = 1;
+                run.attempts = 1;
+                report(run).result = json!({"until": until.to_string()});
+                wait(run, "waiting", until);
+                return Ok(None);
+            }
+            Ok(Done::Wait(until)) => {
+                begin_unless(ctx, run, "waiting");
+                succeeded(ctx, run, json!({"until": until.to_string()}));
+            }
+            Ok(Done::Approval(message)) => {
+                begin(ctx, run, "pending_approval");
+                report(run).result = json!({"message": message});
+                run.status = "pending_approval".to_string();
+                return Ok(None);
+            }
+            Ok(Done::Call(call)) if room == 0 => {
+                drop(call);
+                // Others may go on meanwhile. A clock that stands still has no second to wait for.
+                let later = if ctx.has_test_clock { ctx.now } else { ctx.now.plus_seconds(1) };
+                run.status = "queued".to_string();
+                run.due_at = later.0;
+                return Ok(None);
+            }
+            Ok(Done::Call(call)) => {
+                begin(ctx, run, "running");
+                run.claim += 1;
+                run.status = "running".to_string();
+                run.lease_until = ctx.machine_now.plus_seconds(LEASE_SECONDS).0;
+                let key = format!("{}.{}", run.base.id, run.step);
+                return Ok(Some(Request {
+                    account: ctx.account,
+                    run_id: run.base.id.clone(),
+                    claim: run.claim,
+                    key,
+                    call,
+                }));
+            }
+            Ok(Done::Result(result)) => {
+                begin(ctx, run, "running");
+                succeeded(ctx, run, result);
+            }
+            Ok(Done::Enough(result)) => {
+                begin(ctx, run, "running");
+                succeeded(ctx, run, result);
+                run.error.clear();
+                run.end(ctx, if run.failures > 0 { "partial" } else { "success" });
+                return Ok(None);
+            }
+            Err(trouble) => {
+                begin(ctx, run, "running");
+                failed(ctx, run, step, &trouble);
+                if run.due_at > 0 || run.is_final() {
+                    return Ok(None);
+                }
+            }
+        }
+    }
+}
+
+/// A step is tried, once more.
+fn begin(ctx: &Ctx, run: &mut Run, status: &str) {
+    let place = place(run);
+    if run.results.0.len() <= place {
+        run.results.0.resize(place + 1, Report::default());
+        run.attempts = 0;
+    }
+    run.attempts += 1;
+    let attempts = run.attempts;
+    let report = report(run);
+    if report.started_at.is_empty() {
+        report.started_at = ctx.now.to_string();
+    }
+    report.attempts = attempts;
+    report.status = status.to_string();
+}
+
+/// The same, unless it was begun before.
+fn begin_unless(ctx: &Ctx, run: &mut Run, status: &str) {
+    if run.results.0.len() <= place(run) {
+        begin(ctx, run, status);
+    }
+}
+
+/// What becomes of the current step, which has begun.
+fn report(run: &mut Run) -> &mut Report {
+    let place = place(run);
+    if run.results.0.len() <= place {
+        run.results.0.resize(place + 1, Report::default());
+    }
+    &mut run.results.0[place]
+}
+
+fn succeeded(ctx: &Ctx, run: &mut Run, result: Value) {
+    let report = report(run);
+    report.result = result;
+    report.error.clear();
+    report.close(ctx, "success");
+    run.error.clear();
+    run.step += 1;
+    run.actions_done += 1;
+}
+
+/// A try failed: another one later, or the end of the step, or of the run.
+fn failed(ctx: &Ctx, run: &mut Run, step: &Step, trouble: &Trouble) {
+    let again = !trouble.for_good && run.attempts < run.max_attempts;
+    let words = format!("Step {} ({}): {}", run.step + 1, step.kind, trouble.words);
+    report(run).error.clone_from(&trouble.words);
+    if again {
+        report(run).status = "retrying".to_string();
+        run.error = words;
+        wait(run, "retrying", ctx.now.plus_seconds(pause(run)));
+        return;
+    }
+    report(run).close(ctx, "failed");
+    if step.continue_on_error {
+        run.failures += 1;
+        run.step += 1;
+        return;
+    }
+    run.error = words;
+    run.end(ctx, "failed");
+}
+
+fn wait(run: &mut Run, status: &str, until: Moment) {
+    run.status = status.to_string();
+    run.due_at = until.0;
+    run.next_attempt_at = When(Some(until));
+}
+
+/// Seconds until the next try: 10, 20, 40 … up to an hour, and up to a quarter more so that runs that
+/// failed together do not come back together. The chance is in the id: a transaction that runs again must
+/// do the same again.
+fn pause(run: &Run) -> i64 {
+    let doubled = 10_i64 << run.attempts.clamp(1, 10).saturating_sub(1);
+    let seconds = doubled.min(3600);
+    let letters = run.base.id.bytes().rev().take(6).chain([u8::try_from(run.attempts & 0x7f).unwrap_or(0)]);
+    let chance = letters.fold(7_i64, |sum, byte| (sum * 31 + i64::from(byte)) % 10_007);
+    seconds + chance % (seconds / 4 + 1)
+}
+
+/// What the templates of a run know, but for what changes from step to step.
+struct Known {
+    fixed: Vec<(&'static str, minijinja::Value)>,
+}
+
+impl Known {
+    fn of(ctx: &Ctx, account: &Account, run: &Run) -> Known {
+        let data: Value = serde_json::from_str(&run.data.0).unwrap_or_else(|_| json!({}));
+        let about = json!({
+            "id": account.uid, "name": account.name, "today": ctx.now.date(&ctx.zone).to_string(),
+            "time_zone": ctx.zone.iana_name().unwrap_or_default(),
+        });
+        Known {
+            fixed: vec![
+                ("event", run.event.as_str().into()),
+                ("entity_type", run.entity_type.as_str().into()),
+                ("data", template::of(&matching::beside(data))),
+                ("account", template::of(&about)),
+                ("now", ctx.now.to_string().into()),
+            ],
+        }
+    }
+
+    /// For the current step: with the results so far, and the record as it is now if the flow looks at it.
+    fn names(&self, tx: &mut Tx, ctx: &Ctx, run: &Run, definition: &Definition) -> Result<Names> {
+        let mut pairs = self.fixed.clone();
+        let results = run.results.0.iter().enumerate().map(|(place, report)| {
+            let name = definition.steps.get(place).map(|step| step.name.clone());
+            (name.unwrap_or_default(), report.result.clone())
+        });
+        pairs.push(("steps", minijinja::Value::from_object(Results(results.collect()))));
+        if definition.uses_record {
+            let record = matching::shown(tx, ctx, &run.entity_type, &run.entity_id)?;
+            pairs.push(("record", record.map_or_else(|| ().into(), |record| template::of(&matching::beside(record)))));
+        }
+        Ok(Names::new(pairs))
+    }
+}
+
+/// Accounts that have something due: runs, schedules, or calls whose worker was lost.
+pub fn due_accounts(tx: &mut Tx, now: Moment) -> Result<Vec<i64>> {
+    let sql = "SELECT id FROM accounts WHERE
+            EXISTS (SELECT 1 FROM runs WHERE runs.account_id = accounts.id AND due_at > 0
+                    AND due_at <= CASE WHEN test_clock = 0 THEN $1 ELSE test_clock END)
+         OR EXISTS (SELECT 1 FROM runs WHERE runs.account_id = accounts.id AND lease_until > 0 AND lease_until <= $1)
+         OR EXISTS (SELECT 1 FROM flows WHERE flows.account_id = accounts.id AND next_at > 0 AND next_at <= $1 AND test_clock = 0)";
+    Ok(tx.all(sql, &[now.0.into()], |row| row.int(0))?)
+}
+
+/// When a run or a schedule is next due, after now.
+pub fn next_moment(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>> {
+    let sql = "SELECT due_at FROM runs WHERE account_id = $1 AND due_at > $2 AND due_at > 0 ORDER BY due_at LIMIT 1";
+    let run = tx.first(sql, &[ctx.account.into(), ctx.now.0.into()], |row| row.int(0))?.map(Moment);
+    let schedule = schedules::next_moment(tx, ctx)?;
+    Ok(run.into_iter().chain(schedule).min())
+}

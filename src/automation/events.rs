@@ -1,0 +1,86 @@
+//! The names of events.
+
+use crate::resources;
+
+/// The built-in names of the contract. The records have more: `product.created`, `task.completed`.
+const BUILT_IN: &[&str] = &[
+    "ticket.inbound_message",
+    "ticket.created",
+    "ticket.status_changed",
+    "ticket.closed",
+    "ticket.message",
+    "ticket.stale",
+    "quote.phase_changed",
+    "quote.viewed",
+    "quote.accepted",
+    "quote.created",
+    "quote.converted_to_project",
+    "quote.silent",
+    "deal.won",
+    "deal.lost",
+    "deal.phase_changed",
+    "deal.quote_accepted",
+    "deal.created",
+    "deal.stalled",
+    "deal.phase_idle",
+    "deal.close_due",
+    "deal.no_followup",
+    "sales.document_sent",
+    "invoice.created",
+    "invoice.credited",
+    "invoice.paid",
+    "invoice.late",
+    "project.created",
+    "project.completed",
+    "project.status_changed",
+    "project.phase_completed",
+    "workorder.completed",
+    "customer.created",
+    "customer.updated",
+    "customer.first_invoice_paid",
+    "customer.inactive",
+    "customer.no_followup",
+    "customer.payment_overdue",
+    "subscription.expiring",
+    "mail.unanswered",
+    "document.draft",
+    "work.recurring",
+    "planning.scheduled",
+    "planning.rescheduled",
+    "planning.updated",
+    "planning.unscheduled",
+    "planning.deleted",
+];
+
+/// The name that an event has here: two have another one on one of the trigger routes.
+pub fn canonical(name: &str) -> &str {
+    match name {
+        "quote.fase_changed" => "quote.phase_changed",
+        "work" => "work.recurring",
+        name => name,
+    }
+}
+
+/// Whether the service itself may say that this happened.
+pub fn is_built_in(name: &str) -> bool {
+    let name = canonical(name);
+    let (record, what) = name.split_once('.').unwrap_or_default();
+    let of_record = || {
+        let word = !what.is_empty() && what.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+        word && resources::ALL.iter().any(|resource| resource.shape.events == record)
+    };
+    BUILT_IN.contains(&name) || of_record()
+}
+
+/// The kind of record that events of this name are about, if they are about one.
+pub fn kind_of(event: &str) -> &str {
+    entity(canonical(event).split('.').next().unwrap_or_default())
+}
+
+/// The name of a kind of record, whichever word is used for it.
+pub fn entity(name: &str) -> &str {
+    match name {
+        "customer" => "client",
+        name => name,
+    }
+}

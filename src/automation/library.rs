@@ -1,0 +1,137 @@
+//! Flows that a new account has, switched off: to be read, changed and switched on.
+
+use serde_json::{Value, json};
+use store::Tx;
+
+use crate::context::Ctx;
+use crate::error::Result;
+use crate::records;
+use crate::resources::flow;
+
+/// Gives a new account the flows of the library.
+pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+    for body in all() {
+        let mut made = flow::sent(&body)?.flow();
+        records::add(tx, ctx, &mut made)?;
+    }
+    Ok(())
+}
+
+fn all() -> Vec<Value> {
+    vec![
+        reminders(),
+        thanks(),
+        stale_ticket(),
+        deal_without_followup(),
+        silent_quote(),
+        expiring_subscription(),
+        won_deal(),
+    ]
+}
+
+fn unpaid() -> Value {
+    json!({"type": "condition", "conditions": [{"field": "record.payment_status", "op": "in", "value": ["open", "partial", "overdue"]}]})
+}
+
+fn reminders() -> Value {
+    json!({
+        "name": "Payment reminders", "category": "invoicing", "active": false,
+        "description": "Three reminders, a week apart, as long as the invoice is not paid; then somebody calls.",
+        "trigger_type": "event", "trigger_key": "invoice.late",
+        "steps": [
+            {"type": "wait", "for": "P3D"},
+            unpaid(),
+            {"type": "send_document", "send_type": "invoice_rem1"},
+            {"type": "wait", "for": "P7D"},
+            unpaid(),
+            {"type": "send_document", "send_type": "invoice_rem2"},
+            {"type": "wait", "for": "P7D"},
+            unpaid(),
+            {"type": "send_document", "send_type": "invoice_rem3"},
+            {"type": "wait", "for": "P7D"},
+            unpaid(),
+            {"type": "create_task", "title": "Call about invoice {{ data.number }}", "category": "call", "deadline": "P1D",
+             "client_id": "{{ data.client_id }}"},
+        ],
+    })
+}
+
+fn thanks() -> Value {
+    json!({
+        "name": "Thank for the first payment", "category": "invoicing", "active": false,
+        "description": "A word of thanks, a day after a client paid for the first time.",
+        "trigger_type": "event", "trigger_key": "customer.first_invoice_paid",
+        "conditions": [{"field": "data.email", "op": "exists"}],
+        "steps": [
+            {"type": "wait", "for": "P1D"},
+            {"type": "send_email", "to": "{{ data.email }}", "subject": "Thank you",
+             "body": "Thank you for your first payment, and for your trust.\n\nKind regards,\n{{ account.name }}"},
+        ],
+    })
+}
+
+fn stale_ticket() -> Value {
+    json!({
+        "name": "Nudge about a stale ticket", "category": "support", "active": false,
+        "description": "A note on the ticket and a task for today, when nobody has written for days.",
+        "trigger_type": "event", "trigger_key": "ticket.stale",
+        "steps": [
+            {"type": "add_ticket_message", "message_type": "note", "body": "Nobody has written on this ticket for some days."},
+            {"type": "create_task", "title": "Look at ticket {{ data.number }}: {{ data.subject }}", "deadline": "P0D"},
+        ],
+    })
+}
+
+fn deal_without_followup() -> Value {
+    json!({
+        "name": "Follow up on a deal", "category": "sales", "active": false,
+        "description": "A task to call, for a deal that has no open task.",
+        "trigger_type": "event", "trigger_key": "deal.no_followup",
+        "steps": [
+            {"type": "create_task", "title": "Follow up: {{ data.title }}", "category": "call", "deadline": "P2D",
+             "deal_id": "{{ data.id }}", "client_id": "{{ data.client_id }}"},
+        ],
+    })
+}
+
+fn silent_quote() -> Value {
+    json!({
+        "name": "Ask after a silent quote", "category": "sales", "active": false,
+        "description": "A reminder of a quote that was not answered, once you approve it.",
+        "trigger_type": "event", "trigger_key": "quote.silent",
+        "steps": [
+            {"type": "approval", "message": "Ask after quote {{ data.number }}?"},
+            {"type": "condition", "conditions": [{"field": "record.payment_status", "op": "eq", "value": "open"}]},
+            {"type": "send_document", "send_type": "quote_rem1"},
+        ],
+    })
+}
+
+fn expiring_subscription() -> Value {
+    json!({
+        "name": "Renew a subscription", "category": "subscriptions", "active": false,
+        "description": "A task to talk about renewal, before a subscription ends.",
+        "trigger_type": "event", "trigger_key": "subscription.expiring",
+        "steps": [
+            {"type": "create_task", "title": "Renew {{ data.number }} ({{ data.title }}), which ends on {{ data.end_date }}",
+             "category": "call", "deadline": "P7D", "client_id": "{{ data.client_id }}"},
+        ],
+    })
+}
+
+fn won_deal() -> Value {
+    json!({
+        "name": "Welcome a new client", "category": "sales", "active": false,
+        "description": "The tasks of the first weeks, when a deal is won.",
+        "trigger_type": "event", "trigger_key": "deal.won",
+        "steps": [
+            {"type": "create_task", "title": "Send the welcome mail for {{ data.title }}", "deadline": "P1D",
+             "deal_id": "{{ data.id }}", "client_id": "{{ data.client_id }}"},
+            {"type": "create_task", "title": "Plan the first meeting for {{ data.title }}", "category": "meeting", "deadline": "P7D",
+             "deal_id": "{{ data.id }}", "client_id": "{{ data.client_id }}"},
+            {"type": "wait", "for": "P30D"},
+            {"type": "create_task", "title": "Ask how it goes: {{ data.title }}", "category": "call", "deadline": "P2D",
+             "deal_id": "{{ data.id }}", "client_id": "{{ data.client_id }}"},
+        ],
+    })
+}

@@ -1,0 +1,167 @@
+//! From an event to runs: which flows listen, and do their conditions hold.
+
+use serde_json::{Value, json};
+use store::Tx;
+
+use super::conditions::{self, Condition};
+use super::definition::TRIGGER_ROOTS;
+use super::events;
+use crate::context::Ctx;
+use crate::error::{Error, Faults, Result};
+use crate::log::{self, Event};
+use crate::record::{Data, Link};
+use crate::resources;
+use crate::resources::run::{self, Run};
+
+/// How many runs in a row may lead to each other.
+pub const DEEPEST: i64 = 5;
+
+/// A run that an event began.
+pub struct Started {
+    /// The flow.
+    pub flow_id: String,
+    /// The run.
+    pub run_id: String,
+}
+
+struct Listener {
+    id: String,
+    name: String,
+    trigger_type: String,
+    trigger_key: String,
+    conditions: String,
+    max_attempts: i64,
+    version: i64,
+}
+
+/// Writes a run for each active flow that listens to this event and whose conditions hold.
+pub fn heard(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<Vec<Started>> {
+    if ctx.depth >= DEEPEST {
+        tracing::warn!(event = event.name, "An event starts no flow: {DEEPEST} runs in a row led to it.");
+        return Ok(Vec::new());
+    }
+    let sql = "SELECT id, name, trigger_type, trigger_key, conditions, max_attempts, definition_version FROM flows
+               WHERE account_id = $1 AND listens_to = $2 AND active = 1 ORDER BY id";
+    let listeners = tx.all(sql, &[ctx.account.into(), events::canonical(event.name).into()], |row| {
+        Ok::<_, Error>(Listener {
+            id: row.text(0)?.to_string(),
+            name: row.text(1)?.to_string(),
+            trigger_type: row.text(2)?.to_string(),
+            trigger_key: row.text(3)?.to_string(),
+            conditions: row.text(4)?.to_string(),
+            max_attempts: row.int(5)?,
+            version: row.int(6)?,
+        })
+    })?;
+    let mut started = Vec::new();
+    for flow in listeners {
+        if flow.conditions != "[]" && !holds(&read_conditions(&flow.conditions), event) {
+            continue;
+        }
+        let mut run = Run {
+            flow_id: Link(flow.id.clone()),
+            flow_name: flow.name,
+            trigger_type: flow.trigger_type,
+            trigger_key: flow.trigger_key,
+            max_attempts: flow.max_attempts,
+            flow_version: flow.version,
+            event: event.name.to_string(),
+            entity_type: event.entity_type.to_string(),
+            entity_id: event.entity_id.to_string(),
+            data: Data(event.data.to_string()),
+            depth: ctx.depth + 1,
+            ..Run::default()
+        };
+        run.queue(ctx);
+        run::insert(tx, ctx, &mut run)?;
+        started.push(Started { flow_id: flow.id, run_id: run.base.id });
+    }
+    Ok(started)
+}
+
+/// The conditions that a flow keeps.
+pub fn read_conditions(text: &str) -> Vec<Condition> {
+    let json = serde_json::from_str(text).unwrap_or(Value::Array(Vec::new()));
+    conditions::read(&json, "", TRIGGER_ROOTS, &mut Faults::default())
+}
+
+/// Whether all conditions hold for an event.
+pub fn holds(wanted: &[Condition], event: &Event) -> bool {
+    let data: Value = serde_json::from_str(event.data).unwrap_or_default();
+    let all = json!({"event": event.name, "entity_type": event.entity_type, "data": beside(data)});
+    let find = |path: &str| conditions::follow(&all, &conditions::steps_of(path)?).cloned();
+    wanted.iter().all(|condition| condition.holds(&find))
+}
+
+/// A record with what is in its `meta` beside its other fields too, so that flows need not know which
+/// fields the API shows where.
+pub fn beside(mut data: Value) -> Value {
+    if let Some(members) = data.as_object_mut()
+        && let Some(Value::Object(meta)) = members.get("meta").cloned()
+    {
+        for (name, value) in meta {
+            members.entry(name).or_insert(value);
+        }
+    }
+    data
+}
+
+/// An event from outside, or from a step.
+pub struct Fired<'f> {
+    /// Its name, as it was sent.
+    pub event: &'f str,
+    /// What kind of record it is about; empty when that was not said.
+    pub entity_type: &'f str,
+    /// What was sent along.
+    pub data: Value,
+}
+
+/// Fires an event. The record that it names, if there is one, is the ground of its data.
+pub fn fire(tx: &mut Tx, ctx: &Ctx, fired: &Fired) -> Result<Vec<Started>> {
+    let named = events::entity(fired.entity_type);
+    let kind = if named.is_empty() { events::kind_of(fired.event) } else { named };
+    let id = fired.data["id"].as_str().unwrap_or_default();
+    let record = if id.is_empty() { None } else { shown(tx, ctx, kind, id)? };
+    let known = record.is_some();
+    let mut data = record.unwrap_or_else(|| json!({}));
+    if let (Value::Object(ground), Value::Object(sent)) = (&mut data, &fired.data) {
+        ground.extend(sent.clone());
+    }
+    let data = data.to_string();
+    let event = Event {
+        name: fired.event,
+        entity_type: if known || !named.is_empty() { kind } else { "" },
+        entity_id: id,
+        data: &data,
+    };
+    note(tx, ctx, &event)?;
+    heard(tx, ctx, &event)
+}
+
+/// The log has who fired what: it is not what the service itself says, so it has a name of its own.
+fn note(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<()> {
+    let data = format!(
+        "{{\"event\":{},\"entity_type\":{},\"data\":{}}}",
+        json!(event.name),
+        json!(event.entity_type),
+        event.data
+    );
+    log::append(
+        tx,
+        ctx,
+        &Event { name: TRIGGERED, entity_type: event.entity_type, entity_id: event.entity_id, data: &data },
+    )
+}
+
+/// What the log calls an event that was fired.
+pub const TRIGGERED: &str = "automation.triggered";
+
+/// A record of the account as the API shows it.
+pub fn shown(tx: &mut Tx, ctx: &Ctx, kind: &str, id: &str) -> Result<Option<Value>> {
+    let Some(resource) = resources::ALL.iter().find(|resource| resource.shape.name == kind && resource.is_kept())
+    else {
+        return Ok(None);
+    };
+    let text = (resource.show)(tx, ctx, id)?;
+    Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+}

@@ -1,0 +1,241 @@
+//! The worker of the engine: wakes when something is due, and makes the calls to the outside.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde_json::{Value, json};
+use tokio::runtime::Handle;
+
+use super::engine::{self, Turn};
+use super::steps::Trouble;
+use crate::accounts::Account;
+use crate::app::App;
+use crate::context::Caller;
+use crate::error::Result;
+
+/// How often the worker looks by itself: for what other nodes began, and for what waited.
+const LOOK: Duration = Duration::from_millis(500);
+/// Calls that are under way at once.
+const MANY_CALLS: usize = 64;
+/// Accounts that go on at once.
+const MANY_ACCOUNTS: usize = 4;
+/// The most of an answer that is kept.
+const LARGEST: usize = 16 * 1024;
+/// A call that waited this long for its turn asks whether it is still wanted.
+const STALE: Duration = Duration::from_secs(20);
+/// How long the test clock waits for a call that another worker makes.
+const PATIENCE: u32 = 400;
+
+/// What is to be called, with its holes filled.
+#[derive(Clone, Debug)]
+pub struct Outgoing {
+    /// `POST` and the like.
+    pub method: String,
+    /// Where.
+    pub url: String,
+    /// Headers of the flow.
+    pub headers: Vec<(String, String)>,
+    /// The body, or empty.
+    pub body: String,
+    /// How long it may take.
+    pub seconds: u64,
+}
+
+/// A call that was announced.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The account.
+    pub account: i64,
+    /// The run.
+    pub run_id: String,
+    /// The claim that announced it.
+    pub claim: i64,
+    /// The same for every try of this step: run and step.
+    pub key: String,
+    /// What is called.
+    pub call: Outgoing,
+}
+
+/// Starts the worker, which runs until the process ends.
+pub fn start(app: &Arc<App>) {
+    let app = app.clone();
+    tokio::spawn(async move {
+        let mut waiting: BTreeSet<i64> = BTreeSet::new();
+        let mut looked: Option<Instant> = None;
+        loop {
+            waiting.append(&mut app.bell.take());
+            if looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
+                waiting.extend(look(&app).await);
+                looked = Some(Instant::now());
+            }
+            if waiting.is_empty() {
+                let _ = tokio::time::timeout(LOOK, app.bell.wait()).await;
+                continue;
+            }
+            waiting = round(&app, waiting).await;
+        }
+    });
+}
+
+/// Accounts in which something is due.
+async fn look(app: &Arc<App>) -> Vec<i64> {
+    let now = app.clock.now();
+    app.store.read(move |tx| engine::due_accounts(tx, now)).await.unwrap_or_else(|error| {
+        tracing::warn!(cause = %error, "Runs cannot be looked for now.");
+        Vec::new()
+    })
+}
+
+/// A turn for each account; answers those that have more to do.
+async fn round(app: &Arc<App>, accounts: BTreeSet<i64>) -> BTreeSet<i64> {
+    let mut more = BTreeSet::new();
+    let mut turns = tokio::task::JoinSet::new();
+    let mut left = accounts.into_iter();
+    loop {
+        while turns.len() < MANY_ACCOUNTS
+            && let Some(account) = left.next()
+        {
+            let app = app.clone();
+            turns.spawn(async move { (account, one(&app, account).await) });
+        }
+        match turns.join_next().await {
+            None => return more,
+            Some(Ok((account, Ok(true)))) => {
+                more.insert(account);
+            }
+            Some(Ok((account, Err(error)))) => {
+                tracing::warn!(account, cause = %error, "The runs of an account cannot go on now; they will.");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// One turn of an account: its calls are made beside; answers whether more is due.
+async fn one(app: &Arc<App>, number: i64) -> Result<bool> {
+    let account = app.store.read(move |tx| Account::numbered(tx, number)).await?;
+    let caller = app.acting(account, "automation");
+    let (own, engine) = (caller.clone(), app.engine.clone());
+    let room = MANY_CALLS.saturating_sub(engine.calls.load(Ordering::Relaxed));
+    let turn = app.store.write(number, move |tx| {
+        let ctx = own.writing(tx)?;
+        engine::turn(tx, &ctx, &own.account, &engine, room)
+    });
+    let Turn { more, calls, .. } = turn.await?;
+    for request in calls {
+        app.engine.calls.fetch_add(1, Ordering::Relaxed);
+        let (app, caller) = (app.clone(), caller.clone());
+        tokio::spawn(async move {
+            if let Err(error) = follow(&app, &caller, request).await {
+                tracing::warn!(cause = %error, "The end of a call could not be written; it will be made again.");
+            }
+            app.engine.calls.fetch_sub(1, Ordering::Relaxed);
+        });
+    }
+    Ok(more)
+}
+
+/// Makes a call, writes its end down, and makes the one after it.
+async fn follow(app: &Arc<App>, caller: &Caller, first: Request) -> Result<()> {
+    let announced = Instant::now();
+    let mut next = Some(first);
+    while let Some(request) = next.take() {
+        if announced.elapsed() > STALE {
+            let (own, request) = (caller.clone(), request.clone());
+            let ours = app.store.write(caller.account.number, move |tx| {
+                let ctx = own.writing(tx)?;
+                engine::renew(tx, &ctx, &request)
+            });
+            if !ours.await? {
+                return Ok(());
+            }
+        }
+        let ended = make(app, &request).await;
+        let (own, engine) = (caller.clone(), app.engine.clone());
+        let written = app.store.write(caller.account.number, move |tx| {
+            let ctx = own.writing(tx)?;
+            engine::called(tx, &ctx, &own.account, &engine, &request, &ended)
+        });
+        let (ours, more) = written.await?;
+        if !ours {
+            tracing::warn!("A call took so long that another worker has its run now.");
+        }
+        next = more;
+    }
+    Ok(())
+}
+
+/// Makes a call once; answers what came back, or why nothing good did.
+pub async fn make(app: &App, request: &Request) -> Result<Value, Trouble> {
+    let call = &request.call;
+    let timestamp = app.clock.now().0 / 1000;
+    let mut headers = call.headers.clone();
+    let signed = app.site.sign_for(request.account, &format!("{}.{timestamp}.{}", request.key, call.body));
+    headers.push(("idempotency-key".to_string(), request.key.clone()));
+    headers.push(("webhook-id".to_string(), request.key.clone()));
+    headers.push(("webhook-timestamp".to_string(), timestamp.to_string()));
+    headers.push(("webhook-signature".to_string(), format!("v1,{}", BASE64.encode(signed))));
+    let method = call.method.parse().map_err(|_| Trouble::never("This method cannot be used."))?;
+    let sending = app.web.send(web::Request { method, url: call.url.clone(), headers, body: call.body.clone().into() });
+    let answer = match tokio::time::timeout(Duration::from_secs(call.seconds), sending).await {
+        Err(_) => return Err(Trouble::later(format!("There was no answer within {} seconds.", call.seconds))),
+        Ok(Err(web::Failure::Refused(why))) => return Err(Trouble::never(why)),
+        Ok(Err(failure)) => return Err(Trouble::later(failure.words())),
+        Ok(Ok(answer)) => answer,
+    };
+    let text: String = String::from_utf8_lossy(&answer.body).chars().filter(|c| *c != '\0').collect();
+    if !(200..300).contains(&answer.status) {
+        let start: String = text.chars().take(200).collect();
+        let said = if start.trim().is_empty() { ".".to_string() } else { format!(": {}", start.trim()) };
+        return Err(Trouble::later(format!("The other side answered {}{said}", answer.status)));
+    }
+    let body = match serde_json::from_str::<Value>(&text) {
+        _ if text.len() > LARGEST => Value::String(text.chars().take(LARGEST / 4).collect()),
+        Ok(json) => json,
+        Err(_) => Value::String(text),
+    };
+    Ok(json!({"status": answer.status, "body": body}))
+}
+
+/// Does everything in an account that is due by its clock, calls included; answers whether there was
+/// anything. For the test clock: blocks.
+pub fn pass(app: &App, caller: &Caller) -> Result<bool> {
+    let mut any = false;
+    let mut patience = PATIENCE;
+    loop {
+        let (own, engine) = (caller.clone(), app.engine.clone());
+        let turn = app.store.write_now(caller.account.number, move |tx| {
+            let ctx = own.writing(tx)?;
+            engine::turn(tx, &ctx, &own.account, &engine, MANY_CALLS)
+        })?;
+        any |= turn.ran > 0;
+        for request in turn.calls {
+            let mut next = Some(request);
+            while let Some(request) = next.take() {
+                let ended = Handle::current().block_on(make(app, &request));
+                let (own, engine) = (caller.clone(), app.engine.clone());
+                let written = app.store.write_now(caller.account.number, move |tx| {
+                    let ctx = own.writing(tx)?;
+                    engine::called(tx, &ctx, &own.account, &engine, &request, &ended)
+                });
+                next = written?.1;
+            }
+        }
+        if turn.ran > 0 || turn.more {
+            continue;
+        }
+        // The worker of this node or another may have some of them.
+        let number = caller.account.number;
+        let sql = "SELECT count(*) FROM runs WHERE account_id = $1 AND lease_until > 0";
+        if patience == 0 || app.store.read_now(move |tx| tx.int(sql, &[number.into()]))? == 0 {
+            return Ok(any);
+        }
+        patience -= 1;
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}

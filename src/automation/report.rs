@@ -1,0 +1,71 @@
+//! What became of each step of a run.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use store::Row;
+
+use crate::context::Ctx;
+use crate::error::Wrong;
+use crate::json::Json;
+use crate::record::{Kind, Rules};
+
+/// What became of a step.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// How it stands.
+    pub status: String,
+    /// When it was first tried.
+    pub started_at: String,
+    /// When it ended, or empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub finished_at: String,
+    /// How often it was tried.
+    pub attempts: i64,
+    /// What it gave.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub result: Value,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub error: String,
+}
+
+impl Report {
+    /// Ends it.
+    pub fn close(&mut self, ctx: &Ctx, status: &str) {
+        self.status = status.to_string();
+        self.finished_at = ctx.now.to_string();
+    }
+}
+
+/// The steps so far, in order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reports(pub Vec<Report>);
+
+impl Reports {
+    /// As it is kept.
+    pub fn to_text(&self) -> String {
+        serde_json::to_string(&self.0).unwrap_or_default()
+    }
+}
+
+impl Kind for Reports {
+    fn to_db(&self) -> store::Value<'_> {
+        self.to_text().into()
+    }
+
+    fn from_db(row: &Row, column: usize) -> store::Result<Self> {
+        Ok(Reports(serde_json::from_str(row.text(column)?).unwrap_or_default()))
+    }
+
+    fn from_json(_: &Json, _: &Rules) -> Result<Self, Wrong> {
+        Ok(Reports::default())
+    }
+
+    fn to_json(&self, _: &Rules, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.to_text().as_bytes());
+    }
+
+    fn schema(_: &Rules) -> Value {
+        serde_json::json!({"type": "array", "items": {"type": "object"}})
+    }
+}

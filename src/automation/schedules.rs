@@ -1,0 +1,51 @@
+//! Flows that a time starts.
+
+use serde_json::json;
+use store::{Tx, Value};
+
+use super::cron::Cron;
+use crate::clock::Moment;
+use crate::context::Ctx;
+use crate::error::Result;
+use crate::record::{Data, Link, Record};
+use crate::resources::flow::Flow;
+use crate::resources::run::{self, Run};
+
+/// Writes a run for each schedule that is due, and moves it on. Of the times that were missed the latest
+/// counts: the flow says what is to be done now, not how often it could have been.
+pub fn fire(tx: &mut Tx, ctx: &Ctx) -> Result<usize> {
+    let sql = format!(
+        "{} WHERE account_id = $1 AND next_at > 0 AND next_at <= $2 ORDER BY next_at, id LIMIT 100",
+        Flow::sql().select
+    );
+    let due = tx.all(&sql, &[ctx.account.into(), ctx.now.0.into()], Flow::from_row)?;
+    for flow in &due {
+        let Ok(cron) = Cron::parse(&flow.trigger_key) else { continue };
+        let time = cron.latest(Moment(flow.next_at), ctx.now, &ctx.zone);
+        let next = cron.next(ctx.now, &ctx.zone).map_or(0, |next| next.0);
+        // No change that people see: neither version nor event.
+        let moved = "UPDATE flows SET next_at = $1 WHERE account_id = $2 AND id = $3";
+        tx.execute(moved, &[Value::from(next), ctx.account.into(), (&flow.base.id).into()])?;
+        let mut run = Run {
+            flow_id: Link(flow.base.id.clone()),
+            flow_name: flow.name.clone(),
+            trigger_type: flow.trigger_type.wire().to_string(),
+            trigger_key: flow.trigger_key.clone(),
+            max_attempts: flow.max_attempts,
+            flow_version: flow.definition_version,
+            event: "schedule".to_string(),
+            data: Data::from(json!({"scheduled_for": time.to_string(), "date": time.date(&ctx.zone).to_string()})),
+            depth: 1,
+            ..Run::default()
+        };
+        run.queue(ctx);
+        run::insert(tx, ctx, &mut run)?;
+    }
+    Ok(due.len())
+}
+
+/// When a schedule is next due, after now.
+pub fn next_moment(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>> {
+    let sql = "SELECT next_at FROM flows WHERE account_id = $1 AND next_at > 0 ORDER BY next_at LIMIT 1";
+    Ok(tx.first(sql, &[ctx.account.into()], |row| row.int(0))?.map(Moment))
+}

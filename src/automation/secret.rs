@@ -1,0 +1,34 @@
+//! The secret with which the calls of an account's flows are signed: whoever gets one can tell that it
+//! comes from here, by Standard Webhooks.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde_json::json;
+
+use crate::call::{Answer, Call};
+use crate::error::Result;
+use crate::record;
+use crate::records::Work;
+use crate::resources::{Method, Part, Resource};
+
+record! {
+    /// The secret of an account's calls.
+    pub struct SigningSecret = "signing_secret" in "signing_secrets";
+}
+
+const PARTS: &[Part] = &[Part("secret", "string", "`whsec_` and the secret in Base64.")];
+
+/// The route that shows it, to keys that may see keys.
+pub fn resource() -> Resource {
+    Resource::of::<SigningSecret>("Signing secret", "keys", &[])
+        .at("/v1/automation/signing-secret")
+        .beside(Method::Get, "", "The secret with which calls of flows are signed", PARTS, get)
+        .extension()
+}
+
+fn get(_: Call) -> Result<Work> {
+    Ok(Box::new(|_, ctx| {
+        let secret = BASE64.encode(ctx.site.signing_secret(ctx.account));
+        Ok(Answer::json(&json!({"secret": format!("whsec_{secret}")})))
+    }))
+}

@@ -1,0 +1,352 @@
+//! What each type of step does, in the transaction of the run.
+
+use jiff::tz::TimeZone;
+use serde_json::{Map, Value, json};
+use store::Tx;
+
+use super::conditions::{self, Step as Part};
+use super::definition::{Action, LONGEST_CALL, Step, parse_duration};
+use super::matching::{self, DEEPEST, Fired};
+use super::outside::Outgoing;
+use super::template::{self, Names};
+use crate::clock::Moment;
+use crate::context::Ctx;
+use crate::error::{Code, Error};
+use crate::json::Json;
+use crate::outbox::{self, Letter};
+use crate::perform::perform;
+use crate::record::{Emails, FieldInfo, INPUT, Kind, parse_date};
+use crate::resources;
+use crate::resources::run::Run;
+
+/// What a step came to.
+pub enum Done {
+    /// It is done, and gave this.
+    Result(Value),
+    /// It is done, and the run with it.
+    Enough(Value),
+    /// It goes on then.
+    Wait(Moment),
+    /// A person must say yes to this.
+    Approval(String),
+    /// This is to be called.
+    Call(Outgoing),
+}
+
+/// Why a step failed, in words for a person.
+#[derive(Clone, Debug)]
+pub struct Trouble {
+    /// The words.
+    pub words: String,
+    /// Whether another try would fail the same.
+    pub for_good: bool,
+}
+
+impl Trouble {
+    /// It may go better later.
+    pub fn later(words: impl Into<String>) -> Trouble {
+        Trouble { words: words.into(), for_good: false }
+    }
+
+    /// It never will.
+    pub fn never(words: impl Into<String>) -> Trouble {
+        Trouble { words: words.into(), for_good: true }
+    }
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Trouble {
+        let faults: Vec<String> =
+            error.faults.iter().map(|fault| format!("'{}' {}", fault.field, fault.wrong.message)).collect();
+        let words = if faults.is_empty() { error.message.clone() } else { format!("{}.", faults.join("; ")) };
+        Trouble { words, for_good: error.code == Code::ValidationFailed }
+    }
+}
+
+impl From<store::Error> for Trouble {
+    fn from(error: store::Error) -> Trouble {
+        Error::from(error).into()
+    }
+}
+
+/// The largest result that is kept.
+const LARGEST: usize = 16 * 1024;
+
+/// Does a step, or says what has to happen first.
+pub fn take(tx: &mut Tx, ctx: &Ctx, run: &Run, step: &Step, names: &Names) -> Result<Done, Trouble> {
+    match step.action {
+        Action::Wait => wait(ctx, run, step, names),
+        Action::Approval => Ok(Done::Approval(text(step, "message", names)?)),
+        Action::Condition => condition(step, names),
+        Action::Http => call(run, step, names).map(Done::Call),
+        Action::Trigger => trigger(tx, ctx, step, names),
+        Action::SendEmail => send_email(tx, ctx, run, step, names),
+        _ => {
+            let (method, path, body) = request(tx, ctx, run, step, names)?;
+            let answer = perform(tx, ctx, method, &path, Some(&body))?;
+            Ok(Done::Result(small(answer)))
+        }
+    }
+}
+
+/// What a step would do, for who only wants to know: its fields with their holes filled.
+pub fn preview(ctx: &Ctx, step: &Step, names: &Names) -> Result<Value, String> {
+    match step.action {
+        Action::Condition => Ok(json!({"holds": holds(step, names)?})),
+        _ => {
+            let filled = template::fill(&Value::Object(step.fields.clone()), names)?;
+            let Value::Object(mut members) = filled else { return Ok(filled) };
+            fit(ctx, step.route_fields(), &mut members);
+            Ok(Value::Object(members))
+        }
+    }
+}
+
+fn wait(ctx: &Ctx, run: &Run, step: &Step, names: &Names) -> Result<Done, Trouble> {
+    let place = usize::try_from(run.step).unwrap_or(usize::MAX);
+    // The end of a wait is worked out once.
+    let begun = run.results.0.get(place).and_then(|report| Moment::parse(report.result["until"].as_str()?));
+    if let Some(until) = begun {
+        return Ok(Done::Wait(until));
+    }
+    if step.text("for").is_some() {
+        let words = text(step, "for", names)?;
+        let span = parse_duration(&words).map_err(|why| Trouble::never(format!("'for' is '{words}', which {why}.")))?;
+        return later(ctx.now, &ctx.zone, span).map(Done::Wait).ok_or_else(|| Trouble::never("The wait is too long."));
+    }
+    let words = text(step, "until", names)?;
+    let day = || parse_date(&words).ok().map(|date| Moment::start_of(date, &ctx.zone));
+    let until = Moment::parse(&words).or_else(day);
+    until.map(Done::Wait).ok_or_else(|| Trouble::never(format!("'until' is '{words}', which is no moment.")))
+}
+
+/// Days are days on the wall: three days from nine o'clock is nine o'clock.
+fn later(now: Moment, zone: &TimeZone, span: jiff::Span) -> Option<Moment> {
+    let moment = jiff::Timestamp::from_millisecond(now.0).ok()?.to_zoned(zone.clone());
+    Some(Moment(moment.checked_add(span).ok()?.timestamp().as_millisecond()))
+}
+
+fn condition(step: &Step, names: &Names) -> Result<Done, Trouble> {
+    let holds = holds(step, names).map_err(unclear)?;
+    Ok(if holds { Done::Result(json!({"holds": true})) } else { Done::Enough(json!({"holds": false})) })
+}
+
+/// What is not there is no fault here: conditions ask just that.
+fn holds(step: &Step, names: &Names) -> Result<bool, String> {
+    for condition in &step.conditions {
+        let found = template::evaluate(&expression(&condition.field), names).ok();
+        let wanted = template::fill(&condition.value, names)?;
+        if !conditions::compare(condition.op, found.as_ref(), &wanted) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The path of a condition as templates write it.
+fn expression(path: &str) -> String {
+    let mut out = String::from("{{ ");
+    for (place, part) in conditions::steps_of(path).unwrap_or_default().iter().enumerate() {
+        match part {
+            Part::Name(name) if place == 0 => out.push_str(name),
+            Part::Name(name) if name.bytes().all(|byte| byte.is_ascii_digit()) => out.push_str(&format!("[{name}]")),
+            Part::Name(name) => out.push_str(&format!("[{}]", json!(name))),
+            Part::Place(place) => out.push_str(&format!("[{place}]")),
+        }
+    }
+    out + " }}"
+}
+
+fn trigger(tx: &mut Tx, ctx: &Ctx, step: &Step, names: &Names) -> Result<Done, Trouble> {
+    if ctx.depth >= DEEPEST {
+        return Err(Trouble::never(format!("{DEEPEST} runs in a row led to this one; it fires no further event.")));
+    }
+    let event = text(step, "event", names)?;
+    let data = match step.fields.get("data") {
+        Some(data) => template::fill(data, names).map_err(unclear)?,
+        None => json!({}),
+    };
+    let started = matching::fire(tx, ctx, &Fired { event: &event, entity_type: "", data })?;
+    let runs: Vec<&String> = started.iter().map(|one| &one.run_id).collect();
+    Ok(Done::Result(json!({"event": event, "matched": runs.len(), "runs": runs})))
+}
+
+fn send_email(tx: &mut Tx, ctx: &Ctx, run: &Run, step: &Step, names: &Names) -> Result<Done, Trouble> {
+    let addresses = |name: &str| -> Result<Vec<String>, Trouble> {
+        let words = text(step, name, names)?;
+        let read = Emails::read(&Json::Text(words.clone()), &INPUT.at_most(8192));
+        let emails =
+            read.map_err(|wrong| Trouble::never(format!("'{name}' is '{words}', which {}.", wrong.message)))?;
+        Ok(emails.0.split(", ").filter(|one| !one.is_empty()).map(str::to_string).collect())
+    };
+    let (to, cc) = (addresses("to")?, addresses("cc")?);
+    if to.is_empty() {
+        return Err(Trouble::never("There is no address to send to."));
+    }
+    if to.len() + cc.len() > 50 {
+        return Err(Trouble::never("A mail goes to 50 addresses at most."));
+    }
+    let attach_pdf = step.fields.get("attach_pdf") == Some(&Value::Bool(true));
+    let about = resources::ALL.iter().map(|resource| resource.shape.name).find(|name| *name == run.entity_type);
+    if attach_pdf && !is_document(&run.entity_type) {
+        return Err(Trouble::never("There is no document to attach: the event is not about one."));
+    }
+    let (from_name, reply_to) = outbox::identity_of(tx, ctx, "")?;
+    let subject = text(step, "subject", names)?.replace(['\n', '\r'], " ");
+    let letter = Letter {
+        about: about.unwrap_or("run"),
+        about_id: if about.is_some() { run.entity_id.clone() } else { run.base.id.clone() },
+        kind: "flow".to_string(),
+        subject: subject.chars().take(998).collect(),
+        body: text(step, "body", names)?,
+        attach_pdf,
+        from_name,
+        reply_to,
+        to: to.clone(),
+        cc: cc.clone(),
+        ..Letter::default()
+    };
+    outbox::put(tx, ctx, &letter)?;
+    Ok(Done::Result(json!({"to": to, "cc": cc, "subject": letter.subject})))
+}
+
+fn is_document(kind: &str) -> bool {
+    matches!(kind, "invoice" | "quote" | "workorder")
+}
+
+/// The request of the API that a step stands for.
+fn request(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    run: &Run,
+    step: &Step,
+    names: &Names,
+) -> Result<(&'static str, String, Value), Trouble> {
+    let mut filled = match template::fill(&Value::Object(step.fields.clone()), names).map_err(unclear)? {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    };
+    match step.action {
+        Action::Create(path) => {
+            fit(ctx, step.route_fields(), &mut filled);
+            Ok(("POST", path.to_string(), Value::Object(filled)))
+        }
+        Action::AddTicketMessage => {
+            let ticket = filled.remove("ticket_id").and_then(|id| id.as_str().map(str::to_string));
+            let ticket = match (ticket, run.entity_type.as_str()) {
+                (Some(id), _) => id,
+                (None, "ticket") => run.entity_id.clone(),
+                _ => return Err(Trouble::never("There is no ticket: the event is not about one.")),
+            };
+            if let Some(kind) = filled.remove("message_type") {
+                filled.insert("type".to_string(), kind);
+            }
+            Ok(("POST", format!("/v1/tickets/{ticket}/messages"), Value::Object(filled)))
+        }
+        Action::Update => {
+            let word = |name: &str| filled.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+            let kind = super::events::entity(word("entity_type").unwrap_or(&run.entity_type));
+            let id = word("id").unwrap_or(&run.entity_id);
+            let path = path_of(kind).filter(|_| !id.is_empty());
+            let path =
+                path.ok_or_else(|| Trouble::never("There is no record to change: the event is not about one."))?;
+            let mut fields = filled.get("fields").cloned().unwrap_or_default();
+            let resource = resources::ALL.iter().find(|resource| resource.path == path);
+            if let (Some(resource), Some(fields)) = (resource, fields.as_object_mut()) {
+                fit(ctx, &resource.fields, fields);
+            }
+            Ok(("PATCH", format!("{path}/{id}"), fields))
+        }
+        _ => {
+            let path = path_of(&run.entity_type).filter(|_| is_document(&run.entity_type));
+            let path =
+                path.ok_or_else(|| Trouble::never("There is no document to send: the event is not about one."))?;
+            let path = format!("{path}/{}/send", run.entity_id);
+            with_usual_words(tx, ctx, &path, &mut filled)?;
+            Ok(("POST", path, Value::Object(filled)))
+        }
+    }
+}
+
+/// What the flow does not say of a letter is as the preview has it.
+fn with_usual_words(tx: &mut Tx, ctx: &Ctx, path: &str, filled: &mut Map<String, Value>) -> Result<(), Trouble> {
+    let fields = ["to", "subject", "message"];
+    if fields.iter().all(|field| filled.contains_key(*field)) {
+        return Ok(());
+    }
+    let kind = filled.get("send_type").and_then(Value::as_str).unwrap_or_default();
+    let query = if kind.is_empty() { String::new() } else { format!("?send_type={kind}") };
+    let usual = perform(tx, ctx, "GET", &format!("{path}-preview{query}"), None)?;
+    for field in fields {
+        filled.entry(field).or_insert_with(|| usual[field].clone());
+    }
+    Ok(())
+}
+
+/// Where records of a kind live.
+fn path_of(kind: &str) -> Option<&'static str> {
+    let found = resources::ALL.iter().find(|resource| resource.shape.name == kind && resource.is_kept());
+    found.map(|resource| resource.path.as_str()).filter(|path| !path.contains('{'))
+}
+
+/// Makes values fit their fields: a number in a text field becomes its digits, a duration in a date field
+/// the day that it leads to.
+fn fit(ctx: &Ctx, fields: &[FieldInfo], members: &mut Map<String, Value>) {
+    for (name, value) in members.iter_mut() {
+        let Some(field) = fields.iter().find(|field| field.name == name) else { continue };
+        let schema = (field.schema)(&field.rules);
+        let is_text = schema["type"] == "string"
+            || schema["type"].as_array().is_some_and(|types| types.contains(&json!("string")));
+        let is_date = schema["pattern"].as_str().is_some_and(|pattern| pattern.contains("\\d{4}-\\d{2}-\\d{2}"));
+        match value {
+            Value::Number(number) if is_text => *value = Value::String(number.to_string()),
+            Value::Bool(yes) if is_text => *value = Value::String(yes.to_string()),
+            Value::String(text) if is_date && text.starts_with('P') => {
+                let today = ctx.now.date(&ctx.zone);
+                if let Some(day) = parse_duration(text).ok().and_then(|span| today.checked_add(span).ok()) {
+                    *value = Value::String(day.to_string());
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn call(run: &Run, step: &Step, names: &Names) -> Result<Outgoing, Trouble> {
+    let mut headers: Vec<(String, String)> = Vec::new();
+    for (name, value) in step.fields.get("headers").and_then(Value::as_object).into_iter().flatten() {
+        headers.push((name.clone(), template::render(value.as_str().unwrap_or_default(), names).map_err(unclear)?));
+    }
+    let has_type = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+    let method = step.text("method").unwrap_or("POST").to_string();
+    let reads = matches!(method.as_str(), "GET" | "HEAD");
+    let body = match step.fields.get("body") {
+        Some(Value::String(text)) => template::render(text, names).map_err(unclear)?,
+        Some(body) => template::fill(body, names).map_err(unclear)?.to_string(),
+        None if reads => String::new(),
+        None => {
+            let data = if run.data.0.is_empty() { "{}" } else { &run.data.0 };
+            format!("{{\"event\":{},\"entity_type\":{},\"data\":{data}}}", json!(run.event), json!(run.entity_type))
+        }
+    };
+    if !has_type && !body.is_empty() {
+        headers.push(("content-type".to_string(), "application/json".to_string()));
+    }
+    let seconds = step.fields.get("timeout_seconds").and_then(Value::as_i64).unwrap_or(LONGEST_CALL);
+    Ok(Outgoing { method, url: text(step, "url", names)?, headers, body, seconds: seconds.unsigned_abs() })
+}
+
+/// A field with its holes filled, or empty.
+fn text(step: &Step, name: &str, names: &Names) -> Result<String, Trouble> {
+    let raw = step.text(name).unwrap_or_default();
+    template::render(raw, names).map_err(|why| Trouble::never(format!("The template of '{name}' fails: {why}.")))
+}
+
+fn unclear(why: String) -> Trouble {
+    Trouble::never(format!("A template fails: {why}."))
+}
+
+/// What is too large to keep is known by its id.
+fn small(answer: Value) -> Value {
+    if answer.to_string().len() <= LARGEST { answer } else { json!({"id": answer["id"]}) }
+}

@@ -1,0 +1,112 @@
+//! The routes that fire events.
+
+use serde_json::{Value, json};
+
+use super::matching::{self, Fired, Started};
+use crate::call::{Answer, Call};
+use crate::error::Result;
+use crate::input::{self, Input};
+use crate::record;
+use crate::record::{Checks, Data, INPUT, REQUIRED};
+use crate::records::Work;
+use crate::resources::{Method, Part, Resource, Takes};
+
+record! {
+    /// An event that is fired.
+    pub struct Trigger = "trigger" in "triggers";
+
+    /// Its name: a built-in event, or a key of your own.
+    event: String = REQUIRED.example("\"order.shipped\"");
+    /// What flows see as `data`. With the `id` of a record, that record is put under it.
+    data: Data = INPUT.example("{\"total\": 1200, \"name\": \"De Ster\"}");
+    /// What kind of record it is about.
+    entity_type: String = INPUT.example("\"order\"");
+    /// The number of the record in another administration. It goes in version 2: send it in `data`.
+    legacy_entity_id: i64 = INPUT.example("7");
+}
+
+impl Checks for Trigger {}
+
+record! {
+    /// An event that is fired.
+    pub struct WebhookTrigger = "webhook_trigger" in "webhook_triggers";
+
+    /// Its name: a built-in event, or a key of your own.
+    event: String = REQUIRED.example("\"order.shipped\"");
+    /// What flows see as `data`. With the `id` of a record, that record is put under it.
+    data: Data = INPUT.example("{\"total\": 1200, \"name\": \"De Ster\"}");
+    /// What kind of record it is about.
+    entity_type: String = INPUT.example("\"order\"");
+    /// The number of the record in another administration; flows see it as `data.entity_id`.
+    entity_id: i64 = INPUT.example("7");
+}
+
+impl Checks for WebhookTrigger {}
+
+const PARTS: &[Part] = &[
+    Part("event", "string", "The event as it was sent."),
+    Part("matched", "integer", "How many flows it started."),
+    Part("runs", "array", "Their runs: `flow_id`, `run_id`, `status`."),
+];
+const WEBHOOK_PARTS: &[Part] = &[
+    Part("event", "string", "The event as it was sent."),
+    Part("matched", "integer", "How many flows it started."),
+    Part("runs", "array", "Their runs: `flow_guid`, `run_guid`, `status`."),
+];
+
+/// `POST /v1/automation/trigger`
+pub fn by_automation() -> Resource {
+    Resource::of::<Trigger>("Automation trigger", "automation", &[])
+        .at("/v1/automation/trigger")
+        .beside(Method::Post, "", "Fire an event", PARTS, automation)
+        .taking::<Trigger>(Takes::Body)
+}
+
+/// `POST /v1/webhooks/trigger`
+pub fn by_webhook() -> Resource {
+    Resource::of::<WebhookTrigger>("Webhook trigger", "webhooks", &[])
+        .at("/v1/webhooks/trigger")
+        .beside(Method::Post, "", "Fire an event; 30 times a minute", WEBHOOK_PARTS, webhook)
+        .taking::<WebhookTrigger>(Takes::Body)
+        .scarce()
+}
+
+fn automation(call: Call) -> Result<Work> {
+    let input: Input<Trigger> = input::create(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let sent = input.record();
+        let legacy = input.has("legacy_entity_id").then_some(("legacy_entity_id", sent.legacy_entity_id));
+        let fired = Fired { event: &sent.event, entity_type: &sent.entity_type, data: with_number(&sent.data, legacy) };
+        let started = matching::fire(tx, ctx, &fired)?;
+        let mut answer = answered(&sent.event, &started, "flow_id", "run_id").with_texts("warnings", &input.warnings);
+        if legacy.is_some() {
+            answer.headers.push(("deprecation", "true".to_string()));
+        }
+        Ok(answer)
+    }))
+}
+
+fn webhook(call: Call) -> Result<Work> {
+    let input: Input<WebhookTrigger> = input::create(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let sent = input.record();
+        let number = input.has("entity_id").then_some(("entity_id", sent.entity_id));
+        let fired = Fired { event: &sent.event, entity_type: &sent.entity_type, data: with_number(&sent.data, number) };
+        let started = matching::fire(tx, ctx, &fired)?;
+        Ok(answered(&sent.event, &started, "flow_guid", "run_guid").with_texts("warnings", &input.warnings))
+    }))
+}
+
+/// What was sent, and the number of the record in it unless it has one.
+fn with_number(data: &Data, number: Option<(&str, i64)>) -> Value {
+    let mut data: Value = serde_json::from_str(&data.0).unwrap_or_else(|_| json!({}));
+    if let (Some((name, number)), Some(members)) = (number, data.as_object_mut()) {
+        members.entry(name).or_insert_with(|| json!(number));
+    }
+    data
+}
+
+fn answered(event: &str, started: &[Started], flow: &str, run: &str) -> Answer {
+    let runs = started.iter().map(|one| json!({flow: one.flow_id, run: one.run_id, "status": "queued"}));
+    Answer::json(&json!({"event": event, "matched": started.len(), "runs": runs.collect::<Vec<_>>()}))
+}

@@ -1,0 +1,399 @@
+//! Flows: what is done by itself when something happens.
+
+use serde_json::{Value, json};
+use store::{Migration, Row, Tx};
+
+use super::Resource;
+use crate::app::App;
+use crate::automation::conditions;
+use crate::automation::cron::Cron;
+use crate::automation::definition::{Definition, TRIGGER_ROOTS, read_steps};
+use crate::automation::{backtest, events};
+use crate::call::{Answer, Call};
+use crate::context::Ctx;
+use crate::error::{Error, Faults, FieldCode, Result, Wrong, wrong};
+use crate::input::{self, Input};
+use crate::json::Json;
+use crate::record::{ALL, COMPUTED, CREATED, Checks, DETAIL, Data, INPUT, Kind, NOWHERE, REQUIRED, Rules, UPDATED};
+use crate::records::{self, Work};
+use crate::{choice, record};
+
+choice! {
+    /// What starts a flow.
+    pub enum TriggerType {
+        /// An event with a name that the service knows.
+        #[default]
+        Event = "event",
+        /// Any other key, fired through a trigger route.
+        Custom = "custom",
+        /// A time.
+        Schedule = "schedule",
+    }
+}
+
+record! {
+    /// What is done by itself when something happens.
+    pub struct Flow = "flow" in "flows", created_at: ALL, updated_at: ALL;
+
+    /// What people call it.
+    name: String = COMPUTED.search();
+    /// What it is for.
+    description: String = COMPUTED;
+    /// Where it belongs: `invoicing`, `sales`.
+    category: String = COMPUTED;
+    /// `event`, `custom` or `schedule`.
+    trigger_type: TriggerType = COMPUTED.filter();
+    /// The event or key that it listens to, or a cron expression in the account's time zone.
+    trigger_key: String = COMPUTED;
+    /// Whether it starts runs.
+    active: bool = COMPUTED.filter();
+    /// How many steps it has.
+    step_count: i64 = COMPUTED;
+    /// How often a step is tried.
+    max_attempts: i64 = COMPUTED.in_meta();
+    /// Its conditions and its steps.
+    definition: Data = COMPUTED.in_meta();
+    /// When it is next due, in milliseconds; 0 when it has no schedule or is not active.
+    next_at: i64 = COMPUTED.shown(NOWHERE);
+    /// The event that it listens to, under the name it has here.
+    listens_to: String = COMPUTED.shown(NOWHERE);
+    /// The conditions, as JSON.
+    conditions: String = COMPUTED.shown(NOWHERE);
+    /// Grows with each change of the definition: runs keep the one they began with.
+    definition_version: i64 = COMPUTED.shown(NOWHERE);
+}
+
+impl Checks for Flow {
+    fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+        self.listens_to = match self.trigger_type {
+            TriggerType::Schedule => String::new(),
+            _ => events::canonical(&self.trigger_key).to_string(),
+        };
+        let scheduled = self.trigger_type == TriggerType::Schedule && self.active;
+        let same = before.is_some_and(|before| {
+            before.active && before.trigger_key == self.trigger_key && before.trigger_type == self.trigger_type
+        });
+        if !scheduled {
+            self.next_at = 0;
+        } else if !same {
+            let next = Cron::parse(&self.trigger_key).ok().and_then(|cron| cron.next(ctx.now, &ctx.zone));
+            self.next_at = next.map_or(0, |next| next.0);
+        }
+        if before.is_none_or(|before| before.definition != self.definition) {
+            if self.base.id.is_empty() {
+                self.base.id = ctx.new_id();
+            }
+            self.definition_version += 1;
+            tx.execute(
+                "INSERT INTO flow_definitions (account_id, flow_id, version, definition) VALUES ($1, $2, $3, $4)",
+                &[
+                    ctx.account.into(),
+                    (&self.base.id).into(),
+                    self.definition_version.into(),
+                    (&self.definition.0).into(),
+                ],
+            )?;
+        }
+        Ok(())
+    }
+
+    fn events(&self, before: Option<&Self>) -> Vec<&'static str> {
+        match before {
+            Some(before) if before.active != self.active => vec![if self.active { "activated" } else { "deactivated" }],
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// A list that a flow is made of, as JSON.
+macro_rules! list_kind {
+    ($(#[doc = $about:literal])+ $name:ident, $read:expr, $items:expr) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct $name(pub Value);
+
+        impl Kind for $name {
+            fn to_db(&self) -> store::Value<'_> {
+                self.0.to_string().into()
+            }
+
+            fn from_db(row: &Row, column: usize) -> store::Result<Self> {
+                Ok($name(serde_json::from_str(row.text(column)?).unwrap_or_default()))
+            }
+
+            fn from_json(json: &Json, _: &Rules) -> Result<Self, Wrong> {
+                let value = plain(json)?;
+                let mut faults = Faults::default();
+                ($read)(&value, &mut faults);
+                faults.inside()?;
+                Ok($name(value))
+            }
+
+            fn to_json(&self, _: &Rules, out: &mut Vec<u8>) {
+                out.extend_from_slice(self.0.to_string().as_bytes());
+            }
+
+            fn schema(_: &Rules) -> Value {
+                json!({"type": "array", "items": {"type": "object", "additionalProperties": true, "description": $items}})
+            }
+
+            fn is_empty(&self) -> bool {
+                self.0.as_array().is_none_or(Vec::is_empty)
+            }
+        }
+    };
+}
+
+list_kind!(
+    /// The conditions of a flow.
+    ConditionList,
+    |value: &Value, faults: &mut Faults| { conditions::read(value, "", TRIGGER_ROOTS, faults); },
+    "A condition: `field`, `op` and `value`."
+);
+list_kind!(
+    /// The steps of a flow.
+    StepList,
+    |value: &Value, faults: &mut Faults| { read_steps(value, "", faults); },
+    "A step: its `type` and the fields of that type."
+);
+
+/// JSON as sent, without the things that no text can have.
+fn plain(json: &Json) -> Result<Value, Wrong> {
+    let Json::List(_) = json else { return Err(record::wrong_type("an array", json)) };
+    let mut text = Vec::new();
+    json.write(&mut text).map_err(|wrong| Wrong { message: format!("has a text that {}", wrong.message), ..wrong })?;
+    if text.len() > LONGEST {
+        return Err(wrong(FieldCode::TooLong, format!("may have {LONGEST} bytes at most")));
+    }
+    serde_json::from_slice(&text).map_err(|_| wrong(FieldCode::InvalidFormat, "has a number that is too large"))
+}
+
+/// The longest definition, as text.
+const LONGEST: usize = 256 * 1024;
+
+record! {
+    /// A flow as it is sent.
+    pub struct NewFlow = "flow" in "flows";
+
+    /// What people call it.
+    name: String = REQUIRED.example("\"Thank for a large order\"");
+    /// What it is for.
+    description: String = INPUT.long().example("\"Somebody calls when an order is worth it.\"");
+    /// Where it belongs.
+    category: String = INPUT.example("\"sales\"");
+    /// `event`: a built-in event; `custom`: any other key; `schedule`: a time.
+    trigger_type: TriggerType = REQUIRED.example("\"custom\"");
+    /// The event, the key, or a cron expression in the account's time zone.
+    trigger_key: String = REQUIRED.example("\"order.shipped\"");
+    /// Whether it starts runs.
+    active: bool = INPUT.default("true").example("true");
+    /// How often a step is tried before the run fails.
+    max_attempts: i64 = INPUT.between(1, 20).default("5").example("5");
+    /// What must hold for a run to start: `field`, `op` and `value`.
+    conditions: ConditionList = INPUT.default("[]").example(r#"[{"field": "data.total", "op": "gte", "value": 1000}]"#);
+    /// What is done, in order; fifty steps at most.
+    steps: StepList = REQUIRED.example(r#"[{"type": "create_task", "title": "Call {{ data.name }}", "category": "call", "deadline": "P2D"}]"#);
+}
+
+impl Checks for NewFlow {
+    fn check(&self, faults: &mut Faults) {
+        match self.trigger_type {
+            TriggerType::Schedule => {
+                if let Err(message) = Cron::parse(&self.trigger_key) {
+                    faults.add("trigger_key", wrong(FieldCode::InvalidFormat, message));
+                }
+            }
+            TriggerType::Event if !events::is_built_in(&self.trigger_key) => {
+                let message = "is not an event of the service; use the trigger_type custom for keys of your own";
+                faults.add("trigger_key", wrong(FieldCode::InvalidChoice, message));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl NewFlow {
+    /// Puts it over a flow.
+    fn over(&self, flow: &mut Flow) {
+        flow.name.clone_from(&self.name);
+        flow.description.clone_from(&self.description);
+        flow.category.clone_from(&self.category);
+        flow.trigger_type = self.trigger_type;
+        flow.trigger_key = self.trigger_key.trim().to_string();
+        flow.active = self.active;
+        flow.max_attempts = self.max_attempts;
+        flow.step_count = self.steps.0.as_array().map_or(0, |steps| i64::try_from(steps.len()).unwrap_or(0));
+        flow.conditions = self.conditions.0.to_string();
+        flow.definition = json!({"conditions": self.conditions.0, "steps": self.steps.0}).into();
+    }
+
+    /// The flow that it describes.
+    pub fn flow(&self) -> Flow {
+        let mut flow = Flow::default();
+        self.over(&mut flow);
+        flow
+    }
+
+    /// Refuses addresses that may not be called.
+    fn check_addresses(&self, app: &App) -> Result<()> {
+        let mut faults = Faults::default();
+        for (path, url) in Definition::parse(&self.flow().definition.0).addresses() {
+            if let Err(refused) = app.web.check_url(&url) {
+                let why = refused.to_string();
+                let why = why.trim_end_matches('.');
+                faults.add(path, wrong(FieldCode::InvalidFormat, format!("cannot be called: {why}")));
+            }
+        }
+        faults.into_result()
+    }
+}
+
+/// `save` runs in the transaction, once the addresses in what was sent are known to be good.
+fn with_good_addresses(
+    input: Input<NewFlow>,
+    save: fn(&mut Tx, &Ctx, &Call, &NewFlow) -> Result<Answer>,
+    call: Call,
+) -> Work {
+    let calls_out = !Definition::parse(&input.record().flow().definition.0).addresses().is_empty();
+    Box::new(move |tx, ctx| {
+        if !calls_out {
+            return Ok(save(tx, ctx, &call, &input.record())?.with_texts("warnings", &input.warnings));
+        }
+        let (input, call) = (input.clone(), call.clone());
+        Ok(Answer::after(move |app, _| {
+            input.record().check_addresses(app)?;
+            let (input, call) = (input.clone(), call.clone());
+            Ok(Box::new(move |tx, ctx| {
+                Ok(save(tx, ctx, &call, &input.record())?.with_texts("warnings", &input.warnings))
+            }))
+        }))
+    })
+}
+
+/// `POST /v1/automation/flows`
+fn create(call: Call) -> Result<Work> {
+    let input: Input<NewFlow> = input::create(&call)?;
+    Ok(with_good_addresses(
+        input,
+        |tx, ctx, _, new| {
+            let mut flow = new.flow();
+            records::add(tx, ctx, &mut flow)?;
+            Ok(Answer::created(ctx, &flow, CREATED))
+        },
+        call,
+    ))
+}
+
+/// `PUT /v1/automation/flows/{id}`
+fn replace(call: Call) -> Result<Work> {
+    let input: Input<NewFlow> = input::create(&call)?;
+    Ok(with_good_addresses(
+        input,
+        |tx, ctx, call, new| {
+            let before: Flow = records::find_to_change(tx, ctx, call)?;
+            let mut flow = before.clone();
+            new.over(&mut flow);
+            records::change(tx, ctx, &before, &mut flow, "updated")?;
+            Ok(Answer::record(ctx, &flow, DETAIL))
+        },
+        call,
+    ))
+}
+
+record! {
+    /// Whether a flow starts runs.
+    pub struct Switch = "flow" in "flows";
+
+    /// Whether it starts runs. Runs under way go on either way.
+    active: bool = REQUIRED.example("true");
+}
+
+impl Checks for Switch {}
+
+/// `PATCH /v1/automation/flows/{id}`
+fn switch(call: Call) -> Result<Work> {
+    let input: Input<Switch> = input::patch(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let before: Flow = records::find_to_change(tx, ctx, &call)?;
+        let mut flow = before.clone();
+        flow.active = input.record().active;
+        records::change(tx, ctx, &before, &mut flow, "updated")?;
+        Ok(Answer::record(ctx, &flow, UPDATED).with_texts("warnings", &input.warnings))
+    }))
+}
+
+/// `DELETE /v1/automation/flows/{id}`: runs under way go on with the definition that they have.
+fn remove(call: Call) -> Result<Work> {
+    records::delete::<Flow>(call)
+}
+
+/// Flows and their routes.
+pub fn resource() -> Resource {
+    Resource::of::<Flow>("Automation flows", "automation", MIGRATIONS)
+        .at("/v1/automation/flows")
+        .list::<Flow>()
+        .get::<Flow>()
+        .patch_from::<Switch>(switch)
+        .create_from::<NewFlow>(create)
+        .extension()
+        .replace_from::<NewFlow>(replace)
+        .extension()
+        .delete_with(remove)
+        .extension()
+        .action_parts::<backtest::Period>(
+            "backtest",
+            "What a flow would have done in the past",
+            backtest::PARTS,
+            backtest::run,
+        )
+        .extension()
+}
+
+/// A flow of the library: as somebody would send it.
+pub fn sent(body: &Value) -> Result<NewFlow> {
+    let call = Call { body: Some(Json::parse(body.to_string().as_bytes())?), ..Call::default() };
+    input::create::<NewFlow>(&call)
+        .map(|input| input.record())
+        .map_err(|error| Error::internal(format!("a flow of the library: {error} {:?}", error.faults)))
+}
+
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 50,
+    name: "flows",
+    sql: "
+CREATE TABLE flows (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    name TEXT NOT NULL,
+    description TEXT NOT NULL,
+    category TEXT NOT NULL,
+    trigger_type TEXT NOT NULL,
+    trigger_key TEXT NOT NULL,
+    active BIGINT NOT NULL,
+    step_count BIGINT NOT NULL,
+    max_attempts BIGINT NOT NULL,
+    definition TEXT NOT NULL,
+    next_at BIGINT NOT NULL,
+    listens_to TEXT NOT NULL,
+    conditions TEXT NOT NULL,
+    definition_version BIGINT NOT NULL,
+    PRIMARY KEY (account_id, id)
+) STRICT;
+CREATE INDEX flows_created ON flows (account_id, created_at, id);
+CREATE INDEX flows_trigger_type ON flows (account_id, trigger_type, created_at, id);
+CREATE INDEX flows_active ON flows (account_id, active, created_at, id);
+CREATE INDEX flows_heard ON flows (account_id, listens_to) WHERE active = 1;
+CREATE INDEX flows_next ON flows (account_id, next_at) WHERE next_at > 0;
+CREATE TABLE flow_definitions (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    flow_id TEXT NOT NULL,
+    version BIGINT NOT NULL,
+    definition TEXT NOT NULL,
+    PRIMARY KEY (account_id, flow_id, version)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX log_types ON log (account_id, type, seq);
+",
+}];

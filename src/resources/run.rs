@@ -1,0 +1,343 @@
+//! Runs of flows: what happened, what waits, what failed.
+
+use serde_json::{Value, json};
+use store::{Migration, Tx};
+
+use super::{Part, Resource};
+use crate::automation::engine::{self, Engine};
+use crate::automation::report::{Report, Reports};
+use crate::call::{Answer, Call, Outcome};
+use crate::context::Ctx;
+use crate::error::{Code, Error, Result};
+use crate::record::{ALL, COMPUTED, Data, Link, NOWHERE, When};
+use crate::records::{self, Work};
+use crate::{input, record};
+
+record! {
+    /// A run of a flow: one event, all its steps.
+    pub struct Run = "run" in "runs", created_at: ALL, updated_at: ALL;
+
+    /// The flow.
+    flow_id: Link = COMPUTED.filter();
+    /// What the flow was called when it began.
+    flow_name: String = COMPUTED;
+    /// `queued`, `running`, `waiting`, `retrying`, `pending_approval`, `success`, `partial`, `failed` or `cancelled`; lists take one of
+    /// them or several with commas between them.
+    status: String = COMPUTED.filter_many();
+    /// The trigger type of the flow.
+    trigger_type: String = COMPUTED;
+    /// The trigger key of the flow.
+    trigger_key: String = COMPUTED;
+    /// What kind of record it is about.
+    entity_type: String = COMPUTED;
+    /// Tries of the current step.
+    attempts: i64 = COMPUTED;
+    /// How often a step is tried.
+    max_attempts: i64 = COMPUTED;
+    /// Steps that are done.
+    actions_done: i64 = COMPUTED;
+    /// Why it failed or is tried again.
+    error: String = COMPUTED;
+    /// When it goes on, while it waits.
+    next_attempt_at: When = COMPUTED;
+    /// The event that began it.
+    event: String = COMPUTED.in_meta();
+    /// The id of the record it is about.
+    entity_id: String = COMPUTED.in_meta();
+    /// How many flows in a row led to it.
+    depth: i64 = COMPUTED.in_meta();
+    /// Whether it ends as soon as its current step does.
+    cancel_requested: bool = COMPUTED.in_meta();
+    /// When it ended.
+    finished_at: When = COMPUTED.in_meta();
+    /// Which definition of the flow it follows.
+    flow_version: i64 = COMPUTED.shown(NOWHERE);
+    /// The current step, from 0 on.
+    step: i64 = COMPUTED.shown(NOWHERE);
+    /// Steps that failed and let it go on.
+    failures: i64 = COMPUTED.shown(NOWHERE);
+    /// The number of the claim: a result under an old one changes nothing.
+    claim: i64 = COMPUTED.shown(NOWHERE);
+    /// When its worker is given up, by the machine's clock; 0 when nobody has it.
+    lease_until: i64 = COMPUTED.shown(NOWHERE);
+    /// When it has something to do, by the account's clock; 0 for never.
+    due_at: i64 = COMPUTED.shown(NOWHERE);
+    /// The data of the event.
+    data: Data = COMPUTED.heavy().shown(NOWHERE);
+    /// What became of each step.
+    results: Reports = COMPUTED.heavy().shown(NOWHERE);
+}
+
+/// States that a run does not leave by itself.
+pub const FINAL: &[&str] = &["success", "partial", "failed", "cancelled"];
+
+impl Run {
+    /// Whether it has ended.
+    pub fn is_final(&self) -> bool {
+        FINAL.contains(&self.status.as_str())
+    }
+
+    /// Ends it.
+    pub fn end(&mut self, ctx: &Ctx, status: &str) {
+        self.status = status.to_string();
+        self.due_at = 0;
+        self.lease_until = 0;
+        self.next_attempt_at = When(None);
+        self.finished_at = When(Some(ctx.now));
+    }
+
+    /// Puts it in the queue.
+    pub fn queue(&mut self, ctx: &Ctx) {
+        self.status = "queued".to_string();
+        self.due_at = ctx.now.0;
+        self.lease_until = 0;
+        self.next_attempt_at = When(None);
+        self.finished_at = When(None);
+        ctx.bell.ring(ctx.account);
+    }
+}
+
+/// Writes a new run; what it waits for is in it.
+pub fn insert(tx: &mut Tx, ctx: &Ctx, run: &mut Run) -> Result<()> {
+    run.base.id = ctx.new_id();
+    run.base.created_at = ctx.now;
+    run.base.updated_at = ctx.now;
+    run.base.version = 1;
+    records::insert_silent(tx, ctx, run)
+}
+
+/// Saves a run if `claim` is still its claim; answers whether it was. Its data never changes.
+pub fn save(tx: &mut Tx, ctx: &Ctx, run: &mut Run, claim: i64) -> Result<bool> {
+    run.base.updated_at = ctx.now;
+    run.base.version += 1;
+    let sql = "UPDATE runs SET updated_at = $1, version = $2, status = $3, attempts = $4, actions_done = $5, error = $6,
+                      next_attempt_at = $7, cancel_requested = $8, finished_at = $9, step = $10, failures = $11, claim = $12,
+                      lease_until = $13, due_at = $14, results = $15
+               WHERE account_id = $16 AND id = $17 AND claim = $18";
+    let saved = tx.execute(
+        sql,
+        &[
+            run.base.updated_at.0.into(),
+            run.base.version.into(),
+            (&run.status).into(),
+            run.attempts.into(),
+            run.actions_done.into(),
+            (&run.error).into(),
+            run.next_attempt_at.0.map_or(0, |moment| moment.0).into(),
+            run.cancel_requested.into(),
+            run.finished_at.0.map_or(0, |moment| moment.0).into(),
+            run.step.into(),
+            run.failures.into(),
+            run.claim.into(),
+            run.lease_until.into(),
+            run.due_at.into(),
+            run.results.to_text().into(),
+            ctx.account.into(),
+            (&run.base.id).into(),
+            claim.into(),
+        ],
+    )?;
+    Ok(saved == 1)
+}
+
+/// What the actions answer.
+const STATUS: &[Part] = &[Part("id", "string", "The run."), Part("status", "string", "How it stands now.")];
+
+/// What a step of a run shows.
+const STEPS: &[Part] = &[
+    Part("place", "integer", "Which step, from 0 on."),
+    Part("type", "string", "What it does."),
+    Part("name", "string", "Its name, or empty."),
+    Part(
+        "status",
+        "string",
+        "pending, running, waiting, pending_approval, retrying, success, failed, skipped or cancelled.",
+    ),
+    Part("started_at", "string", "When it was first tried, or empty."),
+    Part("finished_at", "string", "When it ended, or empty."),
+    Part("attempts", "integer", "How often it was tried."),
+    Part("result", "object", "What it gave."),
+    Part("error", "string", "Why it failed, or empty."),
+];
+
+/// Runs and their routes.
+pub fn resource() -> Resource {
+    Resource::of::<Run>("Automation runs", "automation", MIGRATIONS)
+        .at("/v1/automation/runs")
+        .list::<Run>()
+        .get::<Run>()
+        .act_parts("cancel", "Cancel a run; at once, or after the step that runs", STATUS, cancel)
+        .act_parts("approve", "Let a run that waits for approval go on", STATUS, approve)
+        .extension()
+        .act_parts("reject", "End a run that waits for approval", STATUS, reject)
+        .extension()
+        .act_parts("retry", "Let a failed run go on at the step that failed", STATUS, retry)
+        .extension()
+        .parts("steps", "The steps of a run and what became of them", STEPS, steps)
+        .extension()
+}
+
+/// An action: `verb` changes the run, and names what happened for the log.
+fn act(call: Call, verb: fn(&mut Tx, &Ctx, &mut Run) -> Result<&'static str>) -> Result<Work> {
+    let warnings = input::nothing(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let before: Run = records::find_to_change(tx, ctx, &call)?;
+        let mut run = before.clone();
+        let event = verb(tx, ctx, &mut run)?;
+        save(tx, ctx, &mut run, before.claim)?;
+        records::happened(tx, ctx, &run, event)?;
+        let data = json!({"id": run.base.id, "status": run.status});
+        Ok(Answer::json(&data).with_texts("warnings", &warnings))
+    }))
+}
+
+/// `POST /v1/automation/runs/{id}/cancel`
+fn cancel(call: Call) -> Result<Work> {
+    act(call, |_, ctx, run| {
+        if run.is_final() {
+            return Err(Error::new(Code::RunFinished, format!("The run has ended already: {}.", run.status)));
+        }
+        if run.lease_until > 0 {
+            run.cancel_requested = true;
+            return Ok("cancel_requested");
+        }
+        let at = place(run);
+        if let Some(report) = run.results.0.get_mut(at).filter(|report| report.finished_at.is_empty()) {
+            report.close(ctx, "cancelled");
+        }
+        run.end(ctx, "cancelled");
+        Ok("cancelled")
+    })
+}
+
+/// `POST /v1/automation/runs/{id}/approve`
+fn approve(call: Call) -> Result<Work> {
+    act(call, |_, ctx, run| {
+        awaits_approval(run)?;
+        let at = place(run);
+        if let Some(report) = run.results.0.get_mut(at) {
+            report.result = json!({"approved": true, "by": &*ctx.actor});
+            report.close(ctx, "success");
+        }
+        run.step += 1;
+        run.actions_done += 1;
+        run.queue(ctx);
+        Ok("approved")
+    })
+}
+
+/// `POST /v1/automation/runs/{id}/reject`
+fn reject(call: Call) -> Result<Work> {
+    act(call, |_, ctx, run| {
+        awaits_approval(run)?;
+        let at = place(run);
+        if let Some(report) = run.results.0.get_mut(at) {
+            report.result = json!({"approved": false, "by": &*ctx.actor});
+            report.close(ctx, "cancelled");
+        }
+        run.end(ctx, "cancelled");
+        Ok("rejected")
+    })
+}
+
+fn awaits_approval(run: &Run) -> Result<()> {
+    if run.status != "pending_approval" {
+        let message = format!("The run does not wait for approval; it is {}.", run.status);
+        return Err(Error::new(Code::InvalidTransition, message));
+    }
+    Ok(())
+}
+
+/// `POST /v1/automation/runs/{id}/retry`
+fn retry(call: Call) -> Result<Work> {
+    act(call, |_, ctx, run| {
+        if run.status != "failed" {
+            let message = format!("Only a run that failed can be tried again; this one is {}.", run.status);
+            return Err(Error::new(Code::InvalidTransition, message));
+        }
+        run.attempts = 0;
+        run.error.clear();
+        let at = place(run);
+        if let Some(report) = run.results.0.get_mut(at) {
+            report.finished_at.clear();
+            report.status.clear();
+        }
+        run.queue(ctx);
+        Ok("retried")
+    })
+}
+
+/// The current step.
+fn place(run: &Run) -> usize {
+    usize::try_from(run.step).unwrap_or(0)
+}
+
+/// `GET /v1/automation/runs/{id}/steps`
+fn steps(call: Call) -> Result<Work> {
+    Ok(Box::new(move |tx, ctx| {
+        let run: Run = records::find(tx, ctx, call.id())?;
+        let definition = engine::definition(tx, ctx, &Engine::default(), &run)?;
+        let of_step = definition.steps.iter().enumerate().map(|(place, step)| {
+            let none = Report::default();
+            let report = run.results.0.get(place).unwrap_or(&none);
+            let status = match report.status.as_str() {
+                "" if run.is_final() => "skipped",
+                "" => "pending",
+                status => status,
+            };
+            json!({
+                "place": place, "type": step.kind, "name": step.name, "status": status,
+                "started_at": report.started_at, "finished_at": report.finished_at, "attempts": report.attempts,
+                "result": report.result, "error": report.error,
+            })
+        });
+        let shown: Vec<Value> = of_step.collect();
+        let mut answer = Answer::data(Outcome::Done, Value::from(shown.clone()).to_string().into_bytes());
+        answer.meta.push(format!("\"total\":{}", shown.len()));
+        Ok(answer)
+    }))
+}
+
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 51,
+    name: "runs",
+    sql: "
+CREATE TABLE runs (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    flow_id TEXT NOT NULL,
+    flow_name TEXT NOT NULL,
+    status TEXT NOT NULL,
+    trigger_type TEXT NOT NULL,
+    trigger_key TEXT NOT NULL,
+    entity_type TEXT NOT NULL,
+    attempts BIGINT NOT NULL,
+    max_attempts BIGINT NOT NULL,
+    actions_done BIGINT NOT NULL,
+    error TEXT NOT NULL,
+    next_attempt_at BIGINT NOT NULL,
+    event TEXT NOT NULL,
+    entity_id TEXT NOT NULL,
+    depth BIGINT NOT NULL,
+    cancel_requested BIGINT NOT NULL,
+    finished_at BIGINT NOT NULL,
+    flow_version BIGINT NOT NULL,
+    step BIGINT NOT NULL,
+    failures BIGINT NOT NULL,
+    claim BIGINT NOT NULL,
+    lease_until BIGINT NOT NULL,
+    due_at BIGINT NOT NULL,
+    data TEXT NOT NULL,
+    results TEXT NOT NULL,
+    PRIMARY KEY (account_id, id)
+) STRICT;
+CREATE INDEX runs_created ON runs (account_id, created_at, id);
+CREATE INDEX runs_status ON runs (account_id, status, created_at, id);
+CREATE INDEX runs_flow ON runs (account_id, flow_id, created_at, id);
+CREATE INDEX runs_due ON runs (account_id, due_at, id) WHERE due_at > 0;
+CREATE INDEX runs_leases ON runs (account_id, lease_until) WHERE lease_until > 0;
+",
+}];

@@ -1,0 +1,747 @@
+//! Flows from the trigger to the last step: what people see, and what must not happen twice.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use kantoor::accounts::Account;
+use kantoor::app::App;
+use kantoor::automation::engine::{self, LEASE_SECONDS};
+use kantoor::automation::outside::{self, Request};
+use serde_json::{Value, json};
+use web::scripted::{Reply as Answer, Scripted};
+
+use crate::on_both;
+use crate::support::{Client, Db, Server};
+
+/// A flow on a key of its own; answers its id.
+fn flow(client: &Client, key: &str, steps: Value) -> String {
+    flow_with(client, key, steps, json!({}))
+}
+
+fn flow_with(client: &Client, key: &str, steps: Value, more: Value) -> String {
+    let mut body = json!({"name": format!("On {key}"), "trigger_type": "custom", "trigger_key": key, "steps": steps});
+    for (name, value) in more.as_object().unwrap() {
+        body[name] = value.clone();
+    }
+    client.post("/v1/automation/flows", body).expect(201).id()
+}
+
+/// Fires an event; answers the runs.
+fn fire(client: &Client, event: &str, data: Value) -> Vec<String> {
+    let fired = client.post("/v1/automation/trigger", json!({"event": event, "data": data})).expect(200).data();
+    fired["runs"].as_array().unwrap().iter().map(|run| run["run_id"].as_str().unwrap().to_string()).collect()
+}
+
+fn account(server: &Server, client: &Client) -> Account {
+    let number = client.account;
+    server.app.store.read_now(move |tx| Account::numbered(tx, number)).unwrap()
+}
+
+/// Does what is due in the account, as a worker would.
+fn work(server: &Server, client: &Client) {
+    let (app, account) = (server.app.clone(), account(server, client));
+    let done = server.block_on(async move {
+        tokio::task::spawn_blocking(move || outside::pass(&app, &app.acting(account, "automation"))).await
+    });
+    done.unwrap().unwrap();
+}
+
+/// Makes everything due that waits for a try.
+fn hurry(server: &Server, client: &Client) {
+    let account = client.account;
+    let sql = "UPDATE runs SET due_at = 1 WHERE account_id = $1 AND due_at > 0";
+    server.app.store.write_now(account, move |tx| tx.execute(sql, &[account.into()]).map(drop)).unwrap();
+    work(server, client);
+}
+
+fn run(client: &Client, id: &str) -> Value {
+    client.get(&format!("/v1/automation/runs/{id}")).expect(200).data()
+}
+
+fn steps(client: &Client, id: &str) -> Vec<Value> {
+    client.get(&format!("/v1/automation/runs/{id}/steps")).expect(200).data().as_array().unwrap().clone()
+}
+
+fn status(client: &Client, id: &str) -> String {
+    run(client, id)["status"].as_str().unwrap().to_string()
+}
+
+fn total(client: &Client, path: &str) -> i64 {
+    client.get(path).expect(200).json()["meta"]["total"].as_i64().unwrap()
+}
+
+fn advance(client: &Client, to: &str) {
+    client.post("/v1/test-clock/advance", json!({"to": to})).expect(200);
+}
+
+fn firm(client: &Client) -> String {
+    let body = json!({"company_name": "De Ster", "email": "anna@ster.example", "country": "NL"});
+    client.post("/v1/clients", body).expect(201).id()
+}
+
+fn invoice(client: &Client) -> String {
+    let body = json!({"title": "Ketel", "client_id": firm(client), "generation_mode": "final", "rows": [{"name": "Ketel", "unit_price": 100, "vat_rate": 21}]});
+    client.post("/v1/invoices", body).expect(201).id()
+}
+
+fn task() -> Value {
+    json!([{"type": "create_task", "title": "Call {{ data.name }}"}])
+}
+
+/// A server that may call the scripted one.
+fn with_calls(db: Db) -> Server {
+    Server::with(db, |config| config.allow_private_addresses = "127.0.0.1".to_string())
+}
+
+on_both! {
+    fn flows_have_the_shape_of_the_contract(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let library = client.get("/v1/automation/flows").expect(200);
+        assert_eq!(library.json()["meta"]["total"], 7);
+        assert!(library.data().as_array().unwrap().iter().all(|flow| flow["active"] == false && flow["step_count"].as_i64().unwrap() > 0));
+        let id = flow_with(&client, "order.shipped", task(), json!({"description": "d", "category": "sales", "max_attempts": 3}));
+        let one = client.get(&format!("/v1/automation/flows/{id}")).expect(200).data();
+        for (field, value) in [("id", json!(id)), ("name", json!("On order.shipped")), ("description", json!("d")), ("category", json!("sales")), ("trigger_type", json!("custom")),
+            ("trigger_key", json!("order.shipped")), ("active", json!(true)), ("step_count", json!(1)), ("created_at", json!("2026-05-04T10:00:00.000Z"))] {
+            assert_eq!(one[field], value, "{field}");
+        }
+        assert_eq!(one["meta"]["definition"], json!({"conditions": [], "steps": task()}));
+        assert_eq!(one["meta"]["max_attempts"], 3);
+        for (query, count) in [("active=1", 1), ("active=true", 1), ("active=0", 7), ("trigger_type=custom", 1), ("trigger_type=event", 7), ("trigger_type=schedule", 0), ("search=order", 1)] {
+            assert_eq!(total(&client, &format!("/v1/automation/flows?{query}")), count, "{query}");
+        }
+        let path = format!("/v1/automation/flows/{id}");
+        assert_eq!(client.patch(&path, json!({"active": false})).expect(200).data()["active"], false);
+        assert!(fire(&client, "order.shipped", json!({"name": "x"})).is_empty(), "one that is off starts nothing");
+        assert_eq!(client.patch(&path, json!({"active": "yes"})).expect(422).faults(), ["active: wrong_type"]);
+        assert_eq!(client.patch(&path, json!({"name": "x"})).expect(422).faults(), ["name: unknown_field"]);
+        let whole = json!({"name": "New", "trigger_type": "event", "trigger_key": "invoice.paid", "steps": [{"type": "approval"}, {"type": "approval"}]});
+        let put = client.send("PUT", &path, &[], &whole.to_string()).expect(200).data();
+        assert_eq!((&put["name"], &put["step_count"], &put["active"], &put["description"]), (&json!("New"), &json!(2), &json!(true), &json!("")));
+        client.delete(&path).expect(204);
+        assert_eq!(client.get(&path).status, 404);
+    }
+
+    fn definitions_that_cannot_work_are_refused(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let good = json!({"name": "x", "trigger_type": "custom", "trigger_key": "a.b", "steps": task()});
+        let fails = |field: &str, value: Value| {
+            let mut body = good.clone();
+            body[field] = value;
+            client.post("/v1/automation/flows", body).expect(422).faults()
+        };
+        let many = Value::Array(vec![json!({"type": "approval"}); 51]);
+        for (field, value, fault) in [
+            ("steps", json!([{"type": "approval"}, {"type": "nope"}]), "steps[1].type: invalid_choice"),
+            ("steps", json!([{"type": "create_task", "title": "x", "titel": "x"}]), "steps[0].titel: unknown_field"),
+            ("steps", json!([{"type": "create_task"}]), "steps[0].title: required"),
+            ("steps", json!([{"type": "create_task", "title": "{{ data.x"}]), "steps[0].title: invalid_format"),
+            ("steps", json!([{"type": "wait", "for": "soon"}]), "steps[0].for: invalid_format"),
+            ("steps", json!([{"type": "approval"}, {"type": "approval"}, {"type": "http", "url": "http://127.0.0.1:9/"}]), "steps[2].url: invalid_format"),
+            ("steps", json!([{"type": "http", "url": "http://169.254.169.254/{{ data.x }}"}]), "steps[0].url: invalid_format"),
+            ("steps", json!([{"type": "http", "url": "ftp://a.example/"}]), "steps[0].url: invalid_format"),
+            ("steps", json!([{"type": "http", "url": "https://me:you@a.example/"}]), "steps[0].url: invalid_format"),
+            ("steps", many, "steps: too_long"), ("steps", json!([]), "steps: required"), ("steps", json!("x"), "steps: wrong_type"),
+            ("conditions", json!([{"field": "data.a", "op": "like", "value": 1}]), "conditions[0].op: invalid_choice"),
+            ("conditions", json!([{"field": "record.a", "op": "eq", "value": 1}]), "conditions[0].field: invalid_format"),
+            ("trigger_type", json!("event"), "trigger_key: invalid_choice"), ("trigger_type", json!("schedule"), "trigger_key: invalid_format"),
+            ("max_attempts", json!(0), "max_attempts: out_of_range"), ("steps", json!([{"type": "approval", "message": "a\u{0}b"}]), "steps: invalid_characters"),
+        ] {
+            assert_eq!(fails(field, value.clone()), [fault], "{value}");
+        }
+        let both = json!({"trigger_type": "custom", "steps": [{"type": "nope"}], "zz": 1});
+        assert_eq!(client.post("/v1/automation/flows", both).expect(422).faults(),
+            ["steps[0].type: invalid_choice", "zz: unknown_field", "name: required", "trigger_key: required"]);
+        let mut calls = good.clone();
+        calls["steps"] = json!([{"type": "http", "url": "https://{{ data.host }}/x"}]);
+        let key = [("idempotency-key", "calls-out")];
+        let made = client.send("POST", "/v1/automation/flows", &key, &calls.to_string()).expect(201);
+        let again = client.send("POST", "/v1/automation/flows", &key, &calls.to_string()).expect(201);
+        assert_eq!((made.text, again.header("x-idempotent-replay")), (again.text.clone(), "true"));
+    }
+
+    fn triggers_have_the_shape_of_the_contract(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let nobody = client.post("/v1/automation/trigger", json!({"event": "nobody.listens"})).expect(200).json();
+        assert_eq!(nobody, json!({"data": {"event": "nobody.listens", "matched": 0, "runs": []}, "meta": {}}));
+        let id = flow(&client, "order.shipped", task());
+        let body = json!({"event": "order.shipped", "data": {"name": "De Ster"}, "entity_type": "order", "legacy_entity_id": 7});
+        let key = [("idempotency-key", "once")];
+        let first = client.send("POST", "/v1/automation/trigger", &key, &body.to_string()).expect(200);
+        let data = first.data();
+        assert_eq!((&data["event"], &data["matched"]), (&json!("order.shipped"), &json!(1)));
+        let one = data["runs"][0].as_object().unwrap();
+        assert_eq!(one.keys().collect::<Vec<_>>(), ["flow_id", "run_id", "status"]);
+        assert_eq!((&one["flow_id"], &one["status"]), (&json!(id), &json!("queued")));
+        assert!(!first.text.contains("legacy"));
+        let again = client.send("POST", "/v1/automation/trigger", &key, &body.to_string()).expect(200);
+        assert_eq!((&first.text, first.header("deprecation"), again.header("deprecation"), again.header("x-idempotent-replay")), (&again.text, "true", "true", "true"));
+        assert_eq!(total(&client, "/v1/automation/runs"), 1);
+        let hook = client.post("/v1/webhooks/trigger", json!({"event": "order.shipped", "data": {"name": "x"}, "entity_type": "order", "entity_id": 12})).expect(200).json();
+        assert_eq!(hook["meta"], json!({}));
+        assert_eq!(hook["data"]["runs"][0].as_object().unwrap().keys().collect::<Vec<_>>(), ["flow_guid", "run_guid", "status"]);
+        for (body, fault) in [(json!({"data": {}}), "event: required"), (json!({"event": "x", "data": []}), "data: wrong_type"), (json!({"event": "x", "entity_id": 1}), "entity_id: unknown_field")] {
+            assert_eq!(client.post("/v1/automation/trigger", body).expect(422).faults(), [fault]);
+        }
+        assert_eq!(client.post("/v1/webhooks/trigger", json!({"event": "x", "entity_id": "1"})).expect(422).faults(), ["entity_id: wrong_type"]);
+        work(&server, &client);
+        let one = run(&client, data["runs"][0]["run_id"].as_str().unwrap());
+        for (field, value) in [("flow_id", json!(id)), ("flow_name", json!("On order.shipped")), ("status", json!("success")), ("trigger_type", json!("custom")), ("trigger_key", json!("order.shipped")),
+            ("entity_type", json!("order")), ("attempts", json!(1)), ("max_attempts", json!(5)), ("actions_done", json!(1)), ("error", json!("")), ("next_attempt_at", json!(""))] {
+            assert_eq!(one[field], value, "{field}: {one}");
+        }
+        assert!(one["created_at"].is_string() && one["updated_at"].is_string() && one["meta"].is_object());
+        assert!(server.events(&client, 0).contains(&"automation.triggered".to_string()));
+    }
+
+    fn every_step_does_its_work(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let (firm, invoice) = (firm(&client), invoice(&client));
+        let ticket = client.post("/v1/tickets", json!({"subject": "Koud", "client_email": "a@b.example"})).expect(201).id();
+        flow_with(&client, "invoice.paid", json!([
+            {"type": "create_task", "name": "call", "title": "Call {{ data.client_company_name }} about {{ data.total_incl_vat }}", "category": "call", "deadline": "P2D", "client_id": "{{ data.client_id }}"},
+            {"type": "create_note", "body": "Task {{ steps.call.id }}, {{ steps[0].title }}", "invoice_id": "{{ data.id }}"},
+            {"type": "create_ticket", "name": "ticket", "subject": "About {{ data.number }}"},
+            {"type": "create_deal", "title": "{{ data.total_incl_vat }}", "client_id": "{{ data.client_id }}", "amount": "{{ data.total_excl_vat }}"},
+            {"type": "create_invoice", "title": "Again", "client_id": "{{ data.client_id }}", "rows": [{"name": "For {{ data.number }}", "unit_price": "{{ data.total_excl_vat }}", "quantity": 2}]},
+            {"type": "add_ticket_message", "ticket_id": "{{ steps.ticket.id }}", "body": "Paid on {{ account.today }} at {{ account.name }}", "message_type": "note"},
+            {"type": "update", "fields": {"title": "Paid by {{ data.client_company_name }}"}},
+            {"type": "update", "entity_type": "customer", "id": "{{ data.client_id }}", "fields": {"city": "Goes"}},
+            {"type": "send_document", "to": "b@b.example", "subject": "Paid {{ data.number }}", "message": "Thanks", "send_type": "invoice"},
+            {"type": "send_document", "send_type": "invoice_rem1"},
+            {"type": "send_email", "to": "{{ data.client_email }}", "cc": "c@b.example", "subject": "{{ event }}", "body": "At {{ now }}", "attach_pdf": true},
+            {"type": "trigger", "event": "after.paid", "data": {"id": "{{ data.id }}", "total": "{{ data.total_incl_vat }}"}},
+            {"type": "condition", "conditions": [{"field": "record.title", "op": "eq", "value": "Paid by De Ster"}, {"field": "steps.call.id", "op": "exists"}]},
+            {"type": "condition", "conditions": [{"field": "record.payment_status", "op": "ne", "value": "{{ record.payment_status }}"}]},
+            {"type": "create_note", "body": "never"},
+        ]), json!({"trigger_type": "event", "conditions": [{"field": "data.total_incl_vat", "op": "gte", "value": 121}]}));
+        flow_with(&client, "after.paid", json!([{"type": "add_ticket_message", "body": "x"}]), json!({"max_attempts": 1, "conditions": [{"field": "data.total", "op": "eq", "value": 121}]}));
+        client.post(&format!("/v1/invoices/{invoice}/payments"), json!({})).expect(201);
+        work(&server, &client);
+        let runs = client.get("/v1/automation/runs?order=asc").data();
+        let first = &runs[0];
+        let told = steps(&client, first["id"].as_str().unwrap());
+        assert_eq!((&first["status"], &first["actions_done"], &first["entity_type"]), (&json!("success"), &json!(14), &json!("invoice")), "{told:#?}");
+        assert_eq!((&told[13]["result"]["holds"], &told[14]["status"]), (&json!(false), &json!("skipped")));
+        let task = client.get("/v1/tasks").data()[0].clone();
+        assert_eq!((&task["title"], &task["deadline"], &task["category"]), (&json!("Call De Ster about 121"), &json!("2026-05-06"), &json!("call")));
+        let note = client.get("/v1/notes").data()[0].clone();
+        assert_eq!(note["body"], json!(format!("Task {}, Call De Ster about 121", task["id"].as_str().unwrap())));
+        assert_eq!(client.get("/v1/deals").data()[0]["title"], "121");
+        let made = client.get("/v1/invoices?search=again").data()[0].clone();
+        assert_eq!((&made["total_excl_vat"], &made["payment_status"]), (&json!(200), &json!("draft")));
+        let tickets = client.get("/v1/tickets?search=about").data();
+        let messages = client.get(&format!("/v1/tickets/{}/messages", tickets[0]["id"].as_str().unwrap())).data();
+        assert_eq!((&messages[0]["body"], &messages[0]["type"]), (&json!("Paid on 2026-05-04 at Test"), &json!("note")));
+        assert_eq!(client.get(&format!("/v1/invoices/{invoice}")).data()["title"], "Paid by De Ster");
+        let firms: Vec<Value> = client.get("/v1/clients?search=ster").data().as_array().unwrap().clone();
+        assert!(firms.iter().any(|one| one["city"] == "Goes"), "{firm} {firms:?}");
+        let letters = client.get(&format!("/v1/invoices/{invoice}/deliveries")).data();
+        let letters: Vec<(&str, &str)> = letters.as_array().unwrap().iter().map(|one| (one["recipient"].as_str().unwrap(), one["send_type"].as_str().unwrap())).collect();
+        assert_eq!(letters, [("b@b.example", "invoice"), ("anna@ster.example", "invoice_rem1"), ("anna@ster.example", "flow"), ("c@b.example", "flow")]);
+        // The event that the flow fired has the invoice under its own data, and started another flow.
+        let second = runs.as_array().unwrap().iter().find(|one| one["trigger_key"] == "after.paid").unwrap();
+        assert_eq!((&second["status"], &second["meta"]["depth"]), (&json!("failed"), &json!(2)));
+        assert!(second["error"].as_str().unwrap().contains("There is no ticket"), "{second}");
+        let log = server.events(&client, 0);
+        assert!(log.contains(&"note.created".to_string()) && log.contains(&"sales.document_sent".to_string()));
+        // The event's own ticket.
+        flow(&client, "look.again", json!([{"type": "add_ticket_message", "body": "Hello", "message_type": "reply"}]));
+        client.post("/v1/automation/trigger", json!({"event": "look.again", "entity_type": "ticket", "data": {"id": ticket}})).expect(200);
+        work(&server, &client);
+        assert_eq!(client.get(&format!("/v1/tickets/{ticket}/messages")).data()[0]["body"], "Hello");
+    }
+
+    fn conditions_and_names_decide_what_matches(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        flow_with(&client, "quote.fase_changed", json!([{"type": "approval"}]), json!({"trigger_type": "event"}));
+        flow_with(&client, "work", json!([{"type": "approval"}]), json!({"trigger_type": "event"}));
+        flow_with(&client, "a.b", json!([{"type": "approval"}]), json!({"conditions": [{"field": "data.total", "op": "gt", "value": 10}, {"field": "data.kind", "op": "in", "value": ["x", "y"]}]}));
+        let matched = |event: &str, data: Value| fire(&client, event, data).len();
+        for (event, count) in [("quote.phase_changed", 1), ("quote.fase_changed", 1), ("work", 1), ("work.recurring", 1), ("A.B", 0), ("a.b", 0)] {
+            assert_eq!(matched(event, json!({})), count, "{event}");
+        }
+        assert_eq!(matched("a.b", json!({"total": 11, "kind": "x"})), 1);
+        assert_eq!(matched("a.b", json!({"total": 10, "kind": "x"})), 0);
+        assert_eq!(matched("a.b", json!({"total": "11.5", "kind": "z"})), 0);
+        let echoed = client.post("/v1/webhooks/trigger", json!({"event": "quote.fase_changed"})).expect(200).data();
+        assert_eq!((&echoed["event"], &echoed["matched"]), (&json!("quote.fase_changed"), &json!(1)));
+        // What the service itself does counts as much.
+        flow_with(&client, "customer.created", json!([{"type": "approval"}]), json!({"trigger_type": "event"}));
+        flow(&client, "task.completed", json!([{"type": "approval"}]));
+        let before = total(&client, "/v1/automation/runs");
+        let firm = firm(&client);
+        let task = client.post("/v1/tasks", json!({"title": "x"})).expect(201).id();
+        client.act(&format!("/v1/tasks/{task}/complete")).expect(200);
+        assert_eq!(total(&client, "/v1/automation/runs"), before + 2);
+        let runs = client.get("/v1/automation/runs?sort=id&order=desc").data();
+        let about: Vec<&Value> = runs.as_array().unwrap().iter().take(2).map(|run| &run["entity_type"]).collect();
+        assert_eq!(about, ["task", "client"]);
+        assert_eq!(runs[1]["meta"]["entity_id"], json!(firm));
+    }
+
+    fn lists_of_runs_take_several_states(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let one = flow(&client, "a.one", json!([{"type": "approval"}]));
+        flow(&client, "a.two", task());
+        fire(&client, "a.one", json!({}));
+        fire(&client, "a.two", json!({"name": "x"}));
+        work(&server, &client);
+        fire(&client, "a.two", json!({"name": "x"}));
+        for (query, count) in [("status=pending_approval", 1), ("status=success", 1), ("status=success,queued", 2), ("status=success,queued,pending_approval", 3),
+            ("status=nope", 0), ("status=nope,success", 1), ("status=", 0)] {
+            assert_eq!(total(&client, &format!("/v1/automation/runs?{query}")), count, "{query}");
+        }
+        assert_eq!(total(&client, &format!("/v1/automation/runs?flow_id={one}")), 1);
+        assert_eq!(total(&client, &format!("/v1/automation/runs?flow_id={one}&status=success")), 0);
+        assert_eq!(total(&client, "/v1/automation/runs"), 3);
+    }
+
+    fn a_name_that_is_not_there_is_an_error(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        flow(&client, "a.b", json!([{"type": "create_task", "title": "Call {{ data.nobody }}"}]));
+        flow(&client, "a.c", json!([{"type": "create_task", "title": "Call {{ person }}"}]));
+        flow(&client, "a.d", json!([{"type": "create_task", "title": "{% for a in range(900) %}{% for b in range(900) %}x{% endfor %}{% endfor %}"}]));
+        flow(&client, "a.e", json!([{"type": "create_task", "title": "x", "category": "{{ data.kind }}"}]));
+        for (event, words) in [("a.b", "'data.nobody' is not there"), ("a.c", "'person' is not there"), ("a.d", "takes too much work"), ("a.e", "'category' must be one of")] {
+            let id = fire(&client, event, json!({"kind": "dance"})).pop().unwrap();
+            work(&server, &client);
+            let one = run(&client, &id);
+            assert_eq!((&one["status"], &one["attempts"], &one["actions_done"]), (&json!("failed"), &json!(1), &json!(0)));
+            assert!(one["error"].as_str().unwrap().contains(words), "{one}");
+            assert!(steps(&client, &id)[0]["error"].as_str().unwrap().contains(words));
+        }
+        assert_eq!(total(&client, "/v1/tasks"), 0);
+    }
+
+    fn failures_are_tried_again_with_growing_pauses(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let gone = "00000000-0000-7000-8000-000000000000";
+        let steps_ = json!([{"type": "create_note", "body": "once"}, {"type": "update", "entity_type": "task", "id": "{{ data.task }}", "fields": {"title": "y"}}]);
+        let id = flow_with(&client, "a.b", steps_, json!({"max_attempts": 3}));
+        let run_id = fire(&client, "a.b", json!({"task": gone})).pop().unwrap();
+        work(&server, &client);
+        let mut pauses = Vec::new();
+        for tries in 1..3 {
+            let one = run(&client, &run_id);
+            assert_eq!((&one["status"], &one["attempts"], &one["actions_done"]), (&json!("retrying"), &json!(tries), &json!(1)));
+            assert!(one["error"].as_str().unwrap().contains("There is no task"), "{one}");
+            let next = jiff_seconds(one["next_attempt_at"].as_str().unwrap()) - jiff_seconds("2026-05-04T10:00:00.000Z");
+            pauses.push(next);
+            hurry(&server, &client);
+        }
+        assert!((10..=12).contains(&pauses[0]) && (20..=25).contains(&pauses[1]), "{pauses:?}");
+        let one = run(&client, &run_id);
+        assert_eq!((&one["status"], &one["attempts"], &one["next_attempt_at"]), (&json!("failed"), &json!(3), &json!("")));
+        assert_eq!(client.act(&format!("/v1/automation/runs/{run_id}/cancel")).expect(409).code(), "run_finished");
+        // Tried again by hand, it goes on where it failed.
+        let again = client.act(&format!("/v1/automation/runs/{run_id}/retry")).expect(200).data();
+        assert_eq!(again, json!({"id": run_id, "status": "queued"}));
+        work(&server, &client);
+        assert_eq!(run(&client, &run_id)["status"], "retrying");
+        assert_eq!(total(&client, "/v1/notes"), 1, "what is done is not done again");
+        assert_eq!(client.act(&format!("/v1/automation/runs/{run_id}/retry")).expect(409).code(), "invalid_transition");
+        // On the test clock the tries come by themselves.
+        advance(&client, "2026-05-04T11:00:00Z");
+        assert_eq!(run(&client, &run_id)["status"], "failed");
+        // A run under way keeps the definition that it began with.
+        let waiting = fire(&client, "a.b", json!({"task": gone})).pop().unwrap();
+        work(&server, &client);
+        let new = json!({"name": "x", "trigger_type": "custom", "trigger_key": "a.b", "steps": [{"type": "approval"}]});
+        client.send("PUT", &format!("/v1/automation/flows/{id}"), &[], &new.to_string()).expect(200);
+        client.delete(&format!("/v1/automation/flows/{id}")).expect(204);
+        advance(&client, "2026-05-04T12:00:00Z");
+        let one = run(&client, &waiting);
+        assert_eq!((&one["status"], &one["actions_done"]), (&json!("failed"), &json!(1)), "{one}");
+        assert_eq!(steps(&client, &waiting).len(), 2);
+    }
+
+    fn waits_follow_the_clock_of_the_account(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        flow(&client, "a.b", json!([{"type": "wait", "for": "P3D"}, {"type": "create_task", "title": "At {{ now }}"},
+            {"type": "wait", "until": "{{ data.until }}"}, {"type": "create_task", "title": "Then {{ now }}"}]));
+        let id = fire(&client, "a.b", json!({"until": "2026-05-20"})).pop().unwrap();
+        let late = fire(&client, "a.b", json!({"until": "2026-05-01T00:00:00Z"})).pop().unwrap();
+        work(&server, &client);
+        let one = run(&client, &id);
+        assert_eq!((&one["status"], &one["next_attempt_at"], &one["actions_done"]), (&json!("waiting"), &json!("2026-05-07T10:00:00.000Z"), &json!(0)));
+        advance(&client, "2026-05-07T09:59:59Z");
+        assert_eq!(status(&client, &id), "waiting");
+        advance(&client, "2026-06-01T00:00:00Z");
+        for id in [&id, &late] {
+            let one = run(&client, id);
+            assert_eq!((&one["status"], &one["actions_done"]), (&json!("success"), &json!(4)), "{one}");
+        }
+        let tasks = client.get("/v1/tasks?sort=title&order=asc").data();
+        let titles: Vec<&str> = tasks.as_array().unwrap().iter().map(|task| task["title"].as_str().unwrap()).collect();
+        assert_eq!(titles, ["At 2026-05-07T10:00:00.000Z", "At 2026-05-07T10:00:00.000Z", "Then 2026-05-07T10:00:00.000Z", "Then 2026-05-19T22:00:00.000Z"]);
+        assert_eq!(steps(&client, &id)[0]["attempts"], 1);
+    }
+
+    fn people_approve_reject_and_cancel(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        flow(&client, "a.b", json!([{"type": "approval", "message": "Send to {{ data.name }}?"}, {"type": "create_task", "title": "Sent"}]));
+        flow(&client, "a.wait", json!([{"type": "wait", "for": "P3D"}, {"type": "create_task", "title": "Never"}]));
+        flow(&client, "a.retry", json!([{"type": "update", "entity_type": "task", "id": "nope", "fields": {"title": "y"}}]));
+        let act = |id: &str, what: &str| client.act(&format!("/v1/automation/runs/{id}/{what}"));
+        let begin = |event: &str| {
+            let id = fire(&client, event, json!({"name": "Anna"})).pop().unwrap();
+            work(&server, &client);
+            id
+        };
+        let id = begin("a.b");
+        assert_eq!(status(&client, &id), "pending_approval");
+        assert_eq!(steps(&client, &id)[0]["result"]["message"], "Send to Anna?");
+        assert_eq!(act(&id, "retry").expect(409).code(), "invalid_transition");
+        assert_eq!(act(&id, "approve").expect(200).data(), json!({"id": id, "status": "queued"}));
+        work(&server, &client);
+        assert_eq!((status(&client, &id), total(&client, "/v1/tasks")), ("success".to_string(), 1));
+        for what in ["approve", "reject"] {
+            assert_eq!(act(&id, what).expect(409).code(), "invalid_transition");
+        }
+        let id = begin("a.b");
+        assert_eq!(act(&id, "reject").expect(200).data()["status"], "cancelled");
+        let mut cancelled = vec![begin("a.b"), begin("a.wait"), begin("a.retry")];
+        cancelled.push(fire(&client, "a.wait", json!({})).pop().unwrap());
+        let were: Vec<String> = cancelled.iter().map(|id| status(&client, id)).collect();
+        assert_eq!(were, ["pending_approval", "waiting", "retrying", "queued"]);
+        for id in &cancelled {
+            assert_eq!(act(id, "cancel").expect(200).data(), json!({"id": id, "status": "cancelled"}));
+            assert_eq!(act(id, "cancel").expect(409).code(), "run_finished");
+        }
+        advance(&client, "2026-06-01T00:00:00Z");
+        assert!(cancelled.iter().all(|id| status(&client, id) == "cancelled"));
+        assert_eq!(total(&client, "/v1/tasks"), 1);
+        let log = server.events(&client, 0);
+        assert!(["run.approved", "run.rejected", "run.cancelled"].iter().all(|name| log.iter().any(|own| own == name)), "{log:?}");
+    }
+
+    fn a_failure_that_may_pass_makes_a_run_partial(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        flow_with(&client, "a.b", json!([
+            {"type": "update", "entity_type": "task", "id": "nope", "fields": {"title": "y"}, "continue_on_error": true},
+            {"type": "create_task", "title": "{{ data.nope }}", "continue_on_error": true},
+            {"type": "create_task", "title": "On we go"},
+        ]), json!({"max_attempts": 2}));
+        let id = fire(&client, "a.b", json!({})).pop().unwrap();
+        work(&server, &client);
+        assert_eq!(status(&client, &id), "retrying");
+        hurry(&server, &client);
+        let one = run(&client, &id);
+        assert_eq!((&one["status"], &one["actions_done"], &one["error"]), (&json!("partial"), &json!(1), &json!("")));
+        let told: Vec<String> = steps(&client, &id).iter().map(|step| format!("{} {}", step["status"].as_str().unwrap(), step["attempts"])).collect();
+        assert_eq!(told, ["failed 2", "failed 1", "success 1"]);
+    }
+
+    fn flows_that_start_each_other_come_to_an_end(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        flow(&client, "round", json!([{"type": "trigger", "event": "round"}]));
+        flow(&client, "task.updated", json!([{"type": "update", "fields": {"title": "{{ data.title }}x"}}]));
+        fire(&client, "round", json!({}));
+        let task = client.post("/v1/tasks", json!({"title": "x"})).expect(201).id();
+        client.patch(&format!("/v1/tasks/{task}"), json!({"title": "y"})).expect(200);
+        work(&server, &client);
+        let runs = client.get("/v1/automation/runs?sort=id&order=asc&per_page=100").data();
+        let of = |key: &str| runs.as_array().unwrap().iter().filter(|run| run["trigger_key"] == key).cloned().collect::<Vec<_>>();
+        let round = of("round");
+        assert_eq!(round.len(), 5);
+        assert_eq!((&round[4]["status"], &round[3]["status"]), (&json!("failed"), &json!("success")));
+        assert!(round[4]["error"].as_str().unwrap().contains("5 runs in a row"));
+        assert_eq!(of("task.updated").len(), 5);
+        assert_eq!(client.get(&format!("/v1/tasks/{task}")).data()["title"], "yxxxxx");
+    }
+
+    fn schedules_come_once_each_time(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let at_nine = json!([{"type": "create_task", "title": "For {{ data.date }} at {{ now }}"}]);
+        let id = flow_with(&client, "0 9 * * mon-fri", at_nine.clone(), json!({"trigger_type": "schedule"}));
+        flow_with(&client, "0 9 * * *", at_nine.clone(), json!({"trigger_type": "schedule", "active": false}));
+        work(&server, &client);
+        assert_eq!(total(&client, "/v1/tasks"), 0);
+        advance(&client, "2026-05-11T12:00:00Z");
+        let tasks = client.get("/v1/tasks?sort=title&order=asc").data();
+        let titles: Vec<&str> = tasks.as_array().unwrap().iter().map(|task| task["title"].as_str().unwrap()).collect();
+        let wanted: Vec<String> = [5, 6, 7, 8, 11].iter().map(|day| format!("For 2026-05-{day:02} at 2026-05-{day:02}T07:00:00.000Z")).collect();
+        assert_eq!(titles, wanted);
+        client.patch(&format!("/v1/automation/flows/{id}"), json!({"active": false})).expect(200);
+        advance(&client, "2026-05-14T12:00:00Z");
+        assert_eq!(total(&client, "/v1/tasks"), 5);
+        // An account on the machine's time that was down for days: the latest time counts, once.
+        let (real, key) = server.app.create_account("Real", None).unwrap();
+        let real = Client::new(server.address, key, real.number);
+        let id = flow_with(&real, "* * * * *", at_nine, json!({"trigger_type": "schedule"}));
+        let (number, own) = (real.account, id.clone());
+        let past = server.app.clock.now().plus_seconds(-3 * 24 * 3600).0 / 60_000 * 60_000;
+        server.app.store.write_now(number, move |tx| {
+            tx.execute("UPDATE flows SET next_at = $1 WHERE account_id = $2 AND id = $3", &[past.into(), number.into(), (&own).into()]).map(drop)
+        }).unwrap();
+        work(&server, &real);
+        work(&server, &real);
+        assert!((1..=2).contains(&total(&real, "/v1/tasks")), "once, unless a minute has just begun");
+        assert_eq!(run(&real, real.get("/v1/automation/runs").data()[0]["id"].as_str().unwrap())["trigger_type"], "schedule");
+    }
+
+    fn the_trigger_route_has_its_limit_on_all_nodes(db) {
+        let server = Server::with(db, |config| config.trigger_limit_per_minute = 30);
+        let client = server.client();
+        let other = Client { base: format!("http://{}", server.another_node(server.app.config.clone())), ..client.clone() };
+        let fire = |client: &Client| client.post("/v1/webhooks/trigger", json!({"event": "x"}));
+        for n in 0..30 {
+            let reply = fire(if n % 2 == 0 { &client } else { &other }).expect(200);
+            assert_eq!(reply.header("ratelimit-policy"), "\"key\";q=30;w=60");
+            assert!(reply.header("ratelimit").starts_with(&format!("\"key\";r={};t=", 29 - n)), "{}", reply.header("ratelimit"));
+        }
+        for client in [&client, &other] {
+            let refused = fire(client).expect(429);
+            assert_eq!(refused.code(), "too_many_requests");
+            let seconds: i64 = refused.header("retry-after").parse().unwrap();
+            assert!((1..=60).contains(&seconds), "{seconds}");
+        }
+        client.post("/v1/automation/trigger", json!({"event": "x"})).expect(200);
+        let second = server.with_scopes(&client, &["webhooks.write"]);
+        fire(&second).expect(200);
+        let account = client.account;
+        server.app.store.write_now(account, move |tx| tx.execute("UPDATE key_limits SET asked = '1 2 3' WHERE account_id = $1", &[account.into()]).map(drop)).unwrap();
+        fire(&client).expect(200);
+    }
+
+    fn calls_go_out_signed_and_come_back(db) {
+        let server = with_calls(db);
+        let client = server.client();
+        let count = Arc::new(AtomicU32::new(0));
+        let seen = count.clone();
+        let outside = Scripted::start(move |received| match received.path.as_str() {
+            "/ok" => Answer::json(201, r#"{"id":"o-1"}"#),
+            "/text" => Answer { body: b"plain".to_vec(), ..Answer::new(200) },
+            "/second" if seen.fetch_add(1, Ordering::SeqCst) == 0 => Answer { body: b"try later".to_vec(), ..Answer::new(503) },
+            "/second" => Answer::new(204),
+            _ => Answer::new(500),
+        }).unwrap();
+        let url = |path: &str| outside.url(path);
+        flow(&client, "a.b", json!([
+            {"type": "http", "name": "order", "url": url("/ok"), "headers": {"X-Who": "{{ data.name }}"}, "body": {"name": "{{ data.name }}", "total": "{{ data.total }}"}},
+            {"type": "http", "method": "PUT", "url": url("/text"), "body": "order {{ steps.order.body.id }}", "timeout_seconds": 5},
+            {"type": "http", "url": url("/second")},
+            {"type": "create_task", "title": "{{ steps.order.status }} {{ steps[1].body }}"},
+        ]));
+        let id = fire(&client, "a.b", json!({"name": "De Ster", "total": 12.5})).pop().unwrap();
+        work(&server, &client);
+        let one = run(&client, &id);
+        assert_eq!((&one["status"], &one["actions_done"], &one["attempts"]), (&json!("retrying"), &json!(2), &json!(1)), "{one}");
+        assert!(one["error"].as_str().unwrap().contains("answered 503: try later"), "{one}");
+        hurry(&server, &client);
+        assert_eq!(status(&client, &id), "success");
+        assert_eq!(client.get("/v1/tasks").data()[0]["title"], "201 plain");
+        let received = outside.received();
+        assert_eq!(received.len(), 4);
+        assert_eq!((received[0].text().as_str(), received[0].header("x-who")), (r#"{"name":"De Ster","total":12.5}"#, Some("De Ster")));
+        assert_eq!((received[1].method.as_str(), received[1].text().as_str()), ("PUT", "order o-1"));
+        assert!(received[2].text().starts_with(r#"{"event":"a.b","entity_type":"","data":{"#), "{}", received[2].text());
+        assert_eq!(received[2].header("idempotency-key"), Some(format!("{id}.2").as_str()));
+        assert_eq!(received[2].header("idempotency-key"), received[3].header("webhook-id"), "the same for every try");
+        let secret = client.get("/v1/automation/signing-secret").expect(200).data()["secret"].as_str().unwrap().to_string();
+        let of = |at: usize, name: &str| received[at].header(name).unwrap().to_string();
+        let signed = format!("{}.{}.{}", of(0, "webhook-id"), of(0, "webhook-timestamp"), received[0].text());
+        assert_eq!(of(0, "webhook-signature"), format!("v1,{}", signature(&secret, &signed)));
+        // A template may lead where it may not.
+        flow(&client, "a.c", json!([{"type": "http", "url": "http://{{ data.host }}/"}]));
+        let id = fire(&client, "a.c", json!({"host": "10.0.0.1"})).pop().unwrap();
+        work(&server, &client);
+        let one = run(&client, &id);
+        assert_eq!((&one["status"], &one["attempts"]), (&json!("failed"), &json!(1)));
+        assert!(one["error"].as_str().unwrap().contains("not allowed"), "{one}");
+    }
+
+    fn a_call_without_an_end_is_made_again_under_its_key(db) {
+        let server = with_calls(db);
+        let client = server.client();
+        let outside = Scripted::start(|_| Answer::json(200, r#"{"n":1}"#)).unwrap();
+        flow(&client, "a.b", json!([{"type": "http", "url": outside.url("/pay")}, {"type": "create_task", "title": "Paid"}]));
+        let id = fire(&client, "a.b", json!({})).pop().unwrap();
+        // The first worker announces the call, makes it, and is then silent for longer than its lease.
+        let announced = announce(&server, &client);
+        assert_eq!((announced.len(), status(&client, &id).as_str()), (1, "running"));
+        let slow = announced.into_iter().next().unwrap();
+        let ended = server.block_on(outside::make(&server.app, &slow)).map_err(|trouble| trouble.words).unwrap();
+        assert!(announce(&server, &client).is_empty(), "nobody else has it meanwhile");
+        lose_lease(&server, &client);
+        work(&server, &client);
+        let one = run(&client, &id);
+        assert_eq!((&one["status"], total(&client, "/v1/tasks")), (&json!("success"), 1));
+        // It comes back, and changes nothing.
+        assert!(!come_back(&server, &client, &slow, ended.clone()));
+        assert_eq!((run(&client, &id), total(&client, "/v1/tasks")), (one, 1));
+        let keys: Vec<String> = outside.received().iter().map(|received| received.header("idempotency-key").unwrap().to_string()).collect();
+        assert_eq!(keys, [format!("{id}.0"), format!("{id}.0")], "the other side can tell that it is the same");
+        // A run that is cancelled in its call ends when the call does.
+        let id = fire(&client, "a.b", json!({})).pop().unwrap();
+        let announced = announce(&server, &client).pop().unwrap();
+        assert_eq!(client.act(&format!("/v1/automation/runs/{id}/cancel")).expect(200).data()["status"], "running");
+        assert_eq!(run(&client, &id)["meta"]["cancel_requested"], true);
+        assert!(come_back(&server, &client, &announced, ended));
+        let one = run(&client, &id);
+        assert_eq!((&one["status"], &one["actions_done"], total(&client, "/v1/tasks")), (&json!("cancelled"), &json!(1), 1));
+    }
+
+    fn the_worker_wakes_by_itself(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        flow(&client, "a.b", task());
+        let app = server.app.clone();
+        server.block_on(async move { outside::start(&app) });
+        std::thread::sleep(Duration::from_millis(600));
+        let started = Instant::now();
+        for n in 0..20 {
+            fire(&client, "a.b", json!({"name": n}));
+        }
+        wait_for(|| total(&client, "/v1/automation/runs?status=success") == 20);
+        assert!(started.elapsed() < Duration::from_secs(20));
+        assert_eq!(total(&client, "/v1/tasks"), 20);
+        // What another process began is found too: nothing rings here.
+        let node = Client { base: format!("http://{}", server.another_node(server.app.config.clone())), ..client.clone() };
+        fire(&node, "a.b", json!({"name": "elsewhere"}));
+        wait_for(|| total(&client, "/v1/tasks") == 21);
+    }
+
+    fn the_past_shows_what_a_flow_would_have_done(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        for (n, name) in ["Anna", "Bob", "Cas"].iter().enumerate() {
+            fire(&client, "order.shipped", json!({"name": name, "total": n * 100}));
+            client.post("/v1/tasks", json!({"title": name})).expect(201);
+        }
+        let id = flow_with(&client, "order.shipped", json!([
+            {"type": "create_task", "name": "call", "title": "Call {{ data.name }}", "deadline": "P1D"},
+            {"type": "condition", "conditions": [{"field": "data.total", "op": "lt", "value": 150}]},
+            {"type": "create_note", "body": "After {{ steps.call.id }} {{ data.nope }}"},
+        ]), json!({"conditions": [{"field": "data.total", "op": "gt", "value": 0}], "active": false}));
+        let before = server.last_seq(&client);
+        let period = json!({"from": "2026-05-01T00:00:00Z", "to": "2026-05-31T00:00:00Z"});
+        let told = client.post(&format!("/v1/automation/flows/{id}/backtest"), period.clone()).expect(200).data();
+        assert_eq!((&told["events"], &told["matched"], &told["failed"], &told["complete"]), (&json!(3), &json!(2), &json!(1), &json!(true)));
+        assert_eq!(told["steps"][2], json!({"place": 2, "type": "create_note", "name": "", "taken": 1, "failed": 1}));
+        assert_eq!(told["examples"][0]["steps"][0]["would"], json!({"title": "Call Bob", "deadline": "2026-05-05"}));
+        assert_eq!(told["examples"][0]["steps"][2]["error"], "'data.nope' is not there");
+        assert_eq!(told["examples"][1]["steps"][1]["would"], json!({"holds": false}));
+        assert_eq!((server.last_seq(&client), total(&client, "/v1/automation/runs"), total(&client, "/v1/tasks")), (before, 0, 3), "nothing happened");
+        let of_tasks = flow(&client, "task.created", json!([{"type": "create_note", "body": "{{ data.title }} {{ steps[0].id }}"}]));
+        let told = client.post(&format!("/v1/automation/flows/{of_tasks}/backtest"), period).expect(200).data();
+        assert_eq!((&told["matched"], &told["failed"]), (&json!(3), &json!(0)));
+        assert_eq!(told["examples"][0]["steps"][0]["would"]["body"], "Anna ‹steps[0].id›");
+        let empty = json!({"from": "2026-06-01T00:00:00Z", "to": "2026-06-02T00:00:00Z"});
+        assert_eq!(client.post(&format!("/v1/automation/flows/{of_tasks}/backtest"), empty).expect(200).data()["events"], 0);
+        let wrong = json!({"from": "2026-06-01T00:00:00Z", "to": "2026-05-02T00:00:00Z"});
+        assert_eq!(client.post(&format!("/v1/automation/flows/{of_tasks}/backtest"), wrong).expect(422).faults(), ["to: out_of_range"]);
+    }
+
+    fn the_reminders_of_the_library_work(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let flows = client.get("/v1/automation/flows?search=reminders").data();
+        client.patch(&format!("/v1/automation/flows/{}", flows[0]["id"].as_str().unwrap()), json!({"active": true})).expect(200);
+        let (paid, unpaid) = (invoice(&client), invoice(&client));
+        advance(&client, "2026-05-25T10:00:00Z");
+        client.post(&format!("/v1/invoices/{paid}/payments"), json!({})).expect(201);
+        advance(&client, "2026-07-01T10:00:00Z");
+        let sent = |id: &str| -> Vec<String> {
+            let data = client.get(&format!("/v1/invoices/{id}/deliveries")).data();
+            data.as_array().unwrap().iter().map(|one| format!("{} {}", &one["created_at"].as_str().unwrap()[..10], one["send_type"].as_str().unwrap())).collect()
+        };
+        assert_eq!(sent(&paid), ["2026-05-21 invoice_rem1"]);
+        assert_eq!(sent(&unpaid), ["2026-05-21 invoice_rem1", "2026-05-28 invoice_rem2", "2026-06-04 invoice_rem3"]);
+        assert_eq!(total(&client, "/v1/automation/runs?status=success"), 2);
+        assert_eq!(total(&client, "/v1/tasks"), 1);
+    }
+}
+
+/// Two nodes with workers, one database, many runs: each is done once.
+#[test]
+fn two_nodes_share_the_runs() {
+    let Some(db) = Db::postgres() else { return };
+    let server = Server::start(db);
+    let client = server.client();
+    flow(
+        &client,
+        "a.b",
+        json!([{"type": "create_task", "title": "{{ data.n }}"}, {"type": "create_note", "body": "{{ data.n }}"}]),
+    );
+    let second = App::open(server.app.config.clone()).unwrap();
+    for app in [server.app.clone(), second] {
+        server.block_on(async move { outside::start(&app) });
+    }
+    for n in 0..150 {
+        fire(&client, "a.b", json!({"n": n}));
+    }
+    wait_for(|| total(&client, "/v1/automation/runs?status=success") == 150);
+    assert_eq!((total(&client, "/v1/tasks"), total(&client, "/v1/notes")), (150, 150));
+    let titles: std::collections::BTreeSet<String> = (1..=2)
+        .flat_map(|page| client.get(&format!("/v1/tasks?per_page=100&page={page}")).data().as_array().unwrap().clone())
+        .map(|task| task["title"].as_str().unwrap().to_string())
+        .collect();
+    assert_eq!(titles.len(), 150);
+}
+
+/// By Standard Webhooks, told here once more.
+fn signature(secret: &str, signed: &str) -> String {
+    use base64::Engine as _;
+    use hmac::{Hmac, KeyInit, Mac};
+    let coder = base64::engine::general_purpose::STANDARD;
+    let key = coder.decode(secret.strip_prefix("whsec_").unwrap()).unwrap();
+    let mut mac = <Hmac<sha2::Sha256> as KeyInit>::new_from_slice(&key).unwrap();
+    mac.update(signed.as_bytes());
+    coder.encode(mac.finalize().into_bytes())
+}
+
+fn wait_for(done: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !done() {
+        assert!(started.elapsed() < Duration::from_secs(30), "it takes too long");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn jiff_seconds(text: &str) -> i64 {
+    kantoor::clock::Moment::parse(text).unwrap().0 / 1000
+}
+
+/// A turn of a worker that makes no calls.
+fn announce(server: &Server, client: &Client) -> Vec<Request> {
+    let (caller, engine) = (server.app.acting(account(server, client), "automation"), server.app.engine.clone());
+    let turn = server.app.store.write_now(client.account, move |tx| {
+        let ctx = caller.writing(tx)?;
+        engine::turn(tx, &ctx, &caller.account, &engine, 10)
+    });
+    turn.unwrap().calls
+}
+
+/// A worker writes how its call ended; answers whether that counted.
+fn come_back(server: &Server, client: &Client, request: &Request, ended: Value) -> bool {
+    let (caller, engine, request) =
+        (server.app.acting(account(server, client), "automation"), server.app.engine.clone(), request.clone());
+    let written = server.app.store.write_now(client.account, move |tx| {
+        let ctx = caller.writing(tx)?;
+        engine::called(tx, &ctx, &caller.account, &engine, &request, &Ok(ended.clone()))
+    });
+    written.unwrap().0
+}
+
+fn lose_lease(server: &Server, client: &Client) {
+    let account = client.account;
+    let past = server.app.clock.now().plus_seconds(-LEASE_SECONDS).0;
+    let sql = "UPDATE runs SET lease_until = $1 WHERE account_id = $2 AND lease_until > 0";
+    server.app.store.write_now(account, move |tx| tx.execute(sql, &[past.into(), account.into()]).map(drop)).unwrap();
+}
