@@ -30,8 +30,9 @@ use printing::Printing;
 use report::{Figure, Report, thousands};
 use server::{Data, Server};
 
-const USAGE: &str = "Usage: cargo run --release -p benches -- [--quick] [--write]
+const USAGE: &str = "Usage: cargo run --release -p benches -- [--quick | --subscriptions] [--write]
 
+  --subscriptions   subscriptions alone
   --quick   1 second a measurement and 100,000 rows instead of 1,000,000: to try it out
   --write   also put the figures in docs/performance.md
 
@@ -49,7 +50,7 @@ fn main() -> ExitCode {
         limit::serve(&args[1..]);
         return ExitCode::SUCCESS;
     }
-    if let Some(odd) = args.iter().find(|arg| !["--quick", "--write"].contains(&arg.as_str())) {
+    if let Some(odd) = args.iter().find(|arg| !["--quick", "--write", "--subscriptions"].contains(&arg.as_str())) {
         eprintln!("{USAGE}");
         return if matches!(odd.as_str(), "--help" | "-h") { ExitCode::SUCCESS } else { ExitCode::from(2) };
     }
@@ -58,7 +59,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     let has = |flag: &str| args.iter().any(|arg| arg == flag);
-    let figures = measure(has("--quick")).markdown();
+    let figures = if has("--subscriptions") { only_subscriptions() } else { measure(has("--quick")) }.markdown();
     println!("{figures}");
     if has("--write") {
         report::write_into(&Path::new(server::ROOT).join("docs/performance.md"), &figures);
@@ -71,6 +72,13 @@ struct Bench {
     binary: PathBuf,
     folder: tempfile::TempDir,
     measured: Duration,
+}
+
+fn only_subscriptions() -> Report {
+    let folder = tempfile::Builder::new().prefix("bench-").tempdir_in(server::own_folder()).unwrap();
+    let mut report = Report::new("once");
+    subscriptions::tell(&mut report, &server::kantoor_binary(), folder.path());
+    report
 }
 
 fn measure(quick: bool) -> Report {
@@ -137,9 +145,12 @@ fn reads(bench: &Bench, few: &Data, bare: &Path, many: &Server, rows: i64) -> Re
     Reads { get, list, search }
 }
 
+/// What is asked of so many rows.
+type ByRows = fn(i64) -> Ask;
+
 /// Lists of invoices: what each is called, the least that many may give beside few, and how to ask
 /// it among so many.
-const INVOICES: [(&str, f64, fn(i64) -> Ask); 4] = [
+const INVOICES: [(&str, f64, ByRows); 4] = [
     ("Invoices, list of 25", 0.5, |_| Ask::Invoices),
     ("Invoices of a client", 0.5, |rows| Ask::OfClient { rows }),
     ("Invoices of a day", 0.5, |rows| Ask::OfDay { rows }),

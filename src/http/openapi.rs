@@ -121,6 +121,7 @@ fn operation_id(resource: &Resource, route: &Route) -> String {
         (_, Takes::Create | Takes::File, ..) => format!("create{name}"),
         (_, Takes::Patch, ..) => format!("update{name}"),
         (_, _, Method::Delete, _) => format!("delete{name}"),
+        (_, _, Method::Put, _) => format!("replace{name}"),
         (_, _, Method::Post, _) if route.path.len() > resource.path.len() => {
             format!("{}{name}", route.path[resource.path.len() + 1..].replace('/', "_"))
         }
