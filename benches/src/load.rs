@@ -42,6 +42,8 @@ pub enum Ask {
     OfDay { rows: i64 },
     /// Invoices by their number, their client and a word in their title.
     SearchInvoices { rows: i64 },
+    /// An event that a flow listens to.
+    Trigger,
     /// A new record.
     Post,
     /// The same with an Idempotency-Key.
@@ -77,6 +79,16 @@ impl Ask {
                 let (words, _) = &searches[chance.below(searches.len() as i64) as usize];
                 write!(out, "GET /v1/invoices?search={words} HTTP/1.1\r\n{who}\r\n\r\n")
             }
+            Ask::Trigger => {
+                let n = NEXT.fetch_add(1, Ordering::Relaxed);
+                let body = format!(r#"{{"event":"bench.note","data":{{"n":{n}}}}}"#);
+                let length = body.len();
+                write!(
+                    out,
+                    "POST /v1/automation/trigger HTTP/1.1\r\n{who}\r\nContent-Type: application/json\r\n\
+                     Content-Length: {length}\r\n\r\n{body}"
+                )
+            }
             Ask::Post | Ask::PostOnce => {
                 let n = NEXT.fetch_add(1, Ordering::Relaxed);
                 let once = match self {
@@ -111,11 +123,17 @@ type Window = (Instant, Instant);
 
 /// Loads a server for a third of `measured` to warm it up, then for `measured`.
 pub fn run(server: &Server, ask: Ask, measured: Duration) -> Sample {
+    run_with(server, ask, measured, CONNECTIONS)
+}
+
+/// The same with so many connections.
+pub fn run_with(server: &Server, ask: Ask, measured: Duration, connections: usize) -> Sample {
     let from = Instant::now() + measured / 3;
     let window = (from, from + measured);
     let micros: Vec<Vec<u32>> = std::thread::scope(|scope| {
-        let threads: Vec<_> =
-            (0..THREADS).map(|thread| scope.spawn(move || run_thread(server, ask, thread, window))).collect();
+        let threads: Vec<_> = (0..THREADS)
+            .map(|thread| scope.spawn(move || run_thread(server, ask, thread, window, connections)))
+            .collect();
         threads.into_iter().map(|thread| thread.join().expect("a load without errors")).collect()
     });
     let micros = micros.concat();
@@ -123,11 +141,11 @@ pub fn run(server: &Server, ask: Ask, measured: Duration) -> Sample {
 }
 
 /// The connections of one thread. A runtime for each thread: they have nothing to share.
-fn run_thread(server: &Server, ask: Ask, thread: usize, window: Window) -> Vec<u32> {
+fn run_thread(server: &Server, ask: Ask, thread: usize, window: Window, count: usize) -> Vec<u32> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let mut connections = JoinSet::new();
-        for number in (thread..CONNECTIONS).step_by(THREADS) {
+        for number in (thread..count).step_by(THREADS) {
             let (address, key) = (server.address, server.key.clone());
             connections.spawn(async move {
                 let asking = keep_asking(address, &key, ask, Chance::of(number), window);

@@ -10,6 +10,7 @@
     reason = "a program for developers, which may just stop"
 )]
 
+mod automation;
 mod client;
 mod invoice;
 mod limit;
@@ -30,9 +31,9 @@ use printing::Printing;
 use report::{Figure, Report, thousands};
 use server::{Data, Server};
 
-const USAGE: &str = "Usage: cargo run --release -p benches -- [--quick | --subscriptions] [--write]
+const USAGE: &str = "Usage: cargo run --release -p benches -- [--quick | --alone] [--write]
 
-  --subscriptions   subscriptions alone
+  --alone   subscriptions and flows alone: what it does by itself
   --quick   1 second a measurement and 100,000 rows instead of 1,000,000: to try it out
   --write   also put the figures in docs/performance.md
 
@@ -50,7 +51,7 @@ fn main() -> ExitCode {
         limit::serve(&args[1..]);
         return ExitCode::SUCCESS;
     }
-    if let Some(odd) = args.iter().find(|arg| !["--quick", "--write", "--subscriptions"].contains(&arg.as_str())) {
+    if let Some(odd) = args.iter().find(|arg| !["--quick", "--write", "--alone"].contains(&arg.as_str())) {
         eprintln!("{USAGE}");
         return if matches!(odd.as_str(), "--help" | "-h") { ExitCode::SUCCESS } else { ExitCode::from(2) };
     }
@@ -59,7 +60,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     let has = |flag: &str| args.iter().any(|arg| arg == flag);
-    let figures = if has("--subscriptions") { only_subscriptions() } else { measure(has("--quick")) }.markdown();
+    let figures = if has("--alone") { alone() } else { measure(has("--quick")) }.markdown();
     println!("{figures}");
     if has("--write") {
         report::write_into(&Path::new(server::ROOT).join("docs/performance.md"), &figures);
@@ -74,10 +75,13 @@ struct Bench {
     measured: Duration,
 }
 
-fn only_subscriptions() -> Report {
+/// What the program does by itself: subscriptions and flows.
+fn alone() -> Report {
     let folder = tempfile::Builder::new().prefix("bench-").tempdir_in(server::own_folder()).unwrap();
+    let binary = server::kantoor_binary();
     let mut report = Report::new("once");
-    subscriptions::tell(&mut report, &server::kantoor_binary(), folder.path());
+    subscriptions::tell(&mut report, &binary, folder.path());
+    automation::tell(&mut report, &binary, folder.path(), Duration::from_secs(5));
     report
 }
 
@@ -114,6 +118,7 @@ fn measure(quick: bool) -> Report {
     report.value(&format!("Start on a database of {} rows", thousands(rows)), start, "s", 0.3);
     printing.tell(&mut report);
     subscriptions::tell(&mut report, &bench.binary, folder);
+    automation::tell(&mut report, &bench.binary, folder, bench.measured);
     report
 }
 

@@ -54,6 +54,11 @@ impl Data {
         data
     }
 
+    /// A folder with an empty account.
+    pub fn empty(binary: &Path, folder: &Path) -> Data {
+        Data::create(binary, folder, &[]).1
+    }
+
     /// A folder with an empty account whose clock stands still at `moment`.
     pub fn with_test_clock(binary: &Path, folder: &Path, moment: &str) -> Data {
         Data::create(binary, folder, &["--test-clock", moment]).1
