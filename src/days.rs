@@ -22,17 +22,26 @@ const HOUR: i64 = 3600;
 /// The job: every account that has no test clock; those move when they are told to.
 pub fn run(app: &App, _: &Job) -> Result<Ending> {
     for account in app.store.read_now(Account::all)? {
-        if !account.has_test_clock {
-            let caller = app.acting(account, "days");
-            pass(app, &caller)?;
-            let number = caller.account.number;
-            app.store.write_now(number, move |tx| {
-                let ctx = caller.writing(tx)?;
-                collecting::ask_after(tx, &ctx)
-            })?;
+        if account.has_test_clock {
+            continue;
+        }
+        let caller = app.acting(account, "days");
+        // One account whose day cannot be done does not keep the others from theirs.
+        if let Err(error) = day_of(app, &caller) {
+            let (account, cause) = (&caller.account.uid, error.internal.as_deref().unwrap_or(""));
+            tracing::warn!(%account, %error, cause, "What came with the day could not be done; it is tried again in an hour.");
         }
     }
     Ok(Ending::Again(app.clock.now().plus_seconds(HOUR)))
+}
+
+fn day_of(app: &App, caller: &Caller) -> Result<()> {
+    pass(app, caller)?;
+    let own = caller.clone();
+    app.store.write_now(caller.account.number, move |tx| {
+        let ctx = own.writing(tx)?;
+        collecting::ask_after(tx, &ctx)
+    })
 }
 
 /// Brings an account up to its date.

@@ -119,7 +119,8 @@ fn get(call: Call) -> Result<Work> {
             _ => Settings::of(tx, ctx)?.provider,
         };
         let mandate = mandate.unwrap_or_default();
-        let activation = activation(tx, ctx, &mandate, call.query.get("subscription_id").unwrap_or_default())?;
+        let activation =
+            activation(tx, ctx, call.id(), &mandate, call.query.get("subscription_id").unwrap_or_default())?;
         Ok(Answer::json(&shown(client.is_some(), provider, &mandate, activation)))
     }))
 }
@@ -136,7 +137,7 @@ fn shown(client_found: bool, provider: ProviderName, mandate: &Mandate, activati
 }
 
 /// Activates the subscription that is named, if the mandate allows; answers what became of that.
-fn activation(tx: &mut Tx, ctx: &Ctx, mandate: &Mandate, id: &str) -> Result<&'static str> {
+fn activation(tx: &mut Tx, ctx: &Ctx, client: &str, mandate: &Mandate, id: &str) -> Result<&'static str> {
     if id.is_empty() {
         return Ok("skipped");
     }
@@ -145,7 +146,7 @@ fn activation(tx: &mut Tx, ctx: &Ctx, mandate: &Mandate, id: &str) -> Result<&'s
         Err(error) if error.code == Code::NotFound => return Ok("not_found"),
         Err(error) => return Err(error),
     };
-    if mandate.client_id != subscription.client_id && !mandate.client_id.0.is_empty() {
+    if subscription.client_id.0 != client {
         return Ok("not_found");
     }
     if !mandate.is_ready() {

@@ -120,6 +120,8 @@ on_both! {
         reader.get(&format!("/v1/clients/{firm}/direct-debit/mandate")).expect(200);
         let other = client.post("/v1/clients", json!({"company_name": "Other"})).expect(201).id();
         let foreign = subscribe(&client, &other);
+        let of_other = |id: &str| client.get(&format!("/v1/clients/{other}/direct-debit/mandate?subscription_id={id}")).expect(200).data()["subscription_activation"]["status"].clone();
+        assert_eq!((of_other(&subscription), of_other(&foreign)), (json!("not_found"), json!("not_authorized")), "a client without any mandate");
         assert_eq!((activate(&foreign), activate(&subscription), activate(&subscription)), (json!("not_found"), json!("activated"), json!("activated")));
 
         advance(&client, "2026-05-10T10:00:00Z");

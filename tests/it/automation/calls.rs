@@ -1,0 +1,251 @@
+//! Flows beyond one process: limits on all nodes, calls to the outside, workers that are lost.
+
+use super::*;
+
+on_both! {
+    fn the_trigger_route_has_its_limit_on_all_nodes(db) {
+        let server = Server::with(db, |config| config.trigger_limit_per_minute = 30);
+        let client = server.client();
+        let other = Client { base: format!("http://{}", server.another_node(server.app.config.clone())), ..client.clone() };
+        let fire = |client: &Client| client.post("/v1/webhooks/trigger", json!({"event": "x"}));
+        for n in 0..30 {
+            let reply = fire(if n % 2 == 0 { &client } else { &other }).expect(200);
+            assert_eq!(reply.header("ratelimit-policy"), "\"key\";q=30;w=60");
+            assert!(reply.header("ratelimit").starts_with(&format!("\"key\";r={};t=", 29 - n)), "{}", reply.header("ratelimit"));
+        }
+        for client in [&client, &other] {
+            let refused = fire(client).expect(429);
+            assert_eq!(refused.code(), "too_many_requests");
+            let seconds: i64 = refused.header("retry-after").parse().unwrap();
+            assert!((1..=60).contains(&seconds), "{seconds}");
+        }
+        client.post("/v1/automation/trigger", json!({"event": "x"})).expect(200);
+        let second = server.with_scopes(&client, &["webhooks.write"]);
+        fire(&second).expect(200);
+        let account = client.account;
+        server.app.store.write_now(account, move |tx| tx.execute("UPDATE key_limits SET asked = '1 2 3' WHERE account_id = $1", &[account.into()]).map(drop)).unwrap();
+        fire(&client).expect(200);
+    }
+
+    fn calls_go_out_signed_and_come_back(db) {
+        let server = with_calls(db);
+        let client = server.client();
+        let count = Arc::new(AtomicU32::new(0));
+        let seen = count.clone();
+        let outside = Scripted::start(move |received| match received.path.as_str() {
+            "/ok" => Answer::json(201, r#"{"id":"o-1"}"#),
+            "/text" => Answer { body: b"plain".to_vec(), ..Answer::new(200) },
+            "/second" if seen.fetch_add(1, Ordering::SeqCst) == 0 => Answer { body: b"try later".to_vec(), ..Answer::new(503) },
+            "/second" => Answer::new(204),
+            _ => Answer::new(500),
+        }).unwrap();
+        let url = |path: &str| outside.url(path);
+        flow(&client, "a.b", json!([
+            {"type": "http", "name": "order", "url": url("/ok"), "headers": {"X-Who": "{{ data.name }}"}, "body": {"name": "{{ data.name }}", "total": "{{ data.total }}"}},
+            {"type": "http", "method": "PUT", "url": url("/text"), "body": "order {{ steps.order.body.id }}", "timeout_seconds": 5},
+            {"type": "http", "url": url("/second")},
+            {"type": "create_task", "title": "{{ steps.order.status }} {{ steps[1].body }}"},
+        ]));
+        let id = fire(&client, "a.b", json!({"name": "De Ster", "total": 12.5})).pop().unwrap();
+        work(&server, &client);
+        let one = run(&client, &id);
+        assert_eq!((&one["status"], &one["actions_done"], &one["attempts"]), (&json!("retrying"), &json!(2), &json!(1)), "{one}");
+        assert!(one["error"].as_str().unwrap().contains("answered 503: try later"), "{one}");
+        hurry(&server, &client);
+        assert_eq!(status(&client, &id), "success");
+        assert_eq!(client.get("/v1/tasks").data()[0]["title"], "201 plain");
+        let received = outside.received();
+        assert_eq!(received.len(), 4);
+        assert_eq!((received[0].text().as_str(), received[0].header("x-who")), (r#"{"name":"De Ster","total":12.5}"#, Some("De Ster")));
+        assert_eq!((received[1].method.as_str(), received[1].text().as_str()), ("PUT", "order o-1"));
+        assert!(received[2].text().starts_with(r#"{"event":"a.b","entity_type":"","data":{"#), "{}", received[2].text());
+        assert_eq!(received[2].header("idempotency-key"), Some(format!("{id}.2").as_str()));
+        assert_eq!(received[2].header("idempotency-key"), received[3].header("webhook-id"), "the same for every try");
+        let secret = client.get("/v1/automation/signing-secret").expect(200).data()["secret"].as_str().unwrap().to_string();
+        let of = |at: usize, name: &str| received[at].header(name).unwrap().to_string();
+        let signed = format!("{}.{}.{}", of(0, "webhook-id"), of(0, "webhook-timestamp"), received[0].text());
+        assert_eq!(of(0, "webhook-signature"), format!("v1,{}", signature(&secret, &signed)));
+        // A template may lead where it may not.
+        flow(&client, "a.c", json!([{"type": "http", "url": "http://{{ data.host }}/"}]));
+        let id = fire(&client, "a.c", json!({"host": "10.0.0.1"})).pop().unwrap();
+        work(&server, &client);
+        let one = run(&client, &id);
+        assert_eq!((&one["status"], &one["attempts"]), (&json!("failed"), &json!(1)));
+        assert!(one["error"].as_str().unwrap().contains("not allowed"), "{one}");
+    }
+
+    fn a_call_without_an_end_is_made_again_under_its_key(db) {
+        let server = with_calls(db);
+        let client = server.client();
+        let outside = Scripted::start(|_| Answer::json(200, r#"{"n":1}"#)).unwrap();
+        flow(&client, "a.b", json!([{"type": "http", "url": outside.url("/pay")}, {"type": "create_task", "title": "Paid"}]));
+        let id = fire(&client, "a.b", json!({})).pop().unwrap();
+        // The first worker announces the call, makes it, and is then silent for longer than its lease.
+        let announced = announce(&server, &client);
+        assert_eq!((announced.len(), status(&client, &id).as_str()), (1, "running"));
+        let slow = announced.into_iter().next().unwrap();
+        let ended = server.block_on(outside::make(&server.app, &slow)).map_err(|trouble| trouble.words).unwrap();
+        assert!(announce(&server, &client).is_empty(), "nobody else has it meanwhile");
+        lose_lease(&server, &client);
+        work(&server, &client);
+        let one = run(&client, &id);
+        assert_eq!((&one["status"], total(&client, "/v1/tasks")), (&json!("success"), 1));
+        // It comes back, and changes nothing.
+        assert!(!come_back(&server, &client, &slow, ended.clone()));
+        assert_eq!((run(&client, &id), total(&client, "/v1/tasks")), (one, 1));
+        let keys: Vec<String> = outside.received().iter().map(|received| received.header("idempotency-key").unwrap().to_string()).collect();
+        assert_eq!(keys, [format!("{id}.0"), format!("{id}.0")], "the other side can tell that it is the same");
+        // A run that is cancelled in its call ends when the call does.
+        let id = fire(&client, "a.b", json!({})).pop().unwrap();
+        let announced = announce(&server, &client).pop().unwrap();
+        assert_eq!(client.act(&format!("/v1/automation/runs/{id}/cancel")).expect(200).data()["status"], "running");
+        assert_eq!(run(&client, &id)["meta"]["cancel_requested"], true);
+        assert!(come_back(&server, &client, &announced, ended));
+        let one = run(&client, &id);
+        assert_eq!((&one["status"], &one["actions_done"], total(&client, "/v1/tasks")), (&json!("cancelled"), &json!(1), 1));
+    }
+
+    fn the_worker_wakes_by_itself(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        flow(&client, "a.b", task());
+        let app = server.app.clone();
+        server.block_on(async move { outside::start(&app) });
+        std::thread::sleep(Duration::from_millis(600));
+        let started = Instant::now();
+        for n in 0..20 {
+            fire(&client, "a.b", json!({"name": n}));
+        }
+        wait_for(|| total(&client, "/v1/automation/runs?status=success") == 20);
+        assert!(started.elapsed() < Duration::from_secs(20));
+        assert_eq!(total(&client, "/v1/tasks"), 20);
+        // What another process began is found too: nothing rings here.
+        let node = Client { base: format!("http://{}", server.another_node(server.app.config.clone())), ..client.clone() };
+        fire(&node, "a.b", json!({"name": "elsewhere"}));
+        wait_for(|| total(&client, "/v1/tasks") == 21);
+    }
+
+    fn the_past_shows_what_a_flow_would_have_done(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        for (n, name) in ["Anna", "Bob", "Cas"].iter().enumerate() {
+            fire(&client, "order.shipped", json!({"name": name, "total": n * 100}));
+            client.post("/v1/tasks", json!({"title": name})).expect(201);
+        }
+        let id = flow_with(&client, "order.shipped", json!([
+            {"type": "create_task", "name": "call", "title": "Call {{ data.name }}", "deadline": "P1D"},
+            {"type": "condition", "conditions": [{"field": "data.total", "op": "lt", "value": 150}]},
+            {"type": "create_note", "body": "After {{ steps.call.id }} {{ data.nope }}"},
+        ]), json!({"conditions": [{"field": "data.total", "op": "gt", "value": 0}], "active": false}));
+        let before = server.last_seq(&client);
+        let period = json!({"from": "2026-05-01T00:00:00Z", "to": "2026-05-31T00:00:00Z"});
+        let told = client.post(&format!("/v1/automation/flows/{id}/backtest"), period.clone()).expect(200).data();
+        assert_eq!((&told["events"], &told["matched"], &told["failed"], &told["complete"]), (&json!(3), &json!(2), &json!(1), &json!(true)));
+        assert_eq!(told["steps"][2], json!({"place": 2, "type": "create_note", "name": "", "taken": 1, "failed": 1}));
+        assert_eq!(told["examples"][0]["steps"][0]["would"], json!({"title": "Call Bob", "deadline": "2026-05-05"}));
+        assert_eq!(told["examples"][0]["steps"][2]["error"], "'data.nope' is not there");
+        assert_eq!(told["examples"][1]["steps"][1]["would"], json!({"holds": false}));
+        assert_eq!((server.last_seq(&client), total(&client, "/v1/automation/runs"), total(&client, "/v1/tasks")), (before, 0, 3), "nothing happened");
+        let of_tasks = flow(&client, "task.created", json!([{"type": "create_note", "body": "{{ data.title }} {{ steps[0].id }}"}]));
+        let told = client.post(&format!("/v1/automation/flows/{of_tasks}/backtest"), period).expect(200).data();
+        assert_eq!((&told["matched"], &told["failed"]), (&json!(3), &json!(0)));
+        assert_eq!(told["examples"][0]["steps"][0]["would"]["body"], "Anna ‹steps[0].id›");
+        let empty = json!({"from": "2026-06-01T00:00:00Z", "to": "2026-06-02T00:00:00Z"});
+        assert_eq!(client.post(&format!("/v1/automation/flows/{of_tasks}/backtest"), empty).expect(200).data()["events"], 0);
+        let wrong = json!({"from": "2026-06-01T00:00:00Z", "to": "2026-05-02T00:00:00Z"});
+        assert_eq!(client.post(&format!("/v1/automation/flows/{of_tasks}/backtest"), wrong).expect(422).faults(), ["to: out_of_range"]);
+    }
+
+    fn the_reminders_of_the_library_work(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let flows = client.get("/v1/automation/flows?search=reminders").data();
+        client.patch(&format!("/v1/automation/flows/{}", flows[0]["id"].as_str().unwrap()), json!({"active": true})).expect(200);
+        let (paid, unpaid) = (invoice(&client), invoice(&client));
+        advance(&client, "2026-05-25T10:00:00Z");
+        client.post(&format!("/v1/invoices/{paid}/payments"), json!({})).expect(201);
+        advance(&client, "2026-07-01T10:00:00Z");
+        let sent = |id: &str| -> Vec<String> {
+            let data = client.get(&format!("/v1/invoices/{id}/deliveries")).data();
+            data.as_array().unwrap().iter().map(|one| format!("{} {}", &one["created_at"].as_str().unwrap()[..10], one["send_type"].as_str().unwrap())).collect()
+        };
+        assert_eq!(sent(&paid), ["2026-05-21 invoice_rem1"]);
+        assert_eq!(sent(&unpaid), ["2026-05-21 invoice_rem1", "2026-05-28 invoice_rem2", "2026-06-04 invoice_rem3"]);
+        assert_eq!(total(&client, "/v1/automation/runs?status=success"), 2);
+        assert_eq!(total(&client, "/v1/tasks"), 1);
+    }
+}
+
+/// Two nodes with workers, one database, many runs: each is done once.
+#[test]
+fn two_nodes_share_the_runs() {
+    let Some(db) = Db::postgres() else { return };
+    let server = Server::start(db);
+    let client = server.client();
+    flow(
+        &client,
+        "a.b",
+        json!([{"type": "create_task", "title": "{{ data.n }}"}, {"type": "create_note", "body": "{{ data.n }}"}]),
+    );
+    let second = App::open(server.app.config.clone()).unwrap();
+    for app in [server.app.clone(), second] {
+        server.block_on(async move { outside::start(&app) });
+    }
+    for n in 0..150 {
+        fire(&client, "a.b", json!({"n": n}));
+    }
+    wait_for(|| total(&client, "/v1/automation/runs?status=success") == 150);
+    assert_eq!((total(&client, "/v1/tasks"), total(&client, "/v1/notes")), (150, 150));
+    let titles: std::collections::BTreeSet<String> = (1..=2)
+        .flat_map(|page| client.get(&format!("/v1/tasks?per_page=100&page={page}")).data().as_array().unwrap().clone())
+        .map(|task| task["title"].as_str().unwrap().to_string())
+        .collect();
+    assert_eq!(titles.len(), 150);
+}
+
+/// By Standard Webhooks, told here once more.
+fn signature(secret: &str, signed: &str) -> String {
+    use base64::Engine as _;
+    use hmac::{Hmac, KeyInit, Mac};
+    let coder = base64::engine::general_purpose::STANDARD;
+    let key = coder.decode(secret.strip_prefix("whsec_").unwrap()).unwrap();
+    let mut mac = <Hmac<sha2::Sha256> as KeyInit>::new_from_slice(&key).unwrap();
+    mac.update(signed.as_bytes());
+    coder.encode(mac.finalize().into_bytes())
+}
+
+fn wait_for(done: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !done() {
+        assert!(started.elapsed() < Duration::from_secs(30), "it takes too long");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// A turn of a worker that makes no calls.
+fn announce(server: &Server, client: &Client) -> Vec<Request> {
+    let (caller, engine) = (server.app.acting(account(server, client), "automation"), server.app.engine.clone());
+    let turn = server.app.store.write_now(client.account, move |tx| {
+        let ctx = caller.writing(tx)?;
+        engine::turn(tx, &ctx, &caller.account, &engine, 10)
+    });
+    turn.unwrap().calls
+}
+
+/// A worker writes how its call ended; answers whether that counted.
+fn come_back(server: &Server, client: &Client, request: &Request, ended: Value) -> bool {
+    let (caller, engine, request) =
+        (server.app.acting(account(server, client), "automation"), server.app.engine.clone(), request.clone());
+    let written = server.app.store.write_now(client.account, move |tx| {
+        let ctx = caller.writing(tx)?;
+        engine::called(tx, &ctx, &caller.account, &engine, &request, &Ok(ended.clone()))
+    });
+    written.unwrap().0
+}
+
+fn lose_lease(server: &Server, client: &Client) {
+    let account = client.account;
+    let past = server.app.clock.now().plus_seconds(-LEASE_SECONDS).0;
+    let sql = "UPDATE runs SET lease_until = $1 WHERE account_id = $2 AND lease_until > 0";
+    server.app.store.write_now(account, move |tx| tx.execute(sql, &[past.into(), account.into()]).map(drop)).unwrap();
+}
