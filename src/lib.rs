@@ -19,6 +19,7 @@ pub mod idempotency;
 pub mod input;
 pub mod jobs;
 pub mod json;
+pub mod leases;
 pub mod list;
 pub mod listeners;
 pub mod log;

@@ -177,8 +177,11 @@ impl Request {
             };
             let condition = match rules.range {
                 _ if name == own && rules.filter && text == rules.any && !text.is_empty() => return Ok(true),
-                _ if name == own && rules.filter_many && text.contains(',') => {
-                    let values = ids(text)?.into_iter().map(|one| (field.from_query)(&one, rules));
+                _ if name == own && rules.filter_many => {
+                    let mut texts = ids(text)?;
+                    texts.sort_unstable();
+                    texts.dedup();
+                    let values = texts.iter().map(|one| (field.from_query)(one, rules));
                     Condition::Among(own, values.collect::<Result<_, _>>()?)
                 }
                 _ if name == own && rules.filter && !rules.refers.is_empty() => Condition::Of(own, value()?),
@@ -264,8 +267,13 @@ impl Request {
         // What belongs to one record is few: that chooses the index, and the rest is looked at row by row.
         let aside = tx.dialect().by_no_index(table);
         let narrow = self.conditions.iter().any(|condition| matches!(condition, Condition::Of(..)));
+        let mut several = Vec::new();
         for condition in &self.conditions {
-            let chooses = !narrow || matches!(condition, Condition::Of(..) | Condition::In(_));
+            if let Condition::Among(column, wanted) = condition {
+                several = (1..=wanted.len()).map(|n| format!("{table}.\"{column}\" = ${}", values.len() + n)).collect();
+            }
+            // What takes several values has an index of its own beside each of those.
+            let chooses = !narrow || matches!(condition, Condition::Of(..) | Condition::In(_) | Condition::Among(..));
             let table = if chooses { table } else { &aside };
             conditions.push_str(" AND ");
             conditions.push_str(&condition.sql(table, ctx, &mut values));
@@ -286,20 +294,42 @@ impl Request {
         // The indexes of such fields go on with the moment.
         let by = if !narrow || sort == "created_at" { table } else { &aside };
         let sorted = format!("ORDER BY {by}.\"{sort}\" {order}{ties}");
+        let merges = several.len() > 1 && sort == "created_at";
+        let until = values.len() + 1;
+        if merges {
+            values.push(self.offset().saturating_add(self.per_page).into());
+        }
         let (columns, limit, offset) = (&sql.list_columns, values.len() + 1, values.len() + 2);
-        let part = format!("WHERE {conditions} {sorted} LIMIT ${limit} OFFSET ${offset}");
-        let ranges = self.conditions.iter().any(|condition| matches!(condition, Condition::Range(..)));
-        let page = if ranges && sort == "created_at" {
-            // A year has many: they are sorted by what the index has of them, and only those of the page are read.
-            format!(
-                "SELECT {columns} FROM (SELECT {table}.id AS record_id FROM {from} {part}) found
-                 CROSS JOIN {table} WHERE {table}.account_id = $1 AND {table}.id = found.record_id {sorted}"
-            )
-        } else {
-            format!("SELECT {columns} FROM {from} {part}")
-        };
         values.push(self.per_page.into());
         values.push(self.offset().into());
+        let part = format!("WHERE {conditions} {sorted} LIMIT ${limit} OFFSET ${offset}");
+        let ranges = self.conditions.iter().any(|condition| matches!(condition, Condition::Range(..)));
+        let found = if merges {
+            // Each value has its part of the index, sorted as the list is: what the page can have of each is merged.
+            let of_each = several.iter().enumerate().map(|(n, one)| {
+                format!(
+                    "SELECT * FROM (SELECT {table}.id AS record_id, {table}.created_at AS moment FROM {from}
+                     WHERE {conditions} AND {one} {sorted} LIMIT ${until}) part{n}"
+                )
+            });
+            let of_each: Vec<String> = of_each.collect();
+            Some(format!(
+                "SELECT record_id FROM ({}) parts ORDER BY moment {order}, record_id {order} LIMIT ${limit} OFFSET ${offset}",
+                of_each.join(" UNION ALL ")
+            ))
+        } else if ranges && sort == "created_at" {
+            // A year has many: they are sorted by what the index has of them, and only those of the page are read.
+            Some(format!("SELECT {table}.id AS record_id FROM {from} {part}"))
+        } else {
+            None
+        };
+        let page = match found {
+            Some(found) => format!(
+                "SELECT {columns} FROM ({found}) found
+                 CROSS JOIN {table} WHERE {table}.account_id = $1 AND {table}.id = found.record_id {sorted}"
+            ),
+            None => format!("SELECT {columns} FROM {from} {part}"),
+        };
         Ok(Statements { page, page_values: values, total, total_values, counts })
     }
 }

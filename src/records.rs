@@ -251,7 +251,7 @@ pub fn emit<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, name: &str) -> Result
 }
 
 /// Totals of lists without a filter are kept, since counting a million rows is not free.
-fn count<R: Record>(tx: &mut Tx, ctx: &Ctx, change: i64) -> Result<()> {
+pub fn count<R: Record>(tx: &mut Tx, ctx: &Ctx, change: i64) -> Result<()> {
     tx.execute(
         "INSERT INTO record_counts (account_id, kind, total) VALUES ($1, $2, $3)
          ON CONFLICT (account_id, kind) DO UPDATE SET total = record_counts.total + excluded.total",

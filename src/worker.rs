@@ -9,7 +9,7 @@ use crate::automation::outside;
 use crate::error::Result;
 use crate::jobs::{self, Ending, Job, LEASE_SECONDS, NewJob, SHARED};
 use crate::resources::subscription::generate;
-use crate::resources::{document, file, verification};
+use crate::resources::{document, file, run as flow_run, verification};
 use crate::{collecting, days, idempotency, outbox, search, webhooks};
 
 /// How often a worker looks for jobs.
@@ -178,21 +178,21 @@ fn schedule(app: &App, kind: &'static str) -> Result<()> {
     app.store.write_now(SHARED, move |tx| jobs::enqueue(tx, &ids, &job, now))
 }
 
-/// Once an hour: drops stored answers and jobs that nobody can ask for any more, a thousand at a
-/// time so that nobody waits for it.
+/// Once an hour: drops stored answers, deliveries, runs and jobs that are too old to be asked for, a thousand
+/// at a time so that nobody waits for it.
 fn housekeeping(app: &App, _: &Job) -> Result<Ending> {
     let now = app.clock.now();
     for account in app.store.read_now(Account::all)? {
-        let (clock, account) = (app.clock, Arc::new(account));
-        let number = account.number;
+        let caller = app.acting(account, "housekeeping");
         until_done(|| {
-            let account = account.clone();
-            app.store.write_now(number, move |tx| {
-                let now = account.now(tx, &clock)?;
-                idempotency::purge(tx, account.number, now)
+            let own = caller.clone();
+            app.store.write_now(caller.account.number, move |tx| {
+                let ctx = own.writing(tx)?;
+                let answers = idempotency::purge(tx, ctx.account, ctx.now)?;
+                let deliveries = webhooks::queue::purge(tx, ctx.account, ctx.machine_now)?;
+                Ok(answers + deliveries + flow_run::purge(tx, &ctx)?)
             })
         })?;
-        until_done(|| app.store.write_now(number, move |tx| webhooks::queue::purge(tx, number, now)))?;
     }
     for (state, kept) in [("done", KEPT_SECONDS), ("failed", FAILED_KEPT_SECONDS)] {
         until_done(|| app.store.write_now(SHARED, move |tx| jobs::purge(tx, state, now.plus_seconds(-kept))))?;

@@ -5,7 +5,7 @@ use jiff::Span;
 use serde_json::{Map, Value};
 
 use super::conditions::{self, Condition};
-use super::template;
+use super::{events, template};
 use crate::clock::Moment;
 use crate::error::{Faults, FieldCode, wrong};
 use crate::record::FieldInfo;
@@ -198,6 +198,37 @@ fn create_fields(path: &str) -> &'static [FieldInfo] {
     route.map_or(&[], |route| route.fields.as_slice())
 }
 
+/// The fields that a PATCH of this kind of record takes; none for what cannot be changed.
+pub fn patch_fields(kind: &str) -> &'static [FieldInfo] {
+    let resource = resources::ALL.iter().find(|resource| resource.shape.name == events::entity(kind));
+    let routes = resource.iter().flat_map(|resource| &resource.routes);
+    let route = routes.into_iter().find(|route| route.takes == Takes::Patch && route.path.ends_with("/{id}"));
+    route.map_or(&[], |route| route.fields.as_slice())
+}
+
+/// Notes what `update` steps would change in vain. `about` is the kind of record of the flow's event, if it is known.
+pub fn check_updates(steps: &Value, about: &str, faults: &mut Faults) {
+    let updates = steps.as_array().into_iter().flatten().enumerate().filter(|(_, step)| step["type"] == "update");
+    for (place, step) in updates {
+        let named = step["entity_type"].as_str();
+        let fields = patch_fields(named.unwrap_or(about));
+        if named.is_some_and(template::is_template) || (named.is_none() && fields.is_empty()) {
+            continue;
+        }
+        if fields.is_empty() {
+            let message = "is not a kind of record that can be changed";
+            faults.add(format!("steps[{place}].entity_type"), wrong(FieldCode::InvalidChoice, message));
+            continue;
+        }
+        for name in step["fields"].as_object().into_iter().flat_map(Map::keys) {
+            if !fields.iter().any(|field| field.name == name) {
+                let at = format!("steps[{place}].fields.{name}");
+                unknown(name, fields.iter().map(|field| field.name), &at, faults);
+            }
+        }
+    }
+}
+
 /// Reads a list of steps; what is wrong is noted under `path`.
 pub fn read_steps(json: &Value, path: &str, faults: &mut Faults) -> Vec<Step> {
     let Value::Array(items) = json else {
@@ -375,7 +406,7 @@ fn unknown<'n>(name: &str, known: impl Iterator<Item = &'n str>, at: &str, fault
     let near = known.filter(|_| name.len() <= 64).map(|known| (strsim::damerau_levenshtein(name, known), known));
     let near = near.filter(|(distance, known)| *distance <= 1 + known.len() / 4).min_by_key(|(distance, _)| *distance);
     let hint = near.map(|(_, known)| format!("; did you mean '{known}'?")).unwrap_or_default();
-    faults.add(at, wrong(FieldCode::UnknownField, format!("is not a known field of this step{hint}")));
+    faults.add(at, wrong(FieldCode::UnknownField, format!("is not a known field here{hint}")));
 }
 
 /// Every text in a value must be a good template.

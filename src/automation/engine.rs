@@ -228,6 +228,7 @@ fn steps_of(
             }
             Ok(Done::Call(call)) => {
                 begin(ctx, run, "running");
+                report(run).call = Some(call.clone());
                 run.claim += 1;
                 run.status = "running".to_string();
                 run.lease_until = ctx.machine_now.plus_seconds(LEASE_SECONDS).0;

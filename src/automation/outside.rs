@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
@@ -31,7 +32,7 @@ const STALE: Duration = Duration::from_secs(20);
 const PATIENCE: u32 = 400;
 
 /// What is to be called, with its holes filled.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outgoing {
     /// `POST` and the like.
     pub method: String,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::Row;
 
+use super::outside::Outgoing;
 use crate::context::Ctx;
 use crate::error::Wrong;
 use crate::json::Json;
@@ -27,12 +28,16 @@ pub struct Report {
     /// Why it failed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub error: String,
+    /// The call that it makes, until it ends: every try under one key sends the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<Outgoing>,
 }
 
 impl Report {
     /// Ends it.
     pub fn close(&mut self, ctx: &Ctx, status: &str) {
         self.status = status.to_string();
+        self.call = None;
         self.finished_at = ctx.now.to_string();
     }
 }

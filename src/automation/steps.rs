@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use store::Tx;
 
 use super::conditions::{self, Step as Part};
-use super::definition::{Action, LONGEST_CALL, Step, parse_duration};
+use super::definition::{Action, LONGEST_CALL, Step, parse_duration, patch_fields};
 use super::matching::{self, DEEPEST, Fired};
 use super::outside::Outgoing;
 use super::template::{self, Names};
@@ -251,9 +251,8 @@ fn request(
             let path =
                 path.ok_or_else(|| Trouble::never("There is no record to change: the event is not about one."))?;
             let mut fields = filled.get("fields").cloned().unwrap_or_default();
-            let resource = resources::ALL.iter().find(|resource| resource.path == path);
-            if let (Some(resource), Some(fields)) = (resource, fields.as_object_mut()) {
-                fit(ctx, &resource.fields, fields);
+            if let Some(fields) = fields.as_object_mut() {
+                fit(ctx, patch_fields(kind), fields);
             }
             Ok(("PATCH", format!("{path}/{id}"), fields))
         }
@@ -313,6 +312,10 @@ fn fit(ctx: &Ctx, fields: &[FieldInfo], members: &mut Map<String, Value>) {
 }
 
 fn call(run: &Run, step: &Step, names: &Names) -> Result<Outgoing, Trouble> {
+    let place = usize::try_from(run.step).unwrap_or(usize::MAX);
+    if let Some(call) = run.results.0.get(place).and_then(|report| report.call.clone()) {
+        return Ok(call);
+    }
     let mut headers: Vec<(String, String)> = Vec::new();
     for (name, value) in step.fields.get("headers").and_then(Value::as_object).into_iter().flatten() {
         headers.push((name.clone(), template::render(value.as_str().unwrap_or_default(), names).map_err(unclear)?));

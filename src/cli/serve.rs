@@ -9,6 +9,7 @@ use super::say;
 use crate::app::App;
 use crate::config::{Config, LogFormat};
 use crate::http::server;
+use crate::leases;
 use crate::worker;
 
 #[derive(Args)]
@@ -29,6 +30,7 @@ impl Serve {
     pub fn run(&self, config: Config) -> Result<(), String> {
         start_logging(&config)?;
         let app = super::open(config)?;
+        let _alone = leases::take_over(&app).map_err(|error| error.to_string())?;
         // Two a core, so that a slow read holds up nobody.
         let threads = match app.config.threads {
             0 => std::thread::available_parallelism().map_or(4, |cores| cores.get() * 2),

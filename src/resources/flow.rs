@@ -7,7 +7,7 @@ use super::Resource;
 use crate::app::App;
 use crate::automation::conditions;
 use crate::automation::cron::Cron;
-use crate::automation::definition::{Definition, TRIGGER_ROOTS, read_steps};
+use crate::automation::definition::{Definition, TRIGGER_ROOTS, check_updates, read_steps};
 use crate::automation::{backtest, events};
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
@@ -209,6 +209,8 @@ impl Checks for NewFlow {
             }
             _ => {}
         }
+        let is_event = self.trigger_type == TriggerType::Event;
+        check_updates(&self.steps.0, if is_event { events::kind_of(&self.trigger_key) } else { "" }, faults);
     }
 }
 

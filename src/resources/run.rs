@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use store::{Migration, Tx};
 
+use super::settings::Settings;
 use super::{Part, Resource};
 use crate::automation::engine::{self, Engine};
 use crate::automation::report::{Report, Reports};
@@ -298,10 +299,25 @@ fn steps(call: Call) -> Result<Work> {
     }))
 }
 
-const MIGRATIONS: &[Migration] = &[Migration {
-    number: 51,
-    name: "runs",
-    sql: "
+/// Drops runs that ended longer ago than the account keeps them, up to a thousand; answers how many.
+pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
+    let days = Settings::of(tx, ctx)?.runs_kept_days;
+    if days == 0 {
+        return Ok(0);
+    }
+    let before = ctx.now.plus_seconds(-days * 24 * 3600);
+    let sql = "DELETE FROM runs WHERE account_id = $1 AND id IN
+               (SELECT id FROM runs WHERE account_id = $1 AND finished_at > 0 AND finished_at < $2 LIMIT 1000)";
+    let gone = tx.execute(sql, &[ctx.account.into(), before.0.into()])?;
+    records::count::<Run>(tx, ctx, -gone.cast_signed())?;
+    Ok(gone)
+}
+
+const MIGRATIONS: &[Migration] = &[
+    Migration {
+        number: 51,
+        name: "runs",
+        sql: "
 CREATE TABLE runs (
     account_id BIGINT NOT NULL REFERENCES accounts (id),
     id TEXT NOT NULL,
@@ -340,4 +356,13 @@ CREATE INDEX runs_flow ON runs (account_id, flow_id, created_at, id);
 CREATE INDEX runs_due ON runs (account_id, due_at, id) WHERE due_at > 0;
 CREATE INDEX runs_leases ON runs (account_id, lease_until) WHERE lease_until > 0;
 ",
-}];
+    },
+    Migration {
+        number: 54,
+        name: "runs_of_flow_and_old_runs",
+        sql: "
+CREATE INDEX runs_flow_status ON runs (account_id, flow_id, status, created_at, id);
+CREATE INDEX runs_finished ON runs (account_id, finished_at) WHERE finished_at > 0;
+",
+    },
+];

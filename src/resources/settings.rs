@@ -64,6 +64,8 @@ record! {
     customer_inactive_days: i64 = INPUT.between(0, 3650).default("180").example("180");
     /// Days after a contact until a client without an open task says `customer.no_followup`.
     customer_no_followup_days: i64 = INPUT.between(0, 3650).default("1").example("1");
+    /// How many days the runs of flows that have ended can be looked at; 0 for always.
+    runs_kept_days: i64 = INPUT.between(0, 3650).default("90").example("90");
     /// Who collects money from clients: `sandbox` to try things, `mollie`, or `manual` with files for your bank.
     provider: ProviderName = INPUT.default("\"sandbox\"").example("\"sandbox\"");
     /// Your key at Mollie. It is never shown again.
@@ -156,10 +158,11 @@ pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     records::add(tx, ctx, &mut Settings::blank()?)
 }
 
-const MIGRATIONS: &[Migration] = &[Migration {
-    number: 40,
-    name: "settings",
-    sql: "
+const MIGRATIONS: &[Migration] = &[
+    Migration {
+        number: 40,
+        name: "settings",
+        sql: "
 CREATE TABLE settings (
     account_id BIGINT NOT NULL REFERENCES accounts (id),
     id TEXT NOT NULL,
@@ -187,4 +190,10 @@ CREATE TABLE settings (
 ) STRICT;
 CREATE UNIQUE INDEX settings_once ON settings (account_id);
 ",
-}];
+    },
+    Migration {
+        number: 53,
+        name: "runs_kept_days",
+        sql: "ALTER TABLE settings ADD COLUMN runs_kept_days BIGINT NOT NULL DEFAULT 90;",
+    },
+];

@@ -1,6 +1,7 @@
 //! Flows from the trigger to the last step: what people see, and what must not happen twice.
 
 mod calls;
+mod crashes;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -96,6 +97,14 @@ fn with_calls(db: Db) -> Server {
     Server::with(db, |config| config.allow_private_addresses = "127.0.0.1".to_string())
 }
 
+fn wait_for(done: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !done() {
+        assert!(started.elapsed() < Duration::from_secs(30), "it takes too long");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 fn jiff_seconds(text: &str) -> i64 {
     kantoor::clock::Moment::parse(text).unwrap().0 / 1000
 }
@@ -150,6 +159,8 @@ on_both! {
             ("steps", json!([{"type": "http", "url": "http://169.254.169.254/{{ data.x }}"}]), "steps[0].url: invalid_format"),
             ("steps", json!([{"type": "http", "url": "ftp://a.example/"}]), "steps[0].url: invalid_format"),
             ("steps", json!([{"type": "http", "url": "https://me:you@a.example/"}]), "steps[0].url: invalid_format"),
+            ("steps", json!([{"type": "update", "entity_type": "task", "id": "x", "fields": {"titel": "x"}}]), "steps[0].fields.titel: unknown_field"),
+            ("steps", json!([{"type": "update", "entity_type": "nope", "id": "x", "fields": {"titel": "x"}}]), "steps[0].entity_type: invalid_choice"),
             ("steps", many, "steps: too_long"), ("steps", json!([]), "steps: required"), ("steps", json!("x"), "steps: wrong_type"),
             ("conditions", json!([{"field": "data.a", "op": "like", "value": 1}]), "conditions[0].op: invalid_choice"),
             ("conditions", json!([{"field": "record.a", "op": "eq", "value": 1}]), "conditions[0].field: invalid_format"),
@@ -158,6 +169,8 @@ on_both! {
         ] {
             assert_eq!(fails(field, value.clone()), [fault], "{value}");
         }
+        let of_event = json!({"name": "x", "trigger_type": "event", "trigger_key": "customer.created", "steps": [{"type": "update", "fields": {"citty": "Goes"}}]});
+        assert_eq!(client.post("/v1/automation/flows", of_event).expect(422).faults(), ["steps[0].fields.citty: unknown_field"]);
         let both = json!({"trigger_type": "custom", "steps": [{"type": "nope"}], "zz": 1});
         assert_eq!(client.post("/v1/automation/flows", both).expect(422).faults(),
             ["steps[0].type: invalid_choice", "zz: unknown_field", "name: required", "trigger_key: required"]);
@@ -308,6 +321,38 @@ on_both! {
         assert_eq!(total(&client, &format!("/v1/automation/runs?flow_id={one}")), 1);
         assert_eq!(total(&client, &format!("/v1/automation/runs?flow_id={one}&status=success")), 0);
         assert_eq!(total(&client, "/v1/automation/runs"), 3);
+    }
+
+    fn old_runs_are_dropped(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        flow(&client, "a.ends", task());
+        flow(&client, "a.waits", json!([{"type": "approval"}]));
+        let tidy = || {
+            let caller = server.app.acting_in(client.account, "test").unwrap();
+            server.app.store.write_now(client.account, move |tx| {
+                let ctx = caller.writing(tx)?;
+                kantoor::resources::run::purge(tx, &ctx)
+            }).unwrap();
+        };
+        for event in ["a.ends", "a.ends", "a.waits"] {
+            fire(&client, event, json!({"name": "x"}));
+        }
+        work(&server, &client);
+        advance(&client, "2026-08-01T10:00:00Z");
+        fire(&client, "a.ends", json!({"name": "late"}));
+        work(&server, &client);
+        tidy();
+        assert_eq!(total(&client, "/v1/automation/runs"), 4);
+        advance(&client, "2026-08-03T10:00:00Z");
+        client.patch("/v1/settings", json!({"runs_kept_days": 0})).expect(200);
+        tidy();
+        assert_eq!(total(&client, "/v1/automation/runs"), 4, "0 is for always");
+        client.patch("/v1/settings", json!({"runs_kept_days": 90})).expect(200);
+        tidy();
+        assert_eq!(total(&client, "/v1/automation/runs"), 2, "what has not ended stays");
+        let left = client.get("/v1/automation/runs").data();
+        assert_eq!((left.as_array().unwrap().len(), &left[0]["status"], &left[1]["status"]), (2, &json!("success"), &json!("pending_approval")));
     }
 
     fn a_name_that_is_not_there_is_an_error(db) {

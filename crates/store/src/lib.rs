@@ -10,6 +10,7 @@
 mod apart;
 mod dialect;
 mod error;
+mod faults;
 mod migrate;
 mod postgres;
 mod sqlite;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use crate::{Error, Result, Stats, Tx};
+use crate::{Error, Result, Stats, Tx, faults};
 
 /// Enough to share a sync well, few enough that the first in a batch does not wait long.
 const BATCH: usize = 256;
@@ -185,7 +185,7 @@ impl<'s, S: Session> Group<'s, S> {
     /// Commits and answers everyone; answers whether the database is gone.
     fn finish(self, patience: Duration) -> bool {
         let Group { session, stats, begun, mut tasks, .. } = self;
-        let mut outcome = begun.and_then(|()| session.commit());
+        let mut outcome = begun.and_then(|()| commit(session));
         stats.writes.fetch_add(tasks.len() as u64, Ordering::Relaxed);
         stats.commits.fetch_add(1, Ordering::Relaxed);
         if outcome == Err(Error::Undo) {
@@ -228,7 +228,14 @@ fn carefully<S: Session>(session: &mut S, tasks: &mut [Box<dyn Task>]) -> Result
     for task in tasks {
         part(session, task.as_mut(), true)?;
     }
-    session.commit()
+    commit(session)
+}
+
+fn commit<S: Session>(session: &mut S) -> Result<()> {
+    faults::here();
+    session.commit()?;
+    faults::here();
+    Ok(())
 }
 
 /// All tasks until they are through or patience ends: a lost race, or a connection that has to be

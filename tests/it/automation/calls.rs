@@ -214,14 +214,6 @@ fn signature(secret: &str, signed: &str) -> String {
     coder.encode(mac.finalize().into_bytes())
 }
 
-fn wait_for(done: impl Fn() -> bool) {
-    let started = Instant::now();
-    while !done() {
-        assert!(started.elapsed() < Duration::from_secs(30), "it takes too long");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
 /// A turn of a worker that makes no calls.
 fn announce(server: &Server, client: &Client) -> Vec<Request> {
     let (caller, engine) = (server.app.acting(account(server, client), "automation"), server.app.engine.clone());
