@@ -121,6 +121,7 @@ pub fn migrations() -> Vec<Migration> {
         crate::outbox::MIGRATION,
         document::pdf::MIGRATION,
         crate::timers::MIGRATION,
+        crate::timers::SINCE,
         document::DATES,
         crate::automation::MIGRATION,
     ];

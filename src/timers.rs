@@ -1,6 +1,9 @@
 //! What happens when nothing happens: a deal that stalls, a ticket that nobody answers, a client who
 //! stays away. Each event arms the timers that wait for the next one; a timer that runs out looks
 //! whether its cause still holds and says so, once. The cost is by what is due, not by what exists.
+//!
+//! A timer keeps the moment since which nothing has happened. How many days that may last is a setting,
+//! which is added when one looks: who changes it changes it for what waits already.
 
 use jiff::civil::Date;
 use serde_json::Value;
@@ -34,8 +37,45 @@ CREATE INDEX timers_due ON timers (account_id, at, record_id);
 ",
 };
 
+/// They once kept the moment at which they run out.
+pub const SINCE: Migration = Migration {
+    number: 55,
+    name: "timers_since",
+    sql: "
+UPDATE timers SET at = at - 86400000 * COALESCE((SELECT CASE timers.cause
+    WHEN 'deal.stalled' THEN deal_stalled_days
+    WHEN 'deal.phase_idle' THEN deal_phase_idle_days
+    WHEN 'deal.no_followup' THEN deal_no_followup_days
+    WHEN 'ticket.stale' THEN ticket_stale_days
+    WHEN 'mail.unanswered' THEN mail_unanswered_days
+    WHEN 'quote.silent' THEN quote_silent_days
+    WHEN 'document.draft' THEN document_draft_days
+    WHEN 'customer.inactive' THEN customer_inactive_days
+    WHEN 'customer.no_followup' THEN customer_no_followup_days
+    ELSE 0 END FROM settings WHERE settings.account_id = timers.account_id), 0);
+ALTER TABLE timers RENAME COLUMN at TO since;
+DROP INDEX timers_due;
+CREATE INDEX timers_due ON timers (account_id, cause, since, record_id);
+",
+};
+
+/// What timers wait for.
+const CAUSES: &[&str] = &[
+    "deal.stalled",
+    "deal.phase_idle",
+    "deal.close_due",
+    "deal.no_followup",
+    "ticket.stale",
+    "mail.unanswered",
+    "quote.silent",
+    "document.draft",
+    "customer.inactive",
+    "customer.no_followup",
+    "invoice.late",
+];
+
 /// How many run out in one transaction at most.
-const TOGETHER: i64 = 100;
+const TOGETHER: usize = 100;
 const DAY: i64 = 24 * 3600;
 
 /// Arms what follows from an event.
@@ -55,7 +95,6 @@ pub fn note(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<()> {
         "customer.created" => &["customer.inactive"],
         _ => return Ok(()),
     };
-    let settings = Settings::of(tx, ctx)?;
     let data: Value = serde_json::from_str(event.data).unwrap_or_default();
     for cause in wanted {
         let record = match *cause {
@@ -65,16 +104,15 @@ pub fn note(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<()> {
             _ => Some(event.entity_id),
         };
         let Some(record) = record.filter(|record| !record.is_empty()) else { continue };
-        let after = |days: i64| (days > 0).then(|| ctx.now.plus_seconds(days * DAY));
-        let at = match *cause {
+        let since = match *cause {
             "deal.close_due" => {
                 let date = data["expected_close_date"].as_str().and_then(|date| date.parse::<Date>().ok());
                 date.map(|date| Moment::start_of(date, &ctx.zone)).filter(|at| *at > ctx.now)
             }
-            cause => after(days(&settings, cause)),
+            _ => Some(ctx.now),
         };
-        match at {
-            Some(at) => arm(tx, ctx, cause, record, at)?,
+        match since {
+            Some(since) => arm(tx, ctx, cause, record, since)?,
             None => disarm(tx, ctx, cause, record)?,
         }
     }
@@ -92,9 +130,11 @@ pub fn await_the_rest(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<()> {
     }
 }
 
-/// How many days a cause waits; 0 for never.
-fn days(settings: &Settings, cause: &str) -> i64 {
-    match cause {
+/// How long a cause waits, in seconds; nothing for one that never comes.
+fn patience(settings: &Settings, cause: &str) -> Option<i64> {
+    let days = match cause {
+        // These have their moment.
+        "deal.close_due" | "invoice.late" => return Some(0),
         "deal.stalled" => settings.deal_stalled_days,
         "deal.phase_idle" => settings.deal_phase_idle_days,
         "deal.no_followup" => settings.deal_no_followup_days,
@@ -104,13 +144,20 @@ fn days(settings: &Settings, cause: &str) -> i64 {
         "document.draft" => settings.document_draft_days,
         "customer.inactive" => settings.customer_inactive_days,
         _ => settings.customer_no_followup_days,
-    }
+    };
+    (days > 0).then_some(days * DAY)
 }
 
-fn arm(tx: &mut Tx, ctx: &Ctx, cause: &str, record: &str, at: Moment) -> Result<()> {
-    let sql = "INSERT INTO timers (account_id, cause, record_id, at) VALUES ($1, $2, $3, $4)
-               ON CONFLICT (account_id, cause, record_id) DO UPDATE SET at = excluded.at";
-    tx.execute(sql, &[ctx.account.into(), cause.into(), record.into(), at.0.into()])?;
+/// The causes that come, and how long each waits.
+fn awaited(tx: &mut Tx, ctx: &Ctx) -> Result<Vec<(&'static str, i64)>> {
+    let settings = Settings::of(tx, ctx)?;
+    Ok(CAUSES.iter().filter_map(|cause| Some((*cause, patience(&settings, cause)?))).collect())
+}
+
+fn arm(tx: &mut Tx, ctx: &Ctx, cause: &str, record: &str, since: Moment) -> Result<()> {
+    let sql = "INSERT INTO timers (account_id, cause, record_id, since) VALUES ($1, $2, $3, $4)
+               ON CONFLICT (account_id, cause, record_id) DO UPDATE SET since = excluded.since";
+    tx.execute(sql, &[ctx.account.into(), cause.into(), record.into(), since.0.into()])?;
     Ok(())
 }
 
@@ -122,17 +169,31 @@ fn disarm(tx: &mut Tx, ctx: &Ctx, cause: &str, record: &str) -> Result<()> {
 
 /// When the next timer runs out.
 pub fn next_moment(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>> {
-    let sql = "SELECT at FROM timers WHERE account_id = $1 ORDER BY at LIMIT 1";
-    tx.first(sql, &[ctx.account.into()], |row| Ok(Moment(row.int(0)?)))
+    let sql = "SELECT since FROM timers WHERE account_id = $1 AND cause = $2 ORDER BY since LIMIT 1";
+    let mut next: Option<Moment> = None;
+    for (cause, seconds) in awaited(tx, ctx)? {
+        let since = tx.first(sql, &[ctx.account.into(), cause.into()], |row| Ok::<_, Error>(Moment(row.int(0)?)))?;
+        next = [next, since.map(|since| since.plus_seconds(seconds))].into_iter().flatten().min();
+    }
+    Ok(next)
 }
 
 /// Tells what has run out, in order; answers whether there may be more.
 pub fn run_out(tx: &mut Tx, ctx: &Ctx) -> Result<bool> {
-    let sql =
-        "SELECT cause, record_id FROM timers WHERE account_id = $1 AND at <= $2 ORDER BY at, record_id, cause LIMIT $3";
-    let values = [ctx.account.into(), ctx.now.0.into(), TOGETHER.into()];
-    let due = tx.all(sql, &values, |row| Ok::<_, Error>((row.text(0)?.to_string(), row.text(1)?.to_string())))?;
-    for (cause, record) in &due {
+    let sql = "SELECT since, record_id FROM timers WHERE account_id = $1 AND cause = $2 AND since <= $3
+               ORDER BY since, record_id LIMIT $4";
+    let mut due: Vec<(i64, String, &str)> = Vec::new();
+    for (cause, seconds) in awaited(tx, ctx)? {
+        let before = ctx.now.plus_seconds(-seconds);
+        let values = [ctx.account.into(), cause.into(), before.0.into(), (TOGETHER as i64).into()];
+        due.extend(tx.all(sql, &values, |row| {
+            Ok::<_, Error>((row.int(0)? + seconds * 1000, row.text(1)?.to_string(), cause))
+        })?);
+    }
+    due.sort_unstable();
+    let more = due.len() >= TOGETHER;
+    due.truncate(TOGETHER);
+    for (_, record, cause) in &due {
         disarm(tx, ctx, cause, record)?;
         match tell(tx, ctx, cause, record) {
             // A record that is gone has nothing to say.
@@ -140,7 +201,7 @@ pub fn run_out(tx: &mut Tx, ctx: &Ctx) -> Result<bool> {
             told => told?,
         }
     }
-    Ok(i64::try_from(due.len()).is_ok_and(|due| due == TOGETHER))
+    Ok(more)
 }
 
 /// Says that the time is up, if the cause still holds.

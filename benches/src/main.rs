@@ -21,6 +21,7 @@ mod report;
 mod seed;
 mod server;
 mod subscriptions;
+mod timed;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -33,7 +34,7 @@ use server::{Data, Server};
 
 const USAGE: &str = "Usage: cargo run --release -p benches -- [--quick | --alone] [--write]
 
-  --alone   subscriptions and flows alone: what it does by itself
+  --alone   subscriptions, flows and timed events alone: what it does by itself
   --quick   1 second a measurement and 100,000 rows instead of 1,000,000: to try it out
   --write   also put the figures in docs/performance.md
 
@@ -75,13 +76,14 @@ struct Bench {
     measured: Duration,
 }
 
-/// What the program does by itself: subscriptions and flows.
+/// What the program does by itself: subscriptions, flows and timed events.
 fn alone() -> Report {
     let folder = tempfile::Builder::new().prefix("bench-").tempdir_in(server::own_folder()).unwrap();
     let binary = server::kantoor_binary();
     let mut report = Report::new("once");
     subscriptions::tell(&mut report, &binary, folder.path());
     automation::tell(&mut report, &binary, folder.path(), Duration::from_secs(5));
+    timed::tell(&mut report, &binary, folder.path());
     report
 }
 
@@ -119,6 +121,7 @@ fn measure(quick: bool) -> Report {
     printing.tell(&mut report);
     subscriptions::tell(&mut report, &bench.binary, folder);
     automation::tell(&mut report, &bench.binary, folder, bench.measured);
+    timed::tell(&mut report, &bench.binary, folder);
     report
 }
 

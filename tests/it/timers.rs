@@ -75,6 +75,24 @@ on_both! {
         assert_eq!(told(&server, &client, seq), ["11-02T12:00 customer.inactive"], "once, 180 days after the last message");
     }
 
+    fn a_change_of_days_counts_for_what_waits_already(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let days = |days: i64| client.patch("/v1/settings", json!({"ticket_stale_days": days, "customer_no_followup_days": 0})).expect(200);
+        client.post("/v1/tickets", json!({"subject": "cold", "client_email": "a@ster.example"})).expect(201);
+        let seq = server.last_seq(&client);
+        days(10);
+        advance(&client, "2026-05-10T10:00:00Z");
+        days(0);
+        advance(&client, "2026-05-20T10:00:00Z");
+        assert!(told(&server, &client, seq).is_empty());
+        days(20);
+        advance(&client, "2026-05-24T09:00:00Z");
+        assert!(told(&server, &client, seq).is_empty());
+        advance(&client, "2026-06-24T10:00:00Z");
+        assert_eq!(told(&server, &client, seq), ["05-24T10:00 ticket.stale"]);
+    }
+
     fn quotes_and_drafts_say_that_they_wait(db) {
         let server = Server::start(db);
         let client = server.client();
