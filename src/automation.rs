@@ -10,6 +10,7 @@ mod bell;
 pub mod conditions;
 pub mod cron;
 pub mod definition;
+pub mod doubts;
 pub mod engine;
 pub mod events;
 pub mod library;

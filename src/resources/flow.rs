@@ -8,7 +8,7 @@ use crate::app::App;
 use crate::automation::conditions;
 use crate::automation::cron::Cron;
 use crate::automation::definition::{Definition, TRIGGER_ROOTS, check_updates, read_steps};
-use crate::automation::{backtest, events};
+use crate::automation::{backtest, doubts, events};
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Error, Faults, FieldCode, Result, Wrong, wrong};
@@ -209,12 +209,19 @@ impl Checks for NewFlow {
             }
             _ => {}
         }
-        let is_event = self.trigger_type == TriggerType::Event;
-        check_updates(&self.steps.0, if is_event { events::kind_of(&self.trigger_key) } else { "" }, faults);
+        check_updates(&self.steps.0, self.about(), faults);
     }
 }
 
 impl NewFlow {
+    /// The kind of record that its event is about, if that is known.
+    fn about(&self) -> &str {
+        match self.trigger_type {
+            TriggerType::Event => events::kind_of(&self.trigger_key),
+            _ => "",
+        }
+    }
+
     /// Puts it over a flow.
     fn over(&self, flow: &mut Flow) {
         flow.name.clone_from(&self.name);
@@ -257,17 +264,21 @@ fn with_good_addresses(
     call: Call,
 ) -> Work {
     let calls_out = !Definition::parse(&input.record().flow().definition.0).addresses().is_empty();
+    let save = move |tx: &mut Tx, ctx: &Ctx, call: &Call, input: &Input<NewFlow>| -> Result<Answer> {
+        let new = input.record();
+        let doubts = doubts::of(&new.conditions.0, &new.steps.0, new.about());
+        let warnings: Vec<String> = input.warnings.iter().cloned().chain(doubts).collect();
+        Ok(save(tx, ctx, call, &new)?.with_texts("warnings", &warnings))
+    };
     Box::new(move |tx, ctx| {
         if !calls_out {
-            return Ok(save(tx, ctx, &call, &input.record())?.with_texts("warnings", &input.warnings));
+            return save(tx, ctx, &call, &input);
         }
         let (input, call) = (input.clone(), call.clone());
         Ok(Answer::after(move |app, _| {
             input.record().check_addresses(app)?;
             let (input, call) = (input.clone(), call.clone());
-            Ok(Box::new(move |tx, ctx| {
-                Ok(save(tx, ctx, &call, &input.record())?.with_texts("warnings", &input.warnings))
-            }))
+            Ok(Box::new(move |tx, ctx| save(tx, ctx, &call, &input)))
         }))
     })
 }

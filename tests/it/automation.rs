@@ -174,6 +174,13 @@ on_both! {
         let both = json!({"trigger_type": "custom", "steps": [{"type": "nope"}], "zz": 1});
         assert_eq!(client.post("/v1/automation/flows", both).expect(422).faults(),
             ["steps[0].type: invalid_choice", "zz: unknown_field", "name: required", "trigger_key: required"]);
+        let doubtful = json!({"name": "x", "trigger_type": "event", "trigger_key": "invoice.paid",
+            "conditions": [{"field": "data.total_incl_vta", "op": "gte", "value": 1}, {"field": "data.payment_status", "op": "in", "value": ["paid", "payed"]},
+                {"field": "data.total_incl_vat", "op": "gte", "value": "much"}, {"field": "data.due_date", "op": "lt", "value": "soon"}, {"field": "data.meta.version", "op": "eq", "value": 1},
+                {"field": "data.due_date", "op": "gte", "value": "2026-05-04"}, {"field": "data.rows[0].name", "op": "eq", "value": "x"}, {"field": "data.client_id", "op": "exists"}],
+            "steps": [{"type": "condition", "conditions": [{"field": "record.titel", "op": "eq", "value": "x"}]}]});
+        let warned = client.post("/v1/automation/flows", doubtful).expect(201).json()["meta"]["warnings"].clone();
+        insta::assert_json_snapshot!("doubts", warned);
         let mut calls = good.clone();
         calls["steps"] = json!([{"type": "http", "url": "https://{{ data.host }}/x"}]);
         let key = [("idempotency-key", "calls-out")];

@@ -1,0 +1,82 @@
+//! Conditions that can hardly hold: a field that the event's record does not have, a value that the field never
+//! takes. They are not refused, since whoever fires an event may send any data with it; its author is warned.
+
+use serde_json::Value;
+
+use super::conditions::{self, Step};
+use super::template;
+use crate::record::{FieldInfo, NOWHERE, parse_date};
+use crate::resources::{self, Resource};
+
+/// What every record shows beside its fields.
+const OF_ALL: &[&str] = &["id", "created_at", "updated_at", "version", "meta"];
+
+/// What is doubtful in the conditions of a flow, of its trigger and of its steps, on events about records of
+/// this kind; with the path of each.
+pub fn of(conditions: &Value, steps: &Value, kind: &str) -> Vec<String> {
+    let Some(resource) = resources::ALL.iter().find(|resource| resource.shape.name == kind) else { return Vec::new() };
+    let mut lists = vec![("conditions".to_string(), conditions)];
+    for (place, step) in steps.as_array().into_iter().flatten().enumerate() {
+        lists.push((format!("steps[{place}].conditions"), &step["conditions"]));
+    }
+    let mut doubts = Vec::new();
+    for (path, list) in lists {
+        for (place, condition) in list.as_array().into_iter().flatten().enumerate() {
+            doubts.extend(one(resource, condition, &format!("{path}[{place}]")));
+        }
+    }
+    doubts
+}
+
+fn one(resource: &Resource, condition: &Value, path: &str) -> Option<String> {
+    let parts = conditions::steps_of(condition["field"].as_str()?)?;
+    let [Step::Name(root), Step::Name(name), deeper @ ..] = parts.as_slice() else { return None };
+    if !["data", "record"].contains(&root.as_str()) || OF_ALL.contains(&name.as_str()) {
+        return None;
+    }
+    let shown = || resource.fields.iter().filter(|field| field.rules.in_meta || field.rules.views != NOWHERE);
+    let Some(field) = shown().find(|field| field.name == name) else {
+        let near = shown().map(|field| (strsim::damerau_levenshtein(name, field.name), field.name));
+        let near = near.filter(|(distance, known)| *distance <= 1 + known.len() / 4).min();
+        let hint = near.map(|(_, known)| format!("; did you mean '{known}'?")).unwrap_or_default();
+        return Some(format!("{path}.field: a record of the kind {} has no '{name}'{hint}", resource.shape.name));
+    };
+    let why = if deeper.is_empty() { compared(field, condition)? } else { return None };
+    Some(format!("{path}.value: '{name}' {why}"))
+}
+
+/// Why a field never compares so with the value, if it does not.
+fn compared(field: &FieldInfo, condition: &Value) -> Option<String> {
+    let op = condition["op"].as_str()?;
+    let values = match (op, &condition["value"]) {
+        ("exists" | "contains" | "starts_with", _) => return None,
+        (_, Value::Array(values)) => values.as_slice(),
+        (_, value) => std::slice::from_ref(value),
+    };
+    let schema = (field.schema)(&field.rules);
+    let is = |kind: &str| {
+        schema["type"] == kind || schema["type"].as_array().is_some_and(|types| types.contains(&kind.into()))
+    };
+    let is_date = schema["pattern"].as_str().is_some_and(|pattern| pattern.contains("\\d{4}-\\d{2}-\\d{2}"));
+    for value in values {
+        let text = value.as_str().unwrap_or_default();
+        if value.is_null() || template::is_template(text) || (value.is_string() && text.is_empty()) {
+            continue;
+        }
+        let choices = schema["enum"].as_array().filter(|choices| !choices.contains(value));
+        if let Some(choices) = choices {
+            let names: Vec<&str> = choices.iter().filter_map(Value::as_str).filter(|name| !name.is_empty()).collect();
+            return Some(format!("is never {value}; it is one of: {}", names.join(", ")));
+        }
+        if (is("number") || is("integer")) && !value.is_number() && text.parse::<f64>().is_err() {
+            return Some(format!("is a number, and {value} is none"));
+        }
+        if is("boolean") && !value.is_boolean() {
+            return Some(format!("is true or false, and never {value}"));
+        }
+        if is_date && parse_date(text.get(..10).unwrap_or(text)).is_err() {
+            return Some(format!("is a date such as 2026-05-04, and {value} is none"));
+        }
+    }
+    None
+}
