@@ -33,7 +33,8 @@ pub fn status(code: Code) -> StatusCode {
         | Code::AlreadyCredited
         | Code::RunFinished
         | Code::ProviderRefused
-        | Code::InUse => StatusCode::CONFLICT,
+        | Code::InUse
+        | Code::LimitReached => StatusCode::CONFLICT,
         Code::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
         Code::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         Code::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
