@@ -22,6 +22,7 @@ use crate::resources::change;
 const LOOK: Duration = Duration::from_millis(500);
 /// How often something is said when nothing happens, so that nobody takes the connection for dead.
 const BEAT: Duration = Duration::from_secs(15);
+const BYTES: i64 = 256 * 1024;
 /// Rows that are read at once.
 const BATCH: i64 = 25;
 /// First words: comments are not shown, and callers come back in two seconds when the stream ends.
@@ -98,7 +99,7 @@ impl Follower {
             // Before the look, so that what is written after it is not missed.
             self.seat.wrote.mark_unchanged();
             let (account, after) = (self.account, self.after);
-            let lines = self.app.store.read(move |tx| log::after(tx, account, after, BATCH)).await.ok()?;
+            let lines = self.app.store.read(move |tx| log::after(tx, account, after, BATCH, BYTES)).await.ok()?;
             if let Some(last) = lines.last() {
                 self.after = last.seq;
                 self.said = Instant::now();

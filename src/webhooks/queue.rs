@@ -228,7 +228,7 @@ fn body(tx: &mut Tx, account: i64, delivery: &WebhookDelivery) -> Result<Vec<u8>
         body.push(b'}');
         return Ok(body);
     }
-    let line = log::after(tx, account, delivery.seq - 1, 1)?.pop().filter(|line| line.seq == delivery.seq);
+    let line = log::line(tx, account, delivery.seq)?;
     line.map(|line| line.webhook()).ok_or_else(|| Error::internal(format!("no line {} in the log", delivery.seq)))
 }
 
