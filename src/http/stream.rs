@@ -101,6 +101,7 @@ impl Follower {
             let (account, after) = (self.account, self.after);
             let lines = self.app.store.read(move |tx| log::after(tx, account, after, BATCH, BYTES)).await.ok()?;
             if let Some(last) = lines.last() {
+                self.app.metrics.streamed.inc_by(lines.len() as u64);
                 self.after = last.seq;
                 self.said = Instant::now();
                 return Some((Ok(written(&lines)), self));

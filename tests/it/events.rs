@@ -1,6 +1,8 @@
-//! Webhooks; those who follow the log otherwise are in `events/following.rs`.
+//! Webhooks; those who follow the log otherwise are in `events/following.rs`,
+//! what goes wrong in between in `events/lost.rs`.
 
 mod following;
+mod lost;
 
 use std::process::Command;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -166,8 +168,6 @@ on_both! {
         assert_eq!(client.act(&format!("{path}/test")).expect(409).code(), "invalid_transition");
     }
 
-    fn a_webhook_is_signed_as_the_standard_says(db) {
-        let receiver = receiver(|_| Reply::json(200, "{\"thanks\":true}"));
     fn an_account_has_so_many_endpoints(db) {
         let server = Server::start(db);
         let (client, other) = (server.client(), server.client());
@@ -184,6 +184,8 @@ on_both! {
         assert_eq!(client.get("/v1/webhook-endpoints").json()["meta"]["total"], 100);
     }
 
+    fn a_webhook_is_signed_as_the_standard_says(db) {
+        let receiver = receiver(|_| Reply::json(200, "{\"thanks\":true}"));
         let server = sending(db);
         let client = server.client();
         let (path, secret) = endpoint(&client, &receiver.url("/in?x=1"), &["product.created"]);
