@@ -125,6 +125,8 @@ pub struct Answer {
     pub headers: Vec<(&'static str, String)>,
     /// What is to be done outside before there is an answer.
     pub after: Option<After>,
+    /// How a run ended by it, to be counted once that is kept.
+    pub ended_run: Option<&'static str>,
 }
 
 /// What an [`After`] does.
@@ -215,6 +217,7 @@ impl Answer {
             content: None,
             headers: Vec::new(),
             after: None,
+            ended_run: None,
         }
     }
 

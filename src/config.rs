@@ -50,6 +50,7 @@ pub struct Config {
     pub webhook_timeout_seconds: u64,
     pub streams_per_key: usize,
     pub max_streams: usize,
+    pub stream_heartbeat_seconds: u64,
     pub shutdown_seconds: u64,
     pub threads: usize,
     pub workers: usize,

@@ -70,6 +70,8 @@ codes! {
         ProviderRefused = "provider_refused",
         /// Other records point at it, so it cannot be deleted.
         InUse = "in_use",
+        /// The account has as many of these as it may have.
+        LimitReached = "limit_reached",
         /// `If-Match` names another version than the record has.
         PreconditionFailed = "precondition_failed",
         /// The body is larger than allowed.

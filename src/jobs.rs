@@ -231,6 +231,13 @@ impl Job {
     }
 }
 
+/// The moment at which the oldest job that waits became due.
+pub fn oldest_due(tx: &mut Tx, now: Moment) -> Result<Option<Moment>> {
+    let sql = "SELECT coalesce(min(run_at), 0) FROM jobs WHERE state = 'ready'";
+    let oldest = Moment(tx.int(sql, &[])?);
+    Ok(Some(oldest).filter(|oldest| oldest.0 > 0 && *oldest <= now))
+}
+
 /// Drops jobs in `state` that ended before `before`, up to a thousand; answers how many.
 pub fn purge(tx: &mut Tx, state: &str, before: Moment) -> Result<u64> {
     let sql = "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE state = $1 AND run_at < $2 LIMIT 1000)";

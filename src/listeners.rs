@@ -4,17 +4,19 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 
 use crate::app::App;
+use crate::automation::Bell;
 use crate::error::{Code, Error, Result};
 
 /// Those who wait on this node.
 #[derive(Default)]
 pub struct Listeners {
     /// Wakes the sender of webhooks.
-    pub webhooks: Notify,
+    pub webhooks: Bell,
     stopping: watch::Sender<bool>,
+    busy: watch::Sender<usize>,
     streams: Mutex<Streams>,
 }
 
@@ -28,10 +30,15 @@ struct Streams {
 impl Listeners {
     /// Something was written in an account.
     pub fn wrote(&self, account: i64) {
-        self.webhooks.notify_one();
+        self.webhooks.ring(account);
         if let Some(wrote) = self.locked().wrote.get(&account) {
             wrote.send_replace(());
         }
+    }
+
+    /// Streams that are open.
+    pub fn open(&self) -> usize {
+        self.locked().open
     }
 
     /// The process ends: streams do too.
@@ -39,8 +46,42 @@ impl Listeners {
         self.stopping.send_replace(true);
     }
 
+    /// Whether the process ends: no new calls are made.
+    pub fn is_stopping(&self) -> bool {
+        *self.stopping.borrow()
+    }
+
+    /// Somebody calls others. The process waits for the end of it before its own: a call whose end is
+    /// not written is made again.
+    pub fn begin(&self) -> Busy {
+        self.busy.send_modify(|count| *count += 1);
+        Busy(self.busy.clone())
+    }
+
+    /// Until nobody does.
+    pub async fn idle(&self) {
+        // It is not closed while it is borrowed.
+        let _ = self.busy.subscribe().wait_for(|count| *count == 0).await;
+    }
+
     fn locked(&self) -> MutexGuard<'_, Streams> {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Somebody who calls others, until it is dropped.
+pub struct Busy(watch::Sender<usize>);
+
+impl Clone for Busy {
+    fn clone(&self) -> Busy {
+        self.0.send_modify(|count| *count += 1);
+        Busy(self.0.clone())
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count -= 1);
     }
 }
 

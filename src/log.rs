@@ -103,13 +103,41 @@ pub fn append(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<()> {
     Ok(())
 }
 
-/// Up to `limit` rows behind `seq`, in order. Numbers are given while the account is held, so
-/// whoever sees a row can see all before it.
-pub fn after(tx: &mut Tx, account: i64, seq: i64, limit: i64) -> Result<Vec<Line>> {
+/// Up to `limit` rows behind `seq`, in order; fewer when they have more than about so many `bytes`, but one
+/// at least. Numbers are given while the account is held, so whoever sees a row can see all before it.
+pub fn after(tx: &mut Tx, account: i64, seq: i64, limit: i64, bytes: i64) -> Result<Vec<Line>> {
+    // Their lengths first, for which neither database reads the data: a row may have megabytes.
+    let lengths = tx.all(
+        "SELECT CAST(octet_length(data) AS BIGINT) FROM log WHERE account_id = $1 AND seq > $2 ORDER BY seq LIMIT $3",
+        &[account.into(), seq.into(), limit.into()],
+        |row| row.int(0),
+    )?;
+    let mut room = bytes;
+    let mut fits = 0_i64;
+    for length in lengths {
+        if fits > 0 && room < length {
+            break;
+        }
+        room -= length;
+        fits += 1;
+    }
+    if fits == 0 {
+        return Ok(Vec::new());
+    }
     tx.all(
         "SELECT seq, at, type, entity_type, entity_id, actor, request_id, data, hash FROM log
          WHERE account_id = $1 AND seq > $2 ORDER BY seq LIMIT $3",
-        &[account.into(), seq.into(), limit.into()],
+        &[account.into(), seq.into(), fits.into()],
+        Line::from_row,
+    )
+}
+
+/// The row with this number.
+pub fn line(tx: &mut Tx, account: i64, seq: i64) -> Result<Option<Line>> {
+    tx.first(
+        "SELECT seq, at, type, entity_type, entity_id, actor, request_id, data, hash FROM log
+         WHERE account_id = $1 AND seq = $2",
+        &[account.into(), seq.into()],
         Line::from_row,
     )
 }
@@ -162,12 +190,12 @@ pub enum Verdict {
     },
 }
 
-/// Checks the chain of an account from its first row on, a thousand rows at a time.
+/// Checks the chain of an account from its first row on, up to a thousand rows at a time.
 pub fn verify(tx: &mut Tx, account: i64) -> Result<Verdict> {
     let mut before: Vec<u8> = Vec::new();
     let mut rows = 0;
     loop {
-        let lines = after(tx, account, rows, 1000)?;
+        let lines = after(tx, account, rows, 1000, 8 * 1024 * 1024)?;
         if lines.is_empty() {
             let head = before.iter().map(|byte| format!("{byte:02x}")).collect();
             return Ok(Verdict::Whole { rows, head });

@@ -5,8 +5,8 @@
 pub mod queue;
 mod signature;
 
-use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
@@ -14,6 +14,7 @@ use futures_util::stream::FuturesUnordered;
 
 use crate::app::App;
 use crate::clock::Moment;
+use crate::context::Caller;
 use crate::error::Result;
 use queue::{Claimed, Outcome, Parcel};
 
@@ -21,10 +22,14 @@ use queue::{Claimed, Outcome, Parcel};
 const LOOK: Duration = Duration::from_millis(500);
 /// Writes that come together are looked at together.
 const GATHER: Duration = Duration::from_millis(25);
-/// Endpoints served at once by this process.
+/// Endpoints served at once by this process, and how many of them of one account: receivers that do not
+/// answer hold up no other account.
 const SERVED: usize = 256;
+const SERVED_OF_ONE: usize = 64;
 /// How long one is served before others that wait get its place.
 const TURN: Duration = Duration::from_secs(30);
+/// How long to wait before the end of a try is written once more.
+const AGAIN: Duration = Duration::from_secs(1);
 /// Bytes of an answer that are kept.
 const ANSWER: usize = 1024;
 
@@ -33,40 +38,77 @@ pub fn start(app: &Arc<App>) {
     let app = app.clone();
     tokio::spawn(async move {
         let served = Served::default();
+        let mut looked: Option<Instant> = None;
         loop {
-            if let Err(error) = turn(&app, &served).await {
+            let wrote = app.listeners.webhooks.take();
+            let all = looked.is_none_or(|looked| looked.elapsed() >= LOOK);
+            if all {
+                looked = Some(Instant::now());
+            }
+            if let Err(error) = turn(&app, &served, if all { None } else { Some(wrote) }).await {
                 tracing::warn!(cause = %error, "Webhooks cannot be sent now.");
             }
-            tokio::select! {
-                () = app.listeners.webhooks.notified() => tokio::time::sleep(GATHER).await,
-                () = tokio::time::sleep(LOOK) => {}
+            if tokio::time::timeout(LOOK, app.listeners.webhooks.wait()).await.is_ok() {
+                tokio::time::sleep(GATHER).await;
             }
         }
     });
 }
 
-/// The endpoints that this process is serving.
-type Served = Arc<Mutex<HashSet<String>>>;
+/// The endpoints that this process is serving, each with its account.
+#[derive(Clone, Default)]
+struct Served(Arc<Mutex<HashMap<String, i64>>>);
 
-/// Serves every endpoint that has something to send, each in a task of its own.
-async fn turn(app: &Arc<App>, served: &Served) -> Result<()> {
+impl Served {
+    /// A place for an endpoint, if it has none and there is room.
+    fn take(&self, account: i64, endpoint: &str) -> Option<Place> {
+        let mut busy = self.locked();
+        let of_account = || busy.values().filter(|own| **own == account).count();
+        if busy.len() >= SERVED || busy.contains_key(endpoint) || of_account() >= SERVED_OF_ONE {
+            return None;
+        }
+        busy.insert(endpoint.to_string(), account);
+        Some(Place { served: self.clone(), endpoint: endpoint.to_string() })
+    }
+
+    fn locked(&self) -> MutexGuard<'_, HashMap<String, i64>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The place of an endpoint that is served. It is given back when it is dropped, also by a panic: nobody
+/// would look after the endpoint again otherwise.
+struct Place {
+    served: Served,
+    endpoint: String,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.served.locked().remove(&self.endpoint);
+    }
+}
+
+/// Serves every endpoint that has something to send, each in a task of its own: those of the accounts in which
+/// something was written, or all.
+async fn turn(app: &Arc<App>, served: &Served, wrote: Option<BTreeSet<i64>>) -> Result<()> {
     let now = app.clock.now();
-    let mut waiting = app.store.read(move |tx| queue::waiting(tx, now)).await?;
+    let mut waiting = match wrote {
+        Some(wrote) => app.store.read(move |tx| queue::waiting_in(tx, now, &wrote)).await?,
+        // There may be many endpoints.
+        None => app.store.read_apart(move |tx| queue::waiting(tx, now)).await?,
+    };
     // When there are more than can be served, chance decides.
     let chance = now.0.unsigned_abs() as usize % waiting.len().max(1);
     waiting.rotate_left(chance);
     for (account, endpoint) in waiting {
-        let mut busy = served.lock().unwrap_or_else(PoisonError::into_inner);
-        if busy.len() >= SERVED || !busy.insert(endpoint.clone()) {
-            continue;
-        }
-        drop(busy);
-        let (app, served) = (app.clone(), served.clone());
+        let Some(place) = served.take(account, &endpoint) else { continue };
+        let (app, busy) = (app.clone(), app.listeners.begin());
         tokio::spawn(async move {
+            let _held = (place, busy);
             if let Err(error) = serve(&app, account, &endpoint).await {
                 tracing::warn!(%endpoint, cause = %error, "The webhooks of an endpoint cannot be sent now.");
             }
-            served.lock().unwrap_or_else(PoisonError::into_inner).remove(&endpoint);
         });
     }
     Ok(())
@@ -76,15 +118,21 @@ async fn turn(app: &Arc<App>, served: &Served) -> Result<()> {
 async fn serve(app: &Arc<App>, account: i64, endpoint: &str) -> Result<()> {
     let started = Instant::now();
     let mut calls = FuturesUnordered::new();
+    let mut done = Ok(());
     loop {
-        let room = if started.elapsed() < TURN { queue::IN_FLIGHT - calls.len() } else { 0 };
-        let step = match room {
-            0 => queue::Step::default(),
-            room => advance(app, account, endpoint, room).await?,
+        let over = done.is_err() || started.elapsed() >= TURN || app.listeners.is_stopping();
+        let step = match queue::IN_FLIGHT.saturating_sub(calls.len()) {
+            room if room > 0 && !over => advance(app, account, endpoint, room).await,
+            _ => Ok(queue::Step::default()),
         };
+        // What is under way is finished all the same: it would be sent a second time otherwise.
+        let step = step.unwrap_or_else(|error| {
+            done = Err(error);
+            queue::Step::default()
+        });
         calls.extend(step.claimed.into_iter().map(|claimed| deliver(app, claimed)));
-        if calls.is_empty() && (!step.moved || started.elapsed() >= TURN) {
-            return Ok(());
+        if calls.is_empty() && (!step.moved || over) {
+            return done;
         }
         if !calls.is_empty() {
             // A slow call does not keep the others of its endpoint from being made.
@@ -111,25 +159,42 @@ fn lease_seconds(app: &App) -> i64 {
     i64::try_from(app.config.webhook_timeout_seconds).unwrap_or(i64::MAX / 2000) + 45
 }
 
-/// Makes one try of a delivery, and writes down what became of it. When that cannot be written the
-/// lease runs out and the delivery is made again, under the same id.
+/// Makes one try of a delivery, and writes down what became of it.
 async fn deliver(app: &Arc<App>, claimed: Claimed) {
-    let (account, id) = (claimed.account, claimed.id.clone());
     let claimed = Arc::new(claimed);
-    let done: Result<()> = async {
-        let own = claimed.clone();
-        let Some(parcel) = app.store.read(move |tx| own.load(tx)).await? else { return Ok(()) };
-        let outcome = call(app, &claimed.id, &parcel).await;
-        let (caller, now) = (app.acting(parcel.account, "webhooks"), app.clock.now());
-        let write = move |tx: &mut store::Tx| {
-            let ctx = caller.writing(tx)?;
+    let own = claimed.clone();
+    let parcel = match app.store.read(move |tx| own.load(tx)).await {
+        Ok(Some(parcel)) => parcel,
+        Ok(None) => return,
+        Err(error) => {
+            tracing::warn!(delivery = %claimed.id, cause = %error, "A webhook cannot be sent now; it will be.");
+            return;
+        }
+    };
+    let outcome = Arc::new(call(app, &claimed.id, &parcel).await);
+    app.metrics.webhook_took(outcome.duration_ms);
+    let caller = app.acting(parcel.account, "webhooks");
+    app.metrics.webhook(write_end(app, &caller, &claimed, &outcome).await);
+}
+
+/// Writes down the end of a try, and as long as that cannot be done and the lease holds, once more: when it
+/// has run out the delivery is made again, under the same id. Answers what became of it.
+async fn write_end(app: &Arc<App>, caller: &Caller, claimed: &Arc<Claimed>, outcome: &Arc<Outcome>) -> &'static str {
+    loop {
+        let (own, claimed, outcome, now) = (caller.clone(), claimed.clone(), outcome.clone(), app.clock.now());
+        let (id, lease) = (claimed.id.clone(), claimed.lease);
+        let written = app.store.write(claimed.account, move |tx| {
+            let ctx = own.writing(tx)?;
             claimed.finish(tx, &ctx, &outcome, now)
-        };
-        app.store.write(account, write).await
-    }
-    .await;
-    if let Err(error) = done {
-        tracing::warn!(delivery = %id, cause = %error, "The end of a webhook could not be written; it will be sent again.");
+        });
+        match written.await {
+            Ok(became) => return became,
+            Err(_) if app.clock.now().plus_seconds(5) < lease => tokio::time::sleep(AGAIN).await,
+            Err(error) => {
+                tracing::warn!(delivery = %id, cause = %error, "The end of a webhook could not be written; it will be sent again.");
+                return "lost";
+            }
+        }
     }
 }
 
@@ -185,4 +250,31 @@ fn headers(id: &str, parcel: &Parcel, now: Moment) -> Vec<(String, String)> {
 fn text(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     text.chars().filter(|letter| !letter.is_control() || matches!(letter, '\n' | '\t')).take(ANSWER).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_has_some_of_the_places() {
+        let served = Served::default();
+        let mut held: Vec<Place> = (0..100).filter_map(|n| served.take(1, &format!("a{n}"))).collect();
+        assert_eq!(held.len(), SERVED_OF_ONE);
+        let other = served.take(2, "b");
+        assert!(other.is_some() && served.take(2, "b").is_none());
+        held.pop();
+        assert!(served.take(1, "a99").is_some());
+    }
+
+    #[test]
+    fn a_panic_gives_the_place_back() {
+        let served = Served::default();
+        let place = served.take(1, "a");
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _place = place;
+            panic!("on purpose");
+        }));
+        assert!(panicked.is_err() && served.take(1, "a").is_some());
+    }
 }

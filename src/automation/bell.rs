@@ -1,11 +1,12 @@
-//! Tells the engine of this process that an account has something to do, without asking the database.
+//! Tells somebody in this process that an account has something to do, without asking the database: the engine of
+//! flows, or the sender of webhooks.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
-/// Accounts that have runs to go on with. It is rung inside a transaction: whoever listens writes
+/// Accounts that have something to do. The engine's is rung inside a transaction: whoever listens writes
 /// in the same account, and so comes after it.
 #[derive(Default)]
 pub struct Bell {

@@ -54,6 +54,19 @@ pub struct Turn {
     pub more: bool,
     /// Calls to be made.
     pub calls: Vec<Request>,
+    /// How the runs ended that did.
+    pub ended: Vec<&'static str>,
+}
+
+/// What the end of a call came to.
+#[derive(Default)]
+pub struct Called {
+    /// Whether the claim that announced it still held.
+    pub ours: bool,
+    /// The next call.
+    pub next: Option<Request>,
+    /// How the run ended, if it did.
+    pub ended: Option<&'static str>,
 }
 
 /// The definition that a run follows. It never changes, so it can be kept.
@@ -89,7 +102,9 @@ pub fn turn(tx: &mut Tx, ctx: &Ctx, account: &Account, engine: &Engine, room: us
             break;
         }
         let room = room.saturating_sub(turn.calls.len());
-        turn.calls.extend(go(tx, ctx, account, engine, run, room)?);
+        let (call, ended) = go(tx, ctx, account, engine, run, room)?;
+        turn.calls.extend(call);
+        turn.ended.extend(ended);
         turn.ran += 1;
     }
     Ok(turn)
@@ -106,7 +121,7 @@ fn due(tx: &mut Tx, ctx: &Ctx) -> Result<Vec<Run>> {
     Ok(runs)
 }
 
-/// Goes on with one run until it ends, waits or has to call out.
+/// Goes on with one run until it ends, waits or has to call out; answers the call, and how it ended.
 fn go(
     tx: &mut Tx,
     ctx: &Ctx,
@@ -114,17 +129,16 @@ fn go(
     engine: &Engine,
     mut run: Run,
     room: usize,
-) -> Result<Option<Request>> {
+) -> Result<(Option<Request>, Option<&'static str>)> {
     let claim = run.claim;
     // Whoever had it before has lost it.
     run.claim += i64::from(run.lease_until > 0);
     let request = steps_of(tx, ctx, account, engine, &mut run, room)?;
     run::save(tx, ctx, &mut run, claim)?;
-    Ok(request)
+    Ok((request, run.ended()))
 }
 
-/// Writes down how a call ended and goes on, if the claim that announced it still holds; answers whether
-/// it does, and the next call.
+/// Writes down how a call ended and goes on, if the claim that announced it still holds.
 pub fn called(
     tx: &mut Tx,
     ctx: &Ctx,
@@ -132,10 +146,10 @@ pub fn called(
     engine: &Engine,
     request: &Request,
     ended: &Result<Value, Trouble>,
-) -> Result<(bool, Option<Request>)> {
+) -> Result<Called> {
     let sql = format!("{} WHERE account_id = $1 AND id = $2 AND claim = $3 AND lease_until > 0", Run::sql().select);
     let values = [ctx.account.into(), (&request.run_id).into(), request.claim.into()];
-    let Some(mut run) = tx.first(&sql, &values, Run::from_row)? else { return Ok((false, None)) };
+    let Some(mut run) = tx.first(&sql, &values, Run::from_row)? else { return Ok(Called::default()) };
     run.lease_until = 0;
     let definition = definition(tx, ctx, engine, &run)?;
     if let Some(step) = definition.steps.get(place(&run)) {
@@ -152,7 +166,8 @@ pub fn called(
     } else {
         steps_of(tx, ctx, account, engine, &mut run, 1)?
     };
-    Ok((run::save(tx, ctx, &mut run, request.claim)?, next))
+    let ours = run::save(tx, ctx, &mut run, request.claim)?;
+    Ok(Called { ours, next, ended: run.ended().filter(|_| ours) })
 }
 
 /// Makes the lease of a call longer; answers whether it is still ours.
@@ -391,6 +406,19 @@ pub fn due_accounts(tx: &mut Tx, now: Moment) -> Result<Vec<i64>> {
          OR EXISTS (SELECT 1 FROM runs WHERE runs.account_id = accounts.id AND lease_until > 0 AND lease_until <= $1)
          OR EXISTS (SELECT 1 FROM flows WHERE flows.account_id = accounts.id AND next_at > 0 AND next_at <= $1 AND test_clock = 0)";
     Ok(tx.all(sql, &[now.0.into()], |row| row.int(0))?)
+}
+
+/// The moment at which the oldest run or schedule that is still due became so; of all accounts but those
+/// with a clock of their own.
+pub fn oldest_due(tx: &mut Tx, now: Moment) -> Result<Option<Moment>> {
+    let sql = "SELECT coalesce(min(due), 0) FROM (
+            SELECT (SELECT min(due_at) FROM runs WHERE runs.account_id = accounts.id AND due_at > 0) AS due
+            FROM accounts WHERE test_clock = 0
+            UNION ALL
+            SELECT (SELECT min(next_at) FROM flows WHERE flows.account_id = accounts.id AND next_at > 0)
+            FROM accounts WHERE test_clock = 0) AS oldest";
+    let oldest = Moment(tx.int(sql, &[])?);
+    Ok(Some(oldest).filter(|oldest| oldest.0 > 0 && *oldest <= now))
 }
 
 /// When a run or a schedule is next due, after now.

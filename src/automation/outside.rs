@@ -11,12 +11,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
-use super::engine::{self, Turn};
+use super::engine::{self, Called, Engine, Turn};
 use super::steps::Trouble;
 use crate::accounts::Account;
 use crate::app::App;
 use crate::context::Caller;
 use crate::error::Result;
+use crate::listeners::Busy;
 
 /// How often the worker looks by itself: for what other nodes began, and for what waited.
 const LOOK: Duration = Duration::from_millis(500);
@@ -119,26 +120,50 @@ async fn round(app: &Arc<App>, accounts: BTreeSet<i64>) -> BTreeSet<i64> {
 
 /// One turn of an account: its calls are made beside; answers whether more is due.
 async fn one(app: &Arc<App>, number: i64) -> Result<bool> {
+    let busy = app.listeners.begin();
     let account = app.store.read(move |tx| Account::numbered(tx, number)).await?;
     let caller = app.acting(account, "automation");
     let (own, engine) = (caller.clone(), app.engine.clone());
-    let room = MANY_CALLS.saturating_sub(engine.calls.load(Ordering::Relaxed));
+    let room = match app.listeners.is_stopping() {
+        true => 0,
+        false => MANY_CALLS.saturating_sub(engine.calls.load(Ordering::Relaxed)),
+    };
     let turn = app.store.write(number, move |tx| {
         let ctx = own.writing(tx)?;
         engine::turn(tx, &ctx, &own.account, &engine, room)
     });
-    let Turn { more, calls, .. } = turn.await?;
+    let Turn { more, calls, ended, .. } = turn.await?;
+    app.metrics.runs_ended(ended);
     for request in calls {
-        app.engine.calls.fetch_add(1, Ordering::Relaxed);
+        let line = Line::open(&app.engine, busy.clone());
         let (app, caller) = (app.clone(), caller.clone());
         tokio::spawn(async move {
+            let _line = line;
             if let Err(error) = follow(&app, &caller, request).await {
                 tracing::warn!(cause = %error, "The end of a call could not be written; it will be made again.");
             }
-            app.engine.calls.fetch_sub(1, Ordering::Relaxed);
         });
     }
     Ok(more)
+}
+
+/// One of the calls that may be under way at once. It is given back when it is dropped, also by a panic.
+struct Line {
+    engine: Arc<Engine>,
+    _busy: Busy,
+}
+
+impl Line {
+    fn open(engine: &Arc<Engine>, busy: Busy) -> Line {
+        engine.calls.fetch_add(1, Ordering::Relaxed);
+        Line { engine: engine.clone(), _busy: busy }
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.engine.calls.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// Makes a call, writes its end down, and makes the one after it.
@@ -157,18 +182,35 @@ async fn follow(app: &Arc<App>, caller: &Caller, first: Request) -> Result<()> {
             }
         }
         let ended = make(app, &request).await;
+        let outcome = outcome(&ended);
         let (own, engine) = (caller.clone(), app.engine.clone());
         let written = app.store.write(caller.account.number, move |tx| {
             let ctx = own.writing(tx)?;
             engine::called(tx, &ctx, &own.account, &engine, &request, &ended)
         });
-        let (ours, more) = written.await?;
-        if !ours {
+        let called = count(app, outcome, written.await)?;
+        if !called.ours {
             tracing::warn!("A call took so long that another worker has its run now.");
         }
-        next = more;
+        next = called.next;
     }
     Ok(())
+}
+
+fn outcome(ended: &Result<Value, Trouble>) -> &'static str {
+    match ended {
+        Ok(_) => "success",
+        Err(trouble) if trouble.for_good => "refused",
+        Err(_) => "failed",
+    }
+}
+
+/// Counts a call, now that its end was written or could not be.
+fn count(app: &App, outcome: &'static str, written: Result<Called>) -> Result<Called> {
+    let kept = written.as_ref().is_ok_and(|called| called.ours);
+    app.metrics.flow_call(if kept { outcome } else { "lost" });
+    app.metrics.runs_ended(written.as_ref().ok().and_then(|called| called.ended));
+    written
 }
 
 /// Makes a call once; answers what came back, or why nothing good did.
@@ -214,17 +256,19 @@ pub fn pass(app: &App, caller: &Caller) -> Result<bool> {
             let ctx = own.writing(tx)?;
             engine::turn(tx, &ctx, &own.account, &engine, MANY_CALLS)
         })?;
+        app.metrics.runs_ended(turn.ended);
         any |= turn.ran > 0;
         for request in turn.calls {
             let mut next = Some(request);
             while let Some(request) = next.take() {
                 let ended = Handle::current().block_on(make(app, &request));
                 let (own, engine) = (caller.clone(), app.engine.clone());
+                let outcome = outcome(&ended);
                 let written = app.store.write_now(caller.account.number, move |tx| {
                     let ctx = own.writing(tx)?;
                     engine::called(tx, &ctx, &own.account, &engine, &request, &ended)
                 });
-                next = written?.1;
+                next = count(app, outcome, written)?.next;
             }
         }
         if turn.ran > 0 || turn.more {

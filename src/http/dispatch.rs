@@ -238,6 +238,7 @@ async fn write(
         });
         let done = done.await?;
         app.listeners.wrote(caller.account.number);
+        app.metrics.runs_ended(done.ended_run);
         let Some(After(after)) = done.after else { return Ok(done) };
         let (app, caller) = (app.clone(), caller.clone());
         let outside = tokio::task::spawn_blocking(move || after(&app, &caller)).await;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -11,6 +12,12 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use crate::app::App;
+use crate::automation::engine;
+use crate::clock::Moment;
+use crate::error::Error;
+use crate::jobs;
+use crate::resources::run::FINAL;
+use crate::webhooks::queue;
 
 /// What a request is counted under.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -23,6 +30,26 @@ pub struct Labels {
     pub status: u16,
 }
 
+/// How something ended.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Ended {
+    status: &'static str,
+}
+
+/// What became of a call to the outside.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Became {
+    outcome: &'static str,
+}
+
+/// What became of a call of a flow. They are there from the start, so that the first one of a kind is seen to
+/// be one more.
+const CALLS: [&str; 4] = ["success", "failed", "refused", "lost"];
+/// The same of a webhook.
+const WEBHOOKS: [&str; 4] = ["delivered", "failed", "given_up", "lost"];
+/// How long the database may take to say how far behind it is.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// The counters.
 pub struct Metrics {
     registry: Registry,
@@ -34,6 +61,12 @@ pub struct Metrics {
     pub jobs_done: Counter,
     /// Tries of jobs that failed.
     pub jobs_failed: Counter,
+    flow_runs: Family<Ended, Counter>,
+    flow_calls: Family<Became, Counter>,
+    webhooks: Family<Became, Counter>,
+    webhook_seconds: Histogram,
+    /// Events that were handed to streams.
+    pub streamed: Counter,
 }
 
 impl Default for Metrics {
@@ -53,13 +86,31 @@ impl Metrics {
             connections: Gauge::default(),
             jobs_done: Counter::default(),
             jobs_failed: Counter::default(),
+            flow_runs: Family::default(),
+            flow_calls: Family::default(),
+            webhooks: Family::default(),
+            webhook_seconds: Histogram::new([0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 30.0]),
+            streamed: Counter::default(),
         };
+        for status in FINAL {
+            drop(metrics.flow_runs.get_or_create(&Ended { status }));
+        }
+        for (family, outcomes) in [(&metrics.flow_calls, CALLS), (&metrics.webhooks, WEBHOOKS)] {
+            for outcome in outcomes {
+                drop(family.get_or_create(&Became { outcome }));
+            }
+        }
         let registry = &mut metrics.registry;
         registry.register("http_requests", "Requests by method, route and status", metrics.requests.clone());
         registry.register("http_request_seconds", "How long requests took", metrics.seconds.clone());
         registry.register("http_connections", "Connections open now", metrics.connections.clone());
         registry.register("jobs_done", "Jobs that ended well", metrics.jobs_done.clone());
         registry.register("jobs_failed", "Tries of jobs that failed", metrics.jobs_failed.clone());
+        registry.register("flow_runs_finished", "Runs of flows by how they ended", metrics.flow_runs.clone());
+        registry.register("flow_calls", "Calls of flows by what became of them", metrics.flow_calls.clone());
+        registry.register("webhook_deliveries", "Tries of webhooks by what became of them", metrics.webhooks.clone());
+        registry.register("webhook_seconds", "How long receivers of webhooks took", metrics.webhook_seconds.clone());
+        registry.register("stream_events", "Events handed to streams", metrics.streamed.clone());
         metrics
     }
 
@@ -70,20 +121,48 @@ impl Metrics {
         self.seconds.observe(seconds);
     }
 
+    /// Counts runs of flows that ended.
+    pub fn runs_ended(&self, statuses: impl IntoIterator<Item = &'static str>) {
+        for status in statuses {
+            self.flow_runs.get_or_create(&Ended { status }).inc();
+        }
+    }
+
+    /// Counts a call of a flow.
+    pub fn flow_call(&self, outcome: &'static str) {
+        self.flow_calls.get_or_create(&Became { outcome }).inc();
+    }
+
+    /// Counts a try of a webhook.
+    pub fn webhook(&self, outcome: &'static str) {
+        self.webhooks.get_or_create(&Became { outcome }).inc();
+    }
+
+    /// Notes how long a receiver took.
+    #[expect(clippy::float_arithmetic, reason = "seconds of a metric, no money")]
+    pub fn webhook_took(&self, milliseconds: i64) {
+        self.webhook_seconds.observe(milliseconds as f64 / 1000.0);
+    }
+
     /// Everything as text.
-    pub fn text(&self, app: &App) -> String {
+    pub async fn text(&self, app: &App) -> String {
         let mut text = String::new();
         let encoded = prometheus_client::encoding::text::encode(&mut text, &self.registry);
         debug_assert!(encoded.is_ok());
         let end = "# EOF\n";
         let mut text = text.strip_suffix(end).unwrap_or(&text).to_string();
         let stats = app.store.stats();
-        for (name, kind, help, value) in [
+        let calls = app.engine.calls.load(Ordering::Relaxed) as u64;
+        let mut lines = vec![
             ("store_commits_total", "counter", "Commits done", stats.commits.load(Ordering::Relaxed)),
             ("store_writes_total", "counter", "Writes done", stats.writes.load(Ordering::Relaxed)),
             ("store_retries_total", "counter", "Writes run again", stats.retries.load(Ordering::Relaxed)),
             ("store_waiting", "gauge", "Writes that wait for their turn", app.store.waiting() as u64),
-        ] {
+            ("streams_open", "gauge", "Streams of events open now", app.listeners.open() as u64),
+            ("flow_calls_open", "gauge", "Calls of flows under way now", calls),
+        ];
+        lines.extend(behind(app).await);
+        for (name, kind, help, value) in lines {
             let family = name.strip_suffix("_total").unwrap_or(name);
             let _ = writeln!(
                 text,
@@ -92,4 +171,23 @@ impl Metrics {
         }
         text + end
     }
+}
+
+/// A metric: its name, what it is, what it says, and its value.
+type Metric = (&'static str, &'static str, &'static str, u64);
+
+/// For how many seconds the oldest thing waits that could be done. It is of the whole database, the same on
+/// every node, and left out when the database does not answer.
+async fn behind(app: &App) -> Vec<Metric> {
+    let now = app.clock.now();
+    let oldest = app.store.read_apart(move |tx| {
+        Ok::<_, Error>([jobs::oldest_due(tx, now)?, engine::oldest_due(tx, now)?, queue::oldest_due(tx, now)?])
+    });
+    let Ok(Ok([jobs, flows, webhooks])) = tokio::time::timeout(PATIENCE, oldest).await else { return Vec::new() };
+    let seconds = |since: Option<Moment>| since.map_or(0, |since| (now.0 - since.0).unsigned_abs() / 1000);
+    vec![
+        ("jobs_behind_seconds", "gauge", "How long the oldest job that is due waits", seconds(jobs)),
+        ("flows_behind_seconds", "gauge", "How long the oldest run of a flow that is due waits", seconds(flows)),
+        ("webhooks_behind_seconds", "gauge", "How long the oldest webhook that is due waits", seconds(webhooks)),
+    ]
 }

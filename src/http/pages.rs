@@ -57,9 +57,9 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
 }
 
 /// Answers on the listener for the operator.
-pub fn metrics(app: &App, request: &Request<Body>) -> Response<Body> {
-    match request.uri().path() {
-        "/metrics" => text("application/openmetrics-text; version=1.0.0; charset=utf-8", app.metrics.text(app)),
+pub async fn metrics(app: &App, path: &str) -> Response<Body> {
+    match path {
+        "/metrics" => text("application/openmetrics-text; version=1.0.0; charset=utf-8", app.metrics.text(app).await),
         _ => reply::error_response(&Error::new(Code::NotFound, "Metrics are at /metrics."), "", false),
     }
 }

@@ -33,7 +33,8 @@ pub fn status(code: Code) -> StatusCode {
         | Code::AlreadyCredited
         | Code::RunFinished
         | Code::ProviderRefused
-        | Code::InUse => StatusCode::CONFLICT,
+        | Code::InUse
+        | Code::LimitReached => StatusCode::CONFLICT,
         Code::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
         Code::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         Code::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -53,6 +54,8 @@ pub struct Reply {
     pub content: Option<Content>,
     /// What is to be done outside before there is a reply.
     pub after: Option<After>,
+    /// How a run ended by it.
+    pub ended_run: Option<&'static str>,
     /// The `Link` header, or empty.
     pub link: String,
     /// Whether it was sent before.
@@ -89,6 +92,7 @@ impl Reply {
             },
             content: answer.content,
             after: answer.after,
+            ended_run: answer.ended_run,
             link: links.join(", "),
             replayed: false,
             left: None,
@@ -97,7 +101,7 @@ impl Reply {
 
     /// The reply that was stored.
     pub fn again(stored: Stored) -> Reply {
-        Reply { stored, content: None, after: None, link: String::new(), replayed: true, left: None }
+        Reply { stored, content: None, after: None, ended_run: None, link: String::new(), replayed: true, left: None }
     }
 
     /// As a response.

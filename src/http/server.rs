@@ -56,8 +56,12 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Outpu
     stopping.send_replace(true);
     app.listeners.stop();
     let patience = Duration::from_secs(app.config.shutdown_seconds);
-    if tokio::time::timeout(patience, graceful.shutdown()).await.is_err() {
-        tracing::warn!("Some requests did not finish in time and were cut off.");
+    let finished = async {
+        graceful.shutdown().await;
+        app.listeners.idle().await;
+    };
+    if tokio::time::timeout(patience, finished).await.is_err() {
+        tracing::warn!("Some requests or calls did not finish in time and were cut off.");
     }
 }
 
@@ -71,8 +75,8 @@ pub async fn serve_metrics(app: Arc<App>, listener: TcpListener) {
         let app = app.clone();
         tokio::spawn(async move {
             let service = hyper::service::service_fn(|request: Request<Incoming>| {
-                let response = pages::metrics(&app, &request.map(Body::new));
-                async { Ok::<_, Infallible>(response) }
+                let app = app.clone();
+                async move { Ok::<_, Infallible>(pages::metrics(&app, request.uri().path()).await) }
             });
             let _ = http1(Duration::from_secs(10)).serve_connection(TokioIo::new(stream), service).await;
         });

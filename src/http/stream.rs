@@ -20,10 +20,9 @@ use crate::resources::change;
 
 /// How often the log is looked at for what other nodes wrote.
 const LOOK: Duration = Duration::from_millis(500);
-/// How often something is said when nothing happens, so that nobody takes the connection for dead.
-const BEAT: Duration = Duration::from_secs(15);
-/// Rows that are read at once.
+/// Rows that are read at once, and about how many bytes of them: what a stream holds in memory.
 const BATCH: i64 = 25;
+const BYTES: i64 = 256 * 1024;
 /// First words: comments are not shown, and callers come back in two seconds when the stream ends.
 const HELLO: &str = ": Kantoor\nretry: 2000\n\n";
 
@@ -98,13 +97,15 @@ impl Follower {
             // Before the look, so that what is written after it is not missed.
             self.seat.wrote.mark_unchanged();
             let (account, after) = (self.account, self.after);
-            let lines = self.app.store.read(move |tx| log::after(tx, account, after, BATCH)).await.ok()?;
+            let lines = self.app.store.read(move |tx| log::after(tx, account, after, BATCH, BYTES)).await.ok()?;
             if let Some(last) = lines.last() {
                 self.after = last.seq;
                 self.said = Instant::now();
+                self.app.metrics.streamed.inc_by(lines.len() as u64);
                 return Some((Ok(written(&lines)), self));
             }
-            if self.said.elapsed() >= BEAT {
+            // So that nobody takes the connection for dead.
+            if self.said.elapsed() >= Duration::from_secs(self.app.config.stream_heartbeat_seconds.max(1)) {
                 self.said = Instant::now();
                 return Some((Ok(Bytes::from_static(b":\n\n")), self));
             }

@@ -28,9 +28,12 @@ const PARTS: &[Part] = &[
     Part("actor", "string", "The id of the key that did it, or the name of a job."),
 ];
 const AFTER: Part = Part("after", "integer", "Only what has a higher number.");
-const QUERY: &[Part] = &[AFTER, Part("limit", "integer", "How many: 100, at most 1000.")];
+const QUERY: &[Part] =
+    &[AFTER, Part("limit", "integer", "How many: 100, at most 1000; fewer come when they are large.")];
 const LIMIT: i64 = 100;
 const MOST: i64 = 1000;
+/// About how many bytes of them are answered at once; the rest is there for the next request.
+const BYTES: i64 = 8 * 1024 * 1024;
 
 /// Changes and their routes.
 pub fn resource() -> Resource {
@@ -60,7 +63,7 @@ fn known(name: &str) -> bool {
 }
 
 fn read(tx: &mut Tx, ctx: &Ctx, after: i64, limit: i64) -> Result<Answer> {
-    let lines = log::after(tx, ctx.account, after, limit)?;
+    let lines = log::after(tx, ctx.account, after, limit, BYTES)?;
     let last = lines.last().map_or(after, |line| line.seq);
     let more = log::last(tx, ctx.account)? > last;
     let mut data = vec![b'['];

@@ -78,6 +78,11 @@ impl Run {
         FINAL.contains(&self.status.as_str())
     }
 
+    /// How it ended, if it has.
+    pub fn ended(&self) -> Option<&'static str> {
+        FINAL.iter().find(|status| **status == self.status).copied()
+    }
+
     /// Ends it.
     pub fn end(&mut self, ctx: &Ctx, status: &str) {
         self.status = status.to_string();
@@ -188,7 +193,8 @@ fn act(call: Call, verb: fn(&mut Tx, &Ctx, &mut Run) -> Result<&'static str>) ->
         save(tx, ctx, &mut run, before.claim)?;
         records::happened(tx, ctx, &run, event)?;
         let data = json!({"id": run.base.id, "status": run.status});
-        Ok(Answer::json(&data).with_texts("warnings", &warnings))
+        let answer = Answer { ended_run: run.ended(), ..Answer::json(&data) };
+        Ok(answer.with_texts("warnings", &warnings))
     }))
 }
 

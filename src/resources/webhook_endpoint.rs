@@ -18,6 +18,9 @@ use crate::record::{ACTED, ALL, COMPUTED, CREATED, Callable, Checks, INPUT, NOWH
 use crate::records::{self, Work};
 use crate::webhooks::queue;
 
+/// Endpoints of an account: each event may be sent to all of them.
+const MANY: i64 = 100;
+
 record! {
     /// An address that is told what happens, by webhooks.
     pub struct WebhookEndpoint = "webhook_endpoint" in "webhook_endpoints", created_at: ALL;
@@ -131,6 +134,11 @@ fn create(call: Call) -> Result<Work> {
     let input: Input<WebhookEndpoint> = input::create(&call)?;
     let (secret, url) = (new_secret()?, input.record().url.0);
     Ok(once_checked(url, move |tx, ctx| {
+        let count = "SELECT count(*) FROM webhook_endpoints WHERE account_id = $1";
+        if tx.int(count, &[ctx.account.into()])? >= MANY {
+            let message = format!("An account may have {MANY} endpoints; delete one that is not needed first.");
+            return Err(Error::new(Code::LimitReached, message));
+        }
         let mut record = input.record();
         record.secret.clone_from(&secret);
         records::add(tx, ctx, &mut record)?;

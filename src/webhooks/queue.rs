@@ -1,5 +1,7 @@
 //! What is to be sent, in the database: from the log to deliveries, and from one try to the next.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 use store::Tx;
 
@@ -41,11 +43,38 @@ pub fn waiting(tx: &mut Tx, now: Moment) -> Result<Vec<(i64, String)>> {
     tx.all(&sql, &[now.0.into()], |row| Ok((row.int(0)?, row.text(1)?.to_string())))
 }
 
+/// Those of some accounts.
+pub fn waiting_in(tx: &mut Tx, now: Moment, accounts: &BTreeSet<i64>) -> Result<Vec<(i64, String)>> {
+    let sql = format!("SELECT endpoint_id FROM webhook_cursors WHERE {WAITING} AND account_id = $2");
+    let mut found = Vec::new();
+    for account in accounts {
+        found.extend(tx.all(&sql, &[now.0.into(), (*account).into()], |row| {
+            Ok::<_, Error>((*account, row.text(0)?.to_string()))
+        })?);
+    }
+    Ok(found)
+}
+
 /// Whether this one has.
 pub fn is_waiting(tx: &mut Tx, now: Moment, account: i64, endpoint: &str) -> Result<bool> {
     let sql = format!("SELECT 1 FROM webhook_cursors WHERE {WAITING} AND account_id = $2 AND endpoint_id = $3");
     let found = tx.first(&sql, &[now.0.into(), account.into(), endpoint.into()], |_| Ok::<_, Error>(()))?;
     Ok(found.is_some())
+}
+
+/// The moment since which something waits that could be sent: a delivery that is due, or a line of the log
+/// that was not looked at. Of the lines of accounts with a clock of their own nothing is known.
+pub fn oldest_due(tx: &mut Tx, now: Moment) -> Result<Option<Moment>> {
+    let sql = "SELECT coalesce(min(due), 0) FROM (
+            SELECT (SELECT min(due_at) FROM webhook_deliveries AS due WHERE due.account_id = place.account_id
+                    AND due.endpoint_id = place.endpoint_id AND due_at > 0) AS due
+            FROM webhook_cursors AS place
+            UNION ALL
+            SELECT at FROM webhook_cursors AS place
+            JOIN accounts ON accounts.id = place.account_id AND test_clock = 0
+            JOIN log ON log.account_id = place.account_id AND seq = sent_seq + 1) AS oldest";
+    let oldest = Moment(tx.int(sql, &[])?);
+    Ok(Some(oldest).filter(|oldest| oldest.0 > 0 && *oldest <= now))
 }
 
 /// What one look at an endpoint has brought.
@@ -108,6 +137,8 @@ pub struct Claimed {
     pub account: i64,
     /// Its id, which its receiver knows it by.
     pub id: String,
+    /// Until when it is ours.
+    pub lease: Moment,
     claim: i64,
 }
 
@@ -120,20 +151,32 @@ fn claim(tx: &mut Tx, ctx: &Ctx, id: &str, now: Moment, lease: Moment, room: usi
         return Ok(Vec::new());
     }
     // In the order in which they became due; ids grow with time.
-    let due = "SELECT id, claim FROM webhook_deliveries
+    let due = "SELECT id, claim, attempts FROM webhook_deliveries
                WHERE account_id = $1 AND endpoint_id = $2 AND due_at > 0 AND due_at <= $3 ORDER BY due_at, id LIMIT $4";
     let due = tx.all(due, &[ctx.account.into(), id.into(), now.0.into(), room.into()], |row| {
-        Ok::<_, Error>(Claimed { account: ctx.account, id: row.text(0)?.to_string(), claim: row.int(1)? + 1 })
+        let claimed = Claimed { account: ctx.account, id: row.text(0)?.to_string(), lease, claim: row.int(1)? + 1 };
+        Ok::<_, Error>((claimed, row.int(2)?))
     })?;
-    for one in &due {
+    let mut claimed = Vec::new();
+    for (one, attempts) in due {
+        // Whoever had it never came back, so often that it must be what ends them.
+        if attempts >= TRIES {
+            let sql =
+                "UPDATE webhook_deliveries SET status = 'failed', due_at = 0, updated_at = $1, version = version + 1,
+                              claim = claim + 1, reason = 'It was tried ten times, and no try came to an end.'
+                       WHERE account_id = $2 AND id = $3";
+            tx.execute(sql, &[now.0.into(), ctx.account.into(), (&one.id).into()])?;
+            continue;
+        }
         tx.execute(
             "UPDATE webhook_deliveries SET status = 'sending', attempts = attempts + 1, claim = claim + 1, due_at = $1,
                     next_attempt_at = 0, updated_at = $2, version = version + 1
              WHERE account_id = $3 AND id = $4",
             &[lease.0.into(), now.0.into(), ctx.account.into(), (&one.id).into()],
         )?;
+        claimed.push(one);
     }
-    Ok(due)
+    Ok(claimed)
 }
 
 /// All that a call needs.
@@ -177,9 +220,10 @@ impl Claimed {
         Ok(Some(Parcel { account: Account::numbered(tx, self.account)?, endpoint, body }))
     }
 
-    /// Writes down what became of the try, unless the lease was lost to somebody else.
-    pub fn finish(&self, tx: &mut Tx, ctx: &Ctx, outcome: &Outcome, now: Moment) -> Result<()> {
-        let Some(delivery) = self.delivery(tx)? else { return Ok(()) };
+    /// Writes down what became of the try, unless the lease was lost to somebody else; answers it as it is
+    /// counted.
+    pub fn finish(&self, tx: &mut Tx, ctx: &Ctx, outcome: &Outcome, now: Moment) -> Result<&'static str> {
+        let Some(delivery) = self.delivery(tx)? else { return Ok("lost") };
         let endpoint = self.endpoint(tx, &delivery)?;
         let is_active = endpoint.as_ref().is_some_and(|endpoint| endpoint.active);
         let (good, gone) = ((200..300).contains(&outcome.status), outcome.status == 410);
@@ -191,7 +235,7 @@ impl Claimed {
         let written = tx.execute(
             "UPDATE webhook_deliveries SET status = $1, due_at = $2, next_attempt_at = $2, response_status = $3,
                     response_body = $4, reason = $5, duration_ms = $6, updated_at = $7, version = version + 1
-             WHERE account_id = $8 AND id = $9 AND claim = $10 AND status = 'sending'",
+             WHERE account_id = $8 AND id = $9 AND claim = $10",
             &[
                 status.into(),
                 next.into(),
@@ -205,17 +249,22 @@ impl Claimed {
                 self.claim.into(),
             ],
         )?;
-        let Some(endpoint) = endpoint.filter(|_| written == 1 && is_active) else { return Ok(()) };
+        let became = match status {
+            _ if written == 0 => "lost",
+            "retrying" => "failed",
+            "failed" => "given_up",
+            _ => "delivered",
+        };
+        let Some(endpoint) = endpoint.filter(|_| written == 1 && is_active) else { return Ok(became) };
         if good {
             let sql = "UPDATE webhook_cursors SET succeeded_at = $1, failing_since = 0
                        WHERE account_id = $2 AND endpoint_id = $3";
             tx.execute(sql, &[now.0.into(), self.account.into(), (&endpoint.base.id).into()])?;
-            return Ok(());
+        } else if let Some(reason) = verdict(tx, ctx, &delivery, gone, now)? {
+            endpoint.disable(tx, ctx, &format!("{reason} {}", outcome.reason))?;
+            return Ok("given_up");
         }
-        match verdict(tx, ctx, &delivery, gone, now)? {
-            Some(reason) => endpoint.disable(tx, ctx, &format!("{reason} {}", outcome.reason)),
-            None => Ok(()),
-        }
+        Ok(became)
     }
 }
 
@@ -228,7 +277,7 @@ fn body(tx: &mut Tx, account: i64, delivery: &WebhookDelivery) -> Result<Vec<u8>
         body.push(b'}');
         return Ok(body);
     }
-    let line = log::after(tx, account, delivery.seq - 1, 1)?.pop().filter(|line| line.seq == delivery.seq);
+    let line = log::line(tx, account, delivery.seq)?;
     line.map(|line| line.webhook()).ok_or_else(|| Error::internal(format!("no line {} in the log", delivery.seq)))
 }
 
@@ -268,7 +317,8 @@ fn pause(id: &str, attempts: i64) -> i64 {
 }
 
 /// After an endpoint was switched on it starts at the end of the log; after it was switched off
-/// nothing more is sent.
+/// nothing more is sent. What is under way then has failed too, unless whoever has it comes back and knows
+/// better: it keeps its claim.
 pub fn switch(tx: &mut Tx, ctx: &Ctx, endpoint: &WebhookEndpoint) -> Result<()> {
     let own = [ctx.account.into(), (&endpoint.base.id).into()];
     if endpoint.active {
@@ -284,7 +334,7 @@ pub fn switch(tx: &mut Tx, ctx: &Ctx, endpoint: &WebhookEndpoint) -> Result<()> 
     tx.execute(
         "UPDATE webhook_deliveries SET status = 'failed', due_at = 0, next_attempt_at = 0, version = version + 1,
                 reason = 'The endpoint was switched off.'
-         WHERE account_id = $1 AND endpoint_id = $2 AND status IN ('queued', 'retrying')",
+         WHERE account_id = $1 AND endpoint_id = $2 AND status IN ('queued', 'sending', 'retrying')",
         &own,
     )?;
     Ok(())

@@ -1,6 +1,8 @@
-//! Webhooks; those who follow the log otherwise are in `events/following.rs`.
+//! Webhooks; those who follow the log otherwise are in `events/following.rs`,
+//! what goes wrong in between in `events/lost.rs`.
 
 mod following;
+mod lost;
 
 use std::process::Command;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -164,6 +166,22 @@ on_both! {
         assert_eq!(client.get(&format!("{path}/deliveries?status=lost")).expect(422).faults(), ["status: invalid_choice"]);
         client.patch(&path, json!({"active": false})).expect(200);
         assert_eq!(client.act(&format!("{path}/test")).expect(409).code(), "invalid_transition");
+    }
+
+    fn an_account_has_so_many_endpoints(db) {
+        let server = Server::start(db);
+        let (client, other) = (server.client(), server.client());
+        let add = |client: &Client| client.post("/v1/webhook-endpoints", json!({"url": "https://example.com/"}));
+        let paths: Vec<String> = (0..100).map(|_| format!("/v1/webhook-endpoints/{}", add(&client).expect(201).id())).collect();
+        let refused = add(&client).expect(409);
+        assert_eq!(refused.code(), "limit_reached");
+        assert!(refused.text.contains("An account may have 100 endpoints"), "{}", refused.text);
+        add(&other).expect(201);
+        client.patch(&paths[0], json!({"active": false})).expect(200);
+        add(&client).expect(409);
+        client.delete(&paths[0]).expect(204);
+        add(&client).expect(201);
+        assert_eq!(client.get("/v1/webhook-endpoints").json()["meta"]["total"], 100);
     }
 
     fn a_webhook_is_signed_as_the_standard_says(db) {

@@ -15,6 +15,7 @@ mod files;
 mod generation;
 mod jobs;
 mod mail;
+mod metrics;
 mod plans;
 mod public;
 mod records;

@@ -148,6 +148,14 @@ impl Server {
         self.app.store.read_now(read).unwrap()
     }
 
+    /// The value of a metric, with its labels if it has any.
+    #[track_caller]
+    pub fn metric(&self, name: &str) -> u64 {
+        let text = self.block_on(self.app.metrics.text(&self.app));
+        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
+        value.unwrap_or_else(|| panic!("no {name} in\n{text}"))
+    }
+
     /// A key of the same account with these scopes.
     pub fn with_scopes(&self, client: &Client, scopes: &[&str]) -> Client {
         let new = NewKey {

@@ -232,7 +232,7 @@ fn come_back(server: &Server, client: &Client, request: &Request, ended: Value) 
         let ctx = caller.writing(tx)?;
         engine::called(tx, &ctx, &caller.account, &engine, &request, &Ok(ended.clone()))
     });
-    written.unwrap().0
+    written.unwrap().ours
 }
 
 fn lose_lease(server: &Server, client: &Client) {

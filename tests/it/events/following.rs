@@ -128,6 +128,101 @@ on_both! {
     }
 }
 
+on_both! {
+    fn a_silent_stream_shows_that_it_is_alive(db) {
+        let server = Server::with(db, |config| config.stream_heartbeat_seconds = 1);
+        let client = server.client();
+        let mut stream = Stream::open(&client, "", None);
+        let started = Instant::now();
+        assert_eq!((stream.lines(), stream.lines()), (vec![":".to_string()], vec![":".to_string()]));
+        assert!(started.elapsed() >= Duration::from_secs(2), "{:?}", started.elapsed());
+        product(&client, "a");
+        let next = std::iter::repeat_with(|| stream.lines()).find(|lines| lines[0] != ":").unwrap();
+        assert_eq!(next[1], "event: product.created", "between two beats");
+    }
+
+    fn a_node_has_so_many_streams(db) {
+        let server = Server::with(db, |config| config.max_streams = 2);
+        let clients = [server.client(), server.client(), server.client()];
+        let first = Stream::open(&clients[0], "", None);
+        let _second = Stream::open(&clients[1], "", None);
+        assert_eq!(server.metric("kantoor_streams_open"), 2);
+        let refused = clients[2].get("/v1/events/stream");
+        assert_eq!((refused.status, refused.code().as_str(), refused.header("retry-after")), (503, "overloaded", "15"));
+        drop(first);
+        let mut third = until("a seat", || Stream::try_open(&clients[2], "", None).ok());
+        product(&clients[2], "a");
+        assert_eq!(third.next().event, "product.created");
+        assert_eq!(server.metric("kantoor_streams_open"), 2);
+    }
+
+    /// 32 MB of events are more than sockets hold on both sides.
+    fn who_reads_slowly_costs_nothing(db) {
+        let server = Server::start(db);
+        let (client, other) = (server.client(), server.client());
+        let before = server.last_seq(&client);
+        fill(&server, &client, 4000, 8 * 1024);
+        let mut slow: Vec<Stream> = (0..3).map(|_| Stream::open(&client, "?after=0", None)).collect();
+        let mut quick = Stream::open(&client, "", None);
+        let mut elsewhere = Stream::open(&other, "", None);
+        // Until the server has filled what there is between it and them.
+        let read = until("a rest", || {
+            let read = server.metric("kantoor_stream_events_total");
+            std::thread::sleep(Duration::from_millis(700));
+            (server.metric("kantoor_stream_events_total") == read).then_some(read)
+        });
+        assert!(read > 0 && read < 3 * 2000, "{read} of 12000 events were read for nobody");
+        for own in [&client, &other] {
+            product(own, "a");
+        }
+        assert_eq!((quick.next().event.as_str(), elsewhere.next().event.as_str()), ("product.created", "product.created"));
+        for stream in &mut slow {
+            for seq in 1..=before + 4001 {
+                assert_eq!(stream.next().id, seq);
+            }
+        }
+    }
+
+    fn large_events_come_a_few_at_a_time(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let before = server.last_seq(&client);
+        fill(&server, &client, 20, 1024 * 1024);
+        let page = client.get(&format!("/v1/changes?after={before}&limit=1000")).expect(200);
+        assert!(page.text.len() < 10 * 1024 * 1024, "{}", page.text.len());
+        let page = page.json();
+        let count = page["data"].as_array().unwrap().len() as i64;
+        assert_eq!((count, &page["meta"]), (7, &json!({"last_seq": before + count, "has_more": true})));
+        // One that is larger than all that is to be read at once.
+        fill(&server, &client, 1, 9 * 1024 * 1024);
+        let (mut after, mut pages) = (before, 0);
+        while after < before + 21 {
+            let next = client.get(&format!("/v1/changes?after={after}&limit=1000")).expect(200).json()["meta"]["last_seq"].as_i64().unwrap();
+            assert!(next > after);
+            (after, pages) = (next, pages + 1);
+        }
+        assert_eq!(pages, 4);
+        let mut stream = Stream::open(&client, &format!("?after={before}"), None);
+        for seq in before + 1..=before + 21 {
+            assert_eq!(stream.next().id, seq);
+        }
+    }
+}
+
+/// Lines of the log of some size, written at once.
+fn fill(server: &Server, client: &Client, count: i64, size: usize) {
+    let (account, last) = (client.account, server.last_seq(client));
+    let data = format!("{{\"x\":\"{}\"}}", "x".repeat(size));
+    let sql = "WITH RECURSIVE numbers(n) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT n + 1 FROM numbers WHERE n < $1)
+               INSERT INTO log (account_id, seq, at, type, entity_type, entity_id, actor, request_id, data, hash)
+               SELECT account_id, seq + n, at, 'test.filled', 'test', 'x', actor, request_id, $2, hash
+               FROM numbers, log WHERE account_id = $3 AND seq = $4";
+    let write = move |tx: &mut store::Tx| {
+        tx.execute(sql, &[count.into(), (&data).into(), account.into(), last.into()]).map(drop)
+    };
+    server.app.store.write_now(account, write).unwrap();
+}
+
 /// Two nodes send from one database: nothing twice, and each node's stream has what the other wrote.
 #[test]
 fn two_nodes_share_the_work() {
