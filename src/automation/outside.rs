@@ -29,6 +29,9 @@ const MANY_ACCOUNTS: usize = 4;
 const LARGEST: usize = 16 * 1024;
 /// A call that waited this long for its turn asks whether it is still wanted.
 const STALE: Duration = Duration::from_secs(20);
+/// How long the end of a call is tried to be written down, and how long between tries: within its lease.
+const HELD: Duration = Duration::from_secs(60);
+const AGAIN: Duration = Duration::from_secs(1);
 /// How long the test clock waits for a call that another worker makes.
 const PATIENCE: u32 = 400;
 
@@ -168,7 +171,7 @@ impl Drop for Line {
 
 /// Makes a call, writes its end down, and makes the one after it.
 async fn follow(app: &Arc<App>, caller: &Caller, first: Request) -> Result<()> {
-    let announced = Instant::now();
+    let mut announced = Instant::now();
     let mut next = Some(first);
     while let Some(request) = next.take() {
         if announced.elapsed() > STALE {
@@ -182,19 +185,37 @@ async fn follow(app: &Arc<App>, caller: &Caller, first: Request) -> Result<()> {
             }
         }
         let ended = make(app, &request).await;
-        let outcome = outcome(&ended);
-        let (own, engine) = (caller.clone(), app.engine.clone());
-        let written = app.store.write(caller.account.number, move |tx| {
-            let ctx = own.writing(tx)?;
-            engine::called(tx, &ctx, &own.account, &engine, &request, &ended)
-        });
-        let called = count(app, outcome, written.await)?;
+        let called = write_end(app, caller, request, ended, announced).await?;
         if !called.ours {
             tracing::warn!("A call took so long that another worker has its run now.");
         }
         next = called.next;
+        announced = Instant::now();
     }
     Ok(())
+}
+
+/// Writes down how a call ended; as long as that cannot be done and the lease holds, once more. When it has run out
+/// the call is made again, under the same key.
+async fn write_end(
+    app: &Arc<App>,
+    caller: &Caller,
+    request: Request,
+    ended: Result<Value, Trouble>,
+    announced: Instant,
+) -> Result<Called> {
+    let (outcome, known) = (outcome(&ended), Arc::new((request, ended)));
+    loop {
+        let (own, engine, known) = (caller.clone(), app.engine.clone(), known.clone());
+        let written = app.store.write(caller.account.number, move |tx| {
+            let ctx = own.writing(tx)?;
+            engine::called(tx, &ctx, &own.account, &engine, &known.0, &known.1)
+        });
+        match written.await {
+            Err(_) if announced.elapsed() < HELD => tokio::time::sleep(AGAIN).await,
+            written => return count(app, outcome, written),
+        }
+    }
 }
 
 fn outcome(ended: &Result<Value, Trouble>) -> &'static str {
