@@ -13,3 +13,4 @@ pub mod sandbox;
 pub mod server;
 pub mod stream;
 pub mod upload;
+pub mod visitors;

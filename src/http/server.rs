@@ -3,6 +3,7 @@
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,7 +44,7 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Outpu
             () = &mut stop => break,
             accepted = async { (seat.await, listener.accept().await) } => accepted,
         };
-        let (Ok(seat), Ok((stream, _))) = (seat, stream) else {
+        let (Ok(seat), Ok((stream, peer))) = (seat, stream) else {
             // Out of file handles, most likely: wait for some to close rather than spin.
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
@@ -52,7 +53,7 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Outpu
         let (app, watcher, stopping) = (app.clone(), graceful.watcher(), stopping.subscribe());
         tokio::spawn(async move {
             app.metrics.connections.inc();
-            connection(&app, stream, watcher, stopping).await;
+            connection(&app, stream, peer, watcher, stopping).await;
             app.metrics.connections.dec();
             drop(seat);
         });
@@ -84,7 +85,13 @@ pub async fn serve_metrics(app: Arc<App>, listener: TcpListener) {
     }
 }
 
-async fn connection(app: &Arc<App>, stream: TcpStream, watcher: Watcher, mut stopping: Receiver<bool>) {
+async fn connection(
+    app: &Arc<App>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    watcher: Watcher,
+    mut stopping: Receiver<bool>,
+) {
     let patience = Duration::from_secs(app.config.header_timeout_seconds);
     let busy = Busy::default();
     let owned = (app.clone(), busy.clone());
@@ -92,7 +99,7 @@ async fn connection(app: &Arc<App>, stream: TcpStream, watcher: Watcher, mut sto
         let (app, busy) = owned.clone();
         async move {
             let under_way = (request.version() == Version::HTTP_2).then(|| busy.begin());
-            let response = pages::answer(app, request.map(Body::new)).await;
+            let response = pages::answer(app, peer, request.map(Body::new)).await;
             Ok::<Response<Body>, Infallible>(match under_way {
                 Some(under_way) => under_way.with(response),
                 None => response,

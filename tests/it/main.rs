@@ -25,4 +25,5 @@ mod store;
 mod subscriptions;
 mod support;
 mod timers;
+mod visitors;
 mod walk;
