@@ -237,7 +237,7 @@ fn element(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = match first {
         ..=0x7f => (usize::from(first), rest),
         // The length of the length, then that.
-        0x81 | 0x82 | 0x83 => {
+        0x81..=0x83 => {
             let (length, rest) = rest.split_at_checked(usize::from(first & 0x7f))?;
             (length.iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte)), rest)
         }
