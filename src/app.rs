@@ -16,6 +16,7 @@ use crate::error::{Code, Error, Result};
 use crate::http::keys::KeyRing;
 use crate::http::metrics::Metrics;
 use crate::http::pages::Readiness;
+use crate::http::visitors::Visitors;
 use crate::jobs::SHARED;
 use crate::listeners::Listeners;
 use crate::resources;
@@ -34,6 +35,8 @@ pub struct App {
     pub ids: Ids,
     /// Keys seen lately.
     pub keys: KeyRing,
+    /// Who came without a key lately.
+    pub visitors: Visitors,
     /// Counters.
     pub metrics: Metrics,
     /// Where this server can be reached.
@@ -67,6 +70,7 @@ impl App {
         let typesetter = open_typesetter(&config)?;
         let post = outbox::open(&config)?;
         let web = open_web(&config)?;
+        let visitors = Visitors::new(networks("trusted_proxies", &config.trusted_proxies)?);
         Ok(Arc::new(App {
             store,
             site,
@@ -74,6 +78,7 @@ impl App {
             typesetter,
             post,
             web,
+            visitors,
             clock: Clock::System,
             ids: Ids::SYSTEM,
             keys: KeyRing::default(),
@@ -241,11 +246,16 @@ fn open_blobs(config: &Config) -> Result<Blobs> {
 
 /// The client for calls to others, which keeps to public addresses unless the settings allow more.
 fn open_web(config: &Config) -> Result<web::Client> {
-    let wrong = |why: String| Error::new(Code::Unavailable, format!("allow_private_addresses: {why}."));
-    let listed = config.allow_private_addresses.split([',', ' ']).filter(|part| !part.is_empty());
-    let allowed = listed.map(|part| part.parse::<web::Network>().map_err(|error| wrong(error.to_string())));
-    let settings = web::Settings { allowed: allowed.collect::<Result<_>>()?, ..web::Settings::default() };
-    web::Client::new(settings).map_err(wrong)
+    let allowed = networks("allow_private_addresses", &config.allow_private_addresses)?;
+    let settings = web::Settings { allowed, ..web::Settings::default() };
+    web::Client::new(settings).map_err(|why| Error::new(Code::Unavailable, format!("allow_private_addresses: {why}.")))
+}
+
+/// The addresses and networks that a setting lists.
+fn networks(setting: &str, listed: &str) -> Result<Vec<web::Network>> {
+    let wrong = |why: String| Error::new(Code::Unavailable, format!("{setting}: {why}."));
+    let parts = listed.split([',', ' ']).filter(|part| !part.is_empty());
+    parts.map(|part| part.parse::<web::Network>().map_err(wrong)).collect()
 }
 
 /// Opens the database that the settings name.

@@ -31,6 +31,8 @@ pub struct Config {
     pub rate_limit_per_minute: u32,
     /// How often a key may use the trigger route for webhooks in a minute, on all nodes together; 0 for no limit.
     pub trigger_limit_per_minute: u32,
+    pub public_limit_per_minute: u32,
+    pub trusted_proxies: String,
     pub max_connections: usize,
     pub header_timeout_seconds: u64,
     pub body_timeout_seconds: u64,

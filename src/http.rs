@@ -1,5 +1,6 @@
 //! HTTP: the conventions of every route, and no business word.
 
+pub mod busy;
 pub mod dispatch;
 pub mod hooks;
 pub mod keys;
@@ -12,3 +13,4 @@ pub mod sandbox;
 pub mod server;
 pub mod stream;
 pub mod upload;
+pub mod visitors;

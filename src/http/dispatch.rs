@@ -64,7 +64,7 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     if method == Method::HEAD {
         response = without_body(response);
     }
-    account_for(&app, &method, &seen, response.status(), started);
+    account_for(&app, &method, seen.route, &response, started);
     response
 }
 
@@ -470,8 +470,10 @@ fn log_failure(error: &Error, seen: &Seen) {
     }
 }
 
+/// Counts a request that is answered, and logs it if it is to be.
 #[expect(clippy::float_arithmetic, reason = "seconds of a metric, no money")]
-fn account_for(app: &App, method: &Method, seen: &Seen, status: StatusCode, started: Instant) {
+pub fn account_for(app: &App, method: &Method, route: &str, response: &Response<Body>, started: Instant) {
+    let status = response.status().as_u16();
     let took = started.elapsed();
     let method = match method.as_str() {
         "GET" => "GET",
@@ -483,12 +485,10 @@ fn account_for(app: &App, method: &Method, seen: &Seen, status: StatusCode, star
         "OPTIONS" => "OPTIONS",
         _ => "other",
     };
-    app.metrics.count(method, seen.route, status.as_u16(), took.as_micros() as f64 / 1e6);
+    app.metrics.count(method, route, status, took.as_micros() as f64 / 1e6);
     if app.config.log_requests || took > Duration::from_secs(1) {
-        tracing::info!(
-            request_id = %seen.request_id, method, route = seen.route, status = status.as_u16(),
-            milliseconds = took.as_millis() as u64, "Answered a request"
-        );
+        let request_id = response.headers().get("x-request-id").and_then(|id| id.to_str().ok()).unwrap_or_default();
+        tracing::info!(request_id, method, route, status, milliseconds = took.as_millis() as u64, "Answered a request");
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::{Method, Request, Response, StatusCode};
 
-use super::{dispatch, public, reply};
+use super::{dispatch, public, reply, visitors};
 use crate::accounts::Account;
 use crate::app::App;
 use crate::collecting;
@@ -30,6 +30,7 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
 
 async fn take(app: &Arc<App>, request: Request<Body>) -> Result<()> {
     let (head, body) = request.into_parts();
+    visitors::limit(app, &head)?;
     if head.method != Method::POST {
         return Err(Error::new(Code::MethodNotAllowed, "Only POST can be used here."));
     }

@@ -116,7 +116,7 @@ fn unauthorized(message: &str) -> Error {
     Error::new(Code::Unauthorized, message)
 }
 
-/// How much a key has asked: the time, in microseconds, at which its debt is paid (GCRA).
+/// How much a key, or a visitor without one, has asked: the time, in microseconds, at which its debt is paid (GCRA).
 #[derive(Default)]
 pub struct Limiter {
     paid_at: AtomicI64,
@@ -132,6 +132,11 @@ pub struct Left {
 }
 
 impl Limiter {
+    /// Whether nothing is owed at `now`: then it is as good as a new one.
+    pub fn is_whole(&self, now: i64) -> bool {
+        self.paid_at.load(Ordering::Relaxed) <= now
+    }
+
     /// Counts a request against `per_minute`, at `now` in microseconds; or says how many seconds
     /// to wait.
     pub fn take(&self, per_minute: u32, now: i64) -> Result<Left, i64> {

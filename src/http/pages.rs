@@ -1,6 +1,7 @@
 //! What is not of the registry: health, readiness, the documents, and the answer to everything
 //! else.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,25 +10,20 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, H
 use axum::http::{Method, Request, Response, StatusCode};
 use serde_json::json;
 
-use super::{dispatch, hooks, openapi, public, reply, sandbox};
+use super::{dispatch, hooks, openapi, public, reply, sandbox, visitors};
 use crate::app::App;
 use crate::error::{Code, Error, Result};
 use crate::resources;
 
-/// Answers any request.
-pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
+/// Answers any request; `peer` is the other end of its connection.
+pub async fn answer(app: Arc<App>, peer: SocketAddr, mut request: Request<Body>) -> Response<Body> {
     let path = request.uri().path();
     if path != "/v1/openapi.json" && (path.starts_with("/v1/") || path == "/v1") {
         return dispatch::answer(app, request).await;
     }
-    if path.starts_with("/d/") {
-        return public::answer(app, request).await;
-    }
-    if path.starts_with("/sandbox/") {
-        return sandbox::answer(app, request).await;
-    }
-    if path.starts_with("/hooks/") {
-        return hooks::answer(app, request).await;
+    if ["/d/", "/sandbox/", "/hooks/"].iter().any(|start| path.starts_with(start)) {
+        visitors::note_peer(request.extensions_mut(), peer);
+        return answer_visitor(app, request).await;
     }
     let request_id = dispatch::request_id(&app, request.headers());
     let refuse = |code, message: &str| reply::error_response(&Error::new(code, message), &request_id, false);
@@ -54,6 +50,21 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     headers.insert("referrer-policy", HeaderValue::from_static("no-referrer"));
     headers.insert("x-frame-options", HeaderValue::from_static("DENY"));
     if request.method() == Method::HEAD { dispatch::without_body(response) } else { response }
+}
+
+/// Answers who has no key, but an address that is a secret.
+async fn answer_visitor(app: Arc<App>, request: Request<Body>) -> Response<Body> {
+    let (started, method, path) = (Instant::now(), request.method().clone(), request.uri().path());
+    let route = visitors::route(path);
+    let response = if path.starts_with("/d/") {
+        public::answer(app.clone(), request).await
+    } else if path.starts_with("/sandbox/") {
+        sandbox::answer(app.clone(), request).await
+    } else {
+        hooks::answer(app.clone(), request).await
+    };
+    dispatch::account_for(&app, &method, route, &response, started);
+    response
 }
 
 /// Answers on the listener for the operator.

@@ -16,7 +16,7 @@ use minijinja::value::Serde;
 use serde_json::{Value, json};
 use store::Tx;
 
-use super::{dispatch, reply, upload};
+use super::{dispatch, reply, upload, visitors};
 use crate::accounts::Account;
 use crate::app::App;
 use crate::collecting;
@@ -73,6 +73,7 @@ struct Refused {
 impl Visit {
     async fn walk(&self, request: Request<Body>) -> Result<Response<Body>> {
         let (head, body) = request.into_parts();
+        visitors::limit(&self.app, &head)?;
         let rest = head.uri.path().strip_prefix("/d/").unwrap_or_default();
         let (token, part) = rest.split_once('/').map_or((rest, None), |(token, part)| (token, Some(part)));
         let allow: &[&str] = match part {
@@ -268,6 +269,7 @@ impl Visit {
         }
         let why = match status {
             StatusCode::NOT_FOUND => "missing",
+            StatusCode::TOO_MANY_REQUESTS => "often",
             _ if status.is_server_error() => "broken",
             _ => "refused",
         };

@@ -4,13 +4,13 @@
 use std::sync::{Arc, LazyLock};
 
 use axum::body::Body;
-use axum::http::header::{CONTENT_TYPE, HeaderValue, LOCATION};
+use axum::http::header::{CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER};
 use axum::http::{Method, Request, Response, StatusCode};
 use minijinja::value::Serde;
 use serde_json::{Value, json};
 use store::Tx;
 
-use super::{dispatch, public, reply};
+use super::{dispatch, public, reply, visitors};
 use crate::app::App;
 use crate::collecting;
 use crate::context::{Caller, Ctx};
@@ -34,6 +34,9 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
         let data = json!({"error": error.message});
         let mut response = draw(&data, &nonce);
         *response.status_mut() = reply::status(error.code);
+        if let Some(seconds) = error.retry_after {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
         response
     });
     reply::finish(&mut response, &request_id);
@@ -43,6 +46,7 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
 
 async fn walk(app: &Arc<App>, request: Request<Body>, nonce: &str) -> Result<Response<Body>> {
     let (head, body) = request.into_parts();
+    visitors::limit(app, &head)?;
     let external_id = head.uri.path().strip_prefix("/sandbox/").unwrap_or_default().to_string();
     let found = find(app, external_id.clone()).await?;
     match head.method {

@@ -1,16 +1,18 @@
-//! The connection loop: HTTP/1.1 and h2c on one port, time-outs for slow heads, a cap on
-//! connections, and an end that lets requests finish.
+//! The connection loop: HTTP/1.1 and h2c on one port, time-outs for slow heads and idle connections,
+//! a cap on connections, and an end that lets requests finish.
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{Request, Response};
+use axum::http::{Request, Response, Version};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use hyper_util::server::graceful::{GracefulConnection, GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -20,11 +22,15 @@ use tower_http::compression::CompressionLayer;
 use tower_http::compression::Predicate;
 use tower_http::compression::predicate::{NotForContentType, SizeAbove};
 
+use super::busy::Busy;
 use super::pages;
 use crate::app::App;
 
 /// What every HTTP/2 connection starts with.
 const H2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// How long a caller may take to hear that its connection ends.
+const GOODBYE: Duration = Duration::from_secs(5);
 
 /// Serves on `listener` until `stop` is there, then lets what runs finish.
 pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Output = ()>) {
@@ -38,7 +44,7 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Outpu
             () = &mut stop => break,
             accepted = async { (seat.await, listener.accept().await) } => accepted,
         };
-        let (Ok(seat), Ok((stream, _))) = (seat, stream) else {
+        let (Ok(seat), Ok((stream, peer))) = (seat, stream) else {
             // Out of file handles, most likely: wait for some to close rather than spin.
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
@@ -47,7 +53,7 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Outpu
         let (app, watcher, stopping) = (app.clone(), graceful.watcher(), stopping.subscribe());
         tokio::spawn(async move {
             app.metrics.connections.inc();
-            connection(&app, stream, watcher, stopping).await;
+            connection(&app, stream, peer, watcher, stopping).await;
             app.metrics.connections.dec();
             drop(seat);
         });
@@ -83,12 +89,26 @@ pub async fn serve_metrics(app: Arc<App>, listener: TcpListener) {
     }
 }
 
-async fn connection(app: &Arc<App>, stream: TcpStream, watcher: Watcher, mut stopping: Receiver<bool>) {
+async fn connection(
+    app: &Arc<App>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    watcher: Watcher,
+    mut stopping: Receiver<bool>,
+) {
     let patience = Duration::from_secs(app.config.header_timeout_seconds);
-    let owned = app.clone();
+    let busy = Busy::default();
+    let owned = (app.clone(), busy.clone());
     let answer = service_fn(move |request: Request<Incoming>| {
-        let app = owned.clone();
-        async move { Ok::<Response<Body>, Infallible>(pages::answer(app, request.map(Body::new)).await) }
+        let (app, busy) = owned.clone();
+        async move {
+            let under_way = (request.version() == Version::HTTP_2).then(|| busy.begin());
+            let response = pages::answer(app, peer, request.map(Body::new)).await;
+            Ok::<Response<Body>, Infallible>(match under_way {
+                Some(under_way) => under_way.with(response),
+                None => response,
+            })
+        }
     });
     // Below this size the headers of compression cost more than it saves. Events would wait for more
     // of them to be packed together.
@@ -104,8 +124,9 @@ async fn connection(app: &Arc<App>, stream: TcpStream, watcher: Watcher, mut sto
     match first {
         Err(_) | Ok(Err(_)) => {}
         Ok(Ok(true)) => {
-            let conn = http2().serve_connection(TokioIo::new(stream), service);
-            let _ = watcher.watch(conn).await;
+            let conn = http2(patience).serve_connection(TokioIo::new(stream), service);
+            until_idle(conn, &busy, patience, stopping).await;
+            drop(watcher);
         }
         Ok(Ok(false)) => {
             let conn = http1(patience).serve_connection(TokioIo::new(stream), service);
@@ -120,13 +141,36 @@ fn http1(patience: Duration) -> hyper::server::conn::http1::Builder {
     http
 }
 
-fn http2() -> hyper::server::conn::http2::Builder<TokioExecutor> {
+/// A caller that is gone without a word is noticed by pings that it does not answer, also while it
+/// waits for events. By default there is one each 20 seconds, with 10 for the answer.
+fn http2(patience: Duration) -> hyper::server::conn::http2::Builder<TokioExecutor> {
     let mut http = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
     http.timer(TokioTimer::new())
         .max_concurrent_streams(128)
-        .keep_alive_interval(Duration::from_secs(20))
-        .keep_alive_timeout(Duration::from_secs(10));
+        .keep_alive_interval(patience * 2 / 3)
+        .keep_alive_timeout((patience / 3).max(Duration::from_secs(1)));
     http
+}
+
+/// Serves a connection of HTTP/2 until nothing was asked on it for a while, or Kantoor stops.
+async fn until_idle(conn: impl GracefulConnection, busy: &Busy, patience: Duration, mut stopping: Receiver<bool>) {
+    let mut conn = pin!(conn);
+    let mut leaving = false;
+    loop {
+        tokio::select! {
+            _ = conn.as_mut() => return,
+            _ = stopping.wait_for(|stopping| *stopping), if !leaving => {}
+            () = busy.idle(if leaving { patience.min(GOODBYE) } else { patience }) => {
+                if leaving {
+                    return;
+                }
+            }
+        }
+        // Says which request is the last that is answered, so that the caller can safely send the
+        // next one elsewhere. The connection ends once the caller has heard it.
+        leaving = true;
+        conn.as_mut().graceful_shutdown();
+    }
 }
 
 /// Whether the caller starts with the words of HTTP/2, without taking them from the stream.

@@ -26,4 +26,5 @@ mod store;
 mod subscriptions;
 mod support;
 mod timers;
+mod visitors;
 mod walk;

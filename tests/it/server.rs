@@ -102,25 +102,109 @@ fn no_more_connections_than_allowed() {
     assert_eq!(third.read(&mut byte).unwrap(), 1);
 }
 
+/// A caller that speaks HTTP/2 by hand.
+struct Peer {
+    stream: TcpStream,
+}
+
+const PING: u8 = 6;
+const GOAWAY: u8 = 7;
+
+impl Peer {
+    /// Sends the preface and empty SETTINGS.
+    fn connect(address: std::net::SocketAddr) -> Peer {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00").unwrap();
+        Peer { stream }
+    }
+
+    fn send(&mut self, kind: u8, flags: u8, stream: u8, payload: &[u8]) {
+        let length = u16::try_from(payload.len()).unwrap().to_be_bytes();
+        let mut frame = vec![0, length[0], length[1], kind, flags, 0, 0, 0, stream];
+        frame.extend_from_slice(payload);
+        // Who closed does not listen.
+        let _ = self.stream.write_all(&frame);
+    }
+
+    /// HEADERS of a GET in literal HPACK, with the end of the request.
+    fn get(&mut self, path: &str, key: &str) {
+        // 0x82 :method GET, 0x86 :scheme http, 0x01 :authority "x", 0x04 :path.
+        let mut block = b"\x82\x86\x01\x01x\x04".to_vec();
+        let mut word = |text: &str| {
+            block.push(u8::try_from(text.len()).unwrap());
+            block.extend_from_slice(text.as_bytes());
+        };
+        word(path);
+        if !key.is_empty() {
+            word("");
+            word("authorization");
+            word(&format!("Bearer {key}"));
+        }
+        self.send(1, 5, 1, &block);
+    }
+
+    /// The next frame; `None` when the connection is closed.
+    fn frame(&mut self) -> Option<(u8, Vec<u8>)> {
+        let mut head = [0; 9];
+        match self.stream.read_exact(&mut head) {
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => panic!("it stays open"),
+            read => read.ok()?,
+        }
+        let mut payload = vec![0; usize::from(head[1]) << 8 | usize::from(head[2])];
+        self.stream.read_exact(&mut payload).ok()?;
+        Some((head[3], payload))
+    }
+
+    /// Reads until the connection is closed, answering pings while `answers` says so; the kinds of
+    /// frames seen, and how long it took.
+    fn until_closed(&mut self, answers: impl Fn() -> bool) -> (Vec<u8>, Duration) {
+        let started = Instant::now();
+        let mut seen = Vec::new();
+        while let Some((kind, payload)) = self.frame() {
+            seen.push(kind);
+            if kind == PING && answers() {
+                self.send(PING, 1, 0, &payload);
+            }
+        }
+        (seen, started.elapsed())
+    }
+}
+
 #[test]
 fn http2_without_tls_works() {
     let server = Server::start(Db::sqlite());
-    // Preface, empty SETTINGS; then HEADERS of GET /health in literal HPACK, END_STREAM.
-    let mut stream = TcpStream::connect(server.address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00").unwrap();
-    // 0x82 :method GET, 0x86 :scheme http, 0x04 :path literal "/health", 0x01 :authority "x".
-    let block = b"\x82\x86\x04\x07/health\x01\x01x";
-    let mut frame = vec![0, 0, u8::try_from(block.len()).unwrap(), 1, 5, 0, 0, 0, 1];
-    frame.extend_from_slice(block);
-    stream.write_all(&frame).unwrap();
-    let mut seen = Vec::new();
-    let mut chunk = [0; 1024];
-    while !seen.windows(15).any(|window| window == b"{\"status\":\"ok\"}") {
-        let length = stream.read(&mut chunk).unwrap();
-        assert!(length > 0, "closed: {seen:?}");
-        seen.extend_from_slice(&chunk[..length]);
-    }
+    let mut peer = Peer::connect(server.address);
+    peer.get("/health", "");
+    while peer.frame().expect("closed").1 != b"{\"status\":\"ok\"}" {}
+}
+
+#[test]
+fn idle_connections_of_http2_are_closed() {
+    let server = Server::with(Db::sqlite(), |config| config.header_timeout_seconds = 1);
+    let client = server.client();
+    let second = Duration::from_secs(1);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (seen, took) = Peer::connect(server.address).until_closed(|| false);
+            assert!(seen.contains(&GOAWAY) && took >= second, "silent from the start: {seen:?} after {took:?}");
+        });
+        scope.spawn(|| {
+            let mut peer = Peer::connect(server.address);
+            std::thread::sleep(Duration::from_millis(600));
+            peer.get("/health", "");
+            let (seen, took) = peer.until_closed(|| true);
+            assert!(seen.contains(&GOAWAY) && took >= second, "idle after a request: {seen:?} after {took:?}");
+        });
+        scope.spawn(|| {
+            let mut peer = Peer::connect(server.address);
+            peer.get("/v1/events/stream", &client.key);
+            let started = Instant::now();
+            let (seen, took) = peer.until_closed(|| started.elapsed() < 3 * second);
+            assert!(took >= 3 * second, "a stream is no idle connection: {seen:?} after {took:?}");
+            assert!(seen.contains(&PING), "{seen:?}");
+        });
+    });
 }
 
 #[test]

@@ -7,6 +7,7 @@
 //!
 //! One SQL text serves both databases. What differs between them is in `dialect.rs`.
 
+mod address;
 mod apart;
 mod dialect;
 mod error;
@@ -14,6 +15,7 @@ mod faults;
 mod migrate;
 mod postgres;
 mod sqlite;
+mod tls;
 mod tx;
 mod value;
 mod writer;
@@ -28,6 +30,7 @@ pub use migrate::Migration;
 pub use tx::Tx;
 pub use value::{Row, Value};
 
+use address::Address;
 use apart::Apart;
 use writer::Writer;
 
@@ -36,7 +39,7 @@ use writer::Writer;
 pub enum Database {
     /// A file, made when it is not there.
     Sqlite(PathBuf),
-    /// A `postgres://…` address.
+    /// A `postgres://…` address; its `sslmode` says how the connections are protected.
     Postgres(String),
 }
 
@@ -101,11 +104,12 @@ impl Store {
                 Readers::Sqlite(sqlite::Pool::new(path))
             }
             Database::Postgres(url) => {
+                let address = Address::parse(url)?;
                 for _ in 0..options.writers.max(1) {
-                    let conn = postgres::Writing::open(url)?;
+                    let conn = postgres::Writing::open(address.clone())?;
                     writers.push(Writer::start(conn, options.queue, stats.clone())?);
                 }
-                Readers::Postgres(Box::new(postgres::Pool::new(url, options.readers)?))
+                Readers::Postgres(Box::new(postgres::Pool::new(address, options.readers)))
             }
         };
         let inner = Inner { readers, apart: Apart::start()?, writers, stats };

@@ -3,8 +3,9 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use postgres::types::ToSql;
-use postgres::{Client, Config, NoTls, SimpleQueryMessage, Statement};
+use postgres::{Client, SimpleQueryMessage, Statement};
 
+use crate::address::Address;
 use crate::writer::Session;
 use crate::{Error, Result, Tx, Value};
 
@@ -17,8 +18,8 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    fn open(config: &Config) -> Result<Connection> {
-        let mut client = config.connect(NoTls).map_err(|error| Error::Disconnected(Error::from(error).to_string()))?;
+    fn open(address: &Address) -> Result<Connection> {
+        let mut client = address.connect()?;
         client.batch_execute(
             "SET TIME ZONE 'UTC'; SET lock_timeout = '5s'; SET statement_timeout = '60s';
              SET idle_in_transaction_session_timeout = '60s'; SET client_min_messages = 'warning'",
@@ -67,29 +68,9 @@ fn borrowed<'v>(values: &'v [Value]) -> Vec<&'v (dyn ToSql + Sync)> {
     values.iter().map(|value| value as &(dyn ToSql + Sync)).collect()
 }
 
-fn configured(url: &str) -> Result<Config> {
-    let mut config: Config = url
-        .parse()
-        .map_err(|error: postgres::Error| Error::Unavailable(format!("the database address is not right: {error}")))?;
-    if config.get_connect_timeout().is_none() {
-        config.connect_timeout(Duration::from_secs(5));
-    }
-    // A host that is gone without a word is noticed in seconds, not in the two hours of the system.
-    if config.get_tcp_user_timeout().is_none() {
-        config.tcp_user_timeout(Duration::from_secs(15));
-        config.keepalives_idle(Duration::from_secs(15));
-        config.keepalives_interval(Duration::from_secs(5));
-        config.keepalives_retries(3);
-    }
-    if config.get_application_name().is_none() {
-        config.application_name("kantoor");
-    }
-    Ok(config)
-}
-
 /// Connections for reading.
 pub(crate) struct Pool {
-    config: Config,
+    address: Address,
     limit: usize,
     state: Mutex<PoolState>,
     returned: Condvar,
@@ -102,8 +83,8 @@ struct PoolState {
 }
 
 impl Pool {
-    pub(crate) fn new(url: &str, limit: usize) -> Result<Pool> {
-        Ok(Pool { config: configured(url)?, limit: limit.max(1), state: Mutex::default(), returned: Condvar::new() })
+    pub(crate) fn new(address: Address, limit: usize) -> Pool {
+        Pool { address, limit: limit.max(1), state: Mutex::default(), returned: Condvar::new() }
     }
 
     pub(crate) fn read<T, E: From<Error>>(&self, work: impl Fn(&mut Tx) -> Result<T, E>) -> Result<T, E> {
@@ -152,7 +133,7 @@ impl Pool {
                 state.open += 1;
                 drop(state);
                 let mut lease = Lease { pool: self, conn: None };
-                lease.conn = Some(Connection::open(&self.config)?);
+                lease.conn = Some(Connection::open(&self.address)?);
                 return Ok(lease);
             }
             let (next, waited) =
@@ -204,17 +185,16 @@ impl Drop for Lease<'_> {
 
 /// A connection that writes, opened again when it is lost.
 pub(crate) struct Writing {
-    config: Config,
+    address: Address,
     conn: Option<Connection>,
     /// The transaction's number, to ask for its fate when the connection dies in the commit.
     number: i64,
 }
 
 impl Writing {
-    pub(crate) fn open(url: &str) -> Result<Writing> {
-        let config = configured(url)?;
-        let conn = Connection::open(&config)?;
-        Ok(Writing { config, conn: Some(conn), number: 0 })
+    pub(crate) fn open(address: Address) -> Result<Writing> {
+        let conn = Connection::open(&address)?;
+        Ok(Writing { address, conn: Some(conn), number: 0 })
     }
 
     fn connection(&mut self) -> Result<&mut Connection> {
@@ -228,7 +208,7 @@ impl Writing {
     fn fate(&mut self, lost: &Error) -> Result<()> {
         for wait in [0, 100, 300, 600, 1_000, 2_000, 3_000, 4_000] {
             std::thread::sleep(Duration::from_millis(wait));
-            let Ok(mut conn) = Connection::open(&self.config) else { continue };
+            let Ok(mut conn) = Connection::open(&self.address) else { continue };
             let values = [Value::Int(self.number)];
             let Ok(rows) = conn.query("SELECT coalesce(txid_status($1), '')", &values) else { continue };
             self.conn = Some(conn);
@@ -249,7 +229,7 @@ impl Session for Writing {
     fn begin(&mut self) -> Result<()> {
         if self.conn.as_ref().is_none_or(|conn| conn.client.is_closed()) {
             self.conn = None;
-            self.conn = Some(Connection::open(&self.config)?);
+            self.conn = Some(Connection::open(&self.address)?);
         }
         // Closures see what was committed while they waited for the account: READ COMMITTED,
         // whatever the server's default is.

@@ -1,0 +1,182 @@
+//! Who comes without a key: to the page of a document, to the sandbox, with news of a payment. The
+//! secret is in the address there, so each visitor has a limit, which makes guessing slow.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use axum::http::request::Parts;
+use axum::http::{Extensions, HeaderMap};
+use web::Network;
+
+use super::keys::Limiter;
+use crate::app::App;
+use crate::error::{Code, Error, Result};
+
+/// Far more visitors than a minute sees; keeps memory bounded.
+const MANY: usize = 10_000;
+
+const FORWARDED: &str = "x-forwarded-for";
+
+/// The other end of the connection that a request came on.
+#[derive(Clone, Copy)]
+struct Peer(IpAddr);
+
+/// Notes where a request comes from.
+pub fn note_peer(extensions: &mut Extensions, address: SocketAddr) {
+    // An IPv4 address on a socket for both is the same visitor.
+    extensions.insert(Peer(address.ip().to_canonical()));
+}
+
+/// The visitors of the last minute.
+pub struct Visitors {
+    proxies: Vec<Network>,
+    seen: Mutex<HashMap<IpAddr, Limiter>>,
+    warned: AtomicBool,
+}
+
+impl Visitors {
+    /// `proxies` are believed when they say for whom they ask.
+    pub fn new(proxies: Vec<Network>) -> Visitors {
+        Visitors { proxies, seen: Mutex::default(), warned: AtomicBool::new(false) }
+    }
+
+    /// Whom a request comes from: the other end, or whom a proxy of ours names.
+    fn address(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        let mut address = peer;
+        // Each proxy adds whom it heard from at the end. What stands before the word of one that is
+        // not ours may be invented.
+        let said = headers.get_all(FORWARDED).iter().filter_map(|line| line.to_str().ok());
+        let said: Vec<&str> = said.flat_map(|line| line.split(',')).map(str::trim).collect();
+        for before in said.into_iter().rev() {
+            if !self.is_proxy(address) {
+                break;
+            }
+            let Some(before) = read_address(before) else { break };
+            address = before;
+        }
+        address
+    }
+
+    fn is_proxy(&self, address: IpAddr) -> bool {
+        self.proxies.iter().any(|network| network.contains(address))
+    }
+
+    /// Counts a request, or says how many seconds to wait.
+    fn take(&self, address: IpAddr, per_minute: u32, now: i64) -> Result<(), i64> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.len() >= MANY {
+            seen.retain(|_, limiter| !limiter.is_whole(now));
+            // That many at once are not slowed down by a list of them.
+            if seen.len() >= MANY {
+                seen.clear();
+            }
+        }
+        seen.entry(household(address)).or_default().take(per_minute, now).map(drop)
+    }
+
+    /// All visitors look like one when a proxy is not known as such.
+    fn warn_of_proxy(&self, peer: IpAddr, headers: &HeaderMap) {
+        if headers.contains_key(FORWARDED) && !self.is_proxy(peer) && !self.warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                address = %peer,
+                "Visitors are refused for asking too often, and they seem to come through a proxy: name it in trusted_proxies."
+            );
+        }
+    }
+}
+
+/// Counts a request of a visitor against the limit.
+pub fn limit(app: &App, head: &Parts) -> Result<()> {
+    let limit = app.config.public_limit_per_minute;
+    let (Some(Peer(peer)), true) = (head.extensions.get::<Peer>().copied(), limit > 0) else { return Ok(()) };
+    let address = app.visitors.address(peer, &head.headers);
+    app.visitors.take(address, limit, app.microseconds()).map_err(|seconds| {
+        app.visitors.warn_of_proxy(peer, &head.headers);
+        let message = format!("Too many requests come from your address; go on in {seconds} s.");
+        let mut error = Error::new(Code::TooManyRequests, message);
+        error.retry_after = u32::try_from(seconds).ok();
+        error
+    })
+}
+
+/// The address of a visitor with its secrets left out, for counters; empty for what leads nowhere.
+pub fn route(path: &str) -> &'static str {
+    let parts: Vec<&str> = path.split('/').skip(1).collect();
+    match *parts {
+        ["d", _] => "/d/{token}",
+        ["d", _, "pdf"] => "/d/{token}/pdf",
+        ["d", _, "logo"] => "/d/{token}/logo",
+        ["d", _, "accept"] => "/d/{token}/accept",
+        ["d", _, "reject"] => "/d/{token}/reject",
+        ["d", _, "pay"] => "/d/{token}/pay",
+        ["sandbox", _] => "/sandbox/{id}",
+        ["hooks", "mollie", _, "payment", _] => "/hooks/mollie/{account}/payment/{id}",
+        ["hooks", "mollie", _, "verification", _] => "/hooks/mollie/{account}/verification/{id}",
+        _ => "",
+    }
+}
+
+/// An address as proxies write it: some add the port.
+fn read_address(text: &str) -> Option<IpAddr> {
+    let with_port = || text.parse::<SocketAddr>().map(|address| address.ip());
+    text.parse().or_else(|_| with_port()).ok().map(|address: IpAddr| address.to_canonical())
+}
+
+/// Who has an address of IPv6 has 2^64 of them.
+fn household(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),
+        address => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(peer: &str, lines: &[&str]) -> String {
+        let visitors = Visitors::new(vec!["10.0.0.0/8".parse().unwrap(), "::1".parse().unwrap()]);
+        let mut headers = HeaderMap::new();
+        for line in lines {
+            headers.append(FORWARDED, line.parse().unwrap());
+        }
+        visitors.address(peer.parse().unwrap(), &headers).to_string()
+    }
+
+    #[test]
+    fn proxies_of_ours_are_believed_and_others_are_not() {
+        assert_eq!(address("192.0.2.1", &["203.0.113.9"]), "192.0.2.1", "not a proxy of ours");
+        assert_eq!(address("10.0.0.1", &[]), "10.0.0.1", "says nothing");
+        assert_eq!(address("10.0.0.1", &["203.0.113.9"]), "203.0.113.9");
+        assert_eq!(address("::1", &["203.0.113.9:4711"]), "203.0.113.9");
+        assert_eq!(address("10.0.0.1", &["[2001:db8::7]:80"]), "2001:db8::7");
+        assert_eq!(address("10.0.0.1", &["1.2.3.4, 203.0.113.9"]), "203.0.113.9", "the first may be invented");
+        assert_eq!(address("10.0.0.1", &["1.2.3.4", "203.0.113.9, 10.2.2.2"]), "203.0.113.9", "two proxies");
+        assert_eq!(address("10.0.0.1", &["10.9.9.9"]), "10.9.9.9", "somebody inside");
+        assert_eq!(address("10.0.0.1", &["203.0.113.9, unknown"]), "10.0.0.1");
+    }
+
+    #[test]
+    fn a_household_has_one_limit_and_others_have_theirs() {
+        let visitors = Visitors::new(Vec::new());
+        let take = |address: &str, now| visitors.take(address.parse().unwrap(), 2, now);
+        assert!(take("2001:db8::1", 0).is_ok() && take("2001:db8::ffff:2", 0).is_ok());
+        assert_eq!(take("2001:db8::3", 0), Err(31));
+        assert!(take("2001:db8:0:1::3", 0).is_ok() && take("192.0.2.1", 0).is_ok());
+        assert!(take("2001:db8::3", 31_000_000).is_ok());
+    }
+
+    #[test]
+    fn visitors_are_forgotten_when_there_are_many() {
+        let visitors = Visitors::new(Vec::new());
+        let many = u32::try_from(MANY).unwrap();
+        for number in 0..many {
+            visitors.take(std::net::Ipv4Addr::from_bits(number).into(), 60, 0).unwrap();
+        }
+        let late = "192.0.2.1".parse().unwrap();
+        visitors.take(late, 60, 10_000_000).unwrap();
+        assert_eq!(visitors.seen.lock().unwrap().len(), 1);
+    }
+}
