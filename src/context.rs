@@ -35,6 +35,8 @@ pub struct Ctx {
     pub site: Arc<Site>,
     /// How many flows in a row led to this: 0 for what people and programs ask.
     pub depth: i64,
+    /// The run from which all of them follow, or empty.
+    pub chain: Arc<str>,
     /// Rung when a flow has something to do.
     pub bell: Arc<Bell>,
 }
@@ -84,6 +86,7 @@ impl Caller {
             ids: self.ids,
             site: self.site.clone(),
             depth: 0,
+            chain: Arc::default(),
             bell: self.bell.clone(),
         })
     }
@@ -97,8 +100,8 @@ impl Caller {
 }
 
 impl Ctx {
-    /// The same surroundings for what a flow does, so many flows deep.
-    pub fn acting_as(&self, actor: &str, request_id: &str, depth: i64) -> Ctx {
+    /// The same surroundings for what a flow does in a run: so many flows deep, and following from the run `chain`.
+    pub fn acting_as(&self, actor: &str, request_id: &str, depth: i64, chain: &str) -> Ctx {
         Ctx {
             account: self.account,
             zone: self.zone.clone(),
@@ -111,6 +114,7 @@ impl Ctx {
             ids: self.ids,
             site: self.site.clone(),
             depth,
+            chain: chain.into(),
             bell: self.bell.clone(),
         }
     }

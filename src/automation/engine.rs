@@ -192,7 +192,8 @@ fn steps_of(
     room: usize,
 ) -> Result<Option<Request>> {
     let definition = definition(tx, ctx, engine, run)?;
-    let own = ctx.acting_as(&format!("flow {}", run.flow_id.0), &run.base.id, run.depth);
+    let chain = if run.chain.is_empty() { &run.base.id } else { &run.chain };
+    let own = ctx.acting_as(&format!("flow {}", run.flow_id.0), &run.base.id, run.depth, chain);
     let known = Known::of(&own, account, run);
     run.due_at = 0;
     run.lease_until = 0;

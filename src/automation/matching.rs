@@ -16,6 +16,9 @@ use crate::resources::run::{self, Run};
 /// How many runs in a row may lead to each other.
 pub const DEEPEST: i64 = 5;
 
+/// How many runs may follow from one.
+const MANY: i64 = 1000;
+
 /// A run that an event began.
 pub struct Started {
     /// The flow.
@@ -36,8 +39,8 @@ struct Listener {
 
 /// Writes a run for each active flow that listens to this event and whose conditions hold.
 pub fn heard(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<Vec<Started>> {
-    if ctx.depth >= DEEPEST {
-        tracing::warn!(event = event.name, "An event starts no flow: {DEEPEST} runs in a row led to it.");
+    if let Some(why) = too_much(tx, ctx)? {
+        tracing::warn!(account = ctx.account, event = event.name, "An event starts no flow: {why}.");
         return Ok(Vec::new());
     }
     let sql = "SELECT id, name, trigger_type, trigger_key, conditions, max_attempts, definition_version FROM flows
@@ -70,6 +73,7 @@ pub fn heard(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<Vec<Started>> {
             entity_id: event.entity_id.to_string(),
             data: Data(event.data.to_string()),
             depth: ctx.depth + 1,
+            chain: ctx.chain.to_string(),
             ..Run::default()
         };
         run.queue(ctx);
@@ -77,6 +81,16 @@ pub fn heard(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<Vec<Started>> {
         started.push(Started { flow_id: flow.id, run_id: run.base.id });
     }
     Ok(started)
+}
+
+/// Why no more runs may follow, if so: flows that start each other must come to an end.
+pub fn too_much(tx: &mut Tx, ctx: &Ctx) -> Result<Option<String>> {
+    if ctx.depth >= DEEPEST {
+        return Ok(Some(format!("{DEEPEST} runs in a row led to it")));
+    }
+    let sql = "SELECT count(*) FROM (SELECT 1 FROM runs WHERE account_id = $1 AND chain = $2 AND chain <> '' LIMIT 1000) AS some";
+    let follows = !ctx.chain.is_empty() && tx.int(sql, &[ctx.account.into(), (&*ctx.chain).into()])? >= MANY;
+    Ok(follows.then(|| format!("{MANY} runs followed from the same one")))
 }
 
 /// The conditions that a flow keeps.

@@ -6,7 +6,7 @@ use store::Tx;
 
 use super::conditions::{self, Step as Part};
 use super::definition::{Action, LONGEST_CALL, Step, parse_duration, patch_fields};
-use super::matching::{self, DEEPEST, Fired};
+use super::matching::{self, Fired};
 use super::outside::Outgoing;
 use super::template::{self, Names};
 use crate::clock::Moment;
@@ -158,8 +158,8 @@ fn expression(path: &str) -> String {
 }
 
 fn trigger(tx: &mut Tx, ctx: &Ctx, step: &Step, names: &Names) -> Result<Done, Trouble> {
-    if ctx.depth >= DEEPEST {
-        return Err(Trouble::never(format!("{DEEPEST} runs in a row led to this one; it fires no further event.")));
+    if let Some(why) = matching::too_much(tx, ctx)? {
+        return Err(Trouble::never(format!("It fires no further event: {why}.")));
     }
     let event = text(step, "event", names)?;
     let data = match step.fields.get("data") {

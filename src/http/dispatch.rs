@@ -148,6 +148,9 @@ async fn walk(
         site: app.site.clone(),
         bell: app.bell.clone(),
     };
+    if route.scarce && app.config.trigger_limit_per_minute > 0 {
+        ration(app, &ctx, seen).await?;
+    }
     let lenient = is_lenient(&head.headers);
     let mut received = Received::default();
     let body = match route.takes {
@@ -192,23 +195,29 @@ async fn walk(
         };
         if may_be_slow { app.store.read_apart(read).await? } else { app.store.read(read).await? }
     } else {
-        let scarce = Some(app.config.trigger_limit_per_minute).filter(|limit| route.scarce && *limit > 0);
-        let written = write(app, ctx, claim, ignored, work, scarce).await;
-        if let Some(limit) = scarce {
-            let none = |error: &Error| Left { remaining: 0, reset: error.retry_after.unwrap_or(0).into() };
-            let left = match &written {
-                Ok(done) => done.left,
-                Err(error) => Some(error).filter(|error| error.code == Code::TooManyRequests).map(none),
-            };
-            seen.left = left.map(|left| (limit, left)).or(seen.left);
-        }
-        written?
+        write(app, ctx, claim, ignored, work).await?
     };
     let response = match &done.content {
         Some(content) => upload::send(app, content).await?,
         None => done.into_response(),
     };
     Ok(if route.reads() { unless_known(&head.headers, response) } else { response })
+}
+
+/// Counts a request to a route with the strict limit, whatever becomes of it.
+async fn ration(app: &App, caller: &Caller, seen: &mut Seen) -> Result<()> {
+    let (own, limit) = (caller.clone(), app.config.trigger_limit_per_minute);
+    let taken = app.store.write(caller.account.number, move |tx| {
+        let ctx = own.writing(tx)?;
+        limits::take(tx, &ctx, limit)
+    });
+    let taken = taken.await;
+    let left = match &taken {
+        Ok(left) => Some(*left),
+        Err(error) => error.retry_after.map(|seconds| Left { remaining: 0, reset: seconds.into() }),
+    };
+    seen.left = left.map(|left| (limit, left)).or(seen.left);
+    taken.map(drop)
 }
 
 /// Does the work of a route that writes, with all that it wants to have done outside in between.
@@ -218,23 +227,20 @@ async fn write(
     claim: Option<Claim>,
     ignored: Vec<String>,
     mut work: Work,
-    scarce: Option<u32>,
 ) -> Result<Reply> {
     let (claim, ignored) = (Arc::new(claim), Arc::new(ignored));
     loop {
         let (own, claim, ignored) = (caller.clone(), claim.clone(), ignored.clone());
         let done = app.store.write(caller.account.number, move |tx| {
             let ctx = own.writing(tx)?;
-            let left = scarce.map(|limit| limits::take(tx, &ctx, limit)).transpose()?;
             let reply = |tx: &mut store::Tx| {
                 let answer = work(tx, &ctx)?.with_texts("ignored_params", &ignored);
                 Ok::<_, Error>(Reply::of(answer, |_| String::new()))
             };
-            let done = match &*claim {
+            match &*claim {
                 None => reply(tx),
                 Some(claim) => once(tx, &ctx, claim, reply),
-            };
-            done.map(|done| Reply { left, ..done })
+            }
         });
         let done = done.await?;
         app.listeners.wrote(caller.account.number);

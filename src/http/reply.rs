@@ -7,7 +7,6 @@ use axum::http::header::{
 use axum::http::{Response, StatusCode};
 use serde_json::json;
 
-use super::keys::Left;
 use crate::call::{After, Answer, Content, Outcome};
 use crate::error::{Code, Error};
 use crate::idempotency::Stored;
@@ -60,8 +59,6 @@ pub struct Reply {
     pub link: String,
     /// Whether it was sent before.
     pub replayed: bool,
-    /// What is left of the strict limit of its route.
-    pub left: Option<Left>,
 }
 
 impl Reply {
@@ -95,13 +92,12 @@ impl Reply {
             ended_run: answer.ended_run,
             link: links.join(", "),
             replayed: false,
-            left: None,
         }
     }
 
     /// The reply that was stored.
     pub fn again(stored: Stored) -> Reply {
-        Reply { stored, content: None, after: None, ended_run: None, link: String::new(), replayed: true, left: None }
+        Reply { stored, content: None, after: None, ended_run: None, link: String::new(), replayed: true }
     }
 
     /// As a response.

@@ -96,7 +96,12 @@ pub fn clean_text(json: &Json, max_length: usize) -> Result<&str, Wrong> {
 
 fn text_schema(rules: &Rules) -> Schema {
     let kind = if rules.nullable { json!(["string", "null"]) } else { json!("string") };
-    json!({"type": kind, "maxLength": rules.max_length})
+    // What we write ourselves may be longer than what people may send.
+    if rules.create || rules.patch {
+        json!({"type": kind, "maxLength": rules.max_length})
+    } else {
+        json!({"type": kind})
+    }
 }
 
 fn write_text_or_null(out: &mut Vec<u8>, text: &str, rules: &Rules) {
@@ -313,8 +318,10 @@ impl Kind for When {
     }
 
     fn schema(rules: &Rules) -> Schema {
-        let kind = if rules.nullable { json!(["string", "null"]) } else { json!("string") };
-        json!({"type": kind, "format": "date-time"})
+        if rules.nullable {
+            return json!({"type": ["string", "null"], "format": "date-time"});
+        }
+        json!({"type": "string", "anyOf": [{"format": "date-time"}, {"const": ""}]})
     }
 
     fn is_empty(&self) -> bool {

@@ -260,7 +260,7 @@ impl NewFlow {
 /// `save` runs in the transaction, once the addresses in what was sent are known to be good.
 fn with_good_addresses(
     input: Input<NewFlow>,
-    save: fn(&mut Tx, &Ctx, &Call, &NewFlow) -> Result<Answer>,
+    save: fn(&mut Tx, &Ctx, &Call, &Input<NewFlow>) -> Result<Answer>,
     call: Call,
 ) -> Work {
     let calls_out = !Definition::parse(&input.record().flow().definition.0).addresses().is_empty();
@@ -268,7 +268,7 @@ fn with_good_addresses(
         let new = input.record();
         let doubts = doubts::of(&new.conditions.0, &new.steps.0, new.about());
         let warnings: Vec<String> = input.warnings.iter().cloned().chain(doubts).collect();
-        Ok(save(tx, ctx, call, &new)?.with_texts("warnings", &warnings))
+        Ok(save(tx, ctx, call, input)?.with_texts("warnings", &warnings))
     };
     Box::new(move |tx, ctx| {
         if !calls_out {
@@ -288,8 +288,8 @@ fn create(call: Call) -> Result<Work> {
     let input: Input<NewFlow> = input::create(&call)?;
     Ok(with_good_addresses(
         input,
-        |tx, ctx, _, new| {
-            let mut flow = new.flow();
+        |tx, ctx, _, input| {
+            let mut flow = input.record().flow();
             records::add(tx, ctx, &mut flow)?;
             Ok(Answer::created(ctx, &flow, CREATED))
         },
@@ -302,10 +302,14 @@ fn replace(call: Call) -> Result<Work> {
     let input: Input<NewFlow> = input::create(&call)?;
     Ok(with_good_addresses(
         input,
-        |tx, ctx, call, new| {
+        |tx, ctx, call, input| {
             let before: Flow = records::find_to_change(tx, ctx, call)?;
             let mut flow = before.clone();
-            new.over(&mut flow);
+            input.record().over(&mut flow);
+            // Who changes what a flow does need not know whether it is on.
+            if !input.has("active") {
+                flow.active = before.active;
+            }
             records::change(tx, ctx, &before, &mut flow, "updated")?;
             Ok(Answer::record(ctx, &flow, DETAIL))
         },

@@ -47,6 +47,8 @@ record! {
     entity_id: String = COMPUTED.in_meta();
     /// How many flows in a row led to it.
     depth: i64 = COMPUTED.in_meta();
+    /// The run from which it follows, with those between, or empty.
+    chain: String = COMPUTED.shown(NOWHERE);
     /// Whether it ends as soon as its current step does.
     cancel_requested: bool = COMPUTED.in_meta();
     /// When it ended.
@@ -369,6 +371,14 @@ CREATE INDEX runs_leases ON runs (account_id, lease_until) WHERE lease_until > 0
         sql: "
 CREATE INDEX runs_flow_status ON runs (account_id, flow_id, status, created_at, id);
 CREATE INDEX runs_finished ON runs (account_id, finished_at) WHERE finished_at > 0;
+",
+    },
+    Migration {
+        number: 56,
+        name: "runs_chain",
+        sql: "
+ALTER TABLE runs ADD COLUMN chain TEXT NOT NULL DEFAULT '';
+CREATE INDEX runs_chain ON runs (account_id, chain) WHERE chain <> '';
 ",
     },
 ];

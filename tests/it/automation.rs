@@ -134,7 +134,7 @@ on_both! {
         assert_eq!(client.patch(&path, json!({"name": "x"})).expect(422).faults(), ["name: unknown_field"]);
         let whole = json!({"name": "New", "trigger_type": "event", "trigger_key": "invoice.paid", "steps": [{"type": "approval"}, {"type": "approval"}]});
         let put = client.send("PUT", &path, &[], &whole.to_string()).expect(200).data();
-        assert_eq!((&put["name"], &put["step_count"], &put["active"], &put["description"]), (&json!("New"), &json!(2), &json!(true), &json!("")));
+        assert_eq!((&put["name"], &put["step_count"], &put["active"], &put["description"]), (&json!("New"), &json!(2), &json!(false), &json!("")), "off, as it was");
         client.delete(&path).expect(204);
         assert_eq!(client.get(&path).status, 404);
     }
@@ -520,6 +520,19 @@ on_both! {
         assert!(round[4]["error"].as_str().unwrap().contains("5 runs in a row"));
         assert_eq!(of("task.updated").len(), 5);
         assert_eq!(client.get(&format!("/v1/tasks/{task}")).data()["title"], "yxxxxx");
+    }
+
+    fn flows_that_spread_come_to_an_end(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        flow(&client, "boom", Value::Array(vec![json!({"type": "trigger", "event": "boom"}); 50]));
+        let first = fire(&client, "boom", json!({})).pop().unwrap();
+        work(&server, &client);
+        assert_eq!(total(&client, "/v1/automation/runs"), 1001);
+        assert_eq!(status(&client, &first), "success");
+        let failed = client.get("/v1/automation/runs?status=failed&per_page=1").data();
+        assert!(failed[0]["error"].as_str().unwrap().contains("1000 runs followed from the same one"), "{failed}");
+        assert_eq!(fire(&client, "boom", json!({})).len(), 1, "another one is another one");
     }
 
     fn schedules_come_once_each_time(db) {

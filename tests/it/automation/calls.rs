@@ -9,11 +9,18 @@ on_both! {
         let other = Client { base: format!("http://{}", server.another_node(server.app.config.clone())), ..client.clone() };
         let fire = |client: &Client| client.post("/v1/webhooks/trigger", json!({"event": "x"}));
         for n in 0..30 {
+            if n == 7 {
+                // What is refused counts too.
+                let wrong = client.post("/v1/webhooks/trigger", json!({})).expect(422);
+                assert!(wrong.header("ratelimit").starts_with("\"key\";r=22;t="), "{}", wrong.header("ratelimit"));
+                continue;
+            }
             let reply = fire(if n % 2 == 0 { &client } else { &other }).expect(200);
             assert_eq!(reply.header("ratelimit-policy"), "\"key\";q=30;w=60");
             assert!(reply.header("ratelimit").starts_with(&format!("\"key\";r={};t=", 29 - n)), "{}", reply.header("ratelimit"));
         }
         for client in [&client, &other] {
+            assert_eq!(client.post("/v1/webhooks/trigger", json!({})).expect(429).code(), "too_many_requests", "whatever is asked");
             let refused = fire(client).expect(429);
             assert_eq!(refused.code(), "too_many_requests");
             let seconds: i64 = refused.header("retry-after").parse().unwrap();
