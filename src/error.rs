@@ -152,6 +152,13 @@ pub struct Fault {
     pub wrong: Wrong,
 }
 
+impl Fault {
+    /// Whether it is the field's, or of something inside it.
+    pub fn is_in(&self, field: &str) -> bool {
+        self.field.strip_prefix(field).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    }
+}
+
 /// The faults found so far; empty is good.
 #[derive(Clone, Debug, Default)]
 pub struct Faults(pub Vec<Fault>);
@@ -170,6 +177,11 @@ impl Faults {
                 self.add(format!("{field}{}", inner.field), inner.wrong);
             }
         }
+    }
+
+    /// Whether a field is wrong already: a rule that needs its value has to wait.
+    pub fn has(&self, field: &str) -> bool {
+        self.0.iter().any(|fault| fault.is_in(field))
     }
 
     /// Keeps the value, or notes what is wrong with it.
