@@ -166,7 +166,7 @@ pub struct Faults(pub Vec<Fault>);
 impl Faults {
     /// Adds a fault; beyond a hundred nobody reads on.
     pub fn add(&mut self, field: impl Into<String>, wrong: Wrong) {
-        if self.0.len() >= 100 {
+        if self.is_full() {
             return;
         }
         let field = field.into();
@@ -177,6 +177,11 @@ impl Faults {
                 self.add(format!("{field}{}", inner.field), inner.wrong);
             }
         }
+    }
+
+    /// Whether more would not be kept.
+    pub fn is_full(&self) -> bool {
+        self.0.len() >= 100
     }
 
     /// Whether a field is wrong already: a rule that needs its value has to wait.

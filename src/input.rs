@@ -138,6 +138,10 @@ fn is_base(name: &str) -> bool {
 }
 
 fn unknown(call: &Call, name: &str, known: &[&str], faults: &mut Faults, warnings: &mut Vec<String>) {
+    // A guess takes time, and a body can have a hundred thousand names.
+    if faults.is_full() || warnings.len() >= 100 {
+        return;
+    }
     // A guess is for typing errors, not for texts of a megabyte.
     let near = known
         .iter()
