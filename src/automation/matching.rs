@@ -1,5 +1,7 @@
 //! From an event to runs: which flows listen, and do their conditions hold.
 
+use std::cell::LazyCell;
+
 use serde_json::{Value, json};
 use store::Tx;
 
@@ -36,6 +38,10 @@ struct Listener {
 
 /// Writes a run for each active flow that listens to this event and whose conditions hold.
 pub fn heard(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<Vec<Started>> {
+    // No name is what flows with a schedule listen to.
+    if event.name.is_empty() {
+        return Ok(Vec::new());
+    }
     if ctx.depth >= DEEPEST {
         tracing::warn!(event = event.name, "An event starts no flow: {DEEPEST} runs in a row led to it.");
         return Ok(Vec::new());
@@ -54,8 +60,10 @@ pub fn heard(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<Vec<Started>> {
         })
     })?;
     let mut started = Vec::new();
+    // Read once, however many flows listen.
+    let scene = LazyCell::new(|| scene(event));
     for flow in listeners {
-        if flow.conditions != "[]" && !holds(&read_conditions(&flow.conditions), event) {
+        if flow.conditions != "[]" && !read_conditions(&flow.conditions).is_some_and(|wanted| holds(&wanted, &scene)) {
             continue;
         }
         let mut run = Run {
@@ -79,17 +87,22 @@ pub fn heard(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<Vec<Started>> {
     Ok(started)
 }
 
-/// The conditions that a flow keeps.
-pub fn read_conditions(text: &str) -> Vec<Condition> {
-    let json = serde_json::from_str(text).unwrap_or(Value::Array(Vec::new()));
-    conditions::read(&json, "", TRIGGER_ROOTS, &mut Faults::default())
+/// The conditions that a flow keeps; `None` when one of them cannot be read, and so not hold either.
+fn read_conditions(text: &str) -> Option<Vec<Condition>> {
+    let mut faults = Faults::default();
+    let read = conditions::read(&serde_json::from_str(text).ok()?, "", TRIGGER_ROOTS, &mut faults);
+    faults.0.is_empty().then_some(read)
 }
 
-/// Whether all conditions hold for an event.
-pub fn holds(wanted: &[Condition], event: &Event) -> bool {
+/// What conditions look at.
+pub fn scene(event: &Event) -> Value {
     let data: Value = serde_json::from_str(event.data).unwrap_or_default();
-    let all = json!({"event": event.name, "entity_type": event.entity_type, "data": beside(data)});
-    let find = |path: &str| conditions::follow(&all, &conditions::steps_of(path)?).cloned();
+    json!({"event": event.name, "entity_type": event.entity_type, "data": beside(data)})
+}
+
+/// Whether all conditions hold.
+pub fn holds(wanted: &[Condition], scene: &Value) -> bool {
+    let find = |path: &str| conditions::follow(scene, &conditions::steps_of(path)?).cloned();
     wanted.iter().all(|condition| condition.holds(&find))
 }
 
@@ -120,7 +133,7 @@ pub struct Fired<'f> {
 pub fn fire(tx: &mut Tx, ctx: &Ctx, fired: &Fired) -> Result<Vec<Started>> {
     let named = events::entity(fired.entity_type);
     let kind = if named.is_empty() { events::kind_of(fired.event) } else { named };
-    let id = fired.data["id"].as_str().unwrap_or_default();
+    let id = fired.data["id"].as_str().filter(|id| id.len() <= 255).unwrap_or_default();
     let record = if id.is_empty() { None } else { shown(tx, ctx, kind, id)? };
     let known = record.is_some();
     let mut data = record.unwrap_or_else(|| json!({}));

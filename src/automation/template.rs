@@ -386,6 +386,7 @@ mod tests {
             "{% if %}",
             "{%- set x = 1 %}",
             "{{ 'x' * 100000000 }}",
+            "{{ data.name | upper | indent(2) }}",
             "{{ [{'a': {}}, data.name * 9] }}",
             "{% for x in [data.name ~ data.name] %}{% endfor %}",
             "{% for x in [data.name + data.name] %}{% endfor %}",

@@ -28,6 +28,9 @@ pub fn check(text: &str) -> Result<(), String> {
             [Token::BlockStart, Token::Ident(tag)] if !TAGS.contains(tag) => {
                 return Err(format!("has the tag '{tag}'; the tags that work are: {}", TAGS.join(", ")));
             }
+            [.., Token::Pipe, Token::Ident(filter)] if super::GONE.contains(filter) => {
+                return Err(format!("has the filter '{filter}', which is not there"));
+            }
             [Token::BlockStart, Token::Ident("for"), .., Token::BlockEnd] => check_loop(&hole)?,
             _ => {}
         }
