@@ -336,8 +336,11 @@ fn call(run: &Run, step: &Step, names: &Names) -> Result<Outgoing, Trouble> {
     let method = step.text("method").unwrap_or("POST").to_string();
     let reads = matches!(method.as_str(), "GET" | "HEAD");
     let body = match step.fields.get("body") {
-        Some(Value::String(text)) => template::render(text, names).map_err(unclear)?,
-        Some(body) => template::fill(body, names).map_err(unclear)?.to_string(),
+        Some(body) => match template::fill(body, names).map_err(unclear)? {
+            Value::String(text) => text,
+            // Also where all of a text is one hole, which keeps its kind.
+            json => json.to_string(),
+        },
         None if reads => String::new(),
         None => {
             let data = if run.data.0.is_empty() { "{}" } else { &run.data.0 };
