@@ -2,13 +2,14 @@
 //! error that names it. A text can loop and choose, but not remember, and has a limit on its work and
 //! on its length.
 
+mod filters;
 mod rules;
 
 use std::cell::Cell;
 use std::io::{self, Write};
 use std::sync::{Arc, LazyLock};
 
-use minijinja::value::{Kwargs, Object, ObjectRepr, Serde, Value as Jinja};
+use minijinja::value::{Object, ObjectRepr, Serde, Value as Jinja};
 use minijinja::{Environment, ErrorKind, UndefinedBehavior};
 use serde_json::Value;
 
@@ -18,10 +19,6 @@ pub const LONGEST: usize = 64 * 1024;
 const FUEL: u64 = 50_000;
 /// The most that the texts of one value make together, as JSON.
 const LARGEST: usize = 1024 * 1024;
-/// The longest range that a loop can go through.
-const FURTHEST: usize = 10_000;
-/// What the steps of the engine do not count is the size of what they handle; so whatever makes much of little is gone.
-const GONE: &[&str] = &["indent", "format", "slice", "batch", "zip", "chain", "groupby"];
 
 static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut engine = Environment::new();
@@ -29,81 +26,9 @@ static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
     engine.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
     engine.set_fuel(Some(FUEL));
     engine.set_recursion_limit(20);
-    GONE.iter().for_each(|name| engine.remove_filter(name));
-    ["dict", "namespace", "debug"].iter().for_each(|name| engine.remove_global(name));
-    engine.add_filter("replace", replace);
-    engine.add_filter("join", join);
-    engine.add_filter("map", map);
-    engine.add_filter("string", string);
-    engine.add_filter("times", times);
-    engine.add_function("range", range);
+    filters::change(&mut engine);
     engine
 });
-
-fn refuse(why: String) -> minijinja::Error {
-    minijinja::Error::new(ErrorKind::InvalidOperation, why)
-}
-
-fn replace(text: &str, from: &str, to: &str) -> Result<String, minijinja::Error> {
-    let grows = to.len().saturating_sub(from.len());
-    if text.matches(from).count().saturating_mul(grows).saturating_add(text.len()) > LONGEST {
-        return Err(refuse(too_long()));
-    }
-    Ok(text.replace(from, to))
-}
-
-/// The items, or this attribute of each.
-fn each(
-    items: &Jinja,
-    options: &Kwargs,
-) -> Result<impl Iterator<Item = Result<Jinja, minijinja::Error>>, minijinja::Error> {
-    let attribute: Option<String> = options.get("attribute")?;
-    options.assert_all_used()?;
-    Ok(items.try_iter()?.map(move |item| match &attribute {
-        Some(name) => item.get_attr(name),
-        None => Ok(item),
-    }))
-}
-
-fn join(items: &Jinja, between: Option<&str>, options: Kwargs) -> Result<String, minijinja::Error> {
-    let mut out = Limited(Vec::new(), LONGEST);
-    for (place, item) in each(items, &options)?.enumerate() {
-        let item = item?;
-        if item.is_undefined() {
-            return Err(ErrorKind::UndefinedError.into());
-        }
-        let between = between.filter(|_| place > 0).unwrap_or_default();
-        write!(out, "{between}{item}").map_err(|_| refuse(too_long()))?;
-    }
-    out.text()
-}
-
-/// Attributes alone: a filter for each item could make a long text of each.
-fn map(items: &Jinja, options: Kwargs) -> Result<Vec<Jinja>, minijinja::Error> {
-    each(items, &options)?.collect()
-}
-
-fn string(value: &Jinja) -> Result<String, minijinja::Error> {
-    let mut out = Limited(Vec::new(), LONGEST);
-    write!(out, "{value}").map_err(|_| refuse(too_long()))?;
-    out.text()
-}
-
-/// Numbers alone: the engine also multiplies texts and lists, by a million if it is told so.
-fn times(number: &Jinja, by: &Jinja) -> Result<Jinja, minijinja::Error> {
-    if !number.is_number() || !by.is_number() {
-        return Err(refuse("times is for numbers".to_string()));
-    }
-    ENGINE.compile_expression("number * by")?.eval(minijinja::context! { number, by })
-}
-
-fn range(first: i64, end: Option<i64>) -> Result<Vec<i64>, minijinja::Error> {
-    let range = end.map_or(0..first, |end| first..end);
-    if range.end.saturating_sub(range.start) > i64::try_from(FURTHEST).unwrap_or(i64::MAX) {
-        return Err(refuse(format!("has a range of more than {FURTHEST} numbers")));
-    }
-    Ok(range.collect())
-}
 
 /// Whether a text has holes.
 pub fn is_template(text: &str) -> bool {
@@ -253,7 +178,7 @@ struct Limited(Vec<u8>, usize);
 
 impl Limited {
     fn text(self) -> Result<String, minijinja::Error> {
-        String::from_utf8(self.0).map_err(|_| refuse("makes a text that is no Unicode".to_string()))
+        String::from_utf8(self.0).map_err(|_| filters::refuse("makes a text that is no Unicode".to_string()))
     }
 }
 
@@ -428,6 +353,7 @@ mod tests {
     fn filters_of_our_own_do_as_the_usual_ones() {
         let value = |text: &str| evaluate(text, &names()).unwrap();
         assert_eq!(value("{{ data.name | replace('De', 'Het') }}"), json!("Het Ster"));
+        assert_eq!(value("{{ data.total | replace('.', ',') }}"), json!("121,5"));
         assert_eq!(value("{{ data.rows | map(attribute='name') | join(', ') }}"), json!("a, b"));
         assert_eq!(value("{{ data.rows | join('-', attribute='name') }} {{ [1, 2] | join }}"), json!("a-b 12"));
         assert_eq!(value("{{ data.count | times(2) }}"), json!(6));

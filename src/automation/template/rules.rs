@@ -5,6 +5,8 @@
 use minijinja::machinery::{Token, tokenize};
 use minijinja::syntax::SyntaxConfig;
 
+use super::filters::GONE;
+
 /// What may stand between `{%` and `%}`: nothing that keeps a value, so that texts cannot grow in circles.
 const TAGS: &[&str] = &["if", "elif", "else", "endif", "for", "endfor"];
 /// The most parts of a hole or a tag: names, signs, texts.
@@ -28,7 +30,7 @@ pub fn check(text: &str) -> Result<(), String> {
             [Token::BlockStart, Token::Ident(tag)] if !TAGS.contains(tag) => {
                 return Err(format!("has the tag '{tag}'; the tags that work are: {}", TAGS.join(", ")));
             }
-            [.., Token::Pipe, Token::Ident(filter)] if super::GONE.contains(filter) => {
+            [.., Token::Pipe, Token::Ident(filter)] if GONE.contains(filter) => {
                 return Err(format!("has the filter '{filter}', which is not there"));
             }
             [Token::BlockStart, Token::Ident("for"), .., Token::BlockEnd] => check_loop(&hole)?,
