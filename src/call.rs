@@ -79,6 +79,12 @@ impl Query {
         self.0.iter().find(|(has, _)| has == name).map(|(_, value)| value.as_str())
     }
 
+    /// The query without a parameter.
+    pub fn without(mut self, name: &str) -> Query {
+        self.0.retain(|(has, _)| has != name);
+        self
+    }
+
     /// The names of all parameters.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| name.as_str())

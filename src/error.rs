@@ -154,6 +154,13 @@ pub struct Fault {
     pub wrong: Wrong,
 }
 
+impl Fault {
+    /// Whether it is the field's, or of something inside it.
+    pub fn is_in(&self, field: &str) -> bool {
+        self.field.strip_prefix(field).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    }
+}
+
 /// The faults found so far; empty is good.
 #[derive(Clone, Debug, Default)]
 pub struct Faults(pub Vec<Fault>);
@@ -161,7 +168,7 @@ pub struct Faults(pub Vec<Fault>);
 impl Faults {
     /// Adds a fault; beyond a hundred nobody reads on.
     pub fn add(&mut self, field: impl Into<String>, wrong: Wrong) {
-        if self.0.len() >= 100 {
+        if self.is_full() {
             return;
         }
         let field = field.into();
@@ -172,6 +179,16 @@ impl Faults {
                 self.add(format!("{field}{}", inner.field), inner.wrong);
             }
         }
+    }
+
+    /// Whether more would not be kept.
+    pub fn is_full(&self) -> bool {
+        self.0.len() >= 100
+    }
+
+    /// Whether a field is wrong already: a rule that needs its value has to wait.
+    pub fn has(&self, field: &str) -> bool {
+        self.0.iter().any(|fault| fault.is_in(field))
     }
 
     /// Keeps the value, or notes what is wrong with it.

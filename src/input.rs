@@ -17,6 +17,11 @@ pub struct Input<R: Record> {
 
 /// The fields of a new record.
 pub fn create<R: Checks>(call: &Call) -> Result<Input<R>> {
+    create_with(call, |_, _| {})
+}
+
+/// The same, with rules that only this route has.
+pub fn create_with<R: Checks>(call: &Call, rules: impl FnOnce(&Input<R>, &mut Faults)) -> Result<Input<R>> {
     let mut faults = Faults::default();
     let input = read(call, R::blank()?, &mut faults, |rules| rules.create)?;
     for (place, field) in R::fields().iter().enumerate() {
@@ -25,10 +30,14 @@ pub fn create<R: Checks>(call: &Call) -> Result<Input<R>> {
             faults.add(field.info.name, wrong(FieldCode::Required, "must be sent"));
         }
     }
-    if faults.0.is_empty() {
-        input.values.check(&mut faults);
-    }
-    faults.into_result()?;
+    let alone = faults.0.len();
+    input.values.check(&mut faults);
+    rules(&input, &mut faults);
+    // Of a field that is wrong by itself the rules saw no value, so what they say of it is nothing new.
+    let (own, whole) = faults.0.split_at(alone);
+    let new = whole.iter().filter(|fault| !own.iter().any(|other| other.is_in(&fault.field)));
+    let all = own.iter().chain(new).cloned().collect();
+    Faults(all).into_result()?;
     Ok(input)
 }
 
@@ -129,6 +138,10 @@ fn is_base(name: &str) -> bool {
 }
 
 fn unknown(call: &Call, name: &str, known: &[&str], faults: &mut Faults, warnings: &mut Vec<String>) {
+    // A guess takes time, and a body can have a hundred thousand names.
+    if faults.is_full() || warnings.len() >= 100 {
+        return;
+    }
     // A guess is for typing errors, not for texts of a megabyte.
     let near = known
         .iter()

@@ -274,7 +274,9 @@ pub trait Record: Clone + Default + PartialEq + Send + Sync + 'static {
 
 /// Rules of a record that concern more than one field.
 pub trait Checks: Record {
-    /// Adds what is wrong with the record as a whole.
+    /// Adds what is wrong with the record as a whole. Fields that are wrong by themselves are among the
+    /// faults already and have their default here: a rule about another field that needs one of them asks
+    /// [`Faults::has`] first.
     fn check(&self, _faults: &mut Faults) {}
 
     /// In the transaction, before it is saved: fills in what follows from other records, and

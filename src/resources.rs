@@ -41,7 +41,7 @@ use std::sync::LazyLock;
 
 use store::{Migration, Tx};
 
-use crate::call::Call;
+use crate::call::{Call, Query};
 use crate::context::Ctx;
 use crate::error::Result;
 use crate::list::{self, Form, Statements};
@@ -247,12 +247,10 @@ pub struct Route {
     pub fields: Vec<FieldInfo>,
     /// What it gives.
     pub gives: Gives,
-    /// A query parameter that needs a scope of its own.
-    pub also_needs: Option<(&'static str, &'static str)>,
+    /// A query parameter by which a GET changes something all the same, and the scope that this needs.
+    pub acts_with: Option<(&'static str, &'static str)>,
     /// Whether it has the strict limit of the trigger route, across all nodes.
     pub scarce: bool,
-    /// Whether a GET changes something all the same.
-    pub writes: bool,
     /// Parses the request outside the transaction, and leaves the rest to do inside.
     pub handler: Handler,
 }
@@ -263,9 +261,14 @@ impl Route {
         matches!(self.gives, Gives::Page | Gives::PageOf(_) | Gives::All | Gives::Either | Gives::Feed(..))
     }
 
-    /// Whether it only reads.
+    /// Whether it only reads, whatever is asked.
     pub fn reads(&self) -> bool {
-        self.method == Method::Get && !self.writes
+        self.method == Method::Get && self.acts_with.is_none()
+    }
+
+    /// Whether it only reads when this is asked.
+    pub fn reads_for(&self, query: &Query) -> bool {
+        self.method == Method::Get && self.acts_with.is_none_or(|(parameter, _)| query.get(parameter).is_none())
     }
 }
 

@@ -1,6 +1,8 @@
 //! What a flow would have done: events of the past go through its trigger, its conditions and its
 //! templates, and nothing happens.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 use store::Tx;
 
@@ -23,8 +25,16 @@ use crate::resources::flow::{Flow, TriggerType};
 
 /// Examples in the answer.
 const EXAMPLES: usize = 100;
+/// The most that the examples have together, as text: a step can make a long text of each.
+const LARGE: usize = 1024 * 1024;
 /// Events that are looked at.
 const MANY: usize = 20_000;
+/// The most that these have together, as text.
+const LARGEST: usize = 64 * 1024 * 1024;
+/// Events that are read at a time.
+const PAGE: usize = 500;
+/// After this time the rest is left out.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 record! {
     /// The time to look at.
@@ -84,32 +94,39 @@ struct Past {
 
 fn look_back(tx: &mut Tx, ctx: &Ctx, account: &Account, flow: &Flow, period: &Period) -> Result<Value> {
     let definition = Definition::parse(&flow.definition.0);
-    let (events, complete) = past(tx, ctx, flow, period)?;
+    let started = Instant::now();
+    let (events, mut complete) = past(tx, ctx, flow, period)?;
     let mut taken = vec![(0_u64, 0_u64); definition.steps.len()];
-    let (mut matched, mut failed, mut examples) = (0, 0, Vec::new());
+    let (mut matched, mut failed, mut examples, mut shown) = (0, 0, Vec::new(), 0);
     for past in &events {
+        if started.elapsed() > PATIENCE {
+            complete = false;
+            break;
+        }
         let event =
             Event { name: &past.name, entity_type: &past.entity_type, entity_id: &past.entity_id, data: &past.data };
-        if !matching::holds(&definition.conditions, &event) {
+        if !matching::holds(&definition.conditions, &matching::scene(&event)) {
             continue;
         }
         matched += 1;
         let names = names(ctx, account, past);
         let mut would = Vec::new();
+        let is_example = examples.len() < EXAMPLES && shown < LARGE;
         for (place, step) in definition.steps.iter().enumerate() {
             let (entry, goes_on) = tried(ctx, step, place, &names);
             taken[place].0 += 1;
             let wrong = entry.get("error").is_some();
             taken[place].1 += u64::from(wrong);
             failed += u64::from(wrong && !step.continue_on_error);
-            if examples.len() < EXAMPLES {
+            if is_example && shown < LARGE {
+                shown += entry.to_string().len();
                 would.push(entry);
             }
             if !goes_on {
                 break;
             }
         }
-        if examples.len() < EXAMPLES {
+        if is_example {
             examples.push(json!({
                 "at": past.at.to_string(), "event": past.name, "entity_type": past.entity_type,
                 "entity_id": past.entity_id, "steps": would,
@@ -162,24 +179,39 @@ fn past(tx: &mut Tx, ctx: &Ctx, flow: &Flow, period: &Period) -> Result<(Vec<Pas
     }
     let (from, to) = (period.from.0.unwrap_or_default(), period.to.0.unwrap_or_default());
     let sql = "SELECT seq, at, type, entity_type, entity_id, data FROM log
-               WHERE account_id = $1 AND type = $2 AND at >= $3 AND at <= $4 ORDER BY seq LIMIT $5";
-    let mut complete = true;
+               WHERE account_id = $1 AND type = $2 AND seq > $3 AND at >= $4 AND at <= $5 ORDER BY seq LIMIT $6";
+    let page = i64::try_from(PAGE).unwrap_or(i64::MAX);
+    let (mut complete, mut size) = (true, 0);
     for name in [flow.listens_to.as_str(), TRIGGERED] {
-        let most = i64::try_from(MANY).unwrap_or(i64::MAX);
-        let values = [ctx.account.into(), name.into(), from.0.into(), to.0.into(), most.into()];
-        let lines = tx.all(sql, &values, |row| {
-            Ok::<_, Error>(Past {
-                at: Moment(row.int(1)?),
-                name: row.text(2)?.to_string(),
-                entity_type: row.text(3)?.to_string(),
-                entity_id: row.text(4)?.to_string(),
-                data: row.text(5)?.to_string(),
-            })
-        })?;
-        complete &= lines.len() < MANY;
-        events.extend(
-            lines.into_iter().filter_map(|line| if name == TRIGGERED { fired(line, flow) } else { Some(line) }),
-        );
+        let (mut last, mut seen) = (0, 0);
+        loop {
+            let values = [ctx.account.into(), name.into(), last.into(), from.0.into(), to.0.into(), page.into()];
+            let lines = tx.all(sql, &values, |row| {
+                let past = Past {
+                    at: Moment(row.int(1)?),
+                    name: row.text(2)?.to_string(),
+                    entity_type: row.text(3)?.to_string(),
+                    entity_id: row.text(4)?.to_string(),
+                    data: row.text(5)?.to_string(),
+                };
+                Ok::<_, Error>((row.int(0)?, past))
+            })?;
+            let is_last = lines.len() < PAGE;
+            seen += lines.len();
+            for (seq, line) in lines {
+                last = seq;
+                let heard = if name == TRIGGERED { fired(line, flow) } else { Some(line) };
+                size += heard.as_ref().map_or(0, |line| line.data.len());
+                events.extend(heard);
+            }
+            if is_last {
+                break;
+            }
+            if seen >= MANY || size > LARGEST {
+                complete = false;
+                break;
+            }
+        }
     }
     events.sort_by_key(|past| past.at);
     Ok((events, complete))

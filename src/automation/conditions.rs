@@ -4,6 +4,8 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
+use super::template;
+use crate::clock::Moment;
 use crate::error::{Faults, FieldCode, wrong};
 
 /// How a field is compared.
@@ -95,7 +97,12 @@ fn one(json: &Value, path: &str, roots: &[&str], faults: &mut Faults) -> Option<
         faults.add(format!("{path}.op"), wrong(FieldCode::InvalidChoice, message));
     }
     let value = members.get("value").cloned();
+    // Those of a trigger are compared as they are: before a run there is nothing to fill them with.
+    let is_filled = roots.contains(&"steps");
     let fits = match (op, &value) {
+        (Some(_), Some(value)) if !is_filled && has_holes(value) => {
+            Err((FieldCode::InvalidFormat, "cannot have holes here; the conditions of a step can"))
+        }
         (Some(Op::Exists), None | Some(Value::Bool(_))) => Ok(()),
         (Some(Op::Exists), _) => Err((FieldCode::WrongType, "must be true or false")),
         (Some(_), None) => Err((FieldCode::Required, "must be sent")),
@@ -113,6 +120,14 @@ fn one(json: &Value, path: &str, roots: &[&str], faults: &mut Faults) -> Option<
     }
     let op = op.filter(|_| faults.0.len() == before)?;
     Some(Condition { field, op, value: value.unwrap_or(Value::Bool(true)) })
+}
+
+fn has_holes(value: &Value) -> bool {
+    match value {
+        Value::String(text) => template::is_template(text),
+        Value::Array(items) => items.iter().any(has_holes),
+        _ => false,
+    }
 }
 
 fn text(json: Option<&Value>, path: &str, faults: &mut Faults) -> Option<String> {
@@ -147,11 +162,11 @@ pub fn compare(op: Op, found: Option<&Value>, wanted: &Value) -> bool {
         Op::Lt => order(found, wanted) == Some(Ordering::Less),
         Op::Lte => matches!(order(found, wanted), Some(Ordering::Less | Ordering::Equal)),
         Op::Contains => match found {
-            Value::String(text) => wanted.as_str().is_some_and(|part| text.contains(part)),
+            Value::String(text) => words(wanted).is_some_and(|part| text.contains(&part)),
             Value::Array(items) => items.iter().any(|item| same(item, wanted)),
             _ => false,
         },
-        Op::StartsWith => found.as_str().zip(wanted.as_str()).is_some_and(|(text, start)| text.starts_with(start)),
+        Op::StartsWith => found.as_str().zip(words(wanted)).is_some_and(|(text, start)| text.starts_with(&start)),
         Op::In => wanted.as_array().is_some_and(|items| items.iter().any(|item| same(found, item))),
         Op::Exists => has_value,
     }
@@ -165,20 +180,29 @@ fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Numbers by their size, also when one of them is a text; texts letter by letter, which is right
-/// for dates and moments too.
-fn order(a: &Value, b: &Value) -> Option<Ordering> {
-    let digits = |value: &Value| match value {
+/// A text, or the digits of a number.
+fn words(value: &Value) -> Option<String> {
+    match value {
         Value::Number(number) => Some(number.to_string()),
         Value::String(text) => Some(text.clone()),
         _ => None,
-    };
-    let texts = (digits(a)?, digits(b)?);
+    }
+}
+
+/// Numbers by their size, also when one of them is a text; texts letter by letter, which is right
+/// for dates too.
+fn order(a: &Value, b: &Value) -> Option<Ordering> {
+    let texts = (words(a)?, words(b)?);
     match (in_size(&texts.0, &texts.1), a, b) {
         (Some(order), ..) => Some(order),
-        (None, Value::String(a), Value::String(b)) => Some(a.cmp(b)),
+        (None, Value::String(a), Value::String(b)) => Some(in_time(a, b).unwrap_or_else(|| a.cmp(b))),
         _ => None,
     }
+}
+
+/// Moments: one may have milliseconds or an offset, and the other not.
+fn in_time(a: &str, b: &str) -> Option<Ordering> {
+    Some(Moment::parse(a)?.cmp(&Moment::parse(b)?))
 }
 
 /// As decimals, which are exact; as floating point where these do not reach.
@@ -239,7 +263,7 @@ mod tests {
 
     #[test]
     fn every_comparison() {
-        let data = json!({"data": {"total": 121.5, "text": "Hosting 2026", "amount": "12.50", "day": "2026-05-04", "none": null,
+        let data = json!({"data": {"total": 121.5, "text": "Hosting 2026", "amount": "12.50", "day": "2026-05-04", "moment": "2026-05-04T10:00:00.500Z", "none": null,
             "empty": "", "list": ["a", 2], "rows": [{"name": "x"}], "yes": true}});
         let find = |path: &str| follow(&data, &steps_of(path)?).cloned();
         let holds = |field: &str, op: &str, value: Value| {
@@ -259,6 +283,11 @@ mod tests {
             ("data.amount", "gt", json!("9")),
             ("data.day", "lt", json!("2026-05-10")),
             ("data.text", "contains", json!("2026")),
+            ("data.text", "contains", json!(2026)),
+            ("data.moment", "gt", json!("2026-05-04T10:00:00Z")),
+            ("data.moment", "lt", json!("2026-05-04T10:00:01Z")),
+            ("data.moment", "lte", json!("2026-05-04T12:00:00.5+02:00")),
+            ("data.moment", "gte", json!("2026-05-04")),
             ("data.list", "contains", json!(2)),
             ("data.text", "starts_with", json!("Host")),
             ("data.text", "ne", json!("x")),
@@ -293,7 +322,8 @@ mod tests {
     fn faults_have_their_path() {
         let mut faults = Faults::default();
         let bad = json!([{"field": "data.a", "op": "is", "value": 1}, {"field": "x.y", "op": "eq", "value": 1}, "x",
-            {"field": "data.a", "op": "in", "value": 1}, {"op": "eq", "zz": 1}, {"field": "data..a", "op": "exists"}]);
+            {"field": "data.a", "op": "in", "value": 1}, {"op": "eq", "zz": 1}, {"field": "data..a", "op": "exists"},
+            {"field": "data.a", "op": "in", "value": "{{ data.b }}"}, {"field": "data.a", "op": "in", "value": ["x", "{{ data.b }}"]}]);
         read(&bad, "conditions", &["data"], &mut faults);
         let told: Vec<String> =
             faults.0.iter().map(|fault| format!("{}: {}", fault.field, fault.wrong.code.wire())).collect();
@@ -307,7 +337,9 @@ mod tests {
                 "conditions[4].zz: unknown_field",
                 "conditions[4].field: required",
                 "conditions[4].value: required",
-                "conditions[5].field: invalid_format"
+                "conditions[5].field: invalid_format",
+                "conditions[6].value: invalid_format",
+                "conditions[7].value: invalid_format"
             ]
         );
     }

@@ -1,5 +1,7 @@
 //! From an event to runs: which flows listen, and do their conditions hold.
 
+use std::cell::LazyCell;
+
 use serde_json::{Value, json};
 use store::Tx;
 
@@ -39,8 +41,8 @@ struct Listener {
 
 /// Writes a run for each active flow that listens to this event and whose conditions hold.
 pub fn heard(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<Vec<Started>> {
-    if let Some(why) = too_much(tx, ctx)? {
-        tracing::warn!(account = ctx.account, event = event.name, "An event starts no flow: {why}.");
+    // No name is what flows with a schedule listen to.
+    if event.name.is_empty() {
         return Ok(Vec::new());
     }
     let sql = "SELECT id, name, trigger_type, trigger_key, conditions, max_attempts, definition_version FROM flows
@@ -56,9 +58,17 @@ pub fn heard(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<Vec<Started>> {
             version: row.int(6)?,
         })
     })?;
+    if !listeners.is_empty()
+        && let Some(why) = too_much(tx, ctx)?
+    {
+        tracing::warn!(account = ctx.account, event = event.name, "An event starts no flow: {why}.");
+        return Ok(Vec::new());
+    }
     let mut started = Vec::new();
+    // Read once, however many flows listen.
+    let scene = LazyCell::new(|| scene(event));
     for flow in listeners {
-        if flow.conditions != "[]" && !holds(&read_conditions(&flow.conditions), event) {
+        if flow.conditions != "[]" && !read_conditions(&flow.conditions).is_some_and(|wanted| holds(&wanted, &scene)) {
             continue;
         }
         let mut run = Run {
@@ -88,22 +98,28 @@ pub fn too_much(tx: &mut Tx, ctx: &Ctx) -> Result<Option<String>> {
     if ctx.depth >= DEEPEST {
         return Ok(Some(format!("{DEEPEST} runs in a row led to it")));
     }
-    let sql = "SELECT count(*) FROM (SELECT 1 FROM runs WHERE account_id = $1 AND chain = $2 AND chain <> '' LIMIT 1000) AS some";
-    let follows = !ctx.chain.is_empty() && tx.int(sql, &[ctx.account.into(), (&*ctx.chain).into()])? >= MANY;
+    let sql = "SELECT count(*) FROM (SELECT 1 FROM runs WHERE account_id = $1 AND chain = $2 AND chain <> '' LIMIT $3) AS some";
+    let follows =
+        !ctx.chain.is_empty() && tx.int(sql, &[ctx.account.into(), (&*ctx.chain).into(), MANY.into()])? >= MANY;
     Ok(follows.then(|| format!("{MANY} runs followed from the same one")))
 }
 
-/// The conditions that a flow keeps.
-pub fn read_conditions(text: &str) -> Vec<Condition> {
-    let json = serde_json::from_str(text).unwrap_or(Value::Array(Vec::new()));
-    conditions::read(&json, "", TRIGGER_ROOTS, &mut Faults::default())
+/// The conditions that a flow keeps; `None` when one of them cannot be read, and so not hold either.
+fn read_conditions(text: &str) -> Option<Vec<Condition>> {
+    let mut faults = Faults::default();
+    let read = conditions::read(&serde_json::from_str(text).ok()?, "", TRIGGER_ROOTS, &mut faults);
+    faults.0.is_empty().then_some(read)
 }
 
-/// Whether all conditions hold for an event.
-pub fn holds(wanted: &[Condition], event: &Event) -> bool {
+/// What conditions look at.
+pub fn scene(event: &Event) -> Value {
     let data: Value = serde_json::from_str(event.data).unwrap_or_default();
-    let all = json!({"event": event.name, "entity_type": event.entity_type, "data": beside(data)});
-    let find = |path: &str| conditions::follow(&all, &conditions::steps_of(path)?).cloned();
+    json!({"event": event.name, "entity_type": event.entity_type, "data": beside(data)})
+}
+
+/// Whether all conditions hold.
+pub fn holds(wanted: &[Condition], scene: &Value) -> bool {
+    let find = |path: &str| conditions::follow(scene, &conditions::steps_of(path)?).cloned();
     wanted.iter().all(|condition| condition.holds(&find))
 }
 
@@ -134,7 +150,7 @@ pub struct Fired<'f> {
 pub fn fire(tx: &mut Tx, ctx: &Ctx, fired: &Fired) -> Result<Vec<Started>> {
     let named = events::entity(fired.entity_type);
     let kind = if named.is_empty() { events::kind_of(fired.event) } else { named };
-    let id = fired.data["id"].as_str().unwrap_or_default();
+    let id = fired.data["id"].as_str().filter(|id| id.len() <= 255).unwrap_or_default();
     let record = if id.is_empty() { None } else { shown(tx, ctx, kind, id)? };
     let known = record.is_some();
     let mut data = record.unwrap_or_else(|| json!({}));

@@ -161,11 +161,17 @@ fn trigger(tx: &mut Tx, ctx: &Ctx, step: &Step, names: &Names) -> Result<Done, T
     if let Some(why) = matching::too_much(tx, ctx)? {
         return Err(Trouble::never(format!("It fires no further event: {why}.")));
     }
-    let event = text(step, "event", names)?;
+    let event = text(step, "event", names)?.trim().to_string();
+    if event.is_empty() || event.chars().count() > 255 {
+        return Err(Trouble::never("The name of the event must have from 1 to 255 characters."));
+    }
     let data = match step.fields.get("data") {
         Some(data) => template::fill(data, names).map_err(unclear)?,
         None => json!({}),
     };
+    if !data.is_object() {
+        return Err(Trouble::never("The data of the event must be an object."));
+    }
     let started = matching::fire(tx, ctx, &Fired { event: &event, entity_type: "", data })?;
     let runs: Vec<&String> = started.iter().map(|one| &one.run_id).collect();
     Ok(Done::Result(json!({"event": event, "matched": runs.len(), "runs": runs})))
@@ -241,7 +247,7 @@ fn request(
             if let Some(kind) = filled.remove("message_type") {
                 filled.insert("type".to_string(), kind);
             }
-            Ok(("POST", format!("/v1/tickets/{ticket}/messages"), Value::Object(filled)))
+            Ok(("POST", format!("/v1/tickets/{}/messages", plain(&ticket)?), Value::Object(filled)))
         }
         Action::Update => {
             let word = |name: &str| filled.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
@@ -254,17 +260,26 @@ fn request(
             if let Some(fields) = fields.as_object_mut() {
                 fit(ctx, patch_fields(kind), fields);
             }
-            Ok(("PATCH", format!("{path}/{id}"), fields))
+            Ok(("PATCH", format!("{path}/{}", plain(id)?), fields))
         }
         _ => {
             let path = path_of(&run.entity_type).filter(|_| is_document(&run.entity_type));
             let path =
                 path.ok_or_else(|| Trouble::never("There is no document to send: the event is not about one."))?;
-            let path = format!("{path}/{}/send", run.entity_id);
+            let path = format!("{path}/{}/send", plain(&run.entity_id)?);
             with_usual_words(tx, ctx, &path, &mut filled)?;
             Ok(("POST", path, Value::Object(filled)))
         }
     }
+}
+
+/// An id that goes into a path. Whoever fires an event says what is in its data: it must not lead elsewhere.
+fn plain(id: &str) -> Result<&str, Trouble> {
+    if id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')) {
+        return Ok(id);
+    }
+    let shown: String = id.chars().take(100).collect();
+    Err(Trouble::never(format!("'{shown}' is no id.")))
 }
 
 /// What the flow does not say of a letter is as the preview has it.
@@ -274,7 +289,7 @@ fn with_usual_words(tx: &mut Tx, ctx: &Ctx, path: &str, filled: &mut Map<String,
         return Ok(());
     }
     let kind = filled.get("send_type").and_then(Value::as_str).unwrap_or_default();
-    let query = if kind.is_empty() { String::new() } else { format!("?send_type={kind}") };
+    let query = if kind.is_empty() { String::new() } else { format!("?send_type={}", plain(kind)?) };
     let usual = perform(tx, ctx, "GET", &format!("{path}-preview{query}"), None)?;
     for field in fields {
         filled.entry(field).or_insert_with(|| usual[field].clone());
@@ -324,8 +339,11 @@ fn call(run: &Run, step: &Step, names: &Names) -> Result<Outgoing, Trouble> {
     let method = step.text("method").unwrap_or("POST").to_string();
     let reads = matches!(method.as_str(), "GET" | "HEAD");
     let body = match step.fields.get("body") {
-        Some(Value::String(text)) => template::render(text, names).map_err(unclear)?,
-        Some(body) => template::fill(body, names).map_err(unclear)?.to_string(),
+        Some(body) => match template::fill(body, names).map_err(unclear)? {
+            Value::String(text) => text,
+            // Also where all of a text is one hole, which keeps its kind.
+            json => json.to_string(),
+        },
         None if reads => String::new(),
         None => {
             let data = if run.data.0.is_empty() { "{}" } else { &run.data.0 };

@@ -2,7 +2,11 @@
 //! error that names it. A text can loop and choose, but not remember, and has a limit on its work and
 //! on its length.
 
-use std::io;
+mod filters;
+mod rules;
+
+use std::cell::Cell;
+use std::io::{self, Write};
 use std::sync::{Arc, LazyLock};
 
 use minijinja::value::{Object, ObjectRepr, Serde, Value as Jinja};
@@ -13,8 +17,8 @@ use serde_json::Value;
 pub const LONGEST: usize = 64 * 1024;
 /// Steps of the template engine for one text.
 const FUEL: u64 = 50_000;
-/// What may stand between `{%` and `%}`: nothing that keeps a value, so that texts cannot grow in circles.
-const TAGS: &[&str] = &["if", "elif", "else", "endif", "for", "endfor"];
+/// The most that the texts of one value make together, as JSON.
+const LARGEST: usize = 1024 * 1024;
 
 static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut engine = Environment::new();
@@ -22,6 +26,7 @@ static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
     engine.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
     engine.set_fuel(Some(FUEL));
     engine.set_recursion_limit(20);
+    filters::change(&mut engine);
     engine
 });
 
@@ -35,13 +40,7 @@ pub fn check(text: &str) -> Result<(), String> {
     if !is_template(text) {
         return Ok(());
     }
-    for tag in text.split("{%").skip(1) {
-        let word = tag.trim_start_matches(['-', '+']).trim_start();
-        let word: String = word.chars().take_while(|c| c.is_ascii_alphabetic()).collect();
-        if !TAGS.contains(&word.as_str()) {
-            return Err(format!("has the tag '{word}'; the tags that work are: {}", TAGS.join(", ")));
-        }
-    }
+    rules::check(text)?;
     ENGINE.template_from_str(text).map(drop).map_err(|error| format!("is no template: {}", plain(&error)))
 }
 
@@ -67,19 +66,48 @@ pub fn render(text: &str, names: &Names) -> Result<String, String> {
         return Ok(text.to_string());
     }
     let template = ENGINE.template_from_str(text).map_err(|error| plain(&error))?;
-    let mut out = Limited(Vec::new());
+    let mut out = Limited(Vec::new(), LONGEST);
     let made = template.render_captured_to(names.0.clone(), &mut out).map(drop);
     made.map_err(|error| told(&error, names, || template.undeclared_variables(true).into_iter().collect()))?;
-    String::from_utf8(out.0).map_err(|_| "makes a text that is no Unicode".to_string())
+    out.text().map_err(|error| plain(&error))
 }
 
 /// What the text stands for: a value of its own kind when all of it is one hole, else a text.
 pub fn evaluate(text: &str, names: &Names) -> Result<Value, String> {
+    within(text, names, &Cell::new(LARGEST))
+}
+
+/// Every text in `value`, with its holes filled.
+pub fn fill(value: &Value, names: &Names) -> Result<Value, String> {
+    fill_within(value, names, &Cell::new(LARGEST))
+}
+
+fn fill_within(value: &Value, names: &Names, left: &Cell<usize>) -> Result<Value, String> {
+    let fill = |value| fill_within(value, names, left);
+    Ok(match value {
+        Value::String(text) => within(text, names, left)?,
+        Value::Array(items) => Value::Array(items.iter().map(fill).collect::<Result<_, _>>()?),
+        Value::Object(members) => {
+            let filled = members.iter().map(|(key, value)| Ok((key.clone(), fill(value)?)));
+            Value::Object(filled.collect::<Result<_, String>>()?)
+        }
+        other => other.clone(),
+    })
+}
+
+/// A hole can be all of the data, and a step can have many: together they may make as much as is `left`.
+fn within(text: &str, names: &Names, left: &Cell<usize>) -> Result<Value, String> {
+    if !is_template(text) {
+        return Ok(Value::String(text.to_string()));
+    }
     let whole = text.trim().strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
     let Some(inner) = whole.filter(|inner| !inner.contains("{{") && !inner.contains("}}")) else {
-        return render(text, names).map(Value::String);
+        let made = render(text, names)?;
+        spend(left, made.len())?;
+        return Ok(Value::String(made));
     };
-    let inner = inner.trim_matches('-');
+    let inner = inner.strip_prefix('-').unwrap_or(inner);
+    let inner = inner.strip_suffix('-').unwrap_or(inner);
     let expression = ENGINE.compile_expression(inner).map_err(|error| plain(&error))?;
     let missing = || expression.undeclared_variables(true).into_iter().collect();
     let value = expression.eval(names.0.clone()).map_err(|error| told(&error, names, missing))?;
@@ -89,20 +117,20 @@ pub fn evaluate(text: &str, names: &Names) -> Result<Value, String> {
     if value.as_str().is_some_and(|text| text.len() > LONGEST) {
         return Err(too_long());
     }
-    serde_json::to_value(&value).map_err(|error| error.to_string())
+    let mut json = Limited(Vec::new(), left.get());
+    serde_json::to_writer(&mut json, &value)
+        .map_err(|error| if error.is_io() { too_much() } else { error.to_string() })?;
+    spend(left, json.0.len())?;
+    serde_json::from_slice(&json.0).map_err(|error| error.to_string())
 }
 
-/// Every text in `value`, with its holes filled.
-pub fn fill(value: &Value, names: &Names) -> Result<Value, String> {
-    Ok(match value {
-        Value::String(text) => evaluate(text, names)?,
-        Value::Array(items) => Value::Array(items.iter().map(|item| fill(item, names)).collect::<Result<_, _>>()?),
-        Value::Object(members) => {
-            let filled = members.iter().map(|(key, value)| Ok((key.clone(), fill(value, names)?)));
-            Value::Object(filled.collect::<Result<_, String>>()?)
-        }
-        other => other.clone(),
-    })
+fn spend(left: &Cell<usize>, bytes: usize) -> Result<(), String> {
+    left.set(left.get().checked_sub(bytes).ok_or_else(too_much)?);
+    Ok(())
+}
+
+fn too_much() -> String {
+    format!("makes more than {LARGEST} bytes")
 }
 
 /// An error in words; which name is missing is worked out here, since the engine does not say.
@@ -145,11 +173,18 @@ fn plain(error: &minijinja::Error) -> String {
     }
 }
 
-struct Limited(Vec<u8>);
+/// What was written, and the most that may be.
+struct Limited(Vec<u8>, usize);
 
-impl io::Write for Limited {
+impl Limited {
+    fn text(self) -> Result<String, minijinja::Error> {
+        String::from_utf8(self.0).map_err(|_| filters::refuse("makes a text that is no Unicode".to_string()))
+    }
+}
+
+impl Write for Limited {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0.len() + bytes.len() > LONGEST {
+        if self.0.len() + bytes.len() > self.1 {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         self.0.extend_from_slice(bytes);
@@ -216,7 +251,8 @@ mod tests {
             (
                 "data",
                 of(
-                    &json!({"name": "De Ster", "total": 121.5, "count": 3, "rows": [{"name": "a"}, {"name": "b"}], "none": null}),
+                    &json!({"name": "De Ster", "total": 121.5, "count": 3, "rows": [{"name": "a"}, {"name": "b"}], "none": null,
+                        "long": "x".repeat(50_000)}),
                 ),
             ),
             (
@@ -272,10 +308,71 @@ mod tests {
             "{% include 'x' %}",
             "{% if %}",
             "{%- set x = 1 %}",
+            "{{ 'x' * 100000000 }}",
+            "{{ data.name | upper | indent(2) }}",
+            "{{ [{'a': {}}, data.name * 9] }}",
+            "{% for x in [data.name ~ data.name] %}{% endfor %}",
+            "{% for x in [data.name + data.name] %}{% endfor %}",
+            "{% for x in [[data, data]] %}{% endfor %}",
+            "{% for x in data.nope or [[data, data]] %}{% endfor %}",
+            "{% for x in [(data, data)] %}{% endfor %}",
+            "{% for x in {'a': data} %}{% endfor %}",
+            "{% for x in data.rows recursive %}{% endfor %}",
+            &format!("{{{{ data.name {} }}}}", "~ data.name ".repeat(200)),
         ] {
             assert!(check(bad).is_err(), "{bad}");
         }
+        for good in [
+            "* {{ data.name }} * 2",
+            "{{ 'a * b' }}",
+            "{% for x in [1, 2] %}{% endfor %}",
+            "{% for x in data.rows[0].name | default([]) if x.a not in ('b', 'c') %}{{ x ~ x + 'y' }}{% endfor %}",
+            "{% for name, value in data | items %}{{ value }}{% endfor %}",
+        ] {
+            assert_eq!(check(good), Ok(()), "{good}");
+        }
+        // Each of these would ask for more memory than there is.
+        for huge in [
+            "{{ data.name | indent(1000000000000, true) }}",
+            "{{ '%1000000000000d' | format(1) }}",
+            "{{ data.rows | slice(1000000000000) }}",
+            "{{ data.rows | batch(1000000000000, 'x') }}",
+            "{{ range(1000000000000) | list }}",
+            "{{ range(-9223372036854775807, 9223372036854775807) | list }}",
+            "{{ data.name | replace('', data.long) | replace('', data.long) }}",
+            "{{ range(5000) | join(data.long) }}",
+            "{{ range(5000) | map('replace', '', data.long) | list }}",
+        ] {
+            assert!(!fails(huge).is_empty(), "{huge}");
+        }
         assert!(check("{{ data.x }} {%- if a -%} b {% endif %}").is_ok());
         assert!(!fails("{{ data() }}").is_empty());
+    }
+
+    #[test]
+    fn filters_of_our_own_do_as_the_usual_ones() {
+        let value = |text: &str| evaluate(text, &names()).unwrap();
+        assert_eq!(value("{{ data.name | replace('De', 'Het') }}"), json!("Het Ster"));
+        assert_eq!(value("{{ data.total | replace('.', ',') }}"), json!("121,5"));
+        assert_eq!(value("{{ data.rows | map(attribute='name') | join(', ') }}"), json!("a, b"));
+        assert_eq!(value("{{ data.rows | join('-', attribute='name') }} {{ [1, 2] | join }}"), json!("a-b 12"));
+        assert_eq!(value("{{ data.count | times(2) }}"), json!(6));
+        assert_eq!(value("{{ data.total | times(2) }}"), json!(243.0));
+        assert_eq!(value("{{ data.count | string }}"), json!("3"));
+        assert_eq!(value("{{ range(2, 4) | list }}"), json!([2, 3]));
+        for bad in ["{{ data.name | times(2) }}", "{{ data.rows | join(', ', attribute='nope') }}"] {
+            assert!(evaluate(bad, &names()).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_texts_of_a_step_have_a_limit_together() {
+        let many = |count: usize| fill(&json!(vec!["{{ data }}"; count]), &names());
+        assert_eq!(many(10).unwrap().as_array().unwrap().len(), 10);
+        assert_eq!(many(30).unwrap_err(), "makes more than 1048576 bytes");
+        assert_eq!(
+            evaluate("{{ data.long ~ data.long }}", &names()).unwrap_err(),
+            "makes a text of more than 65536 bytes"
+        );
     }
 }

@@ -11,37 +11,37 @@ use crate::record::{Checks, Data, INPUT, REQUIRED};
 use crate::records::Work;
 use crate::resources::{Method, Part, Resource, Takes};
 
-record! {
-    /// An event that is fired.
-    pub struct Trigger = "trigger" in "triggers";
+/// Declares what a route takes: the same but for the number of the record, which each calls its own.
+macro_rules! trigger {
+    ($name:ident = $singular:literal in $table:literal; $($number:tt)+) => {
+        record! {
+            /// An event that is fired.
+            pub struct $name = $singular in $table;
 
-    /// Its name: a built-in event, or a key of your own.
-    event: String = REQUIRED.example("\"order.shipped\"");
-    /// What flows see as `data`. With the `id` of a record, that record is put under it.
-    data: Data = INPUT.example("{\"total\": 1200, \"name\": \"De Ster\"}");
-    /// What kind of record it is about.
-    entity_type: String = INPUT.example("\"order\"");
+            /// Its name: a built-in event, or a key of your own.
+            event: String = REQUIRED.example("\"order.shipped\"");
+            /// What flows see as `data`. With the `id` of a record, that record is put under it.
+            data: Data = INPUT.example("{\"total\": 1200, \"name\": \"De Ster\"}");
+            /// What kind of record it is about.
+            entity_type: String = INPUT.example("\"order\"");
+            $($number)+
+        }
+
+        impl Checks for $name {}
+    };
+}
+
+trigger! {
+    Trigger = "trigger" in "triggers";
     /// The number of the record in another administration. It goes in version 2: send it in `data`.
     legacy_entity_id: i64 = INPUT.example("7");
 }
 
-impl Checks for Trigger {}
-
-record! {
-    /// An event that is fired.
-    pub struct WebhookTrigger = "webhook_trigger" in "webhook_triggers";
-
-    /// Its name: a built-in event, or a key of your own.
-    event: String = REQUIRED.example("\"order.shipped\"");
-    /// What flows see as `data`. With the `id` of a record, that record is put under it.
-    data: Data = INPUT.example("{\"total\": 1200, \"name\": \"De Ster\"}");
-    /// What kind of record it is about.
-    entity_type: String = INPUT.example("\"order\"");
+trigger! {
+    WebhookTrigger = "webhook_trigger" in "webhook_triggers";
     /// The number of the record in another administration; flows see it as `data.entity_id`.
     entity_id: i64 = INPUT.example("7");
 }
-
-impl Checks for WebhookTrigger {}
 
 const PARTS: &[Part] = &[
     Part("event", "string", "The event as it was sent."),

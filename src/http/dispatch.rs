@@ -125,13 +125,18 @@ async fn walk(
         let message = format!("Your key needs the scope '{}' for this.", route.scope);
         return Err(Error::new(Code::Forbidden, message).into());
     }
-    let asked = Query::parse(head.uri.query().unwrap_or_default())?;
-    if let Some((parameter, scope)) =
-        route.also_needs.filter(|(name, scope)| asked.get(name).is_some() && !caller.key.may(scope))
-    {
-        let message = format!("Your key needs the scope '{scope}' to send {parameter}.");
-        return Err(Error::new(Code::Forbidden, message).into());
+    let mut asked = Query::parse(head.uri.query().unwrap_or_default())?;
+    if let Some((parameter, scope)) = route.acts_with.filter(|(parameter, _)| asked.get(parameter).is_some()) {
+        if !caller.key.may(scope) {
+            let message = format!("Your key needs the scope '{scope}' to send {parameter}.");
+            return Err(Error::new(Code::Forbidden, message).into());
+        }
+        // HEAD asks what a GET would find, and changes nothing.
+        if head.method == Method::HEAD {
+            asked = asked.without(parameter);
+        }
     }
+    let reads = route.reads_for(&asked);
 
     if let Gives::Stream(_) = route.gives {
         return Ok(stream::open(app, &caller, &route.scope, &head.method, &head.headers, &asked).await?);
@@ -154,7 +159,7 @@ async fn walk(
     let lenient = is_lenient(&head.headers);
     let mut received = Received::default();
     let body = match route.takes {
-        _ if route.reads() => Vec::new(),
+        _ if reads => Vec::new(),
         Takes::File => {
             claim(&head, &[])?;
             upload::check_head(&head.headers)?;
@@ -188,7 +193,7 @@ async fn walk(
     };
     let own_path = head.uri.path().to_string();
     let link = move |page| format!("{own_path}?{}", query.with_page(page));
-    let done = if route.reads() {
+    let done = if reads {
         let read = move |tx: &mut store::Tx| {
             let ctx = ctx.reading(tx)?;
             Ok::<_, Error>(Reply::of(work(tx, &ctx)?.with_texts("ignored_params", &ignored), &link))
@@ -201,7 +206,7 @@ async fn walk(
         Some(content) => upload::send(app, content).await?,
         None => done.into_response(),
     };
-    Ok(if route.reads() { unless_known(&head.headers, response) } else { response })
+    Ok(if reads { unless_known(&head.headers, response) } else { response })
 }
 
 /// Counts a request to a route with the strict limit, whatever becomes of it.

@@ -154,7 +154,7 @@ fn parameters(resource: &Resource, route: &Route) -> Vec<Value> {
         }
         _ => {}
     }
-    if let Some((name, scope)) = route.also_needs {
+    if let Some((name, scope)) = route.acts_with {
         let description = format!("Does what it names, too; that needs the scope `{scope}`.");
         parameters.push(in_query(name, description, json!({"type": "string"})));
     }

@@ -215,10 +215,9 @@ impl Resource {
 
     /// The last route changes something though it is a GET, when this parameter is sent; that needs
     /// a scope of its own.
-    pub fn writes_with(mut self, parameter: &'static str, scope: &'static str) -> Resource {
+    pub fn acts_with(mut self, parameter: &'static str, scope: &'static str) -> Resource {
         if let Some(route) = self.routes.last_mut() {
-            route.writes = true;
-            route.also_needs = Some((parameter, scope));
+            route.acts_with = Some((parameter, scope));
         }
         self
     }
@@ -344,9 +343,8 @@ impl Resource {
             },
             summary,
             extension: false,
-            also_needs: None,
+            acts_with: None,
             scarce: false,
-            writes: false,
             takes,
             fields: self.fields.iter().filter(takes_field).copied().collect(),
             gives,

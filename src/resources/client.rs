@@ -133,10 +133,13 @@ pub fn named(tx: &mut Tx, ctx: &Ctx, id: &str, external_id: &str) -> Result<Opti
 /// A company needs the name of the company, a person a name.
 pub fn check_name(kind: ContactType, company: &str, first: &str, last: &str, faults: &mut Faults) {
     let empty = |text: &str| text.trim().is_empty();
+    if faults.has("type") {
+        return;
+    }
     if kind == ContactType::Company && empty(company) {
         faults.add("company_name", wrong(FieldCode::Required, "must have a value for a company"));
     }
-    if kind == ContactType::Private && empty(first) && empty(last) {
+    if kind == ContactType::Private && !faults.has("lastname") && empty(first) && empty(last) {
         faults.add("firstname", wrong(FieldCode::Required, "or lastname must have a value for a private person"));
     }
 }

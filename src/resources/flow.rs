@@ -198,6 +198,8 @@ record! {
 impl Checks for NewFlow {
     fn check(&self, faults: &mut Faults) {
         match self.trigger_type {
+            // Which keys are good depends on it.
+            _ if faults.has("trigger_type") => {}
             TriggerType::Schedule => {
                 if let Err(message) = Cron::parse(&self.trigger_key) {
                     faults.add("trigger_key", wrong(FieldCode::InvalidFormat, message));

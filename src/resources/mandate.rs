@@ -196,7 +196,7 @@ pub fn resource() -> Resource {
     Resource::of::<Mandate>("Direct debit mandates", "relations", MIGRATIONS)
         .at("/v1/clients/{id}/direct-debit/mandate")
         .beside(Method::Get, "", "How the mandate of a client stands", PARTS, get)
-        .writes_with("subscription_id", "relations.write")
+        .acts_with("subscription_id", "relations.write")
         .create_with(record_signed)
         .extension()
         .beside(Method::Delete, "", "Take back a mandate", &[], revoke)

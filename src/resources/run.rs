@@ -266,6 +266,8 @@ fn retry(call: Call) -> Result<Work> {
         }
         run.attempts = 0;
         run.error.clear();
+        // Whoever wanted its end got it; now somebody wants it to go on.
+        run.cancel_requested = false;
         let at = place(run);
         if let Some(report) = run.results.0.get_mut(at) {
             report.finished_at.clear();

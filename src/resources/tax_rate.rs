@@ -98,7 +98,7 @@ impl Checks for TaxRate {
         if self.amount.scaled() > 10_000 {
             faults.add("amount", wrong(FieldCode::OutOfRange, "must be from 0 to 100"));
         }
-        if !self.r#type.has_amount() && self.amount.scaled() != 0 {
+        if !faults.has("type") && !self.r#type.has_amount() && self.amount.scaled() != 0 {
             faults.add("amount", wrong(FieldCode::OutOfRange, format!("must be 0 for type {}", self.r#type.wire())));
         }
     }

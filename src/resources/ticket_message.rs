@@ -113,7 +113,7 @@ record! {
 
 impl Checks for TicketMessage {
     fn check(&self, faults: &mut Faults) {
-        if self.body.trim().is_empty() && self.html.trim().is_empty() {
+        if !faults.has("html") && self.body.trim().is_empty() && self.html.trim().is_empty() {
             faults.add("body", wrong(FieldCode::Required, "or html must have a value"));
         }
         if self.author_name.contains(SEPARATOR) {

@@ -146,7 +146,10 @@ fn create(call: Call) -> Result<Work> {
             let started = ask(app, number, &id, false).map_err(|trouble| refused(app, number, &id, trouble))?;
             let (id, warnings) = (id.clone(), warnings.clone());
             Ok(Box::new(move |tx, ctx| {
-                let verification = finish(tx, ctx, &id, &started)?;
+                let Some(verification) = finish(tx, ctx, &id, &started)? else {
+                    // Not from in here: what the provider said is to be kept.
+                    return Ok(Answer::after(|_, _| Err(replaced())));
+                };
                 let mut answer = Answer::json(&shown(&verification)).with_texts("warnings", &warnings);
                 answer.outcome = Outcome::Created;
                 answer.location = Some(resources::location(&verification));
@@ -168,6 +171,11 @@ fn shown(verification: &Verification) -> Value {
     })
 }
 
+fn replaced() -> Error {
+    let message = "Another verification of this client took the place of this one while it was made; see that one.";
+    Error::new(Code::InvalidTransition, message)
+}
+
 /// The first transaction: one that is awaited is broken off, unless the caller goes on with it.
 fn begin(
     tx: &mut Tx,
@@ -185,8 +193,7 @@ fn begin(
         let mut previous = before.clone();
         previous.status = Status::Canceled;
         records::update(tx, ctx, &before, &mut previous, "updated")?;
-        let cancel = json!({"provider": previous.provider.wire(), "external_id": previous.external_id});
-        enqueue(tx, ctx, "provider_cancel", &previous.base.id, &cancel, 0)?;
+        break_off(tx, ctx, &previous)?;
         canceled_previous = true;
     }
     let customer_id = mandate::of(tx, ctx, &client.base.id)?.filter(|mandate| mandate.provider == provider);
@@ -221,6 +228,16 @@ fn awaited(tx: &mut Tx, ctx: &Ctx, client: &str) -> Result<Option<Verification>>
         Verification::sql().select
     );
     Ok(tx.first(&sql, &[ctx.account.into(), client.into()], Verification::from_row)?)
+}
+
+/// Has the provider cancel the payment of a verification. One that the provider has not named yet is
+/// broken off when it does.
+fn break_off(tx: &mut Tx, ctx: &Ctx, verification: &Verification) -> Result<()> {
+    if verification.external_id.is_empty() {
+        return Ok(());
+    }
+    let cancel = json!({"provider": verification.provider.wire(), "external_id": verification.external_id});
+    enqueue(tx, ctx, "provider_cancel", &verification.base.id, &cancel, 0)
 }
 
 fn enqueue(tx: &mut Tx, ctx: &Ctx, kind: &'static str, id: &str, payload: &Value, seconds: i64) -> Result<()> {
@@ -293,25 +310,38 @@ fn over(app: &App, account: i64, id: &str, status: Status) -> Result<()> {
     })
 }
 
-/// The second transaction: what the provider said.
-fn finish(tx: &mut Tx, ctx: &Ctx, id: &str, started: &Started) -> Result<Verification> {
+/// The second transaction: what the provider said. `None` when the verification was over by then.
+fn finish(tx: &mut Tx, ctx: &Ctx, id: &str, started: &Started) -> Result<Option<Verification>> {
     let before: Verification = records::find(tx, ctx, id)?;
-    if before.status != Status::Created {
-        return Ok(before);
+    if !before.external_id.is_empty() {
+        // The job, or another try of the same request, was faster; the provider has one payment all the same.
+        return Ok(Some(before).filter(|own| !is_over(own.status)));
     }
     let mut verification = before.clone();
-    verification.status = started.status;
+    let is_over = is_over(before.status);
+    if !is_over {
+        verification.status = started.status;
+    }
     verification.external_id.clone_from(&started.external_id);
     verification.payment_url.clone_from(&started.payment_url);
     verification.customer_id.clone_from(&started.customer_id);
     records::update(tx, ctx, &before, &mut verification, "updated")?;
+    jobs::call_off(tx, &format!("verification {id}"))?;
+    if is_over {
+        break_off(tx, ctx, &verification)?;
+        return Ok(None);
+    }
     mandate::change(tx, ctx, &verification.client_id.0, |mandate| {
         if !mandate.is_ready() {
             mandate.customer_id.clone_from(&started.customer_id);
         }
     })?;
-    jobs::call_off(tx, &format!("verification {id}"))?;
-    Ok(verification)
+    Ok(Some(verification))
+}
+
+/// Whether nobody can pay any more.
+fn is_over(status: Status) -> bool {
+    matches!(status, Status::Failed | Status::Canceled | Status::Expired)
 }
 
 /// The job: finishes a verification that was cut off between its two transactions.
@@ -375,7 +405,7 @@ pub fn told(
     verification.status = status;
     records::update(tx, ctx, before, &mut verification, "updated")?;
     let newest = awaited(tx, ctx, &before.client_id.0)?;
-    let is_over = matches!(status, Status::Failed | Status::Canceled | Status::Expired);
+    let is_over = is_over(status);
     mandate::change(tx, ctx, &before.client_id.0, |own| match (status, mandate) {
         (Status::Paid, Some((id, is_valid))) => {
             own.provider = before.provider;

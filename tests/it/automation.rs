@@ -1,5 +1,6 @@
 //! Flows from the trigger to the last step: what people see, and what must not happen twice.
 
+mod bounds;
 mod calls;
 mod crashes;
 

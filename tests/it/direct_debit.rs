@@ -122,6 +122,13 @@ on_both! {
         let foreign = subscribe(&client, &other);
         let of_other = |id: &str| client.get(&format!("/v1/clients/{other}/direct-debit/mandate?subscription_id={id}")).expect(200).data()["subscription_activation"]["status"].clone();
         assert_eq!((of_other(&subscription), of_other(&foreign)), (json!("not_found"), json!("not_authorized")), "a client without any mandate");
+        // HEAD asks for the same and changes nothing; it needs the scope all the same.
+        let path = format!("/v1/clients/{firm}/direct-debit/mandate?subscription_id={subscription}");
+        let before = server.last_seq(&client);
+        assert_eq!(client.send("HEAD", &path, &[], "").expect(200).text, "");
+        assert_eq!(reader.send("HEAD", &path, &[], "").status, 403);
+        assert_eq!(client.get(&format!("/v1/subscriptions/{subscription}")).data()["status"], "draft");
+        assert_eq!(server.last_seq(&client), before);
         assert_eq!((activate(&foreign), activate(&subscription), activate(&subscription)), (json!("not_found"), json!("activated"), json!("activated")));
 
         advance(&client, "2026-05-10T10:00:00Z");
@@ -249,6 +256,35 @@ on_both! {
         // A Mollie that is too slow is told as such.
         mollie.delay_next(1, Duration::from_millis(10));
         client.send("POST", &path, &[], "{}").expect(201);
+    }
+
+    fn a_verification_that_is_replaced_while_it_is_made_is_broken_off(db) {
+        let mollie = ScriptedMollie::start().unwrap();
+        let (server, client) = with_mollie(db, &mollie);
+        let firm = firm(&client);
+        // Mollie takes its time for the first; meanwhile somebody asks for another.
+        mollie.delay_next(1, Duration::from_secs(2));
+        let (other, its_firm) = (client.clone(), firm.clone());
+        let first = std::thread::spawn(move || verify(&other, &its_firm));
+        while mollie.received().is_empty() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let second = verify(&client, &firm).expect(201).data();
+        assert_eq!(second["canceled_previous"], json!(true));
+        assert_eq!(first.join().unwrap().expect(409).code(), "invalid_transition");
+        let status = |wins: bool| {
+            let payments = mollie.made_payments();
+            assert_eq!(payments.len(), 2);
+            payments.into_iter().find(|payment| (second["external_id"] == payment.id.as_str()) == wins).unwrap().status
+        };
+        assert_eq!((status(true), status(false)), (Status::Open, Status::Open));
+        // It is tried until it is done.
+        mollie.fail_next(1, 503);
+        work_off(&server);
+        assert_eq!(status(false), Status::Open);
+        hurry(&server);
+        assert_eq!((status(true), status(false)), (Status::Open, Status::Canceled));
+        assert_eq!(mandate(&client, &firm)["mandate_status"], "pending");
     }
 
     fn clients_pay_on_the_page(db) {

@@ -119,6 +119,11 @@ on_both! {
         ] {
             assert_eq!(send(field, value).expect(422).faults(), [fault]);
         }
+        // All at once: rules of a field alone, of the whole letter and of the kind of document.
+        let all = json!({"to": "nobody", "subject": "a\nb", "cc": 1, "send_type": "quote", "zz": 1});
+        let faults = client.post(&format!("{path}/send"), all).expect(422).faults();
+        let told = ["to: invalid_format", "cc: wrong_type", "zz: unknown_field", "message: required", "subject: invalid_characters", "send_type: invalid_choice"];
+        assert_eq!(faults, told);
         assert_eq!(client.get(&path).data()["payment_status"], "draft", "what is refused leaves a draft");
         for kind in ["invoice", "credit", "invoice_rem1", "invoice_rem2", "invoice_rem3", "subscription"] {
             send("send_type", json!(kind)).expect(200);

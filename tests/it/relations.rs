@@ -86,8 +86,11 @@ on_both! {
             "country": "Atlantis", "website": "javascript:alert(1)", "payment_term": -1, "email_reminders": "a@b.nl, c"});
         let faults = client.post("/v1/clients", body).expect(422).faults();
         let fields: Vec<&str> = faults.iter().map(|fault| fault.split(':').next().unwrap()).collect();
-        assert_eq!(fields, ["email", "iban", "bic", "vat_number", "country", "website", "payment_term", "email_reminders"]);
+        assert_eq!(fields, ["email", "iban", "bic", "vat_number", "country", "website", "payment_term", "email_reminders", "company_name"]);
         assert_eq!(client.post("/v1/clients", json!({"type": "company"})).expect(422).faults(), ["company_name: required"]);
+        // Which name it needs depends on what it is.
+        assert_eq!(client.post("/v1/clients", json!({"type": "robot"})).expect(422).faults(), ["type: invalid_choice"]);
+        assert_eq!(client.post("/v1/clients", json!({"type": "private", "lastname": 1})).expect(422).faults(), ["lastname: wrong_type"]);
         assert_eq!(client.post("/v1/clients", json!({"type": "private", "company_name": "x"})).expect(422).faults(), ["firstname: required"]);
         let id = company(&client, "Good");
         assert_eq!(client.patch(&format!("/v1/clients/{id}"), json!({"company_name": ""})).expect(422).faults(), ["company_name: required"]);

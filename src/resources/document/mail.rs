@@ -111,12 +111,14 @@ pub const SENT: &[Part] = &[
 
 /// `POST /v1/{invoices,quotes,workorders}/{id}/send`
 pub fn send<K: DocumentKind>(call: Call) -> Result<Work> {
-    let input: Input<Send> = input::create(&call)?;
+    let input = input::create_with(&call, |input: &Input<Send>, faults| {
+        let kind = input.record().send_type;
+        if input.has("send_type") && kind.family() != K::WHICH {
+            let message = format!("{} is not for this kind of document", kind.wire());
+            faults.add("send_type", wrong(FieldCode::InvalidChoice, message));
+        }
+    })?;
     let wish = input.record();
-    if input.has("send_type") && wish.send_type.family() != K::WHICH {
-        let message = format!("{} is not for this kind of document", wish.send_type.wire());
-        return Err(Error::field("send_type", wrong(FieldCode::InvalidChoice, message)));
-    }
     Ok(Box::new(move |tx, ctx| {
         let mut document: Document<K> = records::find_to_change(tx, ctx, &call)?;
         let finalized = make_final(tx, ctx, &mut document)?;

@@ -34,6 +34,19 @@ on_both! {
         fire(&client).expect(200);
     }
 
+    fn a_body_that_is_one_hole_is_json(db) {
+        let server = with_calls(db);
+        let client = server.client();
+        let outside = Scripted::start(|_| Answer::new(204)).unwrap();
+        let call = |body: &str| json!({"type": "http", "url": outside.url("/"), "body": body});
+        flow(&client, "a.b", json!([call("{{ data.rows }}"), call("{{ data.name }}"), call("<{{ data.name }}>")]));
+        let id = fire(&client, "a.b", json!({"name": "De Ster", "rows": [{"a": null, "b": true, "c": "\"x\""}]})).pop().unwrap();
+        work(&server, &client);
+        assert_eq!(status(&client, &id), "success");
+        let bodies: Vec<String> = outside.received().iter().map(|received| received.text()).collect();
+        assert_eq!(bodies, [r#"[{"a":null,"b":true,"c":"\"x\""}]"#, "De Ster", "<De Ster>"]);
+    }
+
     fn calls_go_out_signed_and_come_back(db) {
         let server = with_calls(db);
         let client = server.client();

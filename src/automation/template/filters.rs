@@ -1,0 +1,94 @@
+//! The filters of templates: those of the engine, but for what its steps do not count, which is the size of what
+//! they handle.
+
+use std::borrow::Cow;
+use std::io::Write;
+
+use minijinja::value::{Kwargs, Value as Jinja};
+use minijinja::{Environment, ErrorKind};
+
+use super::{ENGINE, LONGEST, Limited, too_long};
+
+/// The longest range that a loop can go through.
+const FURTHEST: usize = 10_000;
+/// Filters that make much of little.
+pub const GONE: &[&str] = &["indent", "format", "slice", "batch", "zip", "chain", "groupby"];
+
+/// Takes away what makes much of little, and puts in what knows an end.
+pub fn change(engine: &mut Environment) {
+    GONE.iter().for_each(|name| engine.remove_filter(name));
+    ["dict", "namespace", "debug"].iter().for_each(|name| engine.remove_global(name));
+    engine.add_filter("replace", replace);
+    engine.add_filter("join", join);
+    engine.add_filter("map", map);
+    engine.add_filter("string", string);
+    engine.add_filter("times", times);
+    engine.add_function("range", range);
+}
+
+/// An error in our own words.
+pub fn refuse(why: String) -> minijinja::Error {
+    minijinja::Error::new(ErrorKind::InvalidOperation, why)
+}
+
+/// Of a number too: `{{ data.total | replace('.', ',') }}`.
+fn replace(text: Cow<str>, from: Cow<str>, to: Cow<str>) -> Result<String, minijinja::Error> {
+    let grows = to.len().saturating_sub(from.len());
+    if text.matches(&*from).count().saturating_mul(grows).saturating_add(text.len()) > LONGEST {
+        return Err(refuse(too_long()));
+    }
+    Ok(text.replace(&*from, &to))
+}
+
+/// The items, or this attribute of each.
+fn each(
+    items: &Jinja,
+    options: &Kwargs,
+) -> Result<impl Iterator<Item = Result<Jinja, minijinja::Error>>, minijinja::Error> {
+    let attribute: Option<String> = options.get("attribute")?;
+    options.assert_all_used()?;
+    Ok(items.try_iter()?.map(move |item| match &attribute {
+        Some(name) => item.get_attr(name),
+        None => Ok(item),
+    }))
+}
+
+fn join(items: &Jinja, between: Option<&str>, options: Kwargs) -> Result<String, minijinja::Error> {
+    let mut out = Limited(Vec::new(), LONGEST);
+    for (place, item) in each(items, &options)?.enumerate() {
+        let item = item?;
+        if item.is_undefined() {
+            return Err(ErrorKind::UndefinedError.into());
+        }
+        let between = between.filter(|_| place > 0).unwrap_or_default();
+        write!(out, "{between}{item}").map_err(|_| refuse(too_long()))?;
+    }
+    out.text()
+}
+
+/// Attributes alone: a filter for each item could make a long text of each.
+fn map(items: &Jinja, options: Kwargs) -> Result<Vec<Jinja>, minijinja::Error> {
+    each(items, &options)?.collect()
+}
+
+fn string(value: &Jinja) -> Result<String, minijinja::Error> {
+    let mut out = Limited(Vec::new(), LONGEST);
+    write!(out, "{value}").map_err(|_| refuse(too_long()))?;
+    out.text()
+}
+
+/// Numbers alone: the engine also multiplies texts and lists, by a million if it is told so.
+fn times(number: &Jinja, by: &Jinja) -> Result<Jinja, minijinja::Error> {
+    if !number.is_number() || !by.is_number() {
+        return Err(refuse("times is for numbers".to_string()));
+    }
+    ENGINE.compile_expression("number * by")?.eval(minijinja::context! { number, by })
+}
+
+fn range(first: i64, end: Option<i64>) -> Result<Vec<i64>, minijinja::Error> {
+    let range = end.map_or(0..first, |end| first..end);
+    if range.end.saturating_sub(range.start) > i64::try_from(FURTHEST).unwrap_or(i64::MAX) {
+        return Err(refuse(format!("has a range of more than {FURTHEST} numbers")));
+    }
+    Ok(range.collect())
+}

@@ -1,0 +1,96 @@
+//! What flows must not do, whatever somebody puts in them or fires at them.
+
+use super::*;
+
+on_both! {
+    fn an_id_in_the_data_leads_nowhere_else(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let task = client.post("/v1/tasks", json!({"title": "Mine"})).expect(201).id();
+        flow(&client, "a.b", json!([{"type": "update", "fields": {"title": "Theirs"}}]));
+        flow(&client, "a.c", json!([{"type": "add_ticket_message", "ticket_id": "{{ data.ticket }}", "body": "x"}]));
+        flow(&client, "a.d", json!([{"type": "send_document", "to": "a@b.example", "subject": "x", "message": "y"}]));
+        for (event, kind, data) in [
+            ("a.b", "task", json!({"id": format!("{task}?x=")})),
+            ("a.c", "", json!({"ticket": "x/close?y="})),
+            ("a.d", "invoice", json!({"id": "x/credit?y="})),
+        ] {
+            let fired = json!({"event": event, "entity_type": kind, "data": data});
+            let runs = client.post("/v1/webhooks/trigger", fired).expect(200).data()["runs"].clone();
+            work(&server, &client);
+            let one = run(&client, runs[0]["run_guid"].as_str().unwrap());
+            assert_eq!(one["status"], "failed", "{event}");
+            assert!(one["error"].as_str().unwrap().ends_with("is no id."), "{one}");
+        }
+        assert_eq!(client.get(&format!("/v1/tasks/{task}")).data()["title"], "Mine");
+        // An id of any length is no more than a text that nobody has.
+        let long = json!({"event": "a.b", "entity_type": "task", "data": {"id": "x".repeat(100_000)}});
+        client.post("/v1/automation/trigger", long).expect(200);
+    }
+
+    fn an_event_has_a_name_and_an_object(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        flow_with(&client, "0 9 * * *", json!([{"type": "approval"}]), json!({"trigger_type": "schedule"}));
+        flow(&client, "a.b", json!([{"type": "trigger", "event": "{{ data.next }}", "data": "{{ data.with }}"}]));
+        for (next, with, words) in [
+            ("", json!({}), "The name of the event"), ("  ", json!({}), "The name of the event"), ("a.c", json!([1]), "The data of the event"),
+        ] {
+            let id = fire(&client, "a.b", json!({"next": next, "with": with})).pop().unwrap();
+            work(&server, &client);
+            let one = run(&client, &id);
+            assert!(one["status"] == "failed" && one["error"].as_str().unwrap().contains(words), "{one}");
+        }
+        assert_eq!(total(&client, "/v1/automation/runs"), 3, "no schedule was started by an event without a name");
+    }
+
+    fn a_run_that_was_to_end_can_be_tried_again(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        flow(&client, "a.b", json!([{"type": "create_task", "title": "{{ data.nope }}"}]));
+        let id = fire(&client, "a.b", json!({})).pop().unwrap();
+        work(&server, &client);
+        // As when somebody wanted its end while it made the call that failed.
+        let (account, own) = (client.account, id.clone());
+        let sql = "UPDATE runs SET cancel_requested = 1 WHERE account_id = $1 AND id = $2";
+        server.app.store.write_now(account, move |tx| tx.execute(sql, &[account.into(), (&own).into()]).map(drop)).unwrap();
+        client.act(&format!("/v1/automation/runs/{id}/retry")).expect(200);
+        work(&server, &client);
+        assert_eq!((status(&client, &id).as_str(), steps(&client, &id)[0]["attempts"].as_i64()), ("failed", Some(1)));
+    }
+
+    fn a_look_at_the_past_has_an_end(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let long = json!({"type": "approval", "message": format!("{{{{ data.name }}}}{}", "x".repeat(20_000))});
+        let id = flow_with(&client, "a.b", json!(vec![long; 12]), json!({"active": false}));
+        for _ in 0..20 {
+            fire(&client, "a.b", json!({"name": "De Ster"}));
+        }
+        let period = json!({"from": "2026-05-01T00:00:00Z", "to": "2026-06-01T00:00:00Z"});
+        let reply = client.post(&format!("/v1/automation/flows/{id}/backtest"), period).expect(200);
+        let told = reply.data();
+        assert_eq!((&told["events"], &told["matched"], &told["steps"][11]["taken"], &told["complete"]), (&json!(20), &json!(20), &json!(20), &json!(true)));
+        assert!(reply.text.len() < 2 * 1024 * 1024, "{}", reply.text.len());
+        assert!(told["examples"].as_array().unwrap().len() < 20);
+    }
+
+    fn addresses_with_holes_are_checked_as_far_as_they_are_known(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let sent = |url: &str| {
+            let steps = json!([{"type": "http", "url": url}]);
+            client.post("/v1/automation/flows", json!({"name": "x", "trigger_type": "custom", "trigger_key": "a.b", "steps": steps}))
+        };
+        for good in ["{{ data.url }}", "https://{{ data.host }}/x", "https://93.184.215.14/{% if data.a %}a{% endif %}"] {
+            sent(good).expect(201);
+        }
+        for bad in ["http://10.0.0.1/{{ data.id }}", "ftp://93.184.215.14/{{ data.id }}"] {
+            assert_eq!(sent(bad).expect(422).faults(), ["steps[0].url: invalid_format"], "{bad}");
+        }
+        // What was not known then is checked when it is called.
+        let id = fire(&client, "a.b", json!({"url": "http://10.0.0.1/", "host": "10.0.0.1", "a": false})).remove(0);
+        work(&server, &client);
+        assert_eq!(status(&client, &id), "failed");
+    }
+}
