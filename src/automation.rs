@@ -17,6 +17,7 @@ pub mod library;
 pub mod limits;
 pub mod matching;
 pub mod outside;
+pub mod rehearsal;
 pub mod report;
 pub mod schedules;
 pub mod secret;

@@ -10,6 +10,7 @@ use crate::call::{Call, Query};
 use crate::context::Ctx;
 use crate::error::{Code, Error, Result};
 use crate::json::Json;
+use crate::records::Work;
 use crate::resources::{self, Route};
 
 /// The routes of one path.
@@ -32,8 +33,8 @@ pub static ROUTES: LazyLock<matchit::Router<Methods>> = LazyLock::new(|| {
     router
 });
 
-/// Does what a request would, in the transaction of the caller; answers its `data`.
-pub fn perform(tx: &mut Tx, ctx: &Ctx, method: &str, path: &str, body: Option<&Value>) -> Result<Value> {
+/// Reads what a request would do, and does nothing yet.
+pub fn prepare(method: &str, path: &str, body: Option<&Value>) -> Result<Work> {
     let nowhere = || Error::new(Code::NotFound, format!("There is nothing at {method} {path}."));
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     let found = ROUTES.at(path).map_err(|_| nowhere())?;
@@ -44,7 +45,12 @@ pub fn perform(tx: &mut Tx, ctx: &Ctx, method: &str, path: &str, body: Option<&V
         body: body.map(|body| Json::parse(body.to_string().as_bytes())).transpose()?,
         ..Call::default()
     };
-    let answer = (route.handler)(call)?(tx, ctx)?;
+    (route.handler)(call)
+}
+
+/// Does what a request would, in the transaction of the caller; answers its `data`.
+pub fn perform(tx: &mut Tx, ctx: &Ctx, method: &str, path: &str, body: Option<&Value>) -> Result<Value> {
+    let answer = prepare(method, path, body)?(tx, ctx)?;
     if answer.data.is_empty() {
         return Ok(Value::Null);
     }

@@ -240,7 +240,7 @@ pub fn steps_of(path: &str) -> Option<Vec<Step>> {
     let mut steps = Vec::new();
     for part in path.split('.') {
         let (name, mut rest) = part.split_once('[').map_or((part, ""), |(name, rest)| (name, rest));
-        if name.is_empty() {
+        if name.is_empty() || part.ends_with('[') {
             return None;
         }
         steps.push(Step::Name(name.to_string()));

@@ -190,7 +190,16 @@ fn known_part(url: &str) -> Option<String> {
     rest.contains(['/', '?', '#']).then(|| known.to_string())
 }
 
-fn create_fields(path: &str) -> &'static [FieldInfo] {
+/// Where a step of this type makes a record, if it makes one.
+pub fn path_of_create(kind: &str) -> Option<&'static str> {
+    TYPES.iter().find(|(name, ..)| *name == kind).and_then(|(_, action, _)| match action {
+        Action::Create(path) => Some(*path),
+        _ => None,
+    })
+}
+
+/// The fields that the route takes which makes a record.
+pub fn create_fields(path: &str) -> &'static [FieldInfo] {
     let routes = resources::ALL.iter().flat_map(|resource| &resource.routes);
     let route = routes.into_iter().find(|route| route.path == path && route.takes == Takes::Create);
     route.map_or(&[], |route| route.fields.as_slice())
@@ -202,29 +211,6 @@ pub fn patch_fields(kind: &str) -> &'static [FieldInfo] {
     let routes = resource.iter().flat_map(|resource| &resource.routes);
     let route = routes.into_iter().find(|route| route.takes == Takes::Patch && route.path.ends_with("/{id}"));
     route.map_or(&[], |route| route.fields.as_slice())
-}
-
-/// Notes what `update` steps would change in vain. `about` is the kind of record of the flow's event, if it is known.
-pub fn check_updates(steps: &Value, about: &str, faults: &mut Faults) {
-    let updates = steps.as_array().into_iter().flatten().enumerate().filter(|(_, step)| step["type"] == "update");
-    for (place, step) in updates {
-        let named = step["entity_type"].as_str();
-        let fields = patch_fields(named.unwrap_or(about));
-        if named.is_some_and(template::is_template) || (named.is_none() && fields.is_empty()) {
-            continue;
-        }
-        if fields.is_empty() {
-            let message = "is not a kind of record that can be changed";
-            faults.add(format!("steps[{place}].entity_type"), wrong(FieldCode::InvalidChoice, message));
-            continue;
-        }
-        for name in step["fields"].as_object().into_iter().flat_map(Map::keys) {
-            if !fields.iter().any(|field| field.name == name) {
-                let at = format!("steps[{place}].fields.{name}");
-                unknown(name, fields.iter().map(|field| field.name), &at, faults);
-            }
-        }
-    }
 }
 
 /// Reads a list of steps; what is wrong is noted under `path`.

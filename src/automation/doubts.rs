@@ -8,22 +8,50 @@ use super::template;
 use crate::record::{FieldInfo, NOWHERE, parse_date};
 use crate::resources::{self, Resource};
 
+/// What texts in steps know.
+const KNOWN: &[&str] = &["event", "entity_type", "data", "record", "steps", "account", "now"];
+
 /// What every record shows beside its fields.
 const OF_ALL: &[&str] = &["id", "created_at", "updated_at", "version", "meta"];
 
 /// What is doubtful in the conditions of a flow, of its trigger and of its steps, on events about records of
 /// this kind; with the path of each.
 pub fn of(conditions: &Value, steps: &Value, kind: &str) -> Vec<String> {
-    let Some(resource) = resources::ALL.iter().find(|resource| resource.shape.name == kind) else { return Vec::new() };
+    let Some(resource) = resources::ALL.iter().find(|resource| resource.shape.name == kind) else {
+        return names(steps);
+    };
     let mut lists = vec![("conditions".to_string(), conditions)];
     for (place, step) in steps.as_array().into_iter().flatten().enumerate() {
         lists.push((format!("steps[{place}].conditions"), &step["conditions"]));
     }
-    let mut doubts = Vec::new();
+    let mut doubts = names(steps);
     for (path, list) in lists {
         for (place, condition) in list.as_array().into_iter().flatten().enumerate() {
             doubts.extend(one(resource, condition, &format!("{path}[{place}]")));
         }
+    }
+    doubts
+}
+
+/// Names in the texts of steps that nothing will stand for: they may be in a part of a text that is never made.
+fn names(steps: &Value) -> Vec<String> {
+    let mut doubts = Vec::new();
+    let mut before: Vec<&str> = Vec::new();
+    for (place, step) in steps.as_array().into_iter().flatten().enumerate() {
+        for name in template::names_in(step) {
+            let (root, rest) = name.split_once('.').unwrap_or((&name, ""));
+            let of_step = rest.split('.').next().unwrap_or_default();
+            if !KNOWN.contains(&root) {
+                doubts.push(format!("steps[{place}]: '{root}' is not among what texts know: {}", KNOWN.join(", ")));
+            } else if root == "steps"
+                && !of_step.is_empty()
+                && !before.contains(&of_step)
+                && of_step.parse::<usize>().is_err()
+            {
+                doubts.push(format!("steps[{place}]: no step before has the name '{of_step}'"));
+            }
+        }
+        before.extend(step["name"].as_str());
     }
     doubts
 }

@@ -1,5 +1,6 @@
 //! What each type of step does, in the transaction of the run.
 
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 use store::Tx;
@@ -96,7 +97,7 @@ pub fn preview(ctx: &Ctx, step: &Step, names: &Names) -> Result<Value, String> {
         _ => {
             let filled = template::fill(&Value::Object(step.fields.clone()), names)?;
             let Value::Object(mut members) = filled else { return Ok(filled) };
-            fit(ctx, step.route_fields(), &mut members);
+            fit(ctx.now.date(&ctx.zone), step.route_fields(), &mut members);
             Ok(Value::Object(members))
         }
     }
@@ -234,7 +235,7 @@ fn request(
     };
     match step.action {
         Action::Create(path) => {
-            fit(ctx, step.route_fields(), &mut filled);
+            fit(ctx.now.date(&ctx.zone), step.route_fields(), &mut filled);
             Ok(("POST", path.to_string(), Value::Object(filled)))
         }
         Action::AddTicketMessage => {
@@ -253,12 +254,14 @@ fn request(
             let word = |name: &str| filled.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
             let kind = super::events::entity(word("entity_type").unwrap_or(&run.entity_type));
             let id = word("id").unwrap_or(&run.entity_id);
-            let path = path_of(kind).filter(|_| !id.is_empty());
-            let path =
-                path.ok_or_else(|| Trouble::never("There is no record to change: the event is not about one."))?;
+            if kind.is_empty() || id.is_empty() {
+                return Err(Trouble::never("There is no record to change: the event is not about one."));
+            }
+            let path = path_of(kind)
+                .ok_or_else(|| Trouble::never(format!("There is no kind of record '{kind}' that can be changed.")))?;
             let mut fields = filled.get("fields").cloned().unwrap_or_default();
             if let Some(fields) = fields.as_object_mut() {
-                fit(ctx, patch_fields(kind), fields);
+                fit(ctx.now.date(&ctx.zone), patch_fields(kind), fields);
             }
             Ok(("PATCH", format!("{path}/{}", plain(id)?), fields))
         }
@@ -298,14 +301,14 @@ fn with_usual_words(tx: &mut Tx, ctx: &Ctx, path: &str, filled: &mut Map<String,
 }
 
 /// Where records of a kind live.
-fn path_of(kind: &str) -> Option<&'static str> {
+pub fn path_of(kind: &str) -> Option<&'static str> {
     let found = resources::ALL.iter().find(|resource| resource.shape.name == kind && resource.is_kept());
     found.map(|resource| resource.path.as_str()).filter(|path| !path.contains('{'))
 }
 
 /// Makes values fit their fields: a number in a text field becomes its digits, a duration in a date field
 /// the day that it leads to.
-fn fit(ctx: &Ctx, fields: &[FieldInfo], members: &mut Map<String, Value>) {
+pub fn fit(today: Date, fields: &[FieldInfo], members: &mut Map<String, Value>) {
     for (name, value) in members.iter_mut() {
         let Some(field) = fields.iter().find(|field| field.name == name) else { continue };
         let schema = (field.schema)(&field.rules);
@@ -316,7 +319,6 @@ fn fit(ctx: &Ctx, fields: &[FieldInfo], members: &mut Map<String, Value>) {
             Value::Number(number) if is_text => *value = Value::String(number.to_string()),
             Value::Bool(yes) if is_text => *value = Value::String(yes.to_string()),
             Value::String(text) if is_date && text.starts_with('P') => {
-                let today = ctx.now.date(&ctx.zone);
                 if let Some(day) = parse_duration(text).ok().and_then(|span| today.checked_add(span).ok()) {
                     *value = Value::String(day.to_string());
                 }

@@ -7,8 +7,8 @@ use super::Resource;
 use crate::app::App;
 use crate::automation::conditions;
 use crate::automation::cron::Cron;
-use crate::automation::definition::{Definition, TRIGGER_ROOTS, check_updates, read_steps};
-use crate::automation::{backtest, doubts, events};
+use crate::automation::definition::{Definition, TRIGGER_ROOTS, read_steps};
+use crate::automation::{backtest, doubts, events, rehearsal};
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Error, Faults, FieldCode, Result, Wrong, wrong};
@@ -211,7 +211,7 @@ impl Checks for NewFlow {
             }
             _ => {}
         }
-        check_updates(&self.steps.0, self.about(), faults);
+        rehearsal::check(&self.steps.0, self.about(), faults);
     }
 }
 

@@ -162,6 +162,19 @@ on_both! {
             ("steps", json!([{"type": "http", "url": "https://me:you@a.example/"}]), "steps[0].url: invalid_format"),
             ("steps", json!([{"type": "update", "entity_type": "task", "id": "x", "fields": {"titel": "x"}}]), "steps[0].fields.titel: unknown_field"),
             ("steps", json!([{"type": "update", "entity_type": "nope", "id": "x", "fields": {"titel": "x"}}]), "steps[0].entity_type: invalid_choice"),
+            ("steps", json!([{"type": "create_task", "title": "x", "category": "nope"}]), "steps[0].category: invalid_choice"),
+            ("steps", json!([{"type": "create_task", "title": "{{ data.x }}", "deadline": "P2"}]), "steps[0].deadline: invalid_format"),
+            ("steps", json!([{"type": "create_invoice", "title": "{{ data.x }}", "rows": [{"name": "{{ data.x }}", "quantity": "abc"}]}]), "steps[0].rows[0].quantity: wrong_type"),
+            ("steps", json!([{"type": "create_invoice", "title": "x", "rows": [{"nam": "x"}]}]), "steps[0].rows[0].nam: unknown_field"),
+            ("steps", json!([{"type": "update", "entity_type": "client", "id": "{{ data.id }}", "fields": {"country": "Nowhere"}}]), "steps[0].fields.country: invalid_format"),
+            ("steps", json!([{"type": "send_email", "to": "x", "subject": "s", "body": "b"}]), "steps[0].to: invalid_format"),
+            ("steps", json!([{"type": "send_email", "to": "a@b.example", "subject": "s\nBcc: c@d.example", "body": "b"}]), "steps[0].subject: invalid_characters"),
+            ("steps", json!([{"type": "http", "url": "https://a.example", "headers": {"x y": "z"}}]), "steps[0].headers.x y: invalid_format"),
+            ("steps", json!([{"type": "http", "url": "https://a.example", "headers": {"Host": "z"}}]), "steps[0].headers.Host: invalid_format"),
+            ("steps", json!([{"type": "http", "url": "https://a.example", "headers": {"x": "a\r\nb: c"}}]), "steps[0].headers.x: invalid_format"),
+            ("steps", json!([{"type": "create_task", "title": "{{ data.x | nofilter }}"}]), "steps[0].title: invalid_format"),
+            ("steps", json!([{"type": "trigger", "event": "x".repeat(256)}]), "steps[0].event: too_long"),
+            ("conditions", json!([{"field": "data[", "op": "exists"}]), "conditions[0].field: invalid_format"),
             ("steps", many, "steps: too_long"), ("steps", json!([]), "steps: required"), ("steps", json!("x"), "steps: wrong_type"),
             ("conditions", json!([{"field": "data.a", "op": "like", "value": 1}]), "conditions[0].op: invalid_choice"),
             ("conditions", json!([{"field": "record.a", "op": "eq", "value": 1}]), "conditions[0].field: invalid_format"),
@@ -179,7 +192,8 @@ on_both! {
             "conditions": [{"field": "data.total_incl_vta", "op": "gte", "value": 1}, {"field": "data.payment_status", "op": "in", "value": ["paid", "payed"]},
                 {"field": "data.total_incl_vat", "op": "gte", "value": "much"}, {"field": "data.due_date", "op": "lt", "value": "soon"}, {"field": "data.meta.version", "op": "eq", "value": 1},
                 {"field": "data.due_date", "op": "gte", "value": "2026-05-04"}, {"field": "data.rows[0].name", "op": "eq", "value": "x"}, {"field": "data.client_id", "op": "exists"}],
-            "steps": [{"type": "condition", "conditions": [{"field": "record.titel", "op": "eq", "value": "x"}]}]});
+            "steps": [{"type": "condition", "conditions": [{"field": "record.titel", "op": "eq", "value": "x"}]}, {"type": "approval", "message": "{{ person }} {{ steps.later.id }} {{ steps[0].id }}"},
+                {"type": "create_task", "name": "later", "title": "{{ steps.later.id }} {{ 2 * range(3)[1] }}"}, {"type": "approval", "message": "{{ steps.later.id }}{% for row in data.rows %}{{ row }}{{ loop.index }}{% endfor %}"}]});
         let warned = client.post("/v1/automation/flows", doubtful).expect(201).json()["meta"]["warnings"].clone();
         insta::assert_json_snapshot!("doubts", warned);
         let mut calls = good.clone();

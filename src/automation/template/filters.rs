@@ -3,16 +3,61 @@
 
 use std::borrow::Cow;
 use std::io::Write;
+use std::sync::LazyLock;
 
-use minijinja::value::{Kwargs, Value as Jinja};
-use minijinja::{Environment, ErrorKind};
+use minijinja::value::{Kwargs, Rest, Value as Jinja};
+use minijinja::{Environment, ErrorKind, UndefinedBehavior};
 
-use super::{ENGINE, LONGEST, Limited, too_long};
+use super::{ENGINE, LATE, LONGEST, Limited, is_late, too_long};
 
 /// The longest range that a loop can go through.
 const FURTHEST: usize = 10_000;
 /// Filters that make much of little.
-pub const GONE: &[&str] = &["indent", "format", "slice", "batch", "zip", "chain", "groupby"];
+const GONE: &[&str] = &["indent", "format", "slice", "batch", "zip", "chain", "groupby"];
+
+/// Filters of the engine that go through all that they are given: none of them begins when the time is up.
+const GO_THROUGH: &[&str] = &[
+    "abs",
+    "bool",
+    "capitalize",
+    "count",
+    "dictsort",
+    "escape",
+    "e",
+    "first",
+    "float",
+    "int",
+    "items",
+    "last",
+    "length",
+    "lines",
+    "list",
+    "lower",
+    "max",
+    "min",
+    "pprint",
+    "reject",
+    "rejectattr",
+    "reverse",
+    "round",
+    "safe",
+    "select",
+    "selectattr",
+    "sort",
+    "split",
+    "sum",
+    "title",
+    "trim",
+    "unique",
+    "upper",
+];
+
+/// The filters as the engine has them.
+static USUAL: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut usual = Environment::new();
+    usual.set_undefined_behavior(UndefinedBehavior::Strict);
+    usual
+});
 
 /// Takes away what makes much of little, and puts in what knows an end.
 pub fn change(engine: &mut Environment) {
@@ -24,6 +69,20 @@ pub fn change(engine: &mut Environment) {
     engine.add_filter("string", string);
     engine.add_filter("times", times);
     engine.add_function("range", range);
+    for name in GO_THROUGH {
+        engine.add_filter(*name, |given: Rest<Jinja>| {
+            if is_late() {
+                return Err(refuse(LATE.to_string()));
+            }
+            USUAL.empty_state().apply_filter(name, &given)
+        });
+    }
+}
+
+/// Whether there is a filter of this name.
+pub fn is_known(name: &str) -> bool {
+    let tried = ENGINE.empty_state().apply_filter(name, &[]);
+    !tried.is_err_and(|error| error.kind() == ErrorKind::UnknownFilter)
 }
 
 /// An error in our own words.

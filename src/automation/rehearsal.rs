@@ -1,0 +1,157 @@
+//! What is known of a step before it runs is shown to the route that it stands for: a category that there is not, a
+//! date that is none. What has holes is left out, and so are faults that may come of that.
+
+use axum::http::{HeaderName, HeaderValue};
+use jiff::civil::Date;
+use serde_json::{Map, Value};
+
+use super::definition::{create_fields, patch_fields, path_of_create};
+use super::events::entity;
+use super::steps::{fit, path_of};
+use super::template::is_template;
+use crate::error::{Faults, FieldCode, wrong};
+use crate::json::Json;
+use crate::perform::prepare;
+use crate::record::{Emails, INPUT, Kind};
+
+/// Any day will do for a deadline in two days.
+const TODAY: Date = jiff::civil::date(2026, 1, 1);
+
+/// Notes what the steps of a flow would be refused for. `about` is the kind of record of its event, if that is known.
+pub fn check(steps: &Value, about: &str, faults: &mut Faults) {
+    for (place, step) in steps.as_array().into_iter().flatten().enumerate() {
+        let at = format!("steps[{place}].");
+        let Some(members) = step.as_object() else { continue };
+        let mut body = members.clone();
+        body.retain(|name, _| !["type", "name", "continue_on_error"].contains(&name.as_str()));
+        match step["type"].as_str().unwrap_or_default() {
+            "update" => update(&body, about, &at, faults),
+            "send_email" => letter(&body, &at, faults),
+            "http" => headers(&body, &at, faults),
+            "trigger" => {
+                let event = body.get("event").and_then(Value::as_str).unwrap_or_default();
+                if !is_template(event) && event.chars().count() > 255 {
+                    faults.add(format!("{at}event"), wrong(FieldCode::TooLong, "may have 255 characters at most"));
+                }
+            }
+            "send_document" => {
+                if let Some(path) = path_of(about) {
+                    show("POST", &format!("{path}/x/send"), body, &at, faults);
+                }
+            }
+            kind => {
+                if let Some(path) = path_of_create(kind) {
+                    fit(TODAY, create_fields(path), &mut body);
+                    show("POST", path, body, &at, faults);
+                }
+            }
+        }
+    }
+}
+
+fn update(step: &Map<String, Value>, about: &str, at: &str, faults: &mut Faults) {
+    let named = step.get("entity_type").and_then(Value::as_str);
+    if named.is_some_and(is_template) {
+        return;
+    }
+    let kind = entity(named.unwrap_or(about));
+    let fields = patch_fields(kind);
+    let (Some(path), false) = (path_of(kind), fields.is_empty()) else {
+        if named.is_some() {
+            let message = "is not a kind of record that can be changed";
+            faults.add(format!("{at}entity_type"), wrong(FieldCode::InvalidChoice, message));
+        }
+        return;
+    };
+    if let Some(Value::Object(mut body)) = step.get("fields").cloned() {
+        fit(TODAY, fields, &mut body);
+        show("PATCH", &format!("{path}/x"), body, &format!("{at}fields."), faults);
+    }
+}
+
+fn letter(step: &Map<String, Value>, at: &str, faults: &mut Faults) {
+    let known = |name: &str| step.get(name).and_then(Value::as_str).filter(|text| !is_template(text));
+    for name in ["to", "cc"] {
+        if let Some(text) = known(name) {
+            faults.take(&format!("{at}{name}"), Emails::read(&Json::Text(text.to_string()), &INPUT.at_most(8192)));
+        }
+    }
+    if known("subject").is_some_and(|text| text.contains(['\r', '\n'])) {
+        faults.add(format!("{at}subject"), wrong(FieldCode::InvalidCharacters, "must be one line"));
+    }
+}
+
+/// Headers that say how the call itself is made, or who makes it.
+const OURS: &[&str] = &[
+    "connection",
+    "content-length",
+    "host",
+    "idempotency-key",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "webhook-id",
+    "webhook-signature",
+    "webhook-timestamp",
+];
+
+fn headers(step: &Map<String, Value>, at: &str, faults: &mut Faults) {
+    for (name, value) in step.get("headers").and_then(Value::as_object).into_iter().flatten() {
+        let text = value.as_str().filter(|text| !is_template(text)).unwrap_or_default();
+        let message = match HeaderName::try_from(name) {
+            Err(_) => "is not the name of a header",
+            Ok(name) if OURS.contains(&name.as_str()) => "is a header that Kantoor sets itself",
+            Ok(_) if HeaderValue::from_str(text).is_err() => "cannot be the value of a header",
+            Ok(_) => continue,
+        };
+        faults.add(format!("{at}headers.{name}"), wrong(FieldCode::InvalidFormat, message));
+    }
+}
+
+/// Shows a body to a route, and notes its faults under `at`.
+fn show(method: &str, path: &str, body: Map<String, Value>, at: &str, faults: &mut Faults) {
+    let mut open = Vec::new();
+    let body = known(&Value::Object(body), "", &mut open).unwrap_or_default();
+    let Err(refused) = prepare(method, path, Some(&body)) else { return };
+    for fault in refused.faults {
+        let root = fault.field.split(['.', '[']).next().unwrap_or_default();
+        // What is missing may be missing because it has holes, and other fields may depend on it.
+        let is_known = body.get(root).is_some() && !open.iter().any(|open| is_in(open, &fault.field));
+        if is_known {
+            faults.add(format!("{at}{}", fault.field), fault.wrong);
+        }
+    }
+}
+
+/// Whether one of two paths is in the other.
+fn is_in(a: &str, b: &str) -> bool {
+    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+    long.strip_prefix(short).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+/// What has no holes of a value; the paths of the rest go to `open`.
+fn known(value: &Value, path: &str, open: &mut Vec<String>) -> Option<Value> {
+    match value {
+        Value::String(text) if is_template(text) => {
+            open.push(path.to_string());
+            None
+        }
+        Value::Array(items) => {
+            let items: Option<Vec<Value>> =
+                items.iter().enumerate().map(|(place, item)| known(item, &format!("{path}[{place}]"), open)).collect();
+            if items.is_none() {
+                open.push(path.to_string());
+            }
+            items.map(Value::Array)
+        }
+        Value::Object(members) => {
+            let dot = if path.is_empty() { "" } else { "." };
+            let members = members
+                .iter()
+                .filter_map(|(name, value)| Some((name.clone(), known(value, &format!("{path}{dot}{name}"), open)?)));
+            Some(Value::Object(members.collect()))
+        }
+        other => Some(other.clone()),
+    }
+}
