@@ -34,6 +34,8 @@ pub const LEASE_SECONDS: i64 = 90;
 const BATCH: i64 = 64;
 /// About how long a transaction takes at most: requests wait for it.
 const TURN: Duration = Duration::from_millis(5);
+/// How long the steps of one run take in a transaction before the rest waits for another.
+const LONG: Duration = Duration::from_millis(50);
 /// Definitions that are kept in memory.
 const MANY: usize = 1000;
 
@@ -198,7 +200,13 @@ fn steps_of(
     run.due_at = 0;
     run.lease_until = 0;
     run.next_attempt_at = When(None);
+    let (started, first) = (Instant::now(), run.step);
     loop {
+        // Steps that take long take turns with what others write.
+        if run.step > first && started.elapsed() > LONG {
+            run.queue(ctx);
+            return Ok(None);
+        }
         if run.cancel_requested {
             run.end(ctx, "cancelled");
             return Ok(None);
