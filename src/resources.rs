@@ -212,6 +212,8 @@ pub enum Gives {
     Item(Views),
     /// A new record, as a view shows it.
     Made(Views),
+    /// A new record of another table.
+    MadeOf(&'static str),
     /// These alone.
     Parts(&'static [Part]),
     /// A list of these.
@@ -247,8 +249,8 @@ pub struct Route {
     pub fields: Vec<FieldInfo>,
     /// What it gives.
     pub gives: Gives,
-    /// A query parameter that needs a scope of its own.
-    pub also_needs: Option<(&'static str, &'static str)>,
+    /// A scope beside its own: for a query parameter, or always.
+    pub also_needs: Option<(Option<&'static str>, &'static str)>,
     /// Whether it has the strict limit of the trigger route, across all nodes.
     pub scarce: bool,
     /// Whether a GET changes something all the same.

@@ -126,10 +126,12 @@ async fn walk(
         return Err(Error::new(Code::Forbidden, message).into());
     }
     let asked = Query::parse(head.uri.query().unwrap_or_default())?;
-    if let Some((parameter, scope)) =
-        route.also_needs.filter(|(name, scope)| asked.get(name).is_some() && !caller.key.may(scope))
-    {
-        let message = format!("Your key needs the scope '{scope}' to send {parameter}.");
+    if let Some((parameter, scope)) = route.also_needs.filter(|(name, scope)| {
+        let asks = name.is_none_or(|name| asked.get(name).is_some());
+        asks && !caller.key.may(scope)
+    }) {
+        let what = parameter.map_or("for this".to_string(), |parameter| format!("to send {parameter}"));
+        let message = format!("Your key needs the scope '{scope}' {what}.");
         return Err(Error::new(Code::Forbidden, message).into());
     }
 

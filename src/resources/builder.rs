@@ -218,7 +218,15 @@ impl Resource {
     pub fn writes_with(mut self, parameter: &'static str, scope: &'static str) -> Resource {
         if let Some(route) = self.routes.last_mut() {
             route.writes = true;
-            route.also_needs = Some((parameter, scope));
+            route.also_needs = Some((Some(parameter), scope));
+        }
+        self
+    }
+
+    /// The last route needs this scope beside that of its area.
+    pub fn also_needs(mut self, scope: &'static str) -> Resource {
+        if let Some(route) = self.routes.last_mut() {
+            route.also_needs = Some((None, scope));
         }
         self
     }
@@ -286,7 +294,7 @@ impl Resource {
     pub fn shown(&self, gives: Gives) -> Vec<FieldInfo> {
         let view = match gives {
             Gives::Page | Gives::All | Gives::Either => LIST,
-            Gives::PageOf(_) => return Vec::new(),
+            Gives::PageOf(_) | Gives::MadeOf(_) => return Vec::new(),
             Gives::Item(view) | Gives::Made(view) => view,
             Gives::Nothing | Gives::Content | Gives::Parts(_) | Gives::ManyParts(_) => return Vec::new(),
             Gives::Feed(..) | Gives::Stream(_) => return Vec::new(),

@@ -165,6 +165,9 @@ impl<K: DocumentKind> Checks for Document<K> {
     fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         // A new one comes settled from `new`.
         let Some(before) = before else { return Ok(()) };
+        if self.project_id != before.project_id {
+            self.take_project(tx, ctx)?;
+        }
         if before.is_final() { self.settle_final(before) } else { self.settle_draft(tx, ctx, before) }?;
         let custom = Some(&before.custom_fields);
         custom_field::settle(tx, ctx, K::WHICH.entity(), &mut self.custom_fields, custom)?;
@@ -252,9 +255,6 @@ impl<K: DocumentKind> Document<K> {
         }
         if self.rows != before.rows {
             self.work_out(tx, ctx, Percent::ZERO)?;
-        }
-        if self.project_id != before.project_id {
-            self.take_project(tx, ctx)?;
         }
         if becomes_final {
             self.become_final(tx, ctx)?;
@@ -425,6 +425,10 @@ pub fn quotes() -> Resource {
         .action("reject", "Reject a quote", DETAIL, quote::reject)
         .extension()
         .action_elsewhere("invoice", "Make the invoice of a quote", quote::invoice)
+        .extension()
+        .action_elsewhere("project", "Make the project of a quote", quote::project)
+        .gives(Gives::MadeOf("projects"))
+        .also_needs("projects.write")
         .extension()
 }
 
