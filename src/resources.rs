@@ -118,6 +118,7 @@ pub fn migrations() -> Vec<Migration> {
         crate::counters::MIGRATION,
         crate::site::MIGRATION,
         crate::marks::MIGRATION,
+        crate::marks::SAID,
         crate::outbox::MIGRATION,
         document::pdf::MIGRATION,
         crate::timers::MIGRATION,

@@ -182,7 +182,6 @@ impl<K: DocumentKind> Checks for Document<K> {
         let mut events = Vec::new();
         match K::WHICH {
             Which::Invoice if is("paid") => events.push("paid"),
-            Which::Invoice if is("overdue") => events.push("late"),
             Which::Quote if moved => {
                 events.push("phase_changed");
                 if is("accepted") {
@@ -193,6 +192,10 @@ impl<K: DocumentKind> Checks for Document<K> {
             _ => {}
         }
         events
+    }
+
+    fn saved(&self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+        if K::WHICH == Which::Invoice { money_due::follow(tx, ctx, before, self) } else { Ok(()) }
     }
 }
 
@@ -265,13 +268,26 @@ impl<K: DocumentKind> Document<K> {
     /// A status that the caller sets by hand.
     fn settle_status(&mut self, ctx: &Ctx, before: &Self) {
         if self.payment_status == before.payment_status {
-            return;
+            return self.settle_due_date(ctx, before);
         }
         match (K::WHICH, self.payment_status.as_str()) {
             (Which::Invoice, "paid") => self.paid_at = When(self.paid_at.0.or(Some(ctx.now))),
             (Which::Invoice, _) => self.paid_at = When(None),
             (Which::Quote, "accepted") => self.accepted_at = When(Some(ctx.now)),
             (Which::Quote, "rejected") => self.rejected_at = When(Some(ctx.now)),
+            _ => {}
+        }
+    }
+
+    /// What was late or no longer valid is so no more when it has more time.
+    fn settle_due_date(&mut self, ctx: &Ctx, before: &Self) {
+        let today = ctx.now.date(&ctx.zone);
+        if self.due_date == before.due_date || self.due_date.0.is_none_or(|due| due < today) {
+            return;
+        }
+        match (K::WHICH, self.payment_status.as_str()) {
+            (Which::Invoice, "overdue") => self.settle_payments(ctx),
+            (Which::Quote, "expired") => self.payment_status = "open".to_string(),
             _ => {}
         }
     }
