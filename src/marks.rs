@@ -20,8 +20,26 @@ CREATE TABLE marks (
 ",
 };
 
+/// What was said before there were marks for it, as far as it can be told.
+pub const SAID: Migration = Migration {
+    number: 57,
+    name: "marks of what was said",
+    sql: "
+INSERT INTO marks (account_id, cause, record_id, at)
+    SELECT account_id, 'invoice.late ' || due_date, id, updated_at FROM invoices WHERE payment_status = 'overdue'
+    ON CONFLICT DO NOTHING;
+UPDATE subscriptions SET notify_on = end_date WHERE status = 'active' AND end_date <> '' AND notify_on = '';
+",
+};
+
 /// Whether this is the first time.
 pub fn once(tx: &mut Tx, ctx: &Ctx, cause: &str, record_id: &str) -> Result<bool> {
     let sql = "INSERT INTO marks (account_id, cause, record_id, at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING";
     Ok(tx.execute(sql, &[ctx.account.into(), cause.into(), record_id.into(), ctx.now.0.into()])? == 1)
+}
+
+/// Whether it has happened.
+pub fn has(tx: &mut Tx, ctx: &Ctx, cause: &str, record_id: &str) -> Result<bool> {
+    let sql = "SELECT count(*) FROM marks WHERE account_id = $1 AND cause = $2 AND record_id = $3";
+    Ok(tx.int(sql, &[ctx.account.into(), cause.into(), record_id.into()])? > 0)
 }

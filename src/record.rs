@@ -290,6 +290,11 @@ pub trait Checks: Record {
         Vec::new()
     }
 
+    /// In the transaction, once it is saved and its events are told: what else follows.
+    fn saved(&self, _tx: &mut Tx, _ctx: &Ctx, _before: Option<&Self>) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// The body as the fields expect it, for those who may send it in another form.
     fn body(body: Json) -> Json {
         body

@@ -62,10 +62,7 @@ pub fn add<R: Checks>(tx: &mut Tx, ctx: &Ctx, record: &mut R) -> Result<()> {
     record.settle(tx, ctx, None)?;
     check_unique(tx, ctx, record)?;
     insert(tx, ctx, record)?;
-    for event in record.events(None) {
-        happened(tx, ctx, record, event)?;
-    }
-    Ok(())
+    follow(tx, ctx, None, record)
 }
 
 /// Settles and saves a changed record, with all its events.
@@ -73,10 +70,15 @@ pub fn change<R: Checks>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, eve
     record.settle(tx, ctx, Some(before))?;
     check_unique(tx, ctx, record)?;
     update(tx, ctx, before, record, event)?;
-    for event in record.events(Some(before)) {
+    follow(tx, ctx, Some(before), record)
+}
+
+/// Tells what a change means, and does what follows from it.
+pub fn follow<R: Checks>(tx: &mut Tx, ctx: &Ctx, before: Option<&R>, record: &R) -> Result<()> {
+    for event in record.events(before) {
         happened(tx, ctx, record, event)?;
     }
-    Ok(())
+    record.saved(tx, ctx, before)
 }
 
 /// `DELETE …/{id}` that shows what is gone.

@@ -118,6 +118,7 @@ pub fn migrations() -> Vec<Migration> {
         crate::counters::MIGRATION,
         crate::site::MIGRATION,
         crate::marks::MIGRATION,
+        crate::marks::SAID,
         crate::outbox::MIGRATION,
         document::pdf::MIGRATION,
         crate::timers::MIGRATION,
@@ -212,6 +213,8 @@ pub enum Gives {
     Item(Views),
     /// A new record, as a view shows it.
     Made(Views),
+    /// A new record of another table.
+    MadeOf(&'static str),
     /// These alone.
     Parts(&'static [Part]),
     /// A list of these.
@@ -249,6 +252,8 @@ pub struct Route {
     pub gives: Gives,
     /// A query parameter by which a GET changes something all the same, and the scope that this needs.
     pub acts_with: Option<(&'static str, &'static str)>,
+    /// A scope that it needs beside its own.
+    pub also_needs: Option<&'static str>,
     /// Whether it has the strict limit of the trigger route, across all nodes.
     pub scarce: bool,
     /// Parses the request outside the transaction, and leaves the rest to do inside.

@@ -13,11 +13,14 @@ use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::{Code, Error, Result};
 use crate::log::Event;
+use crate::marks;
 use crate::record::Record;
 use crate::records;
 use crate::resources::client::Client;
 use crate::resources::deal::{self, Deal};
-use crate::resources::document::{Document, DocumentKind, Invoice, InvoiceKind, Quote, QuoteKind, WorkorderKind};
+use crate::resources::document::{
+    Document, DocumentKind, Invoice, InvoiceKind, Quote, QuoteKind, WorkorderKind, money_due,
+};
 use crate::resources::settings::Settings;
 use crate::resources::ticket::Ticket;
 
@@ -87,8 +90,6 @@ pub fn note(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<()> {
         "deal.phase_changed" => &["deal.phase_idle"],
         "task.completed" | "task.deleted" => &["deal.no_followup"],
         "ticket.created" => &["ticket.stale", "customer.inactive"],
-        "ticket.message" => &["ticket.stale", "customer.inactive", "customer.no_followup"],
-        "ticket.inbound_message" => &["mail.unanswered"],
         "sales.document_sent" if event.entity_type == "quote" => &["quote.silent", "customer.no_followup"],
         "sales.document_sent" => &["customer.no_followup"],
         "invoice.created" | "quote.created" | "workorder.created" => &["document.draft", "customer.inactive"],
@@ -107,7 +108,8 @@ pub fn note(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<()> {
         let since = match *cause {
             "deal.close_due" => {
                 let date = data["expected_close_date"].as_str().and_then(|date| date.parse::<Date>().ok());
-                date.map(|date| Moment::start_of(date, &ctx.zone)).filter(|at| *at > ctx.now)
+                let still = date.filter(|date| *date >= ctx.now.date(&ctx.zone));
+                still.map(|date| Moment::start_of(date, &ctx.zone))
             }
             _ => Some(ctx.now),
         };
@@ -119,13 +121,37 @@ pub fn note(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<()> {
     Ok(())
 }
 
+/// Somebody has written on a ticket, to the client or from there. A note is not a word to anybody.
+pub fn spoken(tx: &mut Tx, ctx: &Ctx, ticket: &Ticket, by_client: bool) -> Result<()> {
+    let (id, client) = (&ticket.base.id, &ticket.client_id.0);
+    arm(tx, ctx, "ticket.stale", id, ctx.now)?;
+    if !client.is_empty() {
+        arm(tx, ctx, "customer.inactive", client, ctx.now)?;
+        arm(tx, ctx, "customer.no_followup", client, ctx.now)?;
+    }
+    if !by_client {
+        return disarm(tx, ctx, "mail.unanswered", id);
+    }
+    // Who asks again every day waits since the first time.
+    let sql = "INSERT INTO timers (account_id, cause, record_id, since) VALUES ($1, 'mail.unanswered', $2, $3)
+               ON CONFLICT DO NOTHING";
+    tx.execute(sql, &[ctx.account.into(), id.into(), ctx.now.0.into()])?;
+    Ok(())
+}
+
+/// What ran out on a record while it was closed waits anew when it is open again.
+pub fn reopened(tx: &mut Tx, ctx: &Ctx, causes: &[&str], record: &str) -> Result<()> {
+    for cause in causes {
+        arm(tx, ctx, cause, record, ctx.now)?;
+    }
+    Ok(())
+}
+
 /// An invoice that is partly paid says that it is late, too; one that is not paid at all becomes
 /// overdue and says so then.
-pub fn await_the_rest(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<()> {
-    let day_after = invoice.due_date.0.and_then(|due| due.tomorrow().ok());
-    let at = day_after.map(|day| Moment::start_of(day, &ctx.zone)).filter(|at| *at > ctx.now);
-    match at {
-        Some(at) => arm(tx, ctx, "invoice.late", &invoice.base.id, at),
+pub fn await_the_rest<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<()> {
+    match invoice.due_date.0.and_then(|due| due.tomorrow().ok()) {
+        Some(day) => arm(tx, ctx, "invoice.late", &invoice.base.id, Moment::start_of(day, &ctx.zone)),
         None => Ok(()),
     }
 }
@@ -210,7 +236,12 @@ fn tell(tx: &mut Tx, ctx: &Ctx, cause: &str, id: &str) -> Result<()> {
         "deal.stalled" | "deal.phase_idle" | "deal.close_due" | "deal.no_followup" => {
             let deal: Deal = records::find(tx, ctx, id)?;
             let holds = deal.status == deal::Status::Open
-                && (cause != "deal.no_followup" || !has_open_task(tx, ctx, "deal_id", id)?);
+                && match cause {
+                    "deal.no_followup" => !has_open_task(tx, ctx, "deal_id", id)?,
+                    // On the day itself each change arms it anew.
+                    "deal.close_due" => marks::once(tx, ctx, &format!("{cause} {}", close_date(&deal)), id)?,
+                    _ => true,
+                };
             if holds { records::emit(tx, ctx, &deal, cause) } else { Ok(()) }
         }
         "ticket.stale" | "mail.unanswered" => {
@@ -220,11 +251,13 @@ fn tell(tx: &mut Tx, ctx: &Ctx, cause: &str, id: &str) -> Result<()> {
         }
         "invoice.late" => {
             let invoice: Invoice = records::find(tx, ctx, id)?;
-            if invoice.payment_status == "partial" { records::emit(tx, ctx, &invoice, cause) } else { Ok(()) }
+            money_due::late_in_part(tx, ctx, &invoice)
         }
         "quote.silent" => {
             let quote: Quote = records::find(tx, ctx, id)?;
-            if quote.payment_status == "open" { records::emit(tx, ctx, &quote, cause) } else { Ok(()) }
+            // Each mail arms it, a reminder too: it would be told of for as long as it is reminded of.
+            let holds = quote.payment_status == "open" && marks::once(tx, ctx, cause, id)?;
+            if holds { records::emit(tx, ctx, &quote, cause) } else { Ok(()) }
         }
         "document.draft" => {
             let told = still_draft::<InvoiceKind>(tx, ctx, id)? || still_draft::<QuoteKind>(tx, ctx, id)?;
@@ -245,6 +278,10 @@ fn still_draft<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<bool
         records::emit(tx, ctx, document, "document.draft")?;
     }
     Ok(found.is_some())
+}
+
+fn close_date(deal: &Deal) -> String {
+    deal.expected_close_date.0.map(|date| date.to_string()).unwrap_or_default()
 }
 
 fn has_open_task(tx: &mut Tx, ctx: &Ctx, field: &str, id: &str) -> Result<bool> {

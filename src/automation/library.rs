@@ -29,8 +29,17 @@ fn all() -> Vec<Value> {
     ]
 }
 
+/// Goes on as long as the invoice is late by the day that the run began with: a later one has a run of its own.
 fn unpaid() -> Value {
-    json!({"type": "condition", "conditions": [{"field": "record.payment_status", "op": "in", "value": ["open", "partial", "overdue"]}]})
+    json!({"type": "condition", "conditions": [
+        {"field": "record.payment_status", "op": "in", "value": ["partial", "overdue"]},
+        {"field": "record.due_date", "op": "eq", "value": "{{ data.due_date }}"},
+    ]})
+}
+
+/// A reminder by mail. When it cannot be sent, since the client has no address, the call must still come.
+fn reminder(send_type: &str) -> Value {
+    json!({"type": "send_document", "send_type": send_type, "continue_on_error": true})
 }
 
 fn reminders() -> Value {
@@ -41,13 +50,13 @@ fn reminders() -> Value {
         "steps": [
             {"type": "wait", "for": "P3D"},
             unpaid(),
-            {"type": "send_document", "send_type": "invoice_rem1"},
+            reminder("invoice_rem1"),
             {"type": "wait", "for": "P7D"},
             unpaid(),
-            {"type": "send_document", "send_type": "invoice_rem2"},
+            reminder("invoice_rem2"),
             {"type": "wait", "for": "P7D"},
             unpaid(),
-            {"type": "send_document", "send_type": "invoice_rem3"},
+            reminder("invoice_rem3"),
             {"type": "wait", "for": "P7D"},
             unpaid(),
             {"type": "create_task", "title": "Call about invoice {{ data.number }}", "category": "call", "deadline": "P1D",
@@ -77,7 +86,8 @@ fn stale_ticket() -> Value {
         "trigger_type": "event", "trigger_key": "ticket.stale",
         "steps": [
             {"type": "add_ticket_message", "message_type": "note", "body": "Nobody has written on this ticket for some days."},
-            {"type": "create_task", "title": "Look at ticket {{ data.number }}: {{ data.subject }}", "deadline": "P0D"},
+            {"type": "create_task", "title": "Look at ticket {{ data.number }}: {{ data.subject }}", "deadline": "P0D",
+             "client_id": "{{ data.client_id }}"},
         ],
     })
 }

@@ -125,6 +125,10 @@ async fn walk(
         let message = format!("Your key needs the scope '{}' for this.", route.scope);
         return Err(Error::new(Code::Forbidden, message).into());
     }
+    if let Some(scope) = route.also_needs.filter(|scope| !caller.key.may(scope)) {
+        let message = format!("Your key needs the scope '{scope}' for this.");
+        return Err(Error::new(Code::Forbidden, message).into());
+    }
     let mut asked = Query::parse(head.uri.query().unwrap_or_default())?;
     if let Some((parameter, scope)) = route.acts_with.filter(|(parameter, _)| asked.get(parameter).is_some()) {
         if !caller.key.may(scope) {

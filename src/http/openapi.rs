@@ -84,7 +84,7 @@ fn operation(resource: &Resource, route: &Route) -> Value {
         "operationId": operation_id(resource, route),
         "summary": route.summary,
         "tags": [resource.title],
-        "x-scope": if route.scope.is_empty() { "any key" } else { &route.scope },
+        "x-scope": scopes(route),
         "parameters": parameters(resource, route),
     });
     if route.extension {
@@ -103,6 +103,15 @@ fn operation(resource: &Resource, route: &Route) -> Value {
     }
     operation["responses"] = responses(resource, route);
     operation
+}
+
+/// What a key needs, in words.
+fn scopes(route: &Route) -> String {
+    match (route.scope.as_str(), route.also_needs) {
+        ("", _) => "any key".to_string(),
+        (own, Some(other)) => format!("{own}, {other}"),
+        (own, _) => own.to_string(),
+    }
 }
 
 /// `listProducts`, `completeTask`
@@ -261,8 +270,7 @@ fn responses(resource: &Resource, route: &Route) -> Value {
             ("200", format!("A page of {}.", resource.shape.table), Some((page, "#/components/schemas/Page")))
         }
         Gives::PageOf(table) => {
-            let other = resources::ALL.iter().find(|other| other.shape.table == table).unwrap_or(resource);
-            let page = json!({"type": "array", "items": seen_schema(other, LIST)});
+            let page = json!({"type": "array", "items": seen_schema(of_table(resource, table), LIST)});
             ("200", format!("A page of {table}."), Some((page, "#/components/schemas/Page")))
         }
         Gives::Either => {
@@ -285,6 +293,9 @@ fn responses(resource: &Resource, route: &Route) -> Value {
         }
         Gives::Stream(_) => ("200", "Server-sent events, until you hang up.".to_string(), None),
         Gives::Made(view) => ("201", "What was made.".to_string(), Some((seen_schema(resource, view), ""))),
+        Gives::MadeOf(table) => {
+            ("201", "What was made.".to_string(), Some((seen_schema(of_table(resource, table), CREATED), "")))
+        }
         Gives::Content => ("200", format!("The content of the {name}."), None),
         Gives::Item(CREATED) if matches!(route.takes, Takes::Create | Takes::File) => {
             ("201", format!("The new {name}."), Some((seen_schema(resource, CREATED), "")))
@@ -313,7 +324,9 @@ fn responses(resource: &Resource, route: &Route) -> Value {
             json!({"Location": header("Where the record is."), "ETag": header("Its version.")})
         }
         Gives::Item(_) => json!({"ETag": header("Its version.")}),
-        Gives::Made(_) => json!({"Location": header("Where the record is."), "ETag": header("Its version.")}),
+        Gives::Made(_) | Gives::MadeOf(_) => {
+            json!({"Location": header("Where the record is."), "ETag": header("Its version.")})
+        }
         Gives::Nothing | Gives::All | Gives::Content | Gives::Parts(_) | Gives::ManyParts(_) => Value::Null,
         Gives::Feed(..) | Gives::Stream(_) => Value::Null,
     };
@@ -482,6 +495,11 @@ fn schema_name(resource: &Resource) -> String {
             format!("{}{rest}", first.to_uppercase())
         })
         .collect()
+}
+
+/// The resource whose records are in a table.
+fn of_table<'r>(resource: &'r Resource, table: &str) -> &'r Resource {
+    resources::ALL.iter().find(|other| other.shape.table == table).unwrap_or(resource)
 }
 
 /// The schema of what a view shows: the component when it is the whole record.

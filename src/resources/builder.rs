@@ -222,6 +222,14 @@ impl Resource {
         self
     }
 
+    /// The last route needs this scope beside that of its area.
+    pub fn also_needs(mut self, scope: &'static str) -> Resource {
+        if let Some(route) = self.routes.last_mut() {
+            route.also_needs = Some(scope);
+        }
+        self
+    }
+
     /// The last route has the strict limit of the trigger route.
     pub fn scarce(mut self) -> Resource {
         if let Some(route) = self.routes.last_mut() {
@@ -285,7 +293,7 @@ impl Resource {
     pub fn shown(&self, gives: Gives) -> Vec<FieldInfo> {
         let view = match gives {
             Gives::Page | Gives::All | Gives::Either => LIST,
-            Gives::PageOf(_) => return Vec::new(),
+            Gives::PageOf(_) | Gives::MadeOf(_) => return Vec::new(),
             Gives::Item(view) | Gives::Made(view) => view,
             Gives::Nothing | Gives::Content | Gives::Parts(_) | Gives::ManyParts(_) => return Vec::new(),
             Gives::Feed(..) | Gives::Stream(_) => return Vec::new(),
@@ -344,6 +352,7 @@ impl Resource {
             summary,
             extension: false,
             acts_with: None,
+            also_needs: None,
             scarce: false,
             takes,
             fields: self.fields.iter().filter(takes_field).copied().collect(),

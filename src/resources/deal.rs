@@ -12,6 +12,7 @@ use crate::error::{Error, FieldCode, Result, wrong};
 use crate::input::{self, Input};
 use crate::record::{ALL, Checks, DETAIL, Day, INPUT, Link, REQUIRED};
 use crate::records::{self, Work};
+use crate::timers;
 use crate::{choice, record};
 
 choice! {
@@ -103,6 +104,11 @@ impl Checks for Deal {
             }
         }
         events
+    }
+
+    fn saved(&self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+        let opens = self.status == Status::Open && before.is_some_and(|before| before.status != Status::Open);
+        if opens { timers::reopened(tx, ctx, &["deal.phase_idle", "deal.no_followup"], &self.base.id) } else { Ok(()) }
     }
 }
 

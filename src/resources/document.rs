@@ -165,6 +165,9 @@ impl<K: DocumentKind> Checks for Document<K> {
     fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         // A new one comes settled from `new`.
         let Some(before) = before else { return Ok(()) };
+        if self.project_id != before.project_id {
+            self.take_project(tx, ctx)?;
+        }
         if before.is_final() { self.settle_final(before) } else { self.settle_draft(tx, ctx, before) }?;
         let custom = Some(&before.custom_fields);
         custom_field::settle(tx, ctx, K::WHICH.entity(), &mut self.custom_fields, custom)?;
@@ -179,7 +182,6 @@ impl<K: DocumentKind> Checks for Document<K> {
         let mut events = Vec::new();
         match K::WHICH {
             Which::Invoice if is("paid") => events.push("paid"),
-            Which::Invoice if is("overdue") => events.push("late"),
             Which::Quote if moved => {
                 events.push("phase_changed");
                 if is("accepted") {
@@ -190,6 +192,10 @@ impl<K: DocumentKind> Checks for Document<K> {
             _ => {}
         }
         events
+    }
+
+    fn saved(&self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+        if K::WHICH == Which::Invoice { money_due::follow(tx, ctx, before, self) } else { Ok(()) }
     }
 }
 
@@ -253,9 +259,6 @@ impl<K: DocumentKind> Document<K> {
         if self.rows != before.rows {
             self.work_out(tx, ctx, Percent::ZERO)?;
         }
-        if self.project_id != before.project_id {
-            self.take_project(tx, ctx)?;
-        }
         if becomes_final {
             self.become_final(tx, ctx)?;
         }
@@ -265,13 +268,26 @@ impl<K: DocumentKind> Document<K> {
     /// A status that the caller sets by hand.
     fn settle_status(&mut self, ctx: &Ctx, before: &Self) {
         if self.payment_status == before.payment_status {
-            return;
+            return self.settle_due_date(ctx, before);
         }
         match (K::WHICH, self.payment_status.as_str()) {
             (Which::Invoice, "paid") => self.paid_at = When(self.paid_at.0.or(Some(ctx.now))),
             (Which::Invoice, _) => self.paid_at = When(None),
             (Which::Quote, "accepted") => self.accepted_at = When(Some(ctx.now)),
             (Which::Quote, "rejected") => self.rejected_at = When(Some(ctx.now)),
+            _ => {}
+        }
+    }
+
+    /// What was late or no longer valid is so no more when it has more time.
+    fn settle_due_date(&mut self, ctx: &Ctx, before: &Self) {
+        let today = ctx.now.date(&ctx.zone);
+        if self.due_date == before.due_date || self.due_date.0.is_none_or(|due| due < today) {
+            return;
+        }
+        match (K::WHICH, self.payment_status.as_str()) {
+            (Which::Invoice, "overdue") => self.settle_payments(ctx),
+            (Which::Quote, "expired") => self.payment_status = "open".to_string(),
             _ => {}
         }
     }
@@ -425,6 +441,10 @@ pub fn quotes() -> Resource {
         .action("reject", "Reject a quote", DETAIL, quote::reject)
         .extension()
         .action_elsewhere("invoice", "Make the invoice of a quote", quote::invoice)
+        .extension()
+        .action_elsewhere("project", "Make the project of a quote", quote::project)
+        .gives(Gives::MadeOf("projects"))
+        .also_needs("projects.write")
         .extension()
 }
 

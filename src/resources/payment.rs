@@ -14,7 +14,6 @@ use crate::input::{self, Input};
 use crate::json::Json;
 use crate::record::{COMPUTED, Checks, DETAIL, Data, Day, INPUT, Link, Record};
 use crate::records::{self, Work};
-use crate::timers;
 use crate::{choice, record};
 
 choice! {
@@ -313,9 +312,6 @@ pub fn settle_invoice(tx: &mut Tx, ctx: &Ctx, before: &Invoice) -> Result<Invoic
     records::change(tx, ctx, before, &mut invoice, "updated")?;
     if invoice.payment_status == "paid" && before.payment_status != "paid" {
         money_due::first_paid(tx, ctx, &invoice)?;
-    }
-    if invoice.payment_status == "partial" {
-        timers::await_the_rest(tx, ctx, &invoice)?;
     }
     Ok(invoice)
 }

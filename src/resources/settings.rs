@@ -44,7 +44,7 @@ record! {
 
     /// What becomes of the invoices of subscriptions.
     subscription_generation: Generation = INPUT.default("\"final\"").example("\"final\"");
-    /// How many days before its end a subscription says `subscription.expiring`.
+    /// How many days before its end a subscription says `subscription.expiring`; 0 for never.
     subscription_expiring_days: i64 = INPUT.between(0, 365).default("30").example("30");
     /// Days until an untouched draft says `document.draft` again; 0 for never, as with all of these.
     document_draft_days: i64 = INPUT.between(0, 3650).default("7").example("7");

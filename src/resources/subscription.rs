@@ -35,7 +35,7 @@ choice! {
         /// Its periods are invoiced as they begin.
         #[default]
         Active = "active",
-        /// No more periods begin.
+        /// It has run to its end, or was ended.
         Ended = "ended",
     }
 }
@@ -82,13 +82,14 @@ record! {
     client_names: String = COMPUTED.search().shown(NOWHERE);
     /// The day on which the next invoice could not be made.
     stuck_on: Day = COMPUTED.shown(NOWHERE);
-    /// The day on which its end is announced.
+    /// The day on which something is next to be said of its end: that it is near, then that it is there.
     notify_on: Day = COMPUTED.shown(NOWHERE);
 }
 
 impl Checks for Subscription {
     fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
-        if before.is_none_or(|before| before.end_date != self.end_date) {
+        // A draft says nothing of its end, so it begins anew when it becomes active.
+        if before.is_none_or(|before| (&before.end_date, before.status) != (&self.end_date, self.status)) {
             let days = Settings::of(tx, ctx)?.subscription_expiring_days;
             self.notify_on = Day(self.end_date.0.and_then(|end| end.checked_sub(days.days()).ok()));
         }
@@ -118,6 +119,11 @@ impl Subscription {
     fn period_end(&self, date: Date) -> Date {
         let next = date.tomorrow().ok().and_then(|day| self.schedule.from(self.term, day));
         next.and_then(|next| next.yesterday().ok()).unwrap_or(Date::MAX)
+    }
+
+    /// Whether nothing more is to come of it: all is invoiced, and its end is there.
+    fn is_over(&self, today: Date) -> bool {
+        self.next_generate.0.is_none() && self.end_date.0.is_none_or(|end| end <= today)
     }
 
     /// Takes over what the lines come to.

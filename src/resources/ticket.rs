@@ -9,6 +9,7 @@ use crate::counters;
 use crate::error::{Error, FieldCode, Result, wrong};
 use crate::json::Json;
 use crate::record::{ALL, COMPUTED, CREATED, Checks, DETAIL, Email, INPUT, Link, REQUIRED, UPDATED, When};
+use crate::timers;
 use crate::{choice, record};
 
 choice! {
@@ -95,6 +96,11 @@ impl Checks for Ticket {
             Some(_) => vec!["status_changed"],
             None => Vec::new(),
         }
+    }
+
+    fn saved(&self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+        let opens = self.closed_at.0.is_none() && before.is_some_and(|before| before.closed_at.0.is_some());
+        if opens { timers::reopened(tx, ctx, &["ticket.stale"], &self.base.id) } else { Ok(()) }
     }
 
     /// A priority that is none is the usual one.

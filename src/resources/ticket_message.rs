@@ -15,6 +15,7 @@ use crate::json::{Json, write_key, write_text};
 use crate::outbox::{self, Letter};
 use crate::record::{ALL, COMPUTED, CREATED, Checks, Email, Emails, INPUT, Kind, Link, NOWHERE, Rules};
 use crate::records::Work;
+use crate::timers;
 use crate::{choice, input, record, records};
 
 choice! {
@@ -149,10 +150,11 @@ fn answered(tx: &mut Tx, ctx: &Ctx, before: &Ticket, message: &TicketMessage) ->
         records::change(tx, ctx, before, &mut ticket, "updated")?;
     }
     records::happened(tx, ctx, &ticket, "message")?;
-    if message.direction == Direction::In {
+    let by_client = message.direction == Direction::In;
+    if by_client {
         records::happened(tx, ctx, &ticket, "inbound_message")?;
     }
-    Ok(())
+    if message.r#type == MessageType::Reply { timers::spoken(tx, ctx, &ticket, by_client) } else { Ok(()) }
 }
 
 /// The text of sanitised HTML.

@@ -362,6 +362,30 @@ on_both! {
         assert_eq!(waiting, 0, "no job is left behind");
     }
 
+    fn a_quote_becomes_a_project(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let firm = company(&client);
+        let path = format!("/v1/quotes/{}", client.post("/v1/quotes", body(&firm)).expect(201).id());
+        let before = server.last_seq(&client);
+        let made = client.act(&format!("{path}/project")).expect(201);
+        let (quote, project) = (client.get(&path).data(), made.data());
+        assert_eq!(made.json()["meta"]["finalized"], true);
+        assert_eq!(made.header("location"), format!("/v1/projects/{}", made.id()));
+        assert_eq!((&project["name"], &project["client_id"], &project["status"], &project["budget"]),
+            (&quote["title"], &json!(firm), &json!("planned"), &quote["total_excl_vat"]));
+        assert_eq!((&quote["meta"]["project_id"], &quote["project_number"], &quote["payment_status"]), (&json!(made.id()), &project["number"], &json!("open")));
+        assert_eq!(server.events(&client, before), ["quote.updated", "quote.phase_changed", "project.created", "quote.updated", "quote.converted_to_project"]);
+        assert_eq!(client.act(&format!("{path}/project")).expect(409).code(), "invalid_transition");
+        // It can still be accepted and invoiced, and the invoice is of the same project.
+        client.act(&format!("{path}/accept")).expect(200);
+        assert_eq!(client.act(&format!("{path}/invoice")).expect(201).data()["project_number"], project["number"]);
+        let other = format!("/v1/quotes/{}", client.post("/v1/quotes", body(&firm)).expect(201).id());
+        client.act(&format!("{other}/reject")).expect(200);
+        assert_eq!(client.act(&format!("{other}/project")).expect(409).code(), "invalid_transition");
+        assert_eq!(server.with_scopes(&client, &["invoices.write"]).act(&format!("{other}/project")).expect(403).code(), "forbidden");
+    }
+
     fn days_make_invoices_late_and_quotes_invalid(db) {
         let server = Server::start(db);
         let client = server.client();

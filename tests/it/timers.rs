@@ -28,6 +28,9 @@ fn told(server: &Server, client: &Client, seq: i64) -> Vec<String> {
         "customer.inactive",
         "customer.no_followup",
         "invoice.late",
+        "customer.payment_overdue",
+        "subscription.expiring",
+        "subscription.ended",
     ];
     let lines = server.app.store.read_now(read).unwrap().into_iter().filter(|(name, _)| names.contains(&name.as_str()));
     lines.map(|(name, at)| format!("{} {name}", &kantoor::clock::Moment(at).to_string()[5..16])).collect()
@@ -114,5 +117,201 @@ on_both! {
         let seq = server.last_seq(&client);
         advance(&client, "2026-08-01T12:00:00Z");
         assert_eq!(told(&server, &client, seq), ["05-07T10:00 quote.silent", "05-11T10:00 document.draft", "05-20T22:00 invoice.late"]);
+    }
+
+    fn what_is_open_again_waits_anew(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        client.patch("/v1/settings", json!({"deal_stalled_days": 0, "customer_no_followup_days": 0})).expect(200);
+        let firm = client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201).id();
+        let deal = format!("/v1/deals/{}", client.post("/v1/deals", json!({"title": "d", "client_id": firm, "status": "lost"})).expect(201).id());
+        let ticket = format!("/v1/tickets/{}", client.post("/v1/tickets", json!({"subject": "cold"})).expect(201).id());
+        client.patch(&ticket, json!({"status": "Closed"})).expect(200);
+        let seq = server.last_seq(&client);
+        advance(&client, "2026-06-01T10:00:00Z");
+        assert!(told(&server, &client, seq).is_empty());
+        client.patch(&ticket, json!({"status": "Open"})).expect(200);
+        client.patch(&deal, json!({"status": "open"})).expect(200);
+        advance(&client, "2026-07-01T10:00:00Z");
+        assert_eq!(told(&server, &client, seq), ["06-02T10:00 deal.no_followup", "06-04T10:00 ticket.stale", "06-15T10:00 deal.phase_idle"]);
+    }
+
+    fn a_note_is_no_word_to_anybody(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let library = client.get("/v1/automation/flows?search=stale").data();
+        client.patch(&format!("/v1/automation/flows/{}", library[0]["id"].as_str().unwrap()), json!({"active": true})).expect(200);
+        let firm = client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201).id();
+        let ticket = client.post("/v1/tickets", json!({"subject": "cold", "client_id": firm})).expect(201).id();
+        let path = format!("/v1/tickets/{ticket}/messages");
+        let seq = server.last_seq(&client);
+        advance(&client, "2026-05-06T10:00:00Z");
+        client.post(&path, json!({"body": "asked the plumber", "type": "note"})).expect(201);
+        advance(&client, "2026-07-01T10:00:00Z");
+        assert_eq!(told(&server, &client, seq), ["05-07T10:00 ticket.stale"], "the note of the flow does not start it again");
+        assert_eq!(client.get(&path).data().as_array().unwrap().len(), 2);
+        let task = client.get("/v1/tasks").data()[0]["id"].as_str().unwrap().to_string();
+        client.act(&format!("/v1/tasks/{task}/complete")).expect(200);
+        client.post(&path, json!({"body": "they come", "type": "note"})).expect(201);
+        client.post(&path, json!({"body": "we come"})).expect(201);
+        let seq = server.last_seq(&client);
+        advance(&client, "2026-08-01T10:00:00Z");
+        assert_eq!(told(&server, &client, seq), ["07-02T10:00 customer.no_followup", "07-04T10:00 ticket.stale"]);
+    }
+
+    fn who_asks_every_day_waits_since_the_first(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        client.patch("/v1/settings", json!({"ticket_stale_days": 0})).expect(200);
+        let ticket = client.post("/v1/tickets", json!({"subject": "cold"})).expect(201).id();
+        let path = format!("/v1/tickets/{ticket}/messages");
+        let seq = server.last_seq(&client);
+        for day in ["2026-05-05", "2026-05-06", "2026-05-07"] {
+            client.post(&format!("{path}/inbound"), json!({"body": "hello?"})).expect(201);
+            advance(&client, &format!("{day}T10:00:00Z"));
+        }
+        client.post(&path, json!({"body": "we come"})).expect(201);
+        advance(&client, "2026-05-08T10:00:00Z");
+        client.post(&format!("{path}/inbound"), json!({"body": "when?"})).expect(201);
+        advance(&client, "2026-06-08T10:00:00Z");
+        assert_eq!(told(&server, &client, seq), ["05-06T10:00 mail.unanswered", "05-10T10:00 mail.unanswered"]);
+    }
+
+    fn a_quote_is_silent_once(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        client.patch("/v1/settings", json!({"customer_no_followup_days": 0})).expect(200);
+        let quote = client.post("/v1/quotes", json!({"title": "q", "due_date": "2026-12-31", "rows": [{"name": "x", "unit_price": 1}]})).expect(201).id();
+        let send = |kind: &str| client.post(&format!("/v1/quotes/{quote}/send"), json!({"to": "a@ster.example", "subject": "s", "message": "m", "send_type": kind})).expect(200);
+        send("quote");
+        let seq = server.last_seq(&client);
+        advance(&client, "2026-05-12T10:00:00Z");
+        send("quote_rem1");
+        advance(&client, "2026-05-30T10:00:00Z");
+        send("quote_rem2");
+        advance(&client, "2026-08-01T10:00:00Z");
+        assert_eq!(told(&server, &client, seq), ["05-11T10:00 quote.silent"]);
+    }
+
+    fn an_invoice_is_late_once_per_due_date(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let firm = client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201).id();
+        let body = json!({"title": "i", "client_id": firm, "due_date": "2026-05-10", "generate": true, "rows": [{"name": "x", "unit_price": 10}]});
+        let path = format!("/v1/invoices/{}", client.post("/v1/invoices", body).expect(201).id());
+        let status = || client.get(&path).data()["payment_status"].as_str().unwrap().to_string();
+        let pay = |amount: i64| client.post(&format!("{path}/payments"), json!({"amount": amount})).expect(201).data()["payment"]["id"].as_str().unwrap().to_string();
+        let unpay = |payment: &str| client.delete(&format!("{path}/payments/{payment}")).expect(204);
+        let seq = server.last_seq(&client);
+        advance(&client, "2026-05-12T10:00:00Z");
+        assert_eq!(told(&server, &client, seq), ["05-10T22:00 invoice.late", "05-10T22:00 customer.payment_overdue"]);
+        let seq = server.last_seq(&client);
+        unpay(&pay(10));
+        assert_eq!(status(), "overdue");
+        assert_eq!(told(&server, &client, seq), ["05-12T10:00 customer.payment_overdue"], "the invoice was late before, the client owes anew");
+        // A part of it paid, the client owes something late all the time.
+        let (part, seq) = (pay(4), server.last_seq(&client));
+        unpay(&part);
+        advance(&client, "2026-05-13T10:00:00Z");
+        assert!(told(&server, &client, seq).is_empty());
+
+        let moved = client.patch(&path, json!({"due_date": "2026-05-25"})).expect(200).data();
+        assert_eq!((&moved["payment_status"], &moved["due_date"]), (&json!("open"), &json!("2026-05-25")));
+        let seq = server.last_seq(&client);
+        advance(&client, "2026-05-27T10:00:00Z");
+        assert_eq!((status().as_str(), told(&server, &client, seq)), ("overdue", vec!["05-25T22:00 invoice.late".to_string(), "05-25T22:00 customer.payment_overdue".to_string()]));
+
+        // Partly paid it stays so, and is late after the last of its days alone.
+        pay(4);
+        for due in ["2026-06-01", "2026-06-10"] {
+            assert_eq!(client.patch(&path, json!({"due_date": due})).expect(200).data()["payment_status"], "partial");
+        }
+        let seq = server.last_seq(&client);
+        advance(&client, "2026-07-01T10:00:00Z");
+        assert_eq!(told(&server, &client, seq), ["06-10T22:00 invoice.late", "06-10T22:00 customer.payment_overdue"]);
+    }
+
+    fn two_that_become_late_together_make_one_debtor(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let firm = client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201).id();
+        let body = json!({"title": "i", "client_id": firm, "due_date": "2026-05-10", "generate": true, "rows": [{"name": "x", "unit_price": 10}]});
+        let make = || format!("/v1/invoices/{}", client.post("/v1/invoices", body.clone()).expect(201).id());
+        let (partly, _, credited) = (make(), make(), make());
+        client.post(&format!("{partly}/payments"), json!({"amount": 4})).expect(201);
+        client.post(&format!("{credited}/payments"), json!({})).expect(201);
+        client.act(&format!("{credited}/credit")).expect(201);
+        let seq = server.last_seq(&client);
+        advance(&client, "2026-06-01T10:00:00Z");
+        assert_eq!(told(&server, &client, seq), ["05-10T22:00 invoice.late", "05-10T22:00 customer.payment_overdue", "05-10T22:00 invoice.late"],
+            "and nobody is late with a credit");
+    }
+
+    fn a_quote_with_more_time_is_valid_again(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let body = json!({"title": "q", "due_date": "2026-05-10", "generate": true, "rows": [{"name": "x", "unit_price": 10}]});
+        let path = format!("/v1/quotes/{}", client.post("/v1/quotes", body).expect(201).id());
+        advance(&client, "2026-05-12T10:00:00Z");
+        assert_eq!(client.get(&path).data()["payment_status"], "expired");
+        assert_eq!(client.patch(&path, json!({"due_date": "2026-05-11"})).expect(200).data()["payment_status"], "expired");
+        assert_eq!(client.patch(&path, json!({"due_date": "2026-05-20"})).expect(200).data()["payment_status"], "open");
+        client.act(&format!("{path}/accept")).expect(200);
+    }
+
+    fn the_day_of_a_deal_comes_once(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        client.patch("/v1/settings", json!({"deal_no_followup_days": 0, "deal_stalled_days": 0, "deal_phase_idle_days": 0, "customer_inactive_days": 0})).expect(200);
+        let firm = client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201).id();
+        let seq = server.last_seq(&client);
+        let deal = client.post("/v1/deals", json!({"title": "d", "client_id": firm, "expected_close_date": "2026-05-04"})).expect(201).id();
+        for (title, close) in [("e", "2026-05-04"), ("f", "2026-05-04"), ("g", "2026-05-06"), ("h", "2026-05-06")] {
+            client.patch(&format!("/v1/deals/{deal}"), json!({"title": title, "expected_close_date": close})).expect(200);
+            advance(&client, "2026-05-04T12:00:00Z");
+        }
+        advance(&client, "2026-06-04T12:00:00Z");
+        assert_eq!(told(&server, &client, seq), ["05-04T10:00 deal.close_due", "05-05T22:00 deal.close_due"]);
+    }
+
+    fn a_subscription_says_that_its_end_is_near_however_it_is_invoiced(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let make = |frequency: &str, more: serde_json::Value| {
+            let mut body = json!({"title": frequency, "frequency": frequency, "subscription_start": "2026-05-04", "subscription_end": "2027-05-03",
+                "lines": [{"title": "x", "unit_price": 1, "vat_code": "NL21"}]});
+            for (key, value) in more.as_object().unwrap() {
+                body[key] = value.clone();
+            }
+            format!("/v1/subscriptions/{}", client.post("/v1/subscriptions", body).expect(201).id())
+        };
+        let paths = [make("yearly", json!({})), make("quarterly", json!({})), make("monthly", json!({}))];
+        let draft = make("weekly", json!({"status": "draft"}));
+        let by_hand = make("yearly", json!({}));
+        let stands = |path: &str| {
+            let data = client.get(path).data();
+            (data["status"].as_str().unwrap().to_string(), data["next_generate"].clone())
+        };
+        let seq = server.last_seq(&client);
+        let about = |seq: i64| told(&server, &client, seq).into_iter().filter(|one| one.contains("subscription")).collect::<Vec<_>>();
+        advance(&client, "2027-01-01T10:00:00Z");
+        client.act(&format!("{by_hand}/deactivate")).expect(200);
+        assert_eq!(about(seq), ["01-01T10:00 subscription.ended"]);
+        assert_eq!(stands(&paths[0]), ("active".into(), json!(null)), "nothing more to invoice, and not yet at its end");
+        let seq = server.last_seq(&client);
+        advance(&client, "2027-04-10T10:00:00Z");
+        assert_eq!(about(seq), ["04-02T22:00 subscription.expiring"; 3]);
+        // One that is renewed goes on, and has another end.
+        assert_eq!(client.patch(&paths[0], json!({"subscription_end": "2028-05-03"})).expect(200).data()["next_generate"], "2027-05-04");
+        let seq = server.last_seq(&client);
+        advance(&client, "2027-07-01T10:00:00Z");
+        assert_eq!(about(seq), ["05-02T22:00 subscription.ended"; 2]);
+        assert_eq!(stands(&paths[0]), ("active".into(), json!(null)));
+        assert_eq!((stands(&paths[1]), stands(&paths[2])), (("ended".into(), json!(null)), ("ended".into(), json!(null))));
+        let seq = server.last_seq(&client);
+        client.act(&format!("{draft}/activate")).expect(200);
+        advance(&client, "2028-07-01T10:00:00Z");
+        assert_eq!(about(seq), ["07-01T10:00 subscription.ended", "04-02T22:00 subscription.expiring", "05-02T22:00 subscription.ended"],
+            "one that becomes active after its end is made up for and over");
     }
 }

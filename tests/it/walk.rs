@@ -165,7 +165,13 @@ on_both! {
             if matches!(route.gives, Gives::Stream(_)) {
                 continue;
             }
-            let reply = call(&server.with_scopes(&client, &[&route.scope]), &path, route, &client);
+            let mut scopes = vec![route.scope.as_str()];
+            if let Some(other) = route.also_needs {
+                let reply = call(&server.with_scopes(&client, &scopes), &path, route, &client);
+                assert!(reply.status == 403 && reply.text.contains(other), "{what} without {other}: {reply:?}");
+                scopes.push(other);
+            }
+            let reply = call(&server.with_scopes(&client, &scopes), &path, route, &client);
             // 409: an action that a new record is not ready for.
             let missing = reply.status == 404 && !can_be_made(resource);
             assert!(reply.status < 300 || reply.status == 409 || missing, "{what} with its scope: {reply:?}");

@@ -4,7 +4,7 @@ use money::Amount;
 use serde_json::{Value as Schema, json};
 use store::{Row, Tx, Value};
 
-use super::{Document, Invoice, Mode, make_final, new, with_finalized};
+use super::{Document, Invoice, Mode, make_final, money_due, new, with_finalized};
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Code, Error, FieldCode, Result, Wrong, wrong};
@@ -134,6 +134,10 @@ fn credit_rows(tx: &mut Tx, ctx: &Ctx, before: Invoice, wish: &Credit) -> Result
     }
     new::save(tx, ctx, &mut credit)?;
     records::update(tx, ctx, &before, &mut source, "credited")?;
+    records::follow(tx, ctx, Some(&before), &source)?;
+    if source.payment_status == "paid" && before.payment_status != "paid" {
+        money_due::first_paid(tx, ctx, &source)?;
+    }
     Ok(credit)
 }
 

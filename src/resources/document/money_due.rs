@@ -3,7 +3,7 @@
 use jiff::civil::Date;
 use store::Tx;
 
-use super::{Document, DocumentKind, Invoice};
+use super::{Document, DocumentKind};
 use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::{Error, Result};
@@ -11,8 +11,9 @@ use crate::marks;
 use crate::record::{Record, When};
 use crate::records;
 use crate::resources::client::Client;
+use crate::timers;
 
-impl Invoice {
+impl<K: DocumentKind> Document<K> {
     /// How it stands after a payment or a credit: by what was paid of what is due.
     pub fn settle_payments(&mut self, ctx: &Ctx) {
         let due = self.total_incl_vat.scaled() - self.credited_amount.scaled();
@@ -60,12 +61,7 @@ pub fn expire<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, status: &str) -> Result<b
     for before in &found {
         let mut document = before.clone();
         document.payment_status = status.to_string();
-        let first = status == "overdue" && owes_nothing(tx, ctx, &before.client_id.0)?;
         records::change(tx, ctx, before, &mut document, "updated")?;
-        if first {
-            let client: Client = records::find(tx, ctx, &before.client_id.0)?;
-            records::happened(tx, ctx, &client, "payment_overdue")?;
-        }
     }
     Ok(found.len() == 100)
 }
@@ -83,8 +79,75 @@ pub fn next_moment<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Mom
     Ok(day_after.map(|date| Moment::start_of(date, &ctx.zone)))
 }
 
-/// Whether a client has no invoice that is late.
-fn owes_nothing(tx: &mut Tx, ctx: &Ctx, client: &str) -> Result<bool> {
-    let sql = "SELECT count(*) FROM invoices WHERE account_id = $1 AND client_id = $2 AND payment_status = 'overdue'";
-    Ok(!client.is_empty() && tx.int(sql, &[ctx.account.into(), client.into()])? == 0)
+/// What follows when an invoice has come to stand otherwise, or to be due on another day: it is late, or
+/// its rest is awaited.
+pub fn follow<K: DocumentKind>(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    before: Option<&Document<K>>,
+    invoice: &Document<K>,
+) -> Result<()> {
+    let stands = |invoice: &Document<K>| (invoice.payment_status.clone(), invoice.due_date.clone());
+    // Nobody is late with a credit, whose amounts are below zero.
+    if before.map(stands) == Some(stands(invoice)) || invoice.total_incl_vat.scaled() < 0 {
+        return Ok(());
+    }
+    let was_late = match before {
+        Some(before) => is_late(tx, ctx, before)?,
+        None => false,
+    };
+    match invoice.payment_status.as_str() {
+        "overdue" => say_late(tx, ctx, invoice).map(drop)?,
+        "partial" => timers::await_the_rest(tx, ctx, invoice)?,
+        _ => {}
+    }
+    if !was_late && is_late(tx, ctx, invoice)? { say_overdue(tx, ctx, invoice) } else { Ok(()) }
+}
+
+/// The day after it was due an invoice that is partly paid is late, too.
+pub fn late_in_part<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<()> {
+    let past = invoice.due_date.0.is_some_and(|due| due < ctx.now.date(&ctx.zone));
+    if invoice.payment_status == "partial" && past && say_late(tx, ctx, invoice)? {
+        say_overdue(tx, ctx, invoice)?;
+    }
+    Ok(())
+}
+
+/// What is said once per invoice and due date.
+fn lateness<K: DocumentKind>(invoice: &Document<K>) -> String {
+    format!("invoice.late {}", invoice.due_date.0.map(|due| due.to_string()).unwrap_or_default())
+}
+
+/// Says that an invoice is late, once per due date; answers whether this was the first time.
+fn say_late<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<bool> {
+    let first = marks::once(tx, ctx, &lateness(invoice), &invoice.base.id)?;
+    if first {
+        records::happened(tx, ctx, invoice, "late")?;
+    }
+    Ok(first)
+}
+
+/// Whether an invoice counts as late. One that is partly paid does when that was said: two that become late
+/// on one day would else each take the other for the first.
+fn is_late<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<bool> {
+    match invoice.payment_status.as_str() {
+        "overdue" => Ok(true),
+        "partial" => marks::has(tx, ctx, &lateness(invoice), &invoice.base.id),
+        _ => Ok(false),
+    }
+}
+
+/// Says of a client that it owes something late, when this invoice is the only one that is.
+fn say_overdue<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<()> {
+    let client = &invoice.client_id.0;
+    let sql =
+        "SELECT count(*) FROM invoices WHERE account_id = $1 AND client_id = $2 AND id <> $3 AND total_incl_vat >= 0
+               AND (payment_status = 'overdue' OR payment_status = 'partial' AND EXISTS (SELECT 1 FROM marks
+               WHERE marks.account_id = $1 AND cause = 'invoice.late ' || due_date AND record_id = invoices.id))";
+    let values = [ctx.account.into(), client.into(), (&invoice.base.id).into()];
+    if client.is_empty() || tx.int(sql, &values)? > 0 {
+        return Ok(());
+    }
+    let client: Client = records::find(tx, ctx, client)?;
+    records::happened(tx, ctx, &client, "payment_overdue")
 }

@@ -1,8 +1,9 @@
-//! Quotes: accepted, rejected, made into an invoice.
+//! Quotes: accepted, rejected, made into an invoice or a project.
 
+use money::Amount;
 use store::Tx;
 
-use super::{Document, DocumentKind, Invoice, Quote, make_final, new, with_finalized};
+use super::{Document, DocumentKind, Invoice, Quote, make_final, new, pdf, with_finalized};
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Code, Error, Result};
@@ -10,6 +11,7 @@ use crate::input;
 use crate::record::{CREATED, DETAIL, Link, When};
 use crate::records::{self, Work};
 use crate::resources::deal::Deal;
+use crate::resources::project::Project;
 
 /// `POST /v1/quotes/{id}/accept`
 pub fn accept(call: Call) -> Result<Work> {
@@ -88,13 +90,53 @@ pub fn invoice(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let mut quote: Quote = records::find_to_change(tx, ctx, &call)?;
         let finalized = make_final(tx, ctx, &mut quote)?;
-        if matches!(quote.payment_status.as_str(), "rejected" | "expired") {
-            let message = format!("{} is {}; it cannot be invoiced.", quote.number, quote.payment_status);
-            return Err(Error::new(Code::InvalidTransition, message));
-        }
+        check_alive(&quote, "invoiced")?;
         let invoice = invoice_of(tx, ctx, quote)?;
         Ok(with_finalized(Answer::created(ctx, &invoice, CREATED).with_texts("warnings", &warnings), finalized))
     }))
+}
+
+/// What nobody wants is not carried out.
+fn check_alive(quote: &Quote, what: &str) -> Result<()> {
+    if matches!(quote.payment_status.as_str(), "rejected" | "expired") {
+        let message = format!("{} is {}; it cannot be {what}.", quote.number, quote.payment_status);
+        return Err(Error::new(Code::InvalidTransition, message));
+    }
+    Ok(())
+}
+
+/// `POST /v1/quotes/{id}/project`
+pub fn project(call: Call) -> Result<Work> {
+    let warnings = input::nothing(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let mut quote: Quote = records::find_to_change(tx, ctx, &call)?;
+        let finalized = make_final(tx, ctx, &mut quote)?;
+        check_alive(&quote, "made into a project")?;
+        let project = project_of(tx, ctx, &quote)?;
+        Ok(with_finalized(Answer::created(ctx, &project, CREATED).with_texts("warnings", &warnings), finalized))
+    }))
+}
+
+/// Makes a project of what was offered, once: its price is the budget.
+fn project_of(tx: &mut Tx, ctx: &Ctx, before: &Quote) -> Result<Project> {
+    if !before.project_id.0.is_empty() {
+        let message = format!("{} has its project already: {}.", before.number, before.project_id.0);
+        return Err(Error::new(Code::InvalidTransition, message));
+    }
+    let named = !before.title.trim().is_empty();
+    let mut project = Project {
+        name: if named { before.title.clone() } else { before.number.clone() },
+        client_id: before.client_id.clone(),
+        budget: before.total_excl_vat.max(Amount::ZERO),
+        ..Project::default()
+    };
+    records::add(tx, ctx, &mut project)?;
+    let mut quote = before.clone();
+    quote.project_id = Link(project.base.id.clone());
+    records::change(tx, ctx, before, &mut quote, "updated")?;
+    pdf::enqueue(tx, ctx, &quote)?;
+    records::happened(tx, ctx, &quote, "converted_to_project")?;
+    Ok(project)
 }
 
 /// Makes the draft of an invoice, once.

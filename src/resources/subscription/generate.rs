@@ -155,7 +155,7 @@ fn make_next(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
         tx.execute(sql, &values)?;
     }
     subscription.next_generate = Day(date.tomorrow().ok().and_then(|day| before.period_from(day)));
-    if subscription.next_generate.0.is_none() {
+    if subscription.is_over(today) {
         subscription.status = Status::Ended;
     }
     subscription.problem.clear();
@@ -237,22 +237,35 @@ fn note_problem(app: &App, caller: &Caller, id: String, error: Error) -> Result<
     })
 }
 
-/// Says of subscriptions that their end is near, once per end; answers whether there may be more.
+/// Says of subscriptions that their end is near, once per end, and ends those whose end is there; answers
+/// whether there may be more. It goes by the end alone: the last invoice may have been made long before.
 pub fn announce(tx: &mut Tx, ctx: &Ctx) -> Result<bool> {
-    let today = ctx.now.date(&ctx.zone).to_string();
+    let today = ctx.now.date(&ctx.zone);
     let sql = format!(
-        "{} WHERE account_id = $1 AND notify_on <> '' AND notify_on <= $2 ORDER BY notify_on LIMIT 100",
+        "{} WHERE account_id = $1 AND notify_on <> '' AND notify_on <= $2 ORDER BY notify_on, id LIMIT 100",
         Subscription::sql().select
     );
-    let found = tx.all(&sql, &[ctx.account.into(), today.into()], Subscription::from_row)?;
+    let found = tx.all(&sql, &[ctx.account.into(), today.to_string().into()], Subscription::from_row)?;
     for subscription in &found {
-        let clear = "UPDATE subscriptions SET notify_on = '' WHERE account_id = $1 AND id = $2";
-        tx.execute(clear, &[ctx.account.into(), (&subscription.base.id).into()])?;
-        let end = subscription.end_date.0.map(|end| end.to_string()).unwrap_or_default();
-        let cause = format!("subscription.expiring {end}");
-        if subscription.status == Status::Active && marks::once(tx, ctx, &cause, &subscription.base.id)? {
-            records::happened(tx, ctx, subscription, "expiring")?;
-        }
+        come_near(tx, ctx, subscription, today)?;
     }
     Ok(found.len() == 100)
+}
+
+fn come_near(tx: &mut Tx, ctx: &Ctx, before: &Subscription, today: Date) -> Result<()> {
+    let to_come = before.end_date.0.filter(|end| before.status == Status::Active && *end > today);
+    let end = to_come.map(|end| end.to_string()).unwrap_or_default();
+    let sql = "UPDATE subscriptions SET notify_on = $1 WHERE account_id = $2 AND id = $3";
+    tx.execute(sql, &[(&end).into(), ctx.account.into(), (&before.base.id).into()])?;
+    if to_come.is_some() {
+        let first = marks::once(tx, ctx, &format!("subscription.expiring {end}"), &before.base.id)?;
+        return if first { records::happened(tx, ctx, before, "expiring") } else { Ok(()) };
+    }
+    // One that still has invoices to be made ends with the last of them.
+    if before.status != Status::Active || !before.is_over(today) {
+        return Ok(());
+    }
+    let mut subscription = before.clone();
+    subscription.status = Status::Ended;
+    records::change(tx, ctx, before, &mut subscription, "updated")
 }

@@ -194,6 +194,62 @@ on_both! {
         assert_eq!(total(&client, "/v1/automation/runs?status=success"), 2);
         assert_eq!(total(&client, "/v1/tasks"), 1);
     }
+
+    fn the_library_works_for_who_has_no_address_and_never_feeds_itself(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        for flow in client.get("/v1/automation/flows").data().as_array().unwrap() {
+            client.patch(&format!("/v1/automation/flows/{}", flow["id"].as_str().unwrap()), json!({"active": true})).expect(200);
+        }
+        let firm = client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201).id();
+        let rows = json!([{"name": "x", "unit_price": 10}]);
+        // One of each, with a client that has no address and with none at all.
+        for who in [json!(firm), json!(null)] {
+            let invoice = || client.post("/v1/invoices", json!({"title": "i", "client_id": who, "due_date": "2026-05-10", "generate": true, "rows": rows})).expect(201).id();
+            invoice();
+            client.post(&format!("/v1/invoices/{}/payments", invoice()), json!({})).expect(201);
+            let quote = client.post("/v1/quotes", json!({"title": "q", "client_id": who, "due_date": "2027-05-10", "rows": rows})).expect(201).id();
+            client.post(&format!("/v1/quotes/{quote}/send"), json!({"to": "a@ster.example", "subject": "s", "message": "m"})).expect(200);
+            client.post("/v1/tickets", json!({"subject": "cold", "client_id": who})).expect(201);
+            client.post("/v1/subscriptions", json!({"title": "s", "client_id": who, "frequency": "yearly", "subscription_end": "2026-07-01",
+                "lines": [{"title": "x", "unit_price": 10, "vat_code": "NL21"}]})).expect(201);
+        }
+        let deal = || client.post("/v1/deals", json!({"title": "d", "client_id": firm})).expect(201).id();
+        deal();
+        client.act(&format!("/v1/deals/{}/win", deal())).expect(200);
+        advance(&client, "2026-06-20T10:00:00Z");
+        let runs = || -> Vec<String> {
+            let list = client.get("/v1/automation/runs?per_page=100").data();
+            let mut all: Vec<String> = list.as_array().unwrap().iter().map(|run| format!("{} {}", run["trigger_key"].as_str().unwrap(), run["status"].as_str().unwrap())).collect();
+            all.sort();
+            all
+        };
+        let wanted = ["deal.no_followup success", "deal.won success", "invoice.late partial", "invoice.late partial", "invoice.late partial", "invoice.late partial", "quote.silent pending_approval",
+            "quote.silent pending_approval", "subscription.expiring success", "subscription.expiring success", "ticket.stale success", "ticket.stale success"];
+        assert_eq!(runs(), wanted);
+        let calls = client.get("/v1/tasks?per_page=100").data();
+        let calls: Vec<&str> = calls.as_array().unwrap().iter().filter_map(|task| task["title"].as_str()).filter(|title| title.starts_with("Call about")).collect();
+        assert_eq!(calls.len(), 4, "the call comes though no reminder went: {calls:?}");
+        for run in client.get("/v1/automation/runs?status=pending_approval").data().as_array().unwrap() {
+            client.act(&format!("/v1/automation/runs/{}/approve", run["id"].as_str().unwrap())).expect(200);
+        }
+        advance(&client, "2027-01-20T10:00:00Z");
+        assert_eq!(runs().len(), wanted.len(), "nothing that the flows did starts them again: {:?}", runs());
+    }
+
+    fn reminders_stop_when_the_invoice_has_more_time(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let flows = client.get("/v1/automation/flows?search=reminders").data();
+        client.patch(&format!("/v1/automation/flows/{}", flows[0]["id"].as_str().unwrap()), json!({"active": true})).expect(200);
+        let id = invoice(&client);
+        advance(&client, "2026-05-19T10:00:00Z");
+        client.patch(&format!("/v1/invoices/{id}"), json!({"due_date": "2026-06-30"})).expect(200);
+        advance(&client, "2026-07-05T10:00:00Z");
+        let sent = client.get(&format!("/v1/invoices/{id}/deliveries")).data();
+        assert_eq!(sent.as_array().unwrap().len(), 1, "{sent}");
+        assert_eq!((total(&client, "/v1/automation/runs?status=success"), total(&client, "/v1/automation/runs?status=waiting")), (1, 1));
+    }
 }
 
 /// Two nodes with workers, one database, many runs: each is done once.
