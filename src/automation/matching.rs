@@ -98,7 +98,7 @@ pub fn too_much(tx: &mut Tx, ctx: &Ctx) -> Result<Option<String>> {
     if ctx.depth >= DEEPEST {
         return Ok(Some(format!("{DEEPEST} runs in a row led to it")));
     }
-    let sql = "SELECT count(*) FROM (SELECT 1 FROM runs WHERE account_id = $1 AND chain = $2 AND chain <> '' LIMIT $3) AS some";
+    let sql = "SELECT count(*) FROM (SELECT 1 FROM runs WHERE account_id = $1 AND chain = $2 AND chain <> '' LIMIT $3) AS followers";
     let follows =
         !ctx.chain.is_empty() && tx.int(sql, &[ctx.account.into(), (&*ctx.chain).into(), MANY.into()])? >= MANY;
     Ok(follows.then(|| format!("{MANY} runs followed from the same one")))
