@@ -157,15 +157,15 @@ list_kind!(
     "A step: its `type` and the fields of that type."
 );
 
-/// JSON as sent, without the things that no text can have.
+/// JSON as sent, without the things that no text or number can have.
 fn plain(json: &Json) -> Result<Value, Wrong> {
     let Json::List(_) = json else { return Err(record::wrong_type("an array", json)) };
     let mut text = Vec::new();
-    json.write(&mut text).map_err(|wrong| Wrong { message: format!("has a text that {}", wrong.message), ..wrong })?;
+    json.write(&mut text)?;
     if text.len() > LONGEST {
         return Err(wrong(FieldCode::TooLong, format!("may have {LONGEST} bytes at most")));
     }
-    serde_json::from_slice(&text).map_err(|_| wrong(FieldCode::InvalidFormat, "has a number that is too large"))
+    serde_json::from_slice(&text).map_err(|_| wrong(FieldCode::InvalidFormat, "cannot be read"))
 }
 
 /// The longest definition, as text.
