@@ -68,7 +68,7 @@ pub fn heard(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<Vec<Started>> {
     // Read once, however many flows listen.
     let scene = LazyCell::new(|| scene(event));
     for flow in listeners {
-        if flow.conditions != "[]" && !read_conditions(&flow.conditions).is_some_and(|wanted| holds(&wanted, &scene)) {
+        if flow.conditions != "[]" && !fits(&flow.conditions, &scene) {
             continue;
         }
         let mut run = Run {
@@ -102,6 +102,11 @@ pub fn too_much(tx: &mut Tx, ctx: &Ctx) -> Result<Option<String>> {
     let follows =
         !ctx.chain.is_empty() && tx.int(sql, &[ctx.account.into(), (&*ctx.chain).into(), MANY.into()])? >= MANY;
     Ok(follows.then(|| format!("{MANY} runs followed from the same one")))
+}
+
+/// Whether the conditions that a flow keeps hold.
+pub fn fits(conditions: &str, scene: &Value) -> bool {
+    read_conditions(conditions).is_some_and(|wanted| holds(&wanted, scene))
 }
 
 /// The conditions that a flow keeps; `None` when one of them cannot be read, and so not hold either.
