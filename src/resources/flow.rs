@@ -376,6 +376,24 @@ pub fn sent(body: &Value) -> Result<NewFlow> {
         .map_err(|error| Error::internal(format!("a flow of the library: {error} {:?}", error.faults)))
 }
 
+/// Drops definitions that nobody needs any more, up to a thousand; answers how many. The one that a flow has now
+/// is needed, and so is each that a run follows: a run that is younger than the latest change of its flow follows the
+/// one of now. Nodes need not agree on the time to the second, hence the day.
+pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
+    let sql = "DELETE FROM flow_definitions WHERE account_id = $1 AND (flow_id, version) IN
+               (SELECT old.flow_id, old.version FROM flow_definitions AS old
+                LEFT JOIN flows ON flows.account_id = old.account_id AND flows.id = old.flow_id
+                WHERE old.account_id = $1 AND old.version <> coalesce(flows.definition_version, 0)
+                  AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.account_id = $1 AND runs.flow_id = old.flow_id
+                                  AND runs.created_at <= coalesce(flows.updated_at + $2, $3))
+                LIMIT 1000)";
+    // Without its flow every run counts.
+    Ok(tx.execute(sql, &[ctx.account.into(), DAY.into(), i64::MAX.into()])?)
+}
+
+/// In milliseconds.
+const DAY: i64 = 24 * 3600 * 1000;
+
 const MIGRATIONS: &[Migration] = &[Migration {
     number: 50,
     name: "flows",
