@@ -119,6 +119,11 @@ impl Ctx {
         }
     }
 
+    /// The same surroundings at another time: what would have been, then.
+    pub fn at(&self, now: Moment) -> Ctx {
+        Ctx { now, ..self.acting_as(&self.actor, &self.request_id, self.depth, &self.chain) }
+    }
+
     /// A new id.
     pub fn new_id(&self) -> String {
         self.ids.next()

@@ -95,6 +95,45 @@ codes! {
     }
 }
 
+impl Code {
+    /// Whether the same request may go well later, without a change in what it asks. Every code is here, so
+    /// that whoever adds one decides.
+    pub const fn may_pass(self) -> bool {
+        match self {
+            // What somebody else must do or finish first, and what is wrong with the server.
+            Code::RequestTimeout
+            | Code::IdempotencyInFlight
+            | Code::InvalidTransition
+            | Code::ProviderRefused
+            | Code::InUse
+            | Code::LimitReached
+            | Code::PreconditionFailed
+            | Code::TooManyRequests
+            | Code::Overloaded
+            | Code::DiskFull
+            | Code::Unavailable
+            | Code::Internal => true,
+            // What is final stays so: nobody makes a draft of it again.
+            Code::Locked | Code::DocumentNotDraft | Code::AlreadyCredited | Code::RunFinished => false,
+            Code::MalformedJson
+            | Code::DuplicateKey
+            | Code::InvalidHeader
+            | Code::InvalidIdempotencyKey
+            | Code::Unauthorized
+            | Code::Forbidden
+            | Code::NotFound
+            | Code::MethodNotAllowed
+            | Code::DuplicateExternalId
+            | Code::Duplicate
+            | Code::AlreadyLinked
+            | Code::BodyTooLarge
+            | Code::UnsupportedMediaType
+            | Code::ValidationFailed
+            | Code::IdempotencyKeyReused => false,
+        }
+    }
+}
+
 codes! {
     /// What is wrong with a field.
     FieldCode {

@@ -28,7 +28,6 @@ pub const SAID: Migration = Migration {
 INSERT INTO marks (account_id, cause, record_id, at)
     SELECT account_id, 'invoice.late ' || due_date, id, updated_at FROM invoices WHERE payment_status = 'overdue'
     ON CONFLICT DO NOTHING;
-UPDATE subscriptions SET notify_on = end_date WHERE status = 'active' AND end_date <> '' AND notify_on = '';
 ",
 };
 

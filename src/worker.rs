@@ -9,7 +9,7 @@ use crate::automation::outside;
 use crate::error::Result;
 use crate::jobs::{self, Ending, Job, LEASE_SECONDS, NewJob, SHARED};
 use crate::resources::subscription::generate;
-use crate::resources::{document, file, run as flow_run, verification};
+use crate::resources::{document, file, flow, run as flow_run, verification};
 use crate::{collecting, days, idempotency, outbox, search, webhooks};
 
 /// How often a worker looks for jobs.
@@ -178,8 +178,8 @@ fn schedule(app: &App, kind: &'static str) -> Result<()> {
     app.store.write_now(SHARED, move |tx| jobs::enqueue(tx, &ids, &job, now))
 }
 
-/// Once an hour: drops stored answers, deliveries, runs and jobs that are too old to be asked for, a thousand
-/// at a time so that nobody waits for it.
+/// Once an hour: drops stored answers, deliveries, runs and jobs that are too old to be asked for, and definitions of
+/// flows that no run needs any more, a thousand at a time so that nobody waits for it.
 fn housekeeping(app: &App, _: &Job) -> Result<Ending> {
     let now = app.clock.now();
     for account in app.store.read_now(Account::all)? {
@@ -190,7 +190,8 @@ fn housekeeping(app: &App, _: &Job) -> Result<Ending> {
                 let ctx = own.writing(tx)?;
                 let answers = idempotency::purge(tx, ctx.account, ctx.now)?;
                 let deliveries = webhooks::queue::purge(tx, ctx.account, ctx.machine_now)?;
-                Ok(answers + deliveries + flow_run::purge(tx, &ctx)?)
+                let runs = flow_run::purge(tx, &ctx)?;
+                Ok(answers + deliveries + runs + flow::purge(tx, &ctx)?)
             })
         })?;
     }

@@ -1,15 +1,16 @@
-//! What a flow would have done: events of the past go through its trigger, its conditions and its
-//! templates, and nothing happens.
+//! What a flow would have done: events of the past, or the times of its schedule, go through its trigger, its
+//! conditions and its templates, and nothing happens.
 
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use store::Tx;
 
+use super::cron::Cron;
 use super::definition::{Action, Definition, Step};
 use super::matching::{self, TRIGGERED};
-use super::steps;
 use super::template::{self, Names, Unknown};
+use super::{schedules, steps};
 use crate::accounts::Account;
 use crate::call::{Answer, Call};
 use crate::clock::Moment;
@@ -27,7 +28,7 @@ use crate::resources::flow::{Flow, TriggerType};
 const EXAMPLES: usize = 100;
 /// The most that the examples have together, as text: a step can make a long text of each.
 const LARGE: usize = 1024 * 1024;
-/// Events that are looked at.
+/// Events or times that are looked at.
 const MANY: usize = 20_000;
 /// The most that these have together, as text.
 const LARGEST: usize = 64 * 1024 * 1024;
@@ -56,10 +57,10 @@ impl Checks for Period {
 
 /// What it answers.
 pub const PARTS: &[Part] = &[
-    Part("events", "integer", "Events of that name in the period."),
+    Part("events", "integer", "Events of that name, or times of the schedule, in the period."),
     Part("matched", "integer", "Those that would have started a run."),
     Part("failed", "integer", "Runs in which a step would have failed, as far as that can be told."),
-    Part("complete", "boolean", "Whether all events of the period were looked at."),
+    Part("complete", "boolean", "Whether all of them were looked at."),
     Part("steps", "array", "For each step how often it would have been taken, and how often it would have failed."),
     Part("examples", "array", "Up to a hundred runs: the event, and what each step would have done."),
 ];
@@ -95,7 +96,10 @@ struct Past {
 fn look_back(tx: &mut Tx, ctx: &Ctx, account: &Account, flow: &Flow, period: &Period) -> Result<Value> {
     let definition = Definition::parse(&flow.definition.0);
     let started = Instant::now();
-    let (events, mut complete) = past(tx, ctx, flow, period)?;
+    let (events, mut complete) = match flow.trigger_type {
+        TriggerType::Schedule => times(ctx, flow, period),
+        _ => past(tx, ctx, flow, period)?,
+    };
     let mut taken = vec![(0_u64, 0_u64); definition.steps.len()];
     let (mut matched, mut failed, mut examples, mut shown) = (0, 0, Vec::new(), 0);
     for past in &events {
@@ -109,11 +113,11 @@ fn look_back(tx: &mut Tx, ctx: &Ctx, account: &Account, flow: &Flow, period: &Pe
             continue;
         }
         matched += 1;
-        let names = names(ctx, account, past);
+        let (names, then) = (names(ctx, account, past), ctx.at(past.at));
         let mut would = Vec::new();
         let is_example = examples.len() < EXAMPLES && shown < LARGE;
         for (place, step) in definition.steps.iter().enumerate() {
-            let (entry, goes_on) = tried(ctx, step, place, &names);
+            let (entry, goes_on) = tried(&then, step, place, &names);
             taken[place].0 += 1;
             let wrong = entry.get("error").is_some();
             taken[place].1 += u64::from(wrong);
@@ -156,6 +160,7 @@ fn tried(ctx: &Ctx, step: &Step, place: usize, names: &Names) -> (Value, bool) {
 /// As a run would know it; the record is as it was, and results are not there.
 fn names(ctx: &Ctx, account: &Account, past: &Past) -> Names {
     let data = matching::beside(serde_json::from_str(&past.data).unwrap_or_default());
+    let record = if past.entity_id.is_empty() { ().into() } else { template::of(&data) };
     let about = json!({
         "id": account.uid, "name": account.name, "today": past.at.date(&ctx.zone).to_string(),
         "time_zone": ctx.zone.iana_name().unwrap_or_default(),
@@ -164,19 +169,38 @@ fn names(ctx: &Ctx, account: &Account, past: &Past) -> Names {
         ("event", past.name.as_str().into()),
         ("entity_type", past.entity_type.as_str().into()),
         ("data", template::of(&data)),
-        ("record", template::of(&data)),
+        ("record", record),
         ("account", template::of(&about)),
         ("now", past.at.to_string().into()),
         ("steps", minijinja::Value::from_object(Unknown("steps".to_string()))),
     ])
 }
 
+/// The times of the period at which the flow would have started, and whether these are all.
+fn times(ctx: &Ctx, flow: &Flow, period: &Period) -> (Vec<Past>, bool) {
+    let Ok(cron) = Cron::parse(&flow.trigger_key) else { return (Vec::new(), true) };
+    let (from, to) = (period.from.0.unwrap_or_default(), period.to.0.unwrap_or_default());
+    // The first moment counts too.
+    let first = cron.next(Moment(from.0.saturating_sub(1)), &ctx.zone);
+    let all = std::iter::successors(first, |time| cron.next(*time, &ctx.zone)).take_while(|time| *time <= to);
+    let mut times: Vec<Past> = all
+        .take(MANY + 1)
+        .map(|at| Past {
+            at,
+            name: schedules::EVENT.to_string(),
+            entity_type: String::new(),
+            entity_id: String::new(),
+            data: schedules::data(at, &ctx.zone).0,
+        })
+        .collect();
+    let complete = times.len() <= MANY;
+    times.truncate(MANY);
+    (times, complete)
+}
+
 /// The events of the period that the flow listens to, oldest first; those that were fired included.
 fn past(tx: &mut Tx, ctx: &Ctx, flow: &Flow, period: &Period) -> Result<(Vec<Past>, bool)> {
     let mut events = Vec::new();
-    if flow.trigger_type == TriggerType::Schedule {
-        return Ok((events, true));
-    }
     let (from, to) = (period.from.0.unwrap_or_default(), period.to.0.unwrap_or_default());
     let sql = "SELECT seq, at, type, entity_type, entity_id, data FROM log
                WHERE account_id = $1 AND type = $2 AND seq > $3 AND at >= $4 AND at <= $5 ORDER BY seq LIMIT $6";

@@ -13,7 +13,7 @@ use crate::error::{Faults, FieldCode, wrong};
 pub enum Op {
     /// The same.
     Eq,
-    /// Not the same, or not there.
+    /// Not the same.
     Ne,
     /// More.
     Gt,
@@ -153,7 +153,8 @@ pub fn compare(op: Op, found: Option<&Value>, wanted: &Value) -> bool {
     if op == Op::Exists {
         return has_value == wanted.as_bool().unwrap_or(true);
     }
-    let Some(found) = found else { return op == Op::Ne && !wanted.is_null() };
+    // What is not there has no value, as null has none.
+    let found = found.unwrap_or(&Value::Null);
     match op {
         Op::Eq => same(found, wanted),
         Op::Ne => !same(found, wanted),
@@ -205,15 +206,44 @@ fn in_time(a: &str, b: &str) -> Option<Ordering> {
     Some(Moment::parse(a)?.cmp(&Moment::parse(b)?))
 }
 
-/// As decimals, which are exact; as floating point where these do not reach.
+/// Two numbers, however large or small: digit by digit, so that nothing is rounded.
 fn in_size(a: &str, b: &str) -> Option<Ordering> {
-    let exact = |text: &str| text.parse::<money::Decimal<6>>().ok();
-    if let (Some(a), Some(b)) = (exact(a), exact(b)) {
-        return Some(a.cmp(&b));
+    let (a, b) = (Size::of(a)?, Size::of(b)?);
+    Some(match (a.is_negative, b.is_negative) {
+        (false, true) => Ordering::Greater,
+        (true, false) => Ordering::Less,
+        (false, false) => a.amount.cmp(&b.amount),
+        (true, true) => b.amount.cmp(&a.amount),
+    })
+}
+
+/// A number as JSON writes it.
+struct Size {
+    is_negative: bool,
+    /// Where its first digit stands, and the digits from there on without the zeros at their end; nothing
+    /// for 0, which has none.
+    amount: Option<(i64, String)>,
+}
+
+impl Size {
+    fn of(text: &str) -> Option<Size> {
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        let (base, exponent) = digits.split_once(['e', 'E']).unwrap_or((digits, "0"));
+        let (whole, fraction) = base.split_once('.').unwrap_or((base, "0"));
+        let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_number(whole) || !is_number(fraction) {
+            return None;
+        }
+        let all = format!("{whole}{fraction}");
+        let digits = all.trim_start_matches('0');
+        let before = i64::try_from(whole.len()).ok()? - i64::try_from(all.len() - digits.len()).ok()?;
+        let place = before.checked_add(exponent.parse().ok()?)?;
+        let digits = digits.trim_end_matches('0').to_string();
+        Some(Size {
+            is_negative: text.starts_with('-') && !digits.is_empty(),
+            amount: (!digits.is_empty()).then_some((place, digits)),
+        })
     }
-    let near =
-        |text: &str| text.parse::<f64>().ok().filter(|_| text.starts_with(|c: char| c == '-' || c.is_ascii_digit()));
-    near(a)?.partial_cmp(&near(b)?)
 }
 
 /// What a path leads to in `value`: `rows[0].name`.
@@ -259,6 +289,7 @@ pub fn steps_of(path: &str) -> Option<Vec<Step>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use serde_json::json;
 
     #[test]
@@ -301,6 +332,11 @@ mod tests {
             ("data.empty", "exists", json!(false)),
             ("data.nope", "exists", json!(false)),
             ("data.none", "eq", json!(null)),
+            ("data.nope", "eq", json!(null)),
+            ("data.nope", "in", json!(["x", null])),
+            ("data.none", "ne", json!("x")),
+            ("data.text", "ne", json!(null)),
+            ("data.empty", "ne", json!(null)),
         ] {
             assert!(holds(field, op, value.clone()), "{field} {op} {value}");
         }
@@ -313,8 +349,56 @@ mod tests {
             ("data.rows[1].name", "eq", json!("x")),
             ("data.total", "contains", json!("1")),
             ("data.empty", "exists", json!(true)),
+            ("data.nope", "ne", json!(null)),
+            ("data.none", "ne", json!(null)),
+            ("data.nope", "exists", json!(true)),
+            ("data.nope", "contains", json!(null)),
+            ("data.text", "eq", json!(null)),
         ] {
             assert!(!holds(field, op, value.clone()), "{field} {op} {value}");
+        }
+    }
+
+    #[test]
+    fn numbers_compare_by_every_digit() {
+        let in_order = [
+            "-1e999",
+            "-12345678901234567891",
+            "-12345678901234567890",
+            "-2.5",
+            "-2.05",
+            "0",
+            "1e-400",
+            "0.000000123456789012345678",
+            "0.000000123456789012345679",
+            "9.99",
+            "10",
+            "12345678901234567890",
+            "12345678901234567890.000000001",
+            "12345678901234567891",
+            "1e999",
+        ];
+        for (place, a) in in_order.iter().enumerate() {
+            for (other, b) in in_order.iter().enumerate() {
+                assert_eq!(in_size(a, b), Some(place.cmp(&other)), "{a} {b}");
+            }
+        }
+        for (a, b) in [("1e3", "1000"), ("0.0", "-0"), ("1.50E+1", "15"), ("007", "7"), ("100e-2", "1"), ("0e9", "0")] {
+            assert_eq!(in_size(a, b), Some(Ordering::Equal), "{a} {b}");
+        }
+        for text in ["", "-", "x", "1.", ".5", "1e", "-inf", "NaN", "1_0", "0x1", "--1", "1e99999999999999999999"] {
+            assert_eq!(in_size(text, "1"), None, "{text}");
+        }
+        let (more, less) = (json!(12_345_678_901_234_567_891_u64), json!(12_345_678_901_234_567_890_u64));
+        assert!(compare(Op::Gt, Some(&more), &less) && compare(Op::Ne, Some(&more), &less));
+        assert!(compare(Op::Gt, Some(&more), &json!("12345678901234567890")));
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_compare_as_decimals_do(a in -1_000_000_i64..1_000_000, b in -1_000_000_i64..1_000_000) {
+            let (a, b) = (money::Price::from_scaled(a), money::Price::from_scaled(b));
+            prop_assert_eq!(in_size(&a.to_string(), &b.to_string()), Some(a.cmp(&b)));
         }
     }
 

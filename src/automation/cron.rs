@@ -1,6 +1,7 @@
-//! Cron expressions of five fields: minute, hour, day of the month, month, day of the week. They are
-//! about the clock on the wall: each local time comes once, also in the hour that the clocks go through
-//! twice, and a time that they skip comes right after the gap.
+//! Cron expressions of five fields: minute, hour, day of the month, month, day of the week. Those with hours
+//! of their own are about the clock on the wall: each local time comes once, also in the hour that the clocks
+//! go through twice, and a time that they skip comes right after the gap. Those for every hour, or every so
+//! many, are about time that passes: they come in both passes, and for what is skipped nothing is made up.
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::{AmbiguousOffset, TimeZone};
@@ -18,10 +19,15 @@ pub struct Cron {
     weekdays: u64,
     /// When both kinds of day are given, either will do.
     either_day: bool,
+    /// Whether the hour is a wildcard, so that it goes by the time that passes.
+    any_hour: bool,
 }
 
 const MONTHS: &[&str] = &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const WEEKDAYS: &[&str] = &["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
+
+/// A set of all the hours, however they are written.
+const EVERY_HOUR: u64 = (1 << 24) - 1;
 
 /// The longest way to the next day that fits: 29 February on a given day of the week.
 const FURTHEST_DAYS: i64 = 366 * 41;
@@ -42,14 +48,16 @@ impl Cron {
             return Err("must be a cron expression of five fields, such as '30 8 * * mon-fri'".to_string());
         };
         let weekdays = field(weekday, 0, 7, WEEKDAYS, 0, "day of the week")?;
+        let hours = field(hour, 0, 23, &[], 0, "hour")?;
         let cron = Cron {
             minutes: field(minute, 0, 59, &[], 0, "minute")?,
-            hours: field(hour, 0, 23, &[], 0, "hour")?,
+            hours,
             days: field(day, 1, 31, &[], 0, "day of the month")?,
             months: field(month, 1, 12, MONTHS, 1, "month")?,
             // Seven is Sunday too.
             weekdays: (weekdays | weekdays >> 7) & 0x7f,
             either_day: !day.starts_with('*') && !weekday.starts_with('*'),
+            any_hour: hour.starts_with('*') || hours == EVERY_HOUR,
         };
         let some_day = Date::constant(2024, 1, 1);
         cron.day_from(some_day).map(|_| cron).ok_or_else(|| "names a day that never comes".to_string())
@@ -57,6 +65,28 @@ impl Cron {
 
     /// The first time after `after`.
     pub fn next(&self, after: Moment, zone: &TimeZone) -> Option<Moment> {
+        if self.any_hour { self.next_to_pass(after, zone) } else { self.next_on_the_wall(after, zone) }
+    }
+
+    /// Between two changes of the clocks the local time is an offset away; after each it is looked for anew.
+    fn next_to_pass(&self, after: Moment, zone: &TimeZone) -> Option<Moment> {
+        let mut from = Timestamp::from_millisecond(after.0.checked_add(1)?).ok()?;
+        loop {
+            let offset = zone.to_offset(from);
+            // Just before, so that `from` itself counts.
+            let local = offset.to_datetime(from).checked_sub(1.nanosecond()).ok()?;
+            let found = offset.to_timestamp(self.next_local(local)?).ok()?;
+            let change = zone.following(from).next().map(|change| change.timestamp());
+            match change.filter(|change| *change <= found) {
+                // What is far off is not looked for at each change on the way there: no local time before it
+                // fits, also when clocks show it twice.
+                Some(change) => from = change.max(found.checked_sub(48.hours()).ok()?),
+                None => return Some(Moment(found.as_millisecond())),
+            }
+        }
+    }
+
+    fn next_on_the_wall(&self, after: Moment, zone: &TimeZone) -> Option<Moment> {
         let mut local = after.datetime(zone);
         loop {
             local = self.next_local(local)?;
@@ -184,6 +214,7 @@ fn field(text: &str, min: u32, max: u32, names: &[&str], first: u32, what: &str)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn times(cron: &str, after: &str, count: usize) -> Vec<String> {
         let zone = TimeZone::get("Europe/Amsterdam").unwrap();
@@ -223,19 +254,102 @@ mod tests {
         // On 29 March 2026 the clocks go from 02:00 (01:00 UTC) to 03:00.
         assert_eq!(times("30 2 * * *", "2026-03-28T01:30:00Z", 2), ["2026-03-29T01:00", "2026-03-30T00:30"]);
         assert_eq!(times("0,15,30,45 2 * * *", "2026-03-29T00:00:00Z", 2), ["2026-03-29T01:00", "2026-03-30T00:00"]);
+    }
+
+    #[test]
+    fn a_wildcard_makes_up_for_nothing() {
         assert_eq!(times("0 * * * *", "2026-03-29T00:00:00Z", 2), ["2026-03-29T01:00", "2026-03-29T02:00"]);
+        assert_eq!(times("30 * * * *", "2026-03-29T00:00:00Z", 2), ["2026-03-29T00:30", "2026-03-29T01:30"]);
+        // At 02:00 and 04:00, of which there is no first.
+        assert_eq!(times("0 */2 * * *", "2026-03-28T23:30:00Z", 2), ["2026-03-29T02:00", "2026-03-29T04:00"]);
+    }
+
+    #[test]
+    fn a_wildcard_comes_in_both_passes() {
+        for cron in ["0 * * * *", "@hourly", "0 0-23 * * *"] {
+            assert_eq!(
+                times(cron, "2026-10-24T23:30:00Z", 4),
+                ["2026-10-25T00:00", "2026-10-25T01:00", "2026-10-25T02:00", "2026-10-25T03:00"]
+            );
+        }
+        assert_eq!(
+            times("*/15 * * * *", "2026-10-25T00:40:00Z", 3),
+            ["2026-10-25T00:45", "2026-10-25T01:00", "2026-10-25T01:15"]
+        );
+        // Far off, with many changes of the clocks on the way.
+        assert_eq!(times("59 * 29 2 *", "2026-05-04T00:00:00Z", 1), ["2028-02-28T23:59"]);
     }
 
     #[test]
     fn what_the_clocks_show_twice_comes_once() {
         // On 25 October 2026 the clocks go from 03:00 (01:00 UTC) back to 02:00.
         assert_eq!(times("30 2 * * *", "2026-10-24T22:00:00Z", 2), ["2026-10-25T00:30", "2026-10-26T01:30"]);
-        assert_eq!(
-            times("0 * * * *", "2026-10-24T23:30:00Z", 3),
-            ["2026-10-25T00:00", "2026-10-25T02:00", "2026-10-25T03:00"]
-        );
+        assert_eq!(times("*/30 2 * * *", "2026-10-25T00:10:00Z", 2), ["2026-10-25T00:30", "2026-10-26T01:00"]);
         // A schedule made in the second pass waits for the next day.
         assert_eq!(times("30 2 * * *", "2026-10-25T01:10:00Z", 1), ["2026-10-26T01:30"]);
+    }
+
+    /// What the clocks show in each minute around a change of theirs.
+    struct Walk {
+        from: Timestamp,
+        minutes: Vec<(Moment, DateTime)>,
+    }
+
+    fn walk(zone: &TimeZone, change: Timestamp) -> Walk {
+        let from = change.checked_sub(50.hours()).unwrap();
+        let moments = (0..100 * 60).map(|minute| from.checked_add(minute.minutes()).unwrap());
+        Walk { from, minutes: moments.map(|at| (Moment(at.as_millisecond()), zone.to_datetime(at))).collect() }
+    }
+
+    impl Walk {
+        /// When a schedule of so many hours and minutes comes, minute by minute.
+        fn wanted(&self, fits: impl Fn(DateTime) -> bool, any_hour: bool) -> Vec<Moment> {
+            let mut wanted = Vec::new();
+            let mut latest = self.minutes[0].1.checked_sub(1.minute()).unwrap();
+            for (moment, local) in &self.minutes {
+                let mut skipped =
+                    std::iter::successors(latest.checked_add(1.minute()).ok(), |at| at.checked_add(1.minute()).ok())
+                        .take_while(|at| at < local);
+                let comes =
+                    if any_hour { fits(*local) } else { *local > latest && (fits(*local) || skipped.any(&fits)) };
+                if comes {
+                    wanted.push(*moment);
+                }
+                latest = latest.max(*local);
+            }
+            wanted
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+
+        #[test]
+        fn no_double_and_no_hole(
+            zone in prop::sample::select(vec!["Europe/Amsterdam", "America/New_York", "America/Havana", "Australia/Lord_Howe", "Asia/Beirut", "Africa/Casablanca", "Europe/Dublin"]),
+            year in 2000_i16..2037,
+            hours in prop::collection::btree_set(0_i8..24, 1..6),
+            minutes in prop::collection::btree_set(0_i8..60, 1..4),
+            every in 1_i8..12,
+        ) {
+            let zone = TimeZone::get(zone).unwrap();
+            let begin = zone.to_timestamp(Date::constant(year, 1, 1).to_datetime(Time::midnight())).unwrap();
+            let list = |set: &std::collections::BTreeSet<i8>| set.iter().map(i8::to_string).collect::<Vec<_>>().join(",");
+            for change in zone.following(begin).take(2) {
+                let walk = walk(&zone, change.timestamp());
+                for (hour, any_hour) in [(list(&hours), false), (format!("*/{every}"), true)] {
+                    let fits = |at: DateTime| {
+                        minutes.contains(&at.minute()) && if any_hour { at.hour() % every == 0 } else { hours.contains(&at.hour()) }
+                    };
+                    let cron = Cron::parse(&format!("{} {hour} * * *", list(&minutes))).unwrap();
+                    let first = cron.next(Moment(walk.from.as_millisecond() - 1), &zone);
+                    let last = walk.minutes.last().unwrap().0;
+                    let found: Vec<Moment> =
+                        std::iter::successors(first, |at| cron.next(*at, &zone)).take_while(|at| *at <= last).collect();
+                    prop_assert_eq!(found, walk.wanted(fits, any_hour), "{} at {}", hour, change.timestamp());
+                }
+            }
+        }
     }
 
     #[test]

@@ -68,7 +68,7 @@ pub fn heard(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<Vec<Started>> {
     // Read once, however many flows listen.
     let scene = LazyCell::new(|| scene(event));
     for flow in listeners {
-        if flow.conditions != "[]" && !read_conditions(&flow.conditions).is_some_and(|wanted| holds(&wanted, &scene)) {
+        if flow.conditions != "[]" && !fits(&flow.conditions, &scene) {
             continue;
         }
         let mut run = Run {
@@ -98,10 +98,15 @@ pub fn too_much(tx: &mut Tx, ctx: &Ctx) -> Result<Option<String>> {
     if ctx.depth >= DEEPEST {
         return Ok(Some(format!("{DEEPEST} runs in a row led to it")));
     }
-    let sql = "SELECT count(*) FROM (SELECT 1 FROM runs WHERE account_id = $1 AND chain = $2 AND chain <> '' LIMIT $3) AS some";
+    let sql = "SELECT count(*) FROM (SELECT 1 FROM runs WHERE account_id = $1 AND chain = $2 AND chain <> '' LIMIT $3) AS followers";
     let follows =
         !ctx.chain.is_empty() && tx.int(sql, &[ctx.account.into(), (&*ctx.chain).into(), MANY.into()])? >= MANY;
     Ok(follows.then(|| format!("{MANY} runs followed from the same one")))
+}
+
+/// Whether the conditions that a flow keeps hold.
+pub fn fits(conditions: &str, scene: &Value) -> bool {
+    read_conditions(conditions).is_some_and(|wanted| holds(&wanted, scene))
 }
 
 /// The conditions that a flow keeps; `None` when one of them cannot be read, and so not hold either.

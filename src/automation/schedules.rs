@@ -1,15 +1,26 @@
 //! Flows that a time starts.
 
+use jiff::tz::TimeZone;
 use serde_json::json;
 use store::{Tx, Value};
 
 use super::cron::Cron;
+use super::matching;
 use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::Result;
+use crate::log::Event;
 use crate::record::{Data, Link, Record};
 use crate::resources::flow::Flow;
 use crate::resources::run::{self, Run};
+
+/// What the event of a time is called.
+pub const EVENT: &str = "schedule";
+
+/// What flows see of a time as `data`.
+pub fn data(time: Moment, zone: &TimeZone) -> Data {
+    Data::from(json!({"scheduled_for": time.to_string(), "date": time.date(zone).to_string()}))
+}
 
 /// Writes a run for each schedule that is due, and moves it on. Of the times that were missed the latest
 /// counts: the flow says what is to be done now, not how often it could have been.
@@ -26,6 +37,11 @@ pub fn fire(tx: &mut Tx, ctx: &Ctx) -> Result<usize> {
         // No change that people see: neither version nor event.
         let moved = "UPDATE flows SET next_at = $1 WHERE account_id = $2 AND id = $3";
         tx.execute(moved, &[Value::from(next), ctx.account.into(), (&flow.base.id).into()])?;
+        let data = data(time, &ctx.zone);
+        let event = Event { name: EVENT, entity_type: "", entity_id: "", data: &data.0 };
+        if !matching::fits(&flow.conditions, &matching::scene(&event)) {
+            continue;
+        }
         let mut run = Run {
             flow_id: Link(flow.base.id.clone()),
             flow_name: flow.name.clone(),
@@ -33,8 +49,8 @@ pub fn fire(tx: &mut Tx, ctx: &Ctx) -> Result<usize> {
             trigger_key: flow.trigger_key.clone(),
             max_attempts: flow.max_attempts,
             flow_version: flow.definition_version,
-            event: "schedule".to_string(),
-            data: Data::from(json!({"scheduled_for": time.to_string(), "date": time.date(&ctx.zone).to_string()})),
+            event: EVENT.to_string(),
+            data,
             depth: 1,
             ..Run::default()
         };

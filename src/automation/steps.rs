@@ -12,7 +12,7 @@ use super::outside::Outgoing;
 use super::template::{self, Names};
 use crate::clock::Moment;
 use crate::context::Ctx;
-use crate::error::{Code, Error};
+use crate::error::Error;
 use crate::json::Json;
 use crate::outbox::{self, Letter};
 use crate::perform::perform;
@@ -60,7 +60,7 @@ impl From<Error> for Trouble {
         let faults: Vec<String> =
             error.faults.iter().map(|fault| format!("'{}' {}", fault.field, fault.wrong.message)).collect();
         let words = if faults.is_empty() { error.message.clone() } else { format!("{}.", faults.join("; ")) };
-        Trouble { words, for_good: error.code == Code::ValidationFailed }
+        Trouble { words, for_good: !error.code.may_pass() }
     }
 }
 

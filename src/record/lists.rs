@@ -175,8 +175,7 @@ impl Kind for Data {
             return Err(wrong_type("an object", json));
         }
         let mut text = Vec::new();
-        json.write(&mut text)
-            .map_err(|wrong| Wrong { message: format!("has a text that {}", wrong.message), ..wrong })?;
+        json.write(&mut text)?;
         if text.len() > DATA {
             return Err(wrong(FieldCode::TooLong, format!("may have {DATA} bytes at most")));
         }
@@ -193,13 +192,17 @@ impl Kind for Data {
 }
 
 impl Json {
-    /// As text again, with the digits of its numbers.
+    /// As text again, with the digits of its numbers; refuses what no text has, and numbers that whoever reads
+    /// it later would not have as they are.
     pub(crate) fn write(&self, out: &mut Vec<u8>) -> Result<(), Wrong> {
         match self {
             Json::Null => out.extend_from_slice(b"null"),
             Json::Bool(value) => out.extend_from_slice(value.to_string().as_bytes()),
-            Json::Number(digits) => out.extend_from_slice(digits.as_bytes()),
-            Json::Text(_) | Json::BrokenText => write_text(out, clean_text(self, DATA)?),
+            Json::Number(digits) => {
+                check_number(digits)?;
+                out.extend_from_slice(digits.as_bytes());
+            }
+            Json::Text(_) | Json::BrokenText => write_text(out, inner_text(self)?),
             Json::List(items) => {
                 out.push(b'[');
                 for (place, item) in items.iter().enumerate() {
@@ -213,7 +216,7 @@ impl Json {
             Json::Object(members) => {
                 out.push(b'{');
                 for (key, value) in members {
-                    clean_text(&Json::Text(key.clone()), DATA)?;
+                    inner_text(&Json::Text(key.clone()))?;
                     write_key(out, key);
                     value.write(out)?;
                 }
@@ -222,4 +225,26 @@ impl Json {
         }
         Ok(())
     }
+}
+
+fn inner_text(json: &Json) -> Result<&str, Wrong> {
+    clean_text(json, DATA).map_err(|wrong| Wrong { message: format!("has a text that {}", wrong.message), ..wrong })
+}
+
+/// Whole numbers are read with 64 bits and others as floating point: beyond these one would be rounded, or make
+/// all of the object unreadable.
+fn check_number(digits: &str) -> Result<(), Wrong> {
+    let is_whole = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    let fits = match is_whole {
+        true => digits.parse::<i64>().is_ok() || digits.parse::<u64>().is_ok(),
+        false => digits.parse::<f64>().is_ok_and(f64::is_finite),
+    };
+    if fits {
+        return Ok(());
+    }
+    let shown: String = digits.chars().take(50).collect();
+    Err(wrong(
+        FieldCode::OutOfRange,
+        format!("has the number {shown}, which is too large to be kept; send it as a text"),
+    ))
 }

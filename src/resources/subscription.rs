@@ -23,7 +23,7 @@ use crate::input::{self, Input};
 use crate::list;
 use crate::record::{ALL, COMPUTED, Checks, DETAIL, Day, INPUT, Link, NOWHERE, Record};
 use crate::records::{self, Work};
-use crate::{choice, record};
+use crate::{choice, marks, record};
 pub use lines::Lines;
 pub use plan::{Plan, Term};
 
@@ -35,7 +35,7 @@ choice! {
         /// Its periods are invoiced as they begin.
         #[default]
         Active = "active",
-        /// It has run to its end, or was ended.
+        /// No more periods begin.
         Ended = "ended",
     }
 }
@@ -82,18 +82,19 @@ record! {
     client_names: String = COMPUTED.search().shown(NOWHERE);
     /// The day on which the next invoice could not be made.
     stuck_on: Day = COMPUTED.shown(NOWHERE);
-    /// The day on which something is next to be said of its end: that it is near, then that it is there.
+    /// The day on which its end is announced.
     notify_on: Day = COMPUTED.shown(NOWHERE);
 }
 
 impl Checks for Subscription {
     fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         // A draft says nothing of its end, so it begins anew when it becomes active.
-        if before.is_none_or(|before| (&before.end_date, before.status) != (&self.end_date, self.status)) {
+        let activated = |before: &Self| before.status == Status::Draft && self.status != Status::Draft;
+        if before.is_none_or(|before| before.end_date != self.end_date || activated(before)) {
             let days = Settings::of(tx, ctx)?.subscription_expiring_days;
             self.notify_on = Day(self.end_date.0.and_then(|end| end.checked_sub(days.days()).ok()));
         }
-        if self.status == Status::Ended {
+        if self.was_ended(tx, ctx)? {
             self.notify_on = Day(None);
         }
         Ok(())
@@ -121,9 +122,9 @@ impl Subscription {
         next.and_then(|next| next.yesterday().ok()).unwrap_or(Date::MAX)
     }
 
-    /// Whether nothing more is to come of it: all is invoiced, and its end is there.
-    fn is_over(&self, today: Date) -> bool {
-        self.next_generate.0.is_none() && self.end_date.0.is_none_or(|end| end <= today)
+    /// Whether somebody ended it, rather than that it ran to its end.
+    fn was_ended(&self, tx: &mut Tx, ctx: &Ctx) -> Result<bool> {
+        Ok(self.status == Status::Ended && marks::has(tx, ctx, ENDED_BY_HAND, &self.base.id)?)
     }
 
     /// Takes over what the lines come to.
@@ -163,6 +164,9 @@ const ENDED: &[Part] = &[
     Part("end_date", "string", "When it ends; periods that begin before it are still invoiced."),
 ];
 
+/// The mark of those that somebody ended.
+const ENDED_BY_HAND: &str = "subscription.deactivated";
+
 /// `POST /v1/subscriptions/{id}/deactivate`
 fn deactivate(call: Call) -> Result<Work> {
     let input: Input<Deactivation> = input::create(&call)?;
@@ -180,6 +184,7 @@ fn deactivate(call: Call) -> Result<Work> {
             subscription.next_generate = Day(before.next_generate.0.filter(billed));
             subscription.status = Status::Ended;
         }
+        marks::once(tx, ctx, ENDED_BY_HAND, &before.base.id)?;
         records::change(tx, ctx, &before, &mut subscription, "updated")?;
         generate::soon(tx, ctx, &subscription)?;
         let end = subscription.end_date.0.map(|end| end.to_string());

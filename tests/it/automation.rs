@@ -3,6 +3,7 @@
 mod bounds;
 mod calls;
 mod crashes;
+mod failures;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -96,6 +97,11 @@ fn task() -> Value {
 /// A server that may call the scripted one.
 fn with_calls(db: Db) -> Server {
     Server::with(db, |config| config.allow_private_addresses = "127.0.0.1".to_string())
+}
+
+/// Somebody outside who is never there.
+fn away() -> Scripted {
+    Scripted::start(|_| Answer { body: b"try later".to_vec(), ..Answer::new(503) }).unwrap()
 }
 
 fn wait_for(done: impl Fn() -> bool) {
@@ -396,18 +402,18 @@ on_both! {
     }
 
     fn failures_are_tried_again_with_growing_pauses(db) {
-        let server = Server::start(db);
+        let server = with_calls(db);
         let client = server.client();
-        let gone = "00000000-0000-7000-8000-000000000000";
-        let steps_ = json!([{"type": "create_note", "body": "once"}, {"type": "update", "entity_type": "task", "id": "{{ data.task }}", "fields": {"title": "y"}}]);
+        let away = away();
+        let steps_ = json!([{"type": "create_note", "body": "once"}, {"type": "http", "url": away.url("/")}]);
         let id = flow_with(&client, "a.b", steps_, json!({"max_attempts": 3}));
-        let run_id = fire(&client, "a.b", json!({"task": gone})).pop().unwrap();
+        let run_id = fire(&client, "a.b", json!({})).pop().unwrap();
         work(&server, &client);
         let mut pauses = Vec::new();
         for tries in 1..3 {
             let one = run(&client, &run_id);
             assert_eq!((&one["status"], &one["attempts"], &one["actions_done"]), (&json!("retrying"), &json!(tries), &json!(1)));
-            assert!(one["error"].as_str().unwrap().contains("There is no task"), "{one}");
+            assert!(one["error"].as_str().unwrap().contains("answered 503: try later"), "{one}");
             let next = jiff_seconds(one["next_attempt_at"].as_str().unwrap()) - jiff_seconds("2026-05-04T10:00:00.000Z");
             pauses.push(next);
             hurry(&server, &client);
@@ -427,7 +433,7 @@ on_both! {
         advance(&client, "2026-05-04T11:00:00Z");
         assert_eq!(run(&client, &run_id)["status"], "failed");
         // A run under way keeps the definition that it began with.
-        let waiting = fire(&client, "a.b", json!({"task": gone})).pop().unwrap();
+        let waiting = fire(&client, "a.b", json!({})).pop().unwrap();
         work(&server, &client);
         let new = json!({"name": "x", "trigger_type": "custom", "trigger_key": "a.b", "steps": [{"type": "approval"}]});
         client.send("PUT", &format!("/v1/automation/flows/{id}"), &[], &new.to_string()).expect(200);
@@ -462,11 +468,12 @@ on_both! {
     }
 
     fn people_approve_reject_and_cancel(db) {
-        let server = Server::start(db);
+        let server = with_calls(db);
         let client = server.client();
+        let away = away();
         flow(&client, "a.b", json!([{"type": "approval", "message": "Send to {{ data.name }}?"}, {"type": "create_task", "title": "Sent"}]));
         flow(&client, "a.wait", json!([{"type": "wait", "for": "P3D"}, {"type": "create_task", "title": "Never"}]));
-        flow(&client, "a.retry", json!([{"type": "update", "entity_type": "task", "id": "nope", "fields": {"title": "y"}}]));
+        flow(&client, "a.retry", json!([{"type": "http", "url": away.url("/")}]));
         let act = |id: &str, what: &str| client.act(&format!("/v1/automation/runs/{id}/{what}"));
         let begin = |event: &str| {
             let id = fire(&client, event, json!({"name": "Anna"})).pop().unwrap();
@@ -501,10 +508,11 @@ on_both! {
     }
 
     fn a_failure_that_may_pass_makes_a_run_partial(db) {
-        let server = Server::start(db);
+        let server = with_calls(db);
         let client = server.client();
+        let away = away();
         flow_with(&client, "a.b", json!([
-            {"type": "update", "entity_type": "task", "id": "nope", "fields": {"title": "y"}, "continue_on_error": true},
+            {"type": "http", "url": away.url("/"), "continue_on_error": true},
             {"type": "create_task", "title": "{{ data.nope }}", "continue_on_error": true},
             {"type": "create_task", "title": "On we go"},
         ]), json!({"max_attempts": 2}));

@@ -155,7 +155,7 @@ fn make_next(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
         tx.execute(sql, &values)?;
     }
     subscription.next_generate = Day(date.tomorrow().ok().and_then(|day| before.period_from(day)));
-    if subscription.is_over(today) {
+    if subscription.next_generate.0.is_none() {
         subscription.status = Status::Ended;
     }
     subscription.problem.clear();
@@ -237,8 +237,8 @@ fn note_problem(app: &App, caller: &Caller, id: String, error: Error) -> Result<
     })
 }
 
-/// Says of subscriptions that their end is near, once per end, and ends those whose end is there; answers
-/// whether there may be more. It goes by the end alone: the last invoice may have been made long before.
+/// Says of subscriptions that their end is near, once per end; answers whether there may be more. It goes by the end
+/// alone: the last invoice may have been made long before.
 pub fn announce(tx: &mut Tx, ctx: &Ctx) -> Result<bool> {
     let today = ctx.now.date(&ctx.zone);
     let sql = format!(
@@ -252,20 +252,14 @@ pub fn announce(tx: &mut Tx, ctx: &Ctx) -> Result<bool> {
     Ok(found.len() == 100)
 }
 
-fn come_near(tx: &mut Tx, ctx: &Ctx, before: &Subscription, today: Date) -> Result<()> {
-    let to_come = before.end_date.0.filter(|end| before.status == Status::Active && *end > today);
-    let end = to_come.map(|end| end.to_string()).unwrap_or_default();
-    let sql = "UPDATE subscriptions SET notify_on = $1 WHERE account_id = $2 AND id = $3";
-    tx.execute(sql, &[(&end).into(), ctx.account.into(), (&before.base.id).into()])?;
-    if to_come.is_some() {
-        let first = marks::once(tx, ctx, &format!("subscription.expiring {end}"), &before.base.id)?;
-        return if first { records::happened(tx, ctx, before, "expiring") } else { Ok(()) };
-    }
-    // One that still has invoices to be made ends with the last of them.
-    if before.status != Status::Active || !before.is_over(today) {
+fn come_near(tx: &mut Tx, ctx: &Ctx, subscription: &Subscription, today: Date) -> Result<()> {
+    let clear = "UPDATE subscriptions SET notify_on = '' WHERE account_id = $1 AND id = $2";
+    tx.execute(clear, &[ctx.account.into(), (&subscription.base.id).into()])?;
+    let Some(end) = subscription.end_date.0.filter(|end| *end > today) else { return Ok(()) };
+    let cause = format!("subscription.expiring {end}");
+    let silent = subscription.status == Status::Draft || subscription.was_ended(tx, ctx)?;
+    if silent || !marks::once(tx, ctx, &cause, &subscription.base.id)? {
         return Ok(());
     }
-    let mut subscription = before.clone();
-    subscription.status = Status::Ended;
-    records::change(tx, ctx, before, &mut subscription, "updated")
+    records::happened(tx, ctx, subscription, "expiring")
 }

@@ -104,7 +104,7 @@ fn made_of(tx: &mut Tx, ctx: &Ctx, new: &NewSubscription, client: Option<&Client
     }
     subscription.work_out(tx, ctx)?;
     subscription.next_generate = Day(begins.and_then(|begins| subscription.period_from(begins)));
-    if subscription.is_over(today) {
+    if subscription.next_generate.0.is_none() {
         subscription.status = Status::Ended;
     }
     subscription.number =
@@ -170,7 +170,8 @@ fn change(
     let day = chosen("day_of_month", new.day_of_month, before.schedule.chosen_day);
     let weekday = chosen("day_of_week", new.day_of_week, before.schedule.chosen_weekday);
     subscription.schedule = replanned(before, subscription, day, weekday);
-    subscription.renew_next(before, ctx.now.date(&ctx.zone));
+    let was_ended = before.was_ended(tx, ctx)?;
+    subscription.renew_next(before, was_ended);
     if !subscription.problem.is_empty() {
         subscription.problem.clear();
         subscription.stuck_on = Day(None);
@@ -221,7 +222,7 @@ impl Subscription {
 
     /// The next date after a change of the plan or the end: never one that was made already, nor
     /// one before the next that was due.
-    fn renew_next(&mut self, before: &Subscription, today: Date) {
+    fn renew_next(&mut self, before: &Subscription, was_ended: bool) {
         let from = match (before.last_generated.0, before.next_generate.0) {
             (Some(_), Some(next)) => Some(next),
             // It was invoiced to its end, which may be later now.
@@ -229,10 +230,12 @@ impl Subscription {
             (None, _) => Some(Date::MIN),
         };
         // Who was ended stays so, but for periods that were still to come.
-        let open = before.status != Status::Ended || before.next_generate.0.is_some();
+        let open = !was_ended || before.next_generate.0.is_some();
         self.next_generate = Day(from.filter(|_| open).and_then(|from| self.period_from(from)));
-        if self.is_over(today) {
+        if self.next_generate.0.is_none() {
             self.status = Status::Ended;
+        } else if !was_ended && before.status == Status::Ended {
+            self.status = Status::Active;
         }
     }
 }

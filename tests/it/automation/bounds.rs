@@ -44,6 +44,51 @@ on_both! {
         assert_eq!(total(&client, "/v1/automation/runs"), 3, "no schedule was started by an event without a name");
     }
 
+    fn numbers_are_compared_as_they_were_sent_or_refused(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let condition = |value: &str| format!(r#"[{{"field": "data.n", "op": "gt", "value": {value}}}]"#);
+        let make = |conditions: &str| {
+            let body = format!(r#"{{"name": "x", "trigger_type": "custom", "trigger_key": "a.b", "conditions": {conditions}, "steps": [{{"type": "approval"}}]}}"#);
+            client.send("POST", "/v1/automation/flows", &[], &body)
+        };
+        make(&condition("12345678901234567890")).expect(201);
+        let fire = |n: &str| client.send("POST", "/v1/automation/trigger", &[], &format!(r#"{{"event": "a.b", "data": {{"n": {n}}}}}"#));
+        for (n, matched) in [("12345678901234567891", 1), ("12345678901234567890", 0), ("12345678901234567889", 0), ("\"12345678901234567890.5\"", 1), ("\"1e999\"", 1), ("1e300", 1), ("-1", 0)] {
+            assert_eq!(fire(n).expect(200).data()["matched"], matched, "{n}");
+        }
+        for n in ["1e999", "-1e999", "123456789012345678901", "[{\"x\": 1e999}]"] {
+            let refused = fire(n).expect(422);
+            assert_eq!(refused.faults(), ["data: out_of_range"], "{n}");
+            assert!(refused.text.contains("too large to be kept; send it as a text"), "{}", refused.text);
+        }
+        assert_eq!(make(&condition("1e999")).expect(422).faults(), ["conditions: out_of_range"]);
+        assert_eq!(make(&condition("123456789012345678901")).expect(422).faults(), ["conditions: out_of_range"]);
+    }
+
+    fn what_is_not_there_is_as_null(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let conditions = [("eq", json!(null)), ("ne", json!(null)), ("ne", json!("x")), ("exists", json!(true)), ("exists", json!(false))];
+        for (place, (op, value)) in conditions.iter().enumerate() {
+            let condition = json!([{"field": "data.n", "op": op, "value": value}]);
+            flow_with(&client, &format!("a.{place}"), json!([{"type": "approval"}]), json!({"conditions": condition}));
+            // In a step it is the same.
+            flow(&client, &format!("b.{place}"), json!([{"type": "condition", "conditions": condition}, {"type": "approval"}]));
+        }
+        for (data, wanted) in [
+            (json!({}), [true, false, true, false, true]), (json!({"n": null}), [true, false, true, false, true]),
+            (json!({"n": ""}), [false, true, true, false, true]), (json!({"n": "x"}), [false, true, false, true, false]),
+        ] {
+            for (place, holds) in wanted.into_iter().enumerate() {
+                assert_eq!(fire(&client, &format!("a.{place}"), data.clone()).len(), usize::from(holds), "{data} {:?}", conditions[place]);
+                let id = fire(&client, &format!("b.{place}"), data.clone()).pop().unwrap();
+                work(&server, &client);
+                assert_eq!(status(&client, &id), if holds { "pending_approval" } else { "success" }, "{data} {:?} in a step", conditions[place]);
+            }
+        }
+    }
+
     fn a_run_that_was_to_end_can_be_tried_again(db) {
         let server = Server::start(db);
         let client = server.client();

@@ -176,6 +176,41 @@ on_both! {
         assert_eq!(client.post(&format!("/v1/automation/flows/{of_tasks}/backtest"), wrong).expect(422).faults(), ["to: out_of_range"]);
     }
 
+    fn the_past_of_a_schedule_is_its_times(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let steps = json!([{"type": "create_task", "title": "{{ event }} {{ data.scheduled_for }} on {{ account.today }}", "deadline": "P1D"}]);
+        let scheduled = |key: &str, more: Value| {
+            let mut all = json!({"trigger_type": "schedule", "active": false});
+            all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            flow_with(&client, key, steps.clone(), all)
+        };
+        let look = |id: &str, from: &str, to: &str| client.post(&format!("/v1/automation/flows/{id}/backtest"), json!({"from": from, "to": to})).expect(200).data();
+        let before = server.last_seq(&client) + 1;
+        let id = scheduled("0 9 * * 1-5", json!({}));
+        let told = look(&id, "2026-01-01T00:00:00Z", "2026-01-31T23:59:59Z");
+        assert_eq!((&told["events"], &told["matched"], &told["failed"], &told["complete"]), (&json!(22), &json!(22), &json!(0), &json!(true)));
+        assert_eq!(told["steps"][0], json!({"place": 0, "type": "create_task", "name": "", "taken": 22, "failed": 0}));
+        let first = &told["examples"][0];
+        assert_eq!((&first["at"], &first["event"], &first["entity_id"]), (&json!("2026-01-01T08:00:00.000Z"), &json!("schedule"), &json!("")));
+        assert_eq!(first["steps"][0]["would"], json!({"title": "schedule 2026-01-01T08:00:00.000Z on 2026-01-01", "deadline": "2026-01-02"}));
+        // Both ends count.
+        assert_eq!(look(&id, "2026-01-01T08:00:00Z", "2026-01-02T08:00:00Z")["events"], 2);
+        assert_eq!(look(&id, "2026-01-03T00:00:00Z", "2026-01-04T00:00:00Z")["events"], 0);
+        assert_eq!(server.last_seq(&client), before, "nothing happened");
+        // As many as of events.
+        let told = look(&scheduled("* * * * *", json!({})), "2026-01-01T00:00:00Z", "2026-03-01T00:00:00Z");
+        assert_eq!((&told["events"], told["examples"].as_array().unwrap().len()), (&json!(20_000), 100));
+        assert_eq!(told["complete"], false);
+        // Conditions hold for a time too, then and now.
+        let on_a_day = json!({"conditions": [{"field": "data.date", "op": "eq", "value": "2026-05-06"}], "active": true});
+        let told = look(&scheduled("0 9 * * *", on_a_day), "2026-05-01T00:00:00Z", "2026-05-31T00:00:00Z");
+        assert_eq!((&told["events"], &told["matched"]), (&json!(30), &json!(1)));
+        advance(&client, "2026-05-09T12:00:00Z");
+        let tasks = client.get("/v1/tasks").data();
+        assert_eq!((tasks.as_array().unwrap().len(), &tasks[0]["title"]), (1, &json!("schedule 2026-05-06T07:00:00.000Z on 2026-05-06")));
+    }
+
     fn the_reminders_of_the_library_work(db) {
         let server = Server::start(db);
         let client = server.client();
