@@ -220,7 +220,7 @@ fn lost_connections_are_made_again() {
     let Some(db) = Db::postgres() else { return };
     let store = open(&db);
     let admin = std::env::var("KANTOOR_TEST_POSTGRES").unwrap();
-    let name = db.url.rsplit_once('/').unwrap().1.to_string();
+    let name = db.name();
     let cut = format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'");
     for id in 0..5 {
         assert_eq!(rows(&store).len(), usize::try_from(id).unwrap());
@@ -256,7 +256,7 @@ fn a_commit_whose_answer_is_lost_is_not_done_twice() {
         CREATE CONSTRAINT TRIGGER late AFTER INSERT ON slow DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION wait();";
     execute(&db.url, sql);
     let admin = std::env::var("KANTOOR_TEST_POSTGRES").unwrap();
-    let name = db.url.rsplit_once('/').unwrap().1.to_string();
+    let name = db.name();
     let cutter = std::thread::spawn(move || {
         std::thread::sleep(std::time::Duration::from_millis(300));
         execute(

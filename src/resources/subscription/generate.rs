@@ -123,10 +123,10 @@ fn earliest(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Date>> {
 pub fn next_moment(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>> {
     let today = ctx.now.date(&ctx.zone).to_string();
     let mut moments = Vec::new();
-    for (column, which) in [("next_generate", "AND status <> 'draft'"), ("notify_on", "AND status = 'active'")] {
+    for column in ["next_generate", "notify_on"] {
         let sql = format!(
-            "SELECT {column} FROM subscriptions WHERE account_id = $1 AND {column} <> '' AND {column} > $2 {which}
-             ORDER BY {column} LIMIT 1"
+            "SELECT {column} FROM subscriptions WHERE account_id = $1 AND {column} <> '' AND {column} > $2
+             AND status <> 'draft' ORDER BY {column} LIMIT 1"
         );
         let values = [ctx.account.into(), today.clone().into()];
         let found = tx.first(&sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
