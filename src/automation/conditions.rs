@@ -173,10 +173,11 @@ pub fn compare(op: Op, found: Option<&Value>, wanted: &Value) -> bool {
     }
 }
 
-/// The same value; a number and the text of it are.
+/// The same value; a number and the text of it are, and so are two ways to write a moment.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(_), _) | (_, Value::Number(_)) => order(a, b) == Some(Ordering::Equal),
+        (Value::String(one), Value::String(other)) => one == other || in_time(one, other) == Some(Ordering::Equal),
         _ => a == b,
     }
 }
@@ -357,6 +358,14 @@ mod tests {
         ] {
             assert!(!holds(field, op, value.clone()), "{field} {op} {value}");
         }
+    }
+
+    #[test]
+    fn moments_are_the_same_however_they_are_written() {
+        let same = |a: &str, b: &str| compare(Op::Eq, Some(&a.into()), &b.into());
+        assert!(same("2026-01-01T00:00:00Z", "2026-01-01T02:00:00.000+02:00"));
+        assert!(!same("2026-01-01T00:00:00Z", "2026-01-01T00:00:00.001Z"));
+        assert!(!same("2026-01-01", "2026-01-02"));
     }
 
     #[test]
