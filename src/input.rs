@@ -137,19 +137,23 @@ fn is_base(name: &str) -> bool {
     matches!(name, "id" | "created_at" | "updated_at" | "meta")
 }
 
+/// A guess at the name that was meant, to be put behind what is wrong; empty when none is near.
+pub fn did_you_mean<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> String {
+    // It is for typing errors, not for texts of a megabyte.
+    let near = known
+        .filter(|_| name.len() <= 64)
+        .map(|known| (strsim::damerau_levenshtein(name, known), known))
+        .filter(|(distance, known)| *distance <= 1 + known.len() / 4)
+        .min_by_key(|(distance, _)| *distance);
+    near.map(|(_, known)| format!("; did you mean '{known}'?")).unwrap_or_default()
+}
+
 fn unknown(call: &Call, name: &str, known: &[&str], faults: &mut Faults, warnings: &mut Vec<String>) {
     // A guess takes time, and a body can have a hundred thousand names.
     if faults.is_full() || warnings.len() >= 100 {
         return;
     }
-    // A guess is for typing errors, not for texts of a megabyte.
-    let near = known
-        .iter()
-        .filter(|_| name.len() <= 64)
-        .map(|known| (strsim::damerau_levenshtein(name, known), known))
-        .filter(|(distance, known)| *distance <= 1 + known.len() / 4)
-        .min_by_key(|(distance, _)| *distance);
-    let hint = near.map(|(_, known)| format!("; did you mean '{known}'?")).unwrap_or_default();
+    let hint = did_you_mean(name, known.iter().copied());
     let shown: String = name.chars().take(100).collect();
     if call.lenient {
         warnings.push(format!("'{shown}' is not a known field and was passed over{hint}"));

@@ -136,6 +136,21 @@ pub struct FieldInfo {
     pub schema: fn(&Rules) -> serde_json::Value,
 }
 
+impl FieldInfo {
+    /// Whether this is among its types in JSON.
+    pub fn is(&self, kind: &str) -> bool {
+        match &(self.schema)(&self.rules)["type"] {
+            serde_json::Value::Array(types) => types.iter().any(|own| own == kind),
+            own => own == kind,
+        }
+    }
+
+    /// Whether it is a day.
+    pub fn is_date(&self) -> bool {
+        (self.schema)(&self.rules)["pattern"] == kinds::DAY_PATTERN
+    }
+}
+
 /// A field of `R` with its accessors.
 pub struct Field<R> {
     /// What is said about it.

@@ -217,6 +217,8 @@ pub enum Gives {
     MadeOf(&'static str),
     /// These alone.
     Parts(&'static [Part]),
+    /// These alone, of a new record.
+    MadeParts(&'static [Part]),
     /// A list of these.
     ManyParts(&'static [Part]),
     /// What comes behind a number: of these, by these parameters.

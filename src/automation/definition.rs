@@ -8,6 +8,7 @@ use super::conditions::{self, Condition};
 use super::{events, template};
 use crate::clock::Moment;
 use crate::error::{Faults, FieldCode, Wrong, wrong};
+use crate::input::did_you_mean;
 use crate::record::{FieldInfo, parse_date};
 use crate::resources::{self, Takes};
 
@@ -391,9 +392,7 @@ fn unknown<'n>(name: &str, known: impl Iterator<Item = &'n str>, at: &str, fault
     if faults.is_full() {
         return;
     }
-    let near = known.filter(|_| name.len() <= 64).map(|known| (strsim::damerau_levenshtein(name, known), known));
-    let near = near.filter(|(distance, known)| *distance <= 1 + known.len() / 4).min_by_key(|(distance, _)| *distance);
-    let hint = near.map(|(_, known)| format!("; did you mean '{known}'?")).unwrap_or_default();
+    let hint = did_you_mean(name, known);
     faults.add(at, wrong(FieldCode::UnknownField, format!("is not a known field here{hint}")));
 }
 

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::conditions::{self, Step};
 use super::template;
+use crate::input::did_you_mean;
 use crate::record::{FieldInfo, NOWHERE, parse_date};
 use crate::resources::{self, Resource};
 
@@ -27,9 +28,13 @@ pub fn of(conditions: &Value, steps: &Value, kind: &str) -> Vec<String> {
     let mut doubts = names(steps);
     for (path, list) in lists {
         for (place, condition) in list.as_array().into_iter().flatten().enumerate() {
-            doubts.extend(one(resource, condition, &format!("{path}[{place}]")));
+            // Beyond a hundred nobody reads on, and a guess takes time.
+            if doubts.len() < 100 {
+                doubts.extend(one(resource, condition, &format!("{path}[{place}]")));
+            }
         }
     }
+    doubts.truncate(100);
     doubts
 }
 
@@ -64,9 +69,7 @@ fn one(resource: &Resource, condition: &Value, path: &str) -> Option<String> {
     }
     let shown = || resource.fields.iter().filter(|field| field.rules.in_meta || field.rules.views != NOWHERE);
     let Some(field) = shown().find(|field| field.name == name) else {
-        let near = shown().map(|field| (strsim::damerau_levenshtein(name, field.name), field.name));
-        let near = near.filter(|(distance, known)| *distance <= 1 + known.len() / 4).min();
-        let hint = near.map(|(_, known)| format!("; did you mean '{known}'?")).unwrap_or_default();
+        let hint = did_you_mean(name, shown().map(|field| field.name));
         return Some(format!("{path}.field: a record of the kind {} has no '{name}'{hint}", resource.shape.name));
     };
     let why = if deeper.is_empty() { compared(field, condition)? } else { return None };
@@ -82,10 +85,6 @@ fn compared(field: &FieldInfo, condition: &Value) -> Option<String> {
         (_, value) => std::slice::from_ref(value),
     };
     let schema = (field.schema)(&field.rules);
-    let is = |kind: &str| {
-        schema["type"] == kind || schema["type"].as_array().is_some_and(|types| types.contains(&kind.into()))
-    };
-    let is_date = schema["pattern"].as_str().is_some_and(|pattern| pattern.contains("\\d{4}-\\d{2}-\\d{2}"));
     for value in values {
         let text = value.as_str().unwrap_or_default();
         if value.is_null() || template::is_template(text) || (value.is_string() && text.is_empty()) {
@@ -96,13 +95,13 @@ fn compared(field: &FieldInfo, condition: &Value) -> Option<String> {
             let names: Vec<&str> = choices.iter().filter_map(Value::as_str).filter(|name| !name.is_empty()).collect();
             return Some(format!("is never {value}; it is one of: {}", names.join(", ")));
         }
-        if (is("number") || is("integer")) && !value.is_number() && text.parse::<f64>().is_err() {
+        if (field.is("number") || field.is("integer")) && !value.is_number() && text.parse::<f64>().is_err() {
             return Some(format!("is a number, and {value} is none"));
         }
-        if is("boolean") && !value.is_boolean() {
+        if field.is("boolean") && !value.is_boolean() {
             return Some(format!("is true or false, and never {value}"));
         }
-        if is_date && parse_date(text.get(..10).unwrap_or(text)).is_err() {
+        if field.is_date() && parse_date(text.get(..10).unwrap_or(text)).is_err() {
             return Some(format!("is a date such as 2026-05-04, and {value} is none"));
         }
     }

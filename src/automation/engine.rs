@@ -154,7 +154,7 @@ pub fn called(
     let Some(mut run) = tx.first(&sql, &values, Run::from_row)? else { return Ok(Called::default()) };
     run.lease_until = 0;
     let definition = definition(tx, ctx, engine, &run)?;
-    if let Some(step) = definition.steps.get(place(&run)) {
+    if let Some(step) = definition.steps.get(run.place()) {
         match ended {
             Ok(result) => succeeded(ctx, &mut run, result.clone()),
             Err(trouble) => failed(ctx, &mut run, step, trouble),
@@ -178,10 +178,6 @@ pub fn renew(tx: &mut Tx, ctx: &Ctx, request: &Request) -> Result<bool> {
     let lease = ctx.machine_now.plus_seconds(LEASE_SECONDS);
     let values = [lease.0.into(), ctx.account.into(), (&request.run_id).into(), request.claim.into()];
     Ok(tx.execute(sql, &values)? == 1)
-}
-
-fn place(run: &Run) -> usize {
-    usize::try_from(run.step).unwrap_or(usize::MAX)
 }
 
 /// The steps from the current one on.
@@ -211,7 +207,7 @@ fn steps_of(
             run.end(ctx, "cancelled");
             return Ok(None);
         }
-        let Some(step) = definition.steps.get(place(run)) else {
+        let Some(step) = definition.steps.get(run.place()) else {
             run.error.clear();
             run.end(ctx, if run.failures > 0 { "partial" } else { "success" });
             return Ok(None);
@@ -289,7 +285,7 @@ fn steps_of(
 
 /// A step is tried, once more.
 fn begin(ctx: &Ctx, run: &mut Run, status: &str) {
-    let place = place(run);
+    let place = run.place();
     if run.results.0.len() <= place {
         run.results.0.resize(place + 1, Report::default());
         run.attempts = 0;
@@ -306,14 +302,14 @@ fn begin(ctx: &Ctx, run: &mut Run, status: &str) {
 
 /// The same, unless it was begun before.
 fn begin_unless(ctx: &Ctx, run: &mut Run, status: &str) {
-    if run.results.0.len() <= place(run) {
+    if run.results.0.len() <= run.place() {
         begin(ctx, run, status);
     }
 }
 
 /// What becomes of the current step, which has begun.
 fn report(run: &mut Run) -> &mut Report {
-    let place = place(run);
+    let place = run.place();
     if run.results.0.len() <= place {
         run.results.0.resize(place + 1, Report::default());
     }

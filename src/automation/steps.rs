@@ -104,9 +104,8 @@ pub fn preview(ctx: &Ctx, step: &Step, names: &Names) -> Result<Value, String> {
 }
 
 fn wait(ctx: &Ctx, run: &Run, step: &Step, names: &Names) -> Result<Done, Trouble> {
-    let place = usize::try_from(run.step).unwrap_or(usize::MAX);
     // The end of a wait is worked out once.
-    let begun = run.results.0.get(place).and_then(|report| Moment::parse(report.result["until"].as_str()?));
+    let begun = run.report().and_then(|report| Moment::parse(report.result["until"].as_str()?));
     if let Some(until) = begun {
         return Ok(Done::Wait(until));
     }
@@ -311,14 +310,10 @@ pub fn path_of(kind: &str) -> Option<&'static str> {
 pub fn fit(today: Date, fields: &[FieldInfo], members: &mut Map<String, Value>) {
     for (name, value) in members.iter_mut() {
         let Some(field) = fields.iter().find(|field| field.name == name) else { continue };
-        let schema = (field.schema)(&field.rules);
-        let is_text = schema["type"] == "string"
-            || schema["type"].as_array().is_some_and(|types| types.contains(&json!("string")));
-        let is_date = schema["pattern"].as_str().is_some_and(|pattern| pattern.contains("\\d{4}-\\d{2}-\\d{2}"));
         match value {
-            Value::Number(number) if is_text => *value = Value::String(number.to_string()),
-            Value::Bool(yes) if is_text => *value = Value::String(yes.to_string()),
-            Value::String(text) if is_date && text.starts_with('P') => {
+            Value::Number(number) if field.is("string") => *value = Value::String(number.to_string()),
+            Value::Bool(yes) if field.is("string") => *value = Value::String(yes.to_string()),
+            Value::String(text) if text.starts_with('P') && field.is_date() => {
                 if let Some(day) = parse_duration(text).ok().and_then(|span| today.checked_add(span).ok()) {
                     *value = Value::String(day.to_string());
                 }
@@ -329,8 +324,7 @@ pub fn fit(today: Date, fields: &[FieldInfo], members: &mut Map<String, Value>) 
 }
 
 fn call(run: &Run, step: &Step, names: &Names) -> Result<Outgoing, Trouble> {
-    let place = usize::try_from(run.step).unwrap_or(usize::MAX);
-    if let Some(call) = run.results.0.get(place).and_then(|report| report.call.clone()) {
+    if let Some(call) = run.report().and_then(|report| report.call.clone()) {
         return Ok(call);
     }
     let mut headers: Vec<(String, String)> = Vec::new();

@@ -117,8 +117,12 @@ pub fn render(text: &str, names: &Names) -> Result<String, String> {
     if !is_template(text) {
         return Ok(text.to_string());
     }
-    let text = prepared(text)?;
-    let template = ENGINE.template_from_str(&text).map_err(|error| plain(&error))?;
+    make(&prepared(text)?, names)
+}
+
+/// The same of a text that was prepared.
+fn make(text: &str, names: &Names) -> Result<String, String> {
+    let template = ENGINE.template_from_str(text).map_err(|error| plain(&error))?;
     in_time(|| {
         let mut out = Limited(Vec::new(), LONGEST);
         let made = template.render_captured_to(names.0.clone(), &mut out).map(drop);
@@ -158,7 +162,7 @@ fn within(text: &str, names: &Names, left: &Cell<usize>) -> Result<Value, String
     let text = prepared(text)?;
     let whole = text.trim().strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
     let Some(inner) = whole.filter(|inner| !inner.contains("{{") && !inner.contains("}}")) else {
-        let made = render(&text, names)?;
+        let made = make(&text, names)?;
         spend(left, made.len())?;
         return Ok(Value::String(made));
     };

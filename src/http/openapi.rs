@@ -279,6 +279,7 @@ fn responses(resource: &Resource, route: &Route) -> Value {
                                `per_page` is sent. The other parameters are for pages.";
             ("200", description.to_string(), Some((list, "#/components/schemas/Total")))
         }
+        Gives::MadeParts(parts) => ("201", "What was made.".to_string(), Some((parts_schema(parts), ""))),
         Gives::Parts(parts) if route.takes == Takes::Create => {
             ("201", format!("The new {name}."), Some((parts_schema(parts), "")))
         }
@@ -324,7 +325,7 @@ fn responses(resource: &Resource, route: &Route) -> Value {
             json!({"Location": header("Where the record is."), "ETag": header("Its version.")})
         }
         Gives::Item(_) => json!({"ETag": header("Its version.")}),
-        Gives::Made(_) | Gives::MadeOf(_) => {
+        Gives::Made(_) | Gives::MadeOf(_) | Gives::MadeParts(_) => {
             json!({"Location": header("Where the record is."), "ETag": header("Its version.")})
         }
         Gives::Nothing | Gives::All | Gives::Content | Gives::Parts(_) | Gives::ManyParts(_) => Value::Null,

@@ -94,6 +94,9 @@ pub fn clean_text(json: &Json, max_length: usize) -> Result<&str, Wrong> {
     Ok(text)
 }
 
+/// How a day is written, if there is one.
+pub const DAY_PATTERN: &str = "^$|^\\d{4}-\\d{2}-\\d{2}$";
+
 fn text_schema(rules: &Rules) -> Schema {
     let kind = if rules.nullable { json!(["string", "null"]) } else { json!("string") };
     // What we write ourselves may be longer than what people may send.
@@ -282,7 +285,7 @@ impl Kind for Day {
     fn schema(rules: &Rules) -> Schema {
         let mut schema = text_schema(rules);
         schema["maxLength"] = json!(10);
-        schema["pattern"] = json!("^$|^\\d{4}-\\d{2}-\\d{2}$");
+        schema["pattern"] = json!(DAY_PATTERN);
         schema
     }
 

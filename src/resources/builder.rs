@@ -293,7 +293,7 @@ impl Resource {
     pub fn shown(&self, gives: Gives) -> Vec<FieldInfo> {
         let view = match gives {
             Gives::Page | Gives::All | Gives::Either => LIST,
-            Gives::PageOf(_) | Gives::MadeOf(_) => return Vec::new(),
+            Gives::PageOf(_) | Gives::MadeOf(_) | Gives::MadeParts(_) => return Vec::new(),
             Gives::Item(view) | Gives::Made(view) => view,
             Gives::Nothing | Gives::Content | Gives::Parts(_) | Gives::ManyParts(_) => return Vec::new(),
             Gives::Feed(..) | Gives::Stream(_) => return Vec::new(),

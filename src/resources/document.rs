@@ -430,7 +430,7 @@ pub fn invoices() -> Resource {
     shared::<InvoiceKind>("Invoices", INVOICES)
         .action_made::<credit::Credit>("credit", "Credit an invoice, all of it or some rows", credit::credit)
         .action_elsewhere("collect", "Collect an invoice by the mandate of its client", payment::collect)
-        .gives(Gives::Parts(payment::BOTH))
+        .gives(Gives::MadeParts(payment::BOTH))
         .extension()
 }
 

@@ -80,6 +80,21 @@ impl Run {
         FINAL.contains(&self.status.as_str())
     }
 
+    /// Which step is the current one.
+    pub fn place(&self) -> usize {
+        usize::try_from(self.step).unwrap_or(usize::MAX)
+    }
+
+    /// What became of the current step so far, if it has begun.
+    pub fn report(&self) -> Option<&Report> {
+        self.results.0.get(self.place())
+    }
+
+    fn report_mut(&mut self) -> Option<&mut Report> {
+        let place = self.place();
+        self.results.0.get_mut(place)
+    }
+
     /// How it ended, if it has.
     pub fn ended(&self) -> Option<&'static str> {
         FINAL.iter().find(|status| **status == self.status).copied()
@@ -210,8 +225,7 @@ fn cancel(call: Call) -> Result<Work> {
             run.cancel_requested = true;
             return Ok("cancel_requested");
         }
-        let at = place(run);
-        if let Some(report) = run.results.0.get_mut(at).filter(|report| report.finished_at.is_empty()) {
+        if let Some(report) = run.report_mut().filter(|report| report.finished_at.is_empty()) {
             report.close(ctx, "cancelled");
         }
         run.end(ctx, "cancelled");
@@ -223,8 +237,7 @@ fn cancel(call: Call) -> Result<Work> {
 fn approve(call: Call) -> Result<Work> {
     act(call, |_, ctx, run| {
         awaits_approval(run)?;
-        let at = place(run);
-        if let Some(report) = run.results.0.get_mut(at) {
+        if let Some(report) = run.report_mut() {
             report.result = json!({"approved": true, "by": &*ctx.actor});
             report.close(ctx, "success");
         }
@@ -239,8 +252,7 @@ fn approve(call: Call) -> Result<Work> {
 fn reject(call: Call) -> Result<Work> {
     act(call, |_, ctx, run| {
         awaits_approval(run)?;
-        let at = place(run);
-        if let Some(report) = run.results.0.get_mut(at) {
+        if let Some(report) = run.report_mut() {
             report.result = json!({"approved": false, "by": &*ctx.actor});
             report.close(ctx, "cancelled");
         }
@@ -268,19 +280,13 @@ fn retry(call: Call) -> Result<Work> {
         run.error.clear();
         // Whoever wanted its end got it; now somebody wants it to go on.
         run.cancel_requested = false;
-        let at = place(run);
-        if let Some(report) = run.results.0.get_mut(at) {
+        if let Some(report) = run.report_mut() {
             report.finished_at.clear();
             report.status.clear();
         }
         run.queue(ctx);
         Ok("retried")
     })
-}
-
-/// The current step.
-fn place(run: &Run) -> usize {
-    usize::try_from(run.step).unwrap_or(0)
 }
 
 /// `GET /v1/automation/runs/{id}/steps`
