@@ -7,6 +7,7 @@ use store::{Migration, Row, Tx};
 use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::{Code, Error, Result};
+use crate::json::Json;
 
 /// How long an answer is kept.
 const KEPT_MS: i64 = 24 * 60 * 60 * 1000;
@@ -35,7 +36,11 @@ CREATE INDEX stored_answers_age ON stored_answers (account_id, created_at);
 #[derive(Clone, Debug)]
 pub struct Claim {
     key: String,
+    /// Of the request with its JSON in one form, so that spaces, the order of members and the way a number or a
+    /// text is written do not matter.
     fingerprint: Vec<u8>,
+    /// Of the request as it was sent: what an earlier version of the program kept.
+    as_sent: Vec<u8>,
 }
 
 impl Claim {
@@ -53,12 +58,23 @@ impl Claim {
                 "An Idempotency-Key has 1 to 255 visible ASCII characters.",
             ));
         }
-        let mut hasher = Sha256::new();
-        for part in [method.as_bytes(), path.as_bytes(), body] {
-            hasher.update((part.len() as u64).to_be_bytes());
-            hasher.update(part);
-        }
-        Ok(Claim { key: key.to_string(), fingerprint: hasher.finalize().to_vec() })
+        let fingerprint = |body: &[u8]| {
+            let mut hasher = Sha256::new();
+            for part in [method.as_bytes(), path.as_bytes(), body] {
+                hasher.update((part.len() as u64).to_be_bytes());
+                hasher.update(part);
+            }
+            hasher.finalize().to_vec()
+        };
+        let as_sent = fingerprint(body);
+        // What is no JSON has one form.
+        let canonical = Json::parse(body).ok().and_then(|json| json.canonical());
+        let of_json = canonical.map(|text| fingerprint(&text));
+        Ok(Claim { key: key.to_string(), fingerprint: of_json.unwrap_or_else(|| as_sent.clone()), as_sent })
+    }
+
+    fn matches(&self, fingerprint: &[u8]) -> bool {
+        fingerprint == self.fingerprint || fingerprint == self.as_sent
     }
 }
 
@@ -84,7 +100,7 @@ pub fn find(tx: &mut Tx, ctx: &Ctx, claim: &Claim) -> Result<Option<Stored>> {
                WHERE account_id = $1 AND key = $2 AND created_at > $3";
     let values = [ctx.account.into(), (&claim.key).into(), oldest(ctx.now).into()];
     tx.first(sql, &values, |row: &Row| {
-        if row.bytes(0)? != claim.fingerprint {
+        if !claim.matches(row.bytes(0)?) {
             return Err(Error::new(
                 Code::IdempotencyKeyReused,
                 "This Idempotency-Key was used for another request; choose a new one for each.",

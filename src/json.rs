@@ -39,6 +39,45 @@ impl Json {
         build(raw.get(), 1)
     }
 
+    /// The one text of all that have this value: without spaces, members by name, numbers in one form. None when a
+    /// text is broken, since nobody knows what it was.
+    pub fn canonical(&self) -> Option<Vec<u8>> {
+        let mut out = Vec::new();
+        self.write_canonical(&mut out)?;
+        Some(out)
+    }
+
+    fn write_canonical(&self, out: &mut Vec<u8>) -> Option<()> {
+        match self {
+            Json::Null => out.extend_from_slice(b"null"),
+            Json::Bool(value) => out.extend_from_slice(value.to_string().as_bytes()),
+            Json::Number(digits) => out.extend_from_slice(canonical_number(digits).as_bytes()),
+            Json::Text(text) => write_text(out, text),
+            Json::BrokenText => return None,
+            Json::List(items) => {
+                out.push(b'[');
+                for (place, item) in items.iter().enumerate() {
+                    if place > 0 {
+                        out.push(b',');
+                    }
+                    item.write_canonical(out)?;
+                }
+                out.push(b']');
+            }
+            Json::Object(members) => {
+                let mut members: Vec<&(String, Json)> = members.iter().collect();
+                members.sort_by(|(one, _), (other, _)| one.cmp(other));
+                out.push(b'{');
+                for (key, value) in members {
+                    write_key(out, key);
+                    value.write_canonical(out)?;
+                }
+                out.push(b'}');
+            }
+        }
+        Some(())
+    }
+
     /// What kind of value it is, with its article.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -83,6 +122,24 @@ fn build(text: &str, depth: usize) -> Result<Json> {
         Some(b'n') => Json::Null,
         _ => Json::Number(text.to_string()),
     })
+}
+
+/// A number as its digits without zeros at either end, and the power of ten of the last: `1.50` and `15e-1` are both
+/// `15e-1`.
+fn canonical_number(text: &str) -> String {
+    let (number, power) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let Ok(power) = power.parse::<i64>() else { return text.to_string() };
+    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+    let sign = if whole.starts_with('-') { "-" } else { "" };
+    let digits = format!("{}{part}", whole.trim_start_matches('-'));
+    let kept = digits.trim_end_matches('0');
+    let dropped = digits.len() - kept.len();
+    let places = i64::try_from(dropped).unwrap_or(0) - i64::try_from(part.len()).unwrap_or(0);
+    match (kept.trim_start_matches('0'), power.checked_add(places)) {
+        ("", _) => "0".to_string(),
+        (kept, Some(power)) => format!("{sign}{kept}e{power}"),
+        (_, None) => text.to_string(),
+    }
 }
 
 fn malformed(error: serde_json::Error) -> Error {
@@ -147,6 +204,28 @@ mod tests {
         assert_eq!(members[0].1, Json::Number("0.10".into()));
         let list = vec![Json::Number("12345678901234567890.123456".into()), Json::Number("-1e5".into())];
         assert_eq!(members[1].1, Json::List(list));
+    }
+
+    #[test]
+    fn one_value_has_one_form() {
+        let form = |text: &str| String::from_utf8(Json::parse(text.as_bytes()).unwrap().canonical().unwrap()).unwrap();
+        let one = form(r#"{"a":[1.5,"é",null,{"x":true,"y":0}],"b":-1200}"#);
+        for same in [
+            r#" { "b" : -1.2e3, "a" : [ 15e-1 , "\u00e9", null, { "y": 0.00, "x": true } ] } "#,
+            "{\"b\":-12e+2,\r\n\t\"a\":[1.50,\"é\",null,{\"y\":-0,\"x\":true}]}",
+        ] {
+            assert_eq!(form(same), one);
+        }
+        for other in ["1", "10", "0.1", "-1", "\"1\"", "[1]", "1e1000", "1e99999999999999999999", "true", "null"] {
+            let same: Vec<&str> =
+                ["1", "10", "0.1", "-1", "\"1\"", "[1]", "1e1000", "1e99999999999999999999", "true", "null"]
+                    .into_iter()
+                    .filter(|text| form(text) == form(other))
+                    .collect();
+            assert_eq!(same, [other]);
+        }
+        assert_ne!(form("[1,2]"), form("[2,1]"));
+        assert_eq!(Json::parse(br#"["\ud800"]"#).unwrap().canonical(), None);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use kantoor::accounts::NewKey;
 use kantoor::clock::Moment;
 use serde_json::json;
+use sha2::Digest;
 
 use crate::on_both;
 use crate::support::{Client, Reply, Server};
@@ -45,6 +46,49 @@ on_both! {
         let bad = one.send("POST", "/v1/products", &[("idempotency-key", "m")], "{}").expect(422);
         assert_eq!(bad.faults(), ["name: required"]);
         one.send("POST", "/v1/products", &[("idempotency-key", "m")], "{\"name\":\"good\"}").expect(201);
+    }
+
+    fn a_key_belongs_to_the_json_and_not_to_how_it_is_written(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let send = |key: &str, body: &str| client.send("POST", "/v1/products", &[("idempotency-key", key)], body);
+        let first = send("k", r#"{"name":"é","price":12.5,"active":true}"#).expect(201);
+        for same in [
+            r#"{"name":"é","price":12.5,"active":true}"#,
+            r#" { "name" : "é" , "price" : 12.5 , "active" : true } "#,
+            "{\r\n\t\"active\": true,\n\t\"price\": 12.50,\n\t\"name\": \"\\u00e9\"\n}\n",
+            r#"{"price":125e-1,"active":true,"name":"é"}"#,
+        ] {
+            let again = send("k", same).expect(201);
+            assert_eq!((again.header("x-idempotent-replay"), &again.text), ("true", &first.text), "{same}");
+        }
+        for other in [
+            r#"{"name":"e","price":12.5,"active":true}"#,
+            r#"{"name":"é ","price":12.5,"active":true}"#,
+            r#"{"name":"é","price":12.51,"active":true}"#,
+            r#"{"name":"é","price":"12.5","active":true}"#,
+            r#"{"name":"é","price":12.5}"#,
+            r#"{"name":"é","price":12.5,"active":true,"code":null}"#,
+            "{}", "[]", "null",
+        ] {
+            assert_eq!(send("k", other).expect(422).code(), "idempotency_key_reused", "{other}");
+        }
+        assert_eq!(client.get("/v1/products").json()["meta"]["total"], 1);
+        // A key that was used before an upgrade still stands for the bytes it was sent with.
+        let body = r#"{"name": "old"}"#;
+        let first = send("old", body).expect(201);
+        let mut hasher = sha2::Sha256::new();
+        for part in ["POST", "/v1/products", body] {
+            hasher.update((part.len() as u64).to_be_bytes());
+            hasher.update(part);
+        }
+        let (account, as_sent) = (client.account, hasher.finalize().to_vec());
+        let forget = move |tx: &mut store::Tx| {
+            let sql = "UPDATE stored_answers SET fingerprint = $1 WHERE account_id = $2 AND key = 'old'";
+            tx.execute(sql, &[as_sent.as_slice().into(), account.into()]).map(drop)
+        };
+        server.app.store.write_now(account, forget).unwrap();
+        assert_eq!(send("old", body).expect(201).text, first.text);
     }
 
     fn answers_are_kept_for_a_day_of_the_accounts_clock(db) {
