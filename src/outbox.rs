@@ -1,6 +1,7 @@
 //! The outbox: mail is written in the transaction of its cause, and a job per recipient delivers it.
 //! Before each try the try is written down, so that a mail that may have arrived twice says so.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use mail::{Address, Attachment, Failure, Mail, Route, Security, Sender, SmtpSettings};
@@ -94,6 +95,7 @@ const TRIES: i64 = 12;
 /// Puts a mail in the outbox, for each of its recipients.
 pub fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<()> {
     let id = ctx.new_id();
+    let (to, cc) = distinct(&letter.to, &letter.cc);
     let from = sender_address(tx, ctx, &letter.reply_to)?;
     tx.execute(
         "INSERT INTO mails (account_id, id, created_at, about, about_id, kind, from_name, from_email, reply_to,
@@ -109,20 +111,15 @@ pub fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<()> {
             (&letter.from_name).into(),
             from.into(),
             (&letter.reply_to).into(),
-            letter.to.join(", ").into(),
-            letter.cc.join(", ").into(),
+            to.join(", ").into(),
+            cc.join(", ").into(),
             (&letter.subject).into(),
             (&letter.body).into(),
             (&letter.html).into(),
             letter.attach_pdf.into(),
         ],
     )?;
-    let mut seen: Vec<&String> = Vec::new();
-    for recipient in letter.to.iter().chain(&letter.cc) {
-        if seen.iter().any(|other| other.eq_ignore_ascii_case(recipient)) {
-            continue;
-        }
-        seen.push(recipient);
+    for recipient in to.iter().chain(&cc) {
         let delivery = ctx.new_id();
         tx.execute(
             "INSERT INTO deliveries (account_id, id, mail_id, about_id, recipient, status, attempts, reason,
@@ -148,6 +145,16 @@ pub fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<()> {
         jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)?;
     }
     Ok(())
+}
+
+/// The recipients of a mail and of its copies, each once and where it is named first, whatever the case of its letters.
+pub fn distinct(to: &[String], cc: &[String]) -> (Vec<String>, Vec<String>) {
+    let mut seen = HashSet::new();
+    let mut new = |addresses: &[String]| -> Vec<String> {
+        addresses.iter().filter(|address| seen.insert(address.to_lowercase())).cloned().collect()
+    };
+    let to = new(to);
+    (to, new(cc))
 }
 
 /// The address that mail comes from: the account's own, when its domain is among the verified ones;

@@ -102,6 +102,34 @@ on_both! {
         assert!(!String::from_utf8_lossy(&last.message).contains("application/pdf"));
     }
 
+    fn a_recipient_who_is_named_twice_gets_one_mail(db) {
+        let sink = Sink::start().unwrap();
+        let server = with_smtp(db, &sink);
+        let client = server.client();
+        let path = invoice(&client);
+        let to = "anna@ster.example, anna@STER.example,bob@ster.example,anna@ster.example";
+        let cc = "Bob@Ster.Example, boss@ster.example, boss@ster.EXAMPLE";
+        let sent = client.post(&format!("{path}/send"), json!({"to": to, "cc": cc, "subject": "x", "message": "y"})).expect(200).data();
+        let each = ["anna@ster.example", "bob@ster.example", "boss@ster.example"];
+        assert_eq!((&sent["recipients"], &sent["recipients_list"]), (&json!(each), &json!(each.join(", "))));
+        let recipients: Vec<String> = states(&client, &path).into_iter().map(|(recipient, _, _)| recipient).collect();
+        assert_eq!(recipients, each);
+        work_off(&server);
+        let mails = sink.wait(3, Duration::from_secs(10));
+        assert_eq!(mails.len(), 3);
+        let text = String::from_utf8_lossy(&mails[0].message).to_lowercase();
+        let head = text.split("\r\n\r\n").next().unwrap();
+        for address in each {
+            assert_eq!(head.matches(address).count(), 1, "{head}");
+        }
+        // A reply on a ticket goes the same way.
+        let ticket = client.post("/v1/tickets", json!({"subject": "s", "client_email": "anna@ster.example"})).expect(201).id();
+        let reply = json!({"body": "b", "to": "anna@ster.example, anna@Ster.example", "cc": "anna@ster.example"});
+        client.post(&format!("/v1/tickets/{ticket}/messages"), reply).expect(201);
+        work_off(&server);
+        assert_eq!(sink.wait(4, Duration::from_secs(10)).len(), 4);
+    }
+
     fn bad_letters_are_refused(db) {
         let server = Server::start(db);
         let client = server.client();

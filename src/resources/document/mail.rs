@@ -89,7 +89,8 @@ impl Checks for Send {
         if self.subject.contains(['\n', '\r']) {
             faults.add("subject", wrong(FieldCode::InvalidCharacters, "must be one line"));
         }
-        if self.recipients().0.len() + self.recipients().1.len() > 50 {
+        let (to, cc) = self.recipients();
+        if to.len() + cc.len() > 50 {
             faults.add("to", wrong(FieldCode::TooLong, "may have 50 addresses at most, with those of cc"));
         }
     }
@@ -97,15 +98,17 @@ impl Checks for Send {
 
 impl Send {
     fn recipients(&self) -> (Vec<String>, Vec<String>) {
-        let split = |emails: &Emails| emails.0.split(", ").filter(|one| !one.is_empty()).map(str::to_string).collect();
-        (split(&self.to), split(&self.cc))
+        let split = |emails: &Emails| -> Vec<String> {
+            emails.0.split(", ").filter(|one| !one.is_empty()).map(str::to_string).collect()
+        };
+        outbox::distinct(&split(&self.to), &split(&self.cc))
     }
 }
 
 /// What a sending answers.
 pub const SENT: &[Part] = &[
     Part("success", "boolean", "Whether the mail is on its way."),
-    Part("recipients", "array", "Who gets it: `to`, then `cc`."),
+    Part("recipients", "array", "Who gets it: `to`, then `cc`; an address that is named twice comes once."),
     Part("recipients_list", "string", "The same with commas between them."),
 ];
 
