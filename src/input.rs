@@ -23,7 +23,7 @@ pub fn create<R: Checks>(call: &Call) -> Result<Input<R>> {
 /// The same, with rules that only this route has.
 pub fn create_with<R: Checks>(call: &Call, rules: impl FnOnce(&Input<R>, &mut Faults)) -> Result<Input<R>> {
     let mut faults = Faults::default();
-    let input = read(call, R::blank()?, &mut faults, |rules| rules.create)?;
+    let input = read(call, R::blank()?, &mut faults, For::Create)?;
     for (place, field) in R::fields().iter().enumerate() {
         let named = faults.0.iter().any(|fault| fault.field == field.info.name);
         if field.info.rules.required && !input.sent.contains(&place) && !named {
@@ -44,7 +44,7 @@ pub fn create_with<R: Checks>(call: &Call, rules: impl FnOnce(&Input<R>, &mut Fa
 /// The fields of a PATCH; at least one.
 pub fn patch<R: Checks>(call: &Call) -> Result<Input<R>> {
     let mut faults = Faults::default();
-    let input = read(call, R::default(), &mut faults, |rules| rules.patch)?;
+    let input = read(call, R::default(), &mut faults, For::Patch)?;
     if input.sent.is_empty() && faults.0.is_empty() {
         let names: Vec<&str> = patchable::<R>().map(|field| field.info.name).collect();
         let message = format!("must have at least one of: {}", names.join(", "));
@@ -105,19 +105,48 @@ fn members(body: &Json) -> Result<&[(String, Json)]> {
     }
 }
 
-fn read<R: Checks>(call: &Call, mut values: R, faults: &mut Faults, may_set: fn(&Rules) -> bool) -> Result<Input<R>> {
+/// What the fields of a body are for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum For {
+    /// A new record.
+    Create,
+    /// A record that is there.
+    Patch,
+}
+
+impl For {
+    fn may_set(self, rules: &Rules) -> bool {
+        if self == For::Create { rules.create } else { rules.patch }
+    }
+
+    /// `null` in a new record is the same as nothing, where nothing will do.
+    fn passes_over(self, json: &Json, rules: &Rules) -> bool {
+        self == For::Create && *json == Json::Null && !rules.required
+    }
+
+    /// The rules of a field that has its value kept once the record is there.
+    fn rules(self, rules: &Rules) -> Rules {
+        Rules { required: rules.required || (self == For::Patch && rules.kept), ..*rules }
+    }
+}
+
+/// Reads the fields of a body.
+fn read<R: Checks>(call: &Call, mut values: R, faults: &mut Faults, aim: For) -> Result<Input<R>> {
     let mut sent = Vec::new();
     let mut warnings = Vec::new();
     let Some(body) = call.body.clone().map(R::body) else {
         return Ok(Input { values, sent, warnings });
     };
-    let settable = || R::fields().iter().filter(|field| may_set(&field.info.rules));
+    let settable = || R::fields().iter().filter(|field| aim.may_set(&field.info.rules));
     for (name, json) in members(&body)? {
         let found = R::fields().iter().position(|field| field.info.name == name);
         match found {
-            Some(place) if may_set(&R::fields()[place].info.rules) => {
+            Some(place) if aim.may_set(&R::fields()[place].info.rules) => {
                 let field = &R::fields()[place];
-                let read = (field.from_json)(&mut values, json, &field.info.rules);
+                if aim.passes_over(json, &field.info.rules) {
+                    continue;
+                }
+                let read = (field.from_json)(&mut values, json, &aim.rules(&field.info.rules));
                 faults.take(name, read);
                 sent.push(place);
             }

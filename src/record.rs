@@ -8,7 +8,7 @@ mod lists;
 mod rules;
 
 pub use checked::{Bic, Callable, Color, Country, Domain, Email, EmailList, Emails, Iban, Slug, VatNumber, Website};
-pub use kinds::{Day, Kind, Link, VatRate, When, choose, parse_date, wrong_type};
+pub use kinds::{Day, Days, Kind, Link, VatRate, When, choose, parse_date, wrong_type};
 pub use lists::{Custom, CustomValue, Data, Texts};
 pub use rules::{ACTED, ALL, COMPUTED, CREATED, DETAIL, INPUT, LIST, NOWHERE, REQUIRED, Rules, UPDATED, Views};
 

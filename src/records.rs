@@ -59,9 +59,14 @@ pub fn patch<R: Checks>(call: Call) -> Result<Work> {
 
 /// Settles and saves a new record, with all its events.
 pub fn add<R: Checks>(tx: &mut Tx, ctx: &Ctx, record: &mut R) -> Result<()> {
+    add_as(tx, ctx, record, "created")
+}
+
+/// The same, when another event says that it is there.
+pub fn add_as<R: Checks>(tx: &mut Tx, ctx: &Ctx, record: &mut R, event: &str) -> Result<()> {
     record.settle(tx, ctx, None)?;
     check_unique(tx, ctx, record)?;
-    insert(tx, ctx, record)?;
+    insert_as(tx, ctx, record, event)?;
     follow(tx, ctx, None, record)
 }
 
@@ -149,6 +154,10 @@ pub fn check_parent<R: Record>(tx: &mut Tx, ctx: &Ctx, call: &Call) -> Result<()
 
 /// Saves a new record, with its event.
 pub fn insert<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &mut R) -> Result<()> {
+    insert_as(tx, ctx, record, "created")
+}
+
+fn insert_as<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &mut R, event: &str) -> Result<()> {
     let base = record.base_mut();
     if base.id.is_empty() {
         base.id = ctx.new_id();
@@ -158,7 +167,7 @@ pub fn insert<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &mut R) -> Result<()> {
     base.version = 1;
     insert_silent(tx, ctx, record)?;
     search::put(tx, ctx, record)?;
-    happened(tx, ctx, record, "created")
+    happened(tx, ctx, record, event)
 }
 
 /// Saves a new record that is itself the account of what happened, without an event.

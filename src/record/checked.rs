@@ -126,6 +126,10 @@ impl Kind for EmailList {
     fn schema(_: &Rules) -> Schema {
         json!({"type": "array", "items": {"type": "string"}, "maxItems": 50})
     }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 fn malformed(message: &str) -> Wrong {

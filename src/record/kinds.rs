@@ -38,20 +38,30 @@ pub trait Kind: Sized + Clone + Default {
 
     /// From a body, with `null` and the rules of every kind.
     fn read(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
+        // Texts, dates, links and lists can be empty. A number, a choice or a switch cannot: `null` would make it
+        // something that nobody said.
+        let can_be_none = Self::default().is_empty() || rules.nullable || rules.resets;
         let value = match json {
-            Json::Null if rules.required => return Err(must_have_a_value()),
+            Json::Null if rules.required || !can_be_none => return Err(must_have_a_value()),
             Json::Text(text) if rules.required && text.trim().is_empty() => return Err(must_have_a_value()),
-            Json::Null if !rules.default.is_empty() => {
-                let default = Json::parse(rules.default.as_bytes()).unwrap_or(Json::Null);
-                Self::from_json(&default, rules)?
-            }
-            Json::Null => Self::default(),
+            Json::Null => return Self::unset(rules),
             json => Self::from_json(json, rules)?,
         };
-        if rules.required && value.is_empty() {
-            return Err(must_have_a_value());
+        match json {
+            _ if !value.is_empty() => Ok(value),
+            _ if rules.required => Err(must_have_a_value()),
+            Json::Text(_) if !rules.default.is_empty() => Self::unset(rules),
+            _ => Ok(value),
         }
-        Ok(value)
+    }
+
+    /// What it is without a value.
+    fn unset(rules: &Rules) -> Result<Self, Wrong> {
+        if rules.default.is_empty() {
+            return Ok(Self::default());
+        }
+        let default = Json::parse(rules.default.as_bytes()).unwrap_or(Json::Null);
+        Self::from_json(&default, rules)
     }
 
     /// From a filter.
@@ -204,6 +214,46 @@ impl Kind for i64 {
 
     fn from_query(text: &str) -> Json {
         Json::Number(text.to_string())
+    }
+}
+
+/// A number of days. None is sent as `null`; what stands in for it is for the record to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Days(pub i64);
+
+impl Default for Days {
+    fn default() -> Self {
+        Days(-1)
+    }
+}
+
+impl Kind for Days {
+    fn to_db(&self) -> Value<'_> {
+        self.0.into()
+    }
+
+    fn from_db(row: &Row, column: usize) -> store::Result<Self> {
+        row.int(column).map(Days)
+    }
+
+    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
+        i64::from_json(json, rules).map(Days)
+    }
+
+    fn to_json(&self, rules: &Rules, out: &mut Vec<u8>) {
+        self.0.to_json(rules, out);
+    }
+
+    fn schema(rules: &Rules) -> Schema {
+        i64::schema(rules)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0 < 0
+    }
+
+    fn from_query(text: &str) -> Json {
+        i64::from_query(text)
     }
 }
 

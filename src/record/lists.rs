@@ -135,6 +135,10 @@ impl Kind for Custom {
     fn schema(_: &Rules) -> Schema {
         json!({"type": "object", "additionalProperties": {"type": ["string", "boolean", "null"]}})
     }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 /// Any JSON object, kept as it was sent.
@@ -188,6 +192,10 @@ impl Kind for Data {
 
     fn schema(_: &Rules) -> Schema {
         json!({"type": "object", "additionalProperties": true})
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 }
 

@@ -40,6 +40,10 @@ pub struct Rules {
     pub patch: bool,
     /// Must have a value.
     pub required: bool,
+    /// Gets a value when none is sent, and must have one in a PATCH.
+    pub kept: bool,
+    /// `null` in a PATCH returns it to its default.
+    pub resets: bool,
     /// Is null in answers when it has no value; otherwise `""`.
     pub nullable: bool,
     /// Where it is shown.
@@ -85,6 +89,8 @@ pub const INPUT: Rules = Rules {
     create: true,
     patch: true,
     required: false,
+    kept: false,
+    resets: false,
     nullable: false,
     views: ALL,
     in_meta: false,
@@ -201,6 +207,16 @@ impl Rules {
     /// The id of a record in `table`.
     pub const fn refers(self, table: &'static str) -> Rules {
         Rules { refers: table, ..self }
+    }
+
+    /// Gets a value when none is sent, and a PATCH cannot empty it.
+    pub const fn kept(self) -> Rules {
+        Rules { kept: true, ..self }
+    }
+
+    /// It is this when nothing is sent, as JSON, and again when `null` is sent in a PATCH.
+    pub const fn resets_to(self, json: &'static str) -> Rules {
+        Rules { default: json, resets: true, ..self }
     }
 
     /// What it is when nothing is sent, as JSON.

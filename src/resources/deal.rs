@@ -48,15 +48,15 @@ record! {
     /// What it is about.
     title: String = REQUIRED.search().sort().example("\"New website\"");
     /// What it is worth, without VAT; also sent as a text with a dot.
-    amount: Amount = INPUT.sort().example("\"2500.00\"");
+    amount: Amount = INPUT.resets_to("0").sort().example("\"2500.00\"");
     /// `open`, `won` or `lost`.
     status: Status = INPUT.filter().example("\"open\"");
     /// How much it matters.
-    priority: Priority = INPUT.example("\"medium\"");
+    priority: Priority = INPUT.default("\"medium\"").example("\"medium\"");
     /// The pipeline it is in; the first active one when nothing is sent.
-    pipeline_id: Link = INPUT.refers("pipelines").filter();
+    pipeline_id: Link = INPUT.kept().refers("pipelines").filter();
     /// The phase it is in; the first of its pipeline when nothing is sent.
-    phase_id: Link = INPUT.refers("phases").filter();
+    phase_id: Link = INPUT.kept().refers("phases").filter();
     /// The client it is with.
     client_id: Link = REQUIRED.refers("clients").filter();
     /// When it is expected to be decided.

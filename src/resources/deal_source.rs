@@ -15,7 +15,7 @@ record! {
     /// What it is called.
     name: String = REQUIRED.example("\"Website\"");
     /// Its place among the others.
-    order: i64 = INPUT.between(0, 1_000_000).example("1");
+    order: i64 = INPUT.between(0, 1_000_000).resets_to("0").example("1");
 }
 
 impl Checks for DealSource {}

@@ -39,7 +39,7 @@ record! {
     pub struct Hour = "hour" in "project_hours", parent: "project_id";
 
     /// The day; today when nothing is sent.
-    date: Day = INPUT.sort().range("from", "to").example("\"2026-05-04\"");
+    date: Day = INPUT.kept().sort().range("from", "to").example("\"2026-05-04\"");
     /// The time in hours, such as 1.5; follows from the minutes when only those are sent.
     hours: Amount = INPUT.between(0, 1_000).example("1.5");
     /// The time in minutes; follows from the hours when only those are sent.

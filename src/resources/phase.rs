@@ -18,7 +18,7 @@ record! {
     /// What it is called.
     name: String = REQUIRED.example("\"Negotiation\"");
     /// Its place in the pipeline.
-    order: i64 = INPUT.between(0, 1_000_000).example("3");
+    order: i64 = INPUT.between(0, 1_000_000).resets_to("0").example("3");
 }
 
 impl Checks for Phase {}

@@ -21,7 +21,7 @@ record! {
     /// Whether deals still start in it.
     active: bool = INPUT.default("true").example("true");
     /// Its place among the others.
-    order: i64 = INPUT.between(0, 1_000_000).shown(NOWHERE).example("1");
+    order: i64 = INPUT.between(0, 1_000_000).resets_to("0").shown(NOWHERE).example("1");
 }
 
 impl Checks for Pipeline {}

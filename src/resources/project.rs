@@ -40,7 +40,7 @@ record! {
     /// The client it is for.
     client_id: Link = INPUT.refers("clients").filter();
     /// What it may cost, without VAT.
-    budget: Amount = INPUT.between(0, 999_999_999_999).example("5000");
+    budget: Amount = INPUT.between(0, 999_999_999_999).resets_to("0").example("5000");
     /// Its first day.
     start_date: Day = INPUT.sort().example("\"2026-05-01\"");
     /// Its last day.

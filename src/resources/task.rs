@@ -48,7 +48,7 @@ record! {
     /// The day it must be done.
     deadline: Day = INPUT.sort().range("deadline_from", "deadline_to").shown(LIST.and(DETAIL).and(UPDATED)).example("\"2026-05-04\"");
     /// How long it takes.
-    duration_minutes: i64 = INPUT.between(0, 525_600).shown(DETAIL).example("30");
+    duration_minutes: i64 = INPUT.between(0, 525_600).resets_to("0").shown(DETAIL).example("30");
     /// The client it is for.
     client_id: Link = INPUT.create_only().refers("clients").filter().shown(LIST.and(DETAIL));
     /// The project it belongs to.

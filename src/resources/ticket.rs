@@ -51,7 +51,7 @@ record! {
     /// What it is about.
     subject: String = REQUIRED.at_most(998).search().sort().example("\"The oven stays cold\"");
     /// The name of its status; see the ticket statuses.
-    status: String = INPUT.at_most(100).filter().example("\"Open\"");
+    status: String = INPUT.kept().at_most(100).filter().example("\"Open\"");
     /// How much it presses; a word that is none becomes `normal`.
     priority: Priority = INPUT.filter().example("\"high\"");
     /// Who asks.

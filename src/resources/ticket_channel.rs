@@ -27,7 +27,7 @@ record! {
     /// Whether it is used.
     active: bool = INPUT.filter().assumed("1").default("true").example("true");
     /// Its place among the others.
-    order: i64 = INPUT.between(0, 1_000_000).example("2");
+    order: i64 = INPUT.between(0, 1_000_000).resets_to("0").example("2");
 }
 
 impl Checks for TicketChannel {}

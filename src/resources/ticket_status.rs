@@ -35,7 +35,7 @@ record! {
     /// Whether tickets can still get it.
     active: bool = INPUT.filter().assumed("1").default("true").example("true");
     /// Its place among the others; a new ticket has the first active one.
-    order: i64 = INPUT.between(0, 1_000_000).example("9");
+    order: i64 = INPUT.between(0, 1_000_000).resets_to("0").example("9");
     /// What it means: `new`, `open`, `waiting` or `closed`.
     role: Role = INPUT.example("\"open\"");
 }

@@ -1,5 +1,6 @@
 //! What holds for every route of the registry, present and to come.
 
+mod emptied;
 mod values;
 
 use std::sync::atomic::{AtomicU32, Ordering};

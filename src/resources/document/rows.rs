@@ -359,4 +359,8 @@ impl Kind for Rows {
             }},
         })
     }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
 }

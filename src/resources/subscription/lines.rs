@@ -76,4 +76,8 @@ impl Kind for Lines {
             }},
         })
     }
+
+    fn is_empty(&self) -> bool {
+        self.0.0.is_empty()
+    }
 }

@@ -26,11 +26,11 @@ record! {
     /// The client, by your own reference.
     client_external_id: String = INPUT.create_only().example("\"\"");
     /// What it is about; the title of the first line when nothing is sent.
-    title: String = INPUT.example("\"Hosting\"");
+    title: String = INPUT.kept().example("\"Hosting\"");
     /// How often an invoice is made.
     frequency: Term = INPUT.default("\"monthly\"").example("\"monthly\"");
     /// When it begins; today when nothing is sent.
-    subscription_start: Day = INPUT.example("\"2026-06-01\"");
+    subscription_start: Day = INPUT.kept().example("\"2026-06-01\"");
     /// When it ends: periods that begin before it are invoiced.
     subscription_end: Day = INPUT.nullable().example("\"2027-06-01\"");
     /// The date of the first invoice, when it is another than the schedule says.

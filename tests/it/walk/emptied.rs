@@ -1,0 +1,92 @@
+//! Nothing in every field of every PATCH: it is refused by name, or leaves a value that the field may have.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use kantoor::record::FieldInfo;
+use kantoor::resources::{Method, Resource, Route, Takes};
+use serde_json::{Value, json};
+
+use super::values::is_of;
+use super::{make, routes};
+use crate::on_both;
+use crate::support::{Client, Server};
+
+on_both! {
+    fn a_patch_with_nothing_leaves_what_a_field_may_have(db) {
+        let server = Server::start(db);
+        let mut patches: Vec<_> = routes().filter(|(_, route)| route.takes == Takes::Patch).collect();
+        patches.sort_by_key(|(_, route)| std::cmp::Reverse(route.fields.len()));
+        assert!(patches.len() > 20, "{}", patches.len());
+        let next = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    while let Some((resource, route)) = patches.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let client = server.client();
+                        for field in &route.fields {
+                            for nothing in [json!(null), json!("")] {
+                                send_nothing(&client, resource, route, field, &nothing);
+                            }
+                        }
+                    }
+                });
+            }
+        });
+    }
+}
+
+fn send_nothing(client: &Client, resource: &Resource, route: &Route, field: &FieldInfo, nothing: &Value) {
+    let path = make(client, resource).path(resource, route);
+    let what = format!("PATCH {} {{\"{}\": {nothing}}}", route.path, field.name);
+    let reply = client.patch(&path, json!({field.name: nothing}));
+    if reply.status == 422 {
+        let faults = reply.faults();
+        assert!(!faults.is_empty() && faults.iter().all(|fault| is_of(fault, field)), "{what}: {reply:?}");
+        return;
+    }
+    let data = reply.expect(200).data();
+    assert!(!field.rules.required && !field.rules.kept, "{what}: {data}");
+    // A payment comes with its invoice.
+    let shown = data.get(resource.shape.name).filter(|own| own.is_object()).unwrap_or(&data);
+    for own in [&shown[field.name], &shown["meta"][field.name]] {
+        let hidden = shown.get(field.name).is_none() && shown["meta"].get(field.name).is_none();
+        assert!(hidden || own.is_null() || fits(own, field), "{what}: {own}");
+    }
+    let listed = [shown, &shown["meta"]].iter().any(|part| part.get(field.name).is_some_and(Value::is_null));
+    assert!(!listed || field.rules.nullable, "{what}: {shown}");
+    if resource.routes.iter().any(|other| other.method == Method::Get && other.path == route.path) {
+        same_as(shown, &client.get(&path).expect(200).data(), &what);
+    }
+}
+
+/// Whether a field may have this value.
+fn fits(value: &Value, field: &FieldInfo) -> bool {
+    let schema = (field.schema)(&field.rules);
+    let range = field.rules.min..=field.rules.max;
+    let kinds = match &schema["type"] {
+        Value::Array(kinds) => kinds.clone(),
+        kind => vec![kind.clone()],
+    };
+    let is = |kind: &str| kinds.contains(&json!(kind));
+    match value {
+        _ if schema.get("enum").is_some() => schema["enum"].as_array().unwrap().contains(value),
+        Value::Bool(_) => is("boolean"),
+        Value::Number(number) if is("integer") => number.as_i64().is_some_and(|number| range.contains(&number)),
+        Value::Number(_) => is("number"),
+        Value::String(text) if field.is_date() => text.is_empty() || text.parse::<jiff::civil::Date>().is_ok(),
+        Value::String(_) => is("string"),
+        Value::Array(_) => is("array"),
+        Value::Object(_) => is("object"),
+        Value::Null => false,
+    }
+}
+
+/// What a PATCH answers is what is there afterwards. Addresses are signed anew from time to time.
+fn same_as(shown: &Value, got: &Value, what: &str) {
+    for (key, own) in shown.as_object().unwrap().iter().filter(|(key, _)| !key.ends_with("url")) {
+        match own {
+            Value::Object(_) if key == "meta" => same_as(own, &got["meta"], what),
+            own => assert_eq!(*own, got[key], "{what}: {key}"),
+        }
+    }
+}
