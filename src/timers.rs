@@ -93,6 +93,7 @@ pub fn note(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<()> {
         "sales.document_sent" if event.entity_type == "quote" => &["quote.silent", "customer.no_followup"],
         "sales.document_sent" => &["customer.no_followup"],
         "invoice.created" | "quote.created" | "workorder.created" => &["document.draft", "customer.inactive"],
+        "invoice.credit_created" => &["customer.inactive"],
         "customer.created" => &["customer.inactive"],
         _ => return Ok(()),
     };

@@ -4,11 +4,14 @@ use store::{Migration, Tx};
 
 use super::Resource;
 use super::custom_field::{self, Entity};
+use super::settings::Settings;
 use crate::context::Ctx;
 use crate::counters;
 use crate::error::{Error, Faults, FieldCode, Result, wrong};
 use crate::json::Json;
-use crate::record::{Bic, COMPUTED, Checks, Country, Custom, Email, Emails, INPUT, Iban, Record, VatNumber, Website};
+use crate::record::{
+    Bic, COMPUTED, Checks, Country, Custom, Days, Email, Emails, INPUT, Iban, Kind, Record, VatNumber, Website,
+};
 use crate::records;
 use crate::{choice, record};
 
@@ -59,10 +62,10 @@ record! {
     bank_account_name: String = INPUT.example("\"Bakkerij De Ster\"");
     /// BIC of the bank.
     bic: Bic = INPUT.example("\"ABNANL2A\"");
-    /// Days in which an invoice is to be paid; 0 leaves it to the default.
-    payment_term: i64 = INPUT.between(0, 3650).example("30");
-    /// Days that a quote is valid; 0 leaves it to the default.
-    quote_expiration_days: i64 = INPUT.between(0, 3650).example("30");
+    /// Days in which an invoice is to be paid; 0 is the same day. The account's setting when nothing or null is sent.
+    payment_term: Days = INPUT.between(0, 3650).example("30");
+    /// Days that a quote is valid; 0 is the same day. The account's setting when nothing or null is sent.
+    quote_expiration_days: Days = INPUT.between(0, 3650).example("30");
     /// Label of the revenue account that its invoices go to.
     default_revenue_account: String = COMPUTED;
     /// Addresses for invoices, comma-separated.
@@ -98,6 +101,7 @@ impl Checks for Client {
         if before.is_none() {
             self.debtor_number = counters::next(tx, ctx, "debtor")?.to_string();
         }
+        settle_terms(tx, ctx, &mut self.payment_term, &mut self.quote_expiration_days)?;
         let before = before.map(|before| &before.custom_fields);
         custom_field::settle(tx, ctx, Entity::Client, &mut self.custom_fields, before)?;
         Ok(())
@@ -128,6 +132,17 @@ pub fn named(tx: &mut Tx, ctx: &Ctx, id: &str, external_id: &str) -> Result<Opti
         return Err(Error::field("client_external_id", wrong(FieldCode::InvalidChoice, message)));
     }
     Ok(Some(found))
+}
+
+/// Terms that nobody gave are those of the account.
+pub fn settle_terms(tx: &mut Tx, ctx: &Ctx, payment: &mut Days, quote: &mut Days) -> Result<()> {
+    if payment.is_empty() || quote.is_empty() {
+        let settings = Settings::of(tx, ctx)?;
+        for (own, usual) in [(payment, settings.payment_term), (quote, settings.quote_expiration_days)] {
+            *own = if own.is_empty() { Days(usual) } else { *own };
+        }
+    }
+    Ok(())
 }
 
 /// A company needs the name of the company, a person a name.

@@ -14,6 +14,7 @@ pub mod rows;
 mod tables;
 pub mod workorder;
 
+use jiff::civil::Date;
 use money::{Amount, Percent};
 use store::{Migration, Tx};
 
@@ -66,11 +67,11 @@ record! {
     /// Given when it becomes final, without gaps; a draft has one that starts with DRAFT.
     number: String = COMPUTED.search().filter().sort().unique(&[]);
     /// What it is about.
-    title: String = INPUT.search().sort().example("\"Boiler, with installation\"");
+    title: String = INPUT.kept().search().sort().example("\"Boiler, with installation\"");
     /// The date on it; today when nothing is sent.
-    invoice_date: Day = INPUT.sort().range("date_from", "date_to").example("\"2026-05-04\"");
+    invoice_date: Day = INPUT.kept().sort().range("date_from", "date_to").example("\"2026-05-04\"");
     /// When it is to be paid, or until when a quote is valid.
-    due_date: Day = INPUT.sort().range("due_date_from", "due_date_to").example("\"2026-06-03\"");
+    due_date: Day = INPUT.kept().sort().range("due_date_from", "due_date_to").example("\"2026-06-03\"");
     /// The sum of the rows.
     subtotal: Amount = COMPUTED;
     /// The VAT percentage; with several rates, what it comes to.
@@ -84,7 +85,7 @@ record! {
     /// The client.
     client_id: Link = INPUT.refers("clients").filter().sort();
     /// How it stands: draft, open, partial, paid, overdue, credited, accepted …, or your own word.
-    payment_status: String = INPUT.at_most(64).filter().sort().example("\"draft\"");
+    payment_status: String = INPUT.kept().at_most(64).filter().sort().example("\"draft\"");
     /// When it was paid.
     paid_at: When = COMPUTED.nullable().sort();
     /// When it was first sent.
@@ -158,10 +159,6 @@ record! {
 }
 
 impl<K: DocumentKind> Checks for Document<K> {
-    fn check(&self, faults: &mut Faults) {
-        check_dates(self.invoice_date.0, self.due_date.0, faults);
-    }
-
     fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         // A new one comes settled from `new`.
         let Some(before) = before else { return Ok(()) };
@@ -169,6 +166,14 @@ impl<K: DocumentKind> Checks for Document<K> {
             self.take_project(tx, ctx)?;
         }
         if before.is_final() { self.settle_final(before) } else { self.settle_draft(tx, ctx, before) }?;
+        self.settle_dates(tx, ctx)?;
+        let moved = (self.invoice_date != before.invoice_date, self.due_date != before.due_date);
+        if moved != (false, false) {
+            let mut faults = Faults::default();
+            let field = if moved.1 { "due_date" } else { "invoice_date" };
+            check_dates(self.invoice_date.0, self.due_date.0, field, &mut faults);
+            faults.into_result()?;
+        }
         let custom = Some(&before.custom_fields);
         custom_field::settle(tx, ctx, K::WHICH.entity(), &mut self.custom_fields, custom)?;
         self.settle_status(ctx, before);
@@ -176,35 +181,36 @@ impl<K: DocumentKind> Checks for Document<K> {
     }
 
     fn events(&self, before: Option<&Self>) -> Vec<&'static str> {
-        let was = |status: &str| before.is_some_and(|before| before.payment_status == status);
-        let is = |status: &str| self.payment_status == status && !was(status);
         let moved = before.is_some_and(|before| before.payment_status != self.payment_status);
         let mut events = Vec::new();
+        if K::WHICH == Which::Quote && moved {
+            events.push("phase_changed");
+        }
         match K::WHICH {
-            Which::Invoice if is("paid") => events.push("paid"),
-            Which::Quote if moved => {
-                events.push("phase_changed");
-                if is("accepted") {
-                    events.push("accepted");
-                }
-            }
-            Which::Workorder if is("completed") => events.push("completed"),
+            Which::Invoice if self.comes_to("paid", before) => events.push("paid"),
+            Which::Quote if self.comes_to("accepted", before) => events.push("accepted"),
+            Which::Workorder if self.comes_to("completed", before) => events.push("completed"),
             _ => {}
         }
         events
     }
 
     fn saved(&self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
-        if K::WHICH == Which::Invoice { money_due::follow(tx, ctx, before, self) } else { Ok(()) }
+        match K::WHICH {
+            Which::Invoice => money_due::follow(tx, ctx, before, self),
+            Which::Quote if self.comes_to("accepted", before) => quote::tell_deal(tx, ctx, &self.deal_id.0),
+            _ => Ok(()),
+        }
     }
 }
 
-/// A due date before the date itself is wrong.
-fn check_dates(date: Option<jiff::civil::Date>, due: Option<jiff::civil::Date>, faults: &mut Faults) {
+/// A due date before the date itself is wrong; `field` is the one of them to name.
+fn check_dates(date: Option<Date>, due: Option<Date>, field: &str, faults: &mut Faults) {
     if let (Some(date), Some(due)) = (date, due)
         && due < date
     {
-        faults.add("due_date", wrong(FieldCode::OutOfRange, "cannot be before invoice_date"));
+        let message = if field == "due_date" { "cannot be before invoice_date" } else { "cannot be after due_date" };
+        faults.add(field, wrong(FieldCode::OutOfRange, message));
     }
 }
 
@@ -212,6 +218,12 @@ impl<K: DocumentKind> Document<K> {
     /// Whether it can no longer be changed.
     pub fn is_final(&self) -> bool {
         self.generation_mode == Mode::Final
+    }
+
+    /// Whether it has this status now and had not before. What is said of a draft is told when it becomes final.
+    fn comes_to(&self, status: &str, before: Option<&Self>) -> bool {
+        let stands = |document: &Self| document.is_final() && document.payment_status == status;
+        stands(self) && !before.is_some_and(stands)
     }
 
     /// The total that is still to be paid.
@@ -231,10 +243,6 @@ impl<K: DocumentKind> Document<K> {
         if !same {
             let message = "The document is final: title, dates and payment_status can be changed, the rest is locked.";
             return Err(Error::new(Code::Locked, message));
-        }
-        if self.invoice_date.0.is_none() || self.due_date.0.is_none() {
-            let field = if self.invoice_date.0.is_none() { "invoice_date" } else { "due_date" };
-            return Err(Error::field(field, wrong(FieldCode::Required, "must have a value")));
         }
         let shown = |document: &Self| {
             (
@@ -270,6 +278,11 @@ impl<K: DocumentKind> Document<K> {
         if self.payment_status == before.payment_status {
             return self.settle_due_date(ctx, before);
         }
+        self.note_status(ctx);
+    }
+
+    /// Writes down when it came to stand as it does.
+    pub fn note_status(&mut self, ctx: &Ctx) {
         match (K::WHICH, self.payment_status.as_str()) {
             (Which::Invoice, "paid") => self.paid_at = When(self.paid_at.0.or(Some(ctx.now))),
             (Which::Invoice, _) => self.paid_at = When(None),
@@ -330,8 +343,21 @@ pub fn make_final<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &mut Docume
         return Ok(false);
     }
     let before = document.clone();
-    document.become_final(tx, ctx)?;
-    records::change(tx, ctx, &before, document, "updated")?;
+    change_to_final(tx, ctx, &before, document)
+}
+
+/// Saves a change of a document that is final from here on, as one change; answers whether it was a draft.
+pub fn change_to_final<K: DocumentKind>(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    before: &Document<K>,
+    document: &mut Document<K>,
+) -> Result<bool> {
+    document.generation_mode = Mode::Final;
+    records::change(tx, ctx, before, document, "updated")?;
+    if before.is_final() {
+        return Ok(false);
+    }
     pdf::enqueue(tx, ctx, document)?;
     Ok(true)
 }
@@ -352,12 +378,6 @@ fn patch<K: DocumentKind>(call: Call) -> Result<Work> {
         let document: Document<K> = records::find(tx, ctx, call.id())?;
         if document.is_final() && document.revision != before.revision {
             pdf::enqueue(tx, ctx, &document)?;
-        }
-        if K::WHICH == Which::Invoice && document.payment_status == "paid" && before.payment_status != "paid" {
-            money_due::first_paid(tx, ctx, &document)?;
-        }
-        if K::WHICH == Which::Quote && document.payment_status == "accepted" && before.payment_status != "accepted" {
-            quote::tell_deal(tx, ctx, &document.deal_id.0)?;
         }
         Ok(answer)
     }))

@@ -4,7 +4,7 @@ use money::Amount;
 use serde_json::Value;
 use store::{Migration, Tx};
 
-use super::document::{Invoice, make_final, money_due, with_finalized};
+use super::document::{Invoice, make_final, with_finalized};
 use super::{Gives, Part, Resource};
 use crate::call::{Answer, Call, Outcome};
 use crate::collecting;
@@ -95,7 +95,7 @@ record! {
     /// How much; what is still open when nothing is sent.
     amount: Amount = INPUT.example("100.5");
     /// On which day; today when nothing is sent.
-    date: Day = INPUT.example("\"2026-05-04\"");
+    date: Day = INPUT.kept().example("\"2026-05-04\"");
     /// How it stands; `paid` for a manual payment, `open` for an online one.
     status: Status = INPUT.filter().example("\"paid\"");
     /// `manual` or `online`.
@@ -196,7 +196,7 @@ fn create(call: Call) -> Result<Work> {
             payment.method = Method::Ideal;
         }
         if !input.has("amount") {
-            payment.amount = invoice.open_amount();
+            payment.amount = all_that_is_open(&invoice)?;
         }
         check_amount(&payment)?;
         records::add(tx, ctx, &mut payment)?;
@@ -286,6 +286,17 @@ pub fn collect(call: Call) -> Result<Work> {
     }))
 }
 
+/// What a payment is when nobody says how much: the rest of the invoice, never money back.
+fn all_that_is_open(invoice: &Invoice) -> Result<Amount> {
+    let open = invoice.open_amount();
+    let is_owed = if invoice.total_incl_vat.scaled() < 0 { open.scaled() < 0 } else { open.scaled() > 0 };
+    if is_owed {
+        return Ok(open);
+    }
+    let message = format!("{} has nothing left to pay; send an amount, below zero to pay back.", invoice.number);
+    Err(Error::new(Code::InvalidTransition, message))
+}
+
 fn check_amount(payment: &Payment) -> Result<()> {
     let mut faults = Faults::default();
     if payment.amount.scaled() == 0 {
@@ -310,9 +321,6 @@ pub fn settle_invoice(tx: &mut Tx, ctx: &Ctx, before: &Invoice) -> Result<Invoic
         invoice.settle_payments(ctx);
     }
     records::change(tx, ctx, before, &mut invoice, "updated")?;
-    if invoice.payment_status == "paid" && before.payment_status != "paid" {
-        money_due::first_paid(tx, ctx, &invoice)?;
-    }
     Ok(invoice)
 }
 

@@ -44,28 +44,32 @@ record! {
 
     /// What becomes of the invoices of subscriptions.
     subscription_generation: Generation = INPUT.default("\"final\"").example("\"final\"");
+    /// Days in which a new client has to pay, unless its own `payment_term` says otherwise; 0 is the same day.
+    payment_term: i64 = INPUT.between(0, 3650).resets_to("14").example("14");
+    /// Days that a quote to a new client is valid, unless its own `quote_expiration_days` says otherwise.
+    quote_expiration_days: i64 = INPUT.between(0, 3650).resets_to("30").example("30");
     /// How many days before its end a subscription says `subscription.expiring`; 0 for never.
-    subscription_expiring_days: i64 = INPUT.between(0, 365).default("30").example("30");
+    subscription_expiring_days: i64 = INPUT.between(0, 365).resets_to("30").example("30");
     /// Days until an untouched draft says `document.draft` again; 0 for never, as with all of these.
-    document_draft_days: i64 = INPUT.between(0, 3650).default("7").example("7");
+    document_draft_days: i64 = INPUT.between(0, 3650).resets_to("7").example("7");
     /// Days after sending until a quote without an answer says `quote.silent`.
-    quote_silent_days: i64 = INPUT.between(0, 3650).default("7").example("7");
+    quote_silent_days: i64 = INPUT.between(0, 3650).resets_to("7").example("7");
     /// Days until an open deal that nobody touches says `deal.stalled`.
-    deal_stalled_days: i64 = INPUT.between(0, 3650).default("14").example("14");
+    deal_stalled_days: i64 = INPUT.between(0, 3650).resets_to("14").example("14");
     /// Days in one phase until an open deal says `deal.phase_idle`.
-    deal_phase_idle_days: i64 = INPUT.between(0, 3650).default("14").example("14");
+    deal_phase_idle_days: i64 = INPUT.between(0, 3650).resets_to("14").example("14");
     /// Days without an open task until an open deal says `deal.no_followup`.
-    deal_no_followup_days: i64 = INPUT.between(0, 3650).default("1").example("1");
+    deal_no_followup_days: i64 = INPUT.between(0, 3650).resets_to("1").example("1");
     /// Days without a message until a ticket says `ticket.stale`.
-    ticket_stale_days: i64 = INPUT.between(0, 3650).default("3").example("3");
+    ticket_stale_days: i64 = INPUT.between(0, 3650).resets_to("3").example("3");
     /// Days until a message of a client without a reply says `mail.unanswered`.
-    mail_unanswered_days: i64 = INPUT.between(0, 3650).default("2").example("2");
+    mail_unanswered_days: i64 = INPUT.between(0, 3650).resets_to("2").example("2");
     /// Days without a document or a message until a client says `customer.inactive`.
-    customer_inactive_days: i64 = INPUT.between(0, 3650).default("180").example("180");
+    customer_inactive_days: i64 = INPUT.between(0, 3650).resets_to("180").example("180");
     /// Days after a contact until a client without an open task says `customer.no_followup`.
-    customer_no_followup_days: i64 = INPUT.between(0, 3650).default("1").example("1");
+    customer_no_followup_days: i64 = INPUT.between(0, 3650).resets_to("1").example("1");
     /// How many days the runs of flows that have ended can be looked at; 0 for always.
-    runs_kept_days: i64 = INPUT.between(0, 3650).default("90").example("90");
+    runs_kept_days: i64 = INPUT.between(0, 3650).resets_to("90").example("90");
     /// Who collects money from clients: `sandbox` to try things, `mollie`, or `manual` with files for your bank.
     provider: ProviderName = INPUT.default("\"sandbox\"").example("\"sandbox\"");
     /// Your key at Mollie. It is never shown again.
@@ -75,7 +79,7 @@ record! {
     /// Whether clients can pay an invoice through the provider on its page.
     online_payments: bool = INPUT.example("false");
     /// What a client pays to give a mandate, unless the request says otherwise.
-    verification_amount: Amount = INPUT.between(0, 1000).default("0.01").example("0.01");
+    verification_amount: Amount = INPUT.between(0, 1000).resets_to("0.01").example("0.01");
     /// Your creditor identifier for direct debits through your bank.
     creditor_id: String = INPUT.at_most(35).example("\"NL69ABC123456780000\"");
 }
@@ -195,5 +199,18 @@ CREATE UNIQUE INDEX settings_once ON settings (account_id);
         number: 53,
         name: "runs_kept_days",
         sql: "ALTER TABLE settings ADD COLUMN runs_kept_days BIGINT NOT NULL DEFAULT 90;",
+    },
+    // 0 once meant that there was no term, and could not be a term itself.
+    Migration {
+        number: 58,
+        name: "terms of clients",
+        sql: "
+ALTER TABLE settings ADD COLUMN payment_term BIGINT NOT NULL DEFAULT 14;
+ALTER TABLE settings ADD COLUMN quote_expiration_days BIGINT NOT NULL DEFAULT 30;
+UPDATE clients SET payment_term = 14 WHERE payment_term = 0;
+UPDATE clients SET quote_expiration_days = 30 WHERE quote_expiration_days = 0;
+UPDATE suppliers SET payment_term = 14 WHERE payment_term = 0;
+UPDATE suppliers SET quote_expiration_days = 30 WHERE quote_expiration_days = 0;
+",
     },
 ];

@@ -3,12 +3,12 @@
 use store::{Migration, Tx};
 
 use super::Resource;
-use super::client::{ContactType, check_name};
+use super::client::{ContactType, check_name, settle_terms};
 use super::custom_field::{self, Entity};
 use crate::context::Ctx;
 use crate::error::{Faults, Result};
 use crate::record;
-use crate::record::{Bic, COMPUTED, Checks, Country, Custom, Email, Emails, INPUT, Iban, VatNumber, Website};
+use crate::record::{Bic, COMPUTED, Checks, Country, Custom, Days, Email, Emails, INPUT, Iban, VatNumber, Website};
 
 record! {
     /// Somebody you buy from. It shows the fields of a client; some of them are set by the server.
@@ -47,9 +47,9 @@ record! {
     /// BIC of the bank.
     bic: Bic = COMPUTED;
     /// Days in which an invoice is to be paid.
-    payment_term: i64 = COMPUTED;
+    payment_term: Days = COMPUTED;
     /// Days that a quote is valid.
-    quote_expiration_days: i64 = COMPUTED;
+    quote_expiration_days: Days = COMPUTED;
     /// Label of the revenue account.
     default_revenue_account: String = COMPUTED;
     /// Addresses for invoices.
@@ -70,6 +70,7 @@ impl Checks for Supplier {
     }
 
     fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+        settle_terms(tx, ctx, &mut self.payment_term, &mut self.quote_expiration_days)?;
         let before = before.map(|before| &before.custom_fields);
         custom_field::settle(tx, ctx, Entity::Supplier, &mut self.custom_fields, before)
     }

@@ -199,7 +199,7 @@ on_both! {
         let data = first.data();
         assert_eq!((&data["is_credit"], &data["number"], &data["total_incl_vat"], &data["meta"]["credited_invoice_id"]), (&json!(true), &json!("F2026-0002"), &json!(-54.5), &json!(made.id())));
         assert_eq!((&data["rows"][0]["quantity"], &data["rows"][0]["total_excl_vat"]), (&json!(-1), &json!(-50)));
-        assert_eq!(server.events(&client, before), ["invoice.updated", "invoice.created", "invoice.credited"]);
+        assert_eq!(server.events(&client, before), ["invoice.updated", "invoice.credit_created", "invoice.credited"]);
         assert_eq!(credit(json!({"credit_all": false, "row_indexes": [1]})).expect(409).code(), "already_credited");
         assert_eq!(client.get(&path).data()["payment_status"], "open");
         // Without a body: all that is left.
@@ -294,7 +294,7 @@ on_both! {
             let accepted = client.act(&format!("{path}/accept")).expect(200);
             assert_eq!((&accepted.data()["payment_status"], &accepted.data()["meta"]["accepted_at"]), (&json!("accepted"), &json!("2026-05-04T10:00:00.000Z")));
         }
-        assert_eq!(server.events(&client, before), ["quote.updated", "quote.phase_changed", "quote.updated", "quote.phase_changed", "quote.accepted", "deal.quote_accepted"]);
+        assert_eq!(server.events(&client, before), ["quote.updated", "quote.phase_changed", "quote.accepted", "deal.quote_accepted"]);
         let invoice = client.act(&format!("{path}/invoice")).expect(201);
         assert_eq!((&invoice.data()["total_incl_vat"], &invoice.data()["payment_status"], &invoice.data()["meta"]["quote_id"]), (&json!(175.5), &json!("draft"), &json!(made.id())));
         assert_eq!(invoice.header("location"), format!("/v1/invoices/{}", invoice.id()));
@@ -322,7 +322,7 @@ on_both! {
         for _ in 0..2 {
             assert_eq!(client.act(&format!("{order}/complete")).expect(200).data()["payment_status"], "completed");
         }
-        assert_eq!(server.events(&client, before), ["workorder.updated", "workorder.updated", "workorder.completed"]);
+        assert_eq!(server.events(&client, before), ["workorder.updated", "workorder.completed"]);
         client.act(&format!("{order}/invoice")).expect(201);
         assert_eq!(client.act(&format!("{order}/complete")).expect(409).code(), "invalid_transition");
     }

@@ -9,6 +9,7 @@ mod crash;
 mod demo;
 mod direct_debit;
 mod documents;
+mod documents_contract;
 mod documents_flow;
 mod events;
 mod files;

@@ -4,7 +4,7 @@ use money::Amount;
 use serde_json::{Value as Schema, json};
 use store::{Row, Tx, Value};
 
-use super::{Document, Invoice, Mode, make_final, money_due, new, with_finalized};
+use super::{Document, Invoice, Mode, make_final, new, with_finalized};
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Code, Error, FieldCode, Result, Wrong, wrong};
@@ -74,7 +74,10 @@ pub fn credit(call: Call) -> Result<Work> {
     if call.body.is_some() {
         let input: Input<Credit> = input::create(&call)?;
         wish = input.record();
-        warnings = input.warnings;
+        if wish.credit_all && input.has("row_indexes") {
+            warnings.push("'row_indexes' counts only with 'credit_all': false; everything was credited.".to_string());
+        }
+        warnings.extend(input.warnings);
     }
     Ok(Box::new(move |tx, ctx| {
         let mut source: Invoice = records::find_to_change(tx, ctx, &call)?;
@@ -124,7 +127,7 @@ fn credit_rows(tx: &mut Tx, ctx: &Ctx, before: Invoice, wish: &Credit) -> Result
     source.credited_amount = Amount::from_scaled(credited);
     let all = source.rows.0.iter().all(|row| row.credited);
     // What was paid is to be paid back; what was not is settled by the two together.
-    if source.paid_amount.scaled() == 0 {
+    if source.paid_amount.scaled() == 0 || credit.total_incl_vat.scaled() == 0 {
         credit.payment_status = "credited".to_string();
     }
     if all {
@@ -132,12 +135,9 @@ fn credit_rows(tx: &mut Tx, ctx: &Ctx, before: Invoice, wish: &Credit) -> Result
     } else {
         source.settle_payments(ctx);
     }
-    new::save(tx, ctx, &mut credit)?;
+    new::save_as(tx, ctx, &mut credit, "credit_created")?;
     records::update(tx, ctx, &before, &mut source, "credited")?;
     records::follow(tx, ctx, Some(&before), &source)?;
-    if source.payment_status == "paid" && before.payment_status != "paid" {
-        money_due::first_paid(tx, ctx, &source)?;
-    }
     Ok(credit)
 }
 

@@ -3,7 +3,7 @@
 use jiff::civil::Date;
 use store::Tx;
 
-use super::{Document, DocumentKind};
+use super::{Document, DocumentKind, Which};
 use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::{Error, Result};
@@ -21,7 +21,8 @@ impl<K: DocumentKind> Document<K> {
         let late = self.due_date.0.is_some_and(|date| date < ctx.now.date(&ctx.zone));
         let all_credited = !self.rows.0.is_empty() && self.rows.0.iter().all(|row| row.credited);
         let status = match paid {
-            0 if all_credited => "credited",
+            0 if all_credited || (due == 0 && self.credited_amount.scaled() != 0) => "credited",
+            0 if due == 0 && !self.is_credit => "paid",
             0 if late => "overdue",
             0 => "open",
             // A credit is paid back: its amounts are below zero.
@@ -38,10 +39,11 @@ impl<K: DocumentKind> Document<K> {
     }
 }
 
-/// The first invoice that a client pays is told once.
-pub fn first_paid<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<()> {
+/// The first invoice that a client pays is told once. Who owed nothing has paid nothing.
+fn first_paid<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<()> {
     let client = &invoice.client_id.0;
-    if client.is_empty() || !marks::once(tx, ctx, "first_invoice_paid", client)? {
+    let is_money = invoice.total_incl_vat.scaled() != 0;
+    if client.is_empty() || !is_money || !marks::once(tx, ctx, "first_invoice_paid", client)? {
         return Ok(());
     }
     let client: Client = records::find(tx, ctx, client)?;
@@ -60,7 +62,11 @@ pub fn expire<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, status: &str) -> Result<b
     let found = tx.all(&sql, &[ctx.account.into(), today.into()], Document::<K>::from_row)?;
     for before in &found {
         let mut document = before.clone();
-        document.payment_status = status.to_string();
+        // Where nothing is left to pay nobody is late.
+        match K::WHICH {
+            Which::Invoice if document.open_amount().scaled() == 0 => document.settle_payments(ctx),
+            _ => document.payment_status = status.to_string(),
+        }
         records::change(tx, ctx, before, &mut document, "updated")?;
     }
     Ok(found.len() == 100)
@@ -79,21 +85,25 @@ pub fn next_moment<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Mom
     Ok(day_after.map(|date| Moment::start_of(date, &ctx.zone)))
 }
 
-/// What follows when an invoice has come to stand otherwise, or to be due on another day: it is late, or
-/// its rest is awaited.
+/// What follows when an invoice has come to stand otherwise, or to be due on another day: it is paid or late,
+/// or its rest is awaited.
 pub fn follow<K: DocumentKind>(
     tx: &mut Tx,
     ctx: &Ctx,
     before: Option<&Document<K>>,
     invoice: &Document<K>,
 ) -> Result<()> {
-    let stands = |invoice: &Document<K>| (invoice.payment_status.clone(), invoice.due_date.clone());
-    // Nobody is late with a credit, whose amounts are below zero.
-    if before.map(stands) == Some(stands(invoice)) || invoice.total_incl_vat.scaled() < 0 {
+    let stands = |invoice: &Document<K>| (invoice.is_final(), invoice.payment_status.clone(), invoice.due_date.clone());
+    if invoice.comes_to("paid", before) {
+        first_paid(tx, ctx, invoice)?;
+    }
+    // Nobody is late with a credit, whose amounts are below zero, nor with a draft.
+    let owes = invoice.is_final() && invoice.total_incl_vat.scaled() >= 0;
+    if !owes || before.map(stands) == Some(stands(invoice)) {
         return Ok(());
     }
     let was_late = match before {
-        Some(before) => is_late(tx, ctx, before)?,
+        Some(before) => before.is_final() && is_late(tx, ctx, before)?,
         None => false,
     };
     match invoice.payment_status.as_str() {

@@ -17,6 +17,8 @@ use crate::resources::client::{self, Client};
 use crate::resources::corporate_identity::{self, CorporateIdentity};
 use crate::resources::custom_field;
 use crate::resources::project::Project;
+use crate::resources::settings::Settings;
+use crate::resources::tax_rate::{self, TaxContext, TaxRate};
 
 /// The largest total that a caller can send.
 const TOTAL: record::Rules = INPUT.create_only();
@@ -75,7 +77,7 @@ record! {
 
 impl Checks for NewDocument {
     fn check(&self, faults: &mut Faults) {
-        check_dates(self.invoice_date.0, self.due_date.0, faults);
+        check_dates(self.invoice_date.0, self.due_date.0, "due_date", faults);
         if self.number.starts_with("DRAFT-") || self.number.contains(char::is_whitespace) {
             faults.add("number", wrong(FieldCode::InvalidFormat, "cannot have spaces or start with DRAFT-"));
         }
@@ -125,19 +127,17 @@ fn make<K: DocumentKind>(
     };
     let assumed = if input.has("vat_rate") { new.vat_rate } else { Percent::ZERO };
     if document.rows.0.is_empty() {
-        document.rows = row_of_total(input, new, assumed);
+        document.rows = row_of_total(tx, ctx, input, new, assumed)?;
     }
     document.work_out(tx, ctx, assumed)?;
     check_totals(input, new, &document)?;
     document.start(tx, ctx)?;
-    if !new.payment_status.is_empty() {
+    if !new.payment_status.trim().is_empty() {
         document.payment_status.clone_from(&new.payment_status);
     }
+    document.note_status(ctx);
     if new.generate || new.generation_mode == Mode::Final {
         document.become_final(tx, ctx)?;
-        if !new.payment_status.is_empty() {
-            document.payment_status.clone_from(&new.payment_status);
-        }
     }
     save(tx, ctx, &mut document)?;
     Ok(document)
@@ -145,7 +145,12 @@ fn make<K: DocumentKind>(
 
 /// Saves a new document with its events, and has its PDF made.
 pub fn save<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &mut Document<K>) -> Result<()> {
-    records::add(tx, ctx, document)?;
+    save_as(tx, ctx, document, "created")
+}
+
+/// The same, when another event says that it is there.
+pub fn save_as<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &mut Document<K>, event: &str) -> Result<()> {
+    records::add_as(tx, ctx, document, event)?;
     if document.is_final() {
         return pdf::enqueue(tx, ctx, document);
     }
@@ -153,16 +158,39 @@ pub fn save<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &mut Document<K>)
 }
 
 /// Without rows but with a total there is one row, named after the title.
-fn row_of_total(input: &Input<NewDocument>, new: &NewDocument, rate: Percent) -> Rows {
-    let net = match (input.has("total_excl_vat"), input.has("subtotal"), input.has("total_incl_vat")) {
-        (true, _, _) => new.total_excl_vat,
-        (_, true, _) => new.subtotal,
-        (_, _, true) => without_tax(new.total_incl_vat, rate),
-        _ => return Rows::default(),
+fn row_of_total(tx: &mut Tx, ctx: &Ctx, input: &Input<NewDocument>, new: &NewDocument, rate: Percent) -> Result<Rows> {
+    let sent = |name: &str, amount: Amount| input.has(name).then_some(amount);
+    let (tax, gross) = (sent("vat_amount", new.vat_amount), sent("total_incl_vat", new.total_incl_vat));
+    let net = sent("total_excl_vat", new.total_excl_vat).or(sent("subtotal", new.subtotal));
+    let minus = |one: Amount, other: Amount| Amount::from_scaled(one.scaled() - other.scaled());
+    let net = net.or_else(|| Some(minus(gross?, tax?)));
+    let tax = tax.or_else(|| Some(minus(gross?, net?)));
+    let vat_code = match (net, tax) {
+        (Some(net), Some(tax)) if !input.has("vat_rate") => {
+            implied(&tax_rate::all(tx, ctx)?, net, tax).map(|rate| rate.code.clone()).unwrap_or_default()
+        }
+        _ => String::new(),
     };
-    let Some(unit_price) = net.rounded::<6>() else { return Rows::default() };
+    let Some(net) = net.or_else(|| gross.map(|gross| without_tax(gross, rate))) else { return Ok(Rows::default()) };
+    let Some(unit_price) = net.rounded::<6>() else { return Ok(Rows::default()) };
     let quantity = Price::from_scaled(1_000_000).scaled();
-    Rows(vec![Row { name: new.title.clone(), quantity, unit_price: unit_price.scaled(), ..Row::default() }])
+    let name = new.title.clone();
+    Ok(Rows(vec![Row { name, quantity, unit_price: unit_price.scaled(), vat_code, ..Row::default() }]))
+}
+
+/// The rate for sales at which `net` has this tax, give or take a cent: the one that comes nearest.
+fn implied(rates: &[TaxRate], net: Amount, tax: Amount) -> Option<&TaxRate> {
+    if tax.scaled() == 0 {
+        // Several kinds of rate come to nothing; which of them it is was not said.
+        return None;
+    }
+    // How far the tax at a rate is from `tax`, in hundredths of a percent of a cent, so that small sums choose well.
+    let off = |rate: &&TaxRate| {
+        let exact = i128::from(net.scaled()) * i128::from(rate.amount.scaled());
+        (exact - i128::from(tax.scaled()) * 10_000).abs()
+    };
+    let sold = rates.iter().filter(|rate| rate.context == TaxContext::Sales);
+    sold.filter(|rate| off(rate) <= 15_000).min_by_key(off)
 }
 
 /// What comes to `gross` when the tax is put on it.
@@ -202,27 +230,39 @@ impl<K: DocumentKind> Document<K> {
             self.number = numbering::of_draft(&self.base.id);
         }
         self.payment_status = "draft".to_string();
-        let client = self.take_snapshots(tx, ctx)?;
-        let today = ctx.now.date(&ctx.zone);
-        let date = self.invoice_date.0.unwrap_or(today);
-        self.invoice_date = Day(Some(date));
-        if self.due_date.0.is_none() {
-            let (own, usual) = match K::WHICH {
-                Which::Quote => (client.as_ref().map_or(0, |client| client.quote_expiration_days), 30),
-                _ => (client.as_ref().map_or(0, |client| client.payment_term), 14),
-            };
-            let days = if own > 0 { own } else { usual };
-            self.due_date = Day(Some(date.checked_add(days.days()).unwrap_or(date)));
-        }
+        self.take_snapshots(tx, ctx)?;
+        self.settle_dates(tx, ctx)?;
         let mut faults = Faults::default();
-        check_dates(self.invoice_date.0, self.due_date.0, &mut faults);
+        check_dates(self.invoice_date.0, self.due_date.0, "due_date", &mut faults);
         faults.into_result()?;
         self.take_project(tx, ctx)?;
         custom_field::settle(tx, ctx, K::WHICH.entity(), &mut self.custom_fields, None)
     }
 
+    /// Dates that it has not: today, and that plus the days of its client or else of the account.
+    pub fn settle_dates(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+        let date = self.invoice_date.0.unwrap_or_else(|| ctx.now.date(&ctx.zone));
+        self.invoice_date = Day(Some(date));
+        if self.due_date.0.is_some() {
+            return Ok(());
+        }
+        let (payment, quote) = match self.client_id.0.as_str() {
+            "" => {
+                let settings = Settings::of(tx, ctx)?;
+                (settings.payment_term, settings.quote_expiration_days)
+            }
+            id => {
+                let client: Client = records::find(tx, ctx, id)?;
+                (client.payment_term.0, client.quote_expiration_days.0)
+            }
+        };
+        let days = if K::WHICH == Which::Quote { quote } else { payment };
+        self.due_date = Day(Some(date.checked_add(days.days()).unwrap_or(date)));
+        Ok(())
+    }
+
     /// Takes over the client and the corporate identity as they are now.
-    pub fn take_snapshots(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<Option<Client>> {
+    pub fn take_snapshots(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
         let client = match self.client_id.0.as_str() {
             "" => None,
             id => Some(records::find::<Client>(tx, ctx, id)?),
@@ -240,7 +280,7 @@ impl<K: DocumentKind> Document<K> {
         self.client_lastname.clone_from(&shown.lastname);
         self.client_email.clone_from(&shown.email.0);
         self.client = client.as_ref().map(|client| as_json(ctx, client)).unwrap_or_default();
-        Ok(client)
+        Ok(())
     }
 
     /// Shows the number of its project.

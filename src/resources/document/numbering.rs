@@ -28,7 +28,10 @@ impl<K: DocumentKind> Document<K> {
         self.finalized_at = When(Some(ctx.now));
         self.revision = 1;
         if self.payment_status == "draft" {
-            self.payment_status = "open".to_string();
+            // Where nothing is to be paid, nobody has to wait for it.
+            let settled = K::WHICH == Which::Invoice && !self.is_credit && self.total_incl_vat.scaled() == 0;
+            self.payment_status = if settled { "paid" } else { "open" }.to_string();
+            self.note_status(ctx);
         }
         Ok(())
     }

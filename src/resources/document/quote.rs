@@ -3,7 +3,7 @@
 use money::Amount;
 use store::Tx;
 
-use super::{Document, DocumentKind, Invoice, Quote, make_final, new, pdf, with_finalized};
+use super::{Document, DocumentKind, Invoice, Quote, change_to_final, make_final, new, pdf, with_finalized};
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Code, Error, Result};
@@ -17,16 +17,17 @@ use crate::resources::project::Project;
 pub fn accept(call: Call) -> Result<Work> {
     let warnings = input::nothing(&call)?;
     Ok(Box::new(move |tx, ctx| {
-        let mut quote: Quote = records::find_to_change(tx, ctx, &call)?;
-        let finalized = make_final(tx, ctx, &mut quote)?;
+        let quote: Quote = records::find_to_change(tx, ctx, &call)?;
+        let finalized = !quote.is_final();
         let quote = accept_by(tx, ctx, quote, "")?;
         Ok(with_finalized(Answer::record(ctx, &quote, DETAIL).with_texts("warnings", &warnings), finalized))
     }))
 }
 
-/// Accepts a quote in somebody's name; again: no change.
-pub fn accept_by(tx: &mut Tx, ctx: &Ctx, before: Quote, name: &str) -> Result<Quote> {
+/// Accepts a quote in somebody's name, and makes it final in the same change; again: no change.
+pub fn accept_by(tx: &mut Tx, ctx: &Ctx, mut before: Quote, name: &str) -> Result<Quote> {
     if matches!(before.payment_status.as_str(), "accepted" | "invoiced") {
+        make_final(tx, ctx, &mut before)?;
         return Ok(before);
     }
     check_open(ctx, &before)?;
@@ -34,8 +35,7 @@ pub fn accept_by(tx: &mut Tx, ctx: &Ctx, before: Quote, name: &str) -> Result<Qu
     quote.payment_status = "accepted".to_string();
     quote.accepted_at = When(Some(ctx.now));
     quote.accepted_by = name.to_string();
-    records::change(tx, ctx, &before, &mut quote, "updated")?;
-    tell_deal(tx, ctx, &quote.deal_id.0)?;
+    change_to_final(tx, ctx, &before, &mut quote)?;
     Ok(quote)
 }
 
@@ -52,23 +52,24 @@ pub fn tell_deal(tx: &mut Tx, ctx: &Ctx, deal: &str) -> Result<()> {
 pub fn reject(call: Call) -> Result<Work> {
     let warnings = input::nothing(&call)?;
     Ok(Box::new(move |tx, ctx| {
-        let mut quote: Quote = records::find_to_change(tx, ctx, &call)?;
-        let finalized = make_final(tx, ctx, &mut quote)?;
+        let quote: Quote = records::find_to_change(tx, ctx, &call)?;
+        let finalized = !quote.is_final();
         let quote = reject_now(tx, ctx, quote)?;
         Ok(with_finalized(Answer::record(ctx, &quote, DETAIL).with_texts("warnings", &warnings), finalized))
     }))
 }
 
-/// Rejects a quote; again: no change.
-pub fn reject_now(tx: &mut Tx, ctx: &Ctx, before: Quote) -> Result<Quote> {
+/// Rejects a quote, and makes it final in the same change; again: no change.
+pub fn reject_now(tx: &mut Tx, ctx: &Ctx, mut before: Quote) -> Result<Quote> {
     if before.payment_status == "rejected" {
+        make_final(tx, ctx, &mut before)?;
         return Ok(before);
     }
     check_open(ctx, &before)?;
     let mut quote = before.clone();
     quote.payment_status = "rejected".to_string();
     quote.rejected_at = When(Some(ctx.now));
-    records::change(tx, ctx, &before, &mut quote, "updated")?;
+    change_to_final(tx, ctx, &before, &mut quote)?;
     Ok(quote)
 }
 
@@ -88,8 +89,8 @@ pub fn check_open<K: DocumentKind>(ctx: &Ctx, quote: &Document<K>) -> Result<()>
 pub fn invoice(call: Call) -> Result<Work> {
     let warnings = input::nothing(&call)?;
     Ok(Box::new(move |tx, ctx| {
-        let mut quote: Quote = records::find_to_change(tx, ctx, &call)?;
-        let finalized = make_final(tx, ctx, &mut quote)?;
+        let quote: Quote = records::find_to_change(tx, ctx, &call)?;
+        let finalized = !quote.is_final();
         check_alive(&quote, "invoiced")?;
         let invoice = invoice_of(tx, ctx, quote)?;
         Ok(with_finalized(Answer::created(ctx, &invoice, CREATED).with_texts("warnings", &warnings), finalized))
@@ -139,7 +140,7 @@ fn project_of(tx: &mut Tx, ctx: &Ctx, before: &Quote) -> Result<Project> {
     Ok(project)
 }
 
-/// Makes the draft of an invoice, once.
+/// Makes the draft of an invoice, once; what it is made of is final from then on.
 pub fn invoice_of<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, before: Document<K>) -> Result<Invoice> {
     if !before.invoice_id.0.is_empty() {
         let message = format!("{} has its invoice already: {}.", before.number, before.invoice_id.0);
@@ -165,6 +166,6 @@ pub fn invoice_of<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, before: Document<K>) 
     let mut source = before.clone();
     source.invoice_id = Link(invoice.base.id.clone());
     source.payment_status = "invoiced".to_string();
-    records::change(tx, ctx, &before, &mut source, "updated")?;
+    change_to_final(tx, ctx, &before, &mut source)?;
     Ok(invoice)
 }

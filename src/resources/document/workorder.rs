@@ -1,6 +1,6 @@
 //! Workorders: done, and made into an invoice.
 
-use super::{Workorder, make_final, quote, with_finalized};
+use super::{Workorder, change_to_final, quote, with_finalized};
 use crate::call::{Answer, Call};
 use crate::error::{Code, Error, Result};
 use crate::input;
@@ -11,8 +11,7 @@ use crate::records::{self, Work};
 pub fn complete(call: Call) -> Result<Work> {
     let warnings = input::nothing(&call)?;
     Ok(Box::new(move |tx, ctx| {
-        let mut before: Workorder = records::find_to_change(tx, ctx, &call)?;
-        let finalized = make_final(tx, ctx, &mut before)?;
+        let before: Workorder = records::find_to_change(tx, ctx, &call)?;
         let mut order = before.clone();
         match order.payment_status.as_str() {
             "completed" => {}
@@ -22,7 +21,7 @@ pub fn complete(call: Call) -> Result<Work> {
             }
             _ => order.payment_status = "completed".to_string(),
         }
-        records::change(tx, ctx, &before, &mut order, "updated")?;
+        let finalized = change_to_final(tx, ctx, &before, &mut order)?;
         Ok(with_finalized(Answer::record(ctx, &order, DETAIL).with_texts("warnings", &warnings), finalized))
     }))
 }
@@ -31,8 +30,8 @@ pub fn complete(call: Call) -> Result<Work> {
 pub fn invoice(call: Call) -> Result<Work> {
     let warnings = input::nothing(&call)?;
     Ok(Box::new(move |tx, ctx| {
-        let mut order: Workorder = records::find_to_change(tx, ctx, &call)?;
-        let finalized = make_final(tx, ctx, &mut order)?;
+        let order: Workorder = records::find_to_change(tx, ctx, &call)?;
+        let finalized = !order.is_final();
         let invoice = quote::invoice_of(tx, ctx, order)?;
         Ok(with_finalized(Answer::created(ctx, &invoice, CREATED).with_texts("warnings", &warnings), finalized))
     }))
