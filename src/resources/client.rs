@@ -3,6 +3,7 @@
 use store::{Migration, Tx};
 
 use super::Resource;
+use super::client_link;
 use super::custom_field::{self, Entity};
 use crate::context::Ctx;
 use crate::counters;
@@ -97,6 +98,9 @@ impl Checks for Client {
     fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         if before.is_none() {
             self.debtor_number = counters::next(tx, ctx, "debtor")?.to_string();
+        }
+        if before.is_some_and(|before| before.r#type != self.r#type) {
+            client_link::check_type(tx, ctx, self)?;
         }
         let before = before.map(|before| &before.custom_fields);
         custom_field::settle(tx, ctx, Entity::Client, &mut self.custom_fields, before)?;
