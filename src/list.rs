@@ -6,7 +6,7 @@ use crate::call::{Answer, Call, Outcome};
 use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::{Faults, FieldCode, Result, Wrong, wrong};
-use crate::record::{LIST, Record, parse_date};
+use crate::record::{LIST, Record, other_spelling, parse_date};
 use crate::records::{self, Work};
 use crate::search;
 
@@ -179,6 +179,8 @@ impl Request {
                 _ if name == own && rules.filter && text == rules.any && !text.is_empty() => return Ok(true),
                 _ if name == own && rules.filter_many => {
                     let mut texts = ids(text)?;
+                    let others: Vec<&str> = texts.iter().filter_map(|one| other_spelling(one)).collect();
+                    texts.extend(others.into_iter().map(str::to_string));
                     texts.sort_unstable();
                     texts.dedup();
                     let values = texts.iter().map(|one| (field.from_query)(one, rules));

@@ -8,7 +8,7 @@ mod lists;
 mod rules;
 
 pub use checked::{Bic, Callable, Color, Country, Domain, Email, EmailList, Emails, Iban, Slug, VatNumber, Website};
-pub use kinds::{Day, Days, Kind, Link, VatRate, When, choose, parse_date, wrong_type};
+pub use kinds::{Day, Days, Kind, Link, VatRate, When, choose, other_spelling, parse_date, wrong_type};
 pub use lists::{Custom, CustomValue, Data, Texts};
 pub use rules::{ACTED, ALL, COMPUTED, CREATED, DETAIL, INPUT, LIST, NOWHERE, REQUIRED, Rules, UPDATED, Views};
 
@@ -18,6 +18,7 @@ use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::{Error, Faults, Wrong};
 use crate::json::{Json, write_key, write_text};
+use crate::resources::Part;
 
 /// What every record has.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -52,6 +53,8 @@ pub struct Shape {
     pub meta: Views,
     /// Addresses where a browser can see something of it.
     pub addresses: &'static [Address],
+    /// What its routes show beside the fields, worked out from other records.
+    pub parts: &'static [Part],
     /// A sentence for the documents, from the doc comment.
     pub doc: &'static [&'static str],
 }
@@ -83,6 +86,7 @@ impl Shape {
             updated_at: NOWHERE,
             meta: ALL,
             addresses: &[],
+            parts: &[],
             doc,
         }
     }
@@ -100,6 +104,11 @@ impl Shape {
     /// It has these addresses.
     pub const fn addresses(self, addresses: &'static [Address]) -> Shape {
         Shape { addresses, ..self }
+    }
+
+    /// Its routes show these beside the fields.
+    pub const fn parts(self, parts: &'static [Part]) -> Shape {
+        Shape { parts, ..self }
     }
 
     /// The field by which a list without pages is sorted.

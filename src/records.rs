@@ -196,6 +196,12 @@ pub fn update<R: Record>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, eve
     if record == before {
         return Ok(());
     }
+    touch(tx, ctx, before, record, event)
+}
+
+/// Saves a record under a new version, with its event, even when none of its own fields changed: for one that shows
+/// records of another table which did.
+pub fn touch<R: Record>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event: &str) -> Result<()> {
     let base = record.base_mut();
     base.updated_at = ctx.now;
     base.version += 1;
@@ -252,9 +258,20 @@ pub fn happened<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, event: &str) -> R
 
 /// Writes that something happened to a record, under a name of its own.
 pub fn emit<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, name: &str) -> Result<()> {
+    emit_with(tx, ctx, record, name, "")
+}
+
+/// Writes that something happened to a record, with one more member in the event's data: `"name":value`, or empty.
+pub fn emit_with<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, name: &str, member: &str) -> Result<()> {
     let shape = R::shape();
     let mut data = Vec::with_capacity(512);
     record.write_json(DETAIL, ctx, &mut data);
+    if !member.is_empty() {
+        data.pop();
+        data.push(b',');
+        data.extend_from_slice(member.as_bytes());
+        data.push(b'}');
+    }
     let data = String::from_utf8(data).map_err(|_| Error::internal("an answer is not UTF-8"))?;
     let event = Event { name, entity_type: shape.name, entity_id: &record.base().id, data: &data };
     log::append(tx, ctx, &event)?;

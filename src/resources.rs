@@ -258,6 +258,8 @@ pub struct Route {
     pub also_needs: Option<&'static str>,
     /// Whether it has the strict limit of the trigger route, across all nodes.
     pub scarce: bool,
+    /// Whether `meta` of its answers has members, such as `warnings`.
+    pub has_meta: bool,
     /// Parses the request outside the transaction, and leaves the rest to do inside.
     pub handler: Handler,
 }

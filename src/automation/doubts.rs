@@ -16,8 +16,8 @@ const KNOWN: &[&str] = &["event", "entity_type", "data", "record", "steps", "acc
 const OF_ALL: &[&str] = &["id", "created_at", "updated_at", "version", "meta"];
 
 /// What is doubtful in the conditions of a flow, of its trigger and of its steps, on events about records of
-/// this kind; with the path of each.
-pub fn of(conditions: &Value, steps: &Value, kind: &str) -> Vec<String> {
+/// this kind, whose data have these members `beside` the fields of the record; with the path of each.
+pub fn of(conditions: &Value, steps: &Value, kind: &str, beside: &[&str]) -> Vec<String> {
     let Some(resource) = resources::ALL.iter().find(|resource| resource.shape.name == kind) else {
         return names(steps);
     };
@@ -30,7 +30,7 @@ pub fn of(conditions: &Value, steps: &Value, kind: &str) -> Vec<String> {
         for (place, condition) in list.as_array().into_iter().flatten().enumerate() {
             // Beyond a hundred nobody reads on, and a guess takes time.
             if doubts.len() < 100 {
-                doubts.extend(one(resource, condition, &format!("{path}[{place}]")));
+                doubts.extend(one(resource, beside, condition, &format!("{path}[{place}]")));
             }
         }
     }
@@ -61,10 +61,13 @@ fn names(steps: &Value) -> Vec<String> {
     doubts
 }
 
-fn one(resource: &Resource, condition: &Value, path: &str) -> Option<String> {
+fn one(resource: &Resource, beside: &[&str], condition: &Value, path: &str) -> Option<String> {
     let parts = conditions::steps_of(condition["field"].as_str()?)?;
     let [Step::Name(root), Step::Name(name), deeper @ ..] = parts.as_slice() else { return None };
     if !["data", "record"].contains(&root.as_str()) || OF_ALL.contains(&name.as_str()) {
+        return None;
+    }
+    if root == "data" && beside.contains(&name.as_str()) {
         return None;
     }
     let shown = || resource.fields.iter().filter(|field| field.rules.in_meta || field.rules.views != NOWHERE);

@@ -72,6 +72,14 @@ pub fn is_built_in(name: &str) -> bool {
     BUILT_IN.contains(&name) || of_record()
 }
 
+/// What the data of an event have beside the fields of its record.
+pub fn members(event: &str) -> &'static [&'static str] {
+    match event {
+        "ticket.message" | "ticket.inbound_message" => &["message"],
+        _ => &[],
+    }
+}
+
 /// The kind of record that events of this name are about, if they are about one.
 pub fn kind_of(event: &str) -> &str {
     entity(canonical(event).split('.').next().unwrap_or_default())

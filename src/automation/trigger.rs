@@ -69,6 +69,7 @@ pub fn by_webhook() -> Resource {
         .beside(Method::Post, "", "Fire an event; 30 times a minute", WEBHOOK_PARTS, webhook)
         .taking::<WebhookTrigger>(Takes::Body)
         .scarce()
+        .without_meta()
 }
 
 fn automation(call: Call) -> Result<Work> {
@@ -93,7 +94,7 @@ fn webhook(call: Call) -> Result<Work> {
         let number = input.has("entity_id").then_some(("entity_id", sent.entity_id));
         let fired = Fired { event: &sent.event, entity_type: &sent.entity_type, data: with_number(&sent.data, number) };
         let started = matching::fire(tx, ctx, &fired)?;
-        Ok(answered(&sent.event, &started, "flow_guid", "run_guid").with_texts("warnings", &input.warnings))
+        Ok(answered(&sent.event, &started, "flow_guid", "run_guid"))
     }))
 }
 

@@ -189,7 +189,8 @@ async fn walk(
     let may_be_slow = query.names().any(|name| !matches!(name, "page" | "per_page" | "sort" | "order" | "id"));
     // Lists know their parameters and name the ones that they do not.
     let is_list = route.lists();
-    let ignored: Vec<String> = query.names().filter(|_| !is_list).map(str::to_string).collect();
+    let names_ignored = !is_list && route.has_meta;
+    let ignored: Vec<String> = query.names().filter(|_| names_ignored).map(str::to_string).collect();
     let work = match ((route.handler)(call), &claim) {
         // A key that is taken is told before what else is wrong.
         (Err(error), Some(claim)) => return Err(taken(app, ctx, claim.clone()).await.unwrap_or(error).into()),

@@ -523,6 +523,9 @@ fn record_schema(resource: &Resource, view: Views) -> Value {
         let schema = json!({"type": "string", "format": "uri", "description": address.doc});
         properties.insert(address.name.into(), schema);
     }
+    for Part(name, kind, about) in shape.parts {
+        properties.insert(name.to_string(), json!({"type": kind, "description": about}));
+    }
     let moment = |description: &str| json!({"type": "string", "format": "date-time", "description": description});
     if shape.created_at.includes(view) {
         properties.insert("created_at".into(), moment("When it was made."));

@@ -471,9 +471,10 @@ macro_rules! choice {
                 match self { $( $name::$variant => $wire, )+ }
             }
 
-            /// The value with this name.
+            /// The value with this name, in British or American spelling.
             pub fn from_wire(text: &str) -> Option<$name> {
-                match text { $( $wire => Some($name::$variant), )+ _ => None }
+                let find = |text: &str| match text { $( $wire => Some($name::$variant), )+ _ => None };
+                find(text).or_else(|| find($crate::record::other_spelling(text)?))
             }
         }
 
@@ -499,6 +500,15 @@ macro_rules! choice {
             }
         }
     };
+}
+
+/// The same word as others spell it. Payments are `canceled`, projects and runs `cancelled`; callers need not know.
+pub fn other_spelling(text: &str) -> Option<&'static str> {
+    match text {
+        "canceled" => Some("cancelled"),
+        "cancelled" => Some("canceled"),
+        _ => None,
+    }
 }
 
 /// One of a closed set.

@@ -103,6 +103,12 @@ impl Resource {
         self.own(Method::Get, "", summary, Takes::Nothing, Gives::Item(DETAIL), records::get::<R>)
     }
 
+    /// The same, with a handler of its own.
+    pub fn get_with(self, handler: Handler) -> Resource {
+        let summary = format!("Retrieve {}", self.one());
+        self.own(Method::Get, "", summary, Takes::Nothing, Gives::Item(DETAIL), handler)
+    }
+
     /// `PATCH /v1/…/{id}`
     pub fn patch<R: Checks>(self) -> Resource {
         let summary = format!("Change {}", self.one());
@@ -238,6 +244,14 @@ impl Resource {
         self
     }
 
+    /// The `meta` of the last route's answers is always an empty object.
+    pub fn without_meta(mut self) -> Resource {
+        if let Some(route) = self.routes.last_mut() {
+            route.has_meta = false;
+        }
+        self
+    }
+
     fn with_fields(mut self, fields: Vec<FieldInfo>) -> Resource {
         if let Some(route) = self.routes.last_mut() {
             route.fields = fields;
@@ -354,6 +368,7 @@ impl Resource {
             acts_with: None,
             also_needs: None,
             scarce: false,
+            has_meta: true,
             takes,
             fields: self.fields.iter().filter(takes_field).copied().collect(),
             gives,

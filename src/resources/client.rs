@@ -3,6 +3,7 @@
 use store::{Migration, Tx};
 
 use super::Resource;
+use super::client_link;
 use super::custom_field::{self, Entity};
 use super::settings::Settings;
 use crate::context::Ctx;
@@ -102,6 +103,9 @@ impl Checks for Client {
             self.debtor_number = counters::next(tx, ctx, "debtor")?.to_string();
         }
         settle_terms(tx, ctx, &mut self.payment_term, &mut self.quote_expiration_days)?;
+        if before.is_some_and(|before| before.r#type != self.r#type) {
+            client_link::check_type(tx, ctx, self)?;
+        }
         let before = before.map(|before| &before.custom_fields);
         custom_field::settle(tx, ctx, Entity::Client, &mut self.custom_fields, before)?;
         Ok(())

@@ -3,18 +3,20 @@
 use store::{Migration, Tx};
 
 use super::Resource;
+use super::client::{Client, ContactType};
 use crate::context::Ctx;
-use crate::error::{Code, Error, FieldCode, Result, wrong};
+use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
 use crate::record;
 use crate::record::{COMPUTED, Checks, INPUT, Link, NOWHERE, REQUIRED};
+use crate::records;
 
 record! {
     /// A person who works at a company; both are clients.
     pub struct ClientLink = "link" in "client_links", parent: "company_id", meta: NOWHERE;
 
-    /// The company.
+    /// The company: a client of the type `company`.
     company_id: Link = COMPUTED.refers("clients");
-    /// The person.
+    /// The person: a client of the type `private`.
     client_id: Link = REQUIRED.create_only().refers("clients");
     /// What the person does there.
     function: String = INPUT.example("\"Administration\"");
@@ -24,9 +26,16 @@ record! {
 
 impl Checks for ClientLink {
     fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
-        if self.client_id == self.company_id {
-            return Err(Error::field("client_id", wrong(FieldCode::InvalidChoice, "cannot be the company itself")));
+        let company: Client = records::find(tx, ctx, &self.company_id.0)?;
+        let person: Client = records::find(tx, ctx, &self.client_id.0)?;
+        let mut faults = Faults::default();
+        if company.r#type != ContactType::Company {
+            faults.add("company_id", wrong(FieldCode::InvalidChoice, "must be a company: the path names a person"));
         }
+        if person.r#type != ContactType::Private {
+            faults.add("client_id", wrong(FieldCode::InvalidChoice, "must be a person: a client of the type private"));
+        }
+        faults.into_result()?;
         let linked = "SELECT count(*) FROM client_links WHERE account_id = $1 AND company_id = $2 AND client_id = $3";
         let values = [ctx.account.into(), (&self.company_id.0).into(), (&self.client_id.0).into()];
         if before.is_none() && tx.int(linked, &values)? > 0 {
@@ -36,6 +45,20 @@ impl Checks for ClientLink {
     }
 }
 
+/// Refuses another type of a client whose links need the one it has.
+pub fn check_type(tx: &mut Tx, ctx: &Ctx, client: &Client) -> Result<()> {
+    let side = match client.r#type {
+        ContactType::Company => "client_id",
+        ContactType::Private => "company_id",
+    };
+    let sql = format!("SELECT count(*) FROM client_links WHERE account_id = $1 AND {side} = $2");
+    if tx.int(&sql, &[ctx.account.into(), (&client.base.id).into()])? == 0 {
+        return Ok(());
+    }
+    let message = "cannot change while the client is linked; delete its links first";
+    Err(Error::field("type", wrong(FieldCode::InvalidChoice, message)))
+}
+
 /// Links and their routes. The contract makes them; seeing and removing them are ours.
 pub fn resource() -> Resource {
     Resource::of::<ClientLink>("Client links", "relations", MIGRATIONS)
@@ -43,11 +66,21 @@ pub fn resource() -> Resource {
         .create::<ClientLink>()
         .all::<ClientLink>()
         .extension()
+        .get::<ClientLink>()
+        .extension()
         .delete::<ClientLink>()
         .extension()
 }
 
-const MIGRATIONS: &[Migration] = &[Migration {
+const MIGRATIONS: &[Migration] = &[CREATE, BY_PERSON];
+
+const BY_PERSON: Migration = Migration {
+    number: 58,
+    name: "client links by person",
+    sql: "CREATE INDEX client_links_client ON client_links (account_id, client_id);",
+};
+
+const CREATE: Migration = Migration {
     number: 12,
     name: "client links",
     sql: "
@@ -66,4 +99,4 @@ CREATE TABLE client_links (
 ) STRICT;
 CREATE INDEX client_links_company ON client_links (account_id, company_id, created_at, id);
 ",
-}];
+};

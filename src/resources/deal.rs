@@ -3,9 +3,9 @@
 use money::Amount;
 use store::{Migration, Tx};
 
-use super::Resource;
 use super::phase::Phase;
 use super::pipeline::{Pipeline, in_order};
+use super::{Resource, Takes};
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Error, FieldCode, Result, wrong};
@@ -113,13 +113,13 @@ impl Checks for Deal {
 }
 
 record! {
-    /// Where a deal goes.
+    /// Where a deal goes: one of the fields or both, each with a value.
     pub struct Move = "move" in "";
 
     /// The phase, also of another pipeline.
-    phase_id: Link = INPUT.refers("phases");
+    phase_id: Link = REQUIRED.refers("phases");
     /// How it stands from now on.
-    status: Status = INPUT.example("\"won\"");
+    status: Status = REQUIRED.example("\"won\"");
 }
 
 impl Checks for Move {}
@@ -133,6 +133,7 @@ pub fn resource() -> Resource {
         .patch::<Deal>()
         .delete_shown::<Deal>()
         .action_with::<Move>("move", "Move a deal to a phase, or to won, lost or open", DETAIL, move_to)
+        .taking::<Move>(Takes::Patch)
         .action("win", "Mark a deal as won", DETAIL, win)
         .action("lose", "Mark a deal as lost", DETAIL, lose)
 }
@@ -152,10 +153,8 @@ fn lose(call: Call) -> Result<Work> {
 }
 
 fn move_to(call: Call) -> Result<Work> {
-    let input: Input<Move> = input::create(&call)?;
-    if input.sent().next().is_none() {
-        return Err(Error::field("body", wrong(FieldCode::NoFields, "must have at least one of: phase_id, status")));
-    }
+    // As in a PATCH: some of the fields, at least one, and none that is empty.
+    let input: Input<Move> = input::patch(&call)?;
     Ok(Box::new(move |tx, ctx| {
         let before: Deal = records::find_to_change(tx, ctx, &call)?;
         let mut deal = before.clone();

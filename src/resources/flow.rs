@@ -268,7 +268,7 @@ fn with_good_addresses(
     let calls_out = !Definition::parse(&input.record().flow().definition.0).addresses().is_empty();
     let save = move |tx: &mut Tx, ctx: &Ctx, call: &Call, input: &Input<NewFlow>| -> Result<Answer> {
         let new = input.record();
-        let doubts = doubts::of(&new.conditions.0, &new.steps.0, new.about());
+        let doubts = doubts::of(&new.conditions.0, &new.steps.0, new.about(), events::members(&new.trigger_key));
         let warnings: Vec<String> = input.warnings.iter().cloned().chain(doubts).collect();
         Ok(save(tx, ctx, call, input)?.with_texts("warnings", &warnings))
     };

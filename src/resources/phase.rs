@@ -1,9 +1,11 @@
 //! The phases of a pipeline.
 
-use store::Migration;
+use store::{Migration, Tx};
 
 use super::Resource;
+use super::pipeline;
 use crate::call::{Answer, Call};
+use crate::context::Ctx;
 use crate::error::{Code, Error, Result};
 use crate::record;
 use crate::record::{Checks, INPUT, Link, NOWHERE, REQUIRED};
@@ -21,7 +23,11 @@ record! {
     order: i64 = INPUT.between(0, 1_000_000).resets_to("0").example("3");
 }
 
-impl Checks for Phase {}
+impl Checks for Phase {
+    fn saved(&self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+        if before == Some(self) { Ok(()) } else { pipeline::phases_changed(tx, ctx, &self.pipeline_id.0) }
+    }
+}
 
 /// Phases and their routes; the contract reads them.
 pub fn resource() -> Resource {
@@ -41,6 +47,7 @@ fn delete(call: Call) -> Result<Work> {
             return Err(Error::new(Code::InUse, "There are deals in this phase; move them first."));
         }
         records::remove(tx, ctx, &phase)?;
+        pipeline::phases_changed(tx, ctx, &phase.pipeline_id.0)?;
         Ok(Answer::empty())
     }))
 }

@@ -2,19 +2,20 @@
 
 use store::{Migration, Tx};
 
-use super::Resource;
 use super::phase::Phase;
+use super::{Part, Resource};
 use crate::call::{Answer, Call, Outcome};
 use crate::context::Ctx;
 use crate::error::{Code, Error, Result};
+use crate::input::{self, Input};
 use crate::json::{write_key, write_text};
 use crate::record;
-use crate::record::{Checks, INPUT, LIST, Link, NOWHERE, REQUIRED, Record};
+use crate::record::{CREATED, Checks, INPUT, LIST, Link, NOWHERE, REQUIRED, Record};
 use crate::records::{self, Work};
 
 record! {
     /// A way that deals go, in phases.
-    pub struct Pipeline = "pipeline" in "pipelines", order: "order", meta: NOWHERE;
+    pub struct Pipeline = "pipeline" in "pipelines", order: "order", meta: NOWHERE, parts: PARTS;
 
     /// What it is called.
     name: String = REQUIRED.example("\"Sales\"");
@@ -26,12 +27,20 @@ record! {
 
 impl Checks for Pipeline {}
 
+/// What a pipeline shows beside its fields.
+const PARTS: &[Part] = &[Part("phases", "array", "Its phases in order: `id`, `name`, `order`.")];
+
 /// Pipelines and their routes; the contract reads them.
 pub fn resource() -> Resource {
     Resource::of::<Pipeline>("Pipelines", "deals", MIGRATIONS)
         .setting()
         .all_with(list)
-        .managed::<Pipeline>()
+        .create_with(create)
+        .extension()
+        .get_with(get)
+        .extension()
+        .patch_with::<Pipeline>(patch)
+        .extension()
         .delete_with(delete)
         .extension()
 }
@@ -48,10 +57,7 @@ fn list(call: Call) -> Result<Work> {
                 data.push(b',');
             }
             pipeline.write_json(LIST, ctx, &mut data);
-            data.pop();
-            write_key(&mut data, "phases");
             write_phases(&phases, &pipeline.base.id, &mut data);
-            data.push(b'}');
         }
         data.push(b']');
         let mut answer = Answer::data(Outcome::Done, data);
@@ -60,7 +66,49 @@ fn list(call: Call) -> Result<Work> {
     }))
 }
 
+fn create(call: Call) -> Result<Work> {
+    let input: Input<Pipeline> = input::create(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let mut pipeline = input.record();
+        records::add(tx, ctx, &mut pipeline)?;
+        let answer = Answer::created(ctx, &pipeline, CREATED).with_texts("warnings", &input.warnings);
+        with_phases(tx, ctx, answer, &pipeline.base.id)
+    }))
+}
+
+fn get(call: Call) -> Result<Work> {
+    let read = records::get::<Pipeline>(call.clone())?;
+    Ok(Box::new(move |tx, ctx| {
+        let answer = read(tx, ctx)?;
+        with_phases(tx, ctx, answer, call.id())
+    }))
+}
+
+fn patch(call: Call) -> Result<Work> {
+    let write = records::patch::<Pipeline>(call.clone())?;
+    Ok(Box::new(move |tx, ctx| {
+        let answer = write(tx, ctx)?;
+        with_phases(tx, ctx, answer, call.id())
+    }))
+}
+
+/// An answer that shows one pipeline, with its phases.
+fn with_phases(tx: &mut Tx, ctx: &Ctx, mut answer: Answer, id: &str) -> Result<Answer> {
+    let phases: Vec<Phase> = in_order(tx, ctx)?;
+    write_phases(&phases, id, &mut answer.data);
+    Ok(answer)
+}
+
+/// A pipeline shows its phases, so it has a new version when one of them changes.
+pub fn phases_changed(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
+    let before: Pipeline = records::find(tx, ctx, id)?;
+    records::touch(tx, ctx, &before, &mut before.clone(), "updated")
+}
+
+/// Adds the phases to a pipeline that is written.
 fn write_phases(phases: &[Phase], pipeline: &str, data: &mut Vec<u8>) {
+    data.pop();
+    write_key(data, "phases");
     data.push(b'[');
     for phase in phases.iter().filter(|phase| phase.pipeline_id.0 == pipeline) {
         if data.last() != Some(&b'[') {
@@ -74,7 +122,7 @@ fn write_phases(phases: &[Phase], pipeline: &str, data: &mut Vec<u8>) {
         data.extend_from_slice(phase.order.to_string().as_bytes());
         data.push(b'}');
     }
-    data.push(b']');
+    data.extend_from_slice(b"]}");
 }
 
 /// All records of a short table, in their order.
@@ -90,7 +138,8 @@ pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     for (order, name) in (1..).zip(["New", "Contact", "Proposal", "Negotiation", "Closing"]) {
         let pipeline_id = Link(pipeline.base.id.clone());
         let mut phase = Phase { pipeline_id, name: name.into(), order, ..Phase::default() };
-        records::add(tx, ctx, &mut phase)?;
+        // Not `add`: nobody has seen the pipeline without it.
+        records::insert(tx, ctx, &mut phase)?;
     }
     Ok(())
 }

@@ -64,12 +64,13 @@ impl Checks for Project {
     }
 
     fn events(&self, before: Option<&Self>) -> Vec<&'static str> {
+        let completed = self.status == Status::Completed;
         match before {
-            Some(before) if before.status != self.status && self.status == Status::Completed => {
-                vec!["status_changed", "completed"]
-            }
-            Some(before) if before.status != self.status => vec!["status_changed"],
-            _ => Vec::new(),
+            Some(before) if before.status == self.status => Vec::new(),
+            Some(_) if completed => vec!["status_changed", "completed"],
+            Some(_) => vec!["status_changed"],
+            None if completed => vec!["completed"],
+            None => Vec::new(),
         }
     }
 }

@@ -13,7 +13,7 @@ use money::{Amount, Percent};
 use store::{Migration, Tx};
 
 use super::client::Client;
-use super::document::{Invoice, WHOLE};
+use super::document::Invoice;
 use super::settings::Settings;
 use super::{Part, Resource, Takes};
 use crate::call::{Answer, Call};
@@ -21,7 +21,7 @@ use crate::context::Ctx;
 use crate::error::{Code, Error, FieldCode, Result, wrong};
 use crate::input::{self, Input};
 use crate::list;
-use crate::record::{ALL, COMPUTED, Checks, DETAIL, Day, INPUT, Link, NOWHERE, Record};
+use crate::record::{ALL, COMPUTED, Checks, DETAIL, Day, INPUT, Link, NOWHERE, Record, UPDATED};
 use crate::records::{self, Work};
 use crate::{choice, marks, record};
 pub use lines::Lines;
@@ -74,8 +74,8 @@ record! {
     total_excl_vat: Amount = COMPUTED;
     /// What a period costs with VAT.
     total_incl_vat: Amount = COMPUTED.sort();
-    /// What is invoiced each time.
-    lines: Lines = COMPUTED.heavy().shown(WHOLE);
+    /// What is invoiced each time. Shown when one subscription is retrieved, and in events.
+    lines: Lines = COMPUTED.heavy().shown(DETAIL);
     /// Why the next invoice could not be made, or empty.
     problem: String = COMPUTED.in_meta();
     /// The names of the client, for searches.
@@ -103,7 +103,7 @@ impl Checks for Subscription {
     fn events(&self, before: Option<&Self>) -> Vec<&'static str> {
         match (before.map(|before| before.status), self.status) {
             (Some(Status::Draft), Status::Active) => vec!["activated"],
-            (Some(was), Status::Ended) if was != Status::Ended => vec!["ended"],
+            (was, Status::Ended) if was != Some(Status::Ended) => vec!["ended"],
             _ => Vec::new(),
         }
     }
@@ -151,7 +151,8 @@ record! {
     /// When a subscription ends.
     pub struct Deactivation = "deactivation" in "deactivations";
 
-    /// The day from which nothing is invoiced any more; today when nothing is sent.
+    /// The day from which nothing is invoiced any more. By default today, or the start date of a subscription that has
+    /// not started.
     subscription_end: Day = INPUT.example("\"2027-01-01\"");
 }
 
@@ -174,8 +175,10 @@ fn deactivate(call: Call) -> Result<Work> {
         let before: Subscription = records::find_to_change(tx, ctx, &call)?;
         let mut subscription = before.clone();
         if before.status != Status::Ended {
-            let end = input.record().subscription_end.0.unwrap_or_else(|| ctx.now.date(&ctx.zone));
-            if input.has("subscription_end") && before.start_date.0.is_some_and(|start| end < start) {
+            let start = before.start_date.0.unwrap_or(Date::MIN);
+            // Today, unless it has not begun: no subscription ends before it starts.
+            let end = input.record().subscription_end.0.unwrap_or_else(|| start.max(ctx.now.date(&ctx.zone)));
+            if end < start {
                 let message = "cannot be before the subscription starts";
                 return Err(Error::field("subscription_end", wrong(FieldCode::OutOfRange, message)));
             }
@@ -199,7 +202,7 @@ fn activate(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let subscription: Subscription = records::find_to_change(tx, ctx, &call)?;
         let subscription = make_active(tx, ctx, subscription)?;
-        Ok(Answer::record(ctx, &subscription, DETAIL).with_texts("warnings", &warnings))
+        Ok(Answer::record(ctx, &subscription, UPDATED).with_texts("warnings", &warnings))
     }))
 }
 
@@ -281,7 +284,7 @@ pub fn resource() -> Resource {
         .action_parts::<Deactivation>("deactivate", "End a subscription", ENDED, deactivate)
         .taking::<Deactivation>(Takes::Maybe)
         .pages_of("invoices", "List the invoices of a subscription", "invoices", invoices)
-        .action("activate", "Make a draft active", DETAIL, activate)
+        .action("activate", "Make a draft active", UPDATED, activate)
         .extension()
         .parts("periods", "Every period that is owed, and its invoice", periods::PARTS, periods::periods)
         .extension()

@@ -52,7 +52,7 @@ record! {
     subject: String = REQUIRED.at_most(998).search().sort().example("\"The oven stays cold\"");
     /// The name of its status; see the ticket statuses.
     status: String = INPUT.kept().at_most(100).filter().example("\"Open\"");
-    /// How much it presses; a word that is none becomes `normal`.
+    /// How urgent it is. An unknown value is stored as `normal`.
     priority: Priority = INPUT.filter().example("\"high\"");
     /// Who asks.
     client_name: String = INPUT.search().example("\"Anna de Vries\"");
@@ -94,6 +94,7 @@ impl Checks for Ticket {
             Some(before) if before.status == self.status => Vec::new(),
             Some(_) if self.closed_at.0.is_some() => vec!["status_changed", "closed"],
             Some(_) => vec!["status_changed"],
+            None if self.closed_at.0.is_some() => vec!["closed"],
             None => Vec::new(),
         }
     }
@@ -103,14 +104,12 @@ impl Checks for Ticket {
         if opens { timers::reopened(tx, ctx, &["ticket.stale"], &self.base.id) } else { Ok(()) }
     }
 
-    /// A priority that is none is the usual one.
+    /// An unknown priority is stored as `normal`, whatever its JSON type.
     fn body(body: Json) -> Json {
         let Json::Object(mut members) = body else { return body };
-        for (key, json) in &mut members {
-            if let ("priority", Json::Text(word)) = (key.as_str(), &*json)
-                && Priority::from_wire(word).is_none()
-                && !word.contains('\0')
-            {
+        for (_, json) in members.iter_mut().filter(|(key, _)| key == "priority") {
+            let known = matches!(json, Json::Text(word) if Priority::from_wire(word).is_some());
+            if !known {
                 *json = Json::Text(Priority::Normal.wire().to_string());
             }
         }

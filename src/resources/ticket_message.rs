@@ -4,6 +4,7 @@ use serde_json::{Value as Schema, json};
 use store::{Migration, Row, Tx, Value};
 
 use super::Resource;
+use super::client::Client;
 use super::ticket::Ticket;
 use super::ticket_channel::TicketChannel;
 use super::ticket_status::{self, Role};
@@ -96,7 +97,7 @@ record! {
     via_staff_save: bool = COMPUTED.default("true").shown(CREATED);
     /// The message in HTML; what could do harm is taken out.
     html: String = INPUT.long().in_meta().example("\"<p>We come by tomorrow at <b>nine</b>.</p>\"");
-    /// Where a reply goes, comma-separated; the client when nothing is sent.
+    /// Where a reply goes, comma-separated. By default the address of the ticket, else that of its client.
     to: Emails = INPUT.at_most(4096).in_meta().example("\"anna@bakkerij-de-ster.example\"");
     /// Who gets a copy, comma-separated.
     cc: Emails = INPUT.at_most(4096).in_meta().example("\"\"");
@@ -128,12 +129,26 @@ impl Checks for TicketMessage {
         if self.body.trim().is_empty() {
             self.body = words_of(&self.html);
         }
-        let before: Ticket = records::find(tx, ctx, &self.ticket_id.0)?;
         if self.direction == Direction::Out && self.r#type == MessageType::Reply && self.to.0.is_empty() {
-            self.to = Emails(before.client_email.0.clone());
+            let ticket: Ticket = records::find(tx, ctx, &self.ticket_id.0)?;
+            self.to = Emails(address_of(tx, ctx, &ticket)?);
         }
-        answered(tx, ctx, &before, self)
+        Ok(())
     }
+
+    fn saved(&self, tx: &mut Tx, ctx: &Ctx, _: Option<&Self>) -> Result<()> {
+        let ticket: Ticket = records::find(tx, ctx, &self.ticket_id.0)?;
+        answered(tx, ctx, &ticket, self)
+    }
+}
+
+/// Where replies to a ticket go: to its own address, else to that of its client; empty when neither has one.
+fn address_of(tx: &mut Tx, ctx: &Ctx, ticket: &Ticket) -> Result<String> {
+    if !ticket.client_email.0.is_empty() || ticket.client_id.0.is_empty() {
+        return Ok(ticket.client_email.0.clone());
+    }
+    let client: Client = records::find(tx, ctx, &ticket.client_id.0)?;
+    Ok(client.email.0)
 }
 
 /// A reply moves a ticket on from new, and a word of the client opens it again.
@@ -149,12 +164,28 @@ fn answered(tx: &mut Tx, ctx: &Ctx, before: &Ticket, message: &TicketMessage) ->
         ticket.status = open.name;
         records::change(tx, ctx, before, &mut ticket, "updated")?;
     }
-    records::happened(tx, ctx, &ticket, "message")?;
+    let member = message.as_member();
+    records::emit_with(tx, ctx, &ticket, "ticket.message", &member)?;
     let by_client = message.direction == Direction::In;
     if by_client {
-        records::happened(tx, ctx, &ticket, "inbound_message")?;
+        records::emit_with(tx, ctx, &ticket, "ticket.inbound_message", &member)?;
     }
     if message.r#type == MessageType::Reply { timers::spoken(tx, ctx, &ticket, by_client) } else { Ok(()) }
+}
+
+impl TicketMessage {
+    /// The member `message` of its ticket's events. The HTML says the same as the body and is left out.
+    fn as_member(&self) -> String {
+        let message = json!({
+            "id": self.base.id,
+            "direction": self.direction.wire(),
+            "type": self.r#type.wire(),
+            "body": self.body,
+            "author": {"name": self.author.name, "email": self.author.email},
+            "created_at": self.base.created_at.to_string(),
+        });
+        format!("\"message\":{message}")
+    }
 }
 
 /// The text of sanitised HTML.
@@ -180,29 +211,47 @@ pub fn resource() -> Resource {
 fn inbound(call: Call) -> Result<Work> {
     let input: Input<TicketMessage> = input::create(&call)?;
     Ok(Box::new(move |tx, ctx| {
-        records::check_parent::<TicketMessage>(tx, ctx, &call)?;
         let mut message = input.record();
-        message.ticket_id = Link(call.id().to_string());
         message.direction = Direction::In;
         message.r#type = MessageType::Reply;
         message.via_staff_save = false;
-        records::add(tx, ctx, &mut message)?;
+        add(tx, ctx, &call, &mut message)?;
         Ok(Answer::created(ctx, &message, CREATED).with_texts("warnings", &input.warnings))
     }))
 }
 
-/// Writes a message; a reply that has somewhere to go is put in the outbox in the same transaction.
+/// Writes a message; a reply is put in the outbox in the same transaction. Whoever expects a mail that does not go
+/// is told.
 fn create(call: Call) -> Result<Work> {
-    let write = records::create::<TicketMessage>(call)?;
+    let input: Input<TicketMessage> = input::create(&call)?;
     Ok(Box::new(move |tx, ctx| {
-        let answer = write(tx, ctx)?;
-        let id = answer.location.as_deref().and_then(|location| location.rsplit('/').next()).unwrap_or_default();
-        let message: TicketMessage = records::find(tx, ctx, id)?;
-        if message.r#type == MessageType::Reply && !message.to.0.is_empty() {
+        let mut message = input.record();
+        add(tx, ctx, &call, &mut message)?;
+        let addressed = !message.to.0.is_empty() || !message.cc.0.is_empty();
+        if addressed && message.r#type == MessageType::Reply {
             post(tx, ctx, &message)?;
         }
-        Ok(answer)
+        let warning = match message.r#type {
+            MessageType::Note if addressed => "A note is never mailed: 'to' and 'cc' have no effect.",
+            MessageType::Reply if !addressed => {
+                "The reply was not mailed: neither the ticket nor its client has an e-mail address. Send it with 'to'."
+            }
+            MessageType::Reply if message.to.0.is_empty() => {
+                "The reply was mailed to 'cc' alone: neither the ticket nor its client has an e-mail address."
+            }
+            _ => "",
+        };
+        let mut warnings = input.warnings.clone();
+        warnings.extend((!warning.is_empty()).then(|| warning.to_string()));
+        Ok(Answer::created(ctx, &message, CREATED).with_texts("warnings", &warnings))
     }))
+}
+
+/// Saves a message under the ticket in the path.
+fn add(tx: &mut Tx, ctx: &Ctx, call: &Call, message: &mut TicketMessage) -> Result<()> {
+    records::check_parent::<TicketMessage>(tx, ctx, call)?;
+    message.ticket_id = Link(call.id().to_string());
+    records::add(tx, ctx, message)
 }
 
 /// Puts a reply in the outbox. It comes from the first active channel, else from the business.

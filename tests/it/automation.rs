@@ -4,6 +4,7 @@ mod bounds;
 mod calls;
 mod crashes;
 mod failures;
+mod messages;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

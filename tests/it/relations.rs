@@ -106,11 +106,25 @@ on_both! {
         let data = link.data();
         assert_eq!((&data["company_id"], &data["client_id"], &data["function"], &data["department"]), (&json!(firm), &json!(person), &json!("CEO"), &json!("")));
         assert_eq!(link.header("location"), format!("{path}/{}", link.id()));
+        assert_eq!(client.get(link.header("location")).expect(200).data(), data);
         assert_eq!(client.post(&path, json!({"client_id": person})).expect(409).code(), "already_linked");
         assert_eq!(client.post(&path, json!({"client_id": firm})).expect(422).faults(), ["client_id: invalid_choice"]);
         assert_eq!(client.post(&path, json!({"client_id": "nobody"})).expect(422).faults(), ["client_id: reference_not_found"]);
         assert_eq!(client.post("/v1/clients/nobody/links", json!({"client_id": person})).status, 404);
+        // A company and a person, in this order.
+        let other = company(&client, "Other");
+        let (people, companies) = (format!("/v1/clients/{person}/links"), ["client_id: invalid_choice"]);
+        assert_eq!(client.post(&path, json!({"client_id": other})).expect(422).faults(), companies);
+        assert_eq!(client.post(&people, json!({"client_id": person})).expect(422).faults(), ["company_id: invalid_choice"]);
+        assert_eq!(client.post(&people, json!({"client_id": firm})).expect(422).faults(), ["company_id: invalid_choice", "client_id: invalid_choice"]);
+        // And they stay that while they are linked.
+        let become_private = json!({"type": "private", "lastname": "Firm"});
+        assert_eq!(client.patch(&format!("/v1/clients/{firm}"), become_private.clone()).expect(422).faults(), ["type: invalid_choice"]);
+        let become_company = json!({"type": "company", "company_name": "Jansen"});
+        assert_eq!(client.patch(&format!("/v1/clients/{person}"), become_company).expect(422).faults(), ["type: invalid_choice"]);
+        client.patch(&format!("/v1/clients/{other}"), become_private).expect(200);
         assert_eq!(client.get(&path).json()["meta"], json!({"total": 1}));
+        assert_eq!(client.get(&format!("{people}/{}", link.id())).status, 404);
         assert_eq!(client.delete(&format!("/v1/clients/{person}/links/{}", link.id())).status, 404);
         assert_eq!(client.delete(&format!("{path}/{}", link.id())).status, 204);
     }
@@ -129,6 +143,11 @@ on_both! {
         assert_eq!((&data["amount"], &data["status"], &data["priority"], &data["phase_id"]), (&json!(2500.5), &json!("open"), &json!("medium"), &json!(phases[0])));
         let path = format!("/v1/deals/{}", made.id());
         assert_eq!(client.post(&format!("{path}/move"), json!({})).expect(422).faults(), ["body: no_fields"]);
+        for empty in [json!(null), json!("")] {
+            let faults = client.post(&format!("{path}/move"), json!({"phase_id": empty, "status": empty})).expect(422).faults();
+            assert_eq!(faults, ["phase_id: required", "status: required"]);
+            assert_eq!(client.post(&format!("{path}/move"), json!({"status": empty})).expect(422).faults(), ["status: required"]);
+        }
         assert_eq!(client.post(&format!("{path}/move"), json!({"phase_id": "nope"})).expect(422).faults(), ["phase_id: reference_not_found"]);
         let moved = client.post(&format!("{path}/move"), json!({"phase_id": phases[2]})).expect(200).data();
         assert_eq!(moved["phase_id"], phases[2]);
@@ -175,6 +194,73 @@ on_both! {
         assert_eq!(client.get("/v1/phases").json()["meta"]["total"], 5);
         let sources = client.get("/v1/deal-sources").data();
         assert_eq!((&sources[0]["name"], &sources[0]["order"]), (&json!("Website"), &json!(1)));
+    }
+
+    fn a_pipeline_is_shown_with_its_phases(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let made = client.post("/v1/pipelines", json!({"name": "Partners"})).expect(201);
+        assert_eq!(keys(&made.data()), ["id", "name", "active", "phases"]);
+        assert_eq!(made.data()["phases"], json!([]));
+        let path = format!("/v1/pipelines/{}", made.id());
+        assert_eq!(client.get(&path).expect(200).data(), made.data());
+        let before = server.last_seq(&client);
+        let phase = client.post("/v1/phases", json!({"pipeline_id": made.id(), "name": "Talk", "order": 1})).expect(201).id();
+        let shown = client.get(&path).expect(200);
+        assert_eq!(shown.data()["phases"], json!([{"id": phase, "name": "Talk", "order": 1}]));
+        let tag = shown.header("etag").to_string();
+        client.patch(&format!("/v1/phases/{phase}"), json!({"order": 1})).expect(200);
+        assert_eq!(client.send("GET", &path, &[("if-none-match", &tag)], "").status, 304, "nothing changed");
+        client.patch(&format!("/v1/phases/{phase}"), json!({"name": "Meet"})).expect(200);
+        let changed = client.send("GET", &path, &[("if-none-match", &tag)], "").expect(200).data();
+        assert_eq!(changed["phases"][0]["name"], "Meet");
+        let renamed = client.patch(&path, json!({"name": "Friends"})).expect(200).data();
+        assert_eq!((&renamed["name"], &renamed["phases"]), (&json!("Friends"), &changed["phases"]));
+        assert!(client.get("/v1/pipelines").data().as_array().unwrap().contains(&renamed));
+        client.delete(&format!("/v1/phases/{phase}")).expect(204);
+        assert_eq!(client.get(&path).data()["phases"], json!([]));
+        assert_eq!(server.events(&client, before), ["phase.created", "pipeline.updated", "phase.updated", "pipeline.updated", "pipeline.updated", "phase.deleted", "pipeline.updated"]);
+    }
+
+    fn what_is_made_in_its_last_state_says_so(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let firm = company(&client, "Firm");
+        for (path, body, events) in [
+            ("/v1/projects", json!({"name": "Site", "status": "completed"}), vec!["project.created", "project.completed"]),
+            ("/v1/projects", json!({"name": "Site", "status": "active"}), vec!["project.created"]),
+            ("/v1/deals", json!({"title": "Site", "client_id": firm, "status": "won"}), vec!["deal.created", "deal.won"]),
+            ("/v1/deals", json!({"title": "Site", "client_id": firm, "status": "lost"}), vec!["deal.created", "deal.lost"]),
+            ("/v1/tickets", json!({"subject": "Help", "status": "Closed"}), vec!["ticket.created", "ticket.closed"]),
+            ("/v1/tickets", json!({"subject": "Help", "status": "Waiting"}), vec!["ticket.created"]),
+            ("/v1/subscriptions", json!({"title": "x", "subscription_start": "2026-06-01", "subscription_end": "2026-06-01"}), vec!["subscription.created", "subscription.ended"]),
+        ] {
+            let before = server.last_seq(&client);
+            client.post(path, body).expect(201);
+            assert_eq!(server.events(&client, before), events);
+        }
+    }
+
+    fn both_spellings_of_cancelled_are_one_word(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let project = client.post("/v1/projects", json!({"name": "Site", "status": "canceled"})).expect(201).data();
+        assert_eq!(project["status"], "cancelled");
+        let invoice = client.post("/v1/invoices", json!({"title": "x", "generate": true, "rows": [{"name": "x", "unit_price": 10}]})).expect(201).id();
+        let payments = format!("/v1/invoices/{invoice}/payments");
+        let payment = client.post(&payments, json!({"amount": 1, "status": "cancelled"})).expect(201).data();
+        assert_eq!(payment["payment"]["status"], "canceled");
+        let flow = json!({"name": "Wait", "trigger_type": "custom", "trigger_key": "a.b", "steps": [{"type": "approval"}]});
+        client.post("/v1/automation/flows", flow).expect(201);
+        let run = client.post("/v1/automation/trigger", json!({"event": "a.b"})).expect(200).data()["runs"][0]["run_id"].clone();
+        client.act(&format!("/v1/automation/runs/{}/cancel", run.as_str().unwrap())).expect(200);
+        for word in ["canceled", "cancelled"] {
+            for list in ["/v1/projects", &payments, "/v1/automation/runs"] {
+                assert_eq!(client.get(&format!("{list}?status={word}")).expect(200).json()["meta"]["total"], 1, "{list} {word}");
+            }
+        }
+        assert_eq!(client.get("/v1/automation/runs?status=canceled,cancelled,failed").json()["meta"]["total"], 1);
+        assert_eq!(client.get("/v1/projects?status=canceling").expect(422).faults(), ["status: invalid_choice"]);
     }
 
     fn a_project_with_hours(db) {
@@ -263,9 +349,9 @@ on_both! {
         assert_eq!((&told["direction"], &told["type"], &told["via_staff_save"], &told["meta"]["to"]), (&json!("in"), &json!("reply"), &json!(false), &json!("")));
         assert_eq!(client.get(&path).data()["status"], "Open", "a word of the client opens it again");
         assert_eq!(server.events(&client, before), [
-            "ticket.created", "ticket.message", "message.created", "ticket.updated", "ticket.status_changed", "ticket.message", "message.created",
+            "ticket.created", "message.created", "ticket.message", "message.created", "ticket.updated", "ticket.status_changed", "ticket.message",
             "ticket.updated", "ticket.status_changed", "ticket.closed", "ticket.updated", "ticket.status_changed",
-            "ticket.updated", "ticket.status_changed", "ticket.message", "ticket.inbound_message", "message.created",
+            "message.created", "ticket.updated", "ticket.status_changed", "ticket.message", "ticket.inbound_message",
         ]);
         assert_eq!(client.get("/v1/tickets?search=help").json()["meta"]["total"], 1);
         let names: Vec<Value> = client.get("/v1/ticket-statuses").data().as_array().unwrap().iter().map(|status| status["name"].clone()).collect();
@@ -274,6 +360,79 @@ on_both! {
         let channel = client.get("/v1/ticket-channels").data()[0].clone();
         assert_eq!(keys(&channel), ["id", "name", "email", "from_email", "from_name", "inbound_email", "forwarding_emails", "active", "order", "meta"]);
         assert_eq!(channel["forwarding_emails"], json!([]));
+    }
+
+    fn any_unknown_priority_of_a_ticket_is_normal(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let path = format!("/v1/tickets/{}", client.post("/v1/tickets", json!({"subject": "Help"})).expect(201).id());
+        for unknown in [json!(1), json!(null), json!(true), json!({}), json!({"a": [1]}), json!(["high"]), json!(""), json!("HIGH"), json!("a\u{0}b"), json!("x".repeat(9999))] {
+            let made = client.post("/v1/tickets", json!({"subject": "Help", "priority": unknown})).expect(201).data();
+            assert_eq!(made["priority"], "normal", "{unknown}");
+            assert_eq!(client.patch(&path, json!({"priority": "urgent"})).expect(200).data()["priority"], "urgent");
+            assert_eq!(client.patch(&path, json!({"priority": unknown})).expect(200).data()["priority"], "normal");
+        }
+        // The contract says so of tickets alone.
+        let deal = json!({"title": "x", "client_id": company(&client, "Firm"), "priority": "urgent"});
+        assert_eq!(client.post("/v1/deals", deal).expect(422).faults(), ["priority: invalid_choice"]);
+    }
+
+    fn events_of_a_ticket_carry_the_message(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let ticket = client.post("/v1/tickets", json!({"subject": "Koud", "client_email": "a@b.example"})).expect(201).id();
+        let messages = format!("/v1/tickets/{ticket}/messages");
+        let seq = server.last_seq(&client);
+        client.post(&messages, json!({"type": "note", "body": "for us", "author_name": "Sam"})).expect(201);
+        let inbound = client.post(&format!("{messages}/inbound"), json!({"body": "Nog koud", "author_email": "a@b.example"})).expect(201).data();
+        let changes = client.get(&format!("/v1/changes?after={seq}")).expect(200).data();
+        let events: Vec<&Value> = changes.as_array().unwrap().iter().filter(|event| event["type"].as_str().unwrap().ends_with("message")).collect();
+        let names: Vec<&str> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
+        assert_eq!(names, ["ticket.message", "ticket.message", "ticket.inbound_message"]);
+        assert!(events.iter().all(|event| event["data"]["subject"] == "Koud" && event["entity_id"] == json!(ticket)));
+        let note = &events[0]["data"]["message"];
+        assert_eq!((&note["direction"], &note["type"], &note["body"], &note["author"]["name"]), (&json!("out"), &json!("note"), &json!("for us"), &json!("Sam")));
+        let said = json!({"id": inbound["id"], "direction": "in", "type": "reply", "body": "Nog koud", "author": {"name": "", "email": "a@b.example"}, "created_at": inbound["created_at"]});
+        assert_eq!((&events[1]["data"]["message"], &events[2]["data"]["message"]), (&said, &said));
+    }
+
+    fn a_reply_never_goes_to_nobody_in_silence(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let with_address = client.post("/v1/clients", json!({"company_name": "Ster", "email": "anna@ster.example"})).expect(201).id();
+        let without = company(&client, "Maan");
+        let messages = |body: Value| {
+            let mut ticket = json!({"subject": "Koud"});
+            ticket.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
+            format!("/v1/tickets/{}/messages", client.post("/v1/tickets", ticket).expect(201).id())
+        };
+        let mailed = || {
+            let mut sent: Vec<String> = server.app.store.read_now(|tx| {
+                tx.all("SELECT recipient FROM deliveries", &[], |row| Ok::<_, store::Error>(row.text(0)?.to_string()))
+            }).unwrap();
+            sent.sort();
+            sent
+        };
+        let own = json!({"client_id": with_address, "client_email": "own@ster.example"});
+        let mut expected: Vec<&str> = Vec::new();
+        for (ticket, message, goes_to, warned) in [
+            (json!({"client_id": with_address}), json!({"body": "x"}), "anna@ster.example", ""),
+            (own.clone(), json!({"body": "x"}), "own@ster.example", ""),
+            (own, json!({"body": "x", "to": "other@ster.example"}), "other@ster.example", ""),
+            (json!({"client_id": without}), json!({"body": "x", "to": "sent@maan.example"}), "sent@maan.example", ""),
+            (json!({"client_id": without}), json!({"body": "x"}), "", "The reply was not mailed"),
+            (json!({}), json!({"body": "x", "zz": 1}), "", "The reply was not mailed"),
+            (json!({}), json!({"body": "x", "cc": "copy@maan.example"}), "copy@maan.example", "'cc' alone"),
+            (json!({"client_id": with_address}), json!({"body": "x", "type": "note"}), "", ""),
+            (json!({"client_id": with_address}), json!({"body": "x", "type": "note", "to": "a@b.example"}), "", "A note is never mailed"),
+        ] {
+            let reply = client.send("POST", &messages(ticket), &[("prefer", "handling=lenient")], &message.to_string()).expect(201).json();
+            let warnings = reply["meta"]["warnings"].as_array().cloned().unwrap_or_default();
+            assert_eq!(warnings.iter().any(|one| one.as_str().unwrap().contains(warned)), !warned.is_empty(), "{reply}");
+            expected.extend((!goes_to.is_empty()).then_some(goes_to));
+            expected.sort_unstable();
+            assert_eq!(mailed(), expected, "{message}");
+        }
     }
 
     fn a_status_takes_its_tickets_to_its_new_name(db) {

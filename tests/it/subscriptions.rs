@@ -37,15 +37,23 @@ on_both! {
         let made = client.post("/v1/subscriptions", hosting(&firm)).expect(201);
         let data = made.data();
         for field in ["id", "number", "title", "client_id", "status", "term", "start_date", "end_date", "last_generated", "next_generate", "schedule",
-            "subtotal", "vat_rate", "vat_amount", "total_excl_vat", "total_incl_vat", "created_at", "lines", "meta"] {
+            "subtotal", "vat_rate", "vat_amount", "total_excl_vat", "total_incl_vat", "created_at", "meta"] {
             assert!(data.get(field).is_some(), "{field}: {data}");
+        }
+        // The lines are shown on retrieve alone.
+        let path = format!("/v1/subscriptions/{}", made.id());
+        let shown = client.get(&path).expect(200).data();
+        let patched = client.patch(&path, json!({"title": "Hosting"})).expect(200).data();
+        let activated = client.act(&format!("{path}/activate")).expect(200).data();
+        for other in [&data, &patched, &activated] {
+            assert!(other.get("lines").is_none(), "{other}");
         }
         assert_eq!((&data["number"], &data["status"], &data["term"]), (&json!("S2026-0001"), &json!("active"), &json!("monthly")));
         assert_eq!((&data["start_date"], &data["end_date"], &data["last_generated"], &data["next_generate"]),
             (&json!("2026-05-31"), &json!(null), &json!(null), &json!("2026-05-31")));
         assert_eq!(data["schedule"], json!({"schedule_type": "start_date", "day_of_month": 31, "day_of_week": 7}));
         assert_eq!((&data["subtotal"], &data["vat_amount"], &data["total_incl_vat"]), (&json!(21.25), &json!(4.31), &json!(25.56)));
-        let line = &data["lines"][0];
+        let line = &shown["lines"][0];
         assert_eq!((&line["title"], &line["quantity"], &line["unit_price"], &line["unit"], &line["vat_code"], &line["total_excl_vat"], &line["total_incl_vat"]),
             (&json!("Server"), &json!(2), &json!(10), &json!("month"), &json!("NL21"), &json!(20), &json!(24.2)));
         assert_eq!(server.events(&client, before), ["subscription.created"]);
@@ -89,6 +97,64 @@ on_both! {
         assert_eq!(real.post("/v1/test-clock/advance", json!({"to": "2066-05-01T00:00:00Z"})).expect(403).code(), "forbidden");
         assert_eq!(real.get("/v1/test-clock").status, 403);
         assert_eq!(client.get("/v1/test-clock").expect(200).data()["now"], "2026-05-04T10:00:00.000Z");
+    }
+
+    fn a_day_fits_the_frequency(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let firm = firm(&client);
+        let with = |change: Value| {
+            let mut body = hosting(&firm);
+            body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+            client.post("/v1/subscriptions", body)
+        };
+        for frequency in ["weekly", "four_weeks"] {
+            assert_eq!(with(json!({"frequency": frequency, "day_of_month": 1})).expect(422).faults(), ["day_of_month: invalid_choice"]);
+            with(json!({"frequency": frequency, "day_of_week": 1, "day_of_month": null})).expect(201);
+        }
+        for frequency in ["monthly", "quarterly", "half_yearly", "yearly"] {
+            assert_eq!(with(json!({"frequency": frequency, "day_of_week": 1})).expect(422).faults(), ["day_of_week: invalid_choice"]);
+        }
+        assert_eq!(with(json!({"day_of_week": 1, "day_of_month": 1})).expect(422).faults(), ["day_of_week: invalid_choice"], "monthly is the default");
+        let path = format!("/v1/subscriptions/{}", with(json!({"day_of_month": 15})).expect(201).id());
+        assert_eq!(client.patch(&path, json!({"day_of_week": 3})).expect(422).faults(), ["day_of_week: invalid_choice"]);
+        assert_eq!(client.patch(&path, json!({"frequency": "weekly", "day_of_month": 3})).expect(422).faults(), ["day_of_month: invalid_choice"]);
+        // A frequency alone drops the day that it cannot use.
+        let weekly = client.patch(&path, json!({"frequency": "weekly"})).expect(200).data();
+        assert_eq!((&weekly["schedule"]["schedule_type"], &weekly["next_generate"]), (&json!("start_date"), &json!("2026-05-31")));
+        let wednesdays = client.patch(&path, json!({"day_of_week": 3})).expect(200).data();
+        assert_eq!((&wednesdays["schedule"]["day_of_week"], &wednesdays["next_generate"]), (&json!(3), &json!("2026-06-03")));
+        let yearly = client.patch(&path, json!({"frequency": "yearly"})).expect(200).data();
+        assert_eq!((&yearly["schedule"]["schedule_type"], &yearly["next_generate"]), (&json!("start_date"), &json!("2026-05-31")));
+        assert_eq!(client.patch(&path, json!({"day_of_month": 1})).expect(200).data()["next_generate"], "2026-06-01");
+    }
+
+    fn the_first_invoice_has_the_date_that_was_chosen(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let firm = firm(&client);
+        let with = |change: Value| {
+            let mut body = hosting(&firm);
+            body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+            client.post("/v1/subscriptions", body).expect(201).id()
+        };
+        // After the start, on its own day, on a day of the month, before the start, and with weeks.
+        let later = with(json!({"subscription_start": "2026-05-10", "first_generate_date": "2026-06-20"}));
+        let day = with(json!({"subscription_start": "2026-05-10", "first_generate_date": "2026-06-20", "day_of_month": 1}));
+        let after = with(json!({"subscription_start": "2026-05-10", "first_generate_date": "2026-06-20", "day_of_month": 25}));
+        let early = with(json!({"subscription_start": "2026-08-01", "first_generate_date": "2026-06-20", "day_of_month": 1}));
+        let weekly = with(json!({"subscription_start": "2026-08-01", "first_generate_date": "2026-08-06", "frequency": "weekly", "day_of_week": 1, "subscription_end": "2026-08-20"}));
+        let never = with(json!({"subscription_start": "2026-08-01", "subscription_end": "2026-09-01", "first_generate_date": "2026-09-01"}));
+        assert_eq!(client.get(&format!("/v1/subscriptions/{never}")).data()["status"], "ended");
+        advance(&client, "2026-09-01T12:00:00Z");
+        assert_eq!(dates(&client, &later), ["2026-06-20", "2026-07-20", "2026-08-20"]);
+        assert_eq!(dates(&client, &day), ["2026-06-20", "2026-07-01", "2026-08-01", "2026-09-01"]);
+        assert_eq!(dates(&client, &after), ["2026-06-20", "2026-07-25", "2026-08-25"]);
+        assert_eq!(dates(&client, &early), ["2026-06-20", "2026-07-01", "2026-08-01", "2026-09-01"]);
+        assert_eq!(dates(&client, &weekly), ["2026-08-06", "2026-08-10", "2026-08-17"]);
+        assert!(dates(&client, &never).is_empty());
+        let periods = client.get(&format!("/v1/subscriptions/{day}/periods")).data();
+        assert_eq!((&periods[0]["period_start"], &periods[0]["period_end"]), (&json!("2026-06-20"), &json!("2026-06-30")));
     }
 
     fn a_year_goes_by(db) {
@@ -155,7 +221,7 @@ on_both! {
         let invoices = client.get(&format!("{path}/invoices")).data();
         let changed = client.patch(&path, json!({"frequency": "quarterly", "lines": [{"title": "Server XL", "unit_price": 100, "vat_code": "NL21"}]})).expect(200).data();
         assert_eq!((&changed["next_generate"], &changed["total_incl_vat"]), (&json!("2026-07-31"), &json!(121)));
-        assert_eq!(changed["lines"].as_array().unwrap().len(), 1);
+        assert_eq!(client.get(&path).data()["lines"].as_array().unwrap().len(), 1);
         assert_eq!(client.get(&format!("{path}/invoices")).data(), invoices, "what was made stays");
         advance(&client, "2026-11-01T10:00:00Z");
         assert_eq!(dates(&client, &id), ["2026-05-31", "2026-06-30", "2026-07-31", "2026-10-31"], "the 31st stays wanted");
@@ -193,7 +259,15 @@ on_both! {
         assert_eq!(again["end_date"], "2026-07-31");
         assert_eq!(client.act(&format!("/v1/subscriptions/{id}/activate")).expect(409).code(), "invalid_transition");
         let today = made(hosting(&firm));
-        assert_eq!(client.act(&format!("/v1/subscriptions/{}/deactivate", today)).status, 200, "no body is needed");
+        let ended = client.act(&format!("/v1/subscriptions/{}/deactivate", today)).expect(200).data();
+        assert_eq!(ended["end_date"], "2026-05-31", "no body is needed; it ends no earlier than it starts");
+        let started = made({
+            let mut body = hosting(&firm);
+            body["subscription_start"] = json!("2026-05-01");
+            body
+        });
+        let ended = client.post(&format!("/v1/subscriptions/{started}/deactivate"), json!({"subscription_end": null})).expect(200).data();
+        assert_eq!(ended["end_date"], "2026-05-04");
         let mut short = hosting(&firm);
         short["subscription_end"] = json!("2026-08-01");
         let short = made(short);

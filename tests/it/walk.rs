@@ -102,6 +102,11 @@ fn named_body(client: &Client, route: &Route) -> Value {
     for field in route.fields.iter().filter(|field| field.rules.required && !field.rules.refers.is_empty()) {
         body[field.name] = json!(make(client, of_table(field.rules.refers)).id);
     }
+    // A company is linked to a person, and the example of a client is a company.
+    if route.path.ends_with("/links") {
+        body["client_id"] =
+            json!(client.post("/v1/clients", json!({"type": "private", "lastname": "Smit"})).expect(201).id());
+    }
     body
 }
 
@@ -241,7 +246,12 @@ on_both! {
                 let body = spoiled(&client, route, "no_such_field", &json!(1)).to_string();
                 let reply = client.send(method, &path, &[("prefer", "handling=lenient")], &body);
                 assert!(reply.status < 300, "{reply:?}");
-                assert!(reply.json()["meta"]["warnings"][0].as_str().unwrap().contains("no_such_field"));
+                if route.has_meta {
+                    assert!(reply.json()["meta"]["warnings"][0].as_str().unwrap().contains("no_such_field"));
+                } else {
+                    let reply = client.send(method, &format!("{path}?x=1"), &[("prefer", "handling=lenient")], &body);
+                    assert_eq!(reply.expect(200).json()["meta"], json!({}));
+                }
             }
             if route.takes == Takes::Patch {
                 assert_eq!(with("{}").expect(422).faults(), ["body: no_fields"]);

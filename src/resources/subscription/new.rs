@@ -33,12 +33,13 @@ record! {
     subscription_start: Day = INPUT.kept().example("\"2026-06-01\"");
     /// When it ends: periods that begin before it are invoiced.
     subscription_end: Day = INPUT.nullable().example("\"2027-06-01\"");
-    /// The date of the first invoice, when it is another than the schedule says.
+    /// The date of the first invoice, whatever the start says. Nothing is invoiced for the time before it. The second
+    /// invoice comes one term later, on the chosen day, else on the day of this date.
     first_generate_date: Day = INPUT.create_only().example("\"\"");
-    /// The day of the month, from 1 to 31; in shorter months the last day.
+    /// The day of the month, from 1 to 31; in shorter months the last day. Not for `weekly` and `four_weeks`.
     day_of_month: i64 = INPUT.between(1, 31).nullable().example("1");
-    /// The day of the week, from Monday (1) to Sunday (7); for `weekly` and `four_weeks`.
-    day_of_week: i64 = INPUT.between(1, 7).nullable().example("1");
+    /// The day of the week, from Monday (1) to Sunday (7); for `weekly` and `four_weeks` only.
+    day_of_week: i64 = INPUT.between(1, 7).nullable();
     /// What is invoiced each time: `title`, `quantity`, `unit`, `unit_price` and `vat_code`. When they are changed, all are replaced.
     lines: Lines = INPUT.example("[{\"title\": \"Hosting\", \"quantity\": 1, \"unit_price\": 25, \"vat_code\": \"NL21\"}]");
     /// `draft` to begin later; `active` when nothing is sent, unless the client's mandate is still awaited.
@@ -50,6 +51,21 @@ impl Checks for NewSubscription {
         if self.status == Status::Ended {
             faults.add("status", wrong(FieldCode::InvalidChoice, "must be draft or active"));
         }
+        if !faults.has("frequency") {
+            check_days(self.frequency, self.day_of_month, self.day_of_week, faults);
+        }
+    }
+}
+
+/// A term in weeks has a day of the week, and a longer one a day of the month; 0 is none.
+fn check_days(term: Term, day: i64, weekday: i64, faults: &mut Faults) {
+    let (field, sent, fitting) = match term.in_weeks() {
+        true => ("day_of_month", day, "day_of_week"),
+        false => ("day_of_week", weekday, "day_of_month"),
+    };
+    if sent != 0 {
+        let message = format!("does not apply to the frequency {}; use {fitting}", term.wire());
+        faults.add(field, wrong(FieldCode::InvalidChoice, message));
     }
 }
 
@@ -71,6 +87,9 @@ pub fn create(call: Call) -> Result<Work> {
             warnings.push("The subscription has no lines; its invoices will be empty.".to_string());
         }
         let mut subscription = made_of(tx, ctx, &new, client.as_ref())?;
+        if subscription.status == Status::Ended {
+            warnings.push("No period begins before subscription_end; nothing will be invoiced.".to_string());
+        }
         records::add(tx, ctx, &mut subscription)?;
         generate::soon(tx, ctx, &subscription)?;
         Ok(Answer::created(ctx, &subscription, CREATED).with_texts("warnings", &warnings))
@@ -166,9 +185,32 @@ fn change(
         subscription.end_date = new.subscription_end.clone();
     }
     check_end(subscription)?;
-    let chosen = |name: &str, sent: i64, had: i8| if input.has(name) { small(sent) } else { had };
-    let day = chosen("day_of_month", new.day_of_month, before.schedule.chosen_day);
-    let weekday = chosen("day_of_week", new.day_of_week, before.schedule.chosen_weekday);
+    let mut faults = Faults::default();
+    check_days(subscription.term, new.day_of_month, new.day_of_week, &mut faults);
+    faults.into_result()?;
+    // A day that was chosen for the old frequency goes with it when the new one has no use for it.
+    let (had, weeks) = (&before.schedule, subscription.term.in_weeks());
+    let goes = |fits: bool| input.has("frequency") && !fits;
+    let day = match input.has("day_of_month") {
+        true => small(new.day_of_month),
+        false => {
+            if goes(!weeks) {
+                0
+            } else {
+                had.chosen_day
+            }
+        }
+    };
+    let weekday = match input.has("day_of_week") {
+        true => small(new.day_of_week),
+        false => {
+            if goes(weeks) {
+                0
+            } else {
+                had.chosen_weekday
+            }
+        }
+    };
     subscription.schedule = replanned(before, subscription, day, weekday);
     let was_ended = before.was_ended(tx, ctx)?;
     subscription.renew_next(before, was_ended);
