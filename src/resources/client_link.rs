@@ -75,7 +75,7 @@ pub fn resource() -> Resource {
 const MIGRATIONS: &[Migration] = &[CREATE, BY_PERSON];
 
 const BY_PERSON: Migration = Migration {
-    number: 58,
+    number: 59,
     name: "client links by person",
     sql: "CREATE INDEX client_links_client ON client_links (account_id, client_id);",
 };
