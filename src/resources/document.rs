@@ -165,8 +165,8 @@ impl<K: DocumentKind> Checks for Document<K> {
         if self.project_id != before.project_id {
             self.take_project(tx, ctx)?;
         }
-        if before.is_final() { self.settle_final(before) } else { self.settle_draft(tx, ctx, before) }?;
         self.settle_dates(tx, ctx)?;
+        if before.is_final() { self.settle_final(before) } else { self.settle_draft(tx, ctx, before) }?;
         let moved = (self.invoice_date != before.invoice_date, self.due_date != before.due_date);
         if moved != (false, false) {
             let mut faults = Faults::default();

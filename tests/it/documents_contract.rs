@@ -104,6 +104,38 @@ on_both! {
         assert_eq!((&reset["payment_term"], &reset["quote_expiration_days"]), (&json!(14), &json!(30)));
     }
 
+    fn the_invoices_of_a_subscription_have_the_terms_of_the_client(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let firm = company(&client, json!({"payment_term": 0}));
+        let body = json!({"client_id": firm, "title": "s", "subscription_start": "2026-05-05", "lines": [{"title": "l", "unit_price": 10}]});
+        let made = client.post("/v1/subscriptions", body).expect(201).id();
+        client.post("/v1/test-clock/advance", json!({"to": "2026-05-05T12:00:00Z"})).expect(200);
+        let invoices = client.get(&format!("/v1/subscriptions/{made}/invoices")).expect(200).data();
+        assert_eq!((&invoices[0]["invoice_date"], &invoices[0]["due_date"]), (&json!("2026-05-05"), &json!("2026-05-05")));
+    }
+
+    fn who_had_no_term_before_has_the_usual_one(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let (none, own) = (company(&client, json!({})), company(&client, json!({"payment_term": 60})));
+        let supplier = client.post("/v1/suppliers", json!({"company_name": "Molen"})).expect(201).id();
+        let migrations = kantoor::resources::migrations();
+        let migration = migrations.iter().find(|migration| migration.name == "terms of clients").unwrap();
+        let mend = migration.sql.split(';').map(str::trim).filter(|statement| statement.starts_with("UPDATE"));
+        // 0 was no term.
+        let mut statements = vec!["UPDATE clients SET payment_term = 0 WHERE payment_term = 14", "UPDATE clients SET quote_expiration_days = 0",
+            "UPDATE suppliers SET payment_term = 0, quote_expiration_days = 0"];
+        statements.extend(mend);
+        assert_eq!(statements.len(), 7);
+        let run = move |tx: &mut store::Tx| statements.iter().try_for_each(|sql| tx.execute(sql, &[]).map(drop));
+        server.app.store.write_now(client.account, run).unwrap();
+        for (path, term) in [(format!("/v1/clients/{none}"), 14), (format!("/v1/clients/{own}"), 60), (format!("/v1/suppliers/{supplier}"), 14)] {
+            let data = client.get(&path).data();
+            assert_eq!((&data["payment_term"], &data["quote_expiration_days"]), (&json!(term), &json!(30)), "{path}");
+        }
+    }
+
     fn an_invoice_is_paid_from_the_start_when_it_says_so(db) {
         let server = Server::start(db);
         let client = server.client();

@@ -186,7 +186,7 @@ on_both! {
         says(&page, &["Gefactureerd"]);
         assert!(!page.text.contains("Geaccepteerd") && !page.text.contains("<form"), "nobody accepted it");
         let (_, path) = make(&client, "quotes", json!({"payment_status": "accepted"}));
-        says(&visit(&client, &path), &["<p class=\"sentence\"></p>"]);
+        says(&visit(&client, &path), &["Geaccepteerd op 4 mei 2026."]);
     }
 
     fn a_quote_is_rejected_or_too_late(db) {

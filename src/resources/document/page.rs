@@ -174,6 +174,7 @@ fn state<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> Value {
             _ => ("wait", "owing", never),
         },
         Which::Invoice => match status {
+            "paid" if document.total_incl_vat.scaled() == 0 => ("calm", "nothing", never),
             "paid" => ("good", "paid", document.paid_at),
             "credited" => ("calm", "credited", never),
             _ if !is_owed(document) => ("calm", "nothing", never),
