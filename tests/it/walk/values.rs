@@ -87,6 +87,8 @@ fn alone(client: &Client, path: &str, route: &Route, field: &FieldInfo, refusals
         match reply.status {
             // The records that it names may be used up now. 409: another record has this external_id already.
             200 | 201 | 409 => named = named_body(client, route),
+            // Without its only field a body that needs one is empty.
+            422 if value.is_null() && reply.faults() == ["body: no_fields"] => {}
             422 => assert!(reply.faults().iter().any(|fault| is_of(fault, field)), "{what}: {reply:?}"),
             other => panic!("{what}: {other}"),
         }
