@@ -50,9 +50,22 @@ pub fn prepare(method: &str, path: &str, body: Option<&Value>) -> Result<Work> {
 
 /// Does what a request would, in the transaction of the caller; answers its `data`.
 pub fn perform(tx: &mut Tx, ctx: &Ctx, method: &str, path: &str, body: Option<&Value>) -> Result<Value> {
+    perform_warned(tx, ctx, method, path, body).map(|(data, _)| data)
+}
+
+/// Does what a request would; answers its `data` and the warnings in its `meta`, or null.
+pub fn perform_warned(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    method: &str,
+    path: &str,
+    body: Option<&Value>,
+) -> Result<(Value, Value)> {
     let answer = prepare(method, path, body)?(tx, ctx)?;
-    if answer.data.is_empty() {
-        return Ok(Value::Null);
-    }
-    serde_json::from_slice(&answer.data).map_err(|error| Error::internal(format!("an answer is no JSON: {error}")))
+    let read = |json: &[u8]| {
+        serde_json::from_slice(json).map_err(|error| Error::internal(format!("an answer is no JSON: {error}")))
+    };
+    let data = if answer.data.is_empty() { Value::Null } else { read(&answer.data)? };
+    let warnings = answer.meta.iter().find_map(|member| member.strip_prefix("\"warnings\":"));
+    Ok((data, warnings.map_or(Ok(Value::Null), |list| read(list.as_bytes()))?))
 }

@@ -15,7 +15,7 @@ use crate::context::Ctx;
 use crate::error::Error;
 use crate::json::Json;
 use crate::outbox::{self, Letter};
-use crate::perform::perform;
+use crate::perform::{perform, perform_warned};
 use crate::record::{Emails, FieldInfo, INPUT, Kind, parse_date};
 use crate::resources;
 use crate::resources::run::Run;
@@ -84,8 +84,12 @@ pub fn take(tx: &mut Tx, ctx: &Ctx, run: &Run, step: &Step, names: &Names) -> Re
         Action::SendEmail => send_email(tx, ctx, run, step, names),
         _ => {
             let (method, path, body) = request(tx, ctx, run, step, names)?;
-            let answer = perform(tx, ctx, method, &path, Some(&body))?;
-            Ok(Done::Result(small(answer)))
+            let (answer, warnings) = perform_warned(tx, ctx, method, &path, Some(&body))?;
+            let mut result = small(answer);
+            if let (Value::Object(members), false) = (&mut result, warnings.is_null()) {
+                members.insert("warnings".to_string(), warnings);
+            }
+            Ok(Done::Result(result))
         }
     }
 }

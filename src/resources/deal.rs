@@ -3,14 +3,15 @@
 use money::Amount;
 use store::{Migration, Tx};
 
+use super::Resource;
 use super::phase::Phase;
 use super::pipeline::{Pipeline, in_order};
-use super::{Resource, Takes};
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Error, FieldCode, Result, wrong};
 use crate::input::{self, Input};
-use crate::record::{ALL, Checks, DETAIL, Day, INPUT, Link, REQUIRED};
+use crate::json::Json;
+use crate::record::{ALL, Checks, DETAIL, Day, INPUT, Kind, Link, REQUIRED};
 use crate::records::{self, Work};
 use crate::timers;
 use crate::{choice, record};
@@ -113,16 +114,23 @@ impl Checks for Deal {
 }
 
 record! {
-    /// Where a deal goes: one of the fields or both, each with a value.
+    /// Where a deal goes.
     pub struct Move = "move" in "";
 
     /// The phase, also of another pipeline.
-    phase_id: Link = REQUIRED.refers("phases");
+    phase_id: Link = INPUT.refers("phases");
     /// How it stands from now on.
-    status: Status = REQUIRED.example("\"won\"");
+    status: Status = INPUT.example("\"won\"");
 }
 
-impl Checks for Move {}
+impl Checks for Move {
+    /// `null` is the same as nothing.
+    fn body(body: Json) -> Json {
+        let Json::Object(mut members) = body else { return body };
+        members.retain(|(_, json)| *json != Json::Null);
+        Json::Object(members)
+    }
+}
 
 /// Deals and their routes.
 pub fn resource() -> Resource {
@@ -133,7 +141,6 @@ pub fn resource() -> Resource {
         .patch::<Deal>()
         .delete_shown::<Deal>()
         .action_with::<Move>("move", "Move a deal to a phase, or to won, lost or open", DETAIL, move_to)
-        .taking::<Move>(Takes::Patch)
         .action("win", "Mark a deal as won", DETAIL, win)
         .action("lose", "Mark a deal as lost", DETAIL, lose)
 }
@@ -153,8 +160,14 @@ fn lose(call: Call) -> Result<Work> {
 }
 
 fn move_to(call: Call) -> Result<Work> {
-    // As in a PATCH: some of the fields, at least one, and none that is empty.
-    let input: Input<Move> = input::patch(&call)?;
+    let input = input::create_with(&call, |input: &Input<Move>, faults| {
+        if input.has("phase_id") && input.record().phase_id.is_empty() {
+            faults.add("phase_id", wrong(FieldCode::Required, "must have a value"));
+        }
+        if input.sent().next().is_none() && faults.0.is_empty() {
+            faults.add("body", wrong(FieldCode::NoFields, "must have at least one of: phase_id, status"));
+        }
+    })?;
     Ok(Box::new(move |tx, ctx| {
         let before: Deal = records::find_to_change(tx, ctx, &call)?;
         let mut deal = before.clone();

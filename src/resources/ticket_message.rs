@@ -173,21 +173,6 @@ fn answered(tx: &mut Tx, ctx: &Ctx, before: &Ticket, message: &TicketMessage) ->
     if message.r#type == MessageType::Reply { timers::spoken(tx, ctx, &ticket, by_client) } else { Ok(()) }
 }
 
-impl TicketMessage {
-    /// The member `message` of its ticket's events. The HTML says the same as the body and is left out.
-    fn as_member(&self) -> String {
-        let message = json!({
-            "id": self.base.id,
-            "direction": self.direction.wire(),
-            "type": self.r#type.wire(),
-            "body": self.body,
-            "author": {"name": self.author.name, "email": self.author.email},
-            "created_at": self.base.created_at.to_string(),
-        });
-        format!("\"message\":{message}")
-    }
-}
-
 /// The text of sanitised HTML.
 fn words_of(html: &str) -> String {
     let broken = html.replace("</p>", "\n").replace("<br>", "\n").replace("</li>", "\n").replace("</div>", "\n");
@@ -252,6 +237,21 @@ fn add(tx: &mut Tx, ctx: &Ctx, call: &Call, message: &mut TicketMessage) -> Resu
     records::check_parent::<TicketMessage>(tx, ctx, call)?;
     message.ticket_id = Link(call.id().to_string());
     records::add(tx, ctx, message)
+}
+
+impl TicketMessage {
+    /// The member `message` of its ticket's events. The HTML says the same as the body and is left out.
+    fn as_member(&self) -> String {
+        let message = json!({
+            "id": self.base.id,
+            "direction": self.direction.wire(),
+            "type": self.r#type.wire(),
+            "body": self.body,
+            "author": {"name": self.author.name, "email": self.author.email},
+            "created_at": self.base.created_at.to_string(),
+        });
+        format!("\"message\":{message}")
+    }
 }
 
 /// Puts a reply in the outbox. It comes from the first active channel, else from the business.

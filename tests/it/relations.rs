@@ -143,10 +143,13 @@ on_both! {
         assert_eq!((&data["amount"], &data["status"], &data["priority"], &data["phase_id"]), (&json!(2500.5), &json!("open"), &json!("medium"), &json!(phases[0])));
         let path = format!("/v1/deals/{}", made.id());
         assert_eq!(client.post(&format!("{path}/move"), json!({})).expect(422).faults(), ["body: no_fields"]);
-        for empty in [json!(null), json!("")] {
-            let faults = client.post(&format!("{path}/move"), json!({"phase_id": empty, "status": empty})).expect(422).faults();
-            assert_eq!(faults, ["phase_id: required", "status: required"]);
-            assert_eq!(client.post(&format!("{path}/move"), json!({"status": empty})).expect(422).faults(), ["status: required"]);
+        for (body, faults) in [
+            (json!({"phase_id": null}), vec!["body: no_fields"]),
+            (json!({"phase_id": null, "status": null}), vec!["body: no_fields"]),
+            (json!({"phase_id": "", "status": ""}), vec!["status: invalid_choice", "phase_id: required"]),
+            (json!({"phase_id": " ", "status": "won"}), vec!["phase_id: required"]),
+        ] {
+            assert_eq!(client.post(&format!("{path}/move"), body).expect(422).faults(), faults);
         }
         assert_eq!(client.post(&format!("{path}/move"), json!({"phase_id": "nope"})).expect(422).faults(), ["phase_id: reference_not_found"]);
         let moved = client.post(&format!("{path}/move"), json!({"phase_id": phases[2]})).expect(200).data();

@@ -359,6 +359,9 @@ on_both! {
             assert_eq!((first.status, &first.text), (again.status, &again.text));
             assert_eq!((first.header("x-idempotent-replay"), again.header("x-idempotent-replay")), ("", "true"));
             assert_eq!(first.header("location"), again.header("location"));
+            if first.status == 201 {
+                client.get(first.header("location")).expect(200);
+            }
             let new = i64::from(first.header("location").starts_with(&format!("{list}/")));
             assert_eq!(total(), before.map(|before| before + new), "{}", route.path);
             let other = client.send("POST", &path, &key, "{\"other\":1}");

@@ -27,4 +27,18 @@ on_both! {
         assert_eq!(tasks.as_array().unwrap().len(), 1);
         assert_eq!(tasks[0]["title"], "T00001: I want a refund (anna@ster.example)");
     }
+
+    fn a_step_whose_reply_went_nowhere_says_so(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        flow(&client, "a.b", json!([{"type": "add_ticket_message", "ticket_id": "{{ data.ticket }}", "body": "Hello", "message_type": "reply"}]));
+        for (ticket, warned) in [(json!({"subject": "x"}), true), (json!({"subject": "x", "client_email": "a@b.example"}), false)] {
+            let ticket = client.post("/v1/tickets", ticket).expect(201).id();
+            let id = fire(&client, "a.b", json!({"ticket": ticket})).pop().unwrap();
+            work(&server, &client);
+            let result = steps(&client, &id)[0]["result"].clone();
+            assert_eq!(result["body"], "Hello");
+            assert_eq!(result["warnings"][0].as_str().is_some_and(|words| words.contains("was not mailed")), warned, "{result}");
+        }
+    }
 }
