@@ -22,7 +22,8 @@ mod writer;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 pub use dialect::Dialect;
 pub use error::{Error, Result};
@@ -72,6 +73,16 @@ pub struct Stats {
     pub writes: AtomicU64,
     /// Writes run again after a lost race or connection.
     pub retries: AtomicU64,
+    /// The longest that one closure ran in a write transaction, in nanoseconds. Everybody else waits meanwhile; a
+    /// test may set it to zero.
+    pub longest_closure: AtomicU64,
+}
+
+impl Stats {
+    pub(crate) fn closure_ran(&self, time: Duration) {
+        let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.longest_closure.fetch_max(nanoseconds, Ordering::Relaxed);
+    }
 }
 
 /// A database that is open. Cheap to clone.

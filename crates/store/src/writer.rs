@@ -176,7 +176,9 @@ impl<'s, S: Session> Group<'s, S> {
     /// Runs a task in the transaction; answers whether another one may join.
     fn add(&mut self, mut task: Box<dyn Task>) -> bool {
         if self.begun.is_ok() {
+            let started = Instant::now();
             self.begun = part(self.session, task.as_mut(), false);
+            self.stats.closure_ran(started.elapsed());
         }
         self.tasks.push(task);
         self.begun.is_ok() && self.tasks.len() < BATCH && self.started.elapsed() < BATCH_TIME
