@@ -96,12 +96,13 @@ fn held_by(one: &Store, other: &Store, stop: impl Fn() + Send + 'static) -> (Res
         })
     });
     held.recv().unwrap();
+    // The row is free again before others give up.
     other
         .write_now(0, |tx| {
             tx.hold("t", 1)?;
             put(tx, 1, "from the other")
         })
-        .expect("the row is free again before others give up");
+        .unwrap();
     drop(held);
     (paused.join().unwrap(), tries.load(Ordering::SeqCst))
 }
@@ -133,4 +134,22 @@ fn a_node_that_is_cut_off_frees_what_it_holds() {
     proxy.silence(false);
     until(|| one.write_now(0, |tx| put(tx, 3, "back")).is_ok());
     assert_eq!(words(&one), ["from the other", "back"]);
+}
+
+#[test]
+fn a_silent_server_keeps_nobody_from_the_next() {
+    let Some(db) = Db::postgres() else { return };
+    let (proxy, _) = way(&db);
+    let port = db.url.split_once("127.0.0.1:").and_then(|(_, rest)| rest.split_once('/')).unwrap().0;
+    let both = format!("127.0.0.1:{},127.0.0.1:{port}", proxy.port);
+    let mut config = db.config();
+    config.database_url = format!("{}&connect_timeout=1", db.url.replace(&format!("127.0.0.1:{port}"), &both));
+    proxy.silence(true);
+    let store = open_store(&config).unwrap();
+    store.migrate(&[TABLE]).unwrap();
+    // The one that answered is asked first from then on.
+    proxy.silence(false);
+    proxy.cut();
+    store.write_now(0, |tx| put(tx, 1, "there")).unwrap();
+    assert_eq!(words(&store), ["there"]);
 }
