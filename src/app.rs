@@ -1,7 +1,7 @@
 //! The running program: what every part of it shares.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use blobs::Blobs;
 use store::{Database, Options, Store, Tx};
@@ -272,5 +272,6 @@ pub fn open_store(config: &Config) -> Result<Store> {
     options.readers = config.database_readers;
     options.writers = config.database_writers;
     options.queue = config.write_queue;
+    options.timeout = Duration::from_secs(config.database_timeout_seconds.max(1));
     Ok(Store::open(&options)?)
 }

@@ -23,6 +23,7 @@ pub struct Config {
     pub s3_secret_key: String,
     pub database_readers: usize,
     pub database_writers: usize,
+    pub database_timeout_seconds: u64,
     pub write_queue: usize,
     pub metrics_listen: String,
     pub log_level: String,

@@ -1,7 +1,7 @@
 //! Counters for the operator, in Prometheus' text form.
 
 use std::fmt::Write as _;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -169,7 +169,41 @@ impl Metrics {
                 "# HELP kantoor_{family} {help}.\n# TYPE kantoor_{family} {kind}\nkantoor_{name} {value}"
             );
         }
+        held(&mut text, stats);
         text + end
+    }
+}
+
+/// How long transactions hold the writer, while others wait for it.
+fn held(text: &mut String, stats: &store::Stats) {
+    let seconds = |nanoseconds: &AtomicU64| Duration::from_nanos(nanoseconds.load(Ordering::Relaxed)).as_secs_f64();
+    let _ = writeln!(
+        text,
+        "# HELP kantoor_writer_hold_seconds How long transactions held their writer.\n\
+         # TYPE kantoor_writer_hold_seconds histogram"
+    );
+    let mut count = 0;
+    let ends = store::HOLDS.iter().map(|end| end.as_secs_f64().to_string()).chain(["+Inf".to_string()]);
+    for (end, transactions) in ends.zip(&stats.holds) {
+        count += transactions.load(Ordering::Relaxed);
+        let _ = writeln!(text, "kantoor_writer_hold_seconds_bucket{{le=\"{end}\"}} {count}");
+    }
+    let _ = writeln!(
+        text,
+        "kantoor_writer_hold_seconds_sum {}\nkantoor_writer_hold_seconds_count {count}",
+        seconds(&stats.held)
+    );
+    for (name, help, longest) in [
+        ("hold", "The longest that a transaction held its writer since the start", &stats.longest_hold),
+        ("closure", "The longest that one write ran in a transaction since the start", &stats.longest_closure),
+    ] {
+        let _ = writeln!(
+            text,
+            "# HELP kantoor_writer_longest_{name}_seconds {help}.\n\
+             # TYPE kantoor_writer_longest_{name}_seconds gauge\n\
+             kantoor_writer_longest_{name}_seconds {}",
+            seconds(longest)
+        );
     }
 }
 

@@ -120,8 +120,12 @@ async fn ready(app: &Arc<App>) -> Response<Body> {
     response
 }
 
+/// How long the database may take for one of the checks. Its own deadlines are longer, and who asks would not wait.
+const PATIENCE: Duration = Duration::from_secs(4);
+
 async fn look(app: &Arc<App>) -> (bool, String) {
-    let checks = [("database", writable(app).await), ("migrations", migrated(app).await), ("disk", disk(app))];
+    let (written, migrated) = tokio::join!(in_time(writable(app)), in_time(migrated(app)));
+    let checks = [("database", written), ("migrations", migrated), ("disk", disk(app))];
     let all = checks.iter().all(|(_, check)| check.is_ok());
     let mut told = serde_json::Map::new();
     for (name, check) in checks {
@@ -131,6 +135,11 @@ async fn look(app: &Arc<App>) -> (bool, String) {
         told.insert(name.to_string(), json!(if check.is_ok() { "ok" } else { "failed" }));
     }
     (all, json!({"status": if all { "ready" } else { "not ready" }, "checks": told}).to_string())
+}
+
+async fn in_time(check: impl Future<Output = Result<(), String>>) -> Result<(), String> {
+    let checked = tokio::time::timeout(PATIENCE, check).await;
+    checked.unwrap_or_else(|_| Err("the database does not answer".to_string()))
 }
 
 async fn writable(app: &App) -> Result<(), String> {

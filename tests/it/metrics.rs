@@ -134,6 +134,22 @@ on_both! {
             about(name, 0);
         }
     }
+
+    fn how_long_the_writer_is_held_shows(db) {
+        let server = Server::start(db);
+        let before = server.metric("kantoor_writer_hold_seconds_count");
+        server.app.store.write_now(0, |_| { std::thread::sleep(Duration::from_millis(60)); Ok::<_, store::Error>(()) }).unwrap();
+        assert_eq!(server.metric("kantoor_writer_hold_seconds_count"), before + 1);
+        let longer = |end: &str| before + 1 - server.metric(&format!("kantoor_writer_hold_seconds_bucket{{le=\"{end}\"}}"));
+        assert!(longer("0.05") >= 1);
+        assert_eq!(longer("+Inf"), 0);
+        let text = server.block_on(server.app.metrics.text(&server.app));
+        for name in ["hold", "closure"] {
+            let name = format!("kantoor_writer_longest_{name}_seconds ");
+            let longest: f64 = text.lines().find_map(|line| line.strip_prefix(&name)?.parse().ok()).unwrap();
+            assert!(longest >= 0.06, "{name}{longest}");
+        }
+    }
 }
 
 #[track_caller]

@@ -215,6 +215,46 @@ on_both! {
     }
 }
 
+on_both! {
+    fn an_account_with_dear_writes_lets_others_pass(db) {
+        const DEAR: i64 = 1;
+        const CHEAP: i64 = 3;
+        let store = open(&db);
+        let (go, wait) = std::sync::mpsc::channel::<()>();
+        let wait = Arc::new(std::sync::Mutex::new(wait));
+        let order = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let writes = [DEAR; 30].into_iter().chain([CHEAP]).enumerate().map(|(number, key)| {
+            let (store, wait, order) = (store.clone(), wait.clone(), order.clone());
+            Box::pin(async move {
+                let write = move |tx: &mut Tx| {
+                    if number == 0 {
+                        let _ = wait.lock().unwrap().recv();
+                    }
+                    if key == DEAR {
+                        std::thread::sleep(std::time::Duration::from_millis(30));
+                    }
+                    order.lock().unwrap().push(key);
+                    put(tx, i64::try_from(number).unwrap(), "x")
+                };
+                store.write(key, write).await
+            })
+        });
+        let all = async {
+            let writes = futures_util::future::join_all(writes);
+            let freed = async { go.send(()).unwrap() };
+            // The first has the writer and all others wait before it is let go.
+            futures_util::future::join(writes, freed).await.0
+        };
+        assert!(runtime.block_on(all).iter().all(Result::is_ok));
+        let order = order.lock().unwrap();
+        let passed = order.iter().position(|key| *key == CHEAP).unwrap();
+        assert!(passed <= 2, "{passed} dear writes came first");
+        assert_eq!(store.waiting(), 0);
+        assert!(store.stats().longest_closure.load(Ordering::Relaxed) >= 30_000_000);
+    }
+}
+
 #[test]
 fn lost_connections_are_made_again() {
     let Some(db) = Db::postgres() else { return };

@@ -63,6 +63,11 @@ impl Db {
         Some(Db::at(url, admin))
     }
 
+    /// A database of the test's own, at this address.
+    pub fn at_address(url: String) -> Db {
+        Db::at(url, String::new())
+    }
+
     fn at(url: String, admin: String) -> Db {
         let folder = tempfile::tempdir().unwrap();
         Db { data: folder.path().to_path_buf(), folder, url, admin }
@@ -90,7 +95,7 @@ impl Db {
 
 impl Drop for Db {
     fn drop(&mut self) {
-        if !self.url.is_empty() {
+        if !self.admin.is_empty() {
             execute(&self.admin, &format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name()));
         }
     }

@@ -5,20 +5,29 @@
 
 use std::error::Error as _;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
-use postgres::config::{Host, SslMode, SslNegotiation};
-use postgres::{Client, Config, NoTls};
 use rustls::CertificateError;
+use tokio_postgres::config::{Host, SslMode, SslNegotiation, TargetSessionAttrs};
+use tokio_postgres::{Config, NoTls};
 
+use crate::client::{Client, Failure};
 use crate::tls::{Connector, Trust};
 use crate::{Error, Result};
+
+/// How long a server may take from the first packet to its welcome, unless the address says otherwise.
+const CONNECT: Duration = Duration::from_secs(5);
 
 /// Where the server is and how it is spoken to. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Address {
-    config: Config,
+    /// One for each server that it names, so that one that is silent keeps nobody from the next.
+    servers: Vec<Config>,
+    /// The server that answered last.
+    last: Arc<AtomicUsize>,
     mode: Mode,
     tls: Connector,
 }
@@ -58,7 +67,7 @@ impl Address {
     /// Reads an address, and the file with certificates that it may name.
     pub(crate) fn parse(text: &str) -> Result<Address> {
         let (ours, rest) = take_out(text);
-        let mut config: Config = rest.parse().map_err(|error: postgres::Error| {
+        let mut config: Config = rest.parse().map_err(|error: tokio_postgres::Error| {
             // Which part of it is wrong stands in the cause.
             let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
             wrong(&format!("{error}{cause}"))
@@ -97,25 +106,43 @@ impl Address {
         };
         let direct = config.get_ssl_negotiation() == SslNegotiation::Direct;
         let tls = Connector::new(trust, direct).map_err(Error::Unavailable)?;
-        Ok(Address { config, mode, tls })
+        Ok(Address { servers: one_by_one(&config)?, last: Arc::default(), mode, tls })
     }
 
-    /// Makes a connection. All connections are made here.
+    /// Makes a connection to the server that takes writes. All connections are made here.
     pub(crate) fn connect(&self) -> Result<Client> {
-        match self.config.connect(self.tls.clone()) {
+        let first = self.last.load(Ordering::Relaxed);
+        let mut failed = Error::Disconnected("the database address names no server".into());
+        for number in (0..self.servers.len()).map(|next| (first + next) % self.servers.len()) {
+            match self.connect_to(&self.servers[number]) {
+                Ok(client) => {
+                    self.last.store(number, Ordering::Relaxed);
+                    return Ok(client);
+                }
+                Err(error) => failed = error,
+            }
+        }
+        Err(failed)
+    }
+
+    fn connect_to(&self, server: &Config) -> Result<Client> {
+        let deadline = server.get_connect_timeout().copied().unwrap_or(CONNECT);
+        match Client::connect(server, self.tls.clone(), deadline) {
             Ok(client) => Ok(client),
+            Err(Failure::Silence(error)) => Err(error),
             // `prefer` is content with less: a server whose TLS does not work, or that wants this
             // user without it, is asked once more, as libpq does.
-            Err(error) if self.mode == Mode::Prefer && refuses_tls(&error) => {
-                let mut plain = self.config.clone();
-                plain.ssl_mode(SslMode::Disable).connect(NoTls).map_err(|_| self.explained(&error))
+            Err(Failure::Said(error)) if self.mode == Mode::Prefer && refuses_tls(&error) => {
+                let mut plain = server.clone();
+                plain.ssl_mode(SslMode::Disable);
+                Client::connect(&plain, NoTls, deadline).map_err(|_| self.explained(&error))
             }
-            Err(error) => Err(self.explained(&error)),
+            Err(Failure::Said(error)) => Err(self.explained(&error)),
         }
     }
 
     /// Trouble that does not pass by itself says what to do about it.
-    fn explained(&self, error: &postgres::Error) -> Error {
+    fn explained(&self, error: &tokio_postgres::Error) -> Error {
         let cause = error.source().map(ToString::to_string).unwrap_or_default();
         if cause == "server does not support TLS" {
             let mode = self.mode.name();
@@ -157,28 +184,98 @@ fn wrong(what: &str) -> Error {
 
 fn set_defaults(config: &mut Config) {
     if config.get_connect_timeout().is_none() {
-        config.connect_timeout(Duration::from_secs(5));
+        config.connect_timeout(CONNECT);
     }
     // A host that is gone without a word is noticed in seconds, not in the two hours of the system.
     if config.get_tcp_user_timeout().is_none() {
-        config.tcp_user_timeout(Duration::from_secs(15));
-        config.keepalives_idle(Duration::from_secs(15));
-        config.keepalives_interval(Duration::from_secs(5));
-        config.keepalives_retries(3);
+        config.tcp_user_timeout(Duration::from_secs(10));
+        config.keepalives_idle(Duration::from_secs(5));
+        config.keepalives_interval(Duration::from_secs(2));
+        config.keepalives_retries(2);
     }
     if config.get_application_name().is_none() {
         config.application_name("kantoor");
     }
+    // A standby would answer with what was, and take no writes; after a failover it may be the first that is named.
+    if config.get_target_session_attrs() == TargetSessionAttrs::Any {
+        config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+    }
+}
+
+/// The same address for each of its servers. The driver tries them in turn by itself, but has no deadline for one
+/// that accepts the connection and says nothing.
+fn one_by_one(config: &Config) -> Result<Vec<Config>> {
+    let (hosts, addresses, ports) = (config.get_hosts(), config.get_hostaddrs(), config.get_ports());
+    let count = hosts.len().max(addresses.len());
+    let fits = |length: usize, most: usize| length <= most || length == count;
+    if count == 0 || !fits(hosts.len(), 0) || !fits(addresses.len(), 0) || !fits(ports.len(), 1) {
+        return Err(wrong("it needs a host, and as many ports as hosts or one"));
+    }
+    Ok((0..count)
+        .map(|number| {
+            let mut one = Config::new();
+            match hosts.get(number) {
+                Some(Host::Tcp(name)) => {
+                    one.host(name);
+                }
+                Some(Host::Unix(path)) => {
+                    one.host_path(path);
+                }
+                None => {}
+            }
+            if let Some(address) = addresses.get(number) {
+                one.hostaddr(*address);
+            }
+            if let Some(port) = ports.get(number).or(ports.first()) {
+                one.port(*port);
+            }
+            copy_options(config, &mut one);
+            one
+        })
+        .collect())
+}
+
+fn copy_options(from: &Config, to: &mut Config) {
+    if let Some(user) = from.get_user() {
+        to.user(user);
+    }
+    if let Some(name) = from.get_dbname() {
+        to.dbname(name);
+    }
+    if let Some(options) = from.get_options() {
+        to.options(options);
+    }
+    if let Some(name) = from.get_application_name() {
+        to.application_name(name);
+    }
+    if let Some(password) = from.get_password() {
+        to.password(password);
+    }
+    if let Some(time) = from.get_connect_timeout() {
+        to.connect_timeout(*time);
+    }
+    if let Some(time) = from.get_tcp_user_timeout() {
+        to.tcp_user_timeout(*time);
+    }
+    if let Some(time) = from.get_keepalives_interval() {
+        to.keepalives_interval(time);
+    }
+    if let Some(count) = from.get_keepalives_retries() {
+        to.keepalives_retries(count);
+    }
+    to.keepalives(from.get_keepalives()).keepalives_idle(from.get_keepalives_idle());
+    to.ssl_mode(from.get_ssl_mode()).ssl_negotiation(from.get_ssl_negotiation());
+    to.target_session_attrs(from.get_target_session_attrs()).channel_binding(from.get_channel_binding());
 }
 
 /// What was wrong with the handshake, when that is what failed.
-fn tls_fault(error: &postgres::Error) -> Option<&rustls::Error> {
+fn tls_fault(error: &tokio_postgres::Error) -> Option<&rustls::Error> {
     error.source()?.downcast_ref::<std::io::Error>()?.get_ref()?.downcast_ref()
 }
 
 /// Whether the same server may take a connection without TLS: the handshake failed, or its list of
 /// who may connect (`pg_hba.conf`) says no.
-fn refuses_tls(error: &postgres::Error) -> bool {
+fn refuses_tls(error: &tokio_postgres::Error) -> bool {
     tls_fault(error).is_some() || error.code().is_some_and(|state| state.code() == "28000")
 }
 
@@ -257,6 +354,24 @@ mod tests {
         let (ours, rest) = take_out(r"host=db sslrootcert='/a b' password='it\'s  x' user=me");
         assert_eq!(ours, [("sslrootcert".to_string(), "/a b".to_string())]);
         assert_eq!(rest, r"host=db password='it\'s  x' user=me");
+    }
+
+    #[test]
+    fn each_server_of_the_address_is_tried_on_its_own() {
+        let text = "postgres://me:secret@a:1,b:2/k?sslmode=require&keepalives_idle=7&options=-c%20x%3Dy";
+        let servers = Address::parse(text).unwrap().servers;
+        let places: Vec<_> = servers.iter().map(|server| (server.get_hosts(), server.get_ports())).collect();
+        assert_eq!(places, [(&[Host::Tcp("a".into())][..], &[1][..]), (&[Host::Tcp("b".into())][..], &[2][..])]);
+        for server in &servers {
+            assert_eq!((server.get_user(), server.get_password()), (Some("me"), Some(&b"secret"[..])));
+            assert_eq!((server.get_dbname(), server.get_options()), (Some("k"), Some("-c x=y")));
+            assert_eq!(server.get_ssl_mode(), SslMode::Require);
+            assert_eq!(server.get_target_session_attrs(), TargetSessionAttrs::ReadWrite);
+        }
+        let same = Address::parse("host=a,b port=5 hostaddr=127.0.0.1,127.0.0.2").unwrap().servers;
+        assert_eq!(same.iter().map(|server| server.get_ports()).collect::<Vec<_>>(), [[5], [5]]);
+        assert!(refused("host=a,b,c port=1,2").contains("as many ports as hosts"));
+        assert!(refused("user=me").contains("needs a host"));
     }
 
     #[test]

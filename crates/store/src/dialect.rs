@@ -146,10 +146,13 @@ impl Tx<'_> {
     pub fn hold_all(&mut self) -> Result<()> {
         match self.dialect() {
             Dialect::Sqlite => Ok(()),
-            Dialect::Postgres => self.script(
-                "SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0;
-                 SELECT pg_advisory_xact_lock(7120561)",
-            ),
+            Dialect::Postgres => {
+                self.take_time();
+                self.script(
+                    "SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0;
+                     SELECT pg_advisory_xact_lock(7120561)",
+                )
+            }
         }
     }
 }

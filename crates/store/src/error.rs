@@ -1,5 +1,7 @@
 use std::any::Any;
 
+use crate::client::ends_connection;
+
 /// What can go wrong below the business code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
@@ -106,14 +108,8 @@ impl From<rusqlite::Error> for Error {
     }
 }
 
-fn ends_connection(error: &::postgres::Error) -> bool {
-    use ::postgres::error::Severity;
-    let severity = error.as_db_error().and_then(|said| said.parsed_severity());
-    matches!(severity, Some(Severity::Fatal | Severity::Panic))
-}
-
-impl From<::postgres::Error> for Error {
-    fn from(error: ::postgres::Error) -> Error {
+impl From<tokio_postgres::Error> for Error {
+    fn from(error: tokio_postgres::Error) -> Error {
         let text = match error.as_db_error() {
             Some(said) => said.to_string(),
             None => error.to_string(),

@@ -9,12 +9,16 @@
 
 mod address;
 mod apart;
+mod client;
 mod dialect;
 mod error;
 mod faults;
+mod marks;
 mod migrate;
 mod postgres;
+mod queue;
 mod sqlite;
+mod stats;
 mod tls;
 mod tx;
 mod value;
@@ -22,11 +26,12 @@ mod writer;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 pub use dialect::Dialect;
 pub use error::{Error, Result};
 pub use migrate::Migration;
+pub use stats::{HOLDS, Stats};
 pub use tx::Tx;
 pub use value::{Row, Value};
 
@@ -54,24 +59,15 @@ pub struct Options {
     pub writers: usize,
     /// Writes that may wait before callers are told to come back later.
     pub queue: usize,
+    /// How long PostgreSQL may take for a statement, and how long it may be silent.
+    pub timeout: Duration,
 }
 
 impl Options {
     /// Sensible sizes for `database`.
     pub fn new(database: Database) -> Options {
-        Options { database, readers: 8, writers: 4, queue: 4096 }
+        Options { database, readers: 8, writers: 4, queue: 4096, timeout: Duration::from_secs(15) }
     }
-}
-
-/// Counters for the operator.
-#[derive(Default, Debug)]
-pub struct Stats {
-    /// Commits done.
-    pub commits: AtomicU64,
-    /// Writes done, good or refused; divided by `commits`: how well they share commits.
-    pub writes: AtomicU64,
-    /// Writes run again after a lost race or connection.
-    pub retries: AtomicU64,
 }
 
 /// A database that is open. Cheap to clone.
@@ -83,7 +79,7 @@ pub struct Store {
 struct Inner {
     readers: Readers,
     apart: Apart,
-    writers: Vec<Writer>,
+    writer: Writer,
     stats: Arc<Stats>,
 }
 
@@ -96,23 +92,23 @@ impl Store {
     /// Opens the database; it is not migrated yet.
     pub fn open(options: &Options) -> Result<Store> {
         let stats = Arc::new(Stats::default());
-        let mut writers = Vec::new();
-        let readers = match &options.database {
+        let (readers, writer) = match &options.database {
             Database::Sqlite(path) => {
-                let conn = sqlite::Writing::open(path)?;
-                writers.push(Writer::start(conn, options.queue, stats.clone())?);
-                Readers::Sqlite(sqlite::Pool::new(path))
+                let session = sqlite::Writing::open(path)?;
+                let writer = Writer::start(vec![session], options.queue, &stats)?;
+                (Readers::Sqlite(sqlite::Pool::new(path)), writer)
             }
             Database::Postgres(url) => {
                 let address = Address::parse(url)?;
-                for _ in 0..options.writers.max(1) {
-                    let conn = postgres::Writing::open(address.clone())?;
-                    writers.push(Writer::start(conn, options.queue, stats.clone())?);
-                }
-                Readers::Postgres(Box::new(postgres::Pool::new(address, options.readers)))
+                let sessions = (0..options.writers.max(1))
+                    .map(|_| postgres::Writing::open(address.clone(), options.timeout))
+                    .collect::<Result<Vec<_>>>()?;
+                let writer = Writer::start(sessions, options.queue, &stats)?;
+                let pool = postgres::Pool::new(address, options.readers, options.timeout);
+                (Readers::Postgres(Box::new(pool)), writer)
             }
         };
-        let inner = Inner { readers, apart: Apart::start()?, writers, stats };
+        let inner = Inner { readers, apart: Apart::start()?, writer, stats };
         Ok(Store { inner: Arc::new(inner) })
     }
 
@@ -131,7 +127,7 @@ impl Store {
 
     /// Writes that wait for their turn now.
     pub fn waiting(&self) -> usize {
-        self.inner.writers.iter().map(Writer::waiting).sum()
+        self.inner.writer.waiting()
     }
 
     /// Runs `work` on a consistent snapshot.
@@ -185,7 +181,7 @@ impl Store {
         T: Send + 'static,
         E: From<Error> + Send + 'static,
     {
-        match self.writer(key).submit(key, work) {
+        match self.inner.writer.submit(key, work) {
             Ok(answer) => {
                 answer.await.unwrap_or_else(|_| Err(Error::Unavailable("the writer has stopped".into()).into()))
             }
@@ -200,7 +196,7 @@ impl Store {
         T: Send + 'static,
         E: From<Error> + Send + 'static,
     {
-        match self.writer(key).submit(key, work) {
+        match self.inner.writer.submit(key, work) {
             Ok(answer) => answer
                 .blocking_recv()
                 .unwrap_or_else(|_| Err(Error::Unavailable("the writer has stopped".into()).into())),
@@ -217,11 +213,5 @@ impl Store {
     /// Whether the database has exactly these migrations.
     pub fn is_migrated(&self, migrations: &[Migration]) -> Result<bool> {
         migrate::is_current(self, migrations)
-    }
-
-    fn writer(&self, key: i64) -> &Writer {
-        let writers = &self.inner.writers;
-        let shard = key.unsigned_abs() as usize % writers.len();
-        &writers[shard]
     }
 }

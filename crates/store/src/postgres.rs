@@ -1,15 +1,31 @@
 use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use postgres::types::ToSql;
-use postgres::{Client, SimpleQueryMessage, Statement};
+use tokio_postgres::Statement;
+use tokio_postgres::types::ToSql;
 
 use crate::address::Address;
+use crate::client::{Client, Failure};
+use crate::marks::Mark;
 use crate::writer::Session;
 use crate::{Error, Result, Tx, Value};
 
 const STATEMENTS: usize = 256;
+
+/// How long a transaction may do nothing. A node that is paused or cut off holds the rows of accounts, on all nodes,
+/// until PostgreSQL ends its transaction.
+const IDLE: Duration = Duration::from_secs(3);
+/// How long a write waits for a row that another one holds: longer than a node can hold it and do nothing.
+const LOCKED: Duration = Duration::from_secs(5);
+/// A reader holds nothing that others wait for.
+const READER_IDLE: Duration = Duration::from_secs(60);
+/// How much longer than PostgreSQL's own limit for a statement we wait for its answer.
+const GRACE: Duration = Duration::from_secs(2);
+/// How long a migration may take, and others may wait for it.
+const MIGRATION: Duration = Duration::from_secs(60 * 60);
+/// How long the fate of a commit is looked for. The caller waits, and so does everybody behind it.
+const FATE: Duration = Duration::from_secs(10);
 
 /// A connection with its prepared statements.
 pub(crate) struct Connection {
@@ -18,13 +34,25 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    fn open(address: &Address) -> Result<Connection> {
+    /// `limit` is how long a statement may take, `idle` how long a transaction may do nothing.
+    fn open(address: &Address, limit: Duration, idle: Duration) -> Result<Connection> {
         let mut client = address.connect()?;
-        client.batch_execute(
-            "SET TIME ZONE 'UTC'; SET lock_timeout = '5s'; SET statement_timeout = '60s';
-             SET idle_in_transaction_session_timeout = '60s'; SET client_min_messages = 'warning'",
-        )?;
+        client.script(&format!(
+            "SET TIME ZONE 'UTC'; SET lock_timeout = {}; SET statement_timeout = {};
+             SET idle_in_transaction_session_timeout = {}; SET client_min_messages = 'warning';
+             SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 2;
+             SET tcp_user_timeout = 5000",
+            LOCKED.as_millis(),
+            limit.as_millis(),
+            idle.as_millis()
+        ))?;
+        client.set_deadline(limit + GRACE);
         Ok(Connection { client, statements: HashMap::new() })
+    }
+
+    /// Lifts the deadline until the next transaction, for a migration.
+    pub(crate) fn take_time(&mut self) {
+        self.client.set_deadline(MIGRATION);
     }
 
     pub(crate) fn execute(&mut self, sql: &str, values: &[Value]) -> Result<u64> {
@@ -33,18 +61,18 @@ impl Connection {
         self.forget_on_error(sql, done)
     }
 
-    pub(crate) fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<postgres::Row>> {
+    pub(crate) fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<tokio_postgres::Row>> {
         let statement = self.prepare(sql)?;
         let done = self.client.query(&statement, &borrowed(values));
         self.forget_on_error(sql, done)
     }
 
     pub(crate) fn script(&mut self, sql: &str) -> Result<()> {
-        Ok(self.client.batch_execute(sql)?)
+        Ok(self.client.script(sql)?)
     }
 
     /// A newer node may have changed the table under a prepared statement.
-    fn forget_on_error<T>(&mut self, sql: &str, done: std::result::Result<T, postgres::Error>) -> Result<T> {
+    fn forget_on_error<T>(&mut self, sql: &str, done: Result<T, Failure>) -> Result<T> {
         if done.is_err() {
             self.statements.remove(sql);
         }
@@ -72,6 +100,8 @@ fn borrowed<'v>(values: &'v [Value]) -> Vec<&'v (dyn ToSql + Sync)> {
 pub(crate) struct Pool {
     address: Address,
     limit: usize,
+    /// How long a statement may take, and how long somebody waits for a connection.
+    patience: Duration,
     state: Mutex<PoolState>,
     returned: Condvar,
 }
@@ -80,15 +110,19 @@ pub(crate) struct Pool {
 struct PoolState {
     idle: Vec<Connection>,
     open: usize,
+    /// The last try to connect failed.
+    gone: bool,
+    /// Somebody tries to connect although the last try failed.
+    probing: bool,
 }
 
 impl Pool {
-    pub(crate) fn new(address: Address, limit: usize) -> Pool {
-        Pool { address, limit: limit.max(1), state: Mutex::default(), returned: Condvar::new() }
+    pub(crate) fn new(address: Address, limit: usize, patience: Duration) -> Pool {
+        Pool { address, limit: limit.max(1), patience, state: Mutex::default(), returned: Condvar::new() }
     }
 
     pub(crate) fn read<T, E: From<Error>>(&self, work: impl Fn(&mut Tx) -> Result<T, E>) -> Result<T, E> {
-        let mut tries = 0;
+        let (mut tries, started) = (0, Instant::now());
         loop {
             tries += 1;
             let mut lease = self.take()?;
@@ -104,21 +138,22 @@ impl Pool {
             if !sound {
                 lease.spoil();
             }
-            match trouble {
-                Some(trouble) if trouble.is_retryable() && tries < 3 => {
-                    // What died took the others with it, most likely.
-                    drop(lease);
-                    self.drop_idle();
-                }
-                _ => return done,
+            let Some(trouble) = trouble.filter(Error::is_retryable) else { return done };
+            // What died took the others with it, most likely.
+            drop(lease);
+            let late = started.elapsed() >= self.patience;
+            self.drop_idle(late && matches!(trouble, Error::Disconnected(_)));
+            if late || tries == 3 {
+                return done;
             }
         }
     }
 
-    fn drop_idle(&self) {
+    fn drop_idle(&self, gone: bool) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let idle = std::mem::take(&mut state.idle);
         state.open -= idle.len();
+        state.gone |= gone;
         drop(state);
         drop(idle);
     }
@@ -129,29 +164,28 @@ impl Pool {
             if let Some(conn) = state.idle.pop() {
                 return Ok(Lease { pool: self, conn: Some(conn) });
             }
+            if state.gone && state.probing {
+                return Err(Error::Disconnected("PostgreSQL cannot be reached".into()));
+            }
             if state.open < self.limit {
                 state.open += 1;
+                state.probing = state.gone;
                 drop(state);
                 let mut lease = Lease { pool: self, conn: None };
-                lease.conn = Some(Connection::open(&self.address)?);
+                let opened = Connection::open(&self.address, self.patience, READER_IDLE);
+                let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+                (state.gone, state.probing) = (opened.is_err(), false);
+                drop(state);
+                lease.conn = Some(opened?);
                 return Ok(lease);
             }
             let (next, waited) =
-                self.returned.wait_timeout(state, Duration::from_secs(10)).unwrap_or_else(PoisonError::into_inner);
+                self.returned.wait_timeout(state, self.patience).unwrap_or_else(PoisonError::into_inner);
             state = next;
             if waited.timed_out() {
                 return Err(Error::Overloaded);
             }
         }
-    }
-}
-
-impl Drop for Pool {
-    fn drop(&mut self) {
-        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let idle = std::mem::take(&mut state.idle);
-        // A connection says goodbye when it is dropped, which it may not do on a thread of tokio.
-        std::thread::spawn(move || drop(idle));
     }
 }
 
@@ -186,15 +220,16 @@ impl Drop for Lease<'_> {
 /// A connection that writes, opened again when it is lost.
 pub(crate) struct Writing {
     address: Address,
+    limit: Duration,
     conn: Option<Connection>,
-    /// The transaction's number, to ask for its fate when the connection dies in the commit.
-    number: i64,
+    /// What this connection's transactions leave in the database; `None` until its first one.
+    mark: Option<Mark>,
 }
 
 impl Writing {
-    pub(crate) fn open(address: Address) -> Result<Writing> {
-        let conn = Connection::open(&address)?;
-        Ok(Writing { address, conn: Some(conn), number: 0 })
+    pub(crate) fn open(address: Address, limit: Duration) -> Result<Writing> {
+        let conn = Connection::open(&address, limit, IDLE)?;
+        Ok(Writing { address, limit, conn: Some(conn), mark: None })
     }
 
     fn connection(&mut self) -> Result<&mut Connection> {
@@ -204,19 +239,34 @@ impl Writing {
         }
     }
 
-    /// Whether the transaction whose commit was under way is on disk.
-    fn fate(&mut self, lost: &Error) -> Result<()> {
-        for wait in [0, 100, 300, 600, 1_000, 2_000, 3_000, 4_000] {
-            std::thread::sleep(Duration::from_millis(wait));
-            let Ok(mut conn) = Connection::open(&self.address) else { continue };
-            let values = [Value::Int(self.number)];
-            let Ok(rows) = conn.query("SELECT coalesce(txid_status($1), '')", &values) else { continue };
+    fn start(&mut self) -> Result<()> {
+        if self.conn.as_ref().is_none_or(|conn| conn.client.is_closed()) {
+            (self.conn, self.mark) = (None, None);
+            self.conn = Some(Connection::open(&self.address, self.limit, IDLE)?);
+        }
+        let limit = self.limit + GRACE;
+        let Some(conn) = &mut self.conn else { return Err(Error::Disconnected("no connection".into())) };
+        conn.client.set_deadline(limit);
+        let mark = match &mut self.mark {
+            Some(mark) => mark,
+            None => self.mark.insert(Mark::introduce(&mut conn.client)?),
+        };
+        Ok(mark.begin(&mut conn.client)?)
+    }
+
+    /// Whether the transaction whose commit was under way is kept. The answer is given once nothing can change it any
+    /// more, and once it would survive the loss of this server.
+    fn fate(&mut self, lost: Error) -> Result<()> {
+        let (mark, started) = (self.mark.take().filter(Mark::is_set), Instant::now());
+        self.conn = None;
+        let mut wait = Duration::ZERO;
+        while let Some(mark) = mark.as_ref().filter(|_| started.elapsed() + wait < FATE) {
+            std::thread::sleep(wait);
+            wait = (wait * 2).clamp(Duration::from_millis(100), Duration::from_secs(1));
+            let Ok(mut conn) = Connection::open(&self.address, self.limit, IDLE) else { continue };
+            let Some(kept) = mark.is_kept(&mut conn.client) else { continue };
             self.conn = Some(conn);
-            match rows.first().map(|row| row.get::<_, String>(0)).as_deref() {
-                Some("committed") => return Ok(()),
-                Some("aborted") => return Err(Error::Disconnected(lost.to_string())),
-                _ => {}
-            }
+            return if kept { Ok(()) } else { Err(lost) };
         }
         Err(Error::Unknown(lost.to_string()))
     }
@@ -227,26 +277,11 @@ impl Session for Writing {
     const MIXES_KEYS: bool = false;
 
     fn begin(&mut self) -> Result<()> {
-        if self.conn.as_ref().is_none_or(|conn| conn.client.is_closed()) {
+        let begun = self.start();
+        if begun.is_err() {
             self.conn = None;
-            self.conn = Some(Connection::open(&self.address)?);
         }
-        // Closures see what was committed while they waited for the account: READ COMMITTED,
-        // whatever the server's default is.
-        let begin = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT txid_current()";
-        let answer = match self.connection()?.client.simple_query(begin) {
-            Ok(answer) => answer,
-            Err(error) => {
-                self.conn = None;
-                return Err(error.into());
-            }
-        };
-        let number = answer.iter().find_map(|message| match message {
-            SimpleQueryMessage::Row(row) => row.get(0)?.parse().ok(),
-            _ => None,
-        });
-        self.number = number.ok_or_else(|| Error::Database("no transaction number".into()))?;
-        Ok(())
+        begun
     }
 
     fn tx(&mut self) -> Result<Tx<'_>> {
@@ -254,15 +289,19 @@ impl Session for Writing {
     }
 
     fn commit(&mut self) -> Result<()> {
+        let client = &mut self.connection()?.client;
+        client.take_warned();
         // In a transaction that has failed, COMMIT would roll back and call it a success; the
         // SELECT before it fails instead.
-        match self.connection()?.script("SELECT 1; COMMIT") {
-            Err(Error::Disconnected(what)) => {
-                self.conn = None;
-                self.fate(&Error::Disconnected(what))
-            }
-            done => done,
-        }
+        let lost = match client.script("SELECT 1; COMMIT") {
+            // When somebody ends the wait for a synchronous standby, COMMIT succeeds with a warning: it is on this
+            // server and perhaps on no other.
+            Ok(()) if client.take_warned() => "PostgreSQL warned while it committed".to_string(),
+            Ok(()) => return Ok(()),
+            Err(failure) if failure.is_refusal() => return Err(failure.into()),
+            Err(failure) => Error::from(failure).to_string(),
+        };
+        self.fate(Error::Disconnected(lost))
     }
 
     fn rollback(&mut self) {

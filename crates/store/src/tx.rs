@@ -187,6 +187,13 @@ impl<'c> Tx<'c> {
         self.note(done)
     }
 
+    /// Lifts our own deadline for a statement, until the end of the transaction.
+    pub(crate) fn take_time(&mut self) {
+        if let Session::Postgres(conn) = &mut self.session {
+            conn.take_time();
+        }
+    }
+
     pub(crate) fn trouble(&mut self) -> Option<Error> {
         self.trouble.take()
     }

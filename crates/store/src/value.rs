@@ -1,6 +1,6 @@
 use std::borrow::Cow;
 
-use postgres::types::{IsNull, ToSql, Type, to_sql_checked};
+use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
 use crate::{Error, Result};
 
@@ -88,7 +88,7 @@ pub enum Row<'r> {
     #[doc(hidden)]
     Sqlite(&'r rusqlite::Row<'r>),
     #[doc(hidden)]
-    Postgres(&'r postgres::Row),
+    Postgres(&'r tokio_postgres::Row),
 }
 
 impl Row<'_> {

@@ -1,15 +1,16 @@
 //! Group commit: a thread owns a writing connection, takes the closures that wait, runs one after
 //! the other, commits once and only then answers everyone. When a closure fails after it has
 //! written, the transaction is rolled back and all of them run again, now each in a savepoint.
+//! Whose closures are next is for `queue.rs` to say.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
+use crate::queue::Queue;
 use crate::{Error, Result, Stats, Tx, faults};
 
 /// Enough to share a sync well, few enough that the first in a batch does not wait long.
@@ -33,25 +34,28 @@ pub(crate) trait Session: Send + 'static {
     fn rest(&mut self);
 }
 
+/// The threads that write, and what waits for them.
 pub(crate) struct Writer {
-    queue: SyncSender<Job>,
-    waiting: Arc<AtomicUsize>,
+    turns: Arc<Turns>,
 }
 
 impl Writer {
-    pub(crate) fn start<S: Session>(mut session: S, queue: usize, stats: Arc<Stats>) -> Result<Writer> {
-        let (sender, receiver) = sync_channel::<Job>(queue);
-        let waiting = Arc::new(AtomicUsize::new(0));
-        let counter = waiting.clone();
-        std::thread::Builder::new()
-            .name("writer".into())
-            .spawn(move || run(&mut session, &receiver, &counter, &stats))
-            .map_err(|error| Error::Unavailable(format!("no thread for writing: {error}")))?;
-        Ok(Writer { queue: sender, waiting })
+    /// Starts a thread for each session.
+    pub(crate) fn start<S: Session>(sessions: Vec<S>, limit: usize, stats: &Arc<Stats>) -> Result<Writer> {
+        let state = State { queue: Queue::new(limit), closed: false };
+        let writer = Writer { turns: Arc::new(Turns { state: Mutex::new(state), came: Condvar::new() }) };
+        for mut session in sessions {
+            let (turns, stats) = (writer.turns.clone(), stats.clone());
+            std::thread::Builder::new()
+                .name("writer".into())
+                .spawn(move || run(&mut session, &Closing(&turns), &stats))
+                .map_err(|error| Error::Unavailable(format!("no thread for writing: {error}")))?;
+        }
+        Ok(writer)
     }
 
     pub(crate) fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Relaxed)
+        self.turns.lock().queue.waiting()
     }
 
     pub(crate) fn submit<T, E, F>(&self, key: i64, work: F) -> Result<oneshot::Receiver<Result<T, E>>>
@@ -62,22 +66,98 @@ impl Writer {
     {
         let (reply, answer) = oneshot::channel();
         let task = Box::new(Pending { work, result: None, reply });
-        self.waiting.fetch_add(1, Ordering::Relaxed);
-        match self.queue.try_send(Job { key, queued: Instant::now(), task }) {
-            Ok(()) => Ok(answer),
-            Err(refused) => {
-                self.waiting.fetch_sub(1, Ordering::Relaxed);
-                Err(match refused {
-                    TrySendError::Full(_) => Error::Overloaded,
-                    TrySendError::Disconnected(_) => Error::Unavailable("the writer has stopped".into()),
-                })
+        self.turns.push(key, Job { queued: Instant::now(), task })?;
+        Ok(answer)
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.turns.lock().closed = true;
+        self.turns.came.notify_all();
+    }
+}
+
+/// The queue that the threads share.
+struct Turns {
+    state: Mutex<State>,
+    /// There is something to do, or nothing will come any more.
+    came: Condvar,
+}
+
+struct State {
+    queue: Queue<Job>,
+    closed: bool,
+}
+
+impl Turns {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, key: i64, job: Job) -> Result<()> {
+        let mut state = self.lock();
+        if state.closed {
+            return Err(Error::Unavailable("the writer has stopped".into()));
+        }
+        let refused = state.queue.push(key, job);
+        drop(state);
+        self.came.notify_one();
+        if let Some(job) = refused {
+            job.task.done(Err(Error::Overloaded));
+        }
+        Ok(())
+    }
+
+    /// Waits for the next one; `None` when none will come.
+    fn wait(&self) -> Option<(i64, Job)> {
+        let mut state = self.lock();
+        loop {
+            if let Some(next) = state.queue.take(None) {
+                return Some(next);
             }
+            if state.closed {
+                return None;
+            }
+            state = self.came.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// One of `key` has run for `time`; answers the next one that may join the same transaction, which has `room`.
+    fn next(&self, key: i64, time: Duration, room: Duration, mixes: bool) -> Option<(i64, Job)> {
+        let mut state = self.lock();
+        state.queue.ran(key, time);
+        if room.is_zero() {
+            return None;
+        }
+        if mixes {
+            state.queue.release(key);
+            return state.queue.take(Some(room));
+        }
+        state.queue.more(key, room).map(|job| (key, job))
+    }
+
+    /// Nobody works on `key` any more.
+    fn release(&self, key: i64) {
+        self.lock().queue.release(key);
+        self.came.notify_one();
+    }
+}
+
+/// What a thread has of the queue. If it dies nobody waits for it in vain.
+struct Closing<'t>(&'t Turns);
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let mut state = self.0.lock();
+            state.closed = true;
+            state.queue.clear();
         }
     }
 }
 
 struct Job {
-    key: i64,
     queued: Instant,
     task: Box<dyn Task>,
 }
@@ -121,38 +201,25 @@ where
     }
 }
 
-fn run<S: Session>(session: &mut S, queue: &Receiver<Job>, waiting: &AtomicUsize, stats: &Stats) {
-    let mut held: Option<Job> = None;
+fn run<S: Session>(session: &mut S, closing: &Closing, stats: &Stats) {
+    let turns = closing.0;
     // Who comes while the database is known to be gone need not wait for it as the first one did.
     let mut patience = PATIENCE;
-    loop {
-        let first = match held.take() {
-            Some(job) => job,
-            None => match queue.recv() {
-                Ok(job) => job,
-                Err(_) => return,
-            },
-        };
+    while let Some((mut key, first)) = turns.wait() {
         if first.queued.elapsed() > QUEUED {
-            waiting.fetch_sub(1, Ordering::Relaxed);
+            turns.release(key);
             first.task.done(Err(Error::Overloaded));
             continue;
         }
-        let key = first.key;
-        let mut next = Some(first);
+        let mut next = Some((key, first));
         let mut group = Group::start(session, stats);
-        while let Some(job) = next.take() {
-            waiting.fetch_sub(1, Ordering::Relaxed);
-            if !group.add(job.task) {
-                break;
-            }
-            match queue.try_recv() {
-                Ok(job) if S::MIXES_KEYS || job.key == key => next = Some(job),
-                Ok(job) => held = Some(job),
-                Err(_) => {}
-            }
+        while let Some((own, job)) = next.take() {
+            key = own;
+            let (time, room) = group.add(job.task);
+            next = turns.next(key, time, room, S::MIXES_KEYS);
         }
         let gone = group.finish(patience);
+        turns.release(key);
         patience = if gone { Duration::ZERO } else { PATIENCE };
         session.rest();
     }
@@ -173,18 +240,24 @@ impl<'s, S: Session> Group<'s, S> {
         Group { session, stats, begun, started: Instant::now(), tasks: Vec::new() }
     }
 
-    /// Runs a task in the transaction; answers whether another one may join.
-    fn add(&mut self, mut task: Box<dyn Task>) -> bool {
+    /// Runs a task in the transaction; answers how long it took and how long the next one may take: nobody waits for
+    /// a dear closure of somebody else because their commits are shared.
+    fn add(&mut self, mut task: Box<dyn Task>) -> (Duration, Duration) {
+        let started = Instant::now();
         if self.begun.is_ok() {
             self.begun = part(self.session, task.as_mut(), false);
         }
+        let time = started.elapsed();
+        self.stats.closure_ran(time);
         self.tasks.push(task);
-        self.begun.is_ok() && self.tasks.len() < BATCH && self.started.elapsed() < BATCH_TIME
+        let full = self.begun.is_err() || self.tasks.len() >= BATCH;
+        let room = if full { Duration::ZERO } else { BATCH_TIME.saturating_sub(self.started.elapsed()) };
+        (time, room)
     }
 
     /// Commits and answers everyone; answers whether the database is gone.
     fn finish(self, patience: Duration) -> bool {
-        let Group { session, stats, begun, mut tasks, .. } = self;
+        let Group { session, stats, begun, mut tasks, started } = self;
         let mut outcome = begun.and_then(|()| commit(session));
         stats.writes.fetch_add(tasks.len() as u64, Ordering::Relaxed);
         stats.commits.fetch_add(1, Ordering::Relaxed);
@@ -200,6 +273,7 @@ impl<'s, S: Session> Group<'s, S> {
             session.rollback();
             stop_on_io(error);
         }
+        stats.transaction_held(started.elapsed());
         let gone = matches!(outcome, Err(Error::Disconnected(_)));
         answer(tasks, outcome);
         gone

@@ -1,0 +1,99 @@
+//! Whether a commit whose answer was lost is kept.
+//!
+//! A transaction number does not tell: after a crash or a failover PostgreSQL gives numbers out again, and the number
+//! of a lost transaction may be that of another one that is kept. So each transaction first writes a random token to
+//! the row of its writer. If the token is there, so is the rest of the transaction.
+
+use std::time::Duration;
+
+use crate::client::{Client, Failure};
+use crate::{Error, Result};
+
+/// How long one question for a mark may take: longer than PostgreSQL waits for a row.
+const ANSWER: Duration = Duration::from_secs(6);
+
+/// Rows of writers that are gone are removed after a day. Whoever has no right to make the table, or to write to it,
+/// goes without.
+const INTRODUCE: &str = "
+DO $$ BEGIN
+    IF to_regclass('writer_marks') IS NULL THEN
+        PERFORM pg_advisory_xact_lock(7120562);
+        CREATE TABLE IF NOT EXISTS writer_marks (
+            writer TEXT PRIMARY KEY, token TEXT NOT NULL, checks BIGINT NOT NULL, written_at TIMESTAMPTZ NOT NULL
+        ) WITH (fillfactor = 50);
+    END IF;
+END $$;
+DELETE FROM writer_marks WHERE writer IN (
+    SELECT writer FROM writer_marks WHERE written_at < now() - INTERVAL '1 day' FOR UPDATE SKIP LOCKED);
+PREPARE writer_mark (TEXT) AS
+    INSERT INTO writer_marks (writer, token, checks, written_at) VALUES ($1, gen_random_uuid()::TEXT, 0, now())
+    ON CONFLICT (writer) DO UPDATE SET token = excluded.token, written_at = excluded.written_at
+    RETURNING token;
+INSERT INTO writer_marks (writer, token, checks, written_at) VALUES (gen_random_uuid()::TEXT, '', 0, now())
+    RETURNING writer";
+
+/// Closures see what was committed while they waited for the account: READ COMMITTED, whatever the server's default is.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
+
+/// What the transactions of one connection leave behind.
+pub(crate) struct Mark {
+    /// Empty when there is no table for it.
+    writer: String,
+    /// That of the last transaction.
+    token: String,
+}
+
+impl Mark {
+    /// A row for a new connection. A connection never takes over the row of another one: a server process that still
+    /// commits for a connection that is lost holds its row.
+    pub(crate) fn introduce(client: &mut Client) -> Result<Mark> {
+        match client.ask(INTRODUCE) {
+            Ok(writer) => Ok(Mark { writer: writer.unwrap_or_default(), token: String::new() }),
+            Err(failure) => match Error::from(failure) {
+                Error::Database(why) => {
+                    tracing::warn!(%why, "Kantoor may not write to its table writer_marks: when PostgreSQL is lost in a commit, nobody can tell whether the write was kept.");
+                    Ok(Mark { writer: String::new(), token: String::new() })
+                }
+                error => Err(error),
+            },
+        }
+    }
+
+    /// Begins a transaction, with the mark as its first write. It locks the row: until this transaction is over, nobody
+    /// is told that its mark is missing.
+    pub(crate) fn begin(&mut self, client: &mut Client) -> Result<(), Failure> {
+        if self.writer.is_empty() {
+            return client.script(BEGIN);
+        }
+        // A row without a token is that of a writer that has kept nothing yet; it must never look like ours.
+        self.token = String::new();
+        match client.ask(&format!("{BEGIN}; EXECUTE writer_mark ('{}')", self.writer))? {
+            Some(token) if !token.is_empty() => self.token = token,
+            _ => return Err(Failure::Silence(Error::Disconnected("the transaction has no mark".into()))),
+        }
+        Ok(())
+    }
+
+    /// Whether there is something to look for when the connection is lost.
+    pub(crate) fn is_set(&self) -> bool {
+        !self.token.is_empty()
+    }
+
+    /// Whether the last transaction is kept; `None` when this cannot be told now.
+    ///
+    /// The statement waits for the row, or for the insertion of it, so it sees how the transaction ended. And it writes:
+    /// a commit that is confirmed by a synchronous standby says that the standby has everything before it as well.
+    /// Without that, a server whose standby is away would call a transaction kept that a failover loses.
+    pub(crate) fn is_kept(&self, client: &mut Client) -> Option<bool> {
+        client.set_deadline(ANSWER);
+        client.take_warned();
+        let found = client.ask(&format!(
+            "INSERT INTO writer_marks (writer, token, checks, written_at) VALUES ('{}', '', 0, now())
+             ON CONFLICT (writer) DO UPDATE SET checks = writer_marks.checks + 1, written_at = excluded.written_at
+             RETURNING token",
+            self.writer
+        ));
+        let found = found.ok().filter(|_| !client.take_warned())?;
+        Some(found? == self.token)
+    }
+}
