@@ -17,8 +17,9 @@ use crate::http::keys::KeyRing;
 use crate::http::metrics::Metrics;
 use crate::http::pages::Readiness;
 use crate::http::visitors::Visitors;
-use crate::jobs::SHARED;
+use crate::jobs::{Claimant, SHARED};
 use crate::listeners::Listeners;
+use crate::loops::Loops;
 use crate::resources;
 use crate::site::Site;
 use crate::{outbox, printing};
@@ -57,6 +58,12 @@ pub struct App {
     pub bell: Arc<Bell>,
     /// What the runs of flows need.
     pub engine: Arc<Engine>,
+    /// What this process is called among the nodes of its database.
+    pub node: String,
+    /// Who claims jobs here.
+    pub claimant: Arc<Claimant>,
+    /// The loops in the background.
+    pub loops: Loops,
     started: Instant,
 }
 
@@ -71,6 +78,7 @@ impl App {
         let post = outbox::open(&config)?;
         let web = open_web(&config)?;
         let visitors = Visitors::new(networks("trusted_proxies", &config.trusted_proxies)?);
+        let node = Ids::SYSTEM.next();
         Ok(Arc::new(App {
             store,
             site,
@@ -86,7 +94,10 @@ impl App {
             listeners: Listeners::default(),
             readiness: Readiness::default(),
             bell: Arc::default(),
-            engine: Arc::default(),
+            engine: Arc::new(Engine::on(&node)),
+            claimant: Arc::new(Claimant::new(node.clone())),
+            loops: Loops::default(),
+            node,
             started: Instant::now(),
             config,
         }))

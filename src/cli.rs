@@ -2,6 +2,7 @@
 
 mod account;
 mod demo;
+mod jobs;
 mod key;
 mod serve;
 mod verify;
@@ -58,6 +59,9 @@ enum Command {
     /// Make, list and revoke API keys
     #[command(subcommand)]
     Key(key::Key),
+    /// List jobs that did not end well, and try them again
+    #[command(subcommand)]
+    Jobs(jobs::Jobs),
     /// Make an account with an invented business in it, to try things on
     Demo(demo::Demo),
     /// Bring the database up to date (serve does this by itself)
@@ -104,6 +108,7 @@ fn run(cli: &Cli) -> Result<ExitCode, String> {
         Command::Serve(serve) => serve.run(config).map(|()| ExitCode::SUCCESS),
         Command::Account(account) => account.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
         Command::Key(key) => key.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
+        Command::Jobs(jobs) => jobs.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
         Command::Demo(demo) => demo.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
         Command::Migrate => migrate(&config).map(|()| ExitCode::SUCCESS),
         Command::Verify(verify) => verify.run(&*open(config)?),

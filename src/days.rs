@@ -2,6 +2,9 @@
 //! longer valid, ends that are near. Looked at every hour, by the date of each account; its cost is by
 //! what is due, not by what exists.
 
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
 use store::Tx;
 
 use crate::accounts::Account;
@@ -11,7 +14,7 @@ use crate::clock::Moment;
 use crate::collecting;
 use crate::context::{Caller, Ctx};
 use crate::error::{Error, Result};
-use crate::jobs::{Ending, Job};
+use crate::jobs::{Ending, Job, SHARED};
 use crate::resources::document::{InvoiceKind, QuoteKind, money_due};
 use crate::resources::subscription::generate;
 use crate::timers;
@@ -19,11 +22,19 @@ use crate::timers;
 /// How often it looks, in seconds.
 const HOUR: i64 = 3600;
 
+/// How often the process may die in the day of an account before the others go first, and for how long they do.
+const DEATHS: u32 = 2;
+const SET_ASIDE: i64 = 24 * HOUR;
+
 /// The job: every account that has no test clock; those move when they are told to.
-pub fn run(app: &App, _: &Job) -> Result<Ending> {
+pub fn run(app: &App, job: &Job) -> Result<Ending> {
+    let mut memory = Memory::of(job, app.clock.now());
     for account in app.store.read_now(Account::all)? {
-        if account.has_test_clock {
+        if account.has_test_clock || memory.is_set_aside(&account) {
             continue;
+        }
+        if job.lost > 0 {
+            memory.begin(app, job, &account)?;
         }
         let caller = app.acting(account, "days");
         // One account whose day cannot be done does not keep the others from theirs.
@@ -32,7 +43,58 @@ pub fn run(app: &App, _: &Job) -> Result<Ending> {
             tracing::warn!(%account, %error, cause, "What came with the day could not be done; it is tried again in an hour.");
         }
     }
+    memory.end(app, job)?;
     Ok(Ending::Again(app.clock.now().plus_seconds(HOUR)))
+}
+
+/// What the job knows of the tries that ended with the process: where the last one was, and which accounts have ended it. It
+/// is written down only after such a try, so that an ordinary day costs nothing.
+#[derive(Default, Serialize, Deserialize, PartialEq)]
+#[serde(default)]
+struct Memory {
+    at: i64,
+    deaths: BTreeMap<i64, u32>,
+    set_aside: BTreeMap<i64, i64>,
+}
+
+impl Memory {
+    fn of(job: &Job, now: Moment) -> Memory {
+        let mut memory: Memory = serde_json::from_str(&job.payload).unwrap_or_default();
+        memory.set_aside.retain(|_, until| *until > now.0);
+        if memory.at > 0 && job.lost > 0 {
+            let deaths = memory.deaths.entry(memory.at).or_default();
+            *deaths += 1;
+            if *deaths >= DEATHS {
+                memory.set_aside.insert(memory.at, now.plus_seconds(SET_ASIDE).0);
+            }
+        }
+        memory
+    }
+
+    fn is_set_aside(&self, account: &Account) -> bool {
+        let aside = self.set_aside.contains_key(&account.number);
+        if aside {
+            tracing::error!(account = %account.uid, "The process died in the day of this account more than once; it is left out for a day.");
+        }
+        aside
+    }
+
+    fn begin(&mut self, app: &App, job: &Job, account: &Account) -> Result<()> {
+        self.at = account.number;
+        self.write(app, job)
+    }
+
+    /// All accounts had their day. Those that were set aside stay so until their time is over.
+    fn end(self, app: &App, job: &Job) -> Result<()> {
+        let rest = Memory { set_aside: self.set_aside, ..Memory::default() };
+        let old: Memory = serde_json::from_str(&job.payload).unwrap_or_default();
+        if job.lost == 0 && rest == old { Ok(()) } else { rest.write(app, job) }
+    }
+
+    fn write(&self, app: &App, job: &Job) -> Result<()> {
+        let (own, payload) = (job.clone(), serde_json::to_string(self).unwrap_or_default());
+        app.store.write_now(SHARED, move |tx| own.keep(tx, &payload))
+    }
 }
 
 fn day_of(app: &App, caller: &Caller) -> Result<()> {

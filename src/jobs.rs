@@ -1,8 +1,19 @@
 //! Work that follows a change: a row written in the transaction of the change, claimed by a
 //! worker of any process under a lease. A worker that dies loses its lease and another takes the
 //! job over; each claim has a number, and a result under an old number changes nothing.
+//!
+//! Jobs wait in lanes, each with its own workers, so that printing delays no mail. In a lane the accounts take turns: one
+//! with ten thousand jobs delays the first job of another by one job.
 
-use store::{Migration, Row, Store, Tx};
+mod claims;
+mod lost;
+mod shown;
+
+use store::{Migration, Row, Tx, Value};
+
+pub use claims::{Claimant, any_due, explain_turn};
+pub use lost::{Lost, any_ahead, any_lost, give_back, pull_back, take_back};
+pub use shown::{Shown, list, parked, retry};
 
 use crate::clock::{Ids, Moment};
 use crate::error::Result;
@@ -32,8 +43,93 @@ CREATE INDEX jobs_leases ON jobs (state, lease_until);
 ",
 };
 
-/// How long a worker may be silent before its job is given to another.
+/// Lanes, and what is known about workers that died. SQLite cannot change a CHECK, so there the table is copied.
+pub const LANES: Migration = Migration {
+    number: 60,
+    name: "jobs_lanes",
+    sql: "
+-- sqlite
+ALTER TABLE jobs RENAME TO jobs_before;
+CREATE TABLE jobs (
+    id TEXT PRIMARY KEY,
+    account_id BIGINT NOT NULL,
+    kind TEXT NOT NULL,
+    unique_key TEXT NOT NULL UNIQUE,
+    payload TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('ready', 'running', 'done', 'failed', 'parked')),
+    run_at BIGINT NOT NULL,
+    attempts BIGINT NOT NULL,
+    max_attempts BIGINT NOT NULL,
+    claim BIGINT NOT NULL,
+    lease_until BIGINT NOT NULL,
+    last_error TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    lane TEXT NOT NULL DEFAULT 'other',
+    node TEXT NOT NULL DEFAULT '',
+    lost BIGINT NOT NULL DEFAULT 0
+) STRICT;
+INSERT INTO jobs (id, account_id, kind, unique_key, payload, state, run_at, attempts, max_attempts, claim, lease_until,
+                  last_error, created_at)
+SELECT id, account_id, kind, unique_key, payload, state, run_at, attempts, max_attempts, claim, lease_until, last_error,
+       created_at FROM jobs_before;
+DROP TABLE jobs_before;
+CREATE INDEX jobs_due ON jobs (state, run_at, id);
+CREATE INDEX jobs_leases ON jobs (state, lease_until);
+-- postgres
+ALTER TABLE jobs DROP CONSTRAINT jobs_state_check;
+ALTER TABLE jobs ADD CONSTRAINT jobs_state_check CHECK (state IN ('ready', 'running', 'done', 'failed', 'parked'));
+ALTER TABLE jobs ADD COLUMN lane TEXT NOT NULL DEFAULT 'other';
+ALTER TABLE jobs ADD COLUMN node TEXT NOT NULL DEFAULT '';
+ALTER TABLE jobs ADD COLUMN lost BIGINT NOT NULL DEFAULT 0;
+-- both
+UPDATE jobs SET lane = 'printing' WHERE kind = 'document_pdf' AND state IN ('ready', 'running');
+UPDATE jobs SET lane = 'outside' WHERE state IN ('ready', 'running')
+    AND kind IN ('deliver', 'collect', 'provider_news', 'verification', 'provider_cancel');
+CREATE INDEX jobs_turns ON jobs (lane, account_id, run_at, id, kind) WHERE state = 'ready';
+",
+};
+
+/// How long a worker may be silent before its job is given to another. A node that dies is noticed sooner, by its heartbeat.
 pub const LEASE_SECONDS: i64 = 60;
+/// How often in a row a job may be begun without an end before it is parked.
+pub const LOST_AT_MOST: i64 = 5;
+/// No job waits longer than this, in seconds: the longest pause between tries is an hour and a quarter. One that stands
+/// further ahead was written by a clock that was wrong.
+pub const FURTHEST: i64 = 4500;
+
+/// Where a job waits. Each lane has its own workers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lane {
+    /// Documents to print, which takes processor time.
+    Printing,
+    /// Mail, payments and whatever else waits for somebody outside.
+    Outside,
+    /// Everything else.
+    Other,
+}
+
+impl Lane {
+    /// All of them.
+    pub const ALL: [Lane; 3] = [Lane::Printing, Lane::Outside, Lane::Other];
+
+    /// The lane of a kind of job.
+    pub fn of(kind: &str) -> Lane {
+        match kind {
+            "document_pdf" => Lane::Printing,
+            "deliver" | "collect" | "provider_news" | "verification" | "provider_cancel" => Lane::Outside,
+            _ => Lane::Other,
+        }
+    }
+
+    /// What it is called in the database and in metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Lane::Printing => "printing",
+            Lane::Outside => "outside",
+            Lane::Other => "other",
+        }
+    }
+}
 
 /// A job to be done.
 #[derive(Clone, Debug)]
@@ -44,9 +140,9 @@ pub struct NewJob {
     pub kind: &'static str,
     /// With what, as JSON.
     pub payload: String,
-    /// Not before this.
+    /// Not before this; at most [`FURTHEST`] from now.
     pub run_at: Moment,
-    /// How often to try.
+    /// How often to try; `i64::MAX` for a job that comes back for ever.
     pub max_attempts: i64,
     /// A job with this key that is there already makes this one unnecessary.
     pub unique_key: Option<String>,
@@ -69,6 +165,8 @@ pub struct Job {
     pub attempts: i64,
     /// How often to try.
     pub max_attempts: i64,
+    /// How many tries before this one ended with their worker.
+    pub lost: i64,
 }
 
 /// How a try ended.
@@ -78,6 +176,8 @@ pub enum Ending {
     Done,
     /// Done for now; to be done again then.
     Again(Moment),
+    /// Not begun, since something else comes first; to be looked at again then.
+    Wait(Moment),
     /// It failed, with words for a person.
     Failed(String),
 }
@@ -88,8 +188,8 @@ pub fn enqueue(tx: &mut Tx, ids: &Ids, job: &NewJob, now: Moment) -> Result<()> 
     let unique = job.unique_key.as_ref().unwrap_or(&id);
     tx.execute(
         "INSERT INTO jobs (id, account_id, kind, unique_key, payload, state, run_at, attempts, max_attempts, claim,
-                           lease_until, last_error, created_at)
-         VALUES ($1, $2, $3, $4, $5, 'ready', $6, 0, $7, 0, 0, '', $8)
+                           lease_until, last_error, created_at, lane)
+         VALUES ($1, $2, $3, $4, $5, 'ready', $6, 0, $7, 0, 0, '', $8, $9)
          ON CONFLICT (unique_key) DO NOTHING",
         &[
             (&id).into(),
@@ -100,6 +200,7 @@ pub fn enqueue(tx: &mut Tx, ids: &Ids, job: &NewJob, now: Moment) -> Result<()> 
             job.run_at.0.into(),
             job.max_attempts.into(),
             now.0.into(),
+            Lane::of(job.kind).name().into(),
         ],
     )?;
     Ok(())
@@ -110,77 +211,19 @@ pub fn call_off(tx: &mut Tx, unique_key: &str) -> Result<bool> {
     Ok(tx.execute("DELETE FROM jobs WHERE unique_key = $1 AND state = 'ready'", &[unique_key.into()])? == 1)
 }
 
-/// Whether there is something to claim: a look that writes nothing.
-pub fn is_due(tx: &mut Tx, now: Moment, kinds: &[&str]) -> Result<bool> {
-    let mut values = vec![now.0.into()];
+/// A condition for these kinds, whose values it adds.
+fn known<'v>(kinds: &[&'static str], values: &mut Vec<Value<'v>>) -> String {
+    let places: Vec<String> = (1..=kinds.len()).map(|n| format!("${}", values.len() + n)).collect();
     values.extend(kinds.iter().map(|kind| (*kind).into()));
-    let due =
-        format!("SELECT 1 FROM jobs WHERE state = 'ready' AND run_at <= $1 AND kind IN ({}) LIMIT 1", places(kinds));
-    let lost = "SELECT 1 FROM jobs WHERE state = 'running' AND lease_until <= $1 LIMIT 1";
-    let due = tx.first(&due, &values, |_| Ok::<_, store::Error>(()))?;
-    let lost = tx.first(lost, &[now.0.into()], |_| Ok::<_, store::Error>(()))?;
-    Ok(due.is_some() || lost.is_some())
-}
-
-/// `$2, $3, …`, one for each kind.
-fn places(kinds: &[&str]) -> String {
-    let places: Vec<String> = (0..kinds.len()).map(|n| format!("${}", n + 2)).collect();
-    places.join(", ")
-}
-
-/// Takes up to `limit` jobs of these kinds that are due, those of dead workers included. A node
-/// that is older than a kind leaves its jobs to the others.
-pub fn claim(tx: &mut Tx, now: Moment, kinds: &[&str], limit: i64) -> Result<Vec<Job>> {
-    claim_where(tx, now, kinds, None, limit)
-}
-
-/// The same, of one account.
-pub fn claim_of(tx: &mut Tx, now: Moment, account: i64, kinds: &[&str]) -> Result<Vec<Job>> {
-    claim_where(tx, now, kinds, Some(account), 100)
+    format!("kind IN ({})", places.join(", "))
 }
 
 /// Whether somebody works on a job of the account.
-pub fn is_running(tx: &mut Tx, account: i64, kinds: &[&str]) -> Result<bool> {
+pub fn is_running(tx: &mut Tx, account: i64, kinds: &[&'static str]) -> Result<bool> {
     let mut values = vec![account.into()];
-    values.extend(kinds.iter().map(|kind| (*kind).into()));
-    let sql = format!(
-        "SELECT count(*) FROM jobs WHERE state = 'running' AND account_id = $1 AND kind IN ({})",
-        places(kinds)
-    );
+    let known = known(kinds, &mut values);
+    let sql = format!("SELECT count(*) FROM jobs WHERE state = 'running' AND account_id = $1 AND {known}");
     Ok(tx.int(&sql, &values)? > 0)
-}
-
-fn claim_where(tx: &mut Tx, now: Moment, kinds: &[&str], account: Option<i64>, limit: i64) -> Result<Vec<Job>> {
-    tx.execute(
-        "UPDATE jobs SET state = CASE WHEN attempts >= max_attempts THEN 'failed' ELSE 'ready' END,
-                last_error = 'the worker was lost'
-         WHERE state = 'running' AND lease_until <= $1",
-        &[now.0.into()],
-    )?;
-    let mut values = vec![now.0.into()];
-    values.extend(kinds.iter().map(|kind| (*kind).into()));
-    let own = account.map(|account| {
-        values.push(account.into());
-        format!(" AND account_id = ${}", values.len())
-    });
-    let own = own.unwrap_or_default();
-    let (limit_at, lease_at) = (values.len() + 1, values.len() + 2);
-    // MATERIALIZED: PostgreSQL might otherwise run the inner part again and take more.
-    let sql = format!(
-        "WITH due AS MATERIALIZED (
-            SELECT id FROM jobs WHERE state = 'ready' AND run_at <= $1 AND kind IN ({}){own} ORDER BY run_at, id
-            LIMIT ${limit_at}{})
-         UPDATE jobs SET state = 'running', claim = claim + 1, attempts = attempts + 1, lease_until = ${lease_at}
-         WHERE id IN (SELECT id FROM due)
-         RETURNING id, account_id, kind, payload, claim, attempts, max_attempts",
-        places(kinds),
-        tx.dialect().skip_locked()
-    );
-    values.extend([limit.into(), now.plus_seconds(LEASE_SECONDS).0.into()]);
-    let mut jobs = tx.all(&sql, &values, Job::from_row)?;
-    // RETURNING keeps no order; ids grow with time.
-    jobs.sort_by(|a, b| a.id.cmp(&b.id));
-    Ok(jobs)
 }
 
 impl Job {
@@ -193,7 +236,15 @@ impl Job {
             claim: row.int(4)?,
             attempts: row.int(5)?,
             max_attempts: row.int(6)?,
+            lost: row.int(7)?,
         })
+    }
+
+    /// Keeps something with the job, in case this try does not come to its end.
+    pub fn keep(&self, tx: &mut Tx, payload: &str) -> Result<()> {
+        let sql = "UPDATE jobs SET payload = $1 WHERE id = $2 AND claim = $3";
+        tx.execute(sql, &[payload.into(), (&self.id).into(), self.claim.into()])?;
+        Ok(())
     }
 
     /// Makes the lease longer; answers whether it is still ours.
@@ -209,11 +260,12 @@ impl Job {
         let (state, run_at, attempts, error) = match ending {
             Ending::Done => ("done", now, self.attempts, ""),
             Ending::Again(at) => ("ready", *at, 0, ""),
+            Ending::Wait(at) => ("ready", *at, self.attempts - 1, ""),
             Ending::Failed(why) if self.attempts >= self.max_attempts => ("failed", now, self.attempts, why.as_str()),
             Ending::Failed(why) => ("ready", now.plus_seconds(self.pause()), self.attempts, why.as_str()),
         };
         // What has ended does not stand in the way of a new job with the same unique key.
-        let sql = "UPDATE jobs SET state = $1, run_at = $2, attempts = $3, last_error = $4,
+        let sql = "UPDATE jobs SET state = $1, run_at = $2, attempts = $3, last_error = $4, lost = 0,
                           unique_key = CASE WHEN $1 IN ('done', 'failed') THEN id ELSE unique_key END
                    WHERE id = $5 AND claim = $6 AND state = 'running'";
         let values =
@@ -226,9 +278,23 @@ impl Job {
     fn pause(&self) -> i64 {
         let doubled = 10_i64 << self.attempts.clamp(1, 10).saturating_sub(1);
         let seconds = doubled.min(3600);
-        let chance = self.id.bytes().rev().take(4).fold(0_i64, |sum, byte| sum + i64::from(byte));
-        seconds + chance % (seconds / 4 + 1)
+        seconds + chance(&self.id) % (seconds / 4 + 1)
     }
+}
+
+/// Seconds to wait after so many workers in a row died with it: none the first time, then longer each time and not as long as
+/// others.
+pub fn pause_after(lost: i64, id: &str) -> i64 {
+    if lost < 2 {
+        return 0;
+    }
+    let seconds = 10_i64 << (lost - 2).clamp(0, 7);
+    seconds + chance(id) % (seconds + 1)
+}
+
+/// A number that is always the same for a job, and seldom that of another.
+fn chance(id: &str) -> i64 {
+    id.bytes().rev().take(6).fold(7, |sum, byte| (sum * 31 + i64::from(byte)) % 10_007)
 }
 
 /// The moment at which the oldest job that waits became due.
@@ -242,14 +308,6 @@ pub fn oldest_due(tx: &mut Tx, now: Moment) -> Result<Option<Moment>> {
 pub fn purge(tx: &mut Tx, state: &str, before: Moment) -> Result<u64> {
     let sql = "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE state = $1 AND run_at < $2 LIMIT 1000)";
     Ok(tx.execute(sql, &[state.into(), before.0.into()])?)
-}
-
-/// Claims jobs in a transaction of their own, when a look says that it is worth it.
-pub fn claim_due(store: &Store, now: Moment, kinds: &'static [&'static str], limit: i64) -> Result<Vec<Job>> {
-    if !store.read_now(move |tx| is_due(tx, now, kinds))? {
-        return Ok(Vec::new());
-    }
-    store.write_now(SHARED, move |tx| claim(tx, now, kinds, limit))
 }
 
 /// The store's key for writes that belong to no account.

@@ -1,5 +1,6 @@
 //! Work that a process had under way when it was killed. Others take it over when its leases run out; but who
-//! serves a SQLite file alone knows at its start that nobody works on anything, and need not wait for that.
+//! serves a SQLite file alone knows at its start that nobody works on anything, and need not wait for that. On PostgreSQL a
+//! node that misses its heartbeats loses them (`nodes.rs`).
 
 use std::fs::{File, TryLockError};
 
@@ -30,6 +31,15 @@ pub fn take_over(app: &App) -> Result<Option<File>> {
         // Another process, or a disk that has no locks.
         Err(TryLockError::WouldBlock | TryLockError::Error(_)) => Ok(None),
     }
+}
+
+/// Ends the leases of a node that is gone.
+pub fn end_of(tx: &mut Tx, node: &str) -> Result<()> {
+    let own = [node.into()];
+    tx.execute("UPDATE jobs SET lease_until = 0 WHERE state = 'running' AND node = $1", &own)?;
+    tx.execute("UPDATE runs SET lease_until = 1 WHERE lease_until > 0 AND node = $1", &own)?;
+    tx.execute("UPDATE webhook_deliveries SET due_at = 1 WHERE due_at > 0 AND status = 'sending' AND node = $1", &own)?;
+    Ok(())
 }
 
 /// The claims stay: whoever should come back after all changes nothing.

@@ -91,6 +91,8 @@ pub struct Letter {
 
 /// How often a mail is tried: over about a day.
 const TRIES: i64 = 12;
+/// Bytes of a document beyond which it takes seconds to print.
+const LARGE: usize = 32_000;
 
 /// Puts a mail in the outbox, for each of its recipients.
 pub fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<()> {
@@ -182,7 +184,11 @@ struct Delivery {
 pub fn deliver(app: &App, job: &Job) -> Result<Ending> {
     let payload: Value = serde_json::from_str(&job.payload).unwrap_or_default();
     let id = payload["delivery"].as_str().unwrap_or_default().to_string();
-    let account = job.account;
+    let (account, now) = (job.account, app.clock.now());
+    let own = id.clone();
+    if app.store.read_now(move |tx| awaits_print(tx, account, &own, now))? {
+        return Ok(Ending::Wait(now.plus_seconds(2)));
+    }
     let Some((delivery, mail)) = start_try(app, account, &id)? else { return Ok(Ending::Done) };
     let built = build(app, account, mail);
     let sent = match built {
@@ -210,6 +216,23 @@ pub fn deliver(app: &App, job: &Job) -> Result<Ending> {
         )
     })?;
     Ok(ending)
+}
+
+/// Whether a large document goes along that a worker is about to print. Small ones are printed here if need be; a large one
+/// would hold up the mail of others.
+fn awaits_print(tx: &mut Tx, account: i64, delivery: &str, now: Moment) -> Result<bool> {
+    let about = "SELECT mails.about_id FROM deliveries JOIN mails ON mails.account_id = deliveries.account_id AND mails.id = mail_id
+                 WHERE deliveries.account_id = $1 AND deliveries.id = $2 AND attach_pdf = 1";
+    let about = tx.first(about, &[account.into(), delivery.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
+    let Some(about) = about else { return Ok(false) };
+    // One that failed and waits for its next try is not waited for.
+    let sql = format!(
+        "SELECT 1 FROM jobs WHERE unique_key > $1 AND unique_key < $2 AND state IN ('ready', 'running') AND run_at <= $3
+         AND length(payload) > {LARGE} LIMIT 1"
+    );
+    let (from, to) = (format!("document_pdf {about} "), format!("document_pdf {about}!"));
+    let found = tx.first(&sql, &[from.into(), to.into(), now.0.into()], |_| Ok::<_, Error>(()))?;
+    Ok(found.is_some())
 }
 
 /// Writes down that a try begins. One that began before and has no end may have arrived.

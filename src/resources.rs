@@ -115,6 +115,8 @@ pub fn migrations() -> Vec<Migration> {
         crate::log::MIGRATION,
         crate::idempotency::MIGRATION,
         crate::jobs::MIGRATION,
+        crate::jobs::LANES,
+        crate::nodes::MIGRATION,
         crate::counters::MIGRATION,
         crate::site::MIGRATION,
         crate::marks::MIGRATION,

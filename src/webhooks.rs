@@ -16,6 +16,7 @@ use crate::app::App;
 use crate::clock::Moment;
 use crate::context::Caller;
 use crate::error::Result;
+use crate::loops::{self, Pulse};
 use queue::{Claimed, Outcome, Parcel};
 
 /// How often the log is looked at for what other nodes wrote.
@@ -35,24 +36,26 @@ const ANSWER: usize = 1024;
 
 /// Starts to send the webhooks of this process, until it ends.
 pub fn start(app: &Arc<App>) {
-    let app = app.clone();
-    tokio::spawn(async move {
-        let served = Served::default();
-        let mut looked: Option<Instant> = None;
-        loop {
-            let wrote = app.listeners.webhooks.take();
-            let all = looked.is_none_or(|looked| looked.elapsed() >= LOOK);
-            if all {
-                looked = Some(Instant::now());
-            }
-            if let Err(error) = turn(&app, &served, if all { None } else { Some(wrote) }).await {
-                tracing::warn!(cause = %error, "Webhooks cannot be sent now.");
-            }
-            if tokio::time::timeout(LOOK, app.listeners.webhooks.wait()).await.is_ok() {
-                tokio::time::sleep(GATHER).await;
-            }
+    let served = Served::default();
+    loops::keep(app, "webhooks", loops::PATIENCE, move |app, pulse| send(app, served.clone(), pulse));
+}
+
+async fn send(app: Arc<App>, served: Served, pulse: Pulse) {
+    let mut looked: Option<Instant> = None;
+    loop {
+        pulse.turn();
+        let wrote = app.listeners.webhooks.take();
+        let all = looked.is_none_or(|looked| looked.elapsed() >= LOOK);
+        if all {
+            looked = Some(Instant::now());
         }
-    });
+        if let Err(error) = turn(&app, &served, if all { None } else { Some(wrote) }).await {
+            tracing::warn!(cause = %error, "Webhooks cannot be sent now.");
+        }
+        if tokio::time::timeout(LOOK, app.listeners.webhooks.wait()).await.is_ok() {
+            tokio::time::sleep(GATHER).await;
+        }
+    }
 }
 
 /// The endpoints that this process is serving, each with its account.

@@ -3,20 +3,28 @@
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use crate::accounts::{Account, Key};
 use crate::app::App;
 use crate::automation::outside;
-use crate::error::Result;
-use crate::jobs::{self, Ending, Job, LEASE_SECONDS, NewJob, SHARED};
+use crate::error::{Error, Result};
+use crate::jobs::{self, Ending, Job, LEASE_SECONDS, Lane, Lost, NewJob, SHARED};
+use crate::loops::{self, Pulse};
 use crate::resources::subscription::generate;
 use crate::resources::{document, file, flow, run as flow_run, verification};
-use crate::{collecting, days, idempotency, outbox, search, webhooks};
+use crate::{collecting, days, idempotency, nodes, outbox, search, webhooks};
 
 /// How often a worker looks for jobs.
 const LOOK: Duration = Duration::from_millis(500);
+/// How long the end of a job is tried to be written down, and how long between tries: within its lease.
+const HELD: Duration = Duration::from_secs(30);
+const AGAIN: Duration = Duration::from_secs(1);
+/// How often that is looked after which can wait.
+const SELDOM: Duration = Duration::from_secs(30);
 /// How long finished jobs can be looked at.
 const KEPT_SECONDS: i64 = 7 * 24 * 3600;
-/// How long failed ones can be.
+/// How long those can be that failed or are parked.
 const FAILED_KEPT_SECONDS: i64 = 90 * 24 * 3600;
 const HOUR: i64 = 3600;
 
@@ -36,6 +44,8 @@ const KINDS: &[(&str, Handler)] = &[
     ("verification", verification::run),
     ("provider_cancel", verification::cancel),
 ];
+/// Those that come back by themselves; there is one of each.
+const REPEATED: [&str; 2] = ["housekeeping", "days"];
 /// Those of an account that the test clock waits for: what follows from a day.
 const AWAITED: &[&str] = &["collect"];
 /// How long it waits for one that another worker has.
@@ -45,34 +55,39 @@ static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| KINDS.iter().map(|(name, _)
 
 /// Starts the workers of this process, which run until it ends.
 pub fn start(app: &Arc<App>) -> Result<()> {
-    for kind in ["housekeeping", "days"] {
-        schedule(app, kind)?;
-    }
-    for _ in 0..app.config.workers {
-        let app = app.clone();
-        tokio::spawn(async move {
-            loop {
-                let worked = turn(&app).await;
-                if !worked {
-                    tokio::time::sleep(LOOK).await;
-                }
-            }
-        });
+    nodes::start(app)?;
+    keep_timetable(app)?;
+    for lane in Lane::ALL {
+        for number in 1..=app.config.workers {
+            let name = format!("jobs {} {number}", lane.name());
+            loops::keep(app, name, loops::PATIENCE, move |app, pulse| work(app, lane, pulse));
+        }
     }
     if app.config.workers > 0 {
         webhooks::start(app);
     }
     outside::start(app);
-    let own = app.clone();
-    tokio::spawn(async move {
+    loops::keep(app, "use of keys", loops::PATIENCE, |app, pulse| async move {
         loop {
-            tokio::time::sleep(Duration::from_secs(30)).await;
-            note_key_use(&own).await;
+            pulse.turn();
+            tokio::time::sleep(SELDOM).await;
+            note_key_use(&app).await;
         }
     });
-    let app = app.clone();
-    tokio::spawn(async move {
+    loops::keep(app, "timetable", loops::PATIENCE, |app, pulse| async move {
         loop {
+            pulse.turn();
+            tokio::time::sleep(SELDOM).await;
+            let own = app.clone();
+            let kept = tokio::task::spawn_blocking(move || keep_timetable(&own)).await;
+            if let Ok(Err(error)) = kept {
+                tracing::warn!(cause = %error, "The timetable of jobs cannot be looked at now.");
+            }
+        }
+    });
+    loops::keep(app, "search", loops::PATIENCE, |app, pulse| async move {
+        loop {
+            pulse.turn();
             let own = app.clone();
             let tidied = tokio::task::spawn_blocking(move || search::tidy(&own.store)).await;
             if !matches!(tidied, Ok(Ok(true))) {
@@ -83,10 +98,33 @@ pub fn start(app: &Arc<App>) -> Result<()> {
     Ok(())
 }
 
-/// Claims one job and does it; answers whether there was one.
+/// A worker of a lane.
+async fn work(app: Arc<App>, lane: Lane, pulse: Pulse) {
+    loop {
+        pulse.turn();
+        if app.listeners.is_stopping() || !turn_in(&app, lane, &pulse).await {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}
+
+/// Claims one job of any lane and does it; answers whether there was one.
 pub async fn turn(app: &Arc<App>) -> bool {
-    let (own, now) = (app.clone(), app.clock.now());
-    let claimed = tokio::task::spawn_blocking(move || jobs::claim_due(&own.store, now, &NAMES, 1)).await;
+    let pulse = Pulse::idle();
+    for lane in Lane::ALL {
+        if turn_in(app, lane, &pulse).await {
+            return true;
+        }
+    }
+    false
+}
+
+/// Claims one job of a lane and does it; answers whether there was one.
+async fn turn_in(app: &Arc<App>, lane: Lane, pulse: &Pulse) -> bool {
+    // The process waits for what is under way before it ends.
+    let busy = app.listeners.begin();
+    let own = app.clone();
+    let claimed = tokio::task::spawn_blocking(move || claim(&own, lane)).await;
     let jobs = match claimed {
         Ok(Ok(jobs)) => jobs,
         Ok(Err(error)) => {
@@ -97,17 +135,52 @@ pub async fn turn(app: &Arc<App>) -> bool {
     };
     let any = !jobs.is_empty();
     for job in jobs {
-        run(app, job).await;
+        run(app, job, pulse).await;
     }
+    drop(busy);
     any
+}
+
+/// Takes back what dead workers left, and claims a job; in transactions of their own when a look says that it is worth it.
+fn claim(app: &App, lane: Lane) -> Result<Vec<Job>> {
+    let now = app.clock.now();
+    let (lost, due) = app
+        .store
+        .read_now(move |tx| Ok::<_, Error>((jobs::any_lost(tx, now)?, jobs::any_due(tx, now, lane, &NAMES)?)))?;
+    if lost {
+        take_back(app)?;
+    }
+    if !lost && !due {
+        return Ok(Vec::new());
+    }
+    let claimant = app.claimant.clone();
+    app.store.write_now(SHARED, move |tx| claimant.claim(tx, now, lane, &NAMES, 1))
+}
+
+fn take_back(app: &App) -> Result<()> {
+    let now = app.clock.now();
+    for Lost { id, kind, times, parked } in app.store.write_now(SHARED, move |tx| jobs::take_back(tx, now))? {
+        app.metrics.jobs_lost.inc();
+        match parked {
+            true => {
+                tracing::error!(job = %id, kind, times, "A job was begun again and again and never ended: the process died each time. It is parked; `kantoor jobs retry` tries it again.")
+            }
+            false => tracing::warn!(job = %id, kind, times, "The worker of a job died; the job is done again."),
+        }
+    }
+    Ok(())
 }
 
 /// Does the jobs of an account that follow from a day, or waits for whoever has them. One that is
 /// to be tried again later is left to the workers.
 pub fn drain(app: &App, account: i64) -> Result<()> {
     for _ in 0..PATIENCE {
-        let now = app.clock.now();
-        let jobs = app.store.write_now(SHARED, move |tx| jobs::claim_of(tx, now, account, AWAITED))?;
+        let (claimant, now) = (app.claimant.clone(), app.clock.now());
+        if app.store.read_now(move |tx| jobs::any_lost(tx, now))? {
+            take_back(app)?;
+        }
+        let jobs =
+            app.store.write_now(SHARED, move |tx| claimant.claim_of(tx, now, account, Lane::Outside, AWAITED, 100))?;
         for job in &jobs {
             let ending = handle(app, job);
             let (own, now) = (job.clone(), app.clock.now());
@@ -124,14 +197,16 @@ pub fn drain(app: &App, account: i64) -> Result<()> {
     Ok(())
 }
 
-async fn run(app: &Arc<App>, job: Job) {
+async fn run(app: &Arc<App>, job: Job, pulse: &Pulse) {
     let (own, task) = (app.clone(), job.clone());
     let mut doing = tokio::task::spawn_blocking(move || handle(&own, &task));
-    let mut renewal = tokio::time::interval(Duration::from_secs(LEASE_SECONDS.unsigned_abs() / 3));
+    let often = Duration::from_secs(LEASE_SECONDS.unsigned_abs() / 3);
+    let mut renewal = tokio::time::interval_at(Instant::now() + often, often);
     let ending = loop {
         tokio::select! {
             done = &mut doing => break done.unwrap_or_else(|panic| Ending::Failed(format!("a panic: {panic}"))),
             _ = renewal.tick() => {
+                pulse.turn();
                 let (held, now) = (job.clone(), app.clock.now());
                 let renewed = app.store.write(SHARED, move |tx| held.renew(tx, now)).await;
                 if matches!(renewed, Ok(false)) {
@@ -145,14 +220,30 @@ async fn run(app: &Arc<App>, job: Job) {
             app.metrics.jobs_failed.inc();
             tracing::warn!(job = %job.id, kind = %job.kind, attempt = job.attempts, cause = %why, "A job failed.");
         }
-        _ => {
+        Ending::Wait(_) => {}
+        Ending::Done | Ending::Again(_) => {
             app.metrics.jobs_done.inc();
         }
     }
-    let now = app.clock.now();
-    let ended = app.store.write(SHARED, move |tx| job.finish(tx, &ending, now)).await;
-    if let Err(error) = ended {
-        tracing::warn!(cause = %error, "The end of a job could not be written; it will be done again.");
+    write_end(app, job, ending, pulse).await;
+}
+
+/// Writes down how a job ended, and as long as that cannot be done and the lease holds, once more.
+async fn write_end(app: &Arc<App>, job: Job, ending: Ending, pulse: &Pulse) {
+    let known = Arc::new((job, ending));
+    let started = Instant::now();
+    loop {
+        pulse.turn();
+        let (own, now) = (known.clone(), app.clock.now());
+        match app.store.write(SHARED, move |tx| own.0.finish(tx, &own.1, now)).await {
+            Ok(_) => return,
+            Err(_) if started.elapsed() < HELD => tokio::time::sleep(AGAIN).await,
+            Err(error) => {
+                let job = &known.0.id;
+                tracing::warn!(%job, cause = %error, "The end of a job could not be written; it will be done again.");
+                return;
+            }
+        }
     }
 }
 
@@ -164,18 +255,38 @@ fn handle(app: &App, job: &Job) -> Ending {
     }
 }
 
-/// A job that there is one of, which comes back by itself.
-fn schedule(app: &App, kind: &'static str) -> Result<()> {
+/// Sees to it that the jobs that come back by themselves are there, one of each, and that none stands further ahead than it
+/// can: the clock may have jumped forward and back.
+fn keep_timetable(app: &App) -> Result<()> {
     let (ids, now) = (app.ids, app.clock.now());
-    let job = NewJob {
-        account: 0,
-        kind,
-        payload: "{}".to_string(),
-        run_at: now,
-        max_attempts: i64::MAX,
-        unique_key: Some(kind.to_string()),
-    };
-    app.store.write_now(SHARED, move |tx| jobs::enqueue(tx, &ids, &job, now))
+    let (there, ahead) = app.store.read_now(move |tx| {
+        let sql = "SELECT count(*) FROM jobs WHERE unique_key IN ($1, $2)";
+        Ok::<_, Error>((tx.int(sql, &REPEATED.map(Into::into))?, jobs::any_ahead(tx, now)?))
+    })?;
+    if there == REPEATED.len() as i64 && !ahead {
+        return Ok(());
+    }
+    let pulled = app.store.write_now(SHARED, move |tx| {
+        for kind in REPEATED {
+            let job = NewJob {
+                account: 0,
+                kind,
+                payload: "{}".to_string(),
+                run_at: now,
+                max_attempts: i64::MAX,
+                unique_key: Some(kind.to_string()),
+            };
+            jobs::enqueue(tx, &ids, &job, now)?;
+        }
+        jobs::pull_back(tx, now)
+    })?;
+    if pulled > 0 {
+        tracing::warn!(
+            jobs = pulled,
+            "Jobs stood far ahead, as after a clock that was wrong; they are due sooner now."
+        );
+    }
+    Ok(())
 }
 
 /// Once an hour: drops stored answers, deliveries, runs and jobs that are too old to be asked for, and definitions of
@@ -195,7 +306,7 @@ fn housekeeping(app: &App, _: &Job) -> Result<Ending> {
             })
         })?;
     }
-    for (state, kept) in [("done", KEPT_SECONDS), ("failed", FAILED_KEPT_SECONDS)] {
+    for (state, kept) in [("done", KEPT_SECONDS), ("failed", FAILED_KEPT_SECONDS), ("parked", FAILED_KEPT_SECONDS)] {
         until_done(|| app.store.write_now(SHARED, move |tx| jobs::purge(tx, state, now.plus_seconds(-kept))))?;
     }
     Ok(Ending::Again(now.plus_seconds(HOUR)))

@@ -25,10 +25,12 @@ use crate::accounts::Account;
 use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::{Error, Result};
+use crate::jobs::{self, LOST_AT_MOST};
 use crate::record::{Record, When};
 use crate::resources::run::{self, Run};
 
-/// How long a call to the outside may be silent before another worker makes it, in seconds.
+/// How long a call to the outside may be silent before another worker makes it, in seconds. A node that dies is noticed
+/// sooner, by its heartbeat.
 pub const LEASE_SECONDS: i64 = 90;
 /// Runs in one transaction.
 const BATCH: i64 = 64;
@@ -45,6 +47,14 @@ pub struct Engine {
     definitions: Mutex<HashMap<(i64, String, i64), Arc<Definition>>>,
     /// Calls to the outside that are under way.
     pub calls: AtomicUsize,
+    node: String,
+}
+
+impl Engine {
+    /// That of a node.
+    pub fn on(node: &str) -> Engine {
+        Engine { node: node.to_string(), ..Engine::default() }
+    }
 }
 
 /// What a transaction came to.
@@ -134,10 +144,36 @@ fn go(
 ) -> Result<(Option<Request>, Option<&'static str>)> {
     let claim = run.claim;
     // Whoever had it before has lost it.
-    run.claim += i64::from(run.lease_until > 0);
-    let request = steps_of(tx, ctx, account, engine, &mut run, room)?;
+    let lost = run.lease_until > 0;
+    run.claim += i64::from(lost);
+    run.lost += i64::from(lost);
+    let request = match lost && !may_go_on(tx, ctx, engine, &mut run)? {
+        true => None,
+        false => steps_of(tx, ctx, account, engine, &mut run, room)?,
+    };
     run::save(tx, ctx, &mut run, claim)?;
     Ok((request, run.ended()))
+}
+
+/// After a worker died in a call: whether the run goes on at once. The first time it does. After that it waits, as jobs do,
+/// and a step that was begun too often has failed: the call may be what ends the process.
+fn may_go_on(tx: &mut Tx, ctx: &Ctx, engine: &Engine, run: &mut Run) -> Result<bool> {
+    run.lease_until = 0;
+    if run.lost >= LOST_AT_MOST {
+        let definition = definition(tx, ctx, engine, run)?;
+        if let Some(step) = definition.steps.get(run.place()) {
+            let words = format!("It was begun {} times in a row and never ended.", run.lost);
+            failed(ctx, run, step, &Trouble::never(words));
+        }
+        run.lost = 0;
+        return Ok(!run.is_final());
+    }
+    let pause = jobs::pause_after(run.lost, &run.base.id);
+    if pause > 0 && !ctx.has_test_clock {
+        wait(run, "retrying", ctx.now.plus_seconds(pause));
+        return Ok(false);
+    }
+    Ok(true)
 }
 
 /// Writes down how a call ended and goes on, if the claim that announced it still holds.
@@ -153,6 +189,7 @@ pub fn called(
     let values = [ctx.account.into(), (&request.run_id).into(), request.claim.into()];
     let Some(mut run) = tx.first(&sql, &values, Run::from_row)? else { return Ok(Called::default()) };
     run.lease_until = 0;
+    run.lost = 0;
     let definition = definition(tx, ctx, engine, &run)?;
     if let Some(step) = definition.steps.get(run.place()) {
         match ended {
@@ -252,6 +289,7 @@ fn steps_of(
                 run.claim += 1;
                 run.status = "running".to_string();
                 run.lease_until = ctx.machine_now.plus_seconds(LEASE_SECONDS).0;
+                run.node.clone_from(&engine.node);
                 let key = format!("{}.{}", run.base.id, run.step);
                 return Ok(Some(Request {
                     account: ctx.account,

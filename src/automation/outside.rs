@@ -18,6 +18,7 @@ use crate::app::App;
 use crate::context::Caller;
 use crate::error::Result;
 use crate::listeners::Busy;
+use crate::loops::{self, Pulse};
 
 /// How often the worker looks by itself: for what other nodes began, and for what waited.
 const LOOK: Duration = Duration::from_millis(500);
@@ -67,23 +68,25 @@ pub struct Request {
 
 /// Starts the worker, which runs until the process ends.
 pub fn start(app: &Arc<App>) {
-    let app = app.clone();
-    tokio::spawn(async move {
-        let mut waiting: BTreeSet<i64> = BTreeSet::new();
-        let mut looked: Option<Instant> = None;
-        loop {
-            waiting.append(&mut app.bell.take());
-            if looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
-                waiting.extend(look(&app).await);
-                looked = Some(Instant::now());
-            }
-            if waiting.is_empty() {
-                let _ = tokio::time::timeout(LOOK, app.bell.wait()).await;
-                continue;
-            }
-            waiting = round(&app, waiting).await;
+    loops::keep(app, "flows", loops::PATIENCE, work);
+}
+
+async fn work(app: Arc<App>, pulse: Pulse) {
+    let mut waiting: BTreeSet<i64> = BTreeSet::new();
+    let mut looked: Option<Instant> = None;
+    loop {
+        pulse.turn();
+        waiting.append(&mut app.bell.take());
+        if looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
+            waiting.extend(look(&app).await);
+            looked = Some(Instant::now());
         }
-    });
+        if waiting.is_empty() {
+            let _ = tokio::time::timeout(LOOK, app.bell.wait()).await;
+            continue;
+        }
+        waiting = round(&app, waiting, &pulse).await;
+    }
 }
 
 /// Accounts in which something is due.
@@ -96,7 +99,7 @@ async fn look(app: &Arc<App>) -> Vec<i64> {
 }
 
 /// A turn for each account; answers those that have more to do.
-async fn round(app: &Arc<App>, accounts: BTreeSet<i64>) -> BTreeSet<i64> {
+async fn round(app: &Arc<App>, accounts: BTreeSet<i64>, pulse: &Pulse) -> BTreeSet<i64> {
     let mut more = BTreeSet::new();
     let mut turns = tokio::task::JoinSet::new();
     let mut left = accounts.into_iter();
@@ -107,6 +110,7 @@ async fn round(app: &Arc<App>, accounts: BTreeSet<i64>) -> BTreeSet<i64> {
             let app = app.clone();
             turns.spawn(async move { (account, one(&app, account).await) });
         }
+        pulse.turn();
         match turns.join_next().await {
             None => return more,
             Some(Ok((account, Ok(true)))) => {

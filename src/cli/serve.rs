@@ -1,3 +1,4 @@
+use std::io::Write;
 use std::sync::Arc;
 
 use clap::Args;
@@ -9,8 +10,7 @@ use super::say;
 use crate::app::App;
 use crate::config::{Config, LogFormat};
 use crate::http::server;
-use crate::leases;
-use crate::worker;
+use crate::{leases, loops, nodes, worker};
 
 #[derive(Args)]
 pub struct Serve {
@@ -52,8 +52,10 @@ async fn serve(app: Arc<App>, demo: bool) -> Result<(), String> {
     let address = listener.local_addr().map_err(|error| error.to_string())?;
     app.site.serves_at(&address.to_string());
     if !app.config.metrics_listen.is_empty() {
-        let metrics = bind(&app.config.metrics_listen).await?;
-        tokio::spawn(server::serve_metrics(app.clone(), metrics));
+        let metrics = Arc::new(bind(&app.config.metrics_listen).await?);
+        loops::keep(&app, "metrics", loops::PATIENCE, move |app, pulse| {
+            server::serve_metrics(app, metrics.clone(), pulse)
+        });
     }
     let (first, own) = (app.clone(), app.clone());
     let made = tokio::task::spawn_blocking(move || {
@@ -62,7 +64,11 @@ async fn serve(app: Arc<App>, demo: bool) -> Result<(), String> {
     });
     let made = made.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
     match made {
-        Some((account, key)) => welcome(&account.name, &key, &address.to_string())?,
+        Some((account, key)) => {
+            if let Err(cause) = welcome(&account.name, &key, &address.to_string()) {
+                tracing::warn!(cause, "The first key could not be shown; make another with `kantoor key create`.");
+            }
+        }
         None if demo => tracing::info!("There is an account already; `kantoor demo` makes another one with the demo."),
         None => {}
     }
@@ -71,7 +77,8 @@ async fn serve(app: Arc<App>, demo: bool) -> Result<(), String> {
         .map_err(|error| error.to_string())?
         .map_err(|error| error.to_string())?;
     tracing::info!(%address, database = ?app.store.dialect(), "Kantoor is ready at http://{address} (docs at /docs).");
-    server::serve(app, listener, told_to_stop()).await;
+    server::serve(app.clone(), listener, told_to_stop()).await;
+    nodes::leave(&app).await;
     tracing::info!("Kantoor has stopped.");
     Ok(())
 }
@@ -106,10 +113,27 @@ async fn told_to_stop() {
     tracing::info!("Kantoor stops: what runs may finish, nothing new is taken.");
 }
 
+/// Standard error, for a log that never stops the work: what cannot be written, on a full disk or to a pipe that is closed, is
+/// dropped.
+struct Log;
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let _ = std::io::stderr().write_all(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 fn start_logging(config: &Config) -> Result<(), String> {
     let filter: EnvFilter =
         config.log_level.parse().map_err(|error| format!("log_level '{}': {error}", config.log_level))?;
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_target(false).with_writer(std::io::stderr);
+    // It would say that it cannot write in the same place, and panic when it cannot.
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_target(false).log_internal_errors(false);
+    let log = log.with_writer(|| Log);
     match config.log_format {
         LogFormat::Text => log.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).init(),
         LogFormat::Json => log.json().flatten_event(true).init(),

@@ -61,6 +61,8 @@ pub struct Metrics {
     pub jobs_done: Counter,
     /// Tries of jobs that failed.
     pub jobs_failed: Counter,
+    /// Tries of jobs whose worker died.
+    pub jobs_lost: Counter,
     flow_runs: Family<Ended, Counter>,
     flow_calls: Family<Became, Counter>,
     webhooks: Family<Became, Counter>,
@@ -86,6 +88,7 @@ impl Metrics {
             connections: Gauge::default(),
             jobs_done: Counter::default(),
             jobs_failed: Counter::default(),
+            jobs_lost: Counter::default(),
             flow_runs: Family::default(),
             flow_calls: Family::default(),
             webhooks: Family::default(),
@@ -106,6 +109,7 @@ impl Metrics {
         registry.register("http_connections", "Connections open now", metrics.connections.clone());
         registry.register("jobs_done", "Jobs that ended well", metrics.jobs_done.clone());
         registry.register("jobs_failed", "Tries of jobs that failed", metrics.jobs_failed.clone());
+        registry.register("jobs_lost", "Tries of jobs whose worker died", metrics.jobs_lost.clone());
         registry.register("flow_runs_finished", "Runs of flows by how they ended", metrics.flow_runs.clone());
         registry.register("flow_calls", "Calls of flows by what became of them", metrics.flow_calls.clone());
         registry.register("webhook_deliveries", "Tries of webhooks by what became of them", metrics.webhooks.clone());
@@ -170,7 +174,7 @@ impl Metrics {
             );
         }
         held(&mut text, stats);
-        text + end
+        text + &loops(app) + end
     }
 }
 
@@ -207,6 +211,22 @@ fn held(text: &mut String, stats: &store::Stats) {
     }
 }
 
+/// How the loops in the background stand.
+fn loops(app: &App) -> String {
+    let mut ages = "# HELP kantoor_loop_last_turn_seconds How long ago each background loop turned.\n\
+                    # TYPE kantoor_loop_last_turn_seconds gauge\n"
+        .to_string();
+    let mut restarts = "# HELP kantoor_loop_restarts How often each background loop was started again.\n\
+                        # TYPE kantoor_loop_restarts counter\n"
+        .to_string();
+    for one in app.loops.standings() {
+        let (name, age) = (one.name, one.age.as_secs());
+        let _ = writeln!(ages, "kantoor_loop_last_turn_seconds{{loop=\"{name}\"}} {age}");
+        let _ = writeln!(restarts, "kantoor_loop_restarts_total{{loop=\"{name}\"}} {}", one.restarts);
+    }
+    ages + &restarts
+}
+
 /// A metric: its name, what it is, what it says, and its value.
 type Metric = (&'static str, &'static str, &'static str, u64);
 
@@ -215,13 +235,17 @@ type Metric = (&'static str, &'static str, &'static str, u64);
 async fn behind(app: &App) -> Vec<Metric> {
     let now = app.clock.now();
     let oldest = app.store.read_apart(move |tx| {
-        Ok::<_, Error>([jobs::oldest_due(tx, now)?, engine::oldest_due(tx, now)?, queue::oldest_due(tx, now)?])
+        let oldest = [jobs::oldest_due(tx, now)?, engine::oldest_due(tx, now)?, queue::oldest_due(tx, now)?];
+        Ok::<_, Error>((oldest, jobs::parked(tx)?))
     });
-    let Ok(Ok([jobs, flows, webhooks])) = tokio::time::timeout(PATIENCE, oldest).await else { return Vec::new() };
+    let Ok(Ok(([jobs, flows, webhooks], parked))) = tokio::time::timeout(PATIENCE, oldest).await else {
+        return Vec::new();
+    };
     let seconds = |since: Option<Moment>| since.map_or(0, |since| (now.0 - since.0).unsigned_abs() / 1000);
     vec![
         ("jobs_behind_seconds", "gauge", "How long the oldest job that is due waits", seconds(jobs)),
         ("flows_behind_seconds", "gauge", "How long the oldest run of a flow that is due waits", seconds(flows)),
         ("webhooks_behind_seconds", "gauge", "How long the oldest webhook that is due waits", seconds(webhooks)),
+        ("jobs_parked", "gauge", "Jobs that are parked until somebody looks at them", parked.unsigned_abs()),
     ]
 }

@@ -101,8 +101,8 @@ fn to_docs() -> Response<Body> {
 /// The last answer of `/ready`, kept for a second: it needs no key, and asking costs a write.
 pub type Readiness = tokio::sync::Mutex<Option<(Instant, bool, String)>>;
 
-/// Whether requests can be answered: the database takes writes, knows our tables, and the disk
-/// has room. Each with a word, so that the operator sees which; the cause is in the log.
+/// Whether requests can be answered and work goes on: the database takes writes, knows our tables, the disk
+/// has room, and no loop in the background stands still. Each with a word, so that the operator sees which; the cause is in the log.
 async fn ready(app: &Arc<App>) -> Response<Body> {
     let mut last = app.readiness.lock().await;
     let (all, body) = match &*last {
@@ -125,14 +125,19 @@ const PATIENCE: Duration = Duration::from_secs(4);
 
 async fn look(app: &Arc<App>) -> (bool, String) {
     let (written, migrated) = tokio::join!(in_time(writable(app)), in_time(migrated(app)));
-    let checks = [("database", written), ("migrations", migrated), ("disk", disk(app))];
+    let checks = [("database", written), ("migrations", migrated), ("disk", disk(app)), ("loops", app.loops.check())];
     let all = checks.iter().all(|(_, check)| check.is_ok());
     let mut told = serde_json::Map::new();
     for (name, check) in checks {
         if let Err(cause) = &check {
             tracing::warn!(check = name, %cause, "Kantoor is not ready.");
         }
-        told.insert(name.to_string(), json!(if check.is_ok() { "ok" } else { "failed" }));
+        let word = match check {
+            Ok(()) => "ok".to_string(),
+            Err(names) if name == "loops" => format!("failed: {names}"),
+            Err(_) => "failed".to_string(),
+        };
+        told.insert(name.to_string(), json!(word));
     }
     (all, json!({"status": if all { "ready" } else { "not ready" }, "checks": told}).to_string())
 }

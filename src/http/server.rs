@@ -25,6 +25,7 @@ use tower_http::compression::predicate::{NotForContentType, SizeAbove};
 use super::busy::Busy;
 use super::pages;
 use crate::app::App;
+use crate::loops::Pulse;
 
 /// What every HTTP/2 connection starts with.
 const H2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -71,10 +72,15 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Outpu
     }
 }
 
+/// How often the listener for metrics says that it is there while nobody asks.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
+
 /// Serves `/metrics` on `listener` for ever.
-pub async fn serve_metrics(app: Arc<App>, listener: TcpListener) {
+pub async fn serve_metrics(app: Arc<App>, listener: Arc<TcpListener>, pulse: Pulse) {
     loop {
-        let Ok((stream, _)) = listener.accept().await else {
+        pulse.turn();
+        let Ok(accepted) = tokio::time::timeout(SIGN_OF_LIFE, listener.accept()).await else { continue };
+        let Ok((stream, _)) = accepted else {
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };

@@ -63,6 +63,10 @@ record! {
     claim: i64 = COMPUTED.shown(NOWHERE);
     /// When its worker is given up, by the machine's clock; 0 when nobody has it.
     lease_until: i64 = COMPUTED.shown(NOWHERE);
+    /// The node of its worker.
+    node: String = COMPUTED.shown(NOWHERE);
+    /// How many of the last tries ended with the worker.
+    lost: i64 = COMPUTED.shown(NOWHERE);
     /// When it has something to do, by the account's clock; 0 for never.
     due_at: i64 = COMPUTED.shown(NOWHERE);
     /// The data of the event.
@@ -135,8 +139,8 @@ pub fn save(tx: &mut Tx, ctx: &Ctx, run: &mut Run, claim: i64) -> Result<bool> {
     run.base.version += 1;
     let sql = "UPDATE runs SET updated_at = $1, version = $2, status = $3, attempts = $4, actions_done = $5, error = $6,
                       next_attempt_at = $7, cancel_requested = $8, finished_at = $9, step = $10, failures = $11, claim = $12,
-                      lease_until = $13, due_at = $14, results = $15
-               WHERE account_id = $16 AND id = $17 AND claim = $18";
+                      lease_until = $13, due_at = $14, results = $15, node = $16, lost = $17
+               WHERE account_id = $18 AND id = $19 AND claim = $20";
     let saved = tx.execute(
         sql,
         &[
@@ -155,6 +159,8 @@ pub fn save(tx: &mut Tx, ctx: &Ctx, run: &mut Run, claim: i64) -> Result<bool> {
             run.lease_until.into(),
             run.due_at.into(),
             run.results.to_text().into(),
+            (&run.node).into(),
+            run.lost.into(),
             ctx.account.into(),
             (&run.base.id).into(),
             claim.into(),
@@ -277,6 +283,7 @@ fn retry(call: Call) -> Result<Work> {
             return Err(Error::new(Code::InvalidTransition, message));
         }
         run.attempts = 0;
+        run.lost = 0;
         run.error.clear();
         // Whoever wanted its end got it; now somebody wants it to go on.
         run.cancel_requested = false;

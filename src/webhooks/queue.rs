@@ -10,6 +10,7 @@ use crate::app::App;
 use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::{Error, Result};
+use crate::jobs::{self, LOST_AT_MOST};
 use crate::log;
 use crate::record::Record;
 use crate::resources::webhook_delivery::{self, WebhookDelivery};
@@ -99,7 +100,7 @@ pub fn advance(
     let account = Account::numbered(tx, account)?;
     let ctx = app.acting(account, "webhooks").writing(tx)?;
     let moved = fan_out(tx, &ctx, endpoint)?;
-    let claimed = claim(tx, &ctx, endpoint, now, lease, room)?;
+    let claimed = claim(tx, &ctx, endpoint, &app.node, now, lease, room)?;
     Ok(Step { moved, claimed })
 }
 
@@ -142,7 +143,15 @@ pub struct Claimed {
     claim: i64,
 }
 
-fn claim(tx: &mut Tx, ctx: &Ctx, id: &str, now: Moment, lease: Moment, room: usize) -> Result<Vec<Claimed>> {
+fn claim(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    id: &str,
+    node: &str,
+    now: Moment,
+    lease: Moment,
+    room: usize,
+) -> Result<Vec<Claimed>> {
     let sending = "SELECT count(*) FROM webhook_deliveries
                    WHERE account_id = $1 AND endpoint_id = $2 AND status = 'sending' AND due_at > $3";
     let sending = tx.int(sending, &[ctx.account.into(), id.into(), now.0.into()])?;
@@ -151,14 +160,15 @@ fn claim(tx: &mut Tx, ctx: &Ctx, id: &str, now: Moment, lease: Moment, room: usi
         return Ok(Vec::new());
     }
     // In the order in which they became due; ids grow with time.
-    let due = "SELECT id, claim, attempts FROM webhook_deliveries
+    let due = "SELECT id, claim, attempts, status, lost FROM webhook_deliveries
                WHERE account_id = $1 AND endpoint_id = $2 AND due_at > 0 AND due_at <= $3 ORDER BY due_at, id LIMIT $4";
     let due = tx.all(due, &[ctx.account.into(), id.into(), now.0.into(), room.into()], |row| {
         let claimed = Claimed { account: ctx.account, id: row.text(0)?.to_string(), lease, claim: row.int(1)? + 1 };
-        Ok::<_, Error>((claimed, row.int(2)?))
+        let was_lost = row.text(3)? == "sending";
+        Ok::<_, Error>((claimed, row.int(2)?, was_lost, row.int(4)? + i64::from(was_lost)))
     })?;
     let mut claimed = Vec::new();
-    for (one, attempts) in due {
+    for (one, attempts, was_lost, lost) in due {
         // Whoever had it never came back, so often that it must be what ends them.
         if attempts >= TRIES {
             let sql =
@@ -168,11 +178,33 @@ fn claim(tx: &mut Tx, ctx: &Ctx, id: &str, now: Moment, lease: Moment, room: usi
             tx.execute(sql, &[now.0.into(), ctx.account.into(), (&one.id).into()])?;
             continue;
         }
+        let pause = jobs::pause_after(lost, &one.id);
+        if was_lost && (lost >= LOST_AT_MOST || pause > 0) {
+            let (status, next, reason) = match lost {
+                LOST_AT_MOST.. => ("failed", 0, "It was begun five times in a row, and no try came to an end."),
+                _ => ("retrying", now.plus_seconds(pause).0, "The last tries did not come to an end."),
+            };
+            tx.execute(
+                "UPDATE webhook_deliveries SET status = $1, due_at = $2, next_attempt_at = $2, reason = $3, lost = $4,
+                        updated_at = $5, version = version + 1, claim = claim + 1
+                 WHERE account_id = $6 AND id = $7",
+                &[
+                    status.into(),
+                    next.into(),
+                    reason.into(),
+                    lost.into(),
+                    now.0.into(),
+                    ctx.account.into(),
+                    (&one.id).into(),
+                ],
+            )?;
+            continue;
+        }
         tx.execute(
             "UPDATE webhook_deliveries SET status = 'sending', attempts = attempts + 1, claim = claim + 1, due_at = $1,
-                    next_attempt_at = 0, updated_at = $2, version = version + 1
-             WHERE account_id = $3 AND id = $4",
-            &[lease.0.into(), now.0.into(), ctx.account.into(), (&one.id).into()],
+                    next_attempt_at = 0, updated_at = $2, version = version + 1, node = $3, lost = $4
+             WHERE account_id = $5 AND id = $6",
+            &[lease.0.into(), now.0.into(), node.into(), lost.into(), ctx.account.into(), (&one.id).into()],
         )?;
         claimed.push(one);
     }
@@ -234,7 +266,7 @@ impl Claimed {
         };
         let written = tx.execute(
             "UPDATE webhook_deliveries SET status = $1, due_at = $2, next_attempt_at = $2, response_status = $3,
-                    response_body = $4, reason = $5, duration_ms = $6, updated_at = $7, version = version + 1
+                    response_body = $4, reason = $5, duration_ms = $6, updated_at = $7, version = version + 1, lost = 0
              WHERE account_id = $8 AND id = $9 AND claim = $10",
             &[
                 status.into(),

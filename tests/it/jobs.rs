@@ -1,7 +1,14 @@
-//! Jobs: claimed once, taken over from the dead, safe from the late.
+//! Jobs: claimed once, taken over from the dead, safe from the late; each account in its turn. What happens to whole nodes is in
+//! `jobs/nodes.rs`.
+
+mod nodes;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use kantoor::clock::{Clock, Ids, Moment};
-use kantoor::jobs::{self, Ending, Job, LEASE_SECONDS, NewJob};
+use kantoor::jobs::{self, Claimant, Ending, FURTHEST, Job, LEASE_SECONDS, LOST_AT_MOST, Lane, NewJob};
+use kantoor::loops;
 use store::Tx;
 
 use crate::on_both;
@@ -24,8 +31,38 @@ fn enqueue(server: &Server, job: NewJob) {
     write(server, move |tx| jobs::enqueue(tx, &Ids::SYSTEM, &job, START));
 }
 
+const KINDS: &[&str] = &["a", "b", "housekeeping"];
+
 fn claim(server: &Server, now: Moment) -> Vec<Job> {
-    jobs::claim_due(&server.app.store, now, &["a", "b"], 100).unwrap()
+    let claimant = server.app.claimant.clone();
+    write(server, move |tx| {
+        jobs::take_back(tx, now)?;
+        claimant.claim(tx, now, Lane::Other, KINDS, 100)
+    })
+}
+
+/// Claims one job; answers whose it is.
+fn next(server: &Server, claimant: &Arc<Claimant>, now: Moment) -> Option<Job> {
+    let claimant = claimant.clone();
+    write(server, move |tx| claimant.claim(tx, now, Lane::Other, KINDS, 1)).pop()
+}
+
+/// Ready jobs of an account, `count` of them, written at once.
+fn enqueue_many(server: &Server, account: i64, count: i64, run_at: Moment) {
+    write(server, move |tx| {
+        Ok(tx.execute(
+            "WITH RECURSIVE n (i) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < $1)
+             INSERT INTO jobs (id, account_id, kind, unique_key, payload, state, run_at, attempts, max_attempts, claim,
+                               lease_until, last_error, created_at)
+             SELECT CAST($2 AS TEXT) || i, CAST($3 AS BIGINT), 'a', CAST($2 AS TEXT) || i, '{}', 'ready', CAST($4 AS BIGINT), 0,
+                    3, 0, 0, '', 0 FROM n",
+            &[count.into(), format!("{account}-{}-", run_at.0).into(), account.into(), run_at.0.into()],
+        )?)
+    });
+}
+
+fn state(server: &Server, sql: &'static str) -> i64 {
+    server.app.store.read_now(move |tx| tx.int(sql, &[])).unwrap()
 }
 
 fn finish(server: &Server, job: &Job, ending: Ending, now: Moment) -> bool {
@@ -41,9 +78,10 @@ on_both! {
         }
         let claimed: Vec<Job> = std::thread::scope(|scope| {
             let workers: Vec<_> = (0..8).map(|_| scope.spawn(|| {
-                let mut mine = Vec::new();
+                let (mut mine, claimant) = (Vec::new(), Arc::new(Claimant::new("x".to_string())));
                 loop {
-                    let some = jobs::claim_due(&server.app.store, START, &["a"], 3).unwrap();
+                    let claimant = claimant.clone();
+                    let some = write(&server, move |tx| claimant.claim(tx, START, Lane::Other, &["a"], 3));
                     if some.is_empty() {
                         return mine;
                     }
@@ -92,18 +130,213 @@ on_both! {
         assert_eq!(state, Some(("failed".to_string(), "no luck".to_string())));
     }
 
-    fn a_job_that_kills_its_workers_ends(db) {
+    fn a_job_that_kills_its_workers_is_parked(db) {
         let server = Server::start(db);
-        enqueue(&server, new_job("a"));
+        enqueue(&server, NewJob { unique_key: Some("only".into()), ..new_job("a") });
         enqueue(&server, new_job("unknown here"));
-        for turn in 0..3 {
-            assert_eq!(claim(&server, START.plus_seconds(turn * LEASE_SECONDS)).len(), 1);
+        let (mut now, mut pauses) = (START, Vec::new());
+        for begun in 1..=LOST_AT_MOST {
+            let job = claim(&server, now).pop().unwrap_or_else(|| panic!("it is not begun for the {begun}th time"));
+            assert_eq!(job.attempts, begun);
+            assert!(job.attempts < job.max_attempts, "a worker that died is none of its tries: {job:?}");
+            let died = now.plus_seconds(LEASE_SECONDS);
+            now = died;
+            write(&server, move |tx| jobs::take_back(tx, died));
+            while begun < LOST_AT_MOST && !server.app.store.read_now(move |tx| jobs::any_due(tx, now, Lane::Other, KINDS)).unwrap() {
+                now = now.plus_seconds(1);
+            }
+            pauses.push((now.0 - died.0) / 1000);
         }
-        assert!(claim(&server, START.plus_seconds(10 * LEASE_SECONDS)).is_empty());
-        let failed = server.app.store.read_now(|tx| tx.int("SELECT count(*) FROM jobs WHERE state = 'failed'", &[])).unwrap();
-        assert_eq!(failed, 1, "the other kind is left to a node that knows it");
-        let due = server.app.store.read_now(|tx| jobs::is_due(tx, START.plus_seconds(99_999), &["a"])).unwrap();
-        assert!(!due, "and does not keep this one busy");
+        assert!(pauses[0] == 0 && pauses[1..4].is_sorted() && (10..=20).contains(&pauses[1]), "{pauses:?}");
+        let far = now.plus_seconds(1_000_000);
+        assert!(claim(&server, far).is_empty());
+        assert_eq!(state(&server, "SELECT count(*) FROM jobs WHERE state = 'parked'"), 1);
+        assert_eq!(state(&server, "SELECT count(*) FROM jobs WHERE state = 'ready'"), 1, "the other kind is left to a node that knows it");
+        assert_eq!(server.metric("kantoor_jobs_parked"), 1);
+        enqueue(&server, NewJob { unique_key: Some("only".into()), ..new_job("a") });
+        assert!(claim(&server, far).is_empty(), "nobody begins it anew behind our back");
+
+        let parked = server.app.store.read_now(|tx| jobs::list(tx, &["parked"])).unwrap().remove(0);
+        assert_eq!((parked.kind.as_str(), parked.lost), ("a", LOST_AT_MOST));
+        assert_eq!(parked.last_error, "it was begun 5 times in a row and never ended");
+        let id = parked.id.clone();
+        assert!(write(&server, move |tx| jobs::retry(tx, &id, far)));
+        let job = claim(&server, far).remove(0);
+        assert!(job.attempts < job.max_attempts, "{job:?}");
+        assert!(finish(&server, &job, Ending::Done, far));
+        assert!(!write(&server, move |tx| jobs::retry(tx, &parked.id, far)), "what is done is done");
+    }
+
+    fn an_end_forgets_the_workers_that_died(db) {
+        let server = Server::start(db);
+        enqueue(&server, NewJob { max_attempts: 100, ..new_job("a") });
+        let mut now = START;
+        for _ in 0..3 {
+            for _ in 1..LOST_AT_MOST {
+                assert_eq!(claim(&server, now).len(), 1);
+                let died = now.plus_seconds(LEASE_SECONDS);
+                write(&server, move |tx| jobs::take_back(tx, died));
+                now = died.plus_seconds(7200);
+            }
+            let job = claim(&server, now).remove(0);
+            assert!(finish(&server, &job, Ending::Failed("no luck".into()), now));
+            now = now.plus_seconds(7200);
+        }
+        assert_eq!(state(&server, "SELECT count(*) FROM jobs WHERE state = 'parked'"), 0);
+    }
+
+    fn a_job_that_comes_back_for_ever_is_never_parked(db) {
+        let server = Server::start(db);
+        enqueue(&server, NewJob { unique_key: Some("days".into()), max_attempts: i64::MAX, ..new_job("a") });
+        let mut now = START;
+        for _ in 0..20 {
+            let died = now.plus_seconds(LEASE_SECONDS);
+            assert_eq!(claim(&server, now).len(), 1);
+            write(&server, move |tx| jobs::take_back(tx, died));
+            let run_at = state(&server, "SELECT run_at FROM jobs");
+            assert!(run_at <= died.plus_seconds(3600).0, "it comes back within an hour");
+            now = Moment(run_at.max(died.0));
+        }
+    }
+
+    /// An account with many jobs delays the first of another by one, and none is left out.
+    fn accounts_take_turns(db) {
+        let server = Server::start(db);
+        let claimant = Arc::new(Claimant::new("x".to_string()));
+        enqueue_many(&server, 7, 10_000, START);
+        let order = |count: usize| -> Vec<i64> {
+            (0..count).map(|_| next(&server, &claimant, START.plus_seconds(5)).map_or(-1, |job| job.account)).collect()
+        };
+        assert_eq!(order(3), [7, 7, 7]);
+        enqueue_many(&server, 3, 2, START.plus_seconds(1));
+        enqueue_many(&server, 9, 2, START.plus_seconds(2));
+        // These are not due yet.
+        enqueue_many(&server, 8, 1000, START.plus_seconds(1000));
+        assert_eq!(order(6), [9, 3, 7, 9, 3, 7]);
+        assert_eq!(order(2), [7, 7]);
+        let ids: Vec<String> = (0..3).map(|_| next(&server, &claimant, START).unwrap().id).collect();
+        assert!(ids.is_sorted(), "within an account by their time: {ids:?}");
+    }
+
+    /// Each kind of work has workers of its own: printing delays no mail.
+    fn lanes_do_not_wait_for_each_other(db) {
+        let server = Server::start(db);
+        for (account, kind) in [(1, "document_pdf"), (1, "document_pdf"), (2, "deliver"), (1, "days"), (2, "collect")] {
+            enqueue(&server, NewJob { account, kind, ..new_job("a") });
+        }
+        let claimed = |lane: Lane| {
+            let claimant = server.app.claimant.clone();
+            let all: &[&str] = &["document_pdf", "deliver", "days", "collect"];
+            let jobs = write(&server, move |tx| claimant.claim(tx, START, lane, all, 100));
+            jobs.into_iter().map(|job| job.kind).collect::<Vec<_>>()
+        };
+        assert_eq!(claimed(Lane::Outside), ["deliver", "collect"]);
+        assert_eq!(claimed(Lane::Other), ["days"]);
+        assert_eq!(claimed(Lane::Printing), ["document_pdf", "document_pdf"]);
+    }
+
+    /// By the index alone: the work does not grow with what waits.
+    fn a_turn_is_found_by_an_index(db) {
+        let server = Server::start(db);
+        for account in 1..=5 {
+            enqueue_many(&server, account, 20_000, START.plus_seconds(1000));
+        }
+        enqueue_many(&server, 9, 1, START);
+        write(&server, |tx| Ok(tx.execute("ANALYZE", &[])?));
+        let plan = server.app.store.read_now(|tx| jobs::explain_turn(tx, START, Lane::Other, KINDS)).unwrap();
+        let touched: Vec<&String> = plan.iter().filter(|line| line.contains(" jobs")).collect();
+        assert!(!touched.is_empty() && touched.iter().all(|line| line.contains("jobs_turns")), "{plan:#?}");
+        let claimant = Arc::new(Claimant::new("x".to_string()));
+        assert_eq!(next(&server, &claimant, START).unwrap().account, 9);
+        assert!(next(&server, &claimant, START).is_none());
+    }
+
+    /// When the process dies in the day of an account again and again, the others still get theirs.
+    fn a_day_that_ends_the_process_is_set_aside(db) {
+        let server = Server::start(db);
+        let accounts: Vec<_> = (0..3).map(|n| server.app.create_account(&format!("{n}"), None).unwrap().0).collect();
+        let ill = accounts[1].number;
+        let job = |lost: i64, payload: String| Job {
+            id: "days".into(), account: 0, kind: "days".into(), payload, claim: 0, attempts: 1, max_attempts: i64::MAX, lost,
+        };
+        enqueue(&server, NewJob { unique_key: Some("days".into()), max_attempts: i64::MAX, ..new_job("a") });
+        write(&server, |tx| Ok(tx.execute("UPDATE jobs SET id = 'days'", &[])?));
+        let payload = || server.app.store.read_now(|tx| {
+            tx.first("SELECT payload FROM jobs", &[], |row| Ok::<_, store::Error>(row.text(0)?.to_string()))
+        }).unwrap().unwrap();
+        let day = |job: Job| {
+            let app = server.app.clone();
+            server.block_on(server.apart(move || kantoor::days::run(&app, &job))).unwrap().unwrap();
+        };
+        day(job(0, "{}".into()));
+        assert_eq!(payload(), "{}", "an ordinary day writes nothing down");
+        day(job(2, format!("{{\"at\":{ill},\"deaths\":{{\"{ill}\":1}}}}")));
+        let kept: serde_json::Value = serde_json::from_str(&payload()).unwrap();
+        assert!(kept["set_aside"][ill.to_string()].is_i64() && kept["at"] == 0, "{kept}");
+        let before = payload();
+        day(job(0, before.clone()));
+        assert_eq!(payload(), before, "it stays so for a day");
+        day(job(0, format!("{{\"set_aside\":{{\"{ill}\":1}}}}")));
+        let kept: serde_json::Value = serde_json::from_str(&payload()).unwrap();
+        assert_eq!(kept["set_aside"], serde_json::json!({}));
+    }
+
+    fn jobs_that_a_wrong_clock_put_far_ahead_are_pulled_back(db) {
+        let server = Server::with(db, |config| config.workers = 1);
+        let app = server.app.clone();
+        let far = app.clock.now().plus_seconds(FURTHEST + 3600).0;
+        for kind in ["housekeeping", "days"] {
+            let max_attempts = i64::MAX;
+            enqueue(&server, NewJob { account: 0, kind, run_at: Moment(far), max_attempts, unique_key: Some(kind.into()), ..new_job("a") });
+        }
+        enqueue(&server, NewJob { kind: "drop_content", run_at: Moment(far), ..new_job("a") });
+        server.block_on(async move {
+            tokio::task::spawn_blocking(move || kantoor::worker::start(&app)).await.unwrap().unwrap();
+        });
+        let started = Instant::now();
+        // Both run, and stand an hour ahead after that.
+        while state(&server, "SELECT count(*) FROM jobs WHERE claim > 0 AND state = 'ready'") < 2 {
+            assert!(started.elapsed() < Duration::from_secs(30), "they still stand far ahead");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let furthest = server.app.clock.now().plus_seconds(FURTHEST).0;
+        assert!(state(&server, "SELECT max(run_at) FROM jobs") < furthest);
+    }
+
+    fn a_loop_that_panics_is_started_again(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let begun = Arc::new(std::sync::atomic::AtomicU32::new(0));
+        let count = begun.clone();
+        server.block_on(async {
+            loops::keep(&server.app, "shaky", loops::PATIENCE, move |_, pulse| {
+                let n = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+                async move {
+                    pulse.turn();
+                    match n {
+                        0 => panic!("on purpose"),
+                        1 => {}
+                        _ => std::future::pending::<()>().await,
+                    }
+                }
+            });
+        });
+        let started = Instant::now();
+        while begun.load(std::sync::atomic::Ordering::SeqCst) < 3 {
+            assert!(started.elapsed() < Duration::from_secs(30), "it is not started again");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert_eq!(server.metric("kantoor_loop_restarts_total{loop=\"shaky\"}"), 2);
+        assert!(server.metric("kantoor_loop_last_turn_seconds{loop=\"shaky\"}") < 60);
+        let ready = client.get("/ready").expect(200).json();
+        assert_eq!(ready["checks"]["loops"], "ok");
+        server.block_on(async {
+            loops::keep(&server.app, "stuck", Duration::ZERO, |_, _| std::future::pending());
+        });
+        // The answer is kept for a second.
+        std::thread::sleep(Duration::from_millis(1100));
+        let ready = client.get("/ready").expect(503).json();
+        assert_eq!(ready["checks"]["loops"], "failed: stuck", "{ready}");
     }
 
     fn a_unique_job_is_there_once(db) {
@@ -136,10 +369,10 @@ on_both! {
         server.block_on(async move {
             tokio::task::spawn_blocking(move || kantoor::worker::start(&app)).await.unwrap().unwrap();
         });
-        let started = std::time::Instant::now();
+        let started = Instant::now();
         while stored() > 0 {
-            assert!(started.elapsed() < std::time::Duration::from_secs(20), "housekeeping does not run");
-            std::thread::sleep(std::time::Duration::from_millis(50));
+            assert!(started.elapsed() < Duration::from_secs(20), "housekeeping does not run");
+            std::thread::sleep(Duration::from_millis(50));
         }
     }
 }

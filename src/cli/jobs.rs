@@ -1,0 +1,101 @@
+use clap::{Subcommand, ValueEnum};
+use serde_json::json;
+
+use super::say;
+use crate::app::App;
+use crate::error::Error;
+use crate::jobs::{self, SHARED};
+
+#[derive(Subcommand)]
+pub enum Jobs {
+    /// List jobs, the newest first; without a state those that are parked or have failed
+    List {
+        /// Only jobs in this state
+        #[arg(long)]
+        state: Option<State>,
+        /// Answer in JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Put jobs that are parked or have failed back in the queue
+    Retry {
+        /// The ids of the jobs
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<String>,
+    },
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum State {
+    /// Begun several times without an end: the process died each time
+    Parked,
+    /// Tried as often as it may be
+    Failed,
+    /// Waits
+    Ready,
+    /// Under way
+    Running,
+    /// Ended well
+    Done,
+}
+
+impl State {
+    fn name(self) -> &'static str {
+        match self {
+            State::Parked => "parked",
+            State::Failed => "failed",
+            State::Ready => "ready",
+            State::Running => "running",
+            State::Done => "done",
+        }
+    }
+}
+
+impl Jobs {
+    pub fn run(&self, app: &App) -> Result<(), String> {
+        match self {
+            Jobs::List { state, json } => list(app, *state, *json),
+            Jobs::Retry { ids } => retry(app, ids),
+        }
+    }
+}
+
+fn list(app: &App, state: Option<State>, json: bool) -> Result<(), String> {
+    let states = state.map_or(vec!["parked", "failed"], |state| vec![state.name()]);
+    let found = app.store.read_now(move |tx| jobs::list(tx, &states)).map_err(|error: Error| error.to_string())?;
+    if json {
+        let rows = found.iter().map(|job| {
+            json!({
+                "id": job.id, "account_id": job.account, "kind": job.kind, "state": job.state,
+                "run_at": job.run_at.to_string(), "attempts": job.attempts, "lost": job.lost,
+                "last_error": job.last_error,
+            })
+        });
+        return say(&json!(rows.collect::<Vec<_>>()).to_string());
+    }
+    if found.is_empty() {
+        return say("There are none.");
+    }
+    for job in found {
+        let account = if job.account.is_empty() { "(server)" } else { &job.account };
+        let (id, state, kind) = (&job.id, &job.state, &job.kind);
+        say(&format!(
+            "{id}  {state}  {kind}  {account}  {}  attempts {}  {}",
+            job.run_at, job.attempts, job.last_error
+        ))?;
+    }
+    Ok(())
+}
+
+fn retry(app: &App, ids: &[String]) -> Result<(), String> {
+    let mut unknown = Vec::new();
+    for id in ids {
+        let (own, now) = (id.clone(), app.clock.now());
+        let done = app.store.write_now(SHARED, move |tx| jobs::retry(tx, &own, now));
+        match done.map_err(|error: Error| error.to_string())? {
+            true => say(&format!("{id} is tried again."))?,
+            false => unknown.push(id.as_str()),
+        }
+    }
+    if unknown.is_empty() { Ok(()) } else { Err(format!("no job that is parked or failed: {}", unknown.join(", "))) }
+}

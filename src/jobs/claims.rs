@@ -1,0 +1,124 @@
+//! Claiming jobs, with the accounts taking turns.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use store::{Tx, Value};
+
+use super::{Job, LEASE_SECONDS, Lane, known};
+use crate::clock::Moment;
+use crate::error::Result;
+
+/// Who claims jobs: a node, and which account had the last turn in each of its lanes.
+#[derive(Debug)]
+pub struct Claimant {
+    /// The id of the node; empty for one that has no heartbeat.
+    pub node: String,
+    turns: [AtomicI64; 3],
+}
+
+/// Before the first account.
+const NOBODY: i64 = -1;
+
+impl Claimant {
+    /// The node with this id.
+    pub fn new(node: String) -> Claimant {
+        Claimant { node, turns: [NOBODY; 3].map(AtomicI64::new) }
+    }
+
+    /// Takes up to `limit` jobs of these kinds, all of the account whose turn it is. A node that is older than a kind
+    /// leaves its jobs to the others.
+    pub fn claim(&self, tx: &mut Tx, now: Moment, lane: Lane, kinds: &[&'static str], limit: i64) -> Result<Vec<Job>> {
+        let turn = &self.turns[lane as usize];
+        let last = turn.load(Ordering::Relaxed);
+        let (mut after, mut around) = (last, false);
+        loop {
+            match next_account(tx, now, lane, kinds, after)? {
+                Some(account) if !around || account <= last => {
+                    let jobs = self.claim_of(tx, now, account, lane, kinds, limit)?;
+                    if !jobs.is_empty() {
+                        turn.store(account, Ordering::Relaxed);
+                        return Ok(jobs);
+                    }
+                    // Another node holds them.
+                    after = account;
+                }
+                _ if around || last == NOBODY => return Ok(Vec::new()),
+                _ => (after, around) = (NOBODY, true),
+            }
+        }
+    }
+
+    /// The same, of one account.
+    pub fn claim_of(
+        &self,
+        tx: &mut Tx,
+        now: Moment,
+        account: i64,
+        lane: Lane,
+        kinds: &[&'static str],
+        limit: i64,
+    ) -> Result<Vec<Job>> {
+        let mut values = vec![lane.name().into(), account.into(), now.0.into()];
+        let known = known(kinds, &mut values);
+        values.extend([limit.into(), now.plus_seconds(LEASE_SECONDS).0.into(), (&self.node).into()]);
+        let place = values.len() - 2;
+        // MATERIALIZED: PostgreSQL might otherwise run the inner part again and take more.
+        let sql = format!(
+            "WITH due AS MATERIALIZED (
+                SELECT id FROM jobs WHERE lane = $1 AND state = 'ready' AND account_id = $2 AND run_at <= $3 AND {known}
+                ORDER BY run_at, id LIMIT ${place}{})
+             UPDATE jobs SET state = 'running', claim = claim + 1, attempts = attempts + 1, lease_until = ${}, node = ${}
+             WHERE id IN (SELECT id FROM due)
+             RETURNING id, account_id, kind, payload, claim, attempts, max_attempts, lost",
+            tx.dialect().skip_locked(),
+            place + 1,
+            place + 2
+        );
+        let mut jobs = tx.all(&sql, &values, Job::from_row)?;
+        // RETURNING keeps no order; ids grow with time.
+        jobs.sort_by(|a, b| a.id.cmp(&b.id));
+        Ok(jobs)
+    }
+}
+
+/// The first account after `after` that has a job which is due. Only the first job of each account is looked at, by the
+/// index, however many wait.
+fn next_account(tx: &mut Tx, now: Moment, lane: Lane, kinds: &[&'static str], after: i64) -> Result<Option<i64>> {
+    let (sql, values) = turn(now, lane, kinds, after);
+    Ok(tx.first(&sql, &values, |row| row.int(0))?)
+}
+
+fn turn(now: Moment, lane: Lane, kinds: &[&'static str], after: i64) -> (String, Vec<Value<'static>>) {
+    let mut values = vec![lane.name().into(), after.into()];
+    let known = known(kinds, &mut values);
+    values.push(now.0.into());
+    let first = |what: &str, after: &str| {
+        format!(
+            "SELECT {what} FROM jobs WHERE lane = $1 AND state = 'ready' AND account_id > {after} AND {known}
+             ORDER BY account_id, run_at LIMIT 1"
+        )
+    };
+    let sql = format!(
+        "WITH RECURSIVE turns (account, due) AS (
+            SELECT account_id, run_at FROM ({}) AS first
+            UNION ALL
+            SELECT ({}), ({}) FROM turns WHERE due > ${place})
+         SELECT account FROM turns WHERE due <= ${place} LIMIT 1",
+        first("account_id, run_at", "$2"),
+        first("account_id", "turns.account"),
+        first("run_at", "turns.account"),
+        place = values.len()
+    );
+    (sql, values)
+}
+
+/// How the database finds whose turn it is, a line a step. For tests of the index.
+pub fn explain_turn(tx: &mut Tx, now: Moment, lane: Lane, kinds: &[&'static str]) -> Result<Vec<String>> {
+    let (sql, values) = turn(now, lane, kinds, NOBODY);
+    Ok(tx.dialect().explain(tx, &sql, &values)?)
+}
+
+/// Whether a job of these kinds is due: a look that writes nothing.
+pub fn any_due(tx: &mut Tx, now: Moment, lane: Lane, kinds: &[&'static str]) -> Result<bool> {
+    Ok(next_account(tx, now, lane, kinds, NOBODY)?.is_some())
+}

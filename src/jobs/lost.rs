@@ -1,0 +1,90 @@
+//! Jobs that stand where they should not: those of workers that died, and those that a wrong clock put far ahead.
+
+use store::Tx;
+
+use super::{FURTHEST, LOST_AT_MOST, pause_after};
+use crate::clock::Moment;
+use crate::error::Result;
+
+/// A job whose worker died.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// Its id.
+    pub id: String,
+    /// What was to be done.
+    pub kind: String,
+    /// How often in a row that happened.
+    pub times: i64,
+    /// Whether it is parked now.
+    pub parked: bool,
+}
+
+/// Whether a worker died.
+pub fn any_lost(tx: &mut Tx, now: Moment) -> Result<bool> {
+    let sql = "SELECT 1 FROM jobs WHERE state = 'running' AND lease_until <= $1 LIMIT 1";
+    Ok(tx.first(sql, &[now.0.into()], |_| Ok::<_, store::Error>(()))?.is_some())
+}
+
+/// Puts the jobs of workers that died back in the queue. The first time a job comes back at once. After that it waits, longer
+/// each time and not as long as others: when several ran beside the one that ends the process, they part. What was begun too
+/// often is parked. A job that comes back for ever is not: without it the server does not do its work.
+pub fn take_back(tx: &mut Tx, now: Moment) -> Result<Vec<Lost>> {
+    let find = format!(
+        "SELECT id, kind, lost, run_at, max_attempts FROM jobs WHERE state = 'running' AND lease_until <= $1
+         ORDER BY lease_until LIMIT 100{}",
+        tx.dialect().skip_locked()
+    );
+    let found = tx.all(&find, &[now.0.into()], |row| {
+        let (times, max_attempts) = (row.int(2)? + 1, row.int(4)?);
+        let parked = times >= LOST_AT_MOST && max_attempts != i64::MAX;
+        let lost = Lost { id: row.text(0)?.to_string(), kind: row.text(1)?.to_string(), times, parked };
+        Ok::<_, store::Error>((lost, Moment(row.int(3)?), max_attempts))
+    })?;
+    let mut all = Vec::new();
+    for (lost, run_at, max_attempts) in found {
+        let (state, run_at, why) = match (lost.times, pause_after(lost.times, &lost.id)) {
+            (times, _) if lost.parked => {
+                ("parked", now, format!("it was begun {times} times in a row and never ended"))
+            }
+            (_, 0) => ("ready", run_at, "the worker was lost".to_string()),
+            (times, pause) => ("ready", now.plus_seconds(pause), format!("the worker was lost {times} times in a row")),
+        };
+        // A worker that died is none of the tries that a job may fail.
+        let sql =
+            "UPDATE jobs SET state = $1, run_at = $2, last_error = $3, lost = $4, max_attempts = $5 WHERE id = $6";
+        let more = max_attempts.saturating_add(1);
+        tx.execute(
+            sql,
+            &[state.into(), run_at.0.into(), why.into(), lost.times.into(), more.into(), (&lost.id).into()],
+        )?;
+        all.push(lost);
+    }
+    Ok(all)
+}
+
+/// Gives back what a node has under way that ends of itself. That is no death of a worker.
+pub fn give_back(tx: &mut Tx, node: &str) -> Result<u64> {
+    let sql = "UPDATE jobs SET state = 'ready', last_error = 'the worker was stopped',
+                      max_attempts = CASE WHEN max_attempts < $1 THEN max_attempts + 1 ELSE max_attempts END
+               WHERE state = 'running' AND node = $2";
+    Ok(tx.execute(sql, &[i64::MAX.into(), node.into()])?)
+}
+
+/// Whether a job stands further ahead than it can by a clock that is right.
+pub fn any_ahead(tx: &mut Tx, now: Moment) -> Result<bool> {
+    let sql = "SELECT 1 FROM jobs WHERE state = 'ready' AND run_at > $1 LIMIT 1";
+    Ok(tx.first(sql, &[now.plus_seconds(FURTHEST).0.into()], |_| Ok::<_, store::Error>(()))?.is_some())
+}
+
+/// After the clock jumped forward and back: what comes back for ever is due now, the rest in an hour. Answers how many jobs
+/// stood too far ahead.
+pub fn pull_back(tx: &mut Tx, now: Moment) -> Result<u64> {
+    let mut pulled = 0;
+    for (run_at, which) in [(now, "="), (now.plus_seconds(3600), "<>")] {
+        let sql =
+            format!("UPDATE jobs SET run_at = $1 WHERE state = 'ready' AND run_at > $2 AND max_attempts {which} $3");
+        let furthest = now.plus_seconds(FURTHEST);
+        pulled += tx.execute(&sql, &[run_at.0.into(), furthest.0.into(), i64::MAX.into()])?;
+    }
+    Ok(pulled)
+}
