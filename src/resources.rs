@@ -124,6 +124,7 @@ pub fn migrations() -> Vec<Migration> {
         crate::timers::MIGRATION,
         crate::timers::SINCE,
         document::DATES,
+        document::OWED,
         crate::automation::MIGRATION,
     ];
     let resources = ALL.iter().flat_map(|resource| resource.migrations.iter().copied());

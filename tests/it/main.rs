@@ -22,6 +22,7 @@ mod records;
 mod relations;
 mod server;
 mod settings;
+mod statements;
 mod store;
 mod subscriptions;
 mod support;

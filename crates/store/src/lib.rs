@@ -14,6 +14,10 @@ mod error;
 mod faults;
 mod migrate;
 mod postgres;
+#[cfg(not(feature = "faults"))]
+mod seen;
+#[cfg(feature = "faults")]
+pub mod seen;
 mod sqlite;
 mod tls;
 mod tx;
