@@ -163,10 +163,16 @@ pub fn insert<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &mut R) -> Result<()> {
 
 /// Saves a new record that is itself the account of what happened, without an event.
 pub fn insert_silent<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
+    insert_uncounted(tx, ctx, record)?;
+    count::<R>(tx, ctx, 1)
+}
+
+/// The same for one of many, which the caller counts together.
+pub fn insert_uncounted<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
     let mut values: Vec<Value> = vec![ctx.account.into(), (&record.base().id).into()];
     values.extend(stored(record));
     tx.execute(&R::sql().insert, &values)?;
-    count::<R>(tx, ctx, 1)
+    Ok(())
 }
 
 /// A record as the API shows it, whatever it belongs to.

@@ -73,13 +73,13 @@ impl From<store::Error> for Trouble {
 /// The largest result that is kept.
 const LARGEST: usize = 16 * 1024;
 
-/// Does a step, or says what has to happen first.
-pub fn take(tx: &mut Tx, ctx: &Ctx, run: &Run, step: &Step, names: &Names) -> Result<Done, Trouble> {
+/// Does a step, or says what has to happen first. `data` is that of the event, as JSON.
+pub fn take(tx: &mut Tx, ctx: &Ctx, run: &Run, data: &str, step: &Step, names: &Names) -> Result<Done, Trouble> {
     match step.action {
         Action::Wait => wait(ctx, run, step, names),
         Action::Approval => Ok(Done::Approval(text(step, "message", names)?)),
         Action::Condition => condition(step, names),
-        Action::Http => call(run, step, names).map(Done::Call),
+        Action::Http => call(run, data, step, names).map(Done::Call),
         Action::Trigger => trigger(tx, ctx, step, names),
         Action::SendEmail => send_email(tx, ctx, run, step, names),
         _ => {
@@ -323,7 +323,7 @@ pub fn fit(today: Date, fields: &[FieldInfo], members: &mut Map<String, Value>) 
     }
 }
 
-fn call(run: &Run, step: &Step, names: &Names) -> Result<Outgoing, Trouble> {
+fn call(run: &Run, data: &str, step: &Step, names: &Names) -> Result<Outgoing, Trouble> {
     if let Some(call) = run.report().and_then(|report| report.call.clone()) {
         return Ok(call);
     }
@@ -342,7 +342,7 @@ fn call(run: &Run, step: &Step, names: &Names) -> Result<Outgoing, Trouble> {
         },
         None if reads => String::new(),
         None => {
-            let data = if run.data.0.is_empty() { "{}" } else { &run.data.0 };
+            let data = if data.is_empty() { "{}" } else { data };
             format!("{{\"event\":{},\"entity_type\":{},\"data\":{data}}}", json!(run.event), json!(run.entity_type))
         }
     };

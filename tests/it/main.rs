@@ -4,6 +4,7 @@
 
 mod automation;
 mod cli;
+mod closures;
 mod conventions;
 mod crash;
 mod demo;

@@ -40,7 +40,7 @@ fn of_table(table: &str) -> &'static Resource {
 /// A record, and the one it belongs to.
 pub struct Made {
     parent: String,
-    id: String,
+    pub id: String,
 }
 
 impl Made {
@@ -91,7 +91,7 @@ fn make_in(client: &Client, resource: &Resource, parent: String) -> Made {
 }
 
 /// A body from the examples, with the ids of records that it must name.
-fn good_body(client: &Client, route: &Route) -> Value {
+pub fn good_body(client: &Client, route: &Route) -> Value {
     renamed(named_body(client, route), route)
 }
 
@@ -105,7 +105,7 @@ fn named_body(client: &Client, route: &Route) -> Value {
 }
 
 /// With names of its own, where no two records may have the same.
-fn renamed(mut body: Value, route: &Route) -> Value {
+pub fn renamed(mut body: Value, route: &Route) -> Value {
     for field in route.fields.iter().filter(|field| field.rules.unique.is_some()) {
         if let Some(text) = body[field.name].as_str().filter(|text| !text.is_empty()) {
             // In front, where it spoils neither a code nor a domain.
