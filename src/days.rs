@@ -42,7 +42,7 @@ impl Slice {
     }
 
     /// One that has no end, for who does everything in one transaction.
-    fn endless() -> Slice {
+    pub fn endless() -> Slice {
         Slice { ends: false, ..Slice::start() }
     }
 

@@ -1,5 +1,6 @@
 //! From an event to runs: which flows listen, and do their conditions hold.
 
+use std::borrow::Cow;
 use std::cell::LazyCell;
 
 use serde::Deserialize;
@@ -155,21 +156,38 @@ pub struct Fired<'f> {
     /// What kind of record it is about; empty when that was not said.
     pub entity_type: &'f str,
     /// What was sent along.
-    pub data: Value,
+    pub data: &'f Sent,
+}
+
+/// What is sent along with an event, and the same as a text: it may be large, and is written before the transaction.
+pub struct Sent {
+    value: Value,
+    text: String,
+}
+
+impl Sent {
+    /// An object.
+    pub fn of(value: Value) -> Sent {
+        Sent { text: value.to_string(), value }
+    }
 }
 
 /// Fires an event. The record that it names, if there is one, is the ground of its data.
 pub fn fire(tx: &mut Tx, ctx: &Ctx, fired: &Fired) -> Result<Vec<Started>> {
     let named = events::entity(fired.entity_type);
     let kind = if named.is_empty() { events::kind_of(fired.event) } else { named };
-    let id = fired.data["id"].as_str().filter(|id| id.len() <= 255).unwrap_or_default();
+    let id = fired.data.value["id"].as_str().filter(|id| id.len() <= 255).unwrap_or_default();
     let record = if id.is_empty() { None } else { shown(tx, ctx, kind, id)? };
     let known = record.is_some();
-    let mut data = record.unwrap_or_else(|| json!({}));
-    if let (Value::Object(ground), Value::Object(sent)) = (&mut data, &fired.data) {
-        ground.extend(sent.clone());
-    }
-    let data = data.to_string();
+    let data = match record {
+        Some(mut ground) => {
+            if let (Value::Object(ground), Value::Object(sent)) = (&mut ground, &fired.data.value) {
+                ground.extend(sent.clone());
+            }
+            Cow::Owned(ground.to_string())
+        }
+        None => Cow::Borrowed(fired.data.text.as_str()),
+    };
     let event = Event {
         name: fired.event,
         entity_type: if known || !named.is_empty() { kind } else { "" },

@@ -7,7 +7,7 @@ use store::Tx;
 
 use super::conditions::{self, Step as Part};
 use super::definition::{Action, LONGEST_CALL, Step, parse_duration, patch_fields};
-use super::matching::{self, Fired};
+use super::matching::{self, Fired, Sent};
 use super::outside::Outgoing;
 use super::template::{self, Names};
 use crate::clock::Moment;
@@ -172,7 +172,7 @@ fn trigger(tx: &mut Tx, ctx: &Ctx, step: &Step, names: &Names) -> Result<Done, T
     if !data.is_object() {
         return Err(Trouble::never("The data of the event must be an object."));
     }
-    let started = matching::fire(tx, ctx, &Fired { event: &event, entity_type: "", data })?;
+    let started = matching::fire(tx, ctx, &Fired { event: &event, entity_type: "", data: &Sent::of(data) })?;
     let runs: Vec<&String> = started.iter().map(|one| &one.run_id).collect();
     Ok(Done::Result(json!({"event": event, "matched": runs.len(), "runs": runs})))
 }

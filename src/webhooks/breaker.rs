@@ -100,12 +100,13 @@ impl Breaker {
             Err(_) => 0,
         };
         let since = if self.failing_since == 0 { now.0 } else { self.failing_since };
-        let sql = "UPDATE webhook_cursors SET failing_since = $1, failures = $2, next_probe_at = $3,
-                          healed_at = CASE WHEN $3 > 0 THEN 0 ELSE healed_at END
-                   WHERE account_id = $4 AND endpoint_id = $5";
+        let healed_at = if next_probe_at > 0 { 0 } else { self.healed_at };
+        let sql = "UPDATE webhook_cursors SET failing_since = $1, failures = $2, next_probe_at = $3, healed_at = $4
+                   WHERE account_id = $5 AND endpoint_id = $6";
         let own: [Value; 2] = [ctx.account.into(), (&delivery.endpoint_id.0).into()];
         let [account, endpoint] = own.clone();
-        tx.execute(sql, &[since.into(), failures.into(), next_probe_at.into(), account, endpoint])?;
+        let values = [since.into(), failures.into(), next_probe_at.into(), healed_at.into(), account, endpoint];
+        tx.execute(sql, &values)?;
         if self.failing_since == 0 || next_probe_at > 0 {
             show(tx, own, since, next_probe_at)?;
         }

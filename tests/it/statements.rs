@@ -40,7 +40,8 @@ const SMALL: &[&str] = &[
 /// Does one of everything: every route, half a year of a business and a year more, jobs, flows, webhooks.
 fn drive(server: &Server) {
     let receiver = Scripted::start(|_| Reply::json(200, "{}".to_string())).unwrap();
-    server.block_on(async { worker::start(&server.app) }).unwrap();
+    let app = server.app.clone();
+    server.block_on(server.apart(move || worker::start(&app))).unwrap().unwrap();
     let client = server.client();
     client.post("/v1/webhook-endpoints", json!({"url": receiver.url("/in")})).expect(201);
     let steps = json!([{"type": "http", "url": receiver.url("/flow")}, {"type": "create_task", "title": "Call"}]);
