@@ -2,7 +2,9 @@
 //! longer valid, ends that are near. Looked at every hour, by the date of each account; its cost is by
 //! what is due, not by what exists.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use store::Tx;
@@ -21,6 +23,41 @@ use crate::timers;
 
 /// How often it looks, in seconds.
 const HOUR: i64 = 3600;
+/// About how long a transaction takes at most: requests wait for it.
+const TURN: Duration = Duration::from_millis(5);
+/// How many things of a kind are looked up at once, and so how many happen in a transaction at most.
+pub const TOGETHER: usize = 100;
+
+/// The part of a day's work that shares a transaction: one thing at least, or a slow machine would never get
+/// anywhere, and no more once a few milliseconds are over.
+pub struct Slice {
+    started: Instant,
+    done: Cell<bool>,
+    /// Whether it ends at all.
+    ends: bool,
+}
+
+impl Slice {
+    /// It starts now.
+    pub fn start() -> Slice {
+        Slice { started: Instant::now(), done: Cell::new(false), ends: true }
+    }
+
+    /// One that has no end, for who does everything in one transaction.
+    pub fn endless() -> Slice {
+        Slice { ends: false, ..Slice::start() }
+    }
+
+    /// Something was done in it.
+    pub fn did_one(&self) {
+        self.done.set(true);
+    }
+
+    /// Whether the rest is for another transaction.
+    pub fn is_over(&self) -> bool {
+        self.ends && self.done.get() && self.started.elapsed() > TURN
+    }
+}
 
 /// How often the process may die in the day of an account before the others go first, and for how long they do.
 const DEATHS: u32 = 2;
@@ -113,7 +150,7 @@ pub fn pass(app: &App, caller: &Caller) -> Result<()> {
         let own = caller.clone();
         let more = app.store.write_now(caller.account.number, move |tx| {
             let ctx = own.writing(tx)?;
-            some(tx, &ctx)
+            some(tx, &ctx, &Slice::start())
         })?;
         if !more {
             return Ok(());
@@ -124,16 +161,16 @@ pub fn pass(app: &App, caller: &Caller) -> Result<()> {
 /// The same at once, in the transaction and at the time of the caller.
 pub fn catch_up(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     generate::catch_up(tx, ctx)?;
-    while some(tx, ctx)? {}
+    while some(tx, ctx, &Slice::endless())? {}
     Ok(())
 }
 
 /// A part of what is due; answers whether there may be more.
-fn some(tx: &mut Tx, ctx: &Ctx) -> Result<bool, Error> {
-    let late = money_due::expire::<InvoiceKind>(tx, ctx, "overdue")?;
-    let expired = money_due::expire::<QuoteKind>(tx, ctx, "expired")?;
-    let ending = generate::announce(tx, ctx)?;
-    let idle = timers::run_out(tx, ctx)?;
+fn some(tx: &mut Tx, ctx: &Ctx, slice: &Slice) -> Result<bool, Error> {
+    let late = money_due::expire::<InvoiceKind>(tx, ctx, "overdue", slice)?;
+    let expired = money_due::expire::<QuoteKind>(tx, ctx, "expired", slice)?;
+    let ending = generate::announce(tx, ctx, slice)?;
+    let idle = timers::run_out(tx, ctx, slice)?;
     Ok(late || expired || ending || idle)
 }
 

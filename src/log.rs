@@ -59,9 +59,9 @@ pub struct Line {
     hash: Vec<u8>,
 }
 
-/// Writes what happened, and the runs of the flows that listen to it. The caller's transaction holds
-/// the account.
-pub fn append(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<()> {
+/// Writes what happened, and the runs of the flows that listen to it; answers its number. The caller's transaction
+/// holds the account.
+pub fn append(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<i64> {
     // Whether a flow listens is asked in the same statement: most of the time none does. The first event
     // of an account comes before its flows.
     let last = tx.first(
@@ -98,9 +98,9 @@ pub fn append(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<()> {
         ],
     )?;
     if listeners > 0 {
-        matching::heard(tx, ctx, event)?;
+        matching::heard(tx, ctx, event, seq)?;
     }
-    Ok(())
+    Ok(seq)
 }
 
 /// Up to `limit` rows behind `seq`, in order; fewer when they have more than about so many `bytes`, but one
@@ -227,6 +227,11 @@ impl Line {
             data: row.text(7)?.to_string(),
             hash: row.bytes(8)?.to_vec(),
         })
+    }
+
+    /// The record as it was right after, or what was sent along with an event that was fired.
+    pub fn into_data(self) -> String {
+        self.data
     }
 
     /// What webhooks carry: what happened, when, to what, and its number.

@@ -3,11 +3,13 @@
 //! OpenAPI schema. What the lines can say is in [`Rules`]; they are flags, never logic.
 
 mod checked;
+mod html;
 mod kinds;
 mod lists;
 mod rules;
 
 pub use checked::{Bic, Callable, Color, Country, Domain, Email, EmailList, Emails, Iban, Slug, VatNumber, Website};
+pub use html::Html;
 pub use kinds::{Day, Days, Kind, Link, VatRate, When, choose, other_spelling, parse_date, wrong_type};
 pub use lists::{Custom, CustomValue, Data, Texts};
 pub use rules::{ACTED, ALL, COMPUTED, CREATED, DETAIL, INPUT, LIST, NOWHERE, REQUIRED, Rules, UPDATED, Views};

@@ -5,6 +5,7 @@ use store::{Tx, Value};
 
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
+use crate::days::{self, Slice};
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
 use crate::input::{self, Input};
 use crate::json::Json;
@@ -90,6 +91,9 @@ pub fn follow<R: Checks>(tx: &mut Tx, ctx: &Ctx, before: Option<&R>, record: &R)
 pub fn delete_shown<R: Record>(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let record: R = find_to_change(tx, ctx, &call)?;
+        if !loosen(tx, ctx, &record)? {
+            return Ok(once_more(delete_shown::<R>, &call));
+        }
         remove(tx, ctx, &record)?;
         Ok(Answer::record(ctx, &record, DETAIL))
     }))
@@ -99,9 +103,18 @@ pub fn delete_shown<R: Record>(call: Call) -> Result<Work> {
 pub fn delete<R: Record>(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let record: R = find_to_change(tx, ctx, &call)?;
+        if !loosen(tx, ctx, &record)? {
+            return Ok(once_more(delete::<R>, &call));
+        }
         remove(tx, ctx, &record)?;
         Ok(Answer::empty())
     }))
+}
+
+/// The same call again, in a transaction of its own: for what is too much for one.
+pub fn once_more(handler: fn(Call) -> Result<Work>, call: &Call) -> Answer {
+    let call = call.clone();
+    Answer::after(move |_, _| handler(call.clone()))
 }
 
 /// An action without a body: `verb` changes the record and answers with the event's name, or
@@ -172,10 +185,16 @@ fn insert_as<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &mut R, event: &str) -> 
 
 /// Saves a new record that is itself the account of what happened, without an event.
 pub fn insert_silent<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
+    insert_uncounted(tx, ctx, record)?;
+    count::<R>(tx, ctx, 1)
+}
+
+/// The same for one of many, which the caller counts together.
+pub fn insert_uncounted<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
     let mut values: Vec<Value> = vec![ctx.account.into(), (&record.base().id).into()];
     values.extend(stored(record));
     tx.execute(&R::sql().insert, &values)?;
-    count::<R>(tx, ctx, 1)
+    Ok(())
 }
 
 /// A record as the API shows it, whatever it belongs to.
@@ -220,27 +239,52 @@ pub fn remove<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
     tx.execute(&R::sql().delete, &[ctx.account.into(), id.into()])?;
     count::<R>(tx, ctx, -1)?;
     search::remove::<R>(tx, ctx, id)?;
-    for resource in resources::ALL.iter() {
-        let naming = resource.fields.iter().filter(|field| field.rules.refers == R::shape().table);
-        for field in naming.filter(|field| field.name != resource.shape.parent) {
-            (resource.unlink)(tx, ctx, field.name, id)?;
-        }
-    }
+    unlink_all(tx, ctx, record, &Slice::endless())?;
     happened(tx, ctx, record, "deleted")
 }
 
-/// Clears `field` in the records that name the record `id`, which is gone: nothing dangles.
-pub fn unlink<R: Record>(tx: &mut Tx, ctx: &Ctx, field: &str, id: &str) -> Result<()> {
-    let Some(link) = R::fields().iter().find(|own| own.info.name == field) else { return Ok(()) };
+/// Clears some of the links to a record that is to be removed, a few milliseconds' worth; answers whether none is left.
+/// A client may have a hundred thousand invoices, and others wait for the writer. Should it stop half-way, the record
+/// is still there, and whoever wanted it gone asks again.
+pub fn loosen<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<bool> {
+    unlink_all(tx, ctx, record, &Slice::start())
+}
+
+fn unlink_all<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, slice: &Slice) -> Result<bool> {
+    for resource in resources::ALL.iter() {
+        let naming = resource.fields.iter().filter(|field| field.rules.refers == R::shape().table);
+        for field in naming.filter(|field| field.name != resource.shape.parent) {
+            if !(resource.unlink)(tx, ctx, field.name, &record.base().id, slice)? {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// Clears `field` in the records that name the record `id`, as far as it fits in the slice: nothing dangles. Answers
+/// whether none is left.
+pub fn unlink<R: Record>(tx: &mut Tx, ctx: &Ctx, field: &str, id: &str, slice: &Slice) -> Result<bool> {
+    let Some(link) = R::fields().iter().find(|own| own.info.name == field) else { return Ok(true) };
     // The second condition lets indexes serve that leave out records which name nothing.
     let named = format!("\"{field}\" = $2 AND \"{field}\" <> ''");
-    let sql = format!("{} WHERE account_id = $1 AND {named} ORDER BY id", R::sql().select);
-    for before in tx.all(&sql, &[ctx.account.into(), id.into()], R::from_row)? {
-        let mut record = before.clone();
-        (link.copy)(&R::default(), &mut record);
-        update(tx, ctx, &before, &mut record, "updated")?;
+    let sql = format!("SELECT id FROM {} WHERE account_id = $1 AND {named} LIMIT {}", R::shape().table, days::TOGETHER);
+    loop {
+        let naming = tx.all(&sql, &[ctx.account.into(), id.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
+        if naming.is_empty() {
+            return Ok(true);
+        }
+        for id in &naming {
+            if slice.is_over() {
+                return Ok(false);
+            }
+            let before: R = find(tx, ctx, id)?;
+            let mut record = before.clone();
+            (link.copy)(&R::default(), &mut record);
+            update(tx, ctx, &before, &mut record, "updated")?;
+            slice.did_one();
+        }
     }
-    Ok(())
 }
 
 /// The columns of a record behind its id.

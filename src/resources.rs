@@ -43,6 +43,7 @@ use store::{Migration, Tx};
 
 use crate::call::{Call, Query};
 use crate::context::Ctx;
+use crate::days::Slice;
 use crate::error::Result;
 use crate::list::{self, Form, Statements};
 use crate::record::{FieldInfo, Record, Shape, Views};
@@ -126,6 +127,7 @@ pub fn migrations() -> Vec<Migration> {
         crate::timers::MIGRATION,
         crate::timers::SINCE,
         document::DATES,
+        document::OWED,
         crate::automation::MIGRATION,
     ];
     let resources = ALL.iter().flat_map(|resource| resource.migrations.iter().copied());
@@ -324,7 +326,7 @@ pub struct Resource {
     /// Its migrations.
     pub migrations: &'static [Migration],
     /// Clears a field in the records of it that name a record which is gone.
-    pub unlink: fn(&mut Tx, &Ctx, &str, &str) -> Result<()>,
+    pub unlink: fn(&mut Tx, &Ctx, &str, &str, &Slice) -> Result<bool>,
     /// The record with an id as the API shows it.
     pub show: fn(&mut Tx, &Ctx, &str) -> Result<Option<String>>,
 }

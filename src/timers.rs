@@ -6,11 +6,12 @@
 //! which is added when one looks: who changes it changes it for what waits already.
 
 use jiff::civil::Date;
-use serde_json::Value;
+use serde::Deserialize;
 use store::{Migration, Tx};
 
 use crate::clock::Moment;
 use crate::context::Ctx;
+use crate::days::{Slice, TOGETHER};
 use crate::error::{Code, Error, Result};
 use crate::log::Event;
 use crate::marks;
@@ -77,9 +78,23 @@ const CAUSES: &[&str] = &[
     "invoice.late",
 ];
 
-/// How many run out in one transaction at most.
-const TOGETHER: usize = 100;
 const DAY: i64 = 24 * 3600;
+
+/// What timers look at in a record. The rest is passed over unread: a document may have a thousand rows.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Looked {
+    client_id: Option<String>,
+    expected_close_date: Option<String>,
+    meta: LookedMeta,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct LookedMeta {
+    deal_id: Option<String>,
+    generation_mode: Option<String>,
+}
 
 /// Arms what follows from an event.
 pub fn note(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<()> {
@@ -97,18 +112,18 @@ pub fn note(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<()> {
         "customer.created" => &["customer.inactive"],
         _ => return Ok(()),
     };
-    let data: Value = serde_json::from_str(event.data).unwrap_or_default();
+    let data: Looked = serde_json::from_str(event.data).unwrap_or_default();
     for cause in wanted {
         let record = match *cause {
-            "customer.inactive" | "customer.no_followup" if event.entity_type != "client" => data["client_id"].as_str(),
-            "deal.no_followup" if event.entity_type == "task" => data["meta"]["deal_id"].as_str(),
-            "document.draft" if data["meta"]["generation_mode"] == "final" => None,
+            "customer.inactive" | "customer.no_followup" if event.entity_type != "client" => data.client_id.as_deref(),
+            "deal.no_followup" if event.entity_type == "task" => data.meta.deal_id.as_deref(),
+            "document.draft" if data.meta.generation_mode.as_deref() == Some("final") => None,
             _ => Some(event.entity_id),
         };
         let Some(record) = record.filter(|record| !record.is_empty()) else { continue };
         let since = match *cause {
             "deal.close_due" => {
-                let date = data["expected_close_date"].as_str().and_then(|date| date.parse::<Date>().ok());
+                let date = data.expected_close_date.as_deref().and_then(|date| date.parse::<Date>().ok());
                 let still = date.filter(|date| *date >= ctx.now.date(&ctx.zone));
                 still.map(|date| Moment::start_of(date, &ctx.zone))
             }
@@ -205,8 +220,8 @@ pub fn next_moment(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>> {
     Ok(next)
 }
 
-/// Tells what has run out, in order; answers whether there may be more.
-pub fn run_out(tx: &mut Tx, ctx: &Ctx) -> Result<bool> {
+/// Tells what has run out, in order, as far as it fits in the slice; answers whether there may be more.
+pub fn run_out(tx: &mut Tx, ctx: &Ctx, slice: &Slice) -> Result<bool> {
     let sql = "SELECT since, record_id FROM timers WHERE account_id = $1 AND cause = $2 AND since <= $3
                ORDER BY since, record_id LIMIT $4";
     let mut due: Vec<(i64, String, &str)> = Vec::new();
@@ -221,6 +236,10 @@ pub fn run_out(tx: &mut Tx, ctx: &Ctx) -> Result<bool> {
     let more = due.len() >= TOGETHER;
     due.truncate(TOGETHER);
     for (_, record, cause) in &due {
+        if slice.is_over() {
+            return Ok(true);
+        }
+        slice.did_one();
         disarm(tx, ctx, cause, record)?;
         match tell(tx, ctx, cause, record) {
             // A record that is gone has nothing to say.

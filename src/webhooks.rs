@@ -2,6 +2,7 @@
 //! it becomes deliveries, and each of these is tried until the receiver takes it. Nothing of this
 //! happens in the transactions of requests, and one receiver never waits for another.
 
+pub mod breaker;
 pub mod queue;
 mod signature;
 

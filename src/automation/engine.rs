@@ -229,7 +229,8 @@ fn steps_of(
     let definition = definition(tx, ctx, engine, run)?;
     let chain = if run.chain.is_empty() { &run.base.id } else { &run.chain };
     let own = ctx.acting_as(&format!("flow {}", run.flow_id.0), &run.base.id, run.depth, chain);
-    let known = Known::of(&own, account, run);
+    let data = matching::data_of(tx, ctx, run)?;
+    let known = Known::of(&own, account, run, &data);
     run.due_at = 0;
     run.lease_until = 0;
     run.next_attempt_at = When(None);
@@ -252,7 +253,7 @@ fn steps_of(
         let names = known.names(tx, &own, run, &definition)?;
         // A panic must not take the other runs of the transaction along.
         let done = tx.savepoint(|tx| {
-            let attempt = AssertUnwindSafe(|| steps::take(tx, &own, run, step, &names));
+            let attempt = AssertUnwindSafe(|| steps::take(tx, &own, run, &data, step, &names));
             catch_unwind(attempt).unwrap_or_else(|_| Err(Trouble::later("It met a fault in Kantoor.")))
         });
         match done {
@@ -408,8 +409,8 @@ struct Known {
 }
 
 impl Known {
-    fn of(ctx: &Ctx, account: &Account, run: &Run) -> Known {
-        let data: Value = serde_json::from_str(&run.data.0).unwrap_or_else(|_| json!({}));
+    fn of(ctx: &Ctx, account: &Account, run: &Run, data: &str) -> Known {
+        let data: Value = serde_json::from_str(data).unwrap_or_else(|_| json!({}));
         let about = json!({
             "id": account.uid, "name": account.name, "today": ctx.now.date(&ctx.zone).to_string(),
             "time_zone": ctx.zone.iana_name().unwrap_or_default(),

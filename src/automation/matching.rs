@@ -1,7 +1,10 @@
 //! From an event to runs: which flows listen, and do their conditions hold.
 
+use std::borrow::Cow;
 use std::cell::LazyCell;
 
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use store::Tx;
 
@@ -11,7 +14,8 @@ use super::events;
 use crate::context::Ctx;
 use crate::error::{Error, Faults, Result};
 use crate::log::{self, Event};
-use crate::record::{Data, Link};
+use crate::record::Link;
+use crate::records;
 use crate::resources;
 use crate::resources::run::{self, Run};
 
@@ -39,8 +43,9 @@ struct Listener {
     version: i64,
 }
 
-/// Writes a run for each active flow that listens to this event and whose conditions hold.
-pub fn heard(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<Vec<Started>> {
+/// Writes a run for each active flow that listens to this event and whose conditions hold. `seq` is its number in the
+/// log, where the runs find its data: many flows may listen to a large record.
+pub fn heard(tx: &mut Tx, ctx: &Ctx, event: &Event, seq: i64) -> Result<Vec<Started>> {
     // No name is what flows with a schedule listen to.
     if event.name.is_empty() {
         return Ok(Vec::new());
@@ -81,7 +86,7 @@ pub fn heard(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<Vec<Started>> {
             event: event.name.to_string(),
             entity_type: event.entity_type.to_string(),
             entity_id: event.entity_id.to_string(),
-            data: Data(event.data.to_string()),
+            seq,
             depth: ctx.depth + 1,
             chain: ctx.chain.to_string(),
             ..Run::default()
@@ -89,6 +94,9 @@ pub fn heard(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<Vec<Started>> {
         run.queue(ctx);
         run::insert(tx, ctx, &mut run)?;
         started.push(Started { flow_id: flow.id, run_id: run.base.id });
+    }
+    if !started.is_empty() {
+        records::count::<Run>(tx, ctx, i64::try_from(started.len()).unwrap_or(0))?;
     }
     Ok(started)
 }
@@ -148,33 +156,50 @@ pub struct Fired<'f> {
     /// What kind of record it is about; empty when that was not said.
     pub entity_type: &'f str,
     /// What was sent along.
-    pub data: Value,
+    pub data: &'f Sent,
+}
+
+/// What is sent along with an event, and the same as a text: it may be large, and is written before the transaction.
+pub struct Sent {
+    value: Value,
+    text: String,
+}
+
+impl Sent {
+    /// An object.
+    pub fn of(value: Value) -> Sent {
+        Sent { text: value.to_string(), value }
+    }
 }
 
 /// Fires an event. The record that it names, if there is one, is the ground of its data.
 pub fn fire(tx: &mut Tx, ctx: &Ctx, fired: &Fired) -> Result<Vec<Started>> {
     let named = events::entity(fired.entity_type);
     let kind = if named.is_empty() { events::kind_of(fired.event) } else { named };
-    let id = fired.data["id"].as_str().filter(|id| id.len() <= 255).unwrap_or_default();
+    let id = fired.data.value["id"].as_str().filter(|id| id.len() <= 255).unwrap_or_default();
     let record = if id.is_empty() { None } else { shown(tx, ctx, kind, id)? };
     let known = record.is_some();
-    let mut data = record.unwrap_or_else(|| json!({}));
-    if let (Value::Object(ground), Value::Object(sent)) = (&mut data, &fired.data) {
-        ground.extend(sent.clone());
-    }
-    let data = data.to_string();
+    let data = match record {
+        Some(mut ground) => {
+            if let (Value::Object(ground), Value::Object(sent)) = (&mut ground, &fired.data.value) {
+                ground.extend(sent.clone());
+            }
+            Cow::Owned(ground.to_string())
+        }
+        None => Cow::Borrowed(fired.data.text.as_str()),
+    };
     let event = Event {
         name: fired.event,
         entity_type: if known || !named.is_empty() { kind } else { "" },
         entity_id: id,
         data: &data,
     };
-    note(tx, ctx, &event)?;
-    heard(tx, ctx, &event)
+    let seq = note(tx, ctx, &event)?;
+    heard(tx, ctx, &event, seq)
 }
 
 /// The log has who fired what: it is not what the service itself says, so it has a name of its own.
-fn note(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<()> {
+fn note(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<i64> {
     let data = format!(
         "{{\"event\":{},\"entity_type\":{},\"data\":{}}}",
         json!(event.name),
@@ -190,6 +215,30 @@ fn note(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<()> {
 
 /// What the log calls an event that was fired.
 pub const TRIGGERED: &str = "automation.triggered";
+
+/// What the log has of an event that was fired; its data as it was, unread.
+#[derive(Deserialize)]
+struct Noted<'n> {
+    #[serde(borrow)]
+    data: &'n RawValue,
+}
+
+/// The data of the event that began a run, as JSON.
+pub fn data_of(tx: &mut Tx, ctx: &Ctx, run: &Run) -> Result<String> {
+    // Runs of schedules have no line in the log; nor have those that began before runs had a number.
+    if run.seq == 0 {
+        return Ok(run.data.0.clone());
+    }
+    let Some(line) = log::line(tx, ctx.account, run.seq)? else {
+        return Err(Error::internal(format!("no line {} in the log", run.seq)));
+    };
+    if line.name != TRIGGERED {
+        return Ok(line.into_data());
+    }
+    let noted = line.into_data();
+    let data = serde_json::from_str::<Noted>(&noted).map(|noted| noted.data.get().to_string());
+    Ok(data.unwrap_or_default())
+}
 
 /// A record of the account as the API shows it.
 pub fn shown(tx: &mut Tx, ctx: &Ctx, kind: &str, id: &str) -> Result<Option<Value>> {

@@ -11,6 +11,7 @@ use crate::context::Ctx;
 use crate::error::Result;
 use crate::log::Event;
 use crate::record::{Data, Link, Record};
+use crate::records;
 use crate::resources::flow::Flow;
 use crate::resources::run::{self, Run};
 
@@ -56,6 +57,7 @@ pub fn fire(tx: &mut Tx, ctx: &Ctx) -> Result<usize> {
         };
         run.queue(ctx);
         run::insert(tx, ctx, &mut run)?;
+        records::count::<Run>(tx, ctx, 1)?;
     }
     Ok(due.len())
 }

@@ -7,7 +7,7 @@ use store::Tx;
 
 use super::conditions::{self, Step as Part};
 use super::definition::{Action, LONGEST_CALL, Step, parse_duration, patch_fields};
-use super::matching::{self, Fired};
+use super::matching::{self, Fired, Sent};
 use super::outside::Outgoing;
 use super::template::{self, Names};
 use crate::clock::Moment;
@@ -73,13 +73,13 @@ impl From<store::Error> for Trouble {
 /// The largest result that is kept.
 const LARGEST: usize = 16 * 1024;
 
-/// Does a step, or says what has to happen first.
-pub fn take(tx: &mut Tx, ctx: &Ctx, run: &Run, step: &Step, names: &Names) -> Result<Done, Trouble> {
+/// Does a step, or says what has to happen first. `data` is that of the event, as JSON.
+pub fn take(tx: &mut Tx, ctx: &Ctx, run: &Run, data: &str, step: &Step, names: &Names) -> Result<Done, Trouble> {
     match step.action {
         Action::Wait => wait(ctx, run, step, names),
         Action::Approval => Ok(Done::Approval(text(step, "message", names)?)),
         Action::Condition => condition(step, names),
-        Action::Http => call(run, step, names).map(Done::Call),
+        Action::Http => call(run, data, step, names).map(Done::Call),
         Action::Trigger => trigger(tx, ctx, step, names),
         Action::SendEmail => send_email(tx, ctx, run, step, names),
         _ => {
@@ -176,7 +176,7 @@ fn trigger(tx: &mut Tx, ctx: &Ctx, step: &Step, names: &Names) -> Result<Done, T
     if !data.is_object() {
         return Err(Trouble::never("The data of the event must be an object."));
     }
-    let started = matching::fire(tx, ctx, &Fired { event: &event, entity_type: "", data })?;
+    let started = matching::fire(tx, ctx, &Fired { event: &event, entity_type: "", data: &Sent::of(data) })?;
     let runs: Vec<&String> = started.iter().map(|one| &one.run_id).collect();
     Ok(Done::Result(json!({"event": event, "matched": runs.len(), "runs": runs})))
 }
@@ -327,7 +327,7 @@ pub fn fit(today: Date, fields: &[FieldInfo], members: &mut Map<String, Value>) 
     }
 }
 
-fn call(run: &Run, step: &Step, names: &Names) -> Result<Outgoing, Trouble> {
+fn call(run: &Run, data: &str, step: &Step, names: &Names) -> Result<Outgoing, Trouble> {
     if let Some(call) = run.report().and_then(|report| report.call.clone()) {
         return Ok(call);
     }
@@ -346,7 +346,7 @@ fn call(run: &Run, step: &Step, names: &Names) -> Result<Outgoing, Trouble> {
         },
         None if reads => String::new(),
         None => {
-            let data = if run.data.0.is_empty() { "{}" } else { &run.data.0 };
+            let data = if data.is_empty() { "{}" } else { data };
             format!("{{\"event\":{},\"entity_type\":{},\"data\":{data}}}", json!(run.event), json!(run.entity_type))
         }
     };

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::matching::{self, Fired, Started};
+use super::matching::{self, Fired, Sent, Started};
 use crate::call::{Answer, Call};
 use crate::error::Result;
 use crate::input::{self, Input};
@@ -74,10 +74,11 @@ pub fn by_webhook() -> Resource {
 
 fn automation(call: Call) -> Result<Work> {
     let input: Input<Trigger> = input::create(&call)?;
+    let sent = input.record();
+    let legacy = input.has("legacy_entity_id").then_some(("legacy_entity_id", sent.legacy_entity_id));
+    let data = Sent::of(with_number(&sent.data, legacy));
     Ok(Box::new(move |tx, ctx| {
-        let sent = input.record();
-        let legacy = input.has("legacy_entity_id").then_some(("legacy_entity_id", sent.legacy_entity_id));
-        let fired = Fired { event: &sent.event, entity_type: &sent.entity_type, data: with_number(&sent.data, legacy) };
+        let fired = Fired { event: &sent.event, entity_type: &sent.entity_type, data: &data };
         let started = matching::fire(tx, ctx, &fired)?;
         let mut answer = answered(&sent.event, &started, "flow_id", "run_id").with_texts("warnings", &input.warnings);
         if legacy.is_some() {
@@ -89,10 +90,11 @@ fn automation(call: Call) -> Result<Work> {
 
 fn webhook(call: Call) -> Result<Work> {
     let input: Input<WebhookTrigger> = input::create(&call)?;
+    let sent = input.record();
+    let number = input.has("entity_id").then_some(("entity_id", sent.entity_id));
+    let data = Sent::of(with_number(&sent.data, number));
     Ok(Box::new(move |tx, ctx| {
-        let sent = input.record();
-        let number = input.has("entity_id").then_some(("entity_id", sent.entity_id));
-        let fired = Fired { event: &sent.event, entity_type: &sent.entity_type, data: with_number(&sent.data, number) };
+        let fired = Fired { event: &sent.event, entity_type: &sent.entity_type, data: &data };
         let started = matching::fire(tx, ctx, &fired)?;
         Ok(answered(&sent.event, &started, "flow_guid", "run_guid"))
     }))

@@ -17,7 +17,7 @@ use crate::clock::Moment;
 use crate::error::Error;
 use crate::jobs;
 use crate::resources::run::FINAL;
-use crate::webhooks::queue;
+use crate::webhooks::{breaker, queue};
 
 /// What a request is counted under.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -236,9 +236,9 @@ async fn behind(app: &App) -> Vec<Metric> {
     let now = app.clock.now();
     let oldest = app.store.read_apart(move |tx| {
         let oldest = [jobs::oldest_due(tx, now)?, engine::oldest_due(tx, now)?, queue::oldest_due(tx, now)?];
-        Ok::<_, Error>((oldest, jobs::parked(tx)?))
+        Ok::<_, Error>((oldest, jobs::parked(tx)?, breaker::open(tx)?.unsigned_abs()))
     });
-    let Ok(Ok(([jobs, flows, webhooks], parked))) = tokio::time::timeout(PATIENCE, oldest).await else {
+    let Ok(Ok(([jobs, flows, webhooks], parked, down))) = tokio::time::timeout(PATIENCE, oldest).await else {
         return Vec::new();
     };
     let seconds = |since: Option<Moment>| since.map_or(0, |since| (now.0 - since.0).unsigned_abs() / 1000);
@@ -247,5 +247,6 @@ async fn behind(app: &App) -> Vec<Metric> {
         ("flows_behind_seconds", "gauge", "How long the oldest run of a flow that is due waits", seconds(flows)),
         ("webhooks_behind_seconds", "gauge", "How long the oldest webhook that is due waits", seconds(webhooks)),
         ("jobs_parked", "gauge", "Jobs that are parked until somebody looks at them", parked.unsigned_abs()),
+        ("webhook_endpoints_down", "gauge", "Endpoints that are only probed, since their receiver fails", down),
     ]
 }

@@ -32,7 +32,7 @@ use crate::records::{self, Work};
 use crate::{choice, record};
 pub use kind::{DocumentKind, Invoice, InvoiceKind, Quote, QuoteKind, Which, Workorder, WorkorderKind};
 use rows::Rows;
-pub use tables::DATES;
+pub use tables::{DATES, OWED};
 use tables::{INVOICES, QUOTES, WORKORDERS};
 
 choice! {

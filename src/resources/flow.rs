@@ -11,7 +11,7 @@ use crate::automation::definition::{Definition, TRIGGER_ROOTS, read_steps};
 use crate::automation::{backtest, doubts, events, rehearsal};
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
-use crate::error::{Error, Faults, FieldCode, Result, Wrong, wrong};
+use crate::error::{Code, Error, Faults, FieldCode, Result, Wrong, wrong};
 use crate::input::{self, Input};
 use crate::json::Json;
 use crate::record::{ALL, COMPUTED, CREATED, Checks, DETAIL, Data, INPUT, Kind, NOWHERE, REQUIRED, Rules, UPDATED};
@@ -69,6 +69,9 @@ impl Checks for Flow {
             TriggerType::Schedule => String::new(),
             _ => events::canonical(&self.trigger_key).to_string(),
         };
+        if self.active && !before.is_some_and(|before| before.active && before.listens_to == self.listens_to) {
+            self.check_listeners(tx, ctx)?;
+        }
         let scheduled = self.trigger_type == TriggerType::Schedule && self.active;
         let same = before.is_some_and(|before| {
             before.active && before.trigger_key == self.trigger_key && before.trigger_type == self.trigger_type
@@ -102,6 +105,28 @@ impl Checks for Flow {
             Some(before) if before.active != self.active => vec![if self.active { "activated" } else { "deactivated" }],
             _ => Vec::new(),
         }
+    }
+}
+
+/// Active flows that one event may start: their runs are written in its transaction.
+const LISTENERS: i64 = 200;
+/// Flows of an account.
+const MANY: i64 = 1000;
+
+impl Flow {
+    /// Refuses one more flow on an event that starts many.
+    fn check_listeners(&self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+        let sql =
+            "SELECT count(*) FROM flows WHERE account_id = $1 AND listens_to = $2 AND listens_to <> '' AND active = 1
+                   AND id <> $3";
+        if tx.int(sql, &[ctx.account.into(), (&self.listens_to).into(), (&self.base.id).into()])? < LISTENERS {
+            return Ok(());
+        }
+        let message = format!(
+            "{LISTENERS} active flows start with the event '{}'; switch one of them off first.",
+            self.trigger_key
+        );
+        Err(Error::new(Code::LimitReached, message))
     }
 }
 
@@ -291,6 +316,11 @@ fn create(call: Call) -> Result<Work> {
     Ok(with_good_addresses(
         input,
         |tx, ctx, _, input| {
+            let count = "SELECT count(*) FROM flows WHERE account_id = $1";
+            if tx.int(count, &[ctx.account.into()])? >= MANY {
+                let message = format!("An account may have {MANY} flows; delete one that is not needed first.");
+                return Err(Error::new(Code::LimitReached, message));
+            }
             let mut flow = input.record().flow();
             records::add(tx, ctx, &mut flow)?;
             Ok(Answer::created(ctx, &flow, CREATED))

@@ -69,7 +69,9 @@ record! {
     lost: i64 = COMPUTED.shown(NOWHERE);
     /// When it has something to do, by the account's clock; 0 for never.
     due_at: i64 = COMPUTED.shown(NOWHERE);
-    /// The data of the event.
+    /// The number of the event in the log, which has its data; 0 when the run has it itself.
+    seq: i64 = COMPUTED.shown(NOWHERE);
+    /// The data of the event, of a run that has no number.
     data: Data = COMPUTED.heavy().shown(NOWHERE);
     /// What became of each step.
     results: Reports = COMPUTED.heavy().shown(NOWHERE);
@@ -124,13 +126,13 @@ impl Run {
     }
 }
 
-/// Writes a new run; what it waits for is in it.
+/// Writes a new run, which the caller counts; what it waits for is in it.
 pub fn insert(tx: &mut Tx, ctx: &Ctx, run: &mut Run) -> Result<()> {
     run.base.id = ctx.new_id();
     run.base.created_at = ctx.now;
     run.base.updated_at = ctx.now;
     run.base.version = 1;
-    records::insert_silent(tx, ctx, run)
+    records::insert_uncounted(tx, ctx, run)
 }
 
 /// Saves a run if `claim` is still its claim; answers whether it was. Its data never changes.
@@ -322,7 +324,7 @@ fn steps(call: Call) -> Result<Work> {
     }))
 }
 
-/// Drops runs that ended longer ago than the account keeps them, up to a thousand; answers how many.
+/// Drops runs that ended longer ago than the account keeps them, two hundred at most; answers how many.
 pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
     let days = Settings::of(tx, ctx)?.runs_kept_days;
     if days == 0 {
@@ -330,7 +332,7 @@ pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
     }
     let before = ctx.now.plus_seconds(-days * 24 * 3600);
     let sql = "DELETE FROM runs WHERE account_id = $1 AND id IN
-               (SELECT id FROM runs WHERE account_id = $1 AND finished_at > 0 AND finished_at < $2 LIMIT 1000)";
+               (SELECT id FROM runs WHERE account_id = $1 AND finished_at > 0 AND finished_at < $2 LIMIT 200)";
     let gone = tx.execute(sql, &[ctx.account.into(), before.0.into()])?;
     records::count::<Run>(tx, ctx, -gone.cast_signed())?;
     Ok(gone)
@@ -394,6 +396,13 @@ CREATE INDEX runs_finished ON runs (account_id, finished_at) WHERE finished_at >
         sql: "
 ALTER TABLE runs ADD COLUMN chain TEXT NOT NULL DEFAULT '';
 CREATE INDEX runs_chain ON runs (account_id, chain) WHERE chain <> '';
+",
+    },
+    Migration {
+        number: 64,
+        name: "runs_seq",
+        sql: "
+ALTER TABLE runs ADD COLUMN seq BIGINT NOT NULL DEFAULT 0;
 ",
     },
 ];

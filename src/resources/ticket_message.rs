@@ -14,7 +14,7 @@ use crate::error::{Faults, FieldCode, Result, Wrong, wrong};
 use crate::input::Input;
 use crate::json::{Json, write_key, write_text};
 use crate::outbox::{self, Letter};
-use crate::record::{ALL, COMPUTED, CREATED, Checks, Email, Emails, INPUT, Kind, Link, NOWHERE, Rules};
+use crate::record::{ALL, COMPUTED, CREATED, Checks, Email, Emails, Html, INPUT, Kind, Link, NOWHERE, Rules};
 use crate::records::Work;
 use crate::timers;
 use crate::{choice, input, record, records};
@@ -96,7 +96,7 @@ record! {
     /// Whether it was written by the staff.
     via_staff_save: bool = COMPUTED.default("true").shown(CREATED);
     /// The message in HTML; what could do harm is taken out.
-    html: String = INPUT.long().in_meta().example("\"<p>We come by tomorrow at <b>nine</b>.</p>\"");
+    html: Html = INPUT.long().in_meta().example("\"<p>We come by tomorrow at <b>nine</b>.</p>\"");
     /// Where a reply goes, comma-separated. By default the address of the ticket, else that of its client.
     to: Emails = INPUT.at_most(4096).in_meta().example("\"anna@bakkerij-de-ster.example\"");
     /// Who gets a copy, comma-separated.
@@ -115,7 +115,7 @@ record! {
 
 impl Checks for TicketMessage {
     fn check(&self, faults: &mut Faults) {
-        if !faults.has("html") && self.body.trim().is_empty() && self.html.trim().is_empty() {
+        if !faults.has("html") && self.body.trim().is_empty() && self.html.is_empty() {
             faults.add("body", wrong(FieldCode::Required, "or html must have a value"));
         }
         if self.author_name.contains(SEPARATOR) {
@@ -125,9 +125,8 @@ impl Checks for TicketMessage {
 
     fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, _: Option<&Self>) -> Result<()> {
         self.author = Author { name: self.author_name.clone(), email: self.author_email.0.clone() };
-        self.html = ammonia::clean(&self.html);
         if self.body.trim().is_empty() {
-            self.body = words_of(&self.html);
+            self.body = self.html.words();
         }
         if self.direction == Direction::Out && self.r#type == MessageType::Reply && self.to.0.is_empty() {
             let ticket: Ticket = records::find(tx, ctx, &self.ticket_id.0)?;
@@ -171,14 +170,6 @@ fn answered(tx: &mut Tx, ctx: &Ctx, before: &Ticket, message: &TicketMessage) ->
         records::emit_with(tx, ctx, &ticket, "ticket.inbound_message", &member)?;
     }
     if message.r#type == MessageType::Reply { timers::spoken(tx, ctx, &ticket, by_client) } else { Ok(()) }
-}
-
-/// The text of sanitised HTML.
-fn words_of(html: &str) -> String {
-    let broken = html.replace("</p>", "\n").replace("<br>", "\n").replace("</li>", "\n").replace("</div>", "\n");
-    let plain = ammonia::Builder::empty().clean(&broken).to_string();
-    let plain = plain.replace("&lt;", "<").replace("&gt;", ">").replace("&nbsp;", " ").replace("&amp;", "&");
-    plain.trim().to_string()
 }
 
 /// Messages and their routes.
@@ -275,7 +266,7 @@ fn post(tx: &mut Tx, ctx: &Ctx, message: &TicketMessage) -> Result<()> {
             cc: split(&message.cc),
             subject: format!("Re: {} [{}]", ticket.subject.replace(['\n', '\r'], " "), ticket.number),
             body: message.body.clone(),
-            html: if message.plain_text_body { String::new() } else { message.html.clone() },
+            html: if message.plain_text_body { String::new() } else { message.html.0.clone() },
             attach_pdf: false,
             from_name,
             reply_to,

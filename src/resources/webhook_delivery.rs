@@ -12,6 +12,7 @@ use crate::context::Ctx;
 use crate::error::Result;
 use crate::record::{ALL, Base, COMPUTED, CREATED, Link, NOWHERE, When};
 use crate::records::{self, Work};
+use crate::webhooks::breaker;
 use crate::{choice, input, record};
 
 choice! {
@@ -43,7 +44,7 @@ record! {
     seq: i64 = COMPUTED;
     /// How it stands.
     status: Delivered = COMPUTED.filter();
-    /// How often it was tried; ten times at most.
+    /// How often it was tried; ten times at most. While its receiver is down it waits without being tried.
     attempts: i64 = COMPUTED;
     /// The status of the last answer; 0 when there was none.
     response_status: i64 = COMPUTED;
@@ -80,6 +81,7 @@ fn resend(call: Call) -> Result<Work> {
         endpoint.must_be_active()?;
         let happened = first.happened_at.0.unwrap_or_default();
         let again = queue(tx, ctx, &endpoint.base.id, &first.event, first.seq, happened, &first.base.id)?;
+        breaker::probe_now(tx, ctx, &endpoint.base.id)?;
         Ok(Answer::created(ctx, &again, CREATED).with_texts("warnings", &warnings))
     }))
 }

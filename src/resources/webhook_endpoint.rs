@@ -16,7 +16,7 @@ use crate::input::{self, Input};
 use crate::record;
 use crate::record::{ACTED, ALL, COMPUTED, CREATED, Callable, Checks, INPUT, NOWHERE, REQUIRED, Texts, UPDATED, When};
 use crate::records::{self, Work};
-use crate::webhooks::queue;
+use crate::webhooks::{breaker, queue};
 
 /// Endpoints of an account: each event may be sent to all of them.
 const MANY: i64 = 100;
@@ -37,6 +37,10 @@ record! {
     disabled_reason: String = COMPUTED.at_most(1000);
     /// When Kantoor switched it off.
     disabled_at: When = COMPUTED.nullable();
+    /// Since when no webhook was taken; null when the last one was.
+    failing_since: When = COMPUTED.nullable();
+    /// When the receiver is tried next, after several webhooks in a row failed. Nothing is sent to it before.
+    next_probe_at: When = COMPUTED.nullable();
     /// What webhooks are signed with. It is shown when it is made, and never again.
     secret: String = COMPUTED.shown(CREATED.and(ACTED));
     /// The secret before this one.
@@ -87,6 +91,8 @@ impl WebhookEndpoint {
         record.active = false;
         record.disabled_reason = reason.chars().take(1000).collect();
         record.disabled_at = When(Some(ctx.now));
+        record.failing_since = When(None);
+        record.next_probe_at = When(None);
         records::change(tx, ctx, self, &mut record, "disabled")?;
         queue::switch(tx, ctx, &record)
     }
@@ -162,9 +168,16 @@ fn patch(call: Call) -> Result<Work> {
             record.disabled_reason = String::new();
             record.disabled_at = When(None);
         }
+        if record.active != before.active {
+            record.failing_since = When(None);
+            record.next_probe_at = When(None);
+        }
         records::change(tx, ctx, &before, &mut record, "updated")?;
         if record.active != before.active {
             queue::switch(tx, ctx, &record)?;
+        }
+        if record.url != before.url {
+            breaker::probe_now(tx, ctx, &record.base.id)?;
         }
         Ok(Answer::record(ctx, &record, UPDATED).with_texts("warnings", &input.warnings))
     };
@@ -224,6 +237,7 @@ fn test(call: Call) -> Result<Work> {
         let endpoint: WebhookEndpoint = records::find_to_change(tx, ctx, &call)?;
         endpoint.must_be_active()?;
         let delivery = webhook_delivery::queue(tx, ctx, &endpoint.base.id, "webhook.test", 0, ctx.now, "")?;
+        breaker::probe_now(tx, ctx, &endpoint.base.id)?;
         let shown = json!({"delivery_id": delivery.base.id, "event": delivery.event, "status": delivery.status.wire()});
         Ok(Answer::json(&shown).with_texts("warnings", &warnings))
     }))
@@ -246,7 +260,22 @@ fn new_secret() -> Result<String> {
     Ok(format!("whsec_{}", STANDARD.encode(bytes)))
 }
 
-const MIGRATIONS: &[Migration] = &[Migration {
+const MIGRATIONS: &[Migration] = &[TABLES, BREAKER];
+
+/// After several failures in a row an endpoint is probed instead of called.
+const BREAKER: Migration = Migration {
+    number: 63,
+    name: "webhook breaker",
+    sql: "
+ALTER TABLE webhook_cursors ADD COLUMN failures BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE webhook_cursors ADD COLUMN next_probe_at BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE webhook_cursors ADD COLUMN healed_at BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE webhook_endpoints ADD COLUMN failing_since BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE webhook_endpoints ADD COLUMN next_probe_at BIGINT NOT NULL DEFAULT 0;
+",
+};
+
+const TABLES: Migration = Migration {
     number: 47,
     name: "webhook_endpoints",
     sql: "
@@ -278,7 +307,7 @@ CREATE TABLE webhook_cursors (
     PRIMARY KEY (account_id, endpoint_id)
 ) STRICT, WITHOUT ROWID;
 ",
-}];
+};
 
 #[cfg(test)]
 mod tests {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::json;
 use store::Tx;
 
+use super::breaker::{self, Breaker};
 use crate::accounts::Account;
 use crate::app::App;
 use crate::clock::Moment;
@@ -19,7 +20,7 @@ use crate::resources::webhook_endpoint::WebhookEndpoint;
 /// Calls to one endpoint under way at once, on all nodes together.
 pub const IN_FLIGHT: usize = 2;
 /// Lines of the log that become deliveries at once.
-const BATCH: i64 = 500;
+const BATCH: i64 = 200;
 /// Deliveries that wait for their first try; with more the log itself is the queue.
 const QUEUED: i64 = 1000;
 /// How long deliveries can be looked at.
@@ -32,8 +33,10 @@ const PAUSES: [i64; 9] = [5, 60, 300, 1800, 7200, 18_000, 36_000, 72_000, 108_00
 /// How often a delivery is tried.
 pub const TRIES: i64 = PAUSES.len() as i64 + 1;
 
-/// Something behind an endpoint's place in the log, or a delivery that is due: $1 is the time.
-const WAITING: &str = "(sent_seq < (SELECT max(seq) FROM log WHERE log.account_id = webhook_cursors.account_id)
+/// Something behind an endpoint's place in the log, or a delivery that is due, and no breaker that keeps it back: $1 is
+/// the time.
+const WAITING: &str = "next_probe_at <= $1
+    AND (sent_seq < (SELECT max(seq) FROM log WHERE log.account_id = webhook_cursors.account_id)
     OR EXISTS (SELECT 1 FROM webhook_deliveries due WHERE due.account_id = webhook_cursors.account_id
                AND due.endpoint_id = webhook_cursors.endpoint_id AND due.due_at > 0 AND due.due_at <= $1))";
 
@@ -99,15 +102,24 @@ pub fn advance(
 ) -> Result<Step> {
     let account = Account::numbered(tx, account)?;
     let ctx = app.acting(account, "webhooks").writing(tx)?;
-    let moved = fan_out(tx, &ctx, endpoint)?;
-    let claimed = claim(tx, &ctx, endpoint, &app.node, now, lease, room)?;
+    let Some(breaker) = Breaker::of(tx, &ctx, endpoint)?.filter(|breaker| breaker.lets_through(now)) else {
+        return Ok(Step::default());
+    };
+    let moved = fan_out(tx, &ctx, endpoint, breaker.sent_seq)?;
+    breaker.release(tx, &ctx, endpoint)?;
+    let sending = "SELECT count(*) FROM webhook_deliveries
+                   WHERE account_id = $1 AND endpoint_id = $2 AND status = 'sending' AND due_at > $3";
+    let sending = tx.int(sending, &[ctx.account.into(), endpoint.into(), now.0.into()])?;
+    let room = (breaker.in_flight() - sending).min(room as i64);
+    let claimed = if room > 0 { claim(tx, &ctx, endpoint, &app.node, now, lease, room)? } else { Vec::new() };
+    if !moved {
+        breaker.drained(tx, &ctx, endpoint, now)?;
+    }
     Ok(Step { moved, claimed })
 }
 
-fn fan_out(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<bool> {
+fn fan_out(tx: &mut Tx, ctx: &Ctx, id: &str, sent: i64) -> Result<bool> {
     let own = [ctx.account.into(), id.into()];
-    let find = "SELECT sent_seq FROM webhook_cursors WHERE account_id = $1 AND endpoint_id = $2";
-    let Some(sent) = tx.first(find, &own, |row| row.int(0))? else { return Ok(false) };
     let Some(endpoint) = tx.first(&WebhookEndpoint::sql().get, &own, WebhookEndpoint::from_row)? else {
         return Ok(false);
     };
@@ -143,22 +155,7 @@ pub struct Claimed {
     claim: i64,
 }
 
-fn claim(
-    tx: &mut Tx,
-    ctx: &Ctx,
-    id: &str,
-    node: &str,
-    now: Moment,
-    lease: Moment,
-    room: usize,
-) -> Result<Vec<Claimed>> {
-    let sending = "SELECT count(*) FROM webhook_deliveries
-                   WHERE account_id = $1 AND endpoint_id = $2 AND status = 'sending' AND due_at > $3";
-    let sending = tx.int(sending, &[ctx.account.into(), id.into(), now.0.into()])?;
-    let room = (IN_FLIGHT as i64 - sending).min(room as i64);
-    if room <= 0 {
-        return Ok(Vec::new());
-    }
+fn claim(tx: &mut Tx, ctx: &Ctx, id: &str, node: &str, now: Moment, lease: Moment, room: i64) -> Result<Vec<Claimed>> {
     // In the order in which they became due; ids grow with time.
     let due = "SELECT id, claim, attempts, status, lost FROM webhook_deliveries
                WHERE account_id = $1 AND endpoint_id = $2 AND due_at > 0 AND due_at <= $3 ORDER BY due_at, id LIMIT $4";
@@ -289,9 +286,7 @@ impl Claimed {
         };
         let Some(endpoint) = endpoint.filter(|_| written == 1 && is_active) else { return Ok(became) };
         if good {
-            let sql = "UPDATE webhook_cursors SET succeeded_at = $1, failing_since = 0
-                       WHERE account_id = $2 AND endpoint_id = $3";
-            tx.execute(sql, &[now.0.into(), self.account.into(), (&endpoint.base.id).into()])?;
+            breaker::succeeded(tx, ctx, &endpoint.base.id, now)?;
         } else if let Some(reason) = verdict(tx, ctx, &delivery, gone, now)? {
             endpoint.disable(tx, ctx, &format!("{reason} {}", outcome.reason))?;
             return Ok("given_up");
@@ -324,14 +319,9 @@ fn verdict(
     if gone {
         return Ok(Some("The receiver says that it is gone for good."));
     }
-    let own = [ctx.account.into(), (&delivery.endpoint_id.0).into()];
-    let find = "SELECT succeeded_at, failing_since FROM webhook_cursors WHERE account_id = $1 AND endpoint_id = $2";
-    let (succeeded, failing) =
-        tx.first(find, &own, |row| Ok::<_, Error>((row.int(0)?, row.int(1)?)))?.unwrap_or_default();
-    if failing == 0 {
-        let sql = "UPDATE webhook_cursors SET failing_since = $1 WHERE account_id = $2 AND endpoint_id = $3";
-        tx.execute(sql, &[now.0.into(), ctx.account.into(), (&delivery.endpoint_id.0).into()])?;
-    }
+    let Some(breaker) = Breaker::of(tx, ctx, &delivery.endpoint_id.0)? else { return Ok(None) };
+    breaker.failed(tx, ctx, delivery, now)?;
+    let (succeeded, failing) = (breaker.succeeded_at, breaker.failing_since);
     // An event that its receiver cannot digest does not cost it the others.
     if delivery.attempts >= TRIES && succeeded <= delivery.base.created_at.0 {
         return Ok(Some("A delivery failed ten times over days, and none went well meanwhile."));
@@ -340,12 +330,16 @@ fn verdict(
     Ok(too_long.then_some("No delivery went well for five days."))
 }
 
-/// Seconds until the next try, and up to a fifth more so that what failed together does not come
-/// back together.
+/// Seconds until the next try.
 fn pause(id: &str, attempts: i64) -> i64 {
     let place = usize::try_from(attempts - 1).unwrap_or(0).min(PAUSES.len() - 1);
-    let chance = id.bytes().rev().take(6).fold(attempts, |sum, byte| sum * 31 + i64::from(byte));
-    PAUSES[place] + chance.rem_euclid(PAUSES[place] / 5 + 1)
+    with_chance(PAUSES[place], id, attempts)
+}
+
+/// So many seconds and up to a fifth more, so that what failed together does not come back together.
+pub fn with_chance(seconds: i64, id: &str, turn: i64) -> i64 {
+    let chance = id.bytes().rev().take(6).fold(turn, |sum, byte| sum * 31 + i64::from(byte));
+    seconds + chance.rem_euclid(seconds / 5 + 1)
 }
 
 /// After an endpoint was switched on it starts at the end of the log; after it was switched off
@@ -356,8 +350,9 @@ pub fn switch(tx: &mut Tx, ctx: &Ctx, endpoint: &WebhookEndpoint) -> Result<()> 
     if endpoint.active {
         let last = log::last(tx, ctx.account)?;
         tx.execute(
-            "INSERT INTO webhook_cursors (account_id, endpoint_id, sent_seq, succeeded_at, failing_since)
-             VALUES ($1, $2, $3, 0, 0) ON CONFLICT (account_id, endpoint_id) DO NOTHING",
+            "INSERT INTO webhook_cursors (account_id, endpoint_id, sent_seq, succeeded_at, failing_since, failures,
+                                          next_probe_at, healed_at)
+             VALUES ($1, $2, $3, 0, 0, 0, 0, 0) ON CONFLICT (account_id, endpoint_id) DO NOTHING",
             &[ctx.account.into(), (&endpoint.base.id).into(), last.into()],
         )?;
         return Ok(());

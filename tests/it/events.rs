@@ -1,6 +1,7 @@
 //! Webhooks; those who follow the log otherwise are in `events/following.rs`,
-//! what goes wrong in between in `events/lost.rs`.
+//! what goes wrong in between in `events/lost.rs`, receivers that are down in `events/breaker.rs`.
 
+mod breaker;
 mod following;
 mod lost;
 

@@ -4,6 +4,7 @@
 
 mod automation;
 mod cli;
+mod closures;
 mod conventions;
 mod crash;
 mod demo;
@@ -26,6 +27,7 @@ mod relations;
 mod server;
 mod settings;
 mod silence;
+mod statements;
 mod store;
 mod subscriptions;
 mod support;

@@ -15,7 +15,7 @@ use crate::on_both;
 use crate::support::{Client, Reply, Server};
 
 /// Every route with its resource.
-fn routes() -> impl Iterator<Item = (&'static Resource, &'static Route)> {
+pub fn routes() -> impl Iterator<Item = (&'static Resource, &'static Route)> {
     resources::ALL.iter().flat_map(|resource| resource.routes.iter().map(move |route| (resource, route)))
 }
 
@@ -29,7 +29,7 @@ fn can_be_made(resource: &Resource) -> bool {
 }
 
 /// A number that no other call gets, for values that must differ.
-fn next_number() -> u32 {
+pub fn next_number() -> u32 {
     static LAST: AtomicU32 = AtomicU32::new(0);
     LAST.fetch_add(1, Ordering::Relaxed)
 }
@@ -39,14 +39,14 @@ fn of_table(table: &str) -> &'static Resource {
 }
 
 /// A record, and the one it belongs to.
-struct Made {
+pub struct Made {
     parent: String,
-    id: String,
+    pub id: String,
 }
 
 impl Made {
     /// The path of a route to it.
-    fn path(&self, resource: &Resource, route: &Route) -> String {
+    pub fn path(&self, resource: &Resource, route: &Route) -> String {
         self.with_id(resource, route, &self.id)
     }
 
@@ -62,7 +62,7 @@ impl Made {
 }
 
 /// A record of the resource, as the examples of its fields make it.
-fn make(client: &Client, resource: &Resource) -> Made {
+pub fn make(client: &Client, resource: &Resource) -> Made {
     let parent = resource.fields.iter().find(|field| field.name == resource.shape.parent);
     let parent = parent.map_or(String::new(), |field| make(client, of_table(field.rules.refers)).id);
     make_in(client, resource, parent)
@@ -92,7 +92,7 @@ fn make_in(client: &Client, resource: &Resource, parent: String) -> Made {
 }
 
 /// A body from the examples, with the ids of records that it must name.
-fn good_body(client: &Client, route: &Route) -> Value {
+pub fn good_body(client: &Client, route: &Route) -> Value {
     renamed(named_body(client, route), route)
 }
 
@@ -111,7 +111,7 @@ fn named_body(client: &Client, route: &Route) -> Value {
 }
 
 /// With names of its own, where no two records may have the same.
-fn renamed(mut body: Value, route: &Route) -> Value {
+pub fn renamed(mut body: Value, route: &Route) -> Value {
     for field in route.fields.iter().filter(|field| field.rules.unique.is_some()) {
         if let Some(text) = body[field.name].as_str().filter(|text| !text.is_empty()) {
             // In front, where it spoils neither a code nor a domain.
@@ -126,7 +126,7 @@ fn call(client: &Client, path: &str, route: &Route, owner: &Client) -> Reply {
 }
 
 /// Sends what the route wants; the records that it must name are the owner's.
-fn send(client: &Client, path: &str, route: &Route, owner: &Client, headers: &[(&str, &str)]) -> Reply {
+pub fn send(client: &Client, path: &str, route: &Route, owner: &Client, headers: &[(&str, &str)]) -> Reply {
     let body = match route.takes {
         Takes::File => return client.upload_with(headers, "example.txt", b"some words"),
         Takes::Nothing => String::new(),

@@ -17,6 +17,10 @@ mod marks;
 mod migrate;
 mod postgres;
 mod queue;
+#[cfg(not(feature = "faults"))]
+mod seen;
+#[cfg(feature = "faults")]
+pub mod seen;
 mod sqlite;
 mod stats;
 mod tls;

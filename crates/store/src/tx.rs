@@ -2,6 +2,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crate::dialect::Dialect;
 use crate::postgres::Connection;
+use crate::seen::{self, Tally};
 use crate::{Error, Result, Row, Value};
 
 /// A transaction in progress, or a snapshot that is read.
@@ -18,6 +19,8 @@ pub struct Tx<'c> {
     touched: bool,
     /// How many savepoints are open.
     depth: u32,
+    /// How much it did, for tests.
+    tally: Tally,
 }
 
 enum Session<'c> {
@@ -27,11 +30,15 @@ enum Session<'c> {
 
 impl<'c> Tx<'c> {
     pub(crate) fn sqlite(conn: &'c rusqlite::Connection) -> Tx<'c> {
-        Tx { session: Session::Sqlite(conn), trouble: None, careful: true, touched: false, depth: 0 }
+        Tx::new(Session::Sqlite(conn))
     }
 
     pub(crate) fn postgres(conn: &'c mut Connection) -> Tx<'c> {
-        Tx { session: Session::Postgres(conn), trouble: None, careful: true, touched: false, depth: 0 }
+        Tx::new(Session::Postgres(conn))
+    }
+
+    fn new(session: Session<'c>) -> Tx<'c> {
+        Tx { session, trouble: None, careful: true, touched: false, depth: 0, tally: Tally::start() }
     }
 
     /// The same, with savepoints or without.
@@ -51,6 +58,8 @@ impl<'c> Tx<'c> {
     pub fn execute(&mut self, sql: &str, values: &[Value]) -> Result<u64> {
         debug_assert!(in_order(sql), "placeholders out of order: {sql}");
         self.touched = true;
+        self.tally.wrote();
+        self.begin(sql, values);
         let done = match &mut self.session {
             Session::Sqlite(conn) => conn
                 .prepare_cached(sql)
@@ -59,6 +68,7 @@ impl<'c> Tx<'c> {
                 .map_err(Error::from),
             Session::Postgres(conn) => conn.execute(sql, values),
         };
+        self.tally.rows(done.as_ref().map_or(0, |rows| *rows));
         self.note(done)
     }
 
@@ -71,6 +81,7 @@ impl<'c> Tx<'c> {
     ) -> Result<(), E> {
         debug_assert!(in_order(sql), "placeholders out of order: {sql}");
         self.touched |= !sql.starts_with("SELECT");
+        self.begin(sql, values);
         match &mut self.session {
             Session::Sqlite(conn) => {
                 let conn = *conn;
@@ -81,7 +92,10 @@ impl<'c> Tx<'c> {
                 loop {
                     let row = rows.next().map_err(Error::from);
                     match self.note(row)? {
-                        Some(row) => take(&Row::Sqlite(row))?,
+                        Some(row) => {
+                            self.tally.rows(1);
+                            take(&Row::Sqlite(row))?;
+                        }
                         None => return Ok(()),
                     }
                 }
@@ -89,6 +103,7 @@ impl<'c> Tx<'c> {
             Session::Postgres(conn) => {
                 let rows = conn.query(sql, values);
                 for row in self.note(rows)? {
+                    self.tally.rows(1);
                     take(&Row::Postgres(&row))?;
                 }
                 Ok(())
@@ -196,6 +211,11 @@ impl<'c> Tx<'c> {
 
     pub(crate) fn trouble(&mut self) -> Option<Error> {
         self.trouble.take()
+    }
+
+    fn begin(&mut self, sql: &str, values: &[Value]) {
+        seen::statement(self.dialect(), sql);
+        self.tally.statement(values);
     }
 
     fn note<T>(&mut self, done: Result<T>) -> Result<T> {

@@ -6,6 +6,7 @@ use store::Tx;
 use super::{Document, DocumentKind, Which};
 use crate::clock::Moment;
 use crate::context::Ctx;
+use crate::days::{Slice, TOGETHER};
 use crate::error::{Error, Result};
 use crate::marks;
 use crate::record::{Record, When};
@@ -51,25 +52,31 @@ fn first_paid<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) ->
 }
 
 /// Invoices that are late and quotes that are no longer valid, as of today in the account: those
-/// that were open and are so no more. A hundred at a time; answers whether there may be more.
-pub fn expire<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, status: &str) -> Result<bool> {
+/// that were open and are so no more. As many as fit in the slice; answers whether there may be more.
+pub fn expire<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, status: &str, slice: &Slice) -> Result<bool> {
+    // Their ids alone: a document may have a thousand rows, and the slice may be over before its turn.
     let sql = format!(
-        "{} WHERE account_id = $1 AND payment_status = 'open' AND due_date < $2 AND due_date <> ''
-         ORDER BY due_date, id LIMIT 100",
-        Document::<K>::sql().select
+        "SELECT id FROM {} WHERE account_id = $1 AND payment_status = 'open' AND due_date < $2 AND due_date <> ''
+         ORDER BY due_date, id LIMIT {TOGETHER}",
+        Document::<K>::shape().table
     );
     let today = ctx.now.date(&ctx.zone).to_string();
-    let found = tx.all(&sql, &[ctx.account.into(), today.into()], Document::<K>::from_row)?;
-    for before in &found {
+    let found = tx.all(&sql, &[ctx.account.into(), today.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
+    for id in &found {
+        if slice.is_over() {
+            return Ok(true);
+        }
+        let before: Document<K> = records::find(tx, ctx, id)?;
         let mut document = before.clone();
         // Where nothing is left to pay nobody is late.
         match K::WHICH {
             Which::Invoice if document.open_amount().scaled() == 0 => document.settle_payments(ctx),
             _ => document.payment_status = status.to_string(),
         }
-        records::change(tx, ctx, before, &mut document, "updated")?;
+        records::change(tx, ctx, &before, &mut document, "updated")?;
+        slice.did_one();
     }
-    Ok(found.len() == 100)
+    Ok(found.len() == TOGETHER)
 }
 
 /// When the next of them becomes late or invalid, after now.
@@ -150,14 +157,28 @@ fn is_late<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Re
 /// Says of a client that it owes something late, when this invoice is the only one that is.
 fn say_overdue<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<()> {
     let client = &invoice.client_id.0;
-    let sql =
-        "SELECT count(*) FROM invoices WHERE account_id = $1 AND client_id = $2 AND id <> $3 AND total_incl_vat >= 0
-               AND (payment_status = 'overdue' OR payment_status = 'partial' AND EXISTS (SELECT 1 FROM marks
-               WHERE marks.account_id = $1 AND cause = 'invoice.late ' || due_date AND record_id = invoices.id))";
-    let values = [ctx.account.into(), client.into(), (&invoice.base.id).into()];
-    if client.is_empty() || tx.int(sql, &values)? > 0 {
+    if client.is_empty() || owes_another(tx, ctx, client, &invoice.base.id)? {
         return Ok(());
     }
     let client: Client = records::find(tx, ctx, client)?;
     records::happened(tx, ctx, &client, "payment_overdue")
+}
+
+/// Whether another invoice of the client is late. Two statements, each with an index of its own: of one with an OR
+/// SQLite looks through every invoice of the account.
+fn owes_another(tx: &mut Tx, ctx: &Ctx, client: &str, id: &str) -> Result<bool> {
+    let overdue = "SELECT 1 FROM invoices WHERE account_id = $1 AND client_id = $2 AND payment_status = 'overdue'
+                   AND id <> $3 AND total_incl_vat >= 0 LIMIT 1";
+    let own = [ctx.account.into(), client.into(), id.into()];
+    if tx.first(overdue, &own, |_| Ok::<_, Error>(()))?.is_some() {
+        return Ok(true);
+    }
+    // What is partly paid is late once that was said, which was after it was due.
+    let in_part = "SELECT 1 FROM invoices WHERE account_id = $1 AND client_id = $2 AND payment_status = 'partial'
+                   AND due_date < $3 AND id <> $4 AND total_incl_vat >= 0 AND EXISTS (SELECT 1 FROM marks
+                   WHERE marks.account_id = $1 AND cause = 'invoice.late ' || due_date AND record_id = invoices.id)
+                   LIMIT 1";
+    let today = ctx.now.date(&ctx.zone).to_string();
+    let values = [ctx.account.into(), client.into(), today.into(), id.into()];
+    Ok(tx.first(in_part, &values, |_| Ok::<_, Error>(()))?.is_some())
 }

@@ -218,3 +218,12 @@ CREATE INDEX workorders_dates ON workorders (account_id, invoice_date, created_a
 CREATE INDEX workorders_dues ON workorders (account_id, due_date, created_at, id);
 ",
 };
+
+/// Whether a client owes something else that is late is asked for each invoice that becomes so.
+pub const OWED: Migration = Migration {
+    number: 62,
+    name: "what a client owes",
+    sql: "
+CREATE INDEX invoices_owed ON invoices (account_id, client_id, payment_status, due_date);
+",
+};

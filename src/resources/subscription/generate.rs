@@ -11,10 +11,11 @@ use crate::app::App;
 use crate::clock::Moment;
 use crate::collecting;
 use crate::context::{Caller, Ctx};
+use crate::days::{self, Slice};
 use crate::error::{Code, Error, Result};
 use crate::jobs::{self, Ending, Job, NewJob};
 use crate::marks;
-use crate::record::{Day, Link, Record};
+use crate::record::{Day, Link};
 use crate::records;
 use crate::resources::client::Client;
 use crate::resources::document::{self, Invoice, Language, new};
@@ -237,19 +238,26 @@ fn note_problem(app: &App, caller: &Caller, id: String, error: Error) -> Result<
     })
 }
 
-/// Says of subscriptions that their end is near, once per end; answers whether there may be more. It goes by the end
-/// alone: the last invoice may have been made long before.
-pub fn announce(tx: &mut Tx, ctx: &Ctx) -> Result<bool> {
+/// Says of subscriptions that their end is near, once per end, as far as it fits in the slice; answers whether there
+/// may be more. It goes by the end alone: the last invoice may have been made long before.
+pub fn announce(tx: &mut Tx, ctx: &Ctx, slice: &Slice) -> Result<bool> {
     let today = ctx.now.date(&ctx.zone);
     let sql = format!(
-        "{} WHERE account_id = $1 AND notify_on <> '' AND notify_on <= $2 ORDER BY notify_on, id LIMIT 100",
-        Subscription::sql().select
+        "SELECT id FROM subscriptions WHERE account_id = $1 AND notify_on <> '' AND notify_on <= $2
+         ORDER BY notify_on, id LIMIT {}",
+        days::TOGETHER
     );
-    let found = tx.all(&sql, &[ctx.account.into(), today.to_string().into()], Subscription::from_row)?;
-    for subscription in &found {
-        come_near(tx, ctx, subscription, today)?;
+    let values = [ctx.account.into(), today.to_string().into()];
+    let found = tx.all(&sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
+    for id in &found {
+        if slice.is_over() {
+            return Ok(true);
+        }
+        let subscription: Subscription = records::find(tx, ctx, id)?;
+        come_near(tx, ctx, &subscription, today)?;
+        slice.did_one();
     }
-    Ok(found.len() == 100)
+    Ok(found.len() == days::TOGETHER)
 }
 
 fn come_near(tx: &mut Tx, ctx: &Ctx, subscription: &Subscription, today: Date) -> Result<()> {

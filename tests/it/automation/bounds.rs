@@ -3,6 +3,39 @@
 use super::*;
 
 on_both! {
+    fn an_event_is_kept_once_however_many_flows_it_starts(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let last = (0..200).map(|_| flow(&client, "a.b", json!([{"type": "approval"}]))).last().unwrap();
+        let body = json!({"name": "x", "trigger_type": "custom", "trigger_key": "a.b", "steps": [{"type": "create_task", "title": "{{ data.name }}"}]});
+        let refused = client.post("/v1/automation/flows", body.clone()).expect(409);
+        assert_eq!(refused.code(), "limit_reached");
+        assert!(refused.text.contains("200 active flows start with the event 'a.b'"), "{}", refused.text);
+        let mut off = body.clone();
+        off["active"] = json!(false);
+        let off = format!("/v1/automation/flows/{}", client.post("/v1/automation/flows", off).expect(201).id());
+        assert_eq!(client.patch(&off, json!({"active": true})).expect(409).code(), "limit_reached");
+        client.patch(&format!("/v1/automation/flows/{last}"), json!({"active": false})).expect(200);
+        client.patch(&off, json!({"active": true})).expect(200);
+        client.patch(&off, json!({"active": true})).expect(200);
+
+        store::seen::closures();
+        let large = "y".repeat(200_000);
+        let runs = fire(&client, "a.b", json!({"name": "Ster", "large": large}));
+        assert_eq!((runs.len(), total(&client, "/v1/automation/runs")), (200, 200));
+        let bytes = store::seen::closures().iter().map(|closure| closure.bytes).max();
+        assert!(bytes.is_some_and(|bytes| bytes < 1_000_000), "{bytes:?} bytes in a transaction");
+        work(&server, &client);
+        assert_eq!(client.get("/v1/tasks").data()[0]["title"], "Ster");
+
+        // A run of the time when each had its own copy.
+        let id = fire(&client, "a.b", json!({"name": "New"})).pop().unwrap();
+        let sql = "UPDATE runs SET seq = 0, data = '{\"name\": \"Old\"}' WHERE id = $1";
+        server.app.store.write_now(0, move |tx| tx.execute(sql, &[(&id).into()]).map(drop)).unwrap();
+        work(&server, &client);
+        assert_eq!(client.get("/v1/tasks").data()[0]["title"], "Old");
+    }
+
     fn an_id_in_the_data_leads_nowhere_else(db) {
         let server = Server::start(db);
         let client = server.client();

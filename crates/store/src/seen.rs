@@ -1,0 +1,111 @@
+//! What a process asked of the database: the statements that it ran, and how much each write did. For tests of
+//! plans and of the work in a transaction; with the feature `faults` only.
+
+#[cfg(feature = "faults")]
+pub use recorder::{Closure, closures, statements};
+pub(crate) use recorder::{Tally, statement};
+
+#[cfg(feature = "faults")]
+mod recorder {
+    use std::collections::BTreeSet;
+    use std::sync::{Mutex, PoisonError};
+    use std::time::{Duration, Instant};
+
+    use crate::{Dialect, Value};
+
+    static STATEMENTS: Mutex<BTreeSet<(bool, String)>> = Mutex::new(BTreeSet::new());
+    static CLOSURES: Mutex<Vec<Closure>> = Mutex::new(Vec::new());
+    /// Nobody has asked for them when there are so many.
+    const MANY: usize = 100_000;
+
+    /// What one run of a closure that writes came to.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct Closure {
+        /// Statements run.
+        pub statements: u64,
+        /// Rows that they gave or touched.
+        pub rows: u64,
+        /// Bytes of the values that were handed to them.
+        pub bytes: u64,
+        /// How long it took.
+        pub took: Duration,
+    }
+
+    /// The texts of all statements that this process ran on such a database.
+    pub fn statements(dialect: Dialect) -> Vec<String> {
+        let seen = STATEMENTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let postgres = dialect == Dialect::Postgres;
+        seen.iter().filter(|(own, _)| *own == postgres).map(|(_, sql)| sql.clone()).collect()
+    }
+
+    /// The closures that wrote since this was last asked.
+    pub fn closures() -> Vec<Closure> {
+        std::mem::take(&mut *CLOSURES.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn statement(dialect: Dialect, sql: &str) {
+        let key = (dialect == Dialect::Postgres, sql.to_string());
+        STATEMENTS.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+    }
+
+    /// Counts what a transaction does, and writes it down when it is dropped after a write.
+    pub(crate) struct Tally {
+        closure: Closure,
+        started: Instant,
+        wrote: bool,
+    }
+
+    impl Tally {
+        pub(crate) fn start() -> Tally {
+            Tally { closure: Closure::default(), started: Instant::now(), wrote: false }
+        }
+
+        pub(crate) fn statement(&mut self, values: &[Value]) {
+            self.closure.statements += 1;
+            let lengths = values.iter().map(|value| match value {
+                Value::Text(text) => text.len(),
+                Value::Bytes(bytes) => bytes.len(),
+                _ => 8,
+            });
+            self.closure.bytes += lengths.sum::<usize>() as u64;
+        }
+
+        pub(crate) fn rows(&mut self, rows: u64) {
+            self.closure.rows += rows;
+        }
+
+        pub(crate) fn wrote(&mut self) {
+            self.wrote = true;
+        }
+    }
+
+    impl Drop for Tally {
+        fn drop(&mut self) {
+            let mut closures = CLOSURES.lock().unwrap_or_else(PoisonError::into_inner);
+            if self.wrote && closures.len() < MANY {
+                closures.push(Closure { took: self.started.elapsed(), ..self.closure });
+            }
+        }
+    }
+}
+
+#[cfg(not(feature = "faults"))]
+mod recorder {
+    use crate::{Dialect, Value};
+
+    pub(crate) fn statement(_: Dialect, _: &str) {}
+
+    pub(crate) struct Tally;
+
+    impl Tally {
+        pub(crate) fn start() -> Tally {
+            Tally
+        }
+
+        pub(crate) fn statement(&mut self, _: &[Value]) {}
+
+        pub(crate) fn rows(&mut self, _: u64) {}
+
+        pub(crate) fn wrote(&mut self) {}
+    }
+}

@@ -1,0 +1,244 @@
+//! HTML that people send. It is made harmless where it is read, before any transaction: cleaning takes a tree of
+//! elements, which must be neither too deep nor far larger than its text.
+
+use std::collections::HashMap;
+
+use serde_json::Value as Schema;
+use store::{Row, Value};
+
+use super::kinds::Kind;
+use super::rules::Rules;
+use crate::error::{FieldCode, Wrong, wrong};
+use crate::json::Json;
+
+/// HTML without what could do harm.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Html(pub String);
+
+impl Html {
+    /// Its words, without the tags.
+    pub fn words(&self) -> String {
+        let mut words = String::with_capacity(self.0.len());
+        let mut rest = self.0.as_str();
+        while let Some((text, tag)) = rest.split_once('<') {
+            words.push_str(text);
+            if ["br>", "/p>", "/li>", "/div>"].iter().any(|end| tag.starts_with(end)) {
+                words.push('\n');
+            }
+            rest = behind_tag(tag);
+        }
+        words.push_str(rest);
+        let plain = words.replace("&lt;", "<").replace("&gt;", ">").replace("&nbsp;", " ").replace("&amp;", "&");
+        plain.trim().to_string()
+    }
+}
+
+/// What follows a tag of clean HTML, in which values are quoted and have no quote.
+fn behind_tag(tag: &str) -> &str {
+    let mut quoted = false;
+    let end = tag.bytes().position(|byte| {
+        quoted ^= byte == b'"';
+        byte == b'>' && !quoted
+    });
+    end.map_or("", |end| &tag[end + 1..])
+}
+
+impl Kind for Html {
+    fn to_db(&self) -> Value<'_> {
+        (&self.0).into()
+    }
+
+    fn from_db(row: &Row, column: usize) -> store::Result<Self> {
+        Ok(Html(row.text(column)?.to_string()))
+    }
+
+    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
+        let text = String::from_json(json, rules)?;
+        check(&text)?;
+        let clean = ammonia::clean(&text);
+        // Links get a word or two more.
+        if clean.len() > 4 * rules.max_length {
+            return Err(wrong(FieldCode::TooLong, "has too many tags that are opened and never closed"));
+        }
+        Ok(Html(clean))
+    }
+
+    fn to_json(&self, rules: &Rules, out: &mut Vec<u8>) {
+        self.0.to_json(rules, out);
+    }
+
+    fn schema(rules: &Rules) -> Schema {
+        String::schema(rules)
+    }
+
+    fn is_empty(&self) -> bool {
+        Kind::is_empty(&self.0)
+    }
+}
+
+/// How many tags may be open at once.
+const DEEPEST: usize = 500;
+/// How many elements a text may come to.
+const LARGEST: usize = 200_000;
+
+/// Elements that have no end tag.
+const VOID: &[&str] =
+    &["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"];
+/// Elements that the parser opens again in each block that follows, until they are closed.
+const FORMATTING: &[&str] =
+    &["a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"];
+/// The parts of a table, whose end tags close what is open as far as the table goes.
+const TABLE: &[&str] = &["caption", "table", "tbody", "td", "tfoot", "th", "thead", "tr"];
+/// Elements out of which no other end tag reaches.
+const SCOPES: &[&str] =
+    &["applet", "caption", "marquee", "math", "object", "select", "svg", "table", "td", "template", "th"];
+/// Elements whose end tag closes all that is open in them. Others close nothing when one of these is between.
+const BLOCKS: &[&str] = &[
+    "address",
+    "article",
+    "aside",
+    "blockquote",
+    "button",
+    "center",
+    "dd",
+    "details",
+    "dialog",
+    "dir",
+    "div",
+    "dl",
+    "dt",
+    "fieldset",
+    "figcaption",
+    "figure",
+    "footer",
+    "form",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "header",
+    "hgroup",
+    "li",
+    "listing",
+    "main",
+    "menu",
+    "nav",
+    "ol",
+    "p",
+    "pre",
+    "search",
+    "section",
+    "summary",
+    "ul",
+];
+
+/// Whether the end tag of `name` closes nothing when it meets `other` before its own element.
+fn stops(name: &str, other: &str) -> bool {
+    match name {
+        _ if TABLE.contains(&name) => matches!(other, "table" | "template"),
+        "li" if matches!(other, "ol" | "ul") => true,
+        "p" if other == "button" => true,
+        _ => SCOPES.contains(&other) || BLOCKS.contains(&other) && !BLOCKS.contains(&name),
+    }
+}
+
+/// Refuses HTML that would take long to clean, by a look at its tags. It may count too many of a text that is not well
+/// formed, never too few: what an end tag closes is not always clear, and then it closes nothing here.
+fn check(html: &str) -> Result<(), Wrong> {
+    let mut open: Vec<(String, &str)> = Vec::new();
+    // Formatting that was not closed with its block, and how often: the parser keeps three of the same.
+    let mut carried: HashMap<&str, usize> = HashMap::new();
+    let mut again = 0;
+    let mut elements = 0;
+    for tag in html.split('<').skip(1) {
+        let (closes, rest) = tag.strip_prefix('/').map_or((false, tag), |rest| (true, rest));
+        if !rest.starts_with(|first: char| first.is_ascii_alphabetic()) {
+            continue;
+        }
+        let length = rest.find(|c: char| c.is_ascii_whitespace() || matches!(c, '>' | '/')).unwrap_or(rest.len());
+        let name = rest[..length].to_ascii_lowercase();
+        let is = |names: &[&str]| names.contains(&name.as_str());
+        elements += 1 + again;
+        if elements > LARGEST {
+            return Err(wrong(FieldCode::TooLong, "has too many tags that are opened and never closed"));
+        }
+        if closes {
+            let found = open.iter().rposition(|(other, _)| *other == name || stops(&name, other));
+            if let Some(place) = found.filter(|place| open[*place].0 == name) {
+                for (_, text) in open.drain(place..).skip(1).filter(|(other, _)| FORMATTING.contains(&other.as_str())) {
+                    let same = carried.entry(text).or_default();
+                    if *same < 3 {
+                        *same += 1;
+                        again += 1;
+                    }
+                }
+            }
+            continue;
+        }
+        if is(VOID) {
+            continue;
+        }
+        // A paragraph or a row that was not closed ends where the next one begins.
+        let ended = |last: Option<&(String, &str)>| match last.map(|(last, _)| last.as_str()) {
+            Some("p") => is(BLOCKS) || is(&["td", "th", "tr"]),
+            Some("li") => is(&["li"]),
+            Some("dd" | "dt") => is(&["dd", "dt"]),
+            Some("td" | "th") => is(&["td", "th", "tr"]),
+            Some("tr") => is(&["tr"]),
+            _ => false,
+        };
+        while ended(open.last()) {
+            open.pop();
+        }
+        open.push((name, rest));
+        if open.len() > DEEPEST {
+            return Err(wrong(FieldCode::TooLong, format!("has tags in tags, more than {DEEPEST} deep")));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinary_html_is_taken() {
+        let table = format!("<table>{}</table>", "<tr><td>a<td><p>b<p>c".repeat(2000));
+        let list = format!("<ul>{}</ul>", "<li><b>a</b> <a href=\"https://example.com/\">b</a><br>".repeat(800));
+        let mail = "<div><font size=2><p>One</font></p><blockquote>Two</blockquote></div>".repeat(80);
+        let sloppy = "<p><b>One <i>two</p>".repeat(3000);
+        for html in [table, list, mail, sloppy, "1 < 2 & 3 > 2".to_string(), "<3".to_string(), "<".repeat(9000)] {
+            assert_eq!(check(&html), Ok(()), "{}", &html[..60.min(html.len())]);
+        }
+    }
+
+    #[test]
+    fn what_would_take_long_is_refused() {
+        let formatting: String = (0..90).map(|n| format!("<b id={n}>")).collect();
+        let again = format!("<div>{formatting}</div>{}", "<p>x</p>".repeat(7000));
+        for html in [
+            "<b>".repeat(21_000),
+            "<div>".repeat(13_000),
+            "<DIV\n>".repeat(10_000),
+            "<span><div></span>".repeat(3_000),
+            "<b><div></b>".repeat(5_000),
+            "<li><dd>".repeat(8_000),
+            "<div><table><tr><td></div>".repeat(2_500),
+            "<svg><p>".repeat(8_000),
+            again,
+        ] {
+            assert!(check(&html).is_err(), "{}", &html[..60]);
+        }
+    }
+
+    #[test]
+    fn the_words_of_html() {
+        let words = |html: &str| Html(ammonia::clean(html)).words();
+        assert_eq!(words("<p>One &amp; <b>two</b></p><p>a<br>b &lt; c</p>"), "One & two\na\nb < c");
+        assert_eq!(words("<a href=\"https://example.com/?a>b\" title='x \" y'>here</a><ul><li>x</li></ul>"), "herex");
+        assert_eq!(words("plain"), "plain");
+    }
+}
