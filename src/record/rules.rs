@@ -42,7 +42,7 @@ pub struct Rules {
     pub required: bool,
     /// Gets a value when none is sent, and must have one in a PATCH.
     pub kept: bool,
-    /// `null` in a PATCH returns it to its default.
+    /// `null` in a PATCH returns it to its default, or to what the record fills in.
     pub resets: bool,
     /// Is null in answers when it has no value; otherwise `""`.
     pub nullable: bool,
@@ -214,9 +214,14 @@ impl Rules {
         Rules { kept: true, ..self }
     }
 
+    /// `null` in a PATCH returns it to what it is when nothing is sent.
+    pub const fn resets(self) -> Rules {
+        Rules { resets: true, ..self }
+    }
+
     /// It is this when nothing is sent, as JSON, and again when `null` is sent in a PATCH.
     pub const fn resets_to(self, json: &'static str) -> Rules {
-        Rules { default: json, resets: true, ..self }
+        Rules { default: json, ..self.resets() }
     }
 
     /// What it is when nothing is sent, as JSON.

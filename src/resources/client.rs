@@ -64,9 +64,9 @@ record! {
     /// BIC of the bank.
     bic: Bic = INPUT.example("\"ABNANL2A\"");
     /// Days in which an invoice is to be paid; 0 is the same day. The account's setting when nothing or null is sent.
-    payment_term: Days = INPUT.between(0, 3650).example("30");
+    payment_term: Days = INPUT.between(0, 3650).resets().example("30");
     /// Days that a quote is valid; 0 is the same day. The account's setting when nothing or null is sent.
-    quote_expiration_days: Days = INPUT.between(0, 3650).example("30");
+    quote_expiration_days: Days = INPUT.between(0, 3650).resets().example("30");
     /// Label of the revenue account that its invoices go to.
     default_revenue_account: String = COMPUTED;
     /// Addresses for invoices, comma-separated.
