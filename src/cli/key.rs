@@ -16,13 +16,13 @@ pub enum Key {
         /// The id of the account that it opens
         #[arg(long)]
         account: String,
-        /// What it may do: invoices.read, products.write, … or * for everything
+        /// What it may do, comma-separated: invoices.read,products.write; or '*' for everything (quote it)
         #[arg(long, value_delimiter = ',', required = true)]
         scopes: Vec<String>,
         /// What you call it
         #[arg(long, default_value = "")]
         name: String,
-        /// The day from which it opens nothing any more (YYYY-MM-DD), or a time
+        /// When it stops working: a date (YYYY-MM-DD) or a time (2027-01-31T09:00:00Z)
         #[arg(long, value_name = "DATE")]
         expires: Option<String>,
         /// Answer in JSON
@@ -72,7 +72,7 @@ fn create(
     let new = NewKey {
         name: name.to_string(),
         scopes: scopes.to_vec(),
-        expires_at: expires.map(|text| end(text, &found)).transpose()?,
+        expires_at: expires.map(|text| end(text, &found, now)).transpose()?,
     };
     let made = app.store.write_now(SHARED, move |tx| accounts::Key::create(tx, found.number, &hidden, &new, now, &ids));
     let id = made.map_err(|error: Error| error.to_string())?;
@@ -83,9 +83,11 @@ fn create(
 }
 
 /// A day begins where the account is.
-fn end(text: &str, account: &Account) -> Result<Moment, String> {
+fn end(text: &str, account: &Account, now: Moment) -> Result<Moment, String> {
     let day = parse_date(text).ok().map(|date| Moment::start_of(date, &account.zone));
-    day.or_else(|| Moment::parse(text)).ok_or_else(|| format!("--expires {text}: write a date such as 2027-01-31"))
+    let end = day.or_else(|| Moment::parse(text));
+    let end = end.ok_or_else(|| format!("--expires {text}: write a date such as 2027-01-31"))?;
+    if end <= now { Err(format!("--expires {text}: that is in the past; the key would never work")) } else { Ok(end) }
 }
 
 fn list(app: &App, account: &str, json: bool) -> Result<String, String> {

@@ -11,7 +11,6 @@ use crate::collecting;
 use crate::context::Ctx;
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
 use crate::input::{self, Input};
-use crate::json::Json;
 use crate::record::{COMPUTED, Checks, DETAIL, Data, Day, INPUT, Link, Record};
 use crate::records::{self, Work};
 use crate::{choice, record};
@@ -147,17 +146,6 @@ impl Checks for Payment {
             (_, Status::Chargeback) => vec!["charged_back"],
             _ => Vec::new(),
         }
-    }
-
-    /// One l or two.
-    fn body(body: Json) -> Json {
-        let Json::Object(mut members) = body else { return body };
-        for (key, json) in &mut members {
-            if key == "status" && *json == Json::Text("cancelled".to_string()) {
-                *json = Json::Text(Status::Canceled.wire().to_string());
-            }
-        }
-        Json::Object(members)
     }
 }
 

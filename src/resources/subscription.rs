@@ -175,15 +175,16 @@ fn deactivate(call: Call) -> Result<Work> {
         let before: Subscription = records::find_to_change(tx, ctx, &call)?;
         let mut subscription = before.clone();
         if before.status != Status::Ended {
+            let (sent, today) = (input.record().subscription_end.0, ctx.now.date(&ctx.zone));
             let start = before.start_date.0.unwrap_or(Date::MIN);
-            // Today, unless it has not begun: no subscription ends before it starts.
-            let end = input.record().subscription_end.0.unwrap_or_else(|| start.max(ctx.now.date(&ctx.zone)));
-            if end < start {
+            if sent.is_some_and(|end| end < start) {
                 let message = "cannot be before the subscription starts";
                 return Err(Error::field("subscription_end", wrong(FieldCode::OutOfRange, message)));
             }
-            subscription.end_date = Day(Some(end));
-            let billed = |date: &Date| before.status == Status::Active && *date < end;
+            // No subscription ends before it starts. Nothing is invoiced from today on all the same, also where the
+            // first invoice was to come before the start.
+            subscription.end_date = Day(Some(sent.unwrap_or(today).max(start)));
+            let billed = |date: &Date| before.status == Status::Active && *date < sent.unwrap_or(today);
             subscription.next_generate = Day(before.next_generate.0.filter(billed));
             subscription.status = Status::Ended;
         }

@@ -96,6 +96,8 @@ fn mistakes_are_told_in_words() {
     let id = made["account"]["id"].as_str().unwrap();
     let odd = complained(&kantoor(&db, &["key", "create", "--account", id, "--scopes", "everything"]));
     assert!(odd.contains("There is no scope 'everything'. Choose from: invoices.read"), "{odd}");
+    let past = ["key", "create", "--account", id, "--scopes", "*", "--expires", "2020-01-01"];
+    assert!(complained(&kantoor(&db, &past)).contains("that is in the past"));
     assert!(complained(&kantoor(&db, &["key", "revoke", "nope"])).contains("There is no key nope."));
     assert!(complained(&kantoor(&db, &["account", "create", " "])).contains("1 to 255 characters"));
     assert!(

@@ -268,13 +268,19 @@ on_both! {
         });
         let ended = client.post(&format!("/v1/subscriptions/{started}/deactivate"), json!({"subscription_end": null})).expect(200).data();
         assert_eq!(ended["end_date"], "2026-05-04");
+        let ahead = made({
+            let mut body = hosting(&firm);
+            body["first_generate_date"] = json!("2026-05-20");
+            body
+        });
+        client.act(&format!("/v1/subscriptions/{ahead}/deactivate")).expect(200);
         let mut short = hosting(&firm);
         short["subscription_end"] = json!("2026-08-01");
         let short = made(short);
         let before = server.last_seq(&client);
         advance(&client, "2026-12-31T10:00:00Z");
         assert_eq!(dates(&client, &id), ["2026-05-31", "2026-06-30"], "periods that begin before the end");
-        assert!(dates(&client, &today).is_empty());
+        assert!(dates(&client, &today).is_empty() && dates(&client, &ahead).is_empty());
         assert_eq!(dates(&client, &short), ["2026-05-31", "2026-06-30", "2026-07-31"]);
         let expiring: Vec<String> = server.events(&client, before).into_iter().filter(|name| name == "subscription.expiring").collect();
         assert_eq!(expiring.len(), 1, "once, for the one that ends by itself");
