@@ -39,13 +39,20 @@ CREATE INDEX webhook_deliveries_node ON webhook_deliveries (node) WHERE status =
 ",
 };
 
-/// Says that this node is there and starts its heartbeat. Who serves a SQLite file is alone and needs none.
+/// Says that this node is there and starts its heartbeat. Who serves a SQLite file is alone and needs none. When there is
+/// another node it may have died, on SQLite it has.
 pub fn start(app: &Arc<App>) -> Result<()> {
+    let own = app.clone();
+    if app.store.write_now(SHARED, move |tx| beat(tx, &own.node))?.len() > 1 {
+        app.engine.be_careful();
+    }
     if app.store.dialect() == Dialect::Sqlite {
+        let own = app.clone();
+        app.store.write_now(SHARED, move |tx| {
+            tx.execute("DELETE FROM nodes WHERE id <> $1", &[(&own.node).into()]).map(drop)
+        })?;
         return Ok(());
     }
-    let own = app.clone();
-    app.store.write_now(SHARED, move |tx| beat(tx, &own.node).map(drop))?;
     loops::keep(app, "heartbeat", loops::PATIENCE, heartbeat);
     Ok(())
 }

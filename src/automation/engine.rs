@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -38,6 +38,8 @@ const BATCH: i64 = 64;
 const TURN: Duration = Duration::from_millis(5);
 /// How long the steps of one run take in a transaction before the rest waits for another.
 const LONG: Duration = Duration::from_millis(50);
+/// How long runs go on one by one after a process died.
+const CAREFUL: Duration = Duration::from_secs(60);
 /// Definitions that are kept in memory.
 const MANY: usize = 1000;
 
@@ -48,12 +50,23 @@ pub struct Engine {
     /// Calls to the outside that are under way.
     pub calls: AtomicUsize,
     node: String,
+    careful_until: OnceLock<Instant>,
 }
 
 impl Engine {
     /// That of a node.
     pub fn on(node: &str) -> Engine {
         Engine { node: node.to_string(), ..Engine::default() }
+    }
+
+    /// A process died lately, and a run may be why: for a while they go on one by one, each after a note that it is about to.
+    pub fn be_careful(&self) {
+        let _ = self.careful_until.set(Instant::now() + CAREFUL);
+    }
+
+    /// Whether that is so now.
+    pub fn is_careful(&self) -> bool {
+        self.careful_until.get().is_some_and(|until| Instant::now() < *until)
     }
 }
 
@@ -103,18 +116,43 @@ pub fn definition(tx: &mut Tx, ctx: &Ctx, engine: &Engine, run: &Run) -> Result<
 /// Fires the schedules of the account that are due and goes on with some of its runs; with as many
 /// calls to the outside as there is `room` for.
 pub fn turn(tx: &mut Tx, ctx: &Ctx, account: &Account, engine: &Engine, room: usize) -> Result<Turn> {
+    turn_of(tx, ctx, account, engine, room, None)
+}
+
+/// Notes that a run of the account is about to go on, before it does: if the process dies of it, the note stays. Answers
+/// which.
+pub fn mark(tx: &mut Tx, ctx: &Ctx) -> Result<Option<String>> {
+    let Some(run) = due(tx, ctx)?.into_iter().next() else { return Ok(None) };
+    let sql = "UPDATE runs SET lost = lost + 1 WHERE account_id = $1 AND id = $2";
+    tx.execute(sql, &[ctx.account.into(), (&run.base.id).into()])?;
+    Ok(Some(run.base.id))
+}
+
+/// The same as `turn`; of the runs only the one that is marked, if one is.
+pub fn turn_of(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    account: &Account,
+    engine: &Engine,
+    room: usize,
+    marked: Option<&str>,
+) -> Result<Turn> {
     let started = Instant::now();
     schedules::fire(tx, ctx)?;
     let due = due(tx, ctx)?;
     let mut turn = Turn { more: i64::try_from(due.len()).unwrap_or(0) >= BATCH, ..Turn::default() };
     for run in due {
+        if marked.is_some_and(|marked| marked != run.base.id) {
+            turn.more = true;
+            continue;
+        }
         // One at least, or a slow machine would never get anywhere.
         if turn.ran > 0 && started.elapsed() > TURN {
             turn.more = true;
             break;
         }
         let room = room.saturating_sub(turn.calls.len());
-        let (call, ended) = go(tx, ctx, account, engine, run, room)?;
+        let (call, ended) = go(tx, ctx, account, engine, run, room, marked.is_some())?;
         turn.calls.extend(call);
         turn.ended.extend(ended);
         turn.ran += 1;
@@ -141,21 +179,31 @@ fn go(
     engine: &Engine,
     mut run: Run,
     room: usize,
+    marked: bool,
 ) -> Result<(Option<Request>, Option<&'static str>)> {
     let claim = run.claim;
     // Whoever had it before has lost it.
     let lost = run.lease_until > 0;
     run.claim += i64::from(lost);
     run.lost += i64::from(lost);
-    let request = match lost && !may_go_on(tx, ctx, engine, &mut run)? {
+    // The mark of a call that was lost counts for nothing: the loss does.
+    run.lost -= i64::from(lost && marked);
+    let too_often = marked && run.lost >= LOST_AT_MOST;
+    let request = match (lost || too_often) && !may_go_on(tx, ctx, engine, &mut run)? {
         true => None,
-        false => steps_of(tx, ctx, account, engine, &mut run, room)?,
+        false => {
+            let request = steps_of(tx, ctx, account, engine, &mut run, room)?;
+            if marked && !lost {
+                run.lost = if request.is_some() { (run.lost - 1).max(0) } else { 0 };
+            }
+            request
+        }
     };
     run::save(tx, ctx, &mut run, claim)?;
     Ok((request, run.ended()))
 }
 
-/// After a worker died in a call: whether the run goes on at once. The first time it does. After that it waits, as jobs do,
+/// After a worker died in a run: whether the run goes on at once. The first time it does. After that it waits, as jobs do,
 /// and a step that was begun too often has failed: the call may be what ends the process.
 fn may_go_on(tx: &mut Tx, ctx: &Ctx, engine: &Engine, run: &mut Run) -> Result<bool> {
     run.lease_until = 0;

@@ -104,7 +104,8 @@ async fn round(app: &Arc<App>, accounts: BTreeSet<i64>, pulse: &Pulse) -> BTreeS
     let mut turns = tokio::task::JoinSet::new();
     let mut left = accounts.into_iter();
     loop {
-        while turns.len() < MANY_ACCOUNTS
+        let many = if app.engine.is_careful() { 1 } else { MANY_ACCOUNTS };
+        while turns.len() < many
             && let Some(account) = left.next()
         {
             let app = app.clone();
@@ -130,6 +131,17 @@ async fn one(app: &Arc<App>, number: i64) -> Result<bool> {
     let busy = app.listeners.begin();
     let account = app.store.read(move |tx| Account::numbered(tx, number)).await?;
     let caller = app.acting(account, "automation");
+    let marked = match app.engine.is_careful() {
+        true => {
+            let own = caller.clone();
+            let mark = app.store.write(number, move |tx| {
+                let ctx = own.writing(tx)?;
+                engine::mark(tx, &ctx)
+            });
+            mark.await?
+        }
+        false => None,
+    };
     let (own, engine) = (caller.clone(), app.engine.clone());
     let room = match app.listeners.is_stopping() {
         true => 0,
@@ -137,7 +149,7 @@ async fn one(app: &Arc<App>, number: i64) -> Result<bool> {
     };
     let turn = app.store.write(number, move |tx| {
         let ctx = own.writing(tx)?;
-        engine::turn(tx, &ctx, &own.account, &engine, room)
+        engine::turn_of(tx, &ctx, &own.account, &engine, room, marked.as_deref())
     });
     let Turn { more, calls, ended, .. } = turn.await?;
     app.metrics.runs_ended(ended);

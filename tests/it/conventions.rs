@@ -237,7 +237,7 @@ fn heads_gzip_and_headers() {
     let health = client.send("GET", "/health", &[("authorization", "")], "").expect(200);
     assert_eq!(health.json(), json!({"status": "ok"}));
     let ready = client.send("GET", "/ready", &[("authorization", "")], "").expect(200);
-    assert_eq!(ready.json()["checks"], json!({"database": "ok", "migrations": "ok", "disk": "ok"}));
+    assert_eq!(ready.json()["checks"], json!({"database": "ok", "migrations": "ok", "disk": "ok", "loops": "ok"}));
     assert_eq!(client.send("POST", "/health", &[], "").expect(405).header("allow"), "GET, HEAD");
     assert_eq!(client.get("/favicon.ico").expect(404).code(), "not_found");
 }
@@ -249,7 +249,7 @@ fn ready_says_what_is_missing() {
     let client = server.client();
     let reply = client.get("/ready").expect(503);
     assert_eq!(reply.json()["status"], "not ready");
-    assert_eq!(reply.json()["checks"], json!({"database": "ok", "migrations": "ok", "disk": "failed"}));
+    assert_eq!(reply.json()["checks"], json!({"database": "ok", "migrations": "ok", "disk": "failed", "loops": "ok"}));
 }
 
 /// Two nodes on one PostgreSQL, one account: one record per key, one chain.

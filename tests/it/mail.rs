@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use kantoor::worker;
+use kantoor::jobs::{Ending, Lane};
+use kantoor::{outbox, worker};
 use mail::sink::{Act, Rule, Sink, Verb};
 use serde_json::{Value, json};
 
@@ -128,6 +129,34 @@ on_both! {
         client.post(&format!("/v1/tickets/{ticket}/messages"), reply).expect(201);
         work_off(&server);
         assert_eq!(sink.wait(4, Duration::from_secs(10)).len(), 4);
+    }
+
+    /// A large document is printed in its own lane; the mail waits for it, and others' mail does not wait.
+    fn mail_waits_for_a_large_document(db) {
+        let sink = Sink::start().unwrap();
+        let server = with_smtp(db, &sink);
+        let client = server.client();
+        let rows: Vec<Value> = (0..600).map(|n| json!({"name": format!("Row {n}"), "unit_price": 1})).collect();
+        let path = format!("/v1/invoices/{}", client.post("/v1/invoices", json!({"title": "Large", "rows": rows})).expect(201).id());
+        let letter = json!({"to": "anna@ster.example", "subject": "x", "message": "x"});
+        client.post(&format!("{path}/send"), letter).expect(200);
+        let deliver = || {
+            let app = server.app.clone();
+            server.block_on(server.apart(move || {
+                let (claimant, now) = (app.claimant.clone(), app.clock.now().plus_seconds(10));
+                let job = app.store.write_now(0, move |tx| claimant.claim(tx, now, Lane::Outside, &["deliver"], 1)).unwrap().remove(0);
+                let ending = outbox::deliver(&app, &job).unwrap();
+                let kept = ending.clone();
+                app.store.write_now(0, move |tx| job.finish(tx, &kept, now)).unwrap();
+                ending
+            })).unwrap()
+        };
+        assert!(matches!(deliver(), Ending::Wait(_)));
+        assert_eq!(states(&client, &path), [("anna@ster.example".to_string(), "queued".to_string(), 0)], "that was no try");
+        let sql = "UPDATE jobs SET state = 'failed' WHERE kind = 'document_pdf'";
+        server.app.store.write_now(0, move |tx| tx.execute(sql, &[]).map(drop)).unwrap();
+        assert_eq!(deliver(), Ending::Done, "nobody else prints it");
+        assert_eq!(sink.wait(1, Duration::from_secs(20)).len(), 1);
     }
 
     fn bad_letters_are_refused(db) {

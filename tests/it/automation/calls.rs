@@ -287,6 +287,63 @@ on_both! {
     }
 }
 
+on_both! {
+    /// A call after which nobody ever came back is given up; whoever looks at it can have it tried again.
+    fn a_call_that_ends_its_worker_every_time_fails(db) {
+        let server = with_calls(db);
+        let client = server.client();
+        let outside = away();
+        flow(&client, "a.b", json!([{"type": "http", "url": outside.url("/")}, {"type": "create_task", "title": "x"}]));
+        let id = fire(&client, "a.b", json!({})).pop().unwrap();
+        for begun in 1..=5 {
+            assert_eq!(announce(&server, &client).len(), 1, "{begun}");
+            lose_lease(&server, &client);
+        }
+        assert!(announce(&server, &client).is_empty());
+        let failed = run(&client, &id);
+        assert_eq!(failed["status"], "failed", "{failed}");
+        assert_eq!(failed["error"], "Step 1 (http): It was begun 5 times in a row and never ended.");
+        client.act(&format!("/v1/automation/runs/{id}/retry")).expect(200);
+        let request = announce(&server, &client).remove(0);
+        assert!(come_back(&server, &client, &request, json!({"status": 200, "body": ""})));
+        assert_eq!((status(&client, &id).as_str(), total(&client, "/v1/tasks")), ("success", 1));
+    }
+
+    /// The same for steps that only touch the database, while runs go on one by one after a process died.
+    fn a_run_that_ends_the_process_every_time_fails(db) {
+        let server = with_calls(db);
+        let client = server.client();
+        flow(&client, "a.b", task());
+        let ids: Vec<String> = (0..2).flat_map(|n| fire(&client, "a.b", json!({"name": n}))).collect();
+        let caller = server.app.acting(account(&server, &client), "automation");
+        let mark = || {
+            let own = caller.clone();
+            server.app.store.write_now(client.account, move |tx| {
+                let ctx = own.writing(tx)?;
+                engine::mark(tx, &ctx)
+            }).unwrap()
+        };
+        let go = |marked: Option<String>| {
+            let (own, engine) = (caller.clone(), server.app.engine.clone());
+            server.app.store.write_now(client.account, move |tx| {
+                let ctx = own.writing(tx)?;
+                engine::turn_of(tx, &ctx, &own.account, &engine, 10, marked.as_deref())
+            }).unwrap()
+        };
+        // The process dies four times with the first of them.
+        for _ in 0..4 {
+            assert_eq!(mark().as_ref(), ids.first());
+        }
+        let turn = go(mark());
+        assert_eq!((turn.ran, turn.more), (1, true));
+        assert_eq!(run(&client, &ids[0])["error"], "Step 1 (create_task): It was begun 5 times in a row and never ended.");
+        let turn = go(mark());
+        assert_eq!((turn.ran, turn.more, turn.ended), (1, false, vec!["success"]));
+        assert_eq!(status(&client, &ids[1]), "success");
+        assert_eq!((mark(), total(&client, "/v1/tasks")), (None, 1));
+    }
+}
+
 /// Two nodes with workers, one database, many runs: each is done once.
 #[test]
 fn two_nodes_share_the_runs() {

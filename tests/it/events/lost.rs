@@ -105,6 +105,32 @@ on_both! {
         assert_eq!(receiver.received().len(), 1);
     }
 
+    fn what_ends_its_sender_five_times_in_a_row_is_given_up(db) {
+        let receiver = receiver(|_| Reply::new(200));
+        let server = Server::with(db, |config| config.allow_private_addresses = "127.0.0.1".to_string());
+        let client = server.client();
+        let (path, _) = endpoint(&client, &receiver.url("/"), &["product.*"]);
+        for _ in 0..3 {
+            client.act(&format!("{path}/test")).expect(200);
+        }
+        let mut ids: Vec<String> = deliveries(&client, &path, "").iter().map(|one| one["id"].as_str().unwrap().to_string()).collect();
+        ids.sort();
+        // The worker of each died: of the first for the fifth time, of the second for the second, of the third for the first.
+        for (id, lost) in ids.iter().zip([4, 1, 0]) {
+            change(&server, &format!("UPDATE webhook_deliveries SET status = 'sending', attempts = 1, due_at = 1, lost = {lost} WHERE id = '{id}'"));
+        }
+        server.block_on(async { webhooks::start(&server.app) });
+        let one = |id: &str| deliveries(&client, &path, "").into_iter().find(|one| one["id"] == id).unwrap();
+        until("the third", || (one(&ids[2])["status"] == "delivered").then_some(()));
+        assert_eq!(one(&ids[0])["reason"], "It was begun five times in a row, and no try came to an end.");
+        assert_eq!((&one(&ids[0])["status"], &one(&ids[1])["status"]), (&json!("failed"), &json!("retrying")));
+        assert_eq!(receiver.received().len(), 1);
+        hurry(&server);
+        until("the second", || (one(&ids[1])["status"] == "delivered").then_some(()));
+        let sum = server.app.store.read_now(|tx| tx.int("SELECT lost FROM webhook_deliveries WHERE status = 'delivered' ORDER BY lost DESC LIMIT 1", &[]));
+        assert_eq!(sum.unwrap(), 0, "an end forgets the workers that died");
+    }
+
     fn a_stop_lets_calls_finish(db) {
         let receiver = slow();
         let arguments = ["--set", "allow_private_addresses=127.0.0.1"];
