@@ -16,6 +16,7 @@ use crate::context::Ctx;
 use crate::error::{Code, Error, Result};
 use crate::jobs::{self, Ending, Job, NewJob};
 use crate::printing;
+use crate::quotas;
 use crate::record::Record;
 use crate::records;
 use crate::resources::corporate_identity::CorporateIdentity;
@@ -119,10 +120,12 @@ pub fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<()> {
     )?;
     let mut seen: Vec<&String> = Vec::new();
     for recipient in letter.to.iter().chain(&letter.cc) {
-        if seen.iter().any(|other| other.eq_ignore_ascii_case(recipient)) {
-            continue;
+        if !seen.iter().any(|other| other.eq_ignore_ascii_case(recipient)) {
+            seen.push(recipient);
         }
-        seen.push(recipient);
+    }
+    quotas::count_mails(tx, ctx, seen.len())?;
+    for recipient in seen {
         let delivery = ctx.new_id();
         tx.execute(
             "INSERT INTO deliveries (account_id, id, mail_id, about_id, recipient, status, attempts, reason,

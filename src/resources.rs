@@ -44,6 +44,7 @@ use store::{Migration, Tx};
 use crate::call::{Call, Query};
 use crate::context::Ctx;
 use crate::error::Result;
+use crate::integrity::Inspected;
 use crate::list::{self, Form, Statements};
 use crate::record::{FieldInfo, Record, Shape, Views};
 use crate::records::Work;
@@ -125,6 +126,8 @@ pub fn migrations() -> Vec<Migration> {
         crate::timers::SINCE,
         document::DATES,
         crate::automation::MIGRATION,
+        crate::backup::MIGRATION,
+        crate::quotas::MIGRATION,
     ];
     let resources = ALL.iter().flat_map(|resource| resource.migrations.iter().copied());
     let mut all: Vec<Migration> = base.into_iter().chain(resources).collect();
@@ -323,4 +326,11 @@ pub struct Resource {
     pub unlink: fn(&mut Tx, &Ctx, &str, &str) -> Result<()>,
     /// The record with an id as the API shows it.
     pub show: fn(&mut Tx, &Ctx, &str) -> Result<Option<String>>,
+    /// Checks the records of an account behind an id, some at a time.
+    pub inspect: Inspect,
+    /// Its rows go with their age: they are not counted, and may name what is gone.
+    pub fleeting: bool,
 }
+
+/// Checks the records of an account behind an id, some at a time.
+pub type Inspect = Box<dyn Fn(&mut Tx, i64, &str) -> Result<Inspected> + Send + Sync>;

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
 mod automation;
+mod backups;
 mod cli;
 mod conventions;
 mod crash;
@@ -13,11 +14,13 @@ mod documents_flow;
 mod events;
 mod files;
 mod generation;
+mod integrity;
 mod jobs;
 mod mail;
 mod metrics;
 mod plans;
 mod public;
+mod quotas;
 mod records;
 mod relations;
 mod server;

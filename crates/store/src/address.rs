@@ -20,6 +20,7 @@ use crate::{Error, Result};
 pub(crate) struct Address {
     config: Config,
     mode: Mode,
+    roots: String,
     tls: Connector,
 }
 
@@ -97,7 +98,8 @@ impl Address {
         };
         let direct = config.get_ssl_negotiation() == SslNegotiation::Direct;
         let tls = Connector::new(trust, direct).map_err(Error::Unavailable)?;
-        Ok(Address { config, mode, tls })
+        let roots = roots.unwrap_or_default().to_string();
+        Ok(Address { config, mode, roots, tls })
     }
 
     /// Makes a connection. All connections are made here.
@@ -112,6 +114,27 @@ impl Address {
             }
             Err(error) => Err(self.explained(&error)),
         }
+    }
+
+    /// The same address as PostgreSQL's own programs read it from their environment, where a password is seen by nobody.
+    pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
+        let config = &self.config;
+        let hosts = config.get_hosts().iter().map(|host| match host {
+            Host::Tcp(name) => name.clone(),
+            Host::Unix(folder) => folder.display().to_string(),
+        });
+        let ports = config.get_ports().iter().map(ToString::to_string);
+        let mut pairs = vec![
+            ("PGHOST", hosts.collect::<Vec<_>>().join(",")),
+            ("PGPORT", ports.collect::<Vec<_>>().join(",")),
+            ("PGUSER", config.get_user().unwrap_or_default().to_string()),
+            ("PGDATABASE", config.get_dbname().or(config.get_user()).unwrap_or_default().to_string()),
+            ("PGPASSWORD", String::from_utf8_lossy(config.get_password().unwrap_or_default()).into_owned()),
+            ("PGSSLMODE", self.mode.name().to_string()),
+            ("PGSSLROOTCERT", self.roots.clone()),
+        ];
+        pairs.retain(|(_, value)| !value.is_empty());
+        pairs
     }
 
     /// Trouble that does not pass by itself says what to do about it.

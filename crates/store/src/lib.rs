@@ -9,11 +9,13 @@
 
 mod address;
 mod apart;
+mod copy;
 mod dialect;
 mod error;
 mod faults;
 mod migrate;
 mod postgres;
+mod soundness;
 mod sqlite;
 mod tls;
 mod tx;
@@ -24,9 +26,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+pub use copy::{POSTGRES_COPY, SQLITE_COPY};
 pub use dialect::Dialect;
 pub use error::{Error, Result};
 pub use migrate::Migration;
+pub use soundness::Unsound;
 pub use tx::Tx;
 pub use value::{Row, Value};
 
@@ -116,6 +120,21 @@ impl Store {
         Ok(Store { inner: Arc::new(inner) })
     }
 
+    /// Opens a database that is there for reading alone: nothing is made, migrated or changed, and writes are refused.
+    pub fn open_to_read(options: &Options) -> Result<Store> {
+        let readers = match &options.database {
+            Database::Sqlite(path) if !path.is_file() => {
+                return Err(Error::Unavailable(format!("there is no file {}", path.display())));
+            }
+            Database::Sqlite(path) => Readers::Sqlite(sqlite::Pool::new(path)),
+            Database::Postgres(url) => {
+                Readers::Postgres(Box::new(postgres::Pool::new(Address::parse(url)?, options.readers)))
+            }
+        };
+        let inner = Inner { readers, apart: Apart::start()?, writers: Vec::new(), stats: Arc::default() };
+        Ok(Store { inner: Arc::new(inner) })
+    }
+
     /// Which of the two databases this is.
     pub fn dialect(&self) -> Dialect {
         match self.inner.readers {
@@ -185,7 +204,7 @@ impl Store {
         T: Send + 'static,
         E: From<Error> + Send + 'static,
     {
-        match self.writer(key).submit(key, work) {
+        match self.writer(key).and_then(|writer| writer.submit(key, work)) {
             Ok(answer) => {
                 answer.await.unwrap_or_else(|_| Err(Error::Unavailable("the writer has stopped".into()).into()))
             }
@@ -200,7 +219,7 @@ impl Store {
         T: Send + 'static,
         E: From<Error> + Send + 'static,
     {
-        match self.writer(key).submit(key, work) {
+        match self.writer(key).and_then(|writer| writer.submit(key, work)) {
             Ok(answer) => answer
                 .blocking_recv()
                 .unwrap_or_else(|_| Err(Error::Unavailable("the writer has stopped".into()).into())),
@@ -219,9 +238,9 @@ impl Store {
         migrate::is_current(self, migrations)
     }
 
-    fn writer(&self, key: i64) -> &Writer {
+    fn writer(&self, key: i64) -> Result<&Writer> {
         let writers = &self.inner.writers;
-        let shard = key.unsigned_abs() as usize % writers.len();
-        &writers[shard]
+        let shard = (key.unsigned_abs() as usize).checked_rem(writers.len());
+        shard.map(|shard| &writers[shard]).ok_or_else(|| Error::Unavailable("it is open for reading alone".into()))
     }
 }

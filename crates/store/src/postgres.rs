@@ -18,7 +18,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    fn open(address: &Address) -> Result<Connection> {
+    pub(crate) fn open(address: &Address) -> Result<Connection> {
         let mut client = address.connect()?;
         client.batch_execute(
             "SET TIME ZONE 'UTC'; SET lock_timeout = '5s'; SET statement_timeout = '60s';
@@ -85,6 +85,10 @@ struct PoolState {
 impl Pool {
     pub(crate) fn new(address: Address, limit: usize) -> Pool {
         Pool { address, limit: limit.max(1), state: Mutex::default(), returned: Condvar::new() }
+    }
+
+    pub(crate) fn address(&self) -> &Address {
+        &self.address
     }
 
     pub(crate) fn read<T, E: From<Error>>(&self, work: impl Fn(&mut Tx) -> Result<T, E>) -> Result<T, E> {
