@@ -13,6 +13,7 @@ use crate::config::Config;
 use crate::context::Caller;
 use crate::demo;
 use crate::error::{Code, Error, Result};
+use crate::http::bodies::Bodies;
 use crate::http::keys::KeyRing;
 use crate::http::metrics::Metrics;
 use crate::http::pages::Readiness;
@@ -20,6 +21,7 @@ use crate::http::visitors::Visitors;
 use crate::jobs::{Claimant, SHARED};
 use crate::listeners::Listeners;
 use crate::loops::Loops;
+use crate::quotas::Quotas;
 use crate::resources;
 use crate::site::Site;
 use crate::{outbox, printing};
@@ -38,6 +40,8 @@ pub struct App {
     pub keys: KeyRing,
     /// Who came without a key lately.
     pub visitors: Visitors,
+    /// The bodies of requests under way.
+    pub bodies: Bodies,
     /// Counters.
     pub metrics: Metrics,
     /// Where this server can be reached.
@@ -90,6 +94,7 @@ impl App {
             clock: Clock::System,
             ids: Ids::SYSTEM,
             keys: KeyRing::default(),
+            bodies: Bodies::default(),
             metrics: Metrics::new(),
             listeners: Listeners::default(),
             readiness: Readiness::default(),
@@ -114,6 +119,7 @@ impl App {
             ids: self.ids,
             site: self.site.clone(),
             bell: self.bell.clone(),
+            quotas: Quotas::of(&self.config),
         }
     }
 
@@ -207,6 +213,8 @@ impl Opening {
             ids: self.ids,
             site: self.site.clone(),
             bell: self.bell.clone(),
+            // What a new account starts with is not its own doing.
+            quotas: Quotas::default(),
         };
         let mut ctx = caller.writing(tx)?;
         if self.with_demo {
@@ -269,17 +277,54 @@ fn networks(setting: &str, listed: &str) -> Result<Vec<web::Network>> {
     parts.map(|part| part.parse::<web::Network>().map_err(wrong)).collect()
 }
 
+/// Opens the database that the settings name for reading alone, and the place for files. Nothing is made or migrated.
+pub fn open_to_read(config: &Config) -> Result<(Store, Blobs)> {
+    let mut options = Options::new(database(config));
+    options.readers = config.database_readers;
+    // Checks read whole tables, and nobody waits for them.
+    options.timeout = std::time::Duration::from_secs(3600);
+    let store = Store::open_to_read(&options)?;
+    must_be_current(&store)?;
+    Ok((store, open_blobs(config)?))
+}
+
+/// Opens the database and the place for files as they are: what is older than this program is not migrated.
+pub fn open_as_it_is(config: &Config) -> Result<(Store, Blobs)> {
+    if let Database::Sqlite(path) = database(config)
+        && !path.is_file()
+    {
+        return Err(store::Error::Unavailable(format!("there is no file {}", path.display())).into());
+    }
+    let store = open_store(config)?;
+    must_be_current(&store)?;
+    Ok((store, open_blobs(config)?))
+}
+
+fn must_be_current(store: &Store) -> Result<()> {
+    if store.is_migrated(&resources::migrations())? {
+        return Ok(());
+    }
+    let message = "The database is of another version than this program; run `kantoor migrate`, or the program that \
+                   made it.";
+    Err(Error::new(Code::Unavailable, message))
+}
+
+/// The database that the settings name.
+pub fn database(config: &Config) -> Database {
+    match config.database_url.as_str() {
+        "" => Database::Sqlite(config.data.join(store::SQLITE_COPY)),
+        url => Database::Postgres(url.to_string()),
+    }
+}
+
 /// Opens the database that the settings name.
 pub fn open_store(config: &Config) -> Result<Store> {
-    let database = if config.database_url.is_empty() {
+    if config.database_url.is_empty() {
         std::fs::create_dir_all(&config.data).map_err(|error| {
             store::Error::Unavailable(format!("the folder {} cannot be made: {error}", config.data.display()))
         })?;
-        Database::Sqlite(config.data.join("kantoor.db"))
-    } else {
-        Database::Postgres(config.database_url.clone())
-    };
-    let mut options = Options::new(database);
+    }
+    let mut options = Options::new(database(config));
     options.readers = config.database_readers;
     options.writers = config.database_writers;
     options.queue = config.write_queue;

@@ -1,13 +1,14 @@
 //! The command line: one file a command.
 
 mod account;
+mod backup;
 mod demo;
 mod jobs;
 mod key;
 mod serve;
 mod verify;
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -66,7 +67,9 @@ enum Command {
     Demo(demo::Demo),
     /// Bring the database up to date (serve does this by itself)
     Migrate,
-    /// Check that the audit chain of every account is whole
+    /// Copy the database and all files into a folder, while the server runs, and check the copy
+    Backup(backup::Backup),
+    /// Check the database, the records, the audit chains and the contents of all files
     Verify(verify::Verify),
     /// Print the OpenAPI document
     Openapi,
@@ -111,7 +114,8 @@ fn run(cli: &Cli) -> Result<ExitCode, String> {
         Command::Jobs(jobs) => jobs.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
         Command::Demo(demo) => demo.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
         Command::Migrate => migrate(&config).map(|()| ExitCode::SUCCESS),
-        Command::Verify(verify) => verify.run(&*open(config)?),
+        Command::Backup(backup) => backup.run(&config),
+        Command::Verify(verify) => verify.run(&config),
         Command::Openapi => {
             let text = serde_json::to_string_pretty(&*openapi::DOCUMENT).map_err(|error| error.to_string())?;
             say(&text).map(|()| ExitCode::SUCCESS)
@@ -161,4 +165,50 @@ fn say(text: &str) -> Result<(), String> {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.to_string()),
         _ => Ok(()),
     }
+}
+
+/// A line on the terminal that changes as work goes on. Where nobody looks, nothing is written.
+struct Progress {
+    shown: bool,
+    last: std::time::Instant,
+}
+
+impl Progress {
+    fn new() -> Progress {
+        Progress { shown: std::io::stderr().is_terminal(), last: std::time::Instant::now() }
+    }
+
+    /// Shows where the work is, ten times a second at most.
+    fn at(&mut self, what: &str) {
+        if self.shown && self.last.elapsed().as_millis() >= 100 {
+            self.last = std::time::Instant::now();
+            let _ = write!(std::io::stderr(), "\r\x1b[2K{what}");
+        }
+    }
+
+    /// Takes the line away.
+    fn clear(&mut self) {
+        if self.shown {
+            let _ = write!(std::io::stderr(), "\r\x1b[2K");
+        }
+    }
+}
+
+/// `1,234,567`
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// What reads and writes the contents of files for a command.
+fn runtime() -> Result<tokio::runtime::Runtime, String> {
+    let built = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    built.map_err(|error| format!("no threads to work with: {error}"))
 }

@@ -58,6 +58,12 @@ pub struct Config {
     pub threads: usize,
     pub workers: usize,
     pub min_free_disk_mib: u64,
+    pub quota_file_mib: u64,
+    pub quota_files: u64,
+    pub quota_mails_per_day: u64,
+    pub quota_endpoints_per_host: u64,
+    pub bodies_mib: u64,
+    pub bodies_per_account_mib: u64,
 }
 
 /// How the log is written.

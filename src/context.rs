@@ -9,6 +9,7 @@ use crate::accounts::Account;
 use crate::automation::Bell;
 use crate::clock::{Clock, Ids, Moment};
 use crate::error::{Code, Error, Result};
+use crate::quotas::Quotas;
 use crate::site::Site;
 
 /// What a verb may know of its surroundings.
@@ -39,6 +40,8 @@ pub struct Ctx {
     pub chain: Arc<str>,
     /// Rung when a flow has something to do.
     pub bell: Arc<Bell>,
+    /// How much the account may keep and send.
+    pub quotas: Quotas,
 }
 
 /// Which versions of the record in the path a change may start from.
@@ -69,6 +72,8 @@ pub struct Caller {
     pub site: Arc<Site>,
     /// Rung when a flow has something to do.
     pub bell: Arc<Bell>,
+    /// How much the account may keep and send.
+    pub quotas: Quotas,
 }
 
 impl Caller {
@@ -88,6 +93,7 @@ impl Caller {
             depth: 0,
             chain: Arc::default(),
             bell: self.bell.clone(),
+            quotas: self.quotas,
         })
     }
 
@@ -116,6 +122,7 @@ impl Ctx {
             depth,
             chain: chain.into(),
             bell: self.bell.clone(),
+            quotas: self.quotas,
         }
     }
 

@@ -42,6 +42,8 @@ codes! {
         Unauthorized = "unauthorized",
         /// The key lacks the scope that the message names.
         Forbidden = "forbidden",
+        /// The account has used up a quota, which the message names.
+        QuotaExceeded = "quota_exceeded",
         /// There is no such address or record in this account.
         NotFound = "not_found",
         /// The address exists, but not with this method; `Allow` lists the ones that do.
@@ -107,6 +109,7 @@ impl Code {
             | Code::ProviderRefused
             | Code::InUse
             | Code::LimitReached
+            | Code::QuotaExceeded
             | Code::PreconditionFailed
             | Code::TooManyRequests
             | Code::Overloaded
@@ -342,6 +345,7 @@ impl From<store::Error> for Error {
             | Cause::Io(_)
             | Cause::NewerSchema { .. }
             | Cause::Panic(_)
+            | Cause::Copy(_)
             | Cause::Database(_) => Error::internal(why),
         }
     }

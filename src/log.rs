@@ -190,28 +190,51 @@ pub enum Verdict {
     },
 }
 
-/// Checks the chain of an account from its first row on, up to a thousand rows at a time.
+/// How far the check of a chain has come.
+#[derive(Clone, Debug, Default)]
+pub struct Walked {
+    rows: i64,
+    before: Vec<u8>,
+}
+
+impl Walked {
+    /// How many rows.
+    pub fn rows(&self) -> i64 {
+        self.rows
+    }
+}
+
+/// Checks the chain of an account from its first row on.
 pub fn verify(tx: &mut Tx, account: i64) -> Result<Verdict> {
-    let mut before: Vec<u8> = Vec::new();
-    let mut rows = 0;
+    let mut walked = Walked::default();
     loop {
-        let lines = after(tx, account, rows, 1000, 8 * 1024 * 1024)?;
-        if lines.is_empty() {
-            let head = before.iter().map(|byte| format!("{byte:02x}")).collect();
-            return Ok(Verdict::Whole { rows, head });
-        }
-        for line in lines {
-            let broken = |why| Verdict::Broken { seq: line.seq, at: Moment(line.at), why };
-            if line.seq != rows + 1 {
-                return Ok(broken("a row before it is missing"));
-            }
-            if chain(&before, &line.parts(account)) != line.hash {
-                return Ok(broken("it is not what was written, or the row before it is not"));
-            }
-            rows = line.seq;
-            before = line.hash;
+        match verify_on(tx, account, walked)? {
+            Ok(further) => walked = further,
+            Err(verdict) => return Ok(verdict),
         }
     }
+}
+
+/// Checks up to a thousand rows more; the verdict comes at the end, or at the first row that is not right.
+pub fn verify_on(tx: &mut Tx, account: i64, walked: Walked) -> Result<Result<Walked, Verdict>> {
+    let Walked { mut rows, mut before } = walked;
+    let lines = after(tx, account, rows, 1000, 8 * 1024 * 1024)?;
+    if lines.is_empty() {
+        let head = before.iter().map(|byte| format!("{byte:02x}")).collect();
+        return Ok(Err(Verdict::Whole { rows, head }));
+    }
+    for line in lines {
+        let broken = |why| Ok(Err(Verdict::Broken { seq: line.seq, at: Moment(line.at), why }));
+        if line.seq != rows + 1 {
+            return broken("a row before it is missing");
+        }
+        if chain(&before, &line.parts(account)) != line.hash {
+            return broken("it is not what was written, or the row before it is not");
+        }
+        rows = line.seq;
+        before = line.hash;
+    }
+    Ok(Ok(Walked { rows, before }))
 }
 
 impl Line {

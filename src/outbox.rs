@@ -17,6 +17,7 @@ use crate::context::Ctx;
 use crate::error::{Code, Error, Result};
 use crate::jobs::{self, Ending, Job, NewJob};
 use crate::printing;
+use crate::quotas;
 use crate::record::Record;
 use crate::records;
 use crate::resources::corporate_identity::CorporateIdentity;
@@ -121,6 +122,7 @@ pub fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<()> {
             letter.attach_pdf.into(),
         ],
     )?;
+    quotas::count_mails(tx, ctx, to.len() + cc.len())?;
     for recipient in to.iter().chain(&cc) {
         let delivery = ctx.new_id();
         tx.execute(

@@ -45,6 +45,7 @@ use crate::call::{Call, Query};
 use crate::context::Ctx;
 use crate::days::Slice;
 use crate::error::Result;
+use crate::integrity::Inspected;
 use crate::list::{self, Form, Statements};
 use crate::record::{FieldInfo, Record, Shape, Views};
 use crate::records::Work;
@@ -129,6 +130,8 @@ pub fn migrations() -> Vec<Migration> {
         document::DATES,
         document::OWED,
         crate::automation::MIGRATION,
+        crate::backup::MIGRATION,
+        crate::quotas::MIGRATION,
     ];
     let resources = ALL.iter().flat_map(|resource| resource.migrations.iter().copied());
     let mut all: Vec<Migration> = base.into_iter().chain(resources).collect();
@@ -329,4 +332,11 @@ pub struct Resource {
     pub unlink: fn(&mut Tx, &Ctx, &str, &str, &Slice) -> Result<bool>,
     /// The record with an id as the API shows it.
     pub show: fn(&mut Tx, &Ctx, &str) -> Result<Option<String>>,
+    /// Checks the records of an account behind an id, some at a time.
+    pub inspect: Inspect,
+    /// Its rows go with their age: they are not counted, and may name what is gone.
+    pub fleeting: bool,
 }
+
+/// Checks the records of an account behind an id, some at a time.
+pub type Inspect = Box<dyn Fn(&mut Tx, i64, &str) -> Result<Inspected> + Send + Sync>;

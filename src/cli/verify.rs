@@ -1,40 +1,118 @@
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
 
-use super::say;
+use super::{Progress, grouped, say};
 use crate::accounts::Account;
-use crate::app::App;
-use crate::error::Error;
-use crate::log::{self, Verdict};
+use crate::app::open_to_read;
+use crate::config::Config;
+use crate::integrity::{Checked, Inspection, Problem, Witness};
+use crate::log::Verdict;
 
 #[derive(Args)]
 pub struct Verify {
-    /// Only this account
+    /// Only this account: its records, its audit chain and its files
     #[arg(long)]
     account: Option<String>,
 }
 
 impl Verify {
-    pub fn run(&self, app: &App) -> Result<ExitCode, String> {
-        let accounts = match self.account.clone() {
-            Some(uid) => app.store.read_now(move |tx| Account::find(tx, &uid).map(|account| vec![account])),
-            None => app.store.read_now(Account::all),
-        };
-        let mut code = ExitCode::SUCCESS;
-        for account in accounts.map_err(|error: Error| error.to_string())? {
-            let number = account.number;
-            let verdict = app.store.read_now(move |tx| log::verify(tx, number));
-            match verdict.map_err(|error: Error| error.to_string())? {
-                Verdict::Whole { rows, head } => {
-                    say(&format!("{}  whole: {rows} entries, ending in {head}", account.uid))?;
-                }
-                Verdict::Broken { seq, at, why } => {
-                    say(&format!("{}  BROKEN at entry {seq} ({at}): {why}", account.uid))?;
-                    code = ExitCode::FAILURE;
-                }
+    pub fn run(&self, config: &Config) -> Result<ExitCode, String> {
+        let mut printer = Printer::new();
+        let torn = config.database_url.is_empty() && lacks_wal(&config.data.join(store::SQLITE_COPY));
+        if torn {
+            printer.hears(&Problem {
+                account: String::new(),
+                table: String::new(),
+                id: store::SQLITE_COPY.to_string(),
+                what: "Its WAL is missing: it was copied while somebody served it, and lacks the last writes"
+                    .to_string(),
+            });
+        }
+        let (store, blobs) = open_to_read(config).map_err(|error| error.to_string())?;
+        let runtime = super::runtime()?;
+        let inspection = Inspection::new(&store, &blobs, &runtime, &mut printer);
+        let checked = inspection.run(self.account.as_deref()).map_err(|error| error.to_string())?;
+        let checked = Checked { problems: checked.problems + u64::from(torn), ..checked };
+        printer.progress.clear();
+        say(&summary(&checked))?;
+        Ok(if checked.problems == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+/// While somebody serves a SQLite file there are two more beside it, and both go when it is closed: one without the
+/// other is what a copy leaves that took only some of the files.
+fn lacks_wal(database: &Path) -> bool {
+    let beside = |end: &str| database.with_file_name(format!("{}{end}", store::SQLITE_COPY)).exists();
+    beside("-shm") && !beside("-wal")
+}
+
+/// What was checked, and what came of it.
+pub fn summary(checked: &Checked) -> String {
+    let count = |number: u64, one: &str, many: &str| match number {
+        1 => format!("1 {one}"),
+        _ => format!("{} {many}", grouped(number)),
+    };
+    let problems = match checked.problems {
+        0 => "no problems".to_string(),
+        _ => count(checked.problems, "problem", "problems"),
+    };
+    format!(
+        "Checked {}, {}, {} and {} ({} bytes): {problems}.",
+        count(checked.accounts, "account", "accounts"),
+        count(checked.records, "record", "records"),
+        count(checked.entries, "entry of the log", "entries of the log"),
+        count(checked.files, "file", "files"),
+        grouped(checked.bytes),
+    )
+}
+
+/// Prints what an inspection finds.
+pub struct Printer {
+    pub progress: Progress,
+    /// Whether audit chains that are whole are told too.
+    pub chains: bool,
+}
+
+impl Printer {
+    pub fn new() -> Printer {
+        Printer { progress: Progress::new(), chains: true }
+    }
+
+    /// A pipe that was closed early has seen enough.
+    fn print(&mut self, line: &str) {
+        self.progress.clear();
+        let _ = say(line);
+    }
+}
+
+impl Witness for Printer {
+    fn sees(&mut self, what: &str, count: u64) {
+        let count = if count == 0 { String::new() } else { format!(": {}", grouped(count)) };
+        self.progress.at(&format!("Checking {what}{count}"));
+    }
+
+    fn hears(&mut self, problem: &Problem) {
+        let parts = [problem.account.as_str(), &problem.table, &problem.id];
+        let place: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        let place = if place.is_empty() { "database".to_string() } else { place.join("  ") };
+        self.print(&format!("{place}  PROBLEM: {}", problem.what));
+    }
+
+    fn walked(&mut self, account: &Account, verdict: &Verdict) {
+        match verdict {
+            Verdict::Whole { rows, head } if self.chains => {
+                self.print(&format!("{}  whole: {rows} entries, ending in {head}", account.uid));
+            }
+            Verdict::Whole { .. } => {}
+            Verdict::Broken { seq, at, why } => {
+                self.print(&format!("{}  BROKEN at entry {seq} ({at}): {why}", account.uid));
             }
         }
-        Ok(code)
+    }
+
+    fn misses(&mut self, what: &str) {
+        self.print(what);
     }
 }

@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode};
 use futures_util::FutureExt;
 use http_body_util::BodyExt;
 
+use super::bodies::Room;
 use super::keys::{self, Left};
 use super::reply::{self, Reply};
 use super::stream;
@@ -23,6 +24,7 @@ use crate::error::{Code, Error, Result};
 use crate::idempotency::{self, Claim};
 use crate::json::Json;
 use crate::perform::{Methods, ROUTES};
+use crate::quotas::Quotas;
 use crate::records::Work;
 use crate::resources::{Gives, Route, Takes};
 
@@ -47,7 +49,7 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let done = guarded(walk(&app, head, &mut body, &mut seen)).await;
     // A body that nobody read would close the connection under the caller's next request.
     if let Some(unread) = body.filter(|body| !body.is_end_stream()) {
-        let _ = tokio::time::timeout(Duration::from_secs(1), collect(unread)).await;
+        let _ = tokio::time::timeout(Duration::from_secs(1), drain(unread)).await;
     }
     let mut response = done.unwrap_or_else(|refusal| {
         log_failure(&refusal.error, &seen);
@@ -156,23 +158,27 @@ async fn walk(
         ids: app.ids,
         site: app.site.clone(),
         bell: app.bell.clone(),
+        quotas: Quotas::of(&app.config),
     };
     if route.scarce && app.config.trigger_limit_per_minute > 0 {
         ration(app, &ctx, seen).await?;
     }
     let lenient = is_lenient(&head.headers);
     let mut received = Received::default();
+    // Until the request is answered.
+    let mut room = Room::new(app, caller.account.number);
     let body = match route.takes {
         _ if reads => Vec::new(),
         Takes::File => {
             claim(&head, &[])?;
             upload::check_head(&head.headers)?;
+            room.take(upload::MEMORY)?;
             let body = body.take().unwrap_or_default();
             received = upload::receive(app, &ctx, &head.headers, body, lenient).await?;
             // Boundaries differ from try to try; the name and the content do not.
             received.upload.as_ref().map(|file| format!("{}\n{}", file.name, file.sha256)).unwrap_or_default().into()
         }
-        _ => read_body(app, &head.headers, body.take().unwrap_or_default()).await?,
+        _ => read_body(app, &mut room, &head.headers, body.take().unwrap_or_default()).await?,
     };
     let claim = claim(&head, &body)?;
     let call = Call {
@@ -205,7 +211,12 @@ async fn walk(
         };
         if may_be_slow { app.store.read_apart(read).await? } else { app.store.read(read).await? }
     } else {
-        write(app, ctx, claim, ignored, work).await?
+        let done = write(app, ctx, claim, ignored, work).await?;
+        // A request that was answered before has its file already.
+        if let Some(unclaimed) = received.unclaimed.filter(|_| done.stored.status == 201 && !done.replayed) {
+            unclaimed.claimed();
+        }
+        done
     };
     let response = match &done.content {
         Some(content) => upload::send(app, content).await?,
@@ -345,9 +356,9 @@ fn limit(app: &App, caller: &keys::Caller, seen: &mut Seen) -> Result<()> {
     }
 }
 
-async fn read_body(app: &App, headers: &HeaderMap, body: Body) -> Result<Vec<u8>> {
+async fn read_body(app: &App, room: &mut Room, headers: &HeaderMap, body: Body) -> Result<Vec<u8>> {
     let patience = Duration::from_secs(app.config.body_timeout_seconds);
-    let body = tokio::time::timeout(patience, collect(body))
+    let body = tokio::time::timeout(patience, collect(room, body))
         .await
         .map_err(|_| Error::new(Code::RequestTimeout, "The body did not arrive in time."))??;
     if !body.is_empty() && !is_json(headers) {
@@ -356,9 +367,23 @@ async fn read_body(app: &App, headers: &HeaderMap, body: Body) -> Result<Vec<u8>
     Ok(body)
 }
 
+/// How much of a body that is of no use is read, so that whoever writes it sees the answer.
+const READ_ON: usize = 8 * MAX_BODY;
+
+/// Reads a body that is of no use, and keeps nothing of it.
+async fn drain(mut body: Body) {
+    let mut length = 0;
+    while let Some(Ok(frame)) = body.frame().await {
+        length += frame.data_ref().map_or(0, bytes::Bytes::len);
+        if length > READ_ON {
+            return;
+        }
+    }
+}
+
 /// All of a body. One that is too large is read on for a while: a caller that is still writing
 /// would not see the answer.
-async fn collect(mut body: Body) -> Result<Vec<u8>> {
+async fn collect(room: &mut Room, mut body: Body) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut length = 0;
     while let Some(frame) = body.frame().await {
@@ -366,8 +391,13 @@ async fn collect(mut body: Body) -> Result<Vec<u8>> {
         let Some(data) = frame.data_ref() else { continue };
         length += data.len();
         if length <= MAX_BODY {
+            if let Err(full) = room.take(data.len()) {
+                drop(bytes);
+                let _ = tokio::time::timeout(Duration::from_secs(1), drain(body)).await;
+                return Err(full);
+            }
             bytes.extend_from_slice(data);
-        } else if length > 8 * MAX_BODY {
+        } else if length > READ_ON {
             break;
         }
     }

@@ -135,6 +135,9 @@ fn operation_id(resource: &Resource, route: &Route) -> String {
             format!("{}{name}", route.path[resource.path.len() + 1..].replace('/', "_"))
         }
         (_, _, Method::Post, _) => format!("create{name}"),
+        (Gives::Parts(_), _, _, None) if route.path.len() > resource.path.len() => {
+            format!("get{name}_{}", route.path[resource.path.len() + 1..].replace('/', "_"))
+        }
         _ => format!("get{name}"),
     }
 }

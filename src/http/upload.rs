@@ -19,6 +19,7 @@ use crate::call::Content;
 use crate::context::Caller;
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
 use crate::printing;
+use crate::quotas;
 use crate::resources::file::picture::Header;
 use crate::resources::file::{self, MAX_SIZE, Upload};
 
@@ -52,6 +53,46 @@ pub struct Received {
     pub upload: Option<Upload>,
     /// Sentences about parts that were passed over.
     pub warnings: Vec<String>,
+    /// Drops the file again, unless it is claimed.
+    pub unclaimed: Option<Unclaimed>,
+}
+
+/// What an upload takes in memory: a part for the store as it fills.
+pub const MEMORY: usize = 5 * 1024 * 1024;
+
+/// A content that no record has yet. Whatever becomes of the request, it is dropped at once when none comes to have it.
+pub struct Unclaimed {
+    app: Arc<App>,
+    caller: Caller,
+    content: String,
+}
+
+impl Unclaimed {
+    /// A record has it.
+    pub fn claimed(mut self) {
+        self.content.clear();
+    }
+}
+
+impl Drop for Unclaimed {
+    fn drop(&mut self) {
+        if self.content.is_empty() {
+            return;
+        }
+        // Outside the runtime there is nobody to do it now; the job that announced the content does it in an hour.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let (app, caller, content) = (self.app.clone(), self.caller.clone(), std::mem::take(&mut self.content));
+        runtime.spawn(async move {
+            let number = caller.account.number;
+            let dropped = app.store.write(number, move |tx| {
+                let ctx = caller.reading(tx)?;
+                file::drop_now(tx, &ctx, &content)
+            });
+            if let Err(error) = dropped.await {
+                tracing::warn!(%error, "A content that was refused stays for an hour.");
+            }
+        });
+    }
 }
 
 /// Receives the file of a body and keeps its content. Whoever calls this makes a record of it;
@@ -85,7 +126,7 @@ async fn read_parts(app: &Arc<App>, caller: &Caller, boundary: String, body: Bod
             }
             "file" => {
                 let sent = part.file_name().unwrap_or_default().to_string();
-                received.upload = Some(keep(app, caller, part, &sent).await?);
+                received.upload = Some(keep(app, caller, part, &sent, &mut received.unclaimed).await?);
             }
             "name" => name = Some(part.text().await.map_err(malformed)?),
             other if lenient => {
@@ -118,16 +159,25 @@ fn malformed(error: multer::Error) -> Error {
 /// The start of a content tells what it is.
 const START: usize = 4096;
 
-async fn keep(app: &Arc<App>, caller: &Caller, part: multer::Field<'static>, sent: &str) -> Result<Upload> {
+async fn keep(
+    app: &Arc<App>,
+    caller: &Caller,
+    part: multer::Field<'static>,
+    sent: &str,
+    unclaimed: &mut Option<Unclaimed>,
+) -> Result<Upload> {
     let content = format!("{}/{}", caller.account.uid, app.ids.next());
     let (own, key) = (caller.clone(), content.clone());
     // Before the first byte, so that no crash can leave it lying about.
     app.store
         .write(caller.account.number, move |tx| {
             let ctx = own.reading(tx)?;
+            // Nothing is written for an account that has no room at all.
+            quotas::room_for_file(tx, &ctx, 0)?;
             file::drop_later(tx, ctx.account, &ctx, &key, file::PATIENCE_SECONDS)
         })
         .await?;
+    *unclaimed = Some(Unclaimed { app: app.clone(), caller: caller.clone(), content: content.clone() });
     let mut seen = Seen { hash: Sha256::new(), size: 0, start: Vec::new(), header: Header::default() };
     let pieces = unfold((part, &mut seen), |(mut part, seen)| async move {
         let piece = match part.chunk().await {

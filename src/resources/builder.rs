@@ -1,8 +1,10 @@
 //! How a resource says its routes: a method a line, in `resources.rs`'s files.
 
-use store::Migration;
+use store::{Migration, Tx};
 
 use super::{Gives, Handler, List, Method, Part, Resource, Route, Takes};
+use crate::error::Result;
+use crate::integrity::inspect;
 use crate::list;
 use crate::record::{CREATED, Checks, DETAIL, FieldInfo, LIST, Record, UPDATED, Views};
 use crate::records;
@@ -22,7 +24,21 @@ impl Resource {
             migrations,
             unlink: records::unlink::<R>,
             show: records::shown::<R>,
+            inspect: Box::new(|tx, account, after| inspect::<R>(tx, account, after, |_, _, _| Ok(Vec::new()))),
+            fleeting: false,
         }
+    }
+
+    /// What `kantoor verify` checks of a record beside what it checks of every one: sentences about what is wrong.
+    pub fn inspected<R: Record>(mut self, own: fn(&mut Tx, i64, &R) -> Result<Vec<String>>) -> Resource {
+        self.inspect = Box::new(move |tx, account, after| inspect::<R>(tx, account, after, own));
+        self
+    }
+
+    /// Its rows go with their age: they are not counted, and may name what is gone.
+    pub fn fleeting(mut self) -> Resource {
+        self.fleeting = true;
+        self
     }
 
     /// It lives at another path than its table says.

@@ -11,6 +11,7 @@ pub mod page;
 pub mod pdf;
 pub mod quote;
 pub mod rows;
+mod sound;
 mod tables;
 pub mod workorder;
 
@@ -422,6 +423,7 @@ pub fn forget_product<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, product: &str) ->
 /// The routes that all three have.
 fn shared<K: DocumentKind>(title: &'static str, migrations: &'static [Migration]) -> Resource {
     let resource = Resource::of::<Document<K>>(title, "invoices", migrations)
+        .inspected::<Document<K>>(sound::faults)
         .list::<Document<K>>()
         .create_from::<new::NewDocument>(new::create::<K>)
         .get::<Document<K>>()

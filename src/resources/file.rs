@@ -10,13 +10,14 @@ use store::{Migration, Tx};
 
 use super::Resource;
 use crate::app::App;
+use crate::backup;
 use crate::call::{Answer, Call, Content};
 use crate::context::Ctx;
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
 use crate::jobs::{self, Ending, Job, NewJob};
 use crate::record::{ALL, Address, COMPUTED, CREATED, Checks, NOWHERE};
 use crate::records::{self, Work};
-use crate::{input, record};
+use crate::{input, quotas, record};
 
 /// The largest file.
 pub const MAX_SIZE: usize = 25 * 1024 * 1024;
@@ -87,6 +88,7 @@ fn create(call: Call) -> Result<Work> {
         return Err(Error::invalid(faults));
     };
     Ok(Box::new(move |tx, ctx| {
+        quotas::room_for_file(tx, ctx, upload.size)?;
         let file = add(tx, ctx, &upload)?;
         Ok(Answer::created(ctx, &file, CREATED).with_texts("warnings", &call.warnings))
     }))
@@ -108,6 +110,7 @@ pub fn add(tx: &mut Tx, ctx: &Ctx, upload: &Upload) -> Result<File> {
         ..File::default()
     };
     records::add(tx, ctx, &mut file)?;
+    quotas::count_file(tx, ctx, file.size)?;
     Ok(file)
 }
 
@@ -134,6 +137,7 @@ fn delete(call: Call) -> Result<Work> {
             return Err(Error::new(Code::InUse, "It is the PDF of a final document, which keeps it."));
         }
         records::remove(tx, ctx, &file)?;
+        quotas::count_file(tx, ctx, -file.size)?;
         drop_later(tx, ctx.account, ctx, &file.content, 0)?;
         Ok(Answer::empty())
     }))
@@ -161,7 +165,8 @@ pub fn drop_now(tx: &mut Tx, ctx: &Ctx, content: &str) -> Result<()> {
     drop_later(tx, ctx.account, ctx, content, 0)
 }
 
-fn drop_key(content: &str) -> String {
+/// The key of the job that is to drop a content.
+pub fn drop_key(content: &str) -> String {
     format!("drop_content {content}")
 }
 
@@ -170,12 +175,16 @@ pub fn drop_content(app: &App, job: &Job) -> Result<Ending> {
     let payload: serde_json::Value = serde_json::from_str(&job.payload).unwrap_or_default();
     let (account, content) = (job.account, payload["content"].as_str().unwrap_or_default().to_string());
     let key = content.clone();
-    let used = app.store.read_now(move |tx| {
+    let now = app.clock.now();
+    let (used, held) = app.store.read_now(move |tx| {
         let sql = "SELECT count(*) FROM files WHERE account_id = $1 AND content = $2";
-        tx.int(sql, &[account.into(), (&key).into()])
+        Ok::<_, Error>((tx.int(sql, &[account.into(), (&key).into()])?, backup::is_held(tx, now)?))
     })?;
     if used > 0 {
         return Ok(Ending::Done);
+    }
+    if held {
+        return Ok(Ending::Again(now.plus_seconds(60)));
     }
     match tokio::runtime::Handle::current().block_on(app.blobs.drop(&content)) {
         Ok(()) => Ok(Ending::Done),

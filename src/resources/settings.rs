@@ -1,13 +1,15 @@
 //! The settings of an account: how it wants things done. There is one record of them.
 
 use money::Amount;
+use serde_json::json;
 use store::{Migration, Tx};
 
-use super::{Gives, Method, Resource, Takes};
+use super::{Gives, Method, Part, Resource, Takes};
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Faults, FieldCode, Result, wrong};
 use crate::input::{self, Input};
+use crate::quotas::Usage;
 use crate::record::{ALL, COMPUTED, Checks, DETAIL, INPUT, NOWHERE, Record, UPDATED};
 use crate::records::{self, Work};
 use crate::{choice, record};
@@ -145,6 +147,29 @@ fn patch(call: Call) -> Result<Work> {
     }))
 }
 
+/// What `GET /v1/settings/usage` answers.
+const USAGE: &[Part] = &[
+    Part("file_bytes", "integer", "Bytes of files that the account keeps."),
+    Part("file_bytes_quota", "integer", "How many it may keep; 0 for any number, as with all of these."),
+    Part("files", "integer", "Files that the account keeps."),
+    Part("files_quota", "integer", "How many it may keep."),
+    Part("mails_today", "integer", "Recipients that were mailed today, in the account's time zone."),
+    Part("mails_per_day_quota", "integer", "How many may be mailed in a day."),
+    Part("endpoints_per_host_quota", "integer", "How many webhook endpoints the account may have at one host."),
+];
+
+fn usage(_: Call) -> Result<Work> {
+    Ok(Box::new(|tx, ctx| {
+        let (usage, quotas) = (Usage::of(tx, ctx)?, ctx.quotas);
+        Ok(Answer::json(&json!({
+            "file_bytes": usage.file_bytes, "file_bytes_quota": quotas.file_bytes,
+            "files": usage.files, "files_quota": quotas.files,
+            "mails_today": usage.mails_today, "mails_per_day_quota": quotas.mails_per_day,
+            "endpoints_per_host_quota": quotas.endpoints_per_host,
+        })))
+    }))
+}
+
 /// Settings and their routes.
 pub fn resource() -> Resource {
     Resource::of::<Settings>("Settings", "settings", MIGRATIONS)
@@ -154,6 +179,8 @@ pub fn resource() -> Resource {
         .beside(Method::Patch, "", "Change how the account wants things done", &[], patch)
         .taking::<Settings>(Takes::Patch)
         .gives(Gives::Item(UPDATED))
+        .extension()
+        .beside(Method::Get, "/usage", "What the account uses of its quotas", USAGE, usage)
         .extension()
 }
 

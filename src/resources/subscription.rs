@@ -275,9 +275,33 @@ fn with_line(tx: &mut Tx, ctx: &Ctx, member: &str, text: &str) -> Result<Vec<Sub
     Ok(found.into_iter().filter(has).collect())
 }
 
+/// What is wrong with a subscription as it is kept.
+fn faults(tx: &mut Tx, account: i64, subscription: &Subscription) -> Result<Vec<String>> {
+    let mut fresh = subscription.clone();
+    let (lines, totals) = subscription.lines.0.worked_out()?;
+    fresh.take_totals(&totals);
+    let sums =
+        |one: &Subscription| [one.subtotal, one.vat_amount, one.total_excl_vat, one.total_incl_vat].map(Amount::scaled);
+    let mut faults = Vec::new();
+    if sums(&fresh) != sums(subscription) || fresh.vat_rate != subscription.vat_rate || lines != subscription.lines.0 {
+        let (own, right) = (subscription.total_incl_vat, fresh.total_incl_vat);
+        faults.push(format!("Its amounts (total_incl_vat {own}) are not what its lines come to ({right})"));
+    }
+    if let Some(last) = subscription.last_generated.0 {
+        let made = "SELECT count(*) FROM subscription_periods
+                    WHERE account_id = $1 AND subscription_id = $2 AND period_start = $3";
+        let values = [account.into(), (&subscription.base.id).into(), last.to_string().into()];
+        if tx.int(made, &values)? == 0 {
+            faults.push(format!("It was last invoiced for {last}, but that period is not there"));
+        }
+    }
+    Ok(faults)
+}
+
 /// Subscriptions and their routes.
 pub fn resource() -> Resource {
     Resource::of::<Subscription>("Subscriptions", "relations", MIGRATIONS)
+        .inspected::<Subscription>(faults)
         .list::<Subscription>()
         .create_from::<new::NewSubscription>(new::create)
         .get::<Subscription>()

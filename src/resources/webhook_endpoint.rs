@@ -13,6 +13,7 @@ use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
 use crate::input::{self, Input};
+use crate::quotas;
 use crate::record;
 use crate::record::{ACTED, ALL, COMPUTED, CREATED, Callable, Checks, INPUT, NOWHERE, REQUIRED, Texts, UPDATED, When};
 use crate::records::{self, Work};
@@ -146,6 +147,7 @@ fn create(call: Call) -> Result<Work> {
             return Err(Error::new(Code::LimitReached, message));
         }
         let mut record = input.record();
+        quotas::room_for_endpoint(tx, ctx, "", &record.url.0)?;
         record.secret.clone_from(&secret);
         records::add(tx, ctx, &mut record)?;
         queue::switch(tx, ctx, &record)?;
@@ -164,6 +166,9 @@ fn patch(call: Call) -> Result<Work> {
         let mut faults = Faults::default();
         record.check(&mut faults);
         faults.into_result()?;
+        if record.url != before.url {
+            quotas::room_for_endpoint(tx, ctx, &record.base.id, &record.url.0)?;
+        }
         if record.active {
             record.disabled_reason = String::new();
             record.disabled_at = When(None);

@@ -8,13 +8,15 @@ use crate::on_both;
 use crate::server::Binary;
 use crate::support::{Client, Db};
 
-fn kantoor(db: &Db, arguments: &[&str]) -> Output {
+/// Runs a command on a database.
+pub fn kantoor(db: &Db, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kantoor"));
     command.args(arguments).env("KANTOOR_DATABASE_URL", &db.url).env("KANTOOR_DATA", &db.data);
     command.output().unwrap()
 }
 
-fn said(output: &Output) -> String {
+/// What a command printed.
+pub fn said(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 

@@ -88,6 +88,7 @@ fn every_link_of_the_documents_leads_somewhere() {
         "ARCHITECTURE.md",
         "CONTRIBUTING.md",
         "docs/api.md",
+        "docs/backup.md",
         "docs/events.md",
         "docs/operations.md",
         "docs/performance.md",

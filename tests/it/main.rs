@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
 mod automation;
+mod backups;
 mod cli;
 mod closures;
 mod conventions;
@@ -16,12 +17,14 @@ mod events;
 mod failover;
 mod files;
 mod generation;
+mod integrity;
 mod jobs;
 mod mail;
 mod metrics;
 mod plans;
 mod proxy;
 mod public;
+mod quotas;
 mod records;
 mod relations;
 mod server;

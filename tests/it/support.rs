@@ -87,6 +87,7 @@ impl Db {
             ("database_writers", "2"),
             ("rate_limit_per_minute", "0"),
             ("trigger_limit_per_minute", "0"),
+            ("quota_endpoints_per_host", "0"),
         ];
         let flags: Vec<_> = flags.iter().map(|(a, b)| (a.to_string(), b.to_string())).collect();
         Config::load(None, std::iter::empty(), &flags).unwrap()

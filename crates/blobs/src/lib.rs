@@ -144,6 +144,19 @@ impl Blobs {
         }
     }
 
+    /// The length of the content under a key, if there is one.
+    pub async fn size(&self, key: &str) -> Result<Option<u64>> {
+        match self.store.head(&Path::from(key)).await {
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            found => Ok(Some(found?.size)),
+        }
+    }
+
+    /// Every key there is, one after the other.
+    pub fn list(&self) -> futures_util::stream::BoxStream<'static, Result<String>> {
+        self.store.list(None).map_ok(|found| found.location.to_string()).map_err(Error::from).boxed()
+    }
+
     /// Every key there is.
     pub async fn keys(&self) -> Result<Vec<String>> {
         let found = self.store.list(None).map_ok(|found| found.location.to_string());

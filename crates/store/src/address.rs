@@ -29,6 +29,7 @@ pub(crate) struct Address {
     /// The server that answered last.
     last: Arc<AtomicUsize>,
     mode: Mode,
+    roots: String,
     tls: Connector,
 }
 
@@ -106,7 +107,8 @@ impl Address {
         };
         let direct = config.get_ssl_negotiation() == SslNegotiation::Direct;
         let tls = Connector::new(trust, direct).map_err(Error::Unavailable)?;
-        Ok(Address { servers: one_by_one(&config)?, last: Arc::default(), mode, tls })
+        let roots = roots.unwrap_or_default().to_string();
+        Ok(Address { servers: one_by_one(&config)?, last: Arc::default(), mode, roots, tls })
     }
 
     /// Makes a connection to the server that takes writes. All connections are made here.
@@ -139,6 +141,27 @@ impl Address {
             }
             Err(Failure::Said(error)) => Err(self.explained(&error)),
         }
+    }
+
+    /// The same address as PostgreSQL's own programs read it from their environment, where a password is seen by nobody.
+    pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
+        let Some(config) = self.servers.first() else { return Vec::new() };
+        let hosts = self.servers.iter().flat_map(Config::get_hosts).map(|host| match host {
+            Host::Tcp(name) => name.clone(),
+            Host::Unix(folder) => folder.display().to_string(),
+        });
+        let ports = self.servers.iter().flat_map(Config::get_ports).map(ToString::to_string);
+        let mut pairs = vec![
+            ("PGHOST", hosts.collect::<Vec<_>>().join(",")),
+            ("PGPORT", ports.collect::<Vec<_>>().join(",")),
+            ("PGUSER", config.get_user().unwrap_or_default().to_string()),
+            ("PGDATABASE", config.get_dbname().or(config.get_user()).unwrap_or_default().to_string()),
+            ("PGPASSWORD", String::from_utf8_lossy(config.get_password().unwrap_or_default()).into_owned()),
+            ("PGSSLMODE", self.mode.name().to_string()),
+            ("PGSSLROOTCERT", self.roots.clone()),
+        ];
+        pairs.retain(|(_, value)| !value.is_empty());
+        pairs
     }
 
     /// Trouble that does not pass by itself says what to do about it.

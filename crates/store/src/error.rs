@@ -33,6 +33,8 @@ pub enum Error {
     },
     /// The closure panicked; its writes are undone.
     Panic(String),
+    /// A copy of the database could not be made; a sentence.
+    Copy(String),
     /// Anything else the database said: a mistake in a statement.
     Database(String),
 }
@@ -81,6 +83,7 @@ impl std::fmt::Display for Error {
                  a newer kantoor has been here. Start that version, or restore a backup from before it."
             ),
             Error::Panic(what) => write!(f, "a panic: {what}"),
+            Error::Copy(what) => f.write_str(what),
             Error::Database(what) => write!(f, "the database refused a statement: {what}"),
         }
     }

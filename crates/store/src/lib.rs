@@ -10,6 +10,7 @@
 mod address;
 mod apart;
 mod client;
+mod copy;
 mod dialect;
 mod error;
 mod faults;
@@ -21,6 +22,7 @@ mod queue;
 mod seen;
 #[cfg(feature = "faults")]
 pub mod seen;
+mod soundness;
 mod sqlite;
 mod stats;
 mod tls;
@@ -32,9 +34,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use copy::{POSTGRES_COPY, SQLITE_COPY};
 pub use dialect::Dialect;
 pub use error::{Error, Result};
 pub use migrate::Migration;
+pub use soundness::Unsound;
 pub use stats::{HOLDS, Stats};
 pub use tx::Tx;
 pub use value::{Row, Value};
@@ -83,7 +87,8 @@ pub struct Store {
 struct Inner {
     readers: Readers,
     apart: Apart,
-    writer: Writer,
+    /// None where the database is open for reading alone.
+    writer: Option<Writer>,
     stats: Arc<Stats>,
 }
 
@@ -112,7 +117,23 @@ impl Store {
                 (Readers::Postgres(Box::new(pool)), writer)
             }
         };
-        let inner = Inner { readers, apart: Apart::start()?, writer, stats };
+        let inner = Inner { readers, apart: Apart::start()?, writer: Some(writer), stats };
+        Ok(Store { inner: Arc::new(inner) })
+    }
+
+    /// Opens a database that is there for reading alone: nothing is made, migrated or changed, and writes are refused.
+    pub fn open_to_read(options: &Options) -> Result<Store> {
+        let readers = match &options.database {
+            Database::Sqlite(path) if !path.is_file() => {
+                return Err(Error::Unavailable(format!("there is no file {}", path.display())));
+            }
+            Database::Sqlite(path) => Readers::Sqlite(sqlite::Pool::new(path)),
+            Database::Postgres(url) => {
+                let address = Address::parse(url)?;
+                Readers::Postgres(Box::new(postgres::Pool::new(address, options.readers, options.timeout)))
+            }
+        };
+        let inner = Inner { readers, apart: Apart::start()?, writer: None, stats: Arc::default() };
         Ok(Store { inner: Arc::new(inner) })
     }
 
@@ -131,7 +152,7 @@ impl Store {
 
     /// Writes that wait for their turn now.
     pub fn waiting(&self) -> usize {
-        self.inner.writer.waiting()
+        self.inner.writer.as_ref().map_or(0, Writer::waiting)
     }
 
     /// Runs `work` on a consistent snapshot.
@@ -185,7 +206,7 @@ impl Store {
         T: Send + 'static,
         E: From<Error> + Send + 'static,
     {
-        match self.inner.writer.submit(key, work) {
+        match self.writer().and_then(|writer| writer.submit(key, work)) {
             Ok(answer) => {
                 answer.await.unwrap_or_else(|_| Err(Error::Unavailable("the writer has stopped".into()).into()))
             }
@@ -200,7 +221,7 @@ impl Store {
         T: Send + 'static,
         E: From<Error> + Send + 'static,
     {
-        match self.inner.writer.submit(key, work) {
+        match self.writer().and_then(|writer| writer.submit(key, work)) {
             Ok(answer) => answer
                 .blocking_recv()
                 .unwrap_or_else(|_| Err(Error::Unavailable("the writer has stopped".into()).into())),
@@ -217,5 +238,10 @@ impl Store {
     /// Whether the database has exactly these migrations.
     pub fn is_migrated(&self, migrations: &[Migration]) -> Result<bool> {
         migrate::is_current(self, migrations)
+    }
+
+    fn writer(&self) -> Result<&Writer> {
+        let writer = self.inner.writer.as_ref();
+        writer.ok_or_else(|| Error::Unavailable("it is open for reading alone".into()))
     }
 }

@@ -35,7 +35,7 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// `limit` is how long a statement may take, `idle` how long a transaction may do nothing.
-    fn open(address: &Address, limit: Duration, idle: Duration) -> Result<Connection> {
+    pub(crate) fn open(address: &Address, limit: Duration, idle: Duration) -> Result<Connection> {
         let mut client = address.connect()?;
         client.script(&format!(
             "SET TIME ZONE 'UTC'; SET lock_timeout = {}; SET statement_timeout = {};
@@ -119,6 +119,10 @@ struct PoolState {
 impl Pool {
     pub(crate) fn new(address: Address, limit: usize, patience: Duration) -> Pool {
         Pool { address, limit: limit.max(1), patience, state: Mutex::default(), returned: Condvar::new() }
+    }
+
+    pub(crate) fn address(&self) -> &Address {
+        &self.address
     }
 
     pub(crate) fn read<T, E: From<Error>>(&self, work: impl Fn(&mut Tx) -> Result<T, E>) -> Result<T, E> {

@@ -13,7 +13,7 @@ const STATEMENTS: usize = 256;
 /// How long another process (a `kantoor key create` beside the server) may hold the file.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-fn open(path: &Path) -> Result<Connection> {
+pub(crate) fn open(path: &Path) -> Result<Connection> {
     let mut conn = Connection::open(path)?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
     conn.busy_handler(Some(|tries: i32| {
@@ -39,6 +39,10 @@ pub(crate) struct Pool {
 impl Pool {
     pub(crate) fn new(path: &Path) -> Pool {
         Pool { path: path.to_path_buf(), idle: Mutex::new(Vec::new()) }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     pub(crate) fn read<T, E: From<Error>>(&self, work: impl Fn(&mut Tx) -> Result<T, E>) -> Result<T, E> {

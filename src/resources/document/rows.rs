@@ -193,6 +193,13 @@ impl Rows {
         Ok(totals)
     }
 
+    /// The same rows with what they come to, worked out anew.
+    pub fn worked_out(&self) -> Result<(Rows, Totals<String>)> {
+        let mut fresh = self.clone();
+        let totals = fresh.add_up(&ROWS)?;
+        Ok((fresh, totals))
+    }
+
     /// What the rows come to.
     pub fn totals(&self) -> Result<Totals<String>> {
         self.totals_as(&ROWS)

@@ -1,0 +1,83 @@
+//! How much memory the bodies of requests take while they are read and worked on: in all, and of one account.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::app::App;
+use crate::error::{Code, Error, Result};
+
+/// The bytes of bodies under way.
+#[derive(Default)]
+pub struct Bodies {
+    held: Mutex<Held>,
+}
+
+#[derive(Default)]
+struct Held {
+    total: u64,
+    of_account: HashMap<i64, u64>,
+}
+
+impl Bodies {
+    /// How many bytes.
+    pub fn total(&self) -> u64 {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).total
+    }
+}
+
+/// Room for a body, until it is dropped.
+pub struct Room {
+    app: Arc<App>,
+    account: i64,
+    bytes: u64,
+}
+
+const MIB: u64 = 1024 * 1024;
+
+impl Room {
+    /// None yet, for a request to an account.
+    pub fn new(app: &Arc<App>, account: i64) -> Room {
+        Room { app: app.clone(), account, bytes: 0 }
+    }
+
+    /// Takes room for so many bytes more.
+    pub fn take(&mut self, bytes: usize) -> Result<()> {
+        let bytes = bytes as u64;
+        let config = &self.app.config;
+        let mut held = self.app.bodies.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_account = held.of_account.get(&self.account).copied().unwrap_or_default();
+        let full = |limit: u64, used: u64| limit > 0 && used + bytes > limit * MIB;
+        if full(config.bodies_per_account_mib, of_account) {
+            let limit = config.bodies_per_account_mib;
+            let message = format!(
+                "Your account has {limit} MiB of requests under way (quota bodies_per_account_mib); wait for some of \
+                 them to be answered."
+            );
+            return Err(Error { retry_after: Some(1), ..Error::new(Code::TooManyRequests, message) });
+        }
+        if full(config.bodies_mib, held.total) {
+            let message = "The server has as many requests under way as it has memory for; try again shortly.";
+            return Err(Error { retry_after: Some(1), ..Error::new(Code::Overloaded, message) });
+        }
+        held.total += bytes;
+        *held.of_account.entry(self.account).or_default() += bytes;
+        self.bytes += bytes;
+        Ok(())
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        if self.bytes == 0 {
+            return;
+        }
+        let mut held = self.app.bodies.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.total -= self.bytes;
+        if let Some(own) = held.of_account.get_mut(&self.account) {
+            *own -= self.bytes;
+            if *own == 0 {
+                held.of_account.remove(&self.account);
+            }
+        }
+    }
+}

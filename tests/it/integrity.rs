@@ -1,0 +1,199 @@
+//! `kantoor verify`: a healthy database passes, and each kind of damage is named.
+
+use std::path::{Path, PathBuf};
+
+use crate::cli::{kantoor, said};
+use crate::on_both;
+use crate::server::Binary;
+use crate::support::{Db, execute};
+
+/// Runs statements behind the program's back.
+fn spoil(db: &Db, sql: &str) {
+    if db.url.is_empty() {
+        rusqlite::Connection::open(db.data.join("kantoor.db")).unwrap().execute_batch(sql).unwrap();
+    } else {
+        execute(&db.url, sql);
+    }
+}
+
+/// What verify says, and whether it is content.
+fn verify(db: &Db) -> (bool, String) {
+    let done = kantoor(db, &["verify"]);
+    (done.status.success(), said(&done) + &String::from_utf8_lossy(&done.stderr))
+}
+
+/// The file below `folder` that has this content.
+fn holding(folder: &Path, content: &[u8]) -> PathBuf {
+    let below = std::fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path());
+    let mut files = below.flat_map(|path| std::fs::read_dir(path).unwrap().flatten().map(|entry| entry.path()));
+    files.find(|path| std::fs::read(path).unwrap() == content).unwrap()
+}
+
+const DAMAGE: &[(&str, &[&str])] = &[
+    (
+        "DELETE FROM clients WHERE id = (SELECT min(client_id) FROM deals WHERE client_id <> '')",
+        &[
+            "of clients, which is not there",
+            "The kept count of clients is 12, but there are 11",
+            "but no such record of clients",
+        ],
+    ),
+    ("UPDATE record_counts SET total = total + 1 WHERE kind = 'task'", &["The kept count of tasks is"]),
+    (
+        "UPDATE search_texts SET folded = 'other' WHERE number = (SELECT min(number) FROM search_texts WHERE kind = 'product')",
+        &["Its search text is not of its words"],
+    ),
+    (
+        "DELETE FROM search_texts WHERE number = (SELECT max(number) FROM search_texts WHERE kind = 'product')",
+        &["It has no search text"],
+    ),
+    (
+        "UPDATE invoices SET total_incl_vat = total_incl_vat + 100 WHERE id = (SELECT min(id) FROM invoices)",
+        &["total_incl_vat is"],
+    ),
+    (
+        "UPDATE invoices SET paid_amount = paid_amount + 1 WHERE id = (SELECT max(id) FROM invoices)",
+        &["paid_amount is"],
+    ),
+    (
+        "UPDATE payments SET amount = amount + 1 WHERE id = (SELECT min(id) FROM payments WHERE status = 'paid')",
+        &["but its payments come to"],
+    ),
+    (
+        "UPDATE invoices SET paid_at = 1 WHERE id = (SELECT min(id) FROM invoices WHERE payment_status = 'overdue')",
+        &["but its payment_status is 'overdue'"],
+    ),
+    (
+        "UPDATE quotes SET rows = replace(rows, '\"net\":', '\"net\":1') WHERE id = (SELECT min(id) FROM quotes)",
+        &["Row 0 says that it comes to"],
+    ),
+    (
+        "UPDATE quotes SET number = 'Q-lost' WHERE id = (SELECT min(id) FROM quotes WHERE number LIKE 'Q2%')",
+        &["but nothing has it"],
+    ),
+    (
+        "UPDATE subscription_periods SET invoice_id = 'x' WHERE period_start = (SELECT min(period_start) FROM subscription_periods)",
+        &["It is for the period of"],
+    ),
+    (
+        "UPDATE subscriptions SET total_excl_vat = 1 WHERE id = (SELECT min(id) FROM subscriptions)",
+        &["are not what its lines come to"],
+    ),
+    ("UPDATE deliveries SET mail_id = 'x' WHERE id = (SELECT min(id) FROM deliveries)", &["The mail that it delivers"]),
+    ("UPDATE quota_usage SET value = value + 1 WHERE name = 'file_bytes'", &["The kept sum of the bytes of files"]),
+    ("UPDATE log SET data = data || ' ' WHERE seq = 5", &["BROKEN at entry 5"]),
+];
+
+on_both! {
+    fn every_kind_of_damage_is_named(db) {
+        let binary = Binary::start(&db, "", &["--demo", "--set", "workers=0"]);
+        let client = &binary.client;
+        for content in ["kept", "to be cut", "to be flipped", "to go missing"] {
+            client.upload("a.txt", content.as_bytes()).expect(201);
+        }
+        // Numbers that callers bring along leave no gap, and neither does a draft with one that is deleted.
+        let own = |number: &str| client.post("/v1/workorders", serde_json::json!({"title": "x", "number": number})).expect(201).id();
+        let listed = client.get("/v1/workorders?per_page=100").data();
+        let numbers: Vec<&str> = listed.as_array().unwrap().iter().filter_map(|one| one["number"].as_str()).collect();
+        let year = numbers.iter().find_map(|number| number.strip_prefix('W')?.split('-').next()).unwrap();
+        let count = numbers.iter().filter(|number| number.starts_with(&format!("W{year}-"))).count();
+        let passed = own(&format!("W{year}-{:04}", count + 1));
+        own(&format!("W{year}-9000"));
+        let next = client.post("/v1/workorders", serde_json::json!({"title": "y", "invoice_date": format!("{year}-06-01"), "due_date": format!("{year}-07-01"), "generation_mode": "final"}));
+        assert_eq!(next.expect(201).data()["number"], format!("W{year}-{:04}", count + 2));
+        client.delete(&format!("/v1/workorders/{passed}")).expect(204);
+        drop(binary);
+        let (sound, words) = verify(&db);
+        assert!(sound && words.contains("no problems"), "{words}");
+        assert!(words.contains("  whole: "), "{words}");
+
+        for (sql, _) in DAMAGE {
+            spoil(&db, sql);
+        }
+        let files = db.data.join("files");
+        let flipped = holding(&files, b"to be flipped");
+        std::fs::write(holding(&files, b"to be cut"), b"to be").unwrap();
+        std::fs::write(&flipped, b"to be fliqped").unwrap();
+        std::fs::remove_file(holding(&files, b"to go missing")).unwrap();
+        std::fs::write(flipped.with_file_name("stray"), b"?").unwrap();
+        let (sound, words) = verify(&db);
+        assert!(!sound, "{words}");
+        for expected in DAMAGE.iter().flat_map(|(_, expected)| *expected) {
+            assert!(words.contains(expected), "no '{expected}' in\n{words}");
+        }
+        for expected in ["has 5 bytes instead of 9", "its SHA-256 differs", "is missing", "stray  PROBLEM: No file has this content"] {
+            assert!(words.contains(expected), "no '{expected}' in\n{words}");
+        }
+        assert!(words.contains(" problems."), "{words}");
+    }
+
+    fn one_account_can_be_checked_alone(db) {
+        let made = |name: &str| -> serde_json::Value { serde_json::from_str(&said(&kantoor(&db, &["account", "create", name, "--json"]))).unwrap() };
+        let (first, second) = (made("A"), made("B"));
+        spoil(&db, "UPDATE record_counts SET total = 9 WHERE kind = 'tax_rate' AND account_id = 2");
+        let check = |account: &serde_json::Value| kantoor(&db, &["verify", "--account", account["account"]["id"].as_str().unwrap()]);
+        assert!(check(&first).status.success());
+        let second = check(&second);
+        assert!(!second.status.success() && said(&second).contains("The kept count of tax_rates is 9"), "{}", said(&second));
+    }
+}
+
+#[test]
+fn a_page_that_was_overwritten_is_noticed() {
+    let db = Db::sqlite();
+    assert!(kantoor(&db, &["demo"]).status.success());
+    let path = db.data.join("kantoor.db");
+    let beside = rusqlite::Connection::open(&path).unwrap();
+    beside.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    drop(beside);
+    let whole = std::fs::read(&path).unwrap();
+    for place in [5, whole.len() / 4096 / 2, whole.len() / 4096 - 3] {
+        let mut bytes = whole.clone();
+        bytes[place * 4096..place * 4096 + 2000].fill(0x5a);
+        std::fs::write(&path, bytes).unwrap();
+        let (sound, words) = verify(&db);
+        assert!(!sound, "page {place}: {words}");
+    }
+    std::fs::write(&path, &whole).unwrap();
+    assert!(verify(&db).0, "{}", verify(&db).1);
+}
+
+#[test]
+fn a_copy_without_its_wal_is_noticed() {
+    let db = Db::sqlite();
+    let binary = Binary::start(&db, "", &["--set", "workers=0"]);
+    binary.client.upload("a.txt", b"in the WAL").expect(201);
+    let copy = |names: &[&str]| {
+        let own = Db::sqlite();
+        for name in names {
+            std::fs::copy(db.data.join(name), own.data.join(name)).unwrap();
+        }
+        let files = holding(&db.data.join("files"), b"in the WAL");
+        let target = own.data.join("files").join(files.parent().unwrap().file_name().unwrap());
+        std::fs::create_dir_all(&target).unwrap();
+        std::fs::copy(&files, target.join(files.file_name().unwrap())).unwrap();
+        own
+    };
+    let (sound, words) = verify(&copy(&["kantoor.db", "kantoor.db-wal"]));
+    assert!(sound, "{words}");
+    let beside = rusqlite::Connection::open(db.data.join("kantoor.db")).unwrap();
+    beside.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).unwrap();
+    binary.client.upload("b.txt", b"and this").expect(201);
+    let lost = copy(&["kantoor.db", "kantoor.db-shm"]);
+    let (sound, words) = verify(&lost);
+    assert!(!sound && words.contains("Its WAL is missing"), "{words}");
+    let later = copy(&["kantoor.db"]);
+    let newer = holding(&db.data.join("files"), b"and this");
+    let place = later.data.join("files").join(newer.parent().unwrap().file_name().unwrap());
+    std::fs::copy(&newer, place.join(newer.file_name().unwrap())).unwrap();
+    let (sound, words) = verify(&later);
+    assert!(!sound && words.contains("the database is older than the contents"), "{words}");
+}
+
+#[test]
+fn what_is_not_there_is_not_made() {
+    let db = Db::sqlite();
+    let (sound, words) = verify(&db);
+    assert!(!sound && words.contains("there is no file"), "{words}");
+    assert!(!db.data.join("kantoor.db").exists());
+}
