@@ -4,6 +4,7 @@ mod account;
 mod demo;
 mod key;
 mod serve;
+mod typeset_worker;
 mod verify;
 
 use std::io::Write as _;
@@ -72,6 +73,9 @@ enum Command {
         #[arg(long)]
         default: bool,
     },
+    /// Make documents for a server
+    #[command(hide = true)]
+    TypesetWorker(typeset_worker::TypesetWorker),
     /// Print completions for your shell: source <(kantoor completions bash)
     Completions {
         /// bash, zsh, fish, elvish or powershell
@@ -107,6 +111,7 @@ fn run(cli: &Cli) -> Result<ExitCode, String> {
         Command::Demo(demo) => demo.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
         Command::Migrate => migrate(&config).map(|()| ExitCode::SUCCESS),
         Command::Verify(verify) => verify.run(&*open(config)?),
+        Command::TypesetWorker(worker) => worker.run().map(|()| ExitCode::SUCCESS),
         Command::Openapi => {
             let text = serde_json::to_string_pretty(&*openapi::DOCUMENT).map_err(|error| error.to_string())?;
             say(&text).map(|()| ExitCode::SUCCESS)

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use clap::Args;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -29,6 +30,7 @@ impl Serve {
 
     pub fn run(&self, config: Config) -> Result<(), String> {
         start_logging(&config)?;
+        allow_many_files();
         let app = super::open(config)?;
         let _alone = leases::take_over(&app).map_err(|error| error.to_string())?;
         // Two a core, so that a slow read holds up nobody.
@@ -104,6 +106,12 @@ async fn told_to_stop() {
         _ = int.recv() => {}
     }
     tracing::info!("Kantoor stops: what runs may finish, nothing new is taken.");
+}
+
+/// Has as many files and connections open as the system lets us have: many systems start programs with 1024.
+fn allow_many_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 fn start_logging(config: &Config) -> Result<(), String> {

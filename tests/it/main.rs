@@ -4,6 +4,7 @@
 
 mod automation;
 mod cli;
+mod connections;
 mod conventions;
 mod crash;
 mod demo;
@@ -26,5 +27,6 @@ mod store;
 mod subscriptions;
 mod support;
 mod timers;
+mod typesetting;
 mod visitors;
 mod walk;
