@@ -1,5 +1,6 @@
 //! The running program: what every part of it shares.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,6 +25,7 @@ use crate::loops::Loops;
 use crate::quotas::Quotas;
 use crate::resources;
 use crate::site::Site;
+use crate::turns::Turns;
 use crate::{outbox, printing};
 
 /// What every part of the program shares.
@@ -50,6 +52,8 @@ pub struct App {
     pub blobs: Blobs,
     /// Makes PDFs.
     pub typesetter: pdf::Typesetter,
+    /// Whose turn it is to have one made.
+    pub turns: Turns,
     /// Sends mail.
     pub post: mail::Sender,
     /// Calls others over HTTP.
@@ -88,6 +92,7 @@ impl App {
             site,
             blobs,
             typesetter,
+            turns: Turns::new(),
             post,
             web,
             visitors,
@@ -239,8 +244,23 @@ fn open_typesetter(config: &Config) -> Result<pdf::Typesetter> {
         path => std::fs::read_to_string(path)
             .map_err(|error| Error::new(Code::Unavailable, format!("The template {path} cannot be read: {error}.")))?,
     };
-    pdf::Typesetter::new(&own)
-        .map_err(|error| Error::new(Code::Unavailable, format!("The template for documents is wrong: {error}.")))
+    let opened = if config.typeset_apart {
+        let program = pdf::Program {
+            path: own_program(),
+            arguments: vec!["typeset-worker".into(), config.typeset_memory_mib.to_string().into()],
+            patience: Duration::from_secs(config.typeset_timeout_seconds.max(1)),
+        };
+        pdf::Typesetter::apart(&own, program)
+    } else {
+        pdf::Typesetter::new(&own)
+    };
+    opened.map_err(|error| Error::new(Code::Unavailable, format!("The template for documents is wrong: {error}.")))
+}
+
+/// This program, also when another version of it has taken its place on the disk.
+fn own_program() -> PathBuf {
+    let running = PathBuf::from("/proc/self/exe");
+    if running.exists() { running } else { std::env::current_exe().unwrap_or(running) }
 }
 
 /// Opens the place for the contents of files that the settings name.
@@ -282,7 +302,7 @@ pub fn open_to_read(config: &Config) -> Result<(Store, Blobs)> {
     let mut options = Options::new(database(config));
     options.readers = config.database_readers;
     // Checks read whole tables, and nobody waits for them.
-    options.timeout = std::time::Duration::from_secs(3600);
+    options.timeout = Duration::from_secs(3600);
     let store = Store::open_to_read(&options)?;
     must_be_current(&store)?;
     Ok((store, open_blobs(config)?))

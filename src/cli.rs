@@ -6,6 +6,7 @@ mod demo;
 mod jobs;
 mod key;
 mod serve;
+mod typeset_worker;
 mod verify;
 
 use std::io::{IsTerminal as _, Write as _};
@@ -79,6 +80,9 @@ enum Command {
         #[arg(long)]
         default: bool,
     },
+    /// Make documents for a server
+    #[command(hide = true)]
+    TypesetWorker(typeset_worker::TypesetWorker),
     /// Print completions for your shell: source <(kantoor completions bash)
     Completions {
         /// bash, zsh, fish, elvish or powershell
@@ -116,6 +120,7 @@ fn run(cli: &Cli) -> Result<ExitCode, String> {
         Command::Migrate => migrate(&config).map(|()| ExitCode::SUCCESS),
         Command::Backup(backup) => backup.run(&config),
         Command::Verify(verify) => verify.run(&config),
+        Command::TypesetWorker(worker) => worker.run().map(|()| ExitCode::SUCCESS),
         Command::Openapi => {
             let text = serde_json::to_string_pretty(&*openapi::DOCUMENT).map_err(|error| error.to_string())?;
             say(&text).map(|()| ExitCode::SUCCESS)

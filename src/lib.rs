@@ -40,5 +40,6 @@ pub mod search;
 pub mod site;
 pub mod test_clock;
 pub mod timers;
+pub mod turns;
 pub mod webhooks;
 pub mod worker;

@@ -2,6 +2,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use clap::Args;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -29,6 +30,7 @@ impl Serve {
 
     pub fn run(&self, config: Config) -> Result<(), String> {
         start_logging(&config)?;
+        allow_many_files();
         let app = super::open(config)?;
         let _alone = leases::take_over(&app).map_err(|error| error.to_string())?;
         // Two a core, so that a slow read holds up nobody.
@@ -126,6 +128,12 @@ impl Write for Log {
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
     }
+}
+
+/// Has as many files and connections open as the system lets us have: many systems start programs with 1024.
+fn allow_many_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 fn start_logging(config: &Config) -> Result<(), String> {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, HttpBody};
-use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH};
+use axum::http::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH,
+};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode};
 use futures_util::FutureExt;
@@ -16,6 +18,8 @@ use super::keys::{self, Left};
 use super::reply::{self, Reply};
 use super::stream;
 use super::upload::{self, Received};
+use super::visitors;
+use crate::accounts;
 use crate::app::App;
 use crate::automation::limits;
 use crate::call::{After, Call, Query};
@@ -98,15 +102,14 @@ async fn walk(
     seen: &mut Seen,
 ) -> Result<Response<Body>, Refusal> {
     // Who asks comes first: without a key nothing is told, not even which addresses exist.
-    let signed = signed(app, &head).await?;
-    let is_signed = signed.is_some();
-    let caller = match signed {
+    let caller = match signed(app, &head).await? {
         Some(caller) => caller,
-        None => authenticate(app, &head.headers).await?,
+        None => {
+            let caller = known(app, &head).await?;
+            limit(app, &caller, seen)?;
+            caller
+        }
     };
-    if !is_signed {
-        limit(app, &caller, seen)?;
-    }
 
     let found = ROUTES.at(head.uri.path());
     let found = found.map_err(|_| Error::new(Code::NotFound, "There is nothing at this address."))?;
@@ -314,6 +317,7 @@ async fn signed(app: &Arc<App>, head: &Parts) -> Result<Option<Arc<keys::Caller>
     if head.headers.contains_key(AUTHORIZATION) || !query.contains("signature=") {
         return Ok(None);
     }
+    visitors::limit(app, &head.extensions, &head.headers)?;
     let gives = ROUTES.at(head.uri.path()).ok();
     let gives = gives.is_some_and(|found| found.value.iter().any(|route| route.gives == Gives::Content));
     let reads = matches!(head.method, Method::GET | Method::HEAD);
@@ -321,19 +325,39 @@ async fn signed(app: &Arc<App>, head: &Parts) -> Result<Option<Arc<keys::Caller>
     let Some(account) = account.filter(|_| gives && reads) else {
         return Err(Error::new(Code::Unauthorized, "This address is not right, or not any more; ask for a new one."));
     };
-    let account = app.store.read(move |tx| crate::accounts::Account::numbered(tx, account)).await?;
+    let account = app.store.read(move |tx| accounts::Account::numbered(tx, account)).await?;
     Ok(Some(Arc::new(keys::Caller::signed(account))))
+}
+
+/// Whose key a request has. A key that nobody has used lately costs a look at the database, so an address that has sent
+/// many keys that open nothing may send no other new one for a while.
+async fn known(app: &Arc<App>, head: &Parts) -> Result<Arc<keys::Caller>> {
+    let secret = secret(&head.headers)?;
+    if app.keys.has_seen(secret) {
+        return app.keys.caller(app, secret).await;
+    }
+    visitors::may_guess(app, &head.extensions, &head.headers)?;
+    let found = app.keys.caller(app, secret).await;
+    if found.as_ref().is_err_and(|error| error.code == Code::Unauthorized) && accounts::is_well_formed(secret) {
+        visitors::guess(app, &head.extensions, &head.headers)?;
+    }
+    found
 }
 
 /// Whose key a request has.
 pub async fn authenticate(app: &Arc<App>, headers: &HeaderMap) -> Result<Arc<keys::Caller>> {
+    app.keys.caller(app, secret(headers)?).await
+}
+
+/// The key in the headers of a request.
+fn secret(headers: &HeaderMap) -> Result<&str> {
     let missing = || Error::new(Code::Unauthorized, "Send your key in the header 'Authorization: Bearer kt_…'.");
     let header = headers.get(AUTHORIZATION).ok_or_else(missing)?.to_str().map_err(|_| missing())?;
     let (scheme, secret) = header.split_once(' ').ok_or_else(missing)?;
     if !scheme.eq_ignore_ascii_case("bearer") {
         return Err(missing());
     }
-    app.keys.caller(app, secret.trim()).await
+    Ok(secret.trim())
 }
 
 fn limit(app: &App, caller: &keys::Caller, seen: &mut Seen) -> Result<()> {
@@ -450,7 +474,7 @@ fn if_match(headers: &HeaderMap) -> Result<Option<IfMatch>> {
 }
 
 /// 304 when the caller has this version already.
-fn unless_known(headers: &HeaderMap, mut response: Response<Body>) -> Response<Body> {
+pub fn unless_known(headers: &HeaderMap, mut response: Response<Body>) -> Response<Body> {
     let (Some(known), Some(tag)) = (headers.get(IF_NONE_MATCH), response.headers().get(ETAG)) else {
         return response;
     };
@@ -460,6 +484,7 @@ fn unless_known(headers: &HeaderMap, mut response: Response<Body>) -> Response<B
         *response.status_mut() = StatusCode::NOT_MODIFIED;
         *response.body_mut() = Body::empty();
         response.headers_mut().remove(CONTENT_TYPE);
+        response.headers_mut().remove(CONTENT_ENCODING);
     }
     response
 }

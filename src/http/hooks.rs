@@ -30,7 +30,7 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
 
 async fn take(app: &Arc<App>, request: Request<Body>) -> Result<()> {
     let (head, body) = request.into_parts();
-    visitors::limit(app, &head)?;
+    visitors::limit(app, &head.extensions, &head.headers)?;
     if head.method != Method::POST {
         return Err(Error::new(Code::MethodNotAllowed, "Only POST can be used here."));
     }

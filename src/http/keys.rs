@@ -78,6 +78,12 @@ impl KeyRing {
         Ok(caller)
     }
 
+    /// Whether the key opened an account lately.
+    pub fn has_seen(&self, secret: &str) -> bool {
+        let seen = self.seen.read().unwrap_or_else(PoisonError::into_inner);
+        seen.contains_key(&accounts::hash(secret))
+    }
+
     async fn fetch(&self, app: &App, hash: [u8; 32], seen: Option<Arc<Caller>>) -> Result<Arc<Caller>> {
         let found = app.store.read(move |tx| {
             let Some(key) = Key::by_hash(tx, &hash)? else { return Ok(None) };
@@ -135,6 +141,12 @@ impl Limiter {
     /// Whether nothing is owed at `now`: then it is as good as a new one.
     pub fn is_whole(&self, now: i64) -> bool {
         self.paid_at.load(Ordering::Relaxed) <= now
+    }
+
+    /// Whether another request is allowed at `now`; or how many seconds to wait.
+    pub fn check(&self, per_minute: u32, now: i64) -> Result<(), i64> {
+        let copy = Limiter { paid_at: AtomicI64::new(self.paid_at.load(Ordering::Relaxed)) };
+        copy.take(per_minute, now).map(drop)
     }
 
     /// Counts a request against `per_minute`, at `now` in microseconds; or says how many seconds

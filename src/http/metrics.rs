@@ -42,6 +42,14 @@ struct Became {
     outcome: &'static str,
 }
 
+/// Why a connection was closed or refused.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Why {
+    reason: &'static str,
+}
+
+/// Reasons to close or refuse a connection.
+const CLOSED: [&str; 5] = ["address", "full", "idle", "silent", "stalled"];
 /// What became of a call of a flow. They are there from the start, so that the first one of a kind is seen to
 /// be one more.
 const CALLS: [&str; 4] = ["success", "failed", "refused", "lost"];
@@ -57,6 +65,7 @@ pub struct Metrics {
     seconds: Histogram,
     /// Connections open now.
     pub connections: Gauge,
+    connections_closed: Family<Why, Counter>,
     /// Jobs that ended well.
     pub jobs_done: Counter,
     /// Tries of jobs that failed.
@@ -86,6 +95,7 @@ impl Metrics {
             requests: Family::default(),
             seconds: Histogram::new(bounds),
             connections: Gauge::default(),
+            connections_closed: Family::default(),
             jobs_done: Counter::default(),
             jobs_failed: Counter::default(),
             jobs_lost: Counter::default(),
@@ -95,6 +105,9 @@ impl Metrics {
             webhook_seconds: Histogram::new([0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 30.0]),
             streamed: Counter::default(),
         };
+        for reason in CLOSED {
+            drop(metrics.connections_closed.get_or_create(&Why { reason }));
+        }
         for status in FINAL {
             drop(metrics.flow_runs.get_or_create(&Ended { status }));
         }
@@ -107,6 +120,8 @@ impl Metrics {
         registry.register("http_requests", "Requests by method, route and status", metrics.requests.clone());
         registry.register("http_request_seconds", "How long requests took", metrics.seconds.clone());
         registry.register("http_connections", "Connections open now", metrics.connections.clone());
+        let closed = metrics.connections_closed.clone();
+        registry.register("http_connections_closed", "Connections closed or refused, by reason", closed);
         registry.register("jobs_done", "Jobs that ended well", metrics.jobs_done.clone());
         registry.register("jobs_failed", "Tries of jobs that failed", metrics.jobs_failed.clone());
         registry.register("jobs_lost", "Tries of jobs whose worker died", metrics.jobs_lost.clone());
@@ -123,6 +138,11 @@ impl Metrics {
         let labels = Labels { method, route: route.to_string(), status };
         self.requests.get_or_create(&labels).inc();
         self.seconds.observe(seconds);
+    }
+
+    /// Counts a connection that was closed or refused.
+    pub fn connection_closed(&self, reason: &'static str) {
+        self.connections_closed.get_or_create(&Why { reason }).inc();
     }
 
     /// Counts runs of flows that ended.
@@ -162,6 +182,7 @@ impl Metrics {
             ("store_writes_total", "counter", "Writes done", stats.writes.load(Ordering::Relaxed)),
             ("store_retries_total", "counter", "Writes run again", stats.retries.load(Ordering::Relaxed)),
             ("store_waiting", "gauge", "Writes that wait for their turn", app.store.waiting() as u64),
+            ("documents_typeset_total", "counter", "Documents typeset", app.typesetter.made()),
             ("streams_open", "gauge", "Streams of events open now", app.listeners.open() as u64),
             ("flow_calls_open", "gauge", "Calls of flows under way now", calls),
         ];

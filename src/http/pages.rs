@@ -2,7 +2,7 @@
 //! else.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
@@ -10,46 +10,62 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, H
 use axum::http::{Method, Request, Response, StatusCode};
 use serde_json::json;
 
+use super::fixed::Fixed;
 use super::{dispatch, hooks, openapi, public, reply, sandbox, visitors};
 use crate::app::App;
 use crate::error::{Code, Error, Result};
 use crate::resources;
 
+static OPENAPI: LazyLock<Fixed> = LazyLock::new(|| Fixed::new("application/json", &openapi::TEXT));
+static DOCS: LazyLock<Fixed> = LazyLock::new(|| Fixed::new("text/html; charset=utf-8", &openapi::PAGE));
+
 /// Answers any request; `peer` is the other end of its connection.
 pub async fn answer(app: Arc<App>, peer: SocketAddr, mut request: Request<Body>) -> Response<Body> {
+    visitors::note_peer(request.extensions_mut(), peer);
     let path = request.uri().path();
     if path != "/v1/openapi.json" && (path.starts_with("/v1/") || path == "/v1") {
         return dispatch::answer(app, request).await;
     }
     if ["/d/", "/sandbox/", "/hooks/"].iter().any(|start| path.starts_with(start)) {
-        visitors::note_peer(request.extensions_mut(), peer);
         return answer_visitor(app, request).await;
     }
     let request_id = dispatch::request_id(&app, request.headers());
     let refuse = |code, message: &str| reply::error_response(&Error::new(code, message), &request_id, false);
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
-    let mut response = match path {
-        "/v1/openapi.json" | "/health" | "/ready" | "/docs" | "/thanks" | "/" if !reads => {
-            reply::with_allow(refuse(Code::MethodNotAllowed, "Only GET can be used here."), "GET, HEAD")
+    let mut response = if let Err(error) = limit(&app, &request) {
+        reply::error_response(&error, &request_id, false)
+    } else {
+        match path {
+            "/v1/openapi.json" | "/health" | "/ready" | "/docs" | "/thanks" | "/" if !reads => {
+                reply::with_allow(refuse(Code::MethodNotAllowed, "Only GET can be used here."), "GET, HEAD")
+            }
+            "/v1/openapi.json" => OPENAPI.answer(&request),
+            "/health" => text("application/json", json!({"status": "ok"}).to_string()),
+            "/ready" => ready(&app).await,
+            "/thanks" => {
+                let nonce = app.ids.token();
+                let mut response = sandbox::thanks(&nonce);
+                public::protect(response.headers_mut(), &nonce, "'none'");
+                response
+            }
+            "/docs" => page(DOCS.answer(&request)),
+            "/" => to_docs(),
+            _ => refuse(Code::NotFound, "There is nothing at this address."),
         }
-        "/v1/openapi.json" => text("application/json", openapi::TEXT.clone()),
-        "/health" => text("application/json", json!({"status": "ok"}).to_string()),
-        "/ready" => ready(&app).await,
-        "/thanks" => {
-            let nonce = app.ids.token();
-            let mut response = sandbox::thanks(&nonce);
-            public::protect(response.headers_mut(), &nonce, "'none'");
-            response
-        }
-        "/docs" => page(openapi::PAGE.clone()),
-        "/" => to_docs(),
-        _ => refuse(Code::NotFound, "There is nothing at this address."),
     };
     reply::finish(&mut response, &request_id);
     let headers = response.headers_mut();
     headers.insert("referrer-policy", HeaderValue::from_static("no-referrer"));
     headers.insert("x-frame-options", HeaderValue::from_static("DENY"));
     if request.method() == Method::HEAD { dispatch::without_body(response) } else { response }
+}
+
+/// Counts a request without a key. Whoever watches the server is not slowed down.
+fn limit(app: &App, request: &Request<Body>) -> Result<()> {
+    match request.uri().path() {
+        "/health" | "/ready" => Ok(()),
+        _ => visitors::limit(app, request.extensions(), request.headers()),
+    }
 }
 
 /// Answers who has no key, but an address that is a secret.
@@ -83,8 +99,7 @@ fn text(kind: &'static str, body: String) -> Response<Body> {
     response
 }
 
-fn page(body: String) -> Response<Body> {
-    let mut response = text("text/html; charset=utf-8", body);
+fn page(mut response: Response<Body>) -> Response<Body> {
     let policy =
         "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; frame-ancestors 'none'";
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
@@ -154,13 +169,17 @@ async fn writable(app: &App) -> Result<(), String> {
 }
 
 async fn migrated(app: &Arc<App>) -> Result<(), String> {
-    let app = app.clone();
-    let checked = tokio::task::spawn_blocking(move || app.store.is_migrated(&resources::migrations())).await;
-    match checked {
+    let (app, (tell, told)) = (app.clone(), tokio::sync::oneshot::channel());
+    // On a thread of its own: requests may hold all the others.
+    let started = std::thread::Builder::new().name("ready".into()).spawn(move || {
+        let _ = tell.send(app.store.is_migrated(&resources::migrations()));
+    });
+    started.map_err(|error| error.to_string())?;
+    match told.await {
         Ok(Ok(true)) => Ok(()),
         Ok(Ok(false)) => Err("the tables are of another version".to_string()),
         Ok(Err(error)) => Err(error.to_string()),
-        Err(error) => Err(error.to_string()),
+        Err(_) => Err("the tables could not be looked at".to_string()),
     }
 }
 

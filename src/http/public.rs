@@ -73,7 +73,7 @@ struct Refused {
 impl Visit {
     async fn walk(&self, request: Request<Body>) -> Result<Response<Body>> {
         let (head, body) = request.into_parts();
-        visitors::limit(&self.app, &head)?;
+        visitors::limit(&self.app, &head.extensions, &head.headers)?;
         let rest = head.uri.path().strip_prefix("/d/").unwrap_or_default();
         let (token, part) = rest.split_once('/').map_or((rest, None), |(token, part)| (token, Some(part)));
         let allow: &[&str] = match part {

@@ -46,7 +46,7 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
 
 async fn walk(app: &Arc<App>, request: Request<Body>, nonce: &str) -> Result<Response<Body>> {
     let (head, body) = request.into_parts();
-    visitors::limit(app, &head)?;
+    visitors::limit(app, &head.extensions, &head.headers)?;
     let external_id = head.uri.path().strip_prefix("/sandbox/").unwrap_or_default().to_string();
     let found = find(app, external_id.clone()).await?;
     match head.method {

@@ -1,62 +1,88 @@
-//! The connection loop: HTTP/1.1 and h2c on one port, time-outs for slow heads and idle connections,
-//! a cap on connections, and an end that lets requests finish.
+//! The connection loop: HTTP/1.1 and h2c on one port, time-outs for slow heads, idle connections and callers that do not
+//! read, a cap on connections, and an end that lets requests finish.
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{Request, Response, Version};
+use axum::http::Request;
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulConnection, GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::sync::watch::Receiver;
-use tower::{ServiceBuilder, service_fn};
+use tower::{ServiceBuilder, ServiceExt, service_fn};
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::Predicate;
 use tower_http::compression::predicate::{NotForContentType, SizeAbove};
 
-use super::busy::Busy;
-use super::pages;
+use super::pace::Paced;
+use super::seats::{Admission, Place, Seat, Seats};
+use super::{dispatch, pages, reply, visitors};
 use crate::app::App;
+use crate::error::{Code, Error};
 use crate::loops::Pulse;
 
 /// What every HTTP/2 connection starts with.
 const H2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// How many requests may be under way on a connection of HTTP/2, and how many bytes of each answer may wait in it.
+const STREAMS: u32 = 32;
+const SEND_BUFFER: usize = 64 * 1024;
+
+/// How long somebody may be connected who has no seat.
+const SPARE_TIME: Duration = Duration::from_secs(5);
 
 /// How long a caller may take to hear that its connection ends.
 const GOODBYE: Duration = Duration::from_secs(5);
 
 /// Serves on `listener` until `stop` is there, then lets what runs finish.
 pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Output = ()>) {
-    let room = Arc::new(Semaphore::new(app.config.max_connections));
+    let seats = Seats::new(app.config.max_connections, app.config.connections_per_address);
     let graceful = GracefulShutdown::new();
     let stopping = tokio::sync::watch::Sender::new(false);
+    let mut warned = false;
     tokio::pin!(stop);
     loop {
-        let seat = room.clone().acquire_owned();
-        let (seat, stream) = tokio::select! {
+        let accepted = tokio::select! {
             () = &mut stop => break,
-            accepted = async { (seat.await, listener.accept().await) } => accepted,
+            accepted = listener.accept() => accepted,
         };
-        let (Ok(seat), Ok((stream, peer))) = (seat, stream) else {
-            // Out of file handles, most likely: wait for some to close rather than spin.
+        let Ok((stream, peer)) = accepted else {
+            // Out of file handles, most likely: somebody idle gives one up.
+            seats.make_room();
             tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        let address = visitors::household(peer.ip().to_canonical());
+        let admission = seats.take(address, app.visitors.is_proxy(peer.ip().to_canonical()));
+        let over = matches!(&admission, Admission::Refused(true) | Admission::Seated(Seat { over: true, .. }));
+        if over && !std::mem::replace(&mut warned, true) {
+            tracing::warn!(
+                %address,
+                "An address has connections_per_address connections and gets no more. If it is a proxy of yours, name it in \
+                 trusted_proxies."
+            );
+        }
+        let Admission::Seated(seat) = admission else {
+            app.metrics.connection_closed(if over { "address" } else { "full" });
             continue;
         };
         let _ = stream.set_nodelay(true);
         let (app, watcher, stopping) = (app.clone(), graceful.watcher(), stopping.subscribe());
         tokio::spawn(async move {
             app.metrics.connections.inc();
-            connection(&app, stream, peer, watcher, stopping).await;
+            tokio::select! {
+                () = connection(&app, stream, peer, &seat, watcher, stopping) => {}
+                () = seat.is_needed() => app.metrics.connection_closed("idle"),
+            }
             app.metrics.connections.dec();
-            drop(seat);
         });
     }
     drop(listener);
@@ -97,53 +123,81 @@ pub async fn serve_metrics(app: Arc<App>, listener: Arc<TcpListener>, pulse: Pul
 
 async fn connection(
     app: &Arc<App>,
-    stream: TcpStream,
+    socket: TcpStream,
     peer: SocketAddr,
+    seat: &Seat,
     watcher: Watcher,
     mut stopping: Receiver<bool>,
 ) {
     let patience = Duration::from_secs(app.config.header_timeout_seconds);
-    let busy = Busy::default();
-    let owned = (app.clone(), busy.clone());
+    let first_byte = patience.min(Duration::from_secs(app.config.first_byte_timeout_seconds));
+    let taking = Duration::from_secs(app.config.write_timeout_seconds.max(1));
+    if seat.spare {
+        let _ = tokio::time::timeout(SPARE_TIME, health_alone(app, socket, peer, seat.over)).await;
+        return;
+    }
+    let owned = app.clone();
     let answer = service_fn(move |request: Request<Incoming>| {
-        let (app, busy) = owned.clone();
-        async move {
-            let under_way = (request.version() == Version::HTTP_2).then(|| busy.begin());
-            let response = pages::answer(app, peer, request.map(Body::new)).await;
-            Ok::<Response<Body>, Infallible>(match under_way {
-                Some(under_way) => under_way.with(response),
-                None => response,
-            })
-        }
+        let app = owned.clone();
+        async move { Ok::<_, Infallible>(pages::answer(app, peer, request.map(Body::new)).await) }
     });
     // Below this size the headers of compression cost more than it saves. Events would wait for more
     // of them to be packed together.
     let packed = SizeAbove::new(1024).and(NotForContentType::SSE);
-    let service = ServiceBuilder::new().layer(CompressionLayer::new().gzip(true).compress_when(packed)).service(answer);
+    let answer = ServiceBuilder::new().layer(CompressionLayer::new().gzip(true).compress_when(packed)).service(answer);
+    let busy = seat.place.busy.clone();
+    let service = service_fn(move |request: Request<Incoming>| {
+        let (answer, under_way) = (answer.clone(), busy.begin());
+        async move { answer.oneshot(request).await.map(|response| under_way.with(response)) }
+    });
     let service = TowerToHyperService::new(service);
     // An error here is the caller's: it hung up, was too slow or spoke no HTTP.
     let first = tokio::select! {
-        first = tokio::time::timeout(patience, speaks_h2(&stream)) => first,
+        first = greeting(&socket, first_byte, patience) => first,
         // Whoever has said nothing yet has nothing to finish.
         _ = stopping.wait_for(|stopping| *stopping) => return,
     };
+    let paced = |socket| TokioIo::new(Paced::new(socket, seat.place.clone(), taking));
     match first {
-        Err(_) | Ok(Err(_)) => {}
-        Ok(Ok(true)) => {
-            let conn = http2(patience).serve_connection(TokioIo::new(stream), service);
-            until_idle(conn, &busy, patience, stopping).await;
+        Err(error) if error.kind() == ErrorKind::TimedOut => app.metrics.connection_closed("silent"),
+        Err(_) => {}
+        Ok(true) => {
+            let conn = http2(patience).serve_connection(paced(socket), service);
+            until_idle(conn, &seat.place, (patience, taking), stopping).await;
             drop(watcher);
         }
-        Ok(Ok(false)) => {
-            let conn = http1(patience).serve_connection(TokioIo::new(stream), service);
+        Ok(false) => {
+            let conn = http1(patience).serve_connection(paced(socket), service);
             let _ = watcher.watch(conn).await;
         }
     }
+    if seat.place.has_given_up() {
+        app.metrics.connection_closed("stalled");
+    }
+}
+
+/// Answers one request when there is no seat: how the server is doing. Everything else is for later.
+async fn health_alone(app: &Arc<App>, stream: TcpStream, peer: SocketAddr, over: bool) {
+    let service = hyper::service::service_fn(|request: Request<Incoming>| async move {
+        if matches!(request.uri().path(), "/health" | "/ready") {
+            return Ok::<_, Infallible>(pages::answer(app.clone(), peer, request.map(Body::new)).await);
+        }
+        app.metrics.connection_closed(if over { "address" } else { "full" });
+        let mut error = Error::new(Code::Overloaded, "Too many connections are open; try again shortly.");
+        error.retry_after = Some(1);
+        let request_id = dispatch::request_id(app, request.headers());
+        let mut response = reply::error_response(&error, &request_id, false);
+        reply::finish(&mut response, &request_id);
+        Ok(response)
+    });
+    let mut http = http1(SPARE_TIME);
+    let _ = http.keep_alive(false).serve_connection(TokioIo::new(stream), service).await;
 }
 
 fn http1(patience: Duration) -> hyper::server::conn::http1::Builder {
     let mut http = hyper::server::conn::http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(patience).max_headers(100);
+    // A head that is not there yet is held in memory, for anybody.
+    http.timer(TokioTimer::new()).header_read_timeout(patience).max_headers(100).max_buf_size(64 * 1024);
     http
 }
 
@@ -152,24 +206,35 @@ fn http1(patience: Duration) -> hyper::server::conn::http1::Builder {
 fn http2(patience: Duration) -> hyper::server::conn::http2::Builder<TokioExecutor> {
     let mut http = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
     http.timer(TokioTimer::new())
-        .max_concurrent_streams(128)
+        .max_concurrent_streams(STREAMS)
+        .max_send_buf_size(SEND_BUFFER)
         .keep_alive_interval(patience * 2 / 3)
         .keep_alive_timeout((patience / 3).max(Duration::from_secs(1)));
     http
 }
 
-/// Serves a connection of HTTP/2 until nothing was asked on it for a while, or Kantoor stops.
-async fn until_idle(conn: impl GracefulConnection, busy: &Busy, patience: Duration, mut stopping: Receiver<bool>) {
+/// Serves a connection of HTTP/2 until nothing was asked on it for a while, its caller leaves answers lying, or Kantoor
+/// stops.
+async fn until_idle(
+    conn: impl GracefulConnection,
+    place: &Place,
+    (patience, taking): (Duration, Duration),
+    mut stopping: Receiver<bool>,
+) {
     let mut conn = pin!(conn);
     let mut leaving = false;
     loop {
         tokio::select! {
             _ = conn.as_mut() => return,
             _ = stopping.wait_for(|stopping| *stopping), if !leaving => {}
-            () = busy.idle(if leaving { patience.min(GOODBYE) } else { patience }) => {
+            () = place.busy.idle(if leaving { patience.min(GOODBYE) } else { patience }) => {
                 if leaving {
                     return;
                 }
+            }
+            () = place.busy.left_lying(taking) => {
+                place.gave_up();
+                return;
             }
         }
         // Says which request is the last that is answered, so that the caller can safely send the
@@ -179,13 +244,20 @@ async fn until_idle(conn: impl GracefulConnection, busy: &Busy, patience: Durati
     }
 }
 
+/// Waits for the first byte, and for as many more as it takes to tell the protocol.
+async fn greeting(stream: &TcpStream, first_byte: Duration, patience: Duration) -> std::io::Result<bool> {
+    let late = |_| std::io::Error::from(ErrorKind::TimedOut);
+    tokio::time::timeout(first_byte, stream.peek(&mut [0])).await.map_err(late)??;
+    tokio::time::timeout(patience, speaks_h2(stream)).await.map_err(late)?
+}
+
 /// Whether the caller starts with the words of HTTP/2, without taking them from the stream.
 async fn speaks_h2(stream: &TcpStream) -> std::io::Result<bool> {
     let mut start = [0; H2_PREFACE.len()];
     loop {
         let length = stream.peek(&mut start).await?;
         if length == 0 {
-            return Err(std::io::ErrorKind::UnexpectedEof.into());
+            return Err(ErrorKind::UnexpectedEof.into());
         }
         if start[..length] != H2_PREFACE[..length] {
             return Ok(false);

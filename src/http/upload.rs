@@ -18,7 +18,6 @@ use crate::app::App;
 use crate::call::Content;
 use crate::context::Caller;
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
-use crate::printing;
 use crate::quotas;
 use crate::resources::file::picture::Header;
 use crate::resources::file::{self, MAX_SIZE, Upload};
@@ -277,11 +276,10 @@ pub async fn send(app: &Arc<App>, content: &Content) -> Result<Response<Body>> {
             (Body::from(text.clone()), text.len() as u64, name.as_str(), content_type.as_str(), etag)
         }
         Content::Printed(print) => {
-            let (own, job) = (app.clone(), print.clone());
-            let printed = tokio::task::spawn_blocking(move || printing::print_and_keep(&own, &job)).await;
-            let bytes = printed.map_err(|panic| Error::internal(format!("a PDF: {panic}")))??;
+            let bytes = app.turns.print(app, print).await?;
             let etag = file::hex(&Sha256::digest(&bytes));
-            (Body::from(bytes.clone()), bytes.len() as u64, print.name.as_str(), "application/pdf", etag)
+            let size = bytes.len() as u64;
+            (Body::from(bytes), size, print.name.as_str(), "application/pdf", etag)
         }
     };
     let mut response = Response::new(body);

@@ -1,12 +1,11 @@
-//! Who comes without a key: to the page of a document, to the sandbox, with news of a payment. The
-//! secret is in the address there, so each visitor has a limit, which makes guessing slow.
+//! Who comes without a key: to the page of a document, to the sandbox, with news of a payment, with a signed address, to
+//! the documentation. The secret is in the address there, so each visitor has a limit, which makes guessing slow.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap};
 use web::Network;
 
@@ -29,17 +28,22 @@ pub fn note_peer(extensions: &mut Extensions, address: SocketAddr) {
     extensions.insert(Peer(address.ip().to_canonical()));
 }
 
+/// How much each address has asked.
+type Book = Mutex<HashMap<IpAddr, Limiter>>;
+
 /// The visitors of the last minute.
 pub struct Visitors {
     proxies: Vec<Network>,
-    seen: Mutex<HashMap<IpAddr, Limiter>>,
+    seen: Book,
+    /// Who sent keys that open nothing.
+    guessing: Book,
     warned: AtomicBool,
 }
 
 impl Visitors {
     /// `proxies` are believed when they say for whom they ask.
     pub fn new(proxies: Vec<Network>) -> Visitors {
-        Visitors { proxies, seen: Mutex::default(), warned: AtomicBool::new(false) }
+        Visitors { proxies, seen: Mutex::default(), guessing: Mutex::default(), warned: AtomicBool::new(false) }
     }
 
     /// Whom a request comes from: the other end, or whom a proxy of ours names.
@@ -59,21 +63,25 @@ impl Visitors {
         address
     }
 
-    fn is_proxy(&self, address: IpAddr) -> bool {
+    /// Whether this is a proxy of ours.
+    pub fn is_proxy(&self, address: IpAddr) -> bool {
         self.proxies.iter().any(|network| network.contains(address))
     }
 
     /// Counts a request, or says how many seconds to wait.
     fn take(&self, address: IpAddr, per_minute: u32, now: i64) -> Result<(), i64> {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if seen.len() >= MANY {
-            seen.retain(|_, limiter| !limiter.is_whole(now));
-            // That many at once are not slowed down by a list of them.
-            if seen.len() >= MANY {
-                seen.clear();
-            }
-        }
-        seen.entry(household(address)).or_default().take(per_minute, now).map(drop)
+        count(&self.seen, address, per_minute, now)
+    }
+
+    /// Counts a key that opens nothing.
+    fn guess(&self, address: IpAddr, per_minute: u32, now: i64) -> Result<(), i64> {
+        count(&self.guessing, address, per_minute, now)
+    }
+
+    /// Whether another guess is allowed, or in how many seconds.
+    fn may_guess(&self, address: IpAddr, per_minute: u32, now: i64) -> Result<(), i64> {
+        let guessing = self.guessing.lock().unwrap_or_else(PoisonError::into_inner);
+        guessing.get(&household(address)).map_or(Ok(()), |limiter| limiter.check(per_minute, now))
     }
 
     /// All visitors look like one when a proxy is not known as such.
@@ -88,12 +96,40 @@ impl Visitors {
 }
 
 /// Counts a request of a visitor against the limit.
-pub fn limit(app: &App, head: &Parts) -> Result<()> {
+pub fn limit(app: &App, extensions: &Extensions, headers: &HeaderMap) -> Result<()> {
+    judge(app, extensions, headers, Visitors::take)
+}
+
+/// Counts a key that opens nothing, against a limit of its own.
+pub fn guess(app: &App, extensions: &Extensions, headers: &HeaderMap) -> Result<()> {
+    judge(app, extensions, headers, Visitors::guess)
+}
+
+/// Refuses an address that has guessed too often, without counting.
+pub fn may_guess(app: &App, extensions: &Extensions, headers: &HeaderMap) -> Result<()> {
+    judge(app, extensions, headers, Visitors::may_guess)
+}
+
+fn count(book: &Book, address: IpAddr, per_minute: u32, now: i64) -> Result<(), i64> {
+    let mut seen = book.lock().unwrap_or_else(PoisonError::into_inner);
+    if seen.len() >= MANY {
+        seen.retain(|_, limiter| !limiter.is_whole(now));
+        // That many at once are not slowed down by a list of them.
+        if seen.len() >= MANY {
+            seen.clear();
+        }
+    }
+    seen.entry(household(address)).or_default().take(per_minute, now).map(drop)
+}
+
+type Verdict = fn(&Visitors, IpAddr, u32, i64) -> Result<(), i64>;
+
+fn judge(app: &App, extensions: &Extensions, headers: &HeaderMap, verdict: Verdict) -> Result<()> {
     let limit = app.config.public_limit_per_minute;
-    let (Some(Peer(peer)), true) = (head.extensions.get::<Peer>().copied(), limit > 0) else { return Ok(()) };
-    let address = app.visitors.address(peer, &head.headers);
-    app.visitors.take(address, limit, app.microseconds()).map_err(|seconds| {
-        app.visitors.warn_of_proxy(peer, &head.headers);
+    let (Some(Peer(peer)), true) = (extensions.get::<Peer>().copied(), limit > 0) else { return Ok(()) };
+    let address = app.visitors.address(peer, headers);
+    verdict(&app.visitors, address, limit, app.microseconds()).map_err(|seconds| {
+        app.visitors.warn_of_proxy(peer, headers);
         let message = format!("Too many requests come from your address; go on in {seconds} s.");
         let mut error = Error::new(Code::TooManyRequests, message);
         error.retry_after = u32::try_from(seconds).ok();
@@ -125,7 +161,7 @@ fn read_address(text: &str) -> Option<IpAddr> {
 }
 
 /// Who has an address of IPv6 has 2^64 of them.
-fn household(address: IpAddr) -> IpAddr {
+pub fn household(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),
         address => address,

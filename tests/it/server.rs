@@ -87,21 +87,6 @@ fn a_slow_head_is_cut_off_and_a_slow_body_is_told() {
     assert_eq!(&answer, b"HTTP/1.1 408");
 }
 
-#[test]
-fn no_more_connections_than_allowed() {
-    let server = Server::with(Db::sqlite(), |config| config.max_connections = 2);
-    let held: Vec<TcpStream> = (0..2).map(|_| TcpStream::connect(server.address).unwrap()).collect();
-    std::thread::sleep(Duration::from_millis(100));
-    let mut third = TcpStream::connect(server.address).unwrap();
-    third.write_all(b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
-    third.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
-    let mut byte = [0; 1];
-    assert!(third.read(&mut byte).is_err(), "it is served although two others are");
-    drop(held);
-    third.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-    assert_eq!(third.read(&mut byte).unwrap(), 1);
-}
-
 /// A caller that speaks HTTP/2 by hand.
 struct Peer {
     stream: TcpStream,

@@ -88,6 +88,8 @@ impl Db {
             ("rate_limit_per_minute", "0"),
             ("trigger_limit_per_minute", "0"),
             ("quota_endpoints_per_host", "0"),
+            // The program that makes documents is not the one that runs the tests.
+            ("typeset_apart", "false"),
         ];
         let flags: Vec<_> = flags.iter().map(|(a, b)| (a.to_string(), b.to_string())).collect();
         Config::load(None, std::iter::empty(), &flags).unwrap()

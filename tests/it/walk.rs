@@ -144,7 +144,7 @@ fn spoiled(client: &Client, route: &Route, field: &str, value: &Value) -> Value 
 
 on_both! {
     fn keys_and_scopes_are_checked_first(db) {
-        let server = Server::start(db);
+        let server = Server::with(db, |config| config.public_limit_per_minute = 0);
         let client = server.client();
         let bogus = accounts::new_secret().unwrap();
         for (resource, route) in routes() {

@@ -1,12 +1,14 @@
 //! Images are read before the document is made, so that one that is broken is left out instead of failing it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, PoisonError};
 
 use typst::comemo::Track;
 use typst::foundations::Bytes;
 use typst::visualize::{ImageFormat, RasterFormat, RasterImage, SvgImage, VectorFormat};
 
 use crate::Input;
+use crate::redraw::redraw;
 use crate::world::{Desk, Sheet};
 
 /// An image that can be used.
@@ -16,31 +18,59 @@ pub(crate) struct Image {
     pub(crate) bytes: Bytes,
 }
 
+/// For how many pictures it is remembered how they were drawn.
+const KEPT: usize = 8;
+
+/// The pictures that were drawn anew lately, by the hash of what they were drawn from: a logo is on every document.
+#[derive(Default)]
+pub(crate) struct Drawn(Mutex<Vec<(u128, Option<Bytes>)>>);
+
+impl Drawn {
+    fn of(&self, bytes: &[u8]) -> Option<Bytes> {
+        let hash = typst::utils::hash128(bytes);
+        let list = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, drawn)) = list().iter().find(|(known, _)| *known == hash) {
+            return drawn.clone();
+        }
+        let drawn = redraw(bytes).map(Bytes::new);
+        let mut list = list();
+        list.truncate(KEPT - 1);
+        list.insert(0, (hash, drawn.clone()));
+        drawn
+    }
+}
+
 /// The images that can be used, and the names of the others.
 pub(crate) fn usable(desk: &Desk, images: &[(&'static str, Vec<u8>)]) -> (Vec<Image>, Vec<&'static str>) {
     let (mut good, mut bad) = (Vec::new(), Vec::new());
     for (name, bytes) in images {
-        let bytes = Bytes::new(bytes.clone());
         // Decoders are for bytes that nobody has seen before.
-        match catch_unwind(AssertUnwindSafe(|| readable(desk, &bytes))) {
-            Ok(true) => good.push(Image { name, bytes }),
+        match catch_unwind(AssertUnwindSafe(|| readable(desk, bytes))) {
+            Ok(Some(bytes)) => good.push(Image { name, bytes }),
             _ => bad.push(*name),
         }
     }
     (good, bad)
 }
 
-/// Whether the compiler can read it. It remembers the pixels that it decodes here.
-fn readable(desk: &Desk, bytes: &Bytes) -> bool {
+/// The image as the compiler gets it, if it can read it. It remembers the pixels that it decodes here.
+fn readable(desk: &Desk, bytes: &[u8]) -> Option<Bytes> {
     match ImageFormat::detect(bytes) {
-        Some(ImageFormat::Raster(RasterFormat::Exchange(format))) => RasterImage::plain(bytes.clone(), format).is_ok(),
+        Some(ImageFormat::Raster(RasterFormat::Exchange(_))) => {
+            let drawn = desk.drawn.of(bytes)?;
+            let Some(ImageFormat::Raster(RasterFormat::Exchange(format))) = ImageFormat::detect(&drawn) else {
+                return None;
+            };
+            RasterImage::plain(drawn.clone(), format).is_ok().then_some(drawn)
+        }
         // A zipped SVG may be any size once it is open. Links to other files are refused by the world.
         Some(ImageFormat::Vector(VectorFormat::Svg)) if !bytes.starts_with(&[0x1f, 0x8b]) => {
             let sheet = Sheet::new(desk, Vec::new(), Input::default());
             let world: &dyn typst::World = &sheet;
-            SvgImage::with_fonts_images(bytes.clone(), world.track(), &[], None).is_ok()
+            let bytes = Bytes::new(bytes.to_vec());
+            SvgImage::with_fonts_images(bytes.clone(), world.track(), &[], None).is_ok().then_some(bytes)
         }
         // A PDF inside a PDF/A is not allowed.
-        _ => false,
+        _ => None,
     }
 }

@@ -1,15 +1,20 @@
 //! From a template and data to PDF/A-3, without files, network or other programs. No text makes it fail: what no font
 //! has is replaced, and an image that cannot be read is left out.
 
+mod apart;
 mod fonts;
 mod image;
 mod press;
 mod qr;
+mod redraw;
 mod text;
 mod world;
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use typst::World;
 use typst::WorldExt;
@@ -19,6 +24,8 @@ use typst::syntax::DiagSpan;
 use typst_layout::PagedDocument;
 use typst_pdf::{PdfOptions, PdfStandard, PdfStandards, Timestamp};
 
+pub use apart::{Program, work};
+pub use press::presses;
 pub use qr::qr_svg;
 
 use fonts::Fonts;
@@ -35,8 +42,21 @@ const LARGE_DATA: usize = 32_000;
 
 /// A template with its fonts, ready to make documents of. Share it between threads.
 pub struct Typesetter {
+    place: Place,
+    made: AtomicU64,
+}
+
+/// Where documents are made.
+enum Place {
+    /// On threads of this program.
+    Here(Box<Here>),
+    /// By other programs.
+    Apart { program: Program, template: String, presses: Box<Presses<Option<apart::Press>>> },
+}
+
+struct Here {
     desk: Desk,
-    presses: Presses,
+    presses: Presses<ThreadPool>,
 }
 
 /// What one document is made of.
@@ -45,7 +65,7 @@ pub struct Input<'a> {
     /// JSON that the template reads with `json("/data.json")`.
     pub data: &'a [u8],
     /// Images by name. The template sees those that can be used in `json("/images.json")`, from name to path. PNG, JPEG,
-    /// GIF, WebP or SVG, told apart by their bytes. The names are of the program, never of the data: the compiler keeps
+    /// GIF, WebP or SVG, told apart by their bytes; all but SVG are drawn anew. The names are of the program, never of the data: the compiler keeps
     /// every path that it has seen for ever.
     pub images: &'a [(&'static str, Vec<u8>)],
     /// A file that goes along inside the PDF.
@@ -102,27 +122,84 @@ pub enum Error {
     Data(String),
     /// The text does not fit in a QR code.
     Qr(usize),
+    /// The program that was to make it ended, or took too long.
+    Failed(String),
+}
+
+/// Whether a document with this data is one of those that take long, and much memory.
+pub fn is_large(data: &[u8]) -> bool {
+    data.len() > LARGE_DATA
 }
 
 impl Typesetter {
-    /// Reads the template; says in which line it is wrong.
+    /// Reads the template; says in which line it is wrong. Documents are made on threads of this program.
     pub fn new(template: &str) -> Result<Typesetter, Error> {
+        Typesetter::here(template, presses())
+    }
+
+    /// The same with a single thread, for one document after the other.
+    pub(crate) fn alone(template: &str) -> Result<Typesetter, Error> {
+        Typesetter::here(template, 1)
+    }
+
+    fn here(template: &str, many: usize) -> Result<Typesetter, Error> {
         let desk = Desk::new(Fonts::load(), template)?;
-        let presses = Presses::new().map_err(|error| Error::Template(None, format!("no threads: {error}")))?;
-        Ok(Typesetter { desk, presses })
+        // The compiler does its parallel work in the pool that it runs in: here on this one thread.
+        let presses = Presses::new(many, || ThreadPoolBuilder::new().num_threads(1).build())
+            .map_err(|error| Error::Template(None, format!("no threads: {error}")))?;
+        Ok(Typesetter { place: Place::Here(Box::new(Here { desk, presses })), made: AtomicU64::new(0) })
+    }
+
+    /// The same, but documents are made by other programs, so that none of them can end this one.
+    pub fn apart(template: &str, program: Program) -> Result<Typesetter, Error> {
+        Desk::new(Fonts::load(), template)?;
+        let presses = Box::new(Presses::new(presses(), || Ok::<_, Error>(None))?);
+        let place = Place::Apart { program, template: template.to_string(), presses };
+        Ok(Typesetter { place, made: AtomicU64::new(0) })
+    }
+
+    /// How many documents were begun.
+    pub fn made(&self) -> u64 {
+        self.made.load(Ordering::Relaxed)
     }
 
     /// Makes one document, when it is its turn.
     pub fn typeset(&self, input: Input<'_>) -> Result<Pdf, Error> {
-        if input.data.len() <= LARGE_DATA {
-            return self.presses.run(|| self.make(input));
+        self.made.fetch_add(1, Ordering::Relaxed);
+        let large = is_large(input.data);
+        match &self.place {
+            Place::Here(here) if large => here.presses.run_large(|press| {
+                press.install(|| {
+                    comemo::evict(0);
+                    here.make(input)
+                })
+            }),
+            Place::Here(here) => here.presses.run(|press| press.install(|| here.make(input))),
+            Place::Apart { program, template, presses } => {
+                let make = |press: &mut _, input| apart::typeset(press, program, template, input);
+                let made = |press: &mut Option<apart::Press>| match make(press, input) {
+                    // Whatever ended it, a document without its pictures is better than none.
+                    Err(Error::Failed(_)) if !input.images.is_empty() => {
+                        let dropped = input.images.iter().map(|(name, _)| *name).collect();
+                        make(press, Input { images: &[], ..input }).map(|pdf| Pdf { dropped, ..pdf })
+                    }
+                    made => made,
+                };
+                if !large {
+                    return presses.run(made);
+                }
+                presses.run_large(|press| {
+                    let made = made(press);
+                    // Its memory goes with it.
+                    *press = None;
+                    made
+                })
+            }
         }
-        self.presses.run_large(|| {
-            comemo::evict(0);
-            self.make(input)
-        })
     }
+}
 
+impl Here {
     fn make(&self, input: Input<'_>) -> Result<Pdf, Error> {
         let made = self.attempts(input);
         // Without this the memory of the compiler grows with every document.
@@ -237,6 +314,7 @@ impl fmt::Display for Error {
             Error::Template(Some(line), message) => write!(f, "template, line {line}: {message}"),
             Error::Template(None, message) => write!(f, "template: {message}"),
             Error::Data(message) => write!(f, "data: {message}"),
+            Error::Failed(message) => f.write_str(message),
             Error::Qr(bytes) => write!(f, "{bytes} bytes are too many for a QR code"),
         }
     }

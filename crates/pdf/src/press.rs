@@ -1,48 +1,48 @@
-//! Where documents are made. The memory that a thread has used stays with it for a while, so there are few threads for
-//! it, however many ask.
+//! Where documents are made. The memory that a press has used stays with it for a while, so there are few, however many
+//! ask.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
-
 /// Nobody waits long for a page behind so many.
 const MOST: usize = 8;
 
-/// Threads that make one document at a time each.
-pub(crate) struct Presses {
-    idle: Mutex<Vec<ThreadPool>>,
+/// Presses that make one document at a time each: threads or programs.
+pub(crate) struct Presses<T> {
+    idle: Mutex<Vec<T>>,
     freed: Condvar,
     /// For large documents: a thousand rows take 100 MB, which are kept for the next.
-    large: Mutex<ThreadPool>,
+    large: Mutex<T>,
 }
 
-impl Presses {
-    /// One a core, and one for large documents, so that no page need wait for a thousand rows.
-    pub(crate) fn new() -> Result<Presses, ThreadPoolBuildError> {
-        let many = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(MOST));
-        // The compiler does its parallel work in the pool that it runs in: here on this one thread.
-        let press = || ThreadPoolBuilder::new().num_threads(1).build();
+/// How many documents are made at the same time: one a core.
+pub fn presses() -> usize {
+    std::thread::available_parallelism().map_or(1, |cores| cores.get().min(MOST))
+}
+
+impl<T> Presses<T> {
+    /// So many, and one for large documents, so that no page need wait for a thousand rows.
+    pub(crate) fn new<E>(many: usize, press: impl Fn() -> Result<T, E>) -> Result<Presses<T>, E> {
         let idle = (0..many).map(|_| press()).collect::<Result<_, _>>()?;
         Ok(Presses { idle: Mutex::new(idle), freed: Condvar::new(), large: Mutex::new(press()?) })
     }
 
-    /// Works on one of the threads, as soon as one is free.
-    pub(crate) fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        let press = self.take();
-        // After a panic too the thread is free again.
-        let done = press.install(|| catch_unwind(AssertUnwindSafe(work)));
+    /// Works on one of them, as soon as one is free.
+    pub(crate) fn run<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
+        let mut press = self.take();
+        // After a panic too the press is free again.
+        let done = catch_unwind(AssertUnwindSafe(|| work(&mut press)));
         held(&self.idle).push(press);
         self.freed.notify_one();
         done.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
     /// The same for a large document, when the one before it is done.
-    pub(crate) fn run_large<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        held(&self.large).install(work)
+    pub(crate) fn run_large<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
+        work(&mut held(&self.large))
     }
 
-    fn take(&self) -> ThreadPool {
+    fn take(&self) -> T {
         let mut idle = held(&self.idle);
         loop {
             match idle.pop() {

@@ -151,3 +151,65 @@ fn qr_codes() {
     assert_eq!(set("Koffie", &[("picture", svg.into_bytes())]).dropped, [""; 0]);
     assert_eq!(qr_svg(&"x".repeat(3_000)), Err(Error::Qr(3_000)));
 }
+
+/// A PNG of this size with something beside the picture.
+fn drawn(width: u32, height: u32, extra: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let picture = ::image::DynamicImage::new_rgb8(width, height);
+    picture.write_to(&mut std::io::Cursor::new(&mut bytes), ::image::ImageFormat::Png).unwrap();
+    // After the signature and IHDR.
+    bytes.splice(33..33, extra.iter().copied());
+    bytes
+}
+
+#[test]
+fn pictures_are_drawn_anew() {
+    let contains = |bytes: &[u8], words: &[u8]| bytes.windows(words.len()).any(|window| window == words);
+    let size = |bytes: &[u8]| ::image::load_from_memory(bytes).map(|it| (it.width(), it.height())).unwrap();
+    // A chunk with a profile, whose checksum nobody looks at any more.
+    let profile = b"\0\0\0\x05iCCPx\0\0ab\0\0\0\0";
+    let harmless = redraw::redraw(&drawn(9, 5, profile)).unwrap();
+    assert!(!contains(&harmless, b"iCCP"));
+    assert_eq!(size(&harmless), (9, 5));
+    assert_eq!(size(&redraw::redraw(&drawn(4000, 10, b"")).unwrap()), (2000, 5));
+    assert_eq!(redraw::redraw(&drawn(1, 1, b"\xff\xff\xff\xffiCCP")), None, "a chunk longer than the file");
+    // A head that claims more pixels than may be decoded.
+    let mut huge = drawn(1, 1, b"");
+    huge[16..24].copy_from_slice(&[0, 0, 0x13, 0x89, 0, 0, 0x13, 0x88]);
+    assert_eq!(redraw::redraw(&huge), None);
+
+    let mut jpeg = Vec::new();
+    let picture = ::image::DynamicImage::new_rgb8(9, 5);
+    picture.write_to(&mut std::io::Cursor::new(&mut jpeg), ::image::ImageFormat::Jpeg).unwrap();
+    let exif = b"\xff\xe1\0\x22Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0";
+    let profile = [&b"\xff\xe2\0\x14ICC_PROFILE\0\x01\x01"[..], b"abcd"].concat();
+    jpeg.splice(2..2, [&exif[..], &profile].concat());
+    let harmless = redraw::redraw(&jpeg).unwrap();
+    assert!(contains(&jpeg, b"ICC_PROFILE") && !contains(&harmless, b"ICC_PROFILE") && !contains(&harmless, b"Exif"));
+    assert_eq!(size(&harmless), (5, 9), "turned as it says");
+}
+
+#[test]
+fn a_program_of_its_own_makes_the_same_documents() {
+    let data = json!({"text": "Koffie \u{e000}"}).to_string();
+    let images = [("picture", PNG.to_vec()), ("other", b"no image".to_vec())];
+    let input = Input { data: data.as_bytes(), images: &images, created: 1_777_888_800, ..Input::default() };
+    let here = typesetter().typeset(input).unwrap();
+    // What the two say to each other, without the pipes between them.
+    let mut asked = Vec::new();
+    apart::put(&mut asked, TEMPLATE.as_bytes()).unwrap();
+    apart::ask(&mut asked, input).unwrap();
+    apart::ask(&mut asked, Input { data: b"no JSON", ..Input::default() }).unwrap();
+    let mut said = Vec::new();
+    work(&asked[..], &mut said).unwrap();
+    let mut said = &said[..];
+    let apart = apart::hear(&mut said, input).unwrap().unwrap();
+    assert_eq!((apart.bytes, apart.pages, apart.replaced), (here.bytes, here.pages, here.replaced));
+    assert_eq!((apart.dropped, apart.conformance), (vec!["other"], here.conformance));
+    assert!(matches!(apart::hear(&mut said, Input::default()).unwrap(), Err(Error::Data(_))));
+
+    let program =
+        Program { path: "/bin/false".into(), arguments: Vec::new(), patience: std::time::Duration::from_secs(60) };
+    let apart = Typesetter::apart(TEMPLATE, program).unwrap();
+    assert!(matches!(apart.typeset(input), Err(Error::Failed(_))));
+}

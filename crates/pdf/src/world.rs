@@ -11,7 +11,7 @@ use typst::utils::LazyHash;
 use typst::{Library, LibraryExt, World};
 
 use crate::fonts::Fonts;
-use crate::image::Image;
+use crate::image::{Drawn, Image};
 use crate::{Error, Input, moment};
 
 /// Follows the template, so that no template can forget it. Its lines come after the template's, whose numbers stay.
@@ -30,6 +30,7 @@ const ATTACH: &str = r#"
 /// What is the same for every document.
 pub(crate) struct Desk {
     pub(crate) fonts: Fonts,
+    pub(crate) drawn: Drawn,
     library: LazyHash<Library>,
     template: Source,
     data: FileId,
@@ -43,6 +44,7 @@ impl Desk {
         let main = file("/template.typ")?;
         let mut desk = Desk {
             fonts,
+            drawn: Drawn::default(),
             library: LazyHash::new(Library::default()),
             template: Source::new(main, template.into()),
             data: file("/data.json")?,

@@ -1,0 +1,84 @@
+//! A connection whose other end has to read: when nothing of what is written goes out for a while, the connection ends.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::Sleep;
+
+use super::seats::Place;
+
+/// A socket with a limit on how long a write may wait.
+pub struct Paced {
+    stream: TcpStream,
+    place: Arc<Place>,
+    patience: Duration,
+    /// Runs while the other end takes nothing.
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl Paced {
+    /// A socket whose writes may wait for `patience`.
+    pub fn new(stream: TcpStream, place: Arc<Place>, patience: Duration) -> Paced {
+        Paced { stream, place, patience, timer: None }
+    }
+
+    fn judge(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if written.is_ready() {
+            if self.timer.take().is_some() {
+                self.place.goes_on();
+            }
+            return written;
+        }
+        let (patience, place) = (self.patience, &self.place);
+        let timer = self.timer.get_or_insert_with(|| {
+            place.stalls();
+            Box::pin(tokio::time::sleep(patience))
+        });
+        if timer.as_mut().poll(cx).is_pending() {
+            return Poll::Pending;
+        }
+        self.place.gave_up();
+        // What lies in the kernel for somebody who does not read is dropped too.
+        let _ = self.stream.set_zero_linger();
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl AsyncRead for Paced {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Paced {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.judge(cx, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, pieces);
+        self.judge(cx, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,251 @@
+//! Who may be connected. Connections are always accepted. When all seats are taken, or one address has as many as it may
+//! have, somebody who does nothing makes room. When nobody can, a few spare seats are left, on which only `/health` and
+//! `/ready` are answered.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+
+use super::busy::Busy;
+
+/// Connections beyond the seats, for whoever asks how the server is doing.
+const SPARE: usize = 32;
+/// How many of them one address may have.
+const SPARE_EACH: usize = 4;
+/// Whoever reads nothing for so long makes room when somebody needs it.
+const STALLED: Duration = Duration::from_secs(5);
+
+/// All seats.
+pub struct Seats {
+    most: usize,
+    most_each: usize,
+    taken: Mutex<Taken>,
+}
+
+#[derive(Default)]
+struct Taken {
+    next: u64,
+    /// The oldest first.
+    seats: BTreeMap<u64, Holder>,
+    spare: BTreeMap<u64, IpAddr>,
+    /// How many seats each address has.
+    each: HashMap<IpAddr, usize>,
+}
+
+struct Holder {
+    address: IpAddr,
+    place: Arc<Place>,
+}
+
+/// What is known of a connection.
+#[derive(Default)]
+pub struct Place {
+    /// The requests under way on it.
+    pub busy: Busy,
+    stalled_since: Mutex<Option<Instant>>,
+    gave_up: AtomicBool,
+    leave: Notify,
+}
+
+/// A seat that somebody has until this is dropped.
+pub struct Seat {
+    seats: Arc<Seats>,
+    number: u64,
+    /// Whether only the health of the server may be asked for.
+    pub spare: bool,
+    /// Whether that is because its address has as many as it may have.
+    pub over: bool,
+    /// What is known of the connection.
+    pub place: Arc<Place>,
+}
+
+/// What becomes of a new connection.
+pub enum Admission {
+    /// It has a seat.
+    Seated(Seat),
+    /// There is no seat, because its address has as many as it may have (`true`) or because all are taken.
+    Refused(bool),
+}
+
+impl Seats {
+    /// So many seats, of which one address may have so many; 0 for no limit on that.
+    pub fn new(most: usize, most_each: usize) -> Arc<Seats> {
+        Arc::new(Seats { most, most_each, taken: Mutex::default() })
+    }
+
+    /// A seat for a new connection. An address that is `exempt` may have all of them.
+    pub fn take(self: &Arc<Seats>, address: IpAddr, exempt: bool) -> Admission {
+        let mut taken = held(&self.taken);
+        let has = taken.each.get(&address).copied().unwrap_or_default();
+        let over = !exempt && self.most_each > 0 && has >= self.most_each;
+        let full = taken.seats.len() >= self.most;
+        if (over && !taken.make_room(Some(address))) || (full && !over && !taken.make_room(None)) {
+            let own = taken.spare.values().filter(|other| **other == address).count();
+            if taken.spare.len() >= SPARE || own >= SPARE_EACH {
+                return Admission::Refused(over);
+            }
+            let number = taken.number();
+            taken.spare.insert(number, address);
+            return Admission::Seated(Seat { seats: self.clone(), number, spare: true, over, place: Arc::default() });
+        }
+        let (number, place) = (taken.number(), Arc::<Place>::default());
+        taken.seats.insert(number, Holder { address, place: place.clone() });
+        *taken.each.entry(address).or_default() += 1;
+        Admission::Seated(Seat { seats: self.clone(), number, spare: false, over: false, place })
+    }
+
+    /// Asks somebody who does nothing to leave.
+    pub fn make_room(&self) {
+        held(&self.taken).make_room(None);
+    }
+}
+
+impl Taken {
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    /// Takes the seat of somebody who does nothing: of this address, or else of the address that has most.
+    fn make_room(&mut self, address: Option<IpAddr>) -> bool {
+        let mut chosen: Option<(usize, u64)> = None;
+        for (number, holder) in &self.seats {
+            let has = self.each.get(&holder.address).copied().unwrap_or_default();
+            let better = chosen.is_none_or(|(most, _)| has > most);
+            if better && address.is_none_or(|address| address == holder.address) && holder.place.can_leave() {
+                chosen = Some((has, *number));
+            }
+        }
+        let Some((_, number)) = chosen else { return false };
+        if let Some(holder) = self.remove(number) {
+            holder.place.leave.notify_one();
+        }
+        true
+    }
+
+    fn remove(&mut self, number: u64) -> Option<Holder> {
+        let holder = self.seats.remove(&number)?;
+        if let Some(has) = self.each.get_mut(&holder.address) {
+            *has -= 1;
+            if *has == 0 {
+                self.each.remove(&holder.address);
+            }
+        }
+        Some(holder)
+    }
+}
+
+impl Seat {
+    /// Waits until the seat is needed for somebody else.
+    pub async fn is_needed(&self) {
+        self.place.leave.notified().await;
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut taken = held(&self.seats.taken);
+        taken.spare.remove(&self.number);
+        taken.remove(self.number);
+    }
+}
+
+impl Place {
+    /// The other end takes nothing for now.
+    pub fn stalls(&self) {
+        *held(&self.stalled_since) = Some(Instant::now());
+    }
+
+    /// The other end reads again.
+    pub fn goes_on(&self) {
+        *held(&self.stalled_since) = None;
+    }
+
+    /// The other end took nothing for too long.
+    pub fn gave_up(&self) {
+        self.gave_up.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the connection ended because the other end took nothing.
+    pub fn has_given_up(&self) -> bool {
+        self.gave_up.load(Ordering::Relaxed)
+    }
+
+    /// Whether little is lost when it ends.
+    fn can_leave(&self) -> bool {
+        let stalled = || held(&self.stalled_since).is_some_and(|since| since.elapsed() >= STALLED);
+        self.busy.is_idle() || stalled()
+    }
+}
+
+fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seat(seats: &Arc<Seats>, address: [u8; 4]) -> Seat {
+        match seats.take(address.into(), false) {
+            Admission::Seated(seat) => seat,
+            Admission::Refused(over) => panic!("refused; over: {over}"),
+        }
+    }
+
+    fn asked_to_leave(seat: &Seat) -> bool {
+        use futures_util::FutureExt;
+        seat.is_needed().now_or_never().is_some()
+    }
+
+    #[test]
+    fn idle_ones_of_the_address_with_most_make_room() {
+        let seats = Seats::new(3, 0);
+        let other = seat(&seats, [1, 1, 1, 1]);
+        let first = seat(&seats, [2, 2, 2, 2]);
+        let second = seat(&seats, [2, 2, 2, 2]);
+        let _under_way = first.place.busy.begin();
+        let third = seat(&seats, [3, 3, 3, 3]);
+        assert!(!third.spare);
+        assert!(asked_to_leave(&second), "idle, and of the address with most");
+        assert!(!asked_to_leave(&first) && !asked_to_leave(&other));
+    }
+
+    #[test]
+    fn spare_seats_are_for_when_everybody_is_busy() {
+        let seats = Seats::new(2, 0);
+        let held: Vec<Seat> = (0..2).map(|_| seat(&seats, [1, 1, 1, 1])).collect();
+        let under_way: Vec<_> = held.iter().map(|seat| seat.place.busy.begin()).collect();
+        let spare: Vec<Seat> = (0..SPARE_EACH).map(|_| seat(&seats, [1, 1, 1, 1])).collect();
+        assert!(spare.iter().all(|seat| seat.spare));
+        assert!(matches!(seats.take([1, 1, 1, 1].into(), false), Admission::Refused(false)));
+        assert!(seat(&seats, [2, 2, 2, 2]).spare, "others have theirs");
+        drop(spare);
+        drop(under_way);
+        assert!(!seat(&seats, [1, 1, 1, 1]).spare);
+        assert!(asked_to_leave(&held[0]));
+    }
+
+    #[test]
+    fn an_address_has_no_more_than_its_share() {
+        let seats = Seats::new(100, 2);
+        let held: Vec<Seat> = (0..2).map(|_| seat(&seats, [1, 1, 1, 1])).collect();
+        let _under_way: Vec<_> = held.iter().map(|seat| seat.place.busy.begin()).collect();
+        assert!(seat(&seats, [1, 1, 1, 1]).spare);
+        assert!(!seat(&seats, [2, 2, 2, 2]).spare);
+        let Admission::Seated(proxy) = seats.take([1, 1, 1, 1].into(), true) else { panic!("refused") };
+        assert!(!proxy.spare);
+        drop(proxy);
+        drop(held);
+        assert!(held_by_nobody(&seats));
+    }
+
+    fn held_by_nobody(seats: &Arc<Seats>) -> bool {
+        let taken = held(&seats.taken);
+        taken.seats.is_empty() && taken.spare.is_empty() && taken.each.is_empty()
+    }
+}
