@@ -190,27 +190,10 @@ fn change(
     faults.into_result()?;
     // A day that was chosen for the old frequency goes with it when the new one has no use for it.
     let (had, weeks) = (&before.schedule, subscription.term.in_weeks());
-    let goes = |fits: bool| input.has("frequency") && !fits;
-    let day = match input.has("day_of_month") {
-        true => small(new.day_of_month),
-        false => {
-            if goes(!weeks) {
-                0
-            } else {
-                had.chosen_day
-            }
-        }
-    };
-    let weekday = match input.has("day_of_week") {
-        true => small(new.day_of_week),
-        false => {
-            if goes(weeks) {
-                0
-            } else {
-                had.chosen_weekday
-            }
-        }
-    };
+    let keeps = |fits: bool, had: i8| if fits || !input.has("frequency") { had } else { 0 };
+    let chosen = |name: &str, sent: i64, had: i8| if input.has(name) { small(sent) } else { had };
+    let day = chosen("day_of_month", new.day_of_month, keeps(!weeks, had.chosen_day));
+    let weekday = chosen("day_of_week", new.day_of_week, keeps(weeks, had.chosen_weekday));
     subscription.schedule = replanned(before, subscription, day, weekday);
     let was_ended = before.was_ended(tx, ctx)?;
     subscription.renew_next(before, was_ended);
