@@ -314,7 +314,7 @@ pub fn ask_after(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     for (kind, table) in [("payment", "payments"), ("verification", "verifications")] {
         let sql = format!(
             "SELECT id FROM {table} WHERE account_id = $1 AND provider = 'mollie'
-             AND status IN ('open', 'pending', 'authorized') ORDER BY id LIMIT 500"
+             AND status IN ('open', 'pending', 'authorized') LIMIT 500"
         );
         let ids = tx.all(&sql, &[ctx.account.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
         for id in ids {

@@ -49,7 +49,7 @@ pub fn all<R: Record>(call: Call) -> Result<Work> {
 /// `GET …/{id}/…`: the records of `R` whose `field` names the record of `P` in the path, in pages.
 pub fn belonging<P: Record, R: Record>(call: Call, field: &'static str) -> Result<Work> {
     let mut request = Request::read::<R>(&call, Form::Pages)?;
-    request.conditions.push(Condition::Is(field, call.id().to_string().into()));
+    request.conditions.push(Condition::Under(field, call.id().to_string().into()));
     Ok(Box::new(move |tx, ctx| {
         records::find::<P>(tx, ctx, call.id())?;
         request.run::<R>(tx, ctx)
@@ -97,6 +97,8 @@ enum Condition {
     Is(&'static str, Value<'static>),
     /// The same of a field that names another record: few records belong to one.
     Of(&'static str, Value<'static>),
+    /// The same where most records name none, which the index leaves out.
+    Under(&'static str, Value<'static>),
     /// One of several.
     Among(&'static str, Vec<Value<'static>>),
     In(Vec<String>),
@@ -268,14 +270,19 @@ impl Request {
         }
         // What belongs to one record is few: that chooses the index, and the rest is looked at row by row.
         let aside = tx.dialect().by_no_index(table);
-        let narrow = self.conditions.iter().any(|condition| matches!(condition, Condition::Of(..)));
+        let narrow = |condition: &Condition| matches!(condition, Condition::Of(..) | Condition::Under(..));
+        let narrow = self.conditions.iter().any(narrow);
         let mut several = Vec::new();
         for condition in &self.conditions {
             if let Condition::Among(column, wanted) = condition {
                 several = (1..=wanted.len()).map(|n| format!("{table}.\"{column}\" = ${}", values.len() + n)).collect();
             }
             // What takes several values has an index of its own beside each of those.
-            let chooses = !narrow || matches!(condition, Condition::Of(..) | Condition::In(_) | Condition::Among(..));
+            let chooses = !narrow
+                || matches!(
+                    condition,
+                    Condition::Of(..) | Condition::Under(..) | Condition::In(_) | Condition::Among(..)
+                );
             let table = if chooses { table } else { &aside };
             conditions.push_str(" AND ");
             conditions.push_str(&condition.sql(table, ctx, &mut values));
@@ -359,6 +366,9 @@ impl Condition {
         match self {
             Condition::Is(column, value) | Condition::Of(column, value) => {
                 format!("{table}.\"{column}\" = {}", place(value.clone()))
+            }
+            Condition::Under(column, value) => {
+                format!("{table}.\"{column}\" = {} AND {table}.\"{column}\" <> ''", place(value.clone()))
             }
             Condition::Among(column, values) => {
                 let places: Vec<String> = values.iter().map(|value| place(value.clone())).collect();

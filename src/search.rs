@@ -114,8 +114,10 @@ const CHUNK: i64 = 1000;
 pub fn tidy(store: &Store) -> Result<bool> {
     let (waiting, unsampled) = store.read_now(|tx| {
         // No further than it matters: after an import a million may wait.
-        let waiting = "SELECT count(*) FROM (SELECT 1 FROM search_texts WHERE pending = 1 LIMIT $1) waiting";
-        Ok::<_, Error>((tx.int(waiting, &[(CHUNK + 1).into()])?, pieces::unsampled(tx)?))
+        let index = tx.dialect().indexed_by("search_texts_pending");
+        let waiting =
+            format!("SELECT count(*) FROM (SELECT 1 FROM search_texts{index} WHERE pending = 1 LIMIT $1) waiting");
+        Ok::<_, Error>((tx.int(&waiting, &[(CHUNK + 1).into()])?, pieces::unsampled(tx)?))
     })?;
     if waiting < MANY && unsampled < CHUNK {
         return Ok(false);
@@ -123,11 +125,12 @@ pub fn tidy(store: &Store) -> Result<bool> {
     let adding = if waiting < MANY { 0 } else { CHUNK };
     store.write_now(SHARED, move |tx| {
         pieces::sample(tx)?;
-        tx.execute(
+        let index = tx.dialect().indexed_by("search_texts_pending");
+        let sql = format!(
             "UPDATE search_texts SET pending = 0
-             WHERE number IN (SELECT number FROM search_texts WHERE pending = 1 LIMIT $1)",
-            &[adding.into()],
-        )
+             WHERE number IN (SELECT number FROM search_texts{index} WHERE pending = 1 LIMIT $1)"
+        );
+        tx.execute(&sql, &[adding.into()])
     })?;
     Ok(waiting > CHUNK || unsampled >= 2 * CHUNK)
 }

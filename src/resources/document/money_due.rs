@@ -164,18 +164,18 @@ fn say_overdue<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -
     records::happened(tx, ctx, &client, "payment_overdue")
 }
 
-/// Whether another invoice of the client is late. Two statements, each with an index of its own: of one with an OR
-/// SQLite looks through every invoice of the account.
+/// Whether another invoice of the client is late. The plus keeps SQLite from taking the index of totals, in which it
+/// would look through every invoice of the account: it thinks a range finds less than two columns that must be equal.
 fn owes_another(tx: &mut Tx, ctx: &Ctx, client: &str, id: &str) -> Result<bool> {
     let overdue = "SELECT 1 FROM invoices WHERE account_id = $1 AND client_id = $2 AND payment_status = 'overdue'
-                   AND id <> $3 AND total_incl_vat >= 0 LIMIT 1";
+                   AND id <> $3 AND +total_incl_vat >= 0 LIMIT 1";
     let own = [ctx.account.into(), client.into(), id.into()];
     if tx.first(overdue, &own, |_| Ok::<_, Error>(()))?.is_some() {
         return Ok(true);
     }
     // What is partly paid is late once that was said, which was after it was due.
     let in_part = "SELECT 1 FROM invoices WHERE account_id = $1 AND client_id = $2 AND payment_status = 'partial'
-                   AND due_date < $3 AND id <> $4 AND total_incl_vat >= 0 AND EXISTS (SELECT 1 FROM marks
+                   AND due_date < $3 AND id <> $4 AND +total_incl_vat >= 0 AND EXISTS (SELECT 1 FROM marks
                    WHERE marks.account_id = $1 AND cause = 'invoice.late ' || due_date AND record_id = invoices.id)
                    LIMIT 1";
     let today = ctx.now.date(&ctx.zone).to_string();
