@@ -5,8 +5,9 @@
 //! content is dropped ([`is_held`]). It has an end, for a backup that was killed.
 
 use std::cell::RefCell;
-use std::fs::File;
+use std::fs::{DirBuilder, File};
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
@@ -108,7 +109,11 @@ fn begin(folder: &Path) -> std::result::Result<PathBuf, String> {
         drop(lock(&unfinished.join(LOCK))?);
         std::fs::remove_dir_all(&unfinished).map_err(told)?;
     }
-    std::fs::create_dir_all(&unfinished).map_err(told)?;
+    if let Some(parent) = unfinished.parent() {
+        std::fs::create_dir_all(parent).map_err(told)?;
+    }
+    // It has everything, keys and secrets included.
+    DirBuilder::new().mode(0o700).create(&unfinished).map_err(told)?;
     Ok(unfinished)
 }
 
@@ -124,7 +129,7 @@ fn copy_database(store: &Store, unfinished: &Path, witness: &mut dyn Witness) ->
     let contents = unfinished.join("contents");
     let list = File::create(&contents).map_err(|error| Error::internal(format!("{}: {error}", contents.display())))?;
     let list = RefCell::new(BufWriter::new(list));
-    let mut progress = |done: u64, of: u64| witness.sees(&format!("the copy of the database ({of} pages)"), done);
+    let mut progress = |done: u64, of: u64| witness.copies(&format!("the database ({of} pages)"), done);
     let (database, ()) = store.copy_into(unfinished, &mut progress, |tx| {
         let mut after = (0, String::new());
         loop {
@@ -177,7 +182,7 @@ async fn copy_contents(
     let (mut list, mut done) = (BufWriter::new(list), 0);
     while let Some((copied, file)) = copies.next().await {
         done += 1;
-        witness.sees("copies of files", done);
+        witness.copies("files", done);
         match copied {
             Ok(sha256) => writeln!(list, "{sha256}  files/{}", file.content).map_err(|error| error.to_string())?,
             // The rest would fail too.

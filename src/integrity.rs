@@ -35,6 +35,8 @@ pub struct Problem {
 pub trait Witness {
     /// What is being looked at, and how many of these so far.
     fn sees(&mut self, what: &str, count: u64);
+    /// What is being copied, and how much of it is done.
+    fn copies(&mut self, what: &str, done: u64);
     /// Something that is wrong.
     fn hears(&mut self, problem: &Problem);
     /// The audit chain of an account was walked.

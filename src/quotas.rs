@@ -98,7 +98,7 @@ pub fn room_for_file(tx: &mut Tx, ctx: &Ctx, size: i64) -> Result<()> {
     // A file of no bytes fits where there is a byte left.
     if limit.file_bytes > 0 && usage.file_bytes.saturating_add(size.max(1)) > limit.file_bytes {
         let what = format!(
-            "Your account may keep {} bytes of files and has {}, so this file of {size} bytes does not fit",
+            "Your account may keep {} bytes of files and has {}, so this file does not fit",
             limit.file_bytes, usage.file_bytes
         );
         return Err(exceeded(&what, "quota_file_mib", "Delete files that you no longer need"));

@@ -93,6 +93,10 @@ impl Witness for Printer {
         self.progress.at(&format!("Checking {what}{count}"));
     }
 
+    fn copies(&mut self, what: &str, done: u64) {
+        self.progress.at(&format!("Copying {what}: {}", grouped(done)));
+    }
+
     fn hears(&mut self, problem: &Problem) {
         let parts = [problem.account.as_str(), &problem.table, &problem.id];
         let place: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();

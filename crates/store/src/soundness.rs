@@ -107,9 +107,8 @@ impl Store {
         }
         let sql = "SELECT pg_class.oid::BIGINT, relname::TEXT FROM pg_class JOIN pg_am ON pg_am.oid = relam
                    WHERE relkind = 'i' AND amname = 'btree' AND relnamespace = current_schema()::REGNAMESPACE";
-        let indexes = self.read_now(|tx| {
-            tx.all(sql, &[], |row| Ok::<_, Error>((row.int(0)?, row.text(1)?.to_string()))).map_err(Error::from)
-        });
+        let indexes =
+            self.read_now(|tx| tx.all(sql, &[], |row| Ok::<_, Error>((row.int(0)?, row.text(1)?.to_string()))));
         for (oid, name) in indexes.unwrap_or_default() {
             step(&name);
             let checked = self.read_now(|tx| {
