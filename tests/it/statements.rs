@@ -1,5 +1,5 @@
 //! No statement of the program looks through what grows with an account: the databases say how they would run each one
-//! that was really run.
+//! that was really run. Those of the whole process are seen, so this wants a process of its own, as cargo-nextest gives it.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
