@@ -1,5 +1,5 @@
 //! No statement of the program looks through what grows with an account: the databases say how they would run each one
-//! that was really run.
+//! that was really run. Those of the whole process are seen, so this wants a process of its own, as cargo-nextest gives it.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -262,7 +262,7 @@ fn table_of(sql: &str, name: &str) -> String {
     String::new()
 }
 
-/// The same of PostgreSQL, planned without the values.
+/// The same of PostgreSQL, planned without the values: whether there is no index for it.
 fn scanned_by_postgres(outside: &mut postgres::Client, sql: &str) -> Option<String> {
     let digits = |rest: &str| rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse::<usize>().ok();
     let count = sql.split('$').skip(1).filter_map(digits).max().unwrap_or(0);
@@ -274,35 +274,10 @@ fn scanned_by_postgres(outside: &mut postgres::Client, sql: &str) -> Option<Stri
     let plan = outside.query(&format!("EXPLAIN {execute}"), &[]).unwrap();
     let plan: Vec<String> = plan.iter().map(|row| row.get(0)).collect();
     outside.batch_execute("DEALLOCATE looked").unwrap();
-    let mut bad = false;
-    for (place, line) in plan.iter().enumerate() {
+    // With so few rows it rightly takes any index; told to scan no table, it does where there is none.
+    let bad = plan.iter().filter(|line| line.contains("Seq Scan")).any(|line| {
         let table = line.split(" on ").nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap_or_default();
-        if !line.contains("Scan") || line.contains("Bitmap Index Scan") || table.is_empty() || SMALL.contains(&table) {
-            continue;
-        }
-        // What follows up to the next step is of this one; under a bitmap its index is the next.
-        let bitmap = usize::from(line.contains("Bitmap Heap Scan"));
-        let mut steps = 0;
-        let own = plan[place + 1..].iter().take_while(|line| {
-            steps += usize::from(line.contains("->"));
-            steps <= bitmap
-        });
-        let own: String =
-            own.filter(|line| line.contains("Cond")).map(|line| line.trim()).collect::<Vec<_>>().join(" AND ");
-        let mut columns: Vec<String> = Vec::new();
-        for part in own.split(" AND ") {
-            let words: Vec<&str> = part
-                .split(|c: char| c.is_whitespace() || matches!(c, '(' | ')'))
-                .filter(|word| !word.is_empty())
-                .collect();
-            let Some(place) = words.iter().position(|word| ["=", "<", ">", "<=", ">="].contains(word)) else {
-                continue;
-            };
-            let column = words[place.saturating_sub(1)].rsplit('.').next().unwrap_or_default().trim_matches('"');
-            columns.push(if words[place] == "=" { format!("{column}=") } else { column.to_string() });
-        }
-        let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-        bad |= line.contains("Seq Scan") || !finds_little(sql, &columns);
-    }
+        !SMALL.contains(&table)
+    });
     (bad && !is_excepted(sql)).then(|| format!("{sql}\n    {}", plan.join("\n    ")))
 }
