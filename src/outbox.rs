@@ -93,7 +93,7 @@ pub struct Letter {
 /// How often a mail is tried: over about a day.
 const TRIES: i64 = 12;
 /// Bytes of a document beyond which it takes seconds to print.
-const LARGE: usize = 32_000;
+const LARGE: i64 = 32_000;
 
 /// Puts a mail in the outbox, for each of its recipients.
 pub fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<()> {
@@ -228,13 +228,13 @@ fn awaits_print(tx: &mut Tx, account: i64, delivery: &str, now: Moment) -> Resul
     let about = tx.first(about, &[account.into(), delivery.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
     let Some(about) = about else { return Ok(false) };
     // One that failed and waits for its next try is not waited for.
-    let sql = format!(
-        "SELECT 1 FROM jobs WHERE unique_key > $1 AND unique_key < $2 AND state IN ('ready', 'running') AND run_at <= $3
-         AND length(payload) > {LARGE} LIMIT 1"
-    );
+    let sql = "SELECT state, run_at, length(payload) FROM jobs WHERE unique_key > $1 AND unique_key < $2 LIMIT 100";
     let (from, to) = (format!("document_pdf {about} "), format!("document_pdf {about}!"));
-    let found = tx.first(&sql, &[from.into(), to.into(), now.0.into()], |_| Ok::<_, Error>(()))?;
-    Ok(found.is_some())
+    let about_to_print = tx.all(sql, &[from.into(), to.into()], |row| {
+        let is_due = ["ready", "running"].contains(&row.text(0)?) && row.int(1)? <= now.0;
+        Ok::<_, Error>(is_due && row.int(2)? > LARGE)
+    })?;
+    Ok(about_to_print.contains(&true))
 }
 
 /// Writes down that a try begins. One that began before and has no end may have arrived.

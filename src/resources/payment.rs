@@ -332,7 +332,7 @@ const MIGRATIONS: &[Migration] = &[AWAITED, TABLE];
 
 /// What a provider or a bank has not answered yet is looked for every hour.
 const AWAITED: Migration = Migration {
-    number: 61,
+    number: 67,
     name: "payments awaited",
     sql: "
 CREATE INDEX payments_awaited ON payments (account_id, provider, status, created_at, id);
