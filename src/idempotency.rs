@@ -67,8 +67,8 @@ impl Claim {
             hasher.finalize().to_vec()
         };
         let as_sent = fingerprint(body);
-        // What is no JSON has one form.
-        let canonical = Json::parse(body).ok().and_then(|json| json.canonical());
+        // A request without a body says the same as one with an empty object. What is no JSON has one form.
+        let canonical = Json::parse(if body.is_empty() { b"{}" } else { body }).ok().and_then(|json| json.canonical());
         let of_json = canonical.map(|text| fingerprint(&text));
         Ok(Claim { key: key.to_string(), fingerprint: of_json.unwrap_or_else(|| as_sent.clone()), as_sent })
     }

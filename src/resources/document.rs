@@ -215,6 +215,9 @@ fn check_dates(date: Option<Date>, due: Option<Date>, field: &str, faults: &mut 
     }
 }
 
+/// How an invoice stands on which something is left to pay.
+const UNPAID: [&str; 3] = ["open", "partial", "overdue"];
+
 impl<K: DocumentKind> Document<K> {
     /// Whether it can no longer be changed.
     pub fn is_final(&self) -> bool {
@@ -284,6 +287,11 @@ impl<K: DocumentKind> Document<K> {
 
     /// Writes down when it came to stand as it does.
     pub fn note_status(&mut self, ctx: &Ctx) {
+        // Where nothing is to be paid, nobody has to wait for it, and nobody is late.
+        let owes_nothing = self.is_final() && !self.is_credit && self.total_incl_vat.scaled() == 0;
+        if K::WHICH == Which::Invoice && owes_nothing && UNPAID.contains(&self.payment_status.as_str()) {
+            self.payment_status = "paid".to_string();
+        }
         match (K::WHICH, self.payment_status.as_str()) {
             (Which::Invoice, "paid") => self.paid_at = When(self.paid_at.0.or(Some(ctx.now))),
             (Which::Invoice, _) => self.paid_at = When(None),

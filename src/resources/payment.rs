@@ -281,7 +281,7 @@ fn all_that_is_open(invoice: &Invoice) -> Result<Amount> {
     if is_owed {
         return Ok(open);
     }
-    let message = format!("{} has nothing left to pay; send an amount, below zero to pay back.", invoice.number);
+    let message = "The invoice has nothing left to pay; send an amount, below zero to pay back.";
     Err(Error::new(Code::InvalidTransition, message))
 }
 

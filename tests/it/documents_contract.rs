@@ -213,6 +213,31 @@ on_both! {
         assert_eq!(client.get(&two).data()["payment_status"], "credited");
     }
 
+    fn no_word_makes_an_invoice_of_nothing_late(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let firm = company(&client, json!({}));
+        let seq = server.last_seq(&client);
+        for status in ["open", "partial", "overdue"] {
+            let body = json!({"title": "t", "client_id": firm, "payment_status": status, "rows": [{"name": "Free", "unit_price": 0}]});
+            let draft = make(&client, "invoices", body.clone());
+            assert_eq!(client.act(&format!("{draft}/finalize")).expect(200).data()["payment_status"], "paid");
+            let mut whole = body;
+            whole["generate"] = json!(true);
+            let path = make(&client, "invoices", whole);
+            let changed = client.patch(&path, json!({"payment_status": status})).expect(200).data();
+            assert_eq!((&changed["payment_status"], changed["paid_at"].is_string()), (&json!("paid"), true));
+        }
+        // Who is paid has not paid.
+        let back = make(&client, "invoices", json!({"title": "t", "client_id": firm, "generate": true, "rows": rows(-5)}));
+        client.post(&format!("{back}/payments"), json!({})).expect(201);
+        let names = ["invoice.paid", "customer.first_invoice_paid", "invoice.late", "customer.payment_overdue"];
+        assert_eq!(count(&server, &client, seq, &names), [7, 0, 0, 0]);
+        let own = make(&client, "invoices", json!({"title": "t", "client_id": firm, "generate": true, "rows": rows(5)}));
+        client.post(&format!("{own}/payments"), json!({})).expect(201);
+        assert_eq!(count(&server, &client, seq, &names), [8, 1, 0, 0]);
+    }
+
     fn a_payment_keeps_what_it_has(db) {
         let server = Server::start(db);
         let client = server.client();

@@ -40,10 +40,10 @@ impl<K: DocumentKind> Document<K> {
     }
 }
 
-/// The first invoice that a client pays is told once. Who owed nothing has paid nothing.
+/// The first invoice that a client pays is told once. Who owed nothing, or was paid himself, has paid nothing.
 fn first_paid<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<()> {
     let client = &invoice.client_id.0;
-    let is_money = invoice.total_incl_vat.scaled() != 0;
+    let is_money = invoice.total_incl_vat.scaled() > 0;
     if client.is_empty() || !is_money || !marks::once(tx, ctx, "first_invoice_paid", client)? {
         return Ok(());
     }
@@ -104,8 +104,8 @@ pub fn follow<K: DocumentKind>(
     if invoice.comes_to("paid", before) {
         first_paid(tx, ctx, invoice)?;
     }
-    // Nobody is late with a credit, whose amounts are below zero, nor with a draft.
-    let owes = invoice.is_final() && invoice.total_incl_vat.scaled() >= 0;
+    // Nobody is late with a credit, whose amounts are below zero, nor with nothing, nor with a draft.
+    let owes = invoice.is_final() && invoice.total_incl_vat.scaled() > 0;
     if !owes || before.map(stands) == Some(stands(invoice)) {
         return Ok(());
     }

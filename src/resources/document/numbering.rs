@@ -3,7 +3,7 @@
 
 use store::Tx;
 
-use super::{Document, DocumentKind, Mode, Which};
+use super::{Document, DocumentKind, Mode, UNPAID, Which};
 use crate::context::Ctx;
 use crate::counters;
 use crate::error::Result;
@@ -28,9 +28,9 @@ impl<K: DocumentKind> Document<K> {
         self.finalized_at = When(Some(ctx.now));
         self.revision = 1;
         if self.payment_status == "draft" {
-            // Where nothing is to be paid, nobody has to wait for it.
-            let settled = K::WHICH == Which::Invoice && !self.is_credit && self.total_incl_vat.scaled() == 0;
-            self.payment_status = if settled { "paid" } else { "open" }.to_string();
+            self.payment_status = "open".to_string();
+        }
+        if UNPAID.contains(&self.payment_status.as_str()) {
             self.note_status(ctx);
         }
         Ok(())
