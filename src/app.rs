@@ -277,8 +277,7 @@ fn open_blobs(config: &Config) -> Result<Blobs> {
                 secret_key: config.s3_secret_key.clone(),
             })
         }
-        None if config.files.is_empty() => Blobs::in_folder(&config.data.join("files")),
-        None => Blobs::in_folder(std::path::Path::new(&config.files)),
+        None => Blobs::in_folder(&config.files_folder()),
     };
     opened.map_err(|error| Error::new(Code::Unavailable, format!("The place for files cannot be opened: {error}.")))
 }

@@ -83,6 +83,11 @@ pub enum LogFormat {
 }
 
 impl Config {
+    /// The folder with the contents of files, unless an S3 store has them.
+    pub fn files_folder(&self) -> PathBuf {
+        if self.files.is_empty() { self.data.join("files") } else { PathBuf::from(&self.files) }
+    }
+
     /// The defaults, `file`, the `environment` (`KANTOOR_…` pairs) and `flags`, in that order.
     pub fn load(
         file: Option<&Path>,

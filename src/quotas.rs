@@ -162,16 +162,9 @@ pub fn room_for_endpoint(tx: &mut Tx, ctx: &Ctx, id: &str, url: &str) -> Result<
     Err(exceeded(&what, "quota_endpoints_per_host", "Delete one of these first"))
 }
 
-/// The host in an address, in small letters.
+/// The host in an address: one name for all the ways to write it.
 fn host_of(url: &str) -> String {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let whole = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
-    let host = whole.rsplit('@').next().unwrap_or_default();
-    let host = match host.strip_prefix('[') {
-        Some(six) => six.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
-    };
-    host.trim_end_matches('.').to_lowercase()
+    web::host(url).unwrap_or_else(|| url.to_lowercase())
 }
 
 #[cfg(test)]
@@ -185,6 +178,10 @@ mod tests {
             ("http://example.com.:8080?x", "example.com"),
             ("https://me:secret@example.com#x", "example.com"),
             ("https://[2001:DB8::1]:443/", "2001:db8::1"),
+            ("https://ex%61mple.com/a", "example.com"),
+            ("http://127.1:1/a", "127.0.0.1"),
+            ("http://2130706433/", "127.0.0.1"),
+            ("http://[::ffff:127.0.0.1]/", "127.0.0.1"),
         ] {
             assert_eq!(host_of(url), host, "{url}");
         }

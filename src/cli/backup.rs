@@ -1,4 +1,4 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
@@ -18,6 +18,7 @@ pub struct Backup {
 
 impl Backup {
     pub fn run(&self, config: &Config) -> Result<ExitCode, String> {
+        self.stays_out_of(&config.files_folder())?;
         let (store, blobs) = open_as_it_is(config).map_err(|error| error.to_string())?;
         let mut printer = Printer::new();
         printer.chains = false;
@@ -38,5 +39,26 @@ impl Backup {
                 ))
             }
         }
+    }
+
+    /// A backup among the contents of files would be taken for contents that nobody knows.
+    fn stays_out_of(&self, files: &Path) -> Result<(), String> {
+        let whole = |path: &Path| {
+            // Links are followed as far as the path is there.
+            let there = path.ancestors().find_map(|part| Some((part, part.canonicalize().ok()?)));
+            match there {
+                Some((part, real)) => real.join(path.strip_prefix(part).unwrap_or(path)),
+                None => path.to_path_buf(),
+            }
+        };
+        let absolute = |path: &Path| std::path::absolute(path).map_err(|error| format!("{}: {error}", path.display()));
+        if whole(&absolute(&self.folder)?).starts_with(whole(&absolute(files)?)) {
+            return Err(format!(
+                "{} is inside {}, where the files are kept; name a folder elsewhere",
+                self.folder.display(),
+                files.display()
+            ));
+        }
+        Ok(())
     }
 }

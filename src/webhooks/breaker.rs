@@ -63,16 +63,21 @@ impl Breaker {
         if self.next_probe_at > 0 || self.healed_at > 0 { 1 } else { IN_FLIGHT as i64 }
     }
 
-    /// Makes deliveries due that failed before the receiver was well again, in the places that they had.
-    pub fn release(&self, tx: &mut Tx, ctx: &Ctx, endpoint: &str) -> Result<()> {
-        if self.healed_at == 0 {
-            return Ok(());
-        }
-        let sql = "UPDATE webhook_deliveries SET due_at = created_at, next_attempt_at = created_at
-                   WHERE account_id = $1 AND id IN (SELECT id FROM webhook_deliveries
-                       WHERE account_id = $1 AND endpoint_id = $2 AND status = 'retrying' AND due_at > created_at
-                       AND updated_at <= $3 ORDER BY created_at, id LIMIT $4)";
-        tx.execute(sql, &[ctx.account.into(), endpoint.into(), self.healed_at.into(), RELEASED.into()])?;
+    /// Puts deliveries back into the places that they had before they failed: all of them when the receiver is well
+    /// again, and for a probe the oldest that is due.
+    pub fn release(&self, tx: &mut Tx, ctx: &Ctx, endpoint: &str, now: Moment) -> Result<()> {
+        let (column, until, most) = match (self.healed_at, self.next_probe_at) {
+            (0, 0) => return Ok(()),
+            (0, _) => ("due_at", now.0, 1),
+            (healed_at, _) => ("updated_at", healed_at, RELEASED),
+        };
+        let sql = format!(
+            "UPDATE webhook_deliveries SET due_at = created_at, next_attempt_at = created_at
+             WHERE account_id = $1 AND id IN (SELECT id FROM webhook_deliveries
+                 WHERE account_id = $1 AND endpoint_id = $2 AND status = 'retrying' AND due_at > created_at
+                 AND {column} <= $3 ORDER BY created_at, id LIMIT $4)"
+        );
+        tx.execute(&sql, &[ctx.account.into(), endpoint.into(), until.into(), most.into()])?;
         Ok(())
     }
 
@@ -90,6 +95,10 @@ impl Breaker {
     /// A try failed: the first of its delivery, or a probe, brings the breaker nearer to opening or the next probe
     /// further away.
     pub fn failed(&self, tx: &mut Tx, ctx: &Ctx, delivery: &WebhookDelivery, now: Moment) -> Result<()> {
+        // One that was under way when the breaker opened is no probe.
+        if self.next_probe_at > now.0 {
+            return Ok(());
+        }
         let counts = delivery.attempts == 1 || self.next_probe_at > 0;
         let failures = self.failures + i64::from(counts);
         let next_probe_at = match usize::try_from(failures - FAILURES) {

@@ -106,7 +106,7 @@ pub fn advance(
         return Ok(Step::default());
     };
     let moved = fan_out(tx, &ctx, endpoint, breaker.sent_seq)?;
-    breaker.release(tx, &ctx, endpoint)?;
+    breaker.release(tx, &ctx, endpoint, now)?;
     let index = tx.dialect().indexed_by("webhook_deliveries_status");
     let sending = format!(
         "SELECT count(*) FROM webhook_deliveries{index}

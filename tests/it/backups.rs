@@ -107,6 +107,8 @@ on_both! {
         let (done, words) = backup(&db, &target);
         assert!(!done && words.contains("is there already and is not empty"), "{words}");
         assert_eq!(std::fs::read(target.join("backup.json")).unwrap(), before);
+        let (done, words) = backup(&db, &db.data.join("files/b"));
+        assert!(!done && words.contains("where the files are kept"), "{words}");
     }
 
     fn a_backup_that_is_killed_is_not_taken_for_one(db) {
