@@ -49,8 +49,8 @@ impl Claim {
         &self.key
     }
 
-    /// A claim on `key` for this request.
-    pub fn new(key: &str, method: &str, path: &str, body: &[u8]) -> Result<Claim> {
+    /// A claim on `key` for this request, whose body was `parsed` if it is JSON.
+    pub fn new(key: &str, method: &str, path: &str, body: &[u8], parsed: Option<&Json>) -> Result<Claim> {
         let visible = key.bytes().all(|byte| byte.is_ascii_graphic());
         if key.is_empty() || key.len() > 255 || !visible {
             return Err(Error::new(
@@ -68,7 +68,10 @@ impl Claim {
         };
         let as_sent = fingerprint(body);
         // A request without a body says the same as one with an empty object. What is no JSON has one form.
-        let canonical = Json::parse(if body.is_empty() { b"{}" } else { body }).ok().and_then(|json| json.canonical());
+        let canonical = match parsed {
+            Some(json) => json.canonical(),
+            None => body.is_empty().then(|| b"{}".to_vec()),
+        };
         let of_json = canonical.map(|text| fingerprint(&text));
         Ok(Claim { key: key.to_string(), fingerprint: of_json.unwrap_or_else(|| as_sent.clone()), as_sent })
     }

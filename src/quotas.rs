@@ -130,7 +130,7 @@ pub fn count_mails(tx: &mut Tx, ctx: &Ctx, recipients: usize) -> Result<()> {
         return Ok(());
     }
     let what = format!(
-        "Your account may mail {limit} recipients a day and has mailed {}, so {recipients} more are too many",
+        "Your account may mail {limit} recipients a day and has mailed {}; this mail has {recipients}",
         sent - recipients
     );
     let mut error = exceeded(&what, "quota_mails_per_day", "Send the mail tomorrow");

@@ -173,7 +173,7 @@ async fn walk(
     let body = match route.takes {
         _ if reads => Vec::new(),
         Takes::File => {
-            claim(&head, &[])?;
+            claim(&head, &[], None)?;
             upload::check_head(&head.headers)?;
             room.take(upload::MEMORY)?;
             let body = body.take().unwrap_or_default();
@@ -183,11 +183,12 @@ async fn walk(
         }
         _ => read_body(app, &mut room, &head.headers, body.take().unwrap_or_default()).await?,
     };
-    let claim = claim(&head, &body)?;
+    let parsed = parse_body(route, &body);
+    let claim = claim(&head, &body, parsed.as_ref().ok().and_then(Option::as_ref))?;
     let call = Call {
         path,
         query: asked,
-        body: parse_body(route, &body)?,
+        body: parsed?,
         upload: received.upload,
         warnings: received.warnings,
         lenient,
@@ -447,14 +448,14 @@ fn parse_body(route: &Route, body: &[u8]) -> Result<Option<Json>> {
     }
 }
 
-fn claim(head: &Parts, body: &[u8]) -> Result<Option<Claim>> {
+fn claim(head: &Parts, body: &[u8], parsed: Option<&Json>) -> Result<Option<Claim>> {
     if head.method != Method::POST {
         return Ok(None);
     }
     let Some(key) = head.headers.get("idempotency-key") else { return Ok(None) };
     // What is not ASCII cannot be a key either; the claim says so.
     let key = key.to_str().unwrap_or_default();
-    Claim::new(key, head.method.as_str(), head.uri.path(), body).map(Some)
+    Claim::new(key, head.method.as_str(), head.uri.path(), body, parsed).map(Some)
 }
 
 fn is_lenient(headers: &HeaderMap) -> bool {
