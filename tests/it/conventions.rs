@@ -74,6 +74,12 @@ on_both! {
             assert_eq!(send("k", other).expect(422).code(), "idempotency_key_reused", "{other}");
         }
         assert_eq!(client.get("/v1/products").json()["meta"]["total"], 1);
+        // No body says the same as an empty object.
+        let task = client.post("/v1/tasks", json!({"title": "x"})).expect(201).id();
+        for body in ["", "{}", " { } "] {
+            let done = client.send("POST", &format!("/v1/tasks/{task}/complete"), &[("idempotency-key", "none")], body).expect(200);
+            assert_eq!(done.header("x-idempotent-replay"), if body.is_empty() { "" } else { "true" }, "{body}");
+        }
         // A key that was used before an upgrade still stands for the bytes it was sent with.
         let body = r#"{"name": "old"}"#;
         let first = send("old", body).expect(201);
