@@ -4,6 +4,7 @@ use jiff::tz::TimeZone;
 use sha2::{Digest, Sha256};
 use store::{Migration, Row, Tx};
 
+use crate::catalogue::registry;
 use crate::clock::{Clock, Ids, Moment};
 use crate::error::{Code, Error, Result};
 
@@ -130,30 +131,6 @@ impl Account {
     }
 }
 
-/// What a key may do, in areas of the API.
-pub const AREAS: &[&str] = &[
-    "invoices",
-    "relations",
-    "tickets",
-    "deals",
-    "projects",
-    "products",
-    "tasks",
-    "notes",
-    "files",
-    "automation",
-    "webhooks",
-    "settings",
-    "keys",
-    "audit",
-];
-
-/// Every scope that a key can have; `*` is all of them.
-pub fn scopes() -> Vec<String> {
-    let scopes = AREAS.iter().flat_map(|area| [format!("{area}.read"), format!("{area}.write")]);
-    scopes.chain(["*".to_string()]).collect()
-}
-
 /// A key as the database knows it: without the key.
 #[derive(Clone, Debug)]
 pub struct Key {
@@ -208,7 +185,7 @@ impl Key {
 
     /// Makes a key; answers its id. The secret is not kept.
     pub fn create(tx: &mut Tx, account: i64, secret: &str, new: &NewKey, now: Moment, ids: &Ids) -> Result<String> {
-        let known = scopes();
+        let known = registry().scopes();
         if let Some(odd) = new.scopes.iter().find(|scope| !known.contains(scope)) {
             let message = format!("There is no scope '{odd}'. Choose from: {}.", known.join(", "));
             return Err(Error::new(Code::ValidationFailed, message));

@@ -1,32 +1,29 @@
 //! The running program: what every part of it shares.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use blobs::Blobs;
-use store::{Database, Options, Store, Tx};
+use store::{Database, Options, Store};
 
-use crate::accounts::{self, Account, Key, NewKey};
-use crate::automation::{Bell, Engine};
-use crate::clock::{Clock, Ids, Moment};
+use crate::accounts::Account;
+use crate::catalogue::registry;
+use crate::clock::{Clock, Ids};
 use crate::config::Config;
 use crate::context::Caller;
-use crate::demo;
 use crate::error::{Code, Error, Result};
 use crate::http::bodies::Bodies;
 use crate::http::keys::KeyRing;
 use crate::http::metrics::Metrics;
 use crate::http::pages::Readiness;
 use crate::http::visitors::Visitors;
-use crate::jobs::{Claimant, SHARED};
+use crate::jobs::Claimant;
 use crate::listeners::Listeners;
 use crate::loops::Loops;
 use crate::quotas::Quotas;
-use crate::resources;
+use crate::services::Services;
 use crate::site::Site;
-use crate::turns::Turns;
-use crate::{outbox, printing};
+use crate::wakeup::Bell;
 
 /// What every part of the program shares.
 pub struct App {
@@ -50,22 +47,16 @@ pub struct App {
     pub site: Arc<Site>,
     /// The contents of files.
     pub blobs: Blobs,
-    /// Makes PDFs.
-    pub typesetter: pdf::Typesetter,
-    /// Whose turn it is to have one made.
-    pub turns: Turns,
-    /// Sends mail.
-    pub post: mail::Sender,
     /// Calls others over HTTP.
     pub web: web::Client,
     /// Who waits for something to happen.
     pub listeners: Listeners,
     /// The last answer of `/ready`.
     pub readiness: Readiness,
-    /// Rung when a flow has something to do.
+    /// Rung when an account has something to do.
     pub bell: Arc<Bell>,
-    /// What the runs of flows need.
-    pub engine: Arc<Engine>,
+    /// What the business shares.
+    pub services: Services,
     /// What this process is called among the nodes of its database.
     pub node: String,
     /// Who claims jobs here.
@@ -79,21 +70,18 @@ impl App {
     /// Opens the database of `config` and migrates it.
     pub fn open(config: Config) -> Result<Arc<App>> {
         let store = open_store(&config)?;
-        store.migrate(&resources::migrations())?;
+        store.migrate(&registry().migrations())?;
         let site = Arc::new(Site::open(&store, &config.public_url)?);
         let blobs = open_blobs(&config)?;
-        let typesetter = open_typesetter(&config)?;
-        let post = outbox::open(&config)?;
         let web = open_web(&config)?;
         let visitors = Visitors::new(networks("trusted_proxies", &config.trusted_proxies)?);
         let node = Ids::SYSTEM.next();
+        let mut services = Services::default();
+        registry().services.iter().try_for_each(|open| open(&config, &node, &mut services))?;
         Ok(Arc::new(App {
             store,
             site,
             blobs,
-            typesetter,
-            turns: Turns::new(),
-            post,
             web,
             visitors,
             clock: Clock::System,
@@ -104,7 +92,7 @@ impl App {
             listeners: Listeners::default(),
             readiness: Readiness::default(),
             bell: Arc::default(),
-            engine: Arc::new(Engine::on(&node)),
+            services,
             claimant: Arc::new(Claimant::new(node.clone())),
             loops: Loops::default(),
             node,
@@ -138,129 +126,6 @@ impl App {
     pub fn microseconds(&self) -> i64 {
         i64::try_from(self.started.elapsed().as_micros()).unwrap_or(i64::MAX)
     }
-
-    /// Makes an account with a key that may do everything; answers the key too.
-    pub fn create_account(&self, name: &str, test_clock: Option<Moment>) -> Result<(Account, String)> {
-        self.create_account_in(name, accounts::DEFAULT_ZONE, test_clock)
-    }
-
-    /// The same, in a time zone.
-    pub fn create_account_in(&self, name: &str, zone: &str, test_clock: Option<Moment>) -> Result<(Account, String)> {
-        let opening = self.opening(name, test_clock, false)?;
-        self.open_account(Opening { zone: zone.to_string(), ..opening })
-    }
-
-    /// The same with a believable business in it, to try things on: there wholly or not at all.
-    pub fn create_demo_account(&self, test_clock: Option<Moment>) -> Result<(Account, String)> {
-        self.open_account(self.opening(demo::NAME, test_clock, true)?)
-    }
-
-    /// Makes the first account when there is none, empty or with the demo. Of several nodes that
-    /// start together one does.
-    pub fn create_first_account(&self, with_demo: bool) -> Result<Option<(Account, String)>> {
-        let opening = self.opening(if with_demo { demo::NAME } else { "My company" }, None, with_demo)?;
-        let key = opening.secret.clone();
-        let account = self.store.write_now(SHARED, move |tx| {
-            tx.hold_all()?;
-            if tx.int("SELECT count(*) FROM accounts", &[])? > 0 {
-                return Ok(None);
-            }
-            opening.open(tx).map(Some)
-        })?;
-        Ok(account.map(|account| (account, key)))
-    }
-
-    fn open_account(&self, opening: Opening) -> Result<(Account, String)> {
-        let key = opening.secret.clone();
-        let account = self.store.write_now(SHARED, move |tx| opening.open(tx))?;
-        Ok((account, key))
-    }
-
-    fn opening(&self, name: &str, test_clock: Option<Moment>, with_demo: bool) -> Result<Opening> {
-        Ok(Opening {
-            name: name.to_string(),
-            zone: accounts::DEFAULT_ZONE.to_string(),
-            test_clock,
-            with_demo,
-            secret: accounts::new_secret()?,
-            now: self.clock.now(),
-            ids: self.ids,
-            site: self.site.clone(),
-            bell: self.bell.clone(),
-        })
-    }
-}
-
-/// An account about to be opened.
-struct Opening {
-    name: String,
-    zone: String,
-    test_clock: Option<Moment>,
-    with_demo: bool,
-    secret: String,
-    now: Moment,
-    ids: Ids,
-    site: Arc<Site>,
-    bell: Arc<Bell>,
-}
-
-impl Opening {
-    /// The account with its first key and all that a new one starts with.
-    fn open(&self, tx: &mut Tx) -> Result<Account> {
-        let account = Account::create(tx, &self.name, &self.zone, self.test_clock, self.now, &self.ids)?;
-        Key::create(tx, account.number, &self.secret, &first_key(), self.now, &self.ids)?;
-        let caller = Caller {
-            account: Arc::new(account.clone()),
-            actor: "kantoor".into(),
-            request_id: "new account".into(),
-            if_match: None,
-            clock: Clock::Fixed(self.now),
-            ids: self.ids,
-            site: self.site.clone(),
-            bell: self.bell.clone(),
-            // What a new account starts with is not its own doing.
-            quotas: Quotas::default(),
-        };
-        let mut ctx = caller.writing(tx)?;
-        if self.with_demo {
-            ctx.now = demo::beginning(&ctx);
-        }
-        resources::defaults(tx, &ctx, &self.name)?;
-        if self.with_demo {
-            demo::fill(tx, &caller)?;
-        }
-        Ok(account)
-    }
-}
-
-fn first_key() -> NewKey {
-    NewKey { name: "first key".to_string(), scopes: vec!["*".to_string()], expires_at: None }
-}
-
-/// The template that the settings name, or the one that is compiled in.
-fn open_typesetter(config: &Config) -> Result<pdf::Typesetter> {
-    let own = match config.template.as_str() {
-        "" => printing::TEMPLATE.to_string(),
-        path => std::fs::read_to_string(path)
-            .map_err(|error| Error::new(Code::Unavailable, format!("The template {path} cannot be read: {error}.")))?,
-    };
-    let opened = if config.typeset_apart {
-        let program = pdf::Program {
-            path: own_program(),
-            arguments: vec!["typeset-worker".into(), config.typeset_memory_mib.to_string().into()],
-            patience: Duration::from_secs(config.typeset_timeout_seconds.max(1)),
-        };
-        pdf::Typesetter::apart(&own, program)
-    } else {
-        pdf::Typesetter::new(&own)
-    };
-    opened.map_err(|error| Error::new(Code::Unavailable, format!("The template for documents is wrong: {error}.")))
-}
-
-/// This program, also when another version of it has taken its place on the disk.
-fn own_program() -> PathBuf {
-    let running = PathBuf::from("/proc/self/exe");
-    if running.exists() { running } else { std::env::current_exe().unwrap_or(running) }
 }
 
 /// Opens the place for the contents of files that the settings name.
@@ -320,7 +185,7 @@ pub fn open_as_it_is(config: &Config) -> Result<(Store, Blobs)> {
 }
 
 fn must_be_current(store: &Store) -> Result<()> {
-    if store.is_migrated(&resources::migrations())? {
+    if store.is_migrated(&registry().migrations())? {
         return Ok(());
     }
     let message = "The database is of another version than this program; run `kantoor migrate`, or the program that \

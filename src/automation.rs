@@ -6,7 +6,6 @@
 //! announced first, made outside any transaction, and its end written under the claim that announced it.
 
 pub mod backtest;
-mod bell;
 pub mod conditions;
 pub mod cron;
 pub mod definition;
@@ -14,8 +13,8 @@ pub mod doubts;
 pub mod engine;
 pub mod events;
 pub mod library;
-pub mod limits;
 pub mod matching;
+pub mod metrics;
 pub mod outside;
 pub mod rehearsal;
 pub mod report;
@@ -25,6 +24,30 @@ pub mod steps;
 pub mod template;
 pub mod trigger;
 
-pub use bell::Bell;
 pub use engine::Engine;
-pub use limits::MIGRATION;
+
+use std::sync::Arc;
+
+use crate::app::App;
+use crate::catalogue::Listener;
+use crate::config::Config;
+use crate::error::Result;
+use crate::services::Services;
+
+/// Starts runs of the flows that listen to an event.
+pub const LISTENER: Listener = Listener {
+    count: "SELECT count(*) FROM flows WHERE account_id = $1 AND listens_to = $2 AND active = 1",
+    key: events::canonical,
+    start: |tx, ctx, event, seq| matching::heard(tx, ctx, event, seq).map(drop),
+};
+
+/// Opens what the runs of all accounts share.
+pub fn open(_: &Config, node: &str, services: &mut Services) -> Result<()> {
+    services.add(Arc::new(Engine::on(node)));
+    Ok(())
+}
+
+/// A process died lately, and a run may be why.
+pub fn be_careful(app: &App) {
+    metrics::engine_of(app).be_careful();
+}

@@ -19,12 +19,13 @@ use sha2::{Digest, Sha256};
 use store::{Database, Dialect, Migration, Options, Store, Tx};
 use tokio::runtime::Runtime;
 
+use crate::catalogue::registry;
 use crate::clock::{Clock, Ids, Moment};
+use crate::contents::hex;
 use crate::error::{Error, Result};
 use crate::integrity::files::{Kept, all_faults};
 use crate::integrity::{Checked, Inspection, Problem, Witness};
 use crate::jobs::SHARED;
-use crate::resources::file::hex;
 
 /// The table of holds: while there is one that has not ended, no content is dropped.
 pub const MIGRATION: Migration = Migration {
@@ -256,7 +257,7 @@ fn finish(
     }
     let manifest = json!({
         "kantoor": env!("CARGO_PKG_VERSION"),
-        "schema": crate::resources::migrations().last().map(|migration| migration.number),
+        "schema": registry().migrations().last().map(|migration| migration.number),
         "started_at": started.to_string(),
         "finished_at": Clock::System.now().to_string(),
         "database": {

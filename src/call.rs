@@ -3,16 +3,17 @@
 use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
 
 use crate::app::App;
+use crate::catalogue::registry;
+use crate::contents::Upload;
 use crate::context::{Caller, Ctx};
-use crate::error::{Faults, FieldCode, Result, wrong};
+use crate::error::{Faults, FieldCode, Result, Wrong, wrong};
 use crate::json::Json;
 use crate::record::{Record, Views};
 use crate::records::Work;
-use crate::resources;
-use crate::resources::file::{File, Upload};
 
 /// What was asked.
 #[derive(Clone, Debug, Default)]
@@ -90,6 +91,16 @@ impl Query {
         self.0.iter().map(|(name, _)| name.as_str())
     }
 
+    /// A parameter that is a whole number.
+    pub fn whole(&self, name: &str, least: i64, most: i64) -> Result<Option<i64>, Wrong> {
+        let Some(text) = self.get(name) else { return Ok(None) };
+        match whole_number(text) {
+            Some(number) if (least..=most).contains(&number) => Ok(Some(number)),
+            Some(_) => Err(wrong(FieldCode::OutOfRange, format!("must be from {least} to {most}"))),
+            None => Err(wrong(FieldCode::WrongType, format!("must be a whole number from {least} on"))),
+        }
+    }
+
     /// The query again with another `page`.
     pub fn with_page(&self, page: i64) -> String {
         let mut text = form_urlencoded::Serializer::new(String::new());
@@ -97,6 +108,11 @@ impl Query {
         text.append_pair("page", &page.to_string());
         text.finish()
     }
+}
+
+/// A number of digits alone.
+pub fn whole_number(text: &str) -> Option<i64> {
+    text.parse().ok().filter(|number| *number >= 0 && text.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// What kind of success it is.
@@ -131,8 +147,8 @@ pub struct Answer {
     pub headers: Vec<(&'static str, String)>,
     /// What is to be done outside before there is an answer.
     pub after: Option<After>,
-    /// How a run ended by it, to be counted once that is kept.
-    pub ended_run: Option<&'static str>,
+    /// A counter and the value of its label, to be counted once the answer is kept.
+    pub counts: Option<(&'static str, &'static str)>,
 }
 
 /// What an [`After`] does.
@@ -164,8 +180,8 @@ pub enum Content {
         /// Differs when the content does.
         etag: String,
     },
-    /// A PDF that is to be printed.
-    Printed(Box<Print>),
+    /// It is made now.
+    Made(Arc<dyn Make>),
     /// A text.
     Written {
         /// What it is called when it is saved.
@@ -177,37 +193,16 @@ pub enum Content {
     },
 }
 
-impl Content {
-    /// The content of a file.
-    pub fn kept(file: &File) -> Content {
-        Content::Kept {
-            key: file.content.clone(),
-            name: file.name.clone(),
-            content_type: file.content_type.clone(),
-            etag: file.sha256.clone(),
-        }
-    }
-}
-
-/// All that is needed to print a document.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Print {
-    /// Whose it is.
-    pub account: i64,
-    /// Its id.
-    pub document: String,
-    /// Which revision; 0 for a draft, which is not kept.
-    pub revision: i64,
-    /// What the file is called.
-    pub name: String,
-    /// The time in the file, in seconds.
-    pub created: i64,
-    /// The key of the logo's content, or empty.
-    pub logo: String,
-    /// The text of the code to pay with, or empty.
-    pub qr: String,
-    /// What the template takes.
-    pub data: serde_json::Value,
+/// A content that is made when somebody asks for it.
+pub trait Make: fmt::Debug + Send + Sync {
+    /// What it is called when it is saved.
+    fn name(&self) -> &str;
+    /// What it is.
+    fn content_type(&self) -> &'static str;
+    /// Makes it when it is the account's turn.
+    fn make(&self, app: Arc<App>) -> BoxFuture<'static, Result<Bytes>>;
+    /// Makes it at once, on the caller's thread.
+    fn make_now(&self, app: &App) -> Result<Vec<u8>>;
 }
 
 impl Answer {
@@ -223,7 +218,7 @@ impl Answer {
             content: None,
             headers: Vec::new(),
             after: None,
-            ended_run: None,
+            counts: None,
         }
     }
 
@@ -238,7 +233,7 @@ impl Answer {
     pub fn created<R: Record>(ctx: &Ctx, record: &R, view: Views) -> Answer {
         Answer {
             outcome: Outcome::Created,
-            location: Some(resources::location(record)),
+            location: Some(registry().location(record)),
             ..Answer::record(ctx, record, view)
         }
     }

@@ -16,9 +16,10 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::app::{App, open_store};
+use crate::catalogue::registry;
 use crate::config::Config;
 use crate::http::openapi;
-use crate::resources;
+use crate::{opening, rooms};
 
 /// The records of a small business: invoices, clients, deals, tickets, projects and more, behind
 /// an HTTP JSON API. One program, one file of data; PostgreSQL when one machine is not enough.
@@ -92,6 +93,7 @@ enum Command {
 
 /// Runs the command that the arguments name.
 pub fn main() -> ExitCode {
+    rooms::install();
     let cli = Cli::parse();
     match run(&cli) {
         Ok(code) => code,
@@ -151,12 +153,12 @@ impl Settings {
 }
 
 fn open(config: Config) -> Result<std::sync::Arc<App>, String> {
-    App::open(config).map_err(|error| error.to_string())
+    opening::open(config).map_err(|error| error.to_string())
 }
 
 fn migrate(config: &Config) -> Result<(), String> {
     let store = open_store(config).map_err(|error| error.to_string())?;
-    let applied = store.migrate(&resources::migrations()).map_err(|error| error.to_string())?;
+    let applied = store.migrate(&registry().migrations()).map_err(|error| error.to_string())?;
     match applied {
         0 => say("The database is up to date."),
         1 => say("Applied 1 migration; the database is up to date."),

@@ -6,11 +6,11 @@ use jiff::tz::TimeZone;
 use store::Tx;
 
 use crate::accounts::Account;
-use crate::automation::Bell;
 use crate::clock::{Clock, Ids, Moment};
 use crate::error::{Code, Error, Result};
 use crate::quotas::Quotas;
 use crate::site::Site;
+use crate::wakeup::Bell;
 
 /// What a verb may know of its surroundings.
 pub struct Ctx {

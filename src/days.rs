@@ -2,9 +2,7 @@
 //! longer valid, ends that are near. Looked at every hour, by the date of each account; its cost is by
 //! what is due, not by what exists.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use store::Tx;
@@ -19,45 +17,11 @@ use crate::error::{Error, Result};
 use crate::jobs::{Ending, Job, SHARED};
 use crate::resources::document::{InvoiceKind, QuoteKind, money_due};
 use crate::resources::subscription::generate;
+use crate::slice::Slice;
 use crate::timers;
 
 /// How often it looks, in seconds.
 const HOUR: i64 = 3600;
-/// About how long a transaction takes at most: requests wait for it.
-const TURN: Duration = Duration::from_millis(5);
-/// How many things of a kind are looked up at once, and so how many happen in a transaction at most.
-pub const TOGETHER: usize = 100;
-
-/// The part of a day's work that shares a transaction: one thing at least, or a slow machine would never get
-/// anywhere, and no more once a few milliseconds are over.
-pub struct Slice {
-    started: Instant,
-    done: Cell<bool>,
-    /// Whether it ends at all.
-    ends: bool,
-}
-
-impl Slice {
-    /// It starts now.
-    pub fn start() -> Slice {
-        Slice { started: Instant::now(), done: Cell::new(false), ends: true }
-    }
-
-    /// One that has no end, for who does everything in one transaction.
-    pub fn endless() -> Slice {
-        Slice { ends: false, ..Slice::start() }
-    }
-
-    /// Something was done in it.
-    pub fn did_one(&self) {
-        self.done.set(true);
-    }
-
-    /// Whether the rest is for another transaction.
-    pub fn is_over(&self) -> bool {
-        self.ends && self.done.get() && self.started.elapsed() > TURN
-    }
-}
 
 /// How often the process may die in the day of an account before the others go first, and for how long they do.
 const DEATHS: u32 = 2;

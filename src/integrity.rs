@@ -11,12 +11,11 @@ use blobs::Blobs;
 use store::{Store, Tx};
 use tokio::runtime::Runtime;
 
-pub use records::{Inspected, inspect};
-
 use crate::accounts::Account;
+use crate::catalogue::registry;
 use crate::error::{Error, Result};
 use crate::log::{self, Verdict, Walked};
-use crate::resources::{self, Resource};
+use crate::resource::Resource;
 
 /// Something that is not as it must be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,7 +107,9 @@ impl<'i> Inspection<'i> {
         let tables = self.store.read_now(|tx| Ok::<_, Error>(tx.tables()?))?;
         for account in &accounts {
             self.checked.accounts += 1;
-            for resource in resources::ALL.iter().filter(|one| tables.iter().any(|table| table == one.shape.table)) {
+            for resource in
+                registry().resources.iter().filter(|one| tables.iter().any(|table| table == one.shape.table))
+            {
                 self.resource(account, resource);
             }
             self.relations(account);

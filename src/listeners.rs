@@ -1,4 +1,4 @@
-//! Who waits for something to happen: the sender of webhooks, and the streams of events. A write on
+//! Who waits for something to happen: loops in the background, and the streams of events. A write on
 //! this node wakes them at once; what other nodes write they find by looking.
 
 use std::collections::HashMap;
@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 use crate::app::App;
-use crate::automation::Bell;
 use crate::error::{Code, Error, Result};
+use crate::wakeup::Bell;
 
 /// Those who wait on this node.
 #[derive(Default)]
 pub struct Listeners {
-    /// Wakes the sender of webhooks.
-    pub webhooks: Bell,
+    /// Accounts that were written to.
+    pub written: Bell,
     stopping: watch::Sender<bool>,
     busy: watch::Sender<usize>,
     streams: Mutex<Streams>,
@@ -30,7 +30,7 @@ struct Streams {
 impl Listeners {
     /// Something was written in an account.
     pub fn wrote(&self, account: i64) {
-        self.webhooks.ring(account);
+        self.written.ring(account);
         if let Some(wrote) = self.locked().wrote.get(&account) {
             wrote.send_replace(());
         }

@@ -5,10 +5,10 @@
 use sha2::{Digest, Sha256};
 use store::{Migration, Row, Tx};
 
-use crate::automation::{events, matching};
+use crate::catalogue::registry;
 use crate::clock::Moment;
 use crate::context::Ctx;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::json::{write_key, write_text};
 
 /// The table behind the log.
@@ -59,18 +59,10 @@ pub struct Line {
     hash: Vec<u8>,
 }
 
-/// Writes what happened, and the runs of the flows that listen to it; answers its number. The caller's transaction
+/// Writes what happened, and starts the work of whoever listens to it; answers its number. The caller's transaction
 /// holds the account.
 pub fn append(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<i64> {
-    // Whether a flow listens is asked in the same statement: most of the time none does. The first event
-    // of an account comes before its flows.
-    let last = tx.first(
-        "SELECT seq, hash, (SELECT count(*) FROM flows WHERE account_id = $1 AND listens_to = $2 AND active = 1)
-         FROM log WHERE account_id = $1 ORDER BY seq DESC LIMIT 1",
-        &[ctx.account.into(), events::canonical(event.name).into()],
-        |row| Ok::<_, store::Error>((row.int(0)?, row.bytes(1)?.to_vec(), row.int(2)?)),
-    )?;
-    let (seq, before, listeners) = last.unwrap_or_default();
+    let (seq, before, listeners) = end(tx, ctx, event)?;
     let seq = seq + 1;
     let hash = chain(
         &before,
@@ -97,10 +89,27 @@ pub fn append(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<i64> {
             hash.as_slice().into(),
         ],
     )?;
-    if listeners > 0 {
-        matching::heard(tx, ctx, event, seq)?;
+    if let Some(listener) = registry().listener.as_ref().filter(|_| listeners > 0) {
+        (listener.start)(tx, ctx, event, seq)?;
     }
     Ok(seq)
+}
+
+/// The end of the chain, and how many listen to the event: asked in one statement, since most of the time nobody does. The
+/// first event of an account comes before its listeners.
+fn end(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<(i64, Vec<u8>, i64)> {
+    let from = "FROM log WHERE account_id = $1 ORDER BY seq DESC LIMIT 1";
+    let found = match &registry().listener {
+        Some(listener) => tx.first(
+            &format!("SELECT seq, hash, ({}) {from}", listener.count),
+            &[ctx.account.into(), (listener.key)(event.name).into()],
+            |row| Ok::<_, Error>((row.int(0)?, row.bytes(1)?.to_vec(), row.int(2)?)),
+        )?,
+        None => tx.first(&format!("SELECT seq, hash {from}"), &[ctx.account.into()], |row| {
+            Ok::<_, Error>((row.int(0)?, row.bytes(1)?.to_vec(), 0))
+        })?,
+    };
+    Ok(found.unwrap_or_default())
 }
 
 /// Up to `limit` rows behind `seq`, in order; fewer when they have more than about so many `bytes`, but one

@@ -9,6 +9,7 @@ use std::time::Duration;
 use store::{Dialect, Migration, Tx};
 
 use crate::app::App;
+use crate::catalogue::registry;
 use crate::error::Result;
 use crate::jobs::{self, SHARED};
 use crate::leases;
@@ -44,7 +45,7 @@ CREATE INDEX webhook_deliveries_node ON webhook_deliveries (node) WHERE status =
 pub fn start(app: &Arc<App>) -> Result<()> {
     let own = app.clone();
     if app.store.write_now(SHARED, move |tx| beat(tx, &own.node))?.len() > 1 {
-        app.engine.be_careful();
+        registry().after_crash.iter().for_each(|hook| hook(app));
     }
     if app.store.dialect() == Dialect::Sqlite {
         let own = app.clone();

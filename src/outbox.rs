@@ -16,12 +16,12 @@ use crate::config::Config;
 use crate::context::Ctx;
 use crate::error::{Code, Error, Result};
 use crate::jobs::{self, Ending, Job, NewJob};
-use crate::printing;
 use crate::quotas;
 use crate::record::Record;
 use crate::records;
 use crate::resources::corporate_identity::CorporateIdentity;
 use crate::resources::document::{Document, DocumentKind, InvoiceKind, QuoteKind, WorkorderKind, pdf};
+use crate::services::Services;
 
 /// The tables of the outbox.
 pub const MIGRATION: Migration = Migration {
@@ -194,7 +194,7 @@ pub fn deliver(app: &App, job: &Job) -> Result<Ending> {
     let Some((delivery, mail)) = start_try(app, account, &id)? else { return Ok(Ending::Done) };
     let built = build(app, account, mail);
     let sent = match built {
-        Ok((from, bytes)) => app.post.deliver(&from, &delivery.recipient, &bytes),
+        Ok((from, bytes)) => app.services.get::<Sender>().deliver(&from, &delivery.recipient, &bytes),
         Err(error) => Err(Failure::Later(error.to_string())),
     };
     let last = job.attempts >= job.max_attempts;
@@ -349,7 +349,7 @@ fn pdf_of(app: &App, account: i64, about: &str, id: &str) -> Result<(String, Vec
         _ => content_of::<WorkorderKind>(app, account, id),
     }?;
     match content {
-        Content::Printed(print) => Ok((print.name.clone(), printing::print_and_keep(app, &print)?)),
+        Content::Made(made) => Ok((made.name().to_string(), made.make_now(app)?)),
         Content::Kept { key, name, .. } => {
             let read = tokio::runtime::Handle::current().block_on(app.blobs.read(&key));
             let bytes = read.map_err(|error| Error::internal(format!("the PDF {name}: {error}")))?;
@@ -402,7 +402,7 @@ pub fn identity_of(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<(String, String)>
 }
 
 /// Opens the way for mail that the settings name.
-pub fn open(config: &Config) -> Result<Sender> {
+pub fn open(config: &Config, _: &str, services: &mut Services) -> Result<()> {
     let route = if config.smtp_host.is_empty() {
         Route::Folder(config.data.join("mail"))
     } else {
@@ -422,5 +422,7 @@ pub fn open(config: &Config) -> Result<Sender> {
         settings.ca_file = (!config.smtp_ca_file.is_empty()).then(|| config.smtp_ca_file.clone().into());
         Route::Smtp(settings)
     };
-    Sender::new(route).map_err(|error| Error::new(Code::Unavailable, format!("Mail cannot be sent: {error}.")))
+    let sender = Sender::new(route);
+    services.add(sender.map_err(|error| Error::new(Code::Unavailable, format!("Mail cannot be sent: {error}.")))?);
+    Ok(())
 }

@@ -1,43 +1,21 @@
 //! The API without HTTP: what the program does on its own behalf goes the way of every request,
 //! through the same routes, rules and events.
 
-use std::sync::LazyLock;
-
 use serde_json::Value;
 use store::Tx;
 
 use crate::call::{Call, Query};
+use crate::catalogue::routes;
 use crate::context::Ctx;
 use crate::error::{Code, Error, Result};
 use crate::json::Json;
 use crate::records::Work;
-use crate::resources::{self, Route};
-
-/// The routes of one path.
-pub type Methods = Vec<&'static Route>;
-
-/// Every route, by its path.
-pub static ROUTES: LazyLock<matchit::Router<Methods>> = LazyLock::new(|| {
-    let mut paths: Vec<(&str, Methods)> = Vec::new();
-    for route in resources::ALL.iter().flat_map(|resource| &resource.routes) {
-        match paths.iter_mut().find(|(path, _)| *path == route.path) {
-            Some((_, methods)) => methods.push(route),
-            None => paths.push((&route.path, vec![route])),
-        }
-    }
-    let mut router = matchit::Router::new();
-    for (path, methods) in paths {
-        let added = router.insert(path, methods);
-        debug_assert!(added.is_ok(), "{path} clashes with another route");
-    }
-    router
-});
 
 /// Reads what a request would do, and does nothing yet.
 pub fn prepare(method: &str, path: &str, body: Option<&Value>) -> Result<Work> {
     let nowhere = || Error::new(Code::NotFound, format!("There is nothing at {method} {path}."));
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
-    let found = ROUTES.at(path).map_err(|_| nowhere())?;
+    let found = routes().at(path).map_err(|_| nowhere())?;
     let route = found.value.iter().find(|route| route.method.name() == method).ok_or_else(nowhere)?;
     let call = Call {
         path: found.params.iter().map(|(_, text)| text.to_string()).collect(),

@@ -1,16 +1,26 @@
 //! From a document to the bytes of a PDF, and those to a file.
 
-use std::sync::LazyLock;
+use std::path::PathBuf;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use store::Tx;
 
 use crate::accounts::Account;
 use crate::app::App;
-use crate::call::Print;
-use crate::error::{Error, Result};
-use crate::resources::file::{self, Upload};
+use crate::call::Make;
+use crate::catalogue::Metric;
+use crate::config::Config;
+use crate::contents::{Upload, hex};
+use crate::error::{Code, Error, Result};
+use crate::resources::file;
+use crate::services::Services;
+use crate::turns::Turns;
 
 /// The template that is compiled in.
 pub const TEMPLATE: &str = include_str!("../templates/document.typ");
@@ -20,6 +30,46 @@ pub fn labels() -> &'static Value {
     static LABELS: LazyLock<Value> =
         LazyLock::new(|| serde_json::from_str(include_str!("../templates/labels.json")).unwrap_or_default());
     &LABELS
+}
+
+/// All that is needed to print a document.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Print {
+    /// Whose it is.
+    pub account: i64,
+    /// Its id.
+    pub document: String,
+    /// Which revision; 0 for a draft, which is not kept.
+    pub revision: i64,
+    /// What the file is called.
+    pub name: String,
+    /// The time in the file, in seconds.
+    pub created: i64,
+    /// The key of the logo's content, or empty.
+    pub logo: String,
+    /// The text of the code to pay with, or empty.
+    pub qr: String,
+    /// What the template takes.
+    pub data: Value,
+}
+
+impl Make for Print {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn content_type(&self) -> &'static str {
+        "application/pdf"
+    }
+
+    fn make(&self, app: Arc<App>) -> BoxFuture<'static, Result<Bytes>> {
+        let job = self.clone();
+        Box::pin(async move { app.services.get::<Turns>().print(&app, &job).await })
+    }
+
+    fn make_now(&self, app: &App) -> Result<Vec<u8>> {
+        print_and_keep(app, self)
+    }
 }
 
 /// Prints a document. It takes a while; not for a thread that others wait on.
@@ -34,7 +84,11 @@ pub fn print(app: &App, print: &Print) -> Result<Vec<u8>> {
     }
     let data = print.data.to_string();
     let input = pdf::Input { data: data.as_bytes(), images: &images, attachment: None, created: print.created };
-    let done = app.typesetter.typeset(input).map_err(|error| Error::internal(format!("a PDF: {error}")))?;
+    let done = app
+        .services
+        .get::<pdf::Typesetter>()
+        .typeset(input)
+        .map_err(|error| Error::internal(format!("a PDF: {error}")))?;
     Ok(done.bytes)
 }
 
@@ -58,7 +112,7 @@ pub fn print_and_keep(app: &App, job: &Print) -> Result<Vec<u8>> {
         name: job.name.clone(),
         content_type: "application/pdf".to_string(),
         size: i64::try_from(bytes.len()).unwrap_or(i64::MAX),
-        sha256: file::hex(&Sha256::digest(&bytes)),
+        sha256: hex(&Sha256::digest(&bytes)),
         pixels: 0,
     };
     let (own, key) = (caller.clone(), upload.content.clone());
@@ -66,7 +120,7 @@ pub fn print_and_keep(app: &App, job: &Print) -> Result<Vec<u8>> {
         let ctx = own.reading(tx)?;
         file::drop_later(tx, ctx.account, &ctx, &key, file::PATIENCE_SECONDS)
     })?;
-    let piece = bytes::Bytes::copy_from_slice(&bytes);
+    let piece = Bytes::copy_from_slice(&bytes);
     let pieces = futures_util::stream::iter([Ok::<_, blobs::Error>(piece)]);
     let kept = tokio::runtime::Handle::current().block_on(app.blobs.keep(&upload.content, pieces));
     kept.map_err(|error| Error::internal(format!("a PDF cannot be kept: {error}")))?;
@@ -85,4 +139,42 @@ pub fn print_and_keep(app: &App, job: &Print) -> Result<Vec<u8>> {
         Ok(())
     })?;
     Ok(bytes)
+}
+
+/// Opens the typesetter, and the turns to use it.
+pub fn open(config: &Config, _: &str, services: &mut Services) -> Result<()> {
+    services.add(open_typesetter(config)?);
+    services.add(Turns::new());
+    Ok(())
+}
+
+/// How many documents this process has typeset.
+pub fn typeset_count(app: &App) -> Metric {
+    ("documents_typeset_total", "counter", "Documents typeset", app.services.get::<pdf::Typesetter>().made())
+}
+
+/// The template that the settings name, or the one that is compiled in.
+fn open_typesetter(config: &Config) -> Result<pdf::Typesetter> {
+    let own = match config.template.as_str() {
+        "" => TEMPLATE.to_string(),
+        path => std::fs::read_to_string(path)
+            .map_err(|error| Error::new(Code::Unavailable, format!("The template {path} cannot be read: {error}.")))?,
+    };
+    let opened = if config.typeset_apart {
+        let program = pdf::Program {
+            path: own_program(),
+            arguments: vec!["typeset-worker".into(), config.typeset_memory_mib.to_string().into()],
+            patience: Duration::from_secs(config.typeset_timeout_seconds.max(1)),
+        };
+        pdf::Typesetter::apart(&own, program)
+    } else {
+        pdf::Typesetter::new(&own)
+    };
+    opened.map_err(|error| Error::new(Code::Unavailable, format!("The template for documents is wrong: {error}.")))
+}
+
+/// This program, also when another version of it has taken its place on the disk.
+fn own_program() -> PathBuf {
+    let running = PathBuf::from("/proc/self/exe");
+    if running.exists() { running } else { std::env::current_exe().unwrap_or(running) }
 }

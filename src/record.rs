@@ -20,7 +20,7 @@ use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::{Error, Faults, Wrong};
 use crate::json::{Json, write_key, write_text};
-use crate::resources::Part;
+use crate::resource::Part;
 
 /// What every record has.
 #[derive(Clone, Debug, Default, PartialEq)]

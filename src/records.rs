@@ -4,16 +4,15 @@
 use store::{Tx, Value};
 
 use crate::call::{Answer, Call};
+use crate::catalogue::registry;
 use crate::context::Ctx;
-use crate::days::{self, Slice};
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
 use crate::input::{self, Input};
 use crate::json::Json;
 use crate::log::{self, Event};
 use crate::record::{CREATED, Checks, DETAIL, Record, UPDATED, Views};
-use crate::resources;
 use crate::search;
-use crate::timers;
+use crate::slice::{Slice, TOGETHER};
 
 /// What a handler leaves to do in the transaction.
 pub type Work = Box<dyn Fn(&mut Tx, &Ctx) -> Result<Answer> + Send + Sync>;
@@ -160,7 +159,7 @@ pub fn check_parent<R: Record>(tx: &mut Tx, ctx: &Ctx, call: &Call) -> Result<()
     let Some(parent) = R::parent() else { return Ok(()) };
     let table = parent.info.rules.refers;
     if call.id().contains('\0') || !exists(tx, ctx, table, call.id())? {
-        return Err(Error::not_found(resources::name_of(table)));
+        return Err(Error::not_found(registry().name_of(table)));
     }
     Ok(())
 }
@@ -251,7 +250,7 @@ pub fn loosen<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<bool> {
 }
 
 fn unlink_all<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, slice: &Slice) -> Result<bool> {
-    for resource in resources::ALL.iter() {
+    for resource in &registry().resources {
         let naming = resource.fields.iter().filter(|field| field.rules.refers == R::shape().table);
         for field in naming.filter(|field| field.name != resource.shape.parent) {
             if !(resource.unlink)(tx, ctx, field.name, &record.base().id, slice)? {
@@ -268,7 +267,7 @@ pub fn unlink<R: Record>(tx: &mut Tx, ctx: &Ctx, field: &str, id: &str, slice: &
     let Some(link) = R::fields().iter().find(|own| own.info.name == field) else { return Ok(true) };
     // The second condition lets indexes serve that leave out records which name nothing.
     let named = format!("\"{field}\" = $2 AND \"{field}\" <> ''");
-    let sql = format!("SELECT id FROM {} WHERE account_id = $1 AND {named} LIMIT {}", R::shape().table, days::TOGETHER);
+    let sql = format!("SELECT id FROM {} WHERE account_id = $1 AND {named} LIMIT {}", R::shape().table, TOGETHER);
     loop {
         let naming = tx.all(&sql, &[ctx.account.into(), id.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
         if naming.is_empty() {
@@ -319,7 +318,7 @@ pub fn emit_with<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, name: &str, memb
     let data = String::from_utf8(data).map_err(|_| Error::internal("an answer is not UTF-8"))?;
     let event = Event { name, entity_type: shape.name, entity_id: &record.base().id, data: &data };
     log::append(tx, ctx, &event)?;
-    timers::note(tx, ctx, &event)
+    registry().on_event.iter().try_for_each(|note| note(tx, ctx, &event))
 }
 
 /// Totals of lists without a filter are kept, since counting a million rows is not free.
@@ -341,7 +340,7 @@ pub fn check_references<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, input: &I
         if table.is_empty() || id.is_empty() {
             continue;
         }
-        if !resources::has_table(table) || !exists(tx, ctx, table, &id)? {
+        if registry().of_table(table).is_none() || !exists(tx, ctx, table, &id)? {
             let message = format!("names no record in {}", table.replace('_', " "));
             faults.add(field.info.name, wrong(FieldCode::ReferenceNotFound, message));
         }

@@ -11,7 +11,6 @@ use store::{Migration, Tx};
 
 use crate::clock::Moment;
 use crate::context::Ctx;
-use crate::days::{Slice, TOGETHER};
 use crate::error::{Code, Error, Result};
 use crate::log::Event;
 use crate::marks;
@@ -24,6 +23,7 @@ use crate::resources::document::{
 };
 use crate::resources::settings::Settings;
 use crate::resources::ticket::Ticket;
+use crate::slice::{Slice, TOGETHER};
 
 /// The table of timers.
 pub const MIGRATION: Migration = Migration {

@@ -10,9 +10,8 @@ use sha2::{Digest, Sha256};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::app::App;
-use crate::call::Print;
 use crate::error::{Code, Error, Result};
-use crate::printing;
+use crate::printing::{self, Print};
 
 /// How many requests of an account may wait for their turn; and for large documents.
 const WAITING: usize = 24;

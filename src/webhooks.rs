@@ -3,6 +3,7 @@
 //! happens in the transactions of requests, and one receiver never waits for another.
 
 pub mod breaker;
+pub mod metrics;
 pub mod queue;
 mod signature;
 
@@ -18,6 +19,7 @@ use crate::clock::Moment;
 use crate::context::Caller;
 use crate::error::Result;
 use crate::loops::{self, Pulse};
+use metrics::{DELIVERIES, SECONDS};
 use queue::{Claimed, Outcome, Parcel};
 
 /// How often the log is looked at for what other nodes wrote.
@@ -45,7 +47,7 @@ async fn send(app: Arc<App>, served: Served, pulse: Pulse) {
     let mut looked: Option<Instant> = None;
     loop {
         pulse.turn();
-        let wrote = app.listeners.webhooks.take();
+        let wrote = app.listeners.written.take();
         let all = looked.is_none_or(|looked| looked.elapsed() >= LOOK);
         if all {
             looked = Some(Instant::now());
@@ -53,7 +55,7 @@ async fn send(app: Arc<App>, served: Served, pulse: Pulse) {
         if let Err(error) = turn(&app, &served, if all { None } else { Some(wrote) }).await {
             tracing::warn!(cause = %error, "Webhooks cannot be sent now.");
         }
-        if tokio::time::timeout(LOOK, app.listeners.webhooks.wait()).await.is_ok() {
+        if tokio::time::timeout(LOOK, app.listeners.written.wait()).await.is_ok() {
             tokio::time::sleep(GATHER).await;
         }
     }
@@ -176,9 +178,9 @@ async fn deliver(app: &Arc<App>, claimed: Claimed) {
         }
     };
     let outcome = Arc::new(call(app, &claimed.id, &parcel).await);
-    app.metrics.webhook_took(outcome.duration_ms);
+    app.metrics.took(SECONDS.name, outcome.duration_ms);
     let caller = app.acting(parcel.account, "webhooks");
-    app.metrics.webhook(write_end(app, &caller, &claimed, &outcome).await);
+    app.metrics.add(DELIVERIES.name, write_end(app, &caller, &claimed, &outcome).await);
 }
 
 /// Writes down the end of a try, and as long as that cannot be done and the lease holds, once more: when it

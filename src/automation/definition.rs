@@ -6,11 +6,12 @@ use serde_json::{Map, Value};
 
 use super::conditions::{self, Condition};
 use super::{events, template};
+use crate::catalogue::registry;
 use crate::clock::Moment;
 use crate::error::{Faults, FieldCode, Wrong, wrong};
 use crate::input::did_you_mean;
 use crate::record::{FieldInfo, parse_date};
-use crate::resources::{self, Takes};
+use crate::resource::Takes;
 
 /// The most steps of a flow.
 pub const MANY: usize = 50;
@@ -201,14 +202,13 @@ pub fn path_of_create(kind: &str) -> Option<&'static str> {
 
 /// The fields that the route takes which makes a record.
 pub fn create_fields(path: &str) -> &'static [FieldInfo] {
-    let routes = resources::ALL.iter().flat_map(|resource| &resource.routes);
-    let route = routes.into_iter().find(|route| route.path == path && route.takes == Takes::Create);
+    let route = registry().routes().find(|route| route.path == path && route.takes == Takes::Create);
     route.map_or(&[], |route| route.fields.as_slice())
 }
 
 /// The fields that a PATCH of this kind of record takes; none for what cannot be changed.
 pub fn patch_fields(kind: &str) -> &'static [FieldInfo] {
-    let resource = resources::ALL.iter().find(|resource| resource.shape.name == events::entity(kind));
+    let resource = registry().named(events::entity(kind));
     let routes = resource.iter().flat_map(|resource| &resource.routes);
     let route = routes.into_iter().find(|route| route.takes == Takes::Patch && route.path.ends_with("/{id}"));
     route.map_or(&[], |route| route.fields.as_slice())

@@ -5,9 +5,10 @@ use serde_json::Value;
 
 use super::conditions::{self, Step};
 use super::template;
+use crate::catalogue::registry;
 use crate::input::did_you_mean;
 use crate::record::{FieldInfo, NOWHERE, parse_date};
-use crate::resources::{self, Resource};
+use crate::resource::Resource;
 
 /// What texts in steps know.
 const KNOWN: &[&str] = &["event", "entity_type", "data", "record", "steps", "account", "now"];
@@ -18,7 +19,7 @@ const OF_ALL: &[&str] = &["id", "created_at", "updated_at", "version", "meta"];
 /// What is doubtful in the conditions of a flow, of its trigger and of its steps, on events about records of
 /// this kind, whose data have these members `beside` the fields of the record; with the path of each.
 pub fn of(conditions: &Value, steps: &Value, kind: &str, beside: &[&str]) -> Vec<String> {
-    let Some(resource) = resources::ALL.iter().find(|resource| resource.shape.name == kind) else {
+    let Some(resource) = registry().named(kind) else {
         return names(steps);
     };
     let mut lists = vec![("conditions".to_string(), conditions)];

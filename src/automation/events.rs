@@ -1,6 +1,6 @@
 //! The names of events.
 
-use crate::resources;
+use crate::catalogue::registry;
 
 /// The built-in names of the contract. The records have more: `product.created`, `task.completed`.
 const BUILT_IN: &[&str] = &[
@@ -67,7 +67,7 @@ pub fn is_built_in(name: &str) -> bool {
     let (record, what) = name.split_once('.').unwrap_or_default();
     let of_record = || {
         let word = !what.is_empty() && what.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-        word && resources::ALL.iter().any(|resource| resource.shape.events == record)
+        word && registry().resources.iter().any(|resource| resource.shape.events == record)
     };
     BUILT_IN.contains(&name) || of_record()
 }

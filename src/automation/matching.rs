@@ -11,12 +11,12 @@ use store::Tx;
 use super::conditions::{self, Condition};
 use super::definition::TRIGGER_ROOTS;
 use super::events;
+use crate::catalogue::registry;
 use crate::context::Ctx;
 use crate::error::{Error, Faults, Result};
 use crate::log::{self, Event};
 use crate::record::Link;
 use crate::records;
-use crate::resources;
 use crate::resources::run::{self, Run};
 
 /// How many runs in a row may lead to each other.
@@ -242,8 +242,7 @@ pub fn data_of(tx: &mut Tx, ctx: &Ctx, run: &Run) -> Result<String> {
 
 /// A record of the account as the API shows it.
 pub fn shown(tx: &mut Tx, ctx: &Ctx, kind: &str, id: &str) -> Result<Option<Value>> {
-    let Some(resource) = resources::ALL.iter().find(|resource| resource.shape.name == kind && resource.is_kept())
-    else {
+    let Some(resource) = registry().named(kind).filter(|resource| resource.is_kept()) else {
         return Ok(None);
     };
     let text = (resource.show)(tx, ctx, id)?;

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
 use super::engine::{self, Called, Engine, Turn};
+use super::metrics::{CALLS, count_ended, engine_of};
 use super::steps::Trouble;
 use crate::accounts::Account;
 use crate::app::App;
@@ -104,7 +105,7 @@ async fn round(app: &Arc<App>, accounts: BTreeSet<i64>, pulse: &Pulse) -> BTreeS
     let mut turns = tokio::task::JoinSet::new();
     let mut left = accounts.into_iter();
     loop {
-        let many = if app.engine.is_careful() { 1 } else { MANY_ACCOUNTS };
+        let many = if engine_of(app).is_careful() { 1 } else { MANY_ACCOUNTS };
         while turns.len() < many
             && let Some(account) = left.next()
         {
@@ -131,7 +132,7 @@ async fn one(app: &Arc<App>, number: i64) -> Result<bool> {
     let busy = app.listeners.begin();
     let account = app.store.read(move |tx| Account::numbered(tx, number)).await?;
     let caller = app.acting(account, "automation");
-    let marked = match app.engine.is_careful() {
+    let marked = match engine_of(app).is_careful() {
         true => {
             let own = caller.clone();
             let mark = app.store.write(number, move |tx| {
@@ -142,7 +143,7 @@ async fn one(app: &Arc<App>, number: i64) -> Result<bool> {
         }
         false => None,
     };
-    let (own, engine) = (caller.clone(), app.engine.clone());
+    let (own, engine) = (caller.clone(), engine_of(app).clone());
     let room = match app.listeners.is_stopping() {
         true => 0,
         false => MANY_CALLS.saturating_sub(engine.calls.load(Ordering::Relaxed)),
@@ -152,9 +153,9 @@ async fn one(app: &Arc<App>, number: i64) -> Result<bool> {
         engine::turn_of(tx, &ctx, &own.account, &engine, room, marked.as_deref())
     });
     let Turn { more, calls, ended, .. } = turn.await?;
-    app.metrics.runs_ended(ended);
+    count_ended(app, ended);
     for request in calls {
-        let line = Line::open(&app.engine, busy.clone());
+        let line = Line::open(engine_of(app), busy.clone());
         let (app, caller) = (app.clone(), caller.clone());
         tokio::spawn(async move {
             let _line = line;
@@ -222,7 +223,7 @@ async fn write_end(
 ) -> Result<Called> {
     let (outcome, known) = (outcome(&ended), Arc::new((request, ended)));
     loop {
-        let (own, engine, known) = (caller.clone(), app.engine.clone(), known.clone());
+        let (own, engine, known) = (caller.clone(), engine_of(app).clone(), known.clone());
         let written = app.store.write(caller.account.number, move |tx| {
             let ctx = own.writing(tx)?;
             engine::called(tx, &ctx, &own.account, &engine, &known.0, &known.1)
@@ -245,8 +246,8 @@ fn outcome(ended: &Result<Value, Trouble>) -> &'static str {
 /// Counts a call, now that its end was written or could not be.
 fn count(app: &App, outcome: &'static str, written: Result<Called>) -> Result<Called> {
     let kept = written.as_ref().is_ok_and(|called| called.ours);
-    app.metrics.flow_call(if kept { outcome } else { "lost" });
-    app.metrics.runs_ended(written.as_ref().ok().and_then(|called| called.ended));
+    app.metrics.add(CALLS.name, if kept { outcome } else { "lost" });
+    count_ended(app, written.as_ref().ok().and_then(|called| called.ended));
     written
 }
 
@@ -288,18 +289,18 @@ pub fn pass(app: &App, caller: &Caller) -> Result<bool> {
     let mut any = false;
     let mut patience = PATIENCE;
     loop {
-        let (own, engine) = (caller.clone(), app.engine.clone());
+        let (own, engine) = (caller.clone(), engine_of(app).clone());
         let turn = app.store.write_now(caller.account.number, move |tx| {
             let ctx = own.writing(tx)?;
             engine::turn(tx, &ctx, &own.account, &engine, MANY_CALLS)
         })?;
-        app.metrics.runs_ended(turn.ended);
+        count_ended(app, turn.ended);
         any |= turn.ran > 0;
         for request in turn.calls {
             let mut next = Some(request);
             while let Some(request) = next.take() {
                 let ended = Handle::current().block_on(make(app, &request));
-                let (own, engine) = (caller.clone(), app.engine.clone());
+                let (own, engine) = (caller.clone(), engine_of(app).clone());
                 let outcome = outcome(&ended);
                 let written = app.store.write_now(caller.account.number, move |tx| {
                     let ctx = own.writing(tx)?;

@@ -10,6 +10,7 @@ use super::definition::{Action, LONGEST_CALL, Step, parse_duration, patch_fields
 use super::matching::{self, Fired, Sent};
 use super::outside::Outgoing;
 use super::template::{self, Names};
+use crate::catalogue::registry;
 use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::Error;
@@ -17,7 +18,6 @@ use crate::json::Json;
 use crate::outbox::{self, Letter};
 use crate::perform::{perform, perform_warned};
 use crate::record::{Emails, FieldInfo, INPUT, Kind, parse_date};
-use crate::resources;
 use crate::resources::run::Run;
 
 /// What a step came to.
@@ -197,7 +197,7 @@ fn send_email(tx: &mut Tx, ctx: &Ctx, run: &Run, step: &Step, names: &Names) -> 
         return Err(Trouble::never("A mail goes to 50 addresses at most."));
     }
     let attach_pdf = step.fields.get("attach_pdf") == Some(&Value::Bool(true));
-    let about = resources::ALL.iter().map(|resource| resource.shape.name).find(|name| *name == run.entity_type);
+    let about = registry().named(&run.entity_type).map(|resource| resource.shape.name);
     if attach_pdf && !is_document(&run.entity_type) {
         return Err(Trouble::never("There is no document to attach: the event is not about one."));
     }
@@ -305,7 +305,7 @@ fn with_usual_words(tx: &mut Tx, ctx: &Ctx, path: &str, filled: &mut Map<String,
 
 /// Where records of a kind live.
 pub fn path_of(kind: &str) -> Option<&'static str> {
-    let found = resources::ALL.iter().find(|resource| resource.shape.name == kind && resource.is_kept());
+    let found = registry().named(kind).filter(|resource| resource.is_kept());
     found.map(|resource| resource.path.as_str()).filter(|path| !path.contains('{'))
 }
 

@@ -5,6 +5,7 @@ use super::say;
 use crate::accounts;
 use crate::app::App;
 use crate::clock::Moment;
+use crate::opening;
 
 #[derive(Subcommand)]
 pub enum Account {
@@ -46,7 +47,8 @@ fn create(app: &App, name: &str, test_clock: Option<&str>, zone: &str, json: boo
         let moment = Moment::parse(text).filter(|moment| moment.0 > 0);
         moment.ok_or_else(|| format!("--test-clock {text}: write a time such as 2026-01-01T09:00:00Z"))
     });
-    let (account, key) = app.create_account_in(name, zone, clock.transpose()?).map_err(|error| error.to_string())?;
+    let (account, key) =
+        opening::create_account_in(app, name, zone, clock.transpose()?).map_err(|error| error.to_string())?;
     if json {
         return say(&json!({"account": {"id": account.uid, "name": account.name}, "key": key}).to_string());
     }

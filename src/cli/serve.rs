@@ -11,6 +11,7 @@ use super::say;
 use crate::app::App;
 use crate::config::{Config, LogFormat};
 use crate::http::server;
+use crate::opening;
 use crate::{leases, loops, nodes, worker};
 
 #[derive(Args)]
@@ -61,7 +62,7 @@ async fn serve(app: Arc<App>, demo: bool) -> Result<(), String> {
     }
     let (first, own) = (app.clone(), app.clone());
     let made = tokio::task::spawn_blocking(move || {
-        let made = first.create_first_account(demo)?;
+        let made = opening::create_first_account(&first, demo)?;
         Ok::<_, crate::error::Error>(made)
     });
     let made = made.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;

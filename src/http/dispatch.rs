@@ -15,22 +15,22 @@ use http_body_util::BodyExt;
 
 use super::bodies::Room;
 use super::keys::{self, Left};
+use super::limits;
 use super::reply::{self, Reply};
 use super::stream;
 use super::upload::{self, Received};
 use super::visitors;
 use crate::accounts;
 use crate::app::App;
-use crate::automation::limits;
 use crate::call::{After, Call, Query};
+use crate::catalogue::{Methods, routes};
 use crate::context::{Caller, IfMatch};
 use crate::error::{Code, Error, Result};
 use crate::idempotency::{self, Claim};
 use crate::json::Json;
-use crate::perform::{Methods, ROUTES};
 use crate::quotas::Quotas;
 use crate::records::Work;
-use crate::resources::{Gives, Route, Takes};
+use crate::resource::{Gives, Route, Takes};
 
 /// The largest body.
 pub const MAX_BODY: usize = 2 * 1024 * 1024;
@@ -111,7 +111,7 @@ async fn walk(
         }
     };
 
-    let found = ROUTES.at(head.uri.path());
+    let found = routes().at(head.uri.path());
     let found = found.map_err(|_| Error::new(Code::NotFound, "There is nothing at this address."))?;
     let methods = found.value;
     let path: Vec<String> = found.params.iter().map(|(_, text)| decode(text)).collect();
@@ -269,7 +269,9 @@ async fn write(
         });
         let done = done.await?;
         app.listeners.wrote(caller.account.number);
-        app.metrics.runs_ended(done.ended_run);
+        if let Some((counter, value)) = done.counts {
+            app.metrics.add(counter, value);
+        }
         let Some(After(after)) = done.after else { return Ok(done) };
         let (app, caller) = (app.clone(), caller.clone());
         let outside = tokio::task::spawn_blocking(move || after(&app, &caller)).await;
@@ -319,7 +321,7 @@ async fn signed(app: &Arc<App>, head: &Parts) -> Result<Option<Arc<keys::Caller>
         return Ok(None);
     }
     visitors::limit(app, &head.extensions, &head.headers)?;
-    let gives = ROUTES.at(head.uri.path()).ok();
+    let gives = routes().at(head.uri.path()).ok();
     let gives = gives.is_some_and(|found| found.value.iter().any(|route| route.gives == Gives::Content));
     let reads = matches!(head.method, Method::GET | Method::HEAD);
     let account = app.site.opens(head.uri.path(), &Query::parse(query)?, app.clock.now());

@@ -13,7 +13,7 @@ use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
 
 use super::{dispatch, reply};
-use crate::resources::file;
+use crate::contents::hex;
 
 /// One page.
 pub struct Fixed {
@@ -29,7 +29,7 @@ impl Fixed {
         let mut packer = GzEncoder::new(Vec::new(), Compression::default());
         // Writing to memory does not fail; if it did, everybody would get the plain form.
         let packed = packer.write_all(text.as_bytes()).and_then(|()| packer.finish()).unwrap_or_default();
-        let tag = file::hex(&Sha256::digest(text.as_bytes())[..16]);
+        let tag = hex(&Sha256::digest(text.as_bytes())[..16]);
         Fixed { kind, plain: Bytes::from_static(text.as_bytes()), packed: packed.into(), tag }
     }
 

@@ -1,5 +1,6 @@
 //! Counters for the operator, in Prometheus' text form.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -12,12 +13,10 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use crate::app::App;
-use crate::automation::engine;
+use crate::catalogue::{CounterInfo, Metric, registry};
 use crate::clock::Moment;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::jobs;
-use crate::resources::run::FINAL;
-use crate::webhooks::{breaker, queue};
 
 /// What a request is counted under.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -30,18 +29,6 @@ pub struct Labels {
     pub status: u16,
 }
 
-/// How something ended.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Ended {
-    status: &'static str,
-}
-
-/// What became of a call to the outside.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Became {
-    outcome: &'static str,
-}
-
 /// Why a connection was closed or refused.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Why {
@@ -50,13 +37,11 @@ struct Why {
 
 /// Reasons to close or refuse a connection.
 const CLOSED: [&str; 5] = ["address", "full", "idle", "silent", "stalled"];
-/// What became of a call of a flow. They are there from the start, so that the first one of a kind is seen to
-/// be one more.
-const CALLS: [&str; 4] = ["success", "failed", "refused", "lost"];
-/// The same of a webhook.
-const WEBHOOKS: [&str; 4] = ["delivered", "failed", "given_up", "lost"];
 /// How long the database may take to say how far behind it is.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A counter with one label.
+type Labelled = Family<[(&'static str, &'static str); 1], Counter>;
 
 /// The counters.
 pub struct Metrics {
@@ -72,10 +57,8 @@ pub struct Metrics {
     pub jobs_failed: Counter,
     /// Tries of jobs whose worker died.
     pub jobs_lost: Counter,
-    flow_runs: Family<Ended, Counter>,
-    flow_calls: Family<Became, Counter>,
-    webhooks: Family<Became, Counter>,
-    webhook_seconds: Histogram,
+    counters: HashMap<&'static str, Labelled>,
+    histograms: HashMap<&'static str, Histogram>,
     /// Events that were handed to streams.
     pub streamed: Counter,
 }
@@ -99,37 +82,34 @@ impl Metrics {
             jobs_done: Counter::default(),
             jobs_failed: Counter::default(),
             jobs_lost: Counter::default(),
-            flow_runs: Family::default(),
-            flow_calls: Family::default(),
-            webhooks: Family::default(),
-            webhook_seconds: Histogram::new([0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 30.0]),
+            counters: HashMap::new(),
+            histograms: HashMap::new(),
             streamed: Counter::default(),
         };
         for reason in CLOSED {
             drop(metrics.connections_closed.get_or_create(&Why { reason }));
         }
-        for status in FINAL {
-            drop(metrics.flow_runs.get_or_create(&Ended { status }));
-        }
-        for (family, outcomes) in [(&metrics.flow_calls, CALLS), (&metrics.webhooks, WEBHOOKS)] {
-            for outcome in outcomes {
-                drop(family.get_or_create(&Became { outcome }));
-            }
-        }
-        let registry = &mut metrics.registry;
-        registry.register("http_requests", "Requests by method, route and status", metrics.requests.clone());
-        registry.register("http_request_seconds", "How long requests took", metrics.seconds.clone());
-        registry.register("http_connections", "Connections open now", metrics.connections.clone());
+        let prometheus = &mut metrics.registry;
+        prometheus.register("http_requests", "Requests by method, route and status", metrics.requests.clone());
+        prometheus.register("http_request_seconds", "How long requests took", metrics.seconds.clone());
+        prometheus.register("http_connections", "Connections open now", metrics.connections.clone());
         let closed = metrics.connections_closed.clone();
-        registry.register("http_connections_closed", "Connections closed or refused, by reason", closed);
-        registry.register("jobs_done", "Jobs that ended well", metrics.jobs_done.clone());
-        registry.register("jobs_failed", "Tries of jobs that failed", metrics.jobs_failed.clone());
-        registry.register("jobs_lost", "Tries of jobs whose worker died", metrics.jobs_lost.clone());
-        registry.register("flow_runs_finished", "Runs of flows by how they ended", metrics.flow_runs.clone());
-        registry.register("flow_calls", "Calls of flows by what became of them", metrics.flow_calls.clone());
-        registry.register("webhook_deliveries", "Tries of webhooks by what became of them", metrics.webhooks.clone());
-        registry.register("webhook_seconds", "How long receivers of webhooks took", metrics.webhook_seconds.clone());
-        registry.register("stream_events", "Events handed to streams", metrics.streamed.clone());
+        prometheus.register("http_connections_closed", "Connections closed or refused, by reason", closed);
+        prometheus.register("jobs_done", "Jobs that ended well", metrics.jobs_done.clone());
+        prometheus.register("jobs_failed", "Tries of jobs that failed", metrics.jobs_failed.clone());
+        prometheus.register("jobs_lost", "Tries of jobs whose worker died", metrics.jobs_lost.clone());
+        prometheus.register("stream_events", "Events handed to streams", metrics.streamed.clone());
+        for CounterInfo { name, help, label, values } in registry().counters {
+            let family = Labelled::default();
+            values.iter().for_each(|value| drop(family.get_or_create(&[(label, value)])));
+            prometheus.register(*name, *help, family.clone());
+            metrics.counters.insert(name, family);
+        }
+        for info in registry().histograms {
+            let histogram = Histogram::new(info.bounds.iter().copied());
+            prometheus.register(info.name, info.help, histogram.clone());
+            metrics.histograms.insert(info.name, histogram);
+        }
         metrics
     }
 
@@ -145,27 +125,22 @@ impl Metrics {
         self.connections_closed.get_or_create(&Why { reason }).inc();
     }
 
-    /// Counts runs of flows that ended.
-    pub fn runs_ended(&self, statuses: impl IntoIterator<Item = &'static str>) {
-        for status in statuses {
-            self.flow_runs.get_or_create(&Ended { status }).inc();
+    /// Adds one to a counter of the registry, under this value of its label.
+    pub fn add(&self, counter: &str, value: &'static str) {
+        let info = registry().counters.iter().find(|info| info.name == counter);
+        debug_assert!(info.is_some(), "the registry has no counter {counter}");
+        if let (Some(info), Some(family)) = (info, self.counters.get(counter)) {
+            family.get_or_create(&[(info.label, value)]).inc();
         }
     }
 
-    /// Counts a call of a flow.
-    pub fn flow_call(&self, outcome: &'static str) {
-        self.flow_calls.get_or_create(&Became { outcome }).inc();
-    }
-
-    /// Counts a try of a webhook.
-    pub fn webhook(&self, outcome: &'static str) {
-        self.webhooks.get_or_create(&Became { outcome }).inc();
-    }
-
-    /// Notes how long a receiver took.
+    /// Notes a duration in a histogram of the registry.
     #[expect(clippy::float_arithmetic, reason = "seconds of a metric, no money")]
-    pub fn webhook_took(&self, milliseconds: i64) {
-        self.webhook_seconds.observe(milliseconds as f64 / 1000.0);
+    pub fn took(&self, histogram: &str, milliseconds: i64) {
+        debug_assert!(self.histograms.contains_key(histogram), "the registry has no histogram {histogram}");
+        if let Some(histogram) = self.histograms.get(histogram) {
+            histogram.observe(milliseconds as f64 / 1000.0);
+        }
     }
 
     /// Everything as text.
@@ -176,16 +151,14 @@ impl Metrics {
         let end = "# EOF\n";
         let mut text = text.strip_suffix(end).unwrap_or(&text).to_string();
         let stats = app.store.stats();
-        let calls = app.engine.calls.load(Ordering::Relaxed) as u64;
         let mut lines = vec![
             ("store_commits_total", "counter", "Commits done", stats.commits.load(Ordering::Relaxed)),
             ("store_writes_total", "counter", "Writes done", stats.writes.load(Ordering::Relaxed)),
             ("store_retries_total", "counter", "Writes run again", stats.retries.load(Ordering::Relaxed)),
             ("store_waiting", "gauge", "Writes that wait for their turn", app.store.waiting() as u64),
-            ("documents_typeset_total", "counter", "Documents typeset", app.typesetter.made()),
             ("streams_open", "gauge", "Streams of events open now", app.listeners.open() as u64),
-            ("flow_calls_open", "gauge", "Calls of flows under way now", calls),
         ];
+        lines.extend(registry().gauges.iter().map(|gauge| gauge(app)));
         lines.extend(behind(app).await);
         for (name, kind, help, value) in lines {
             let family = name.strip_suffix("_total").unwrap_or(name);
@@ -248,26 +221,33 @@ fn loops(app: &App) -> String {
     ages + &restarts
 }
 
-/// A metric: its name, what it is, what it says, and its value.
-type Metric = (&'static str, &'static str, &'static str, u64);
-
-/// For how many seconds the oldest thing waits that could be done. It is of the whole database, the same on
-/// every node, and left out when the database does not answer.
+/// For how many seconds the oldest thing waits that could be done, and what else the database knows. It is of the whole
+/// database, the same on every node, and left out when the database does not answer.
 async fn behind(app: &App) -> Vec<Metric> {
     let now = app.clock.now();
-    let oldest = app.store.read_apart(move |tx| {
-        let oldest = [jobs::oldest_due(tx, now)?, engine::oldest_due(tx, now)?, queue::oldest_due(tx, now)?];
-        Ok::<_, Error>((oldest, jobs::parked(tx)?, breaker::open(tx)?.unsigned_abs()))
+    let asked = app.store.read_apart(move |tx| {
+        let jobs = waiting(
+            "jobs_behind_seconds",
+            "How long the oldest job that is due waits",
+            jobs::oldest_due(tx, now)?,
+            now,
+        );
+        let parked = jobs::parked(tx)?.unsigned_abs();
+        let mut all = vec![jobs, ("jobs_parked", "gauge", "Jobs that are parked until somebody looks at them", parked)];
+        for gauge in registry().stored_gauges {
+            all.push(gauge(tx, now)?);
+        }
+        Ok::<_, Error>(all)
     });
-    let Ok(Ok(([jobs, flows, webhooks], parked, down))) = tokio::time::timeout(PATIENCE, oldest).await else {
-        return Vec::new();
+    let answered: Result<Vec<Metric>> = match tokio::time::timeout(PATIENCE, asked).await {
+        Ok(answered) => answered,
+        Err(_) => return Vec::new(),
     };
-    let seconds = |since: Option<Moment>| since.map_or(0, |since| (now.0 - since.0).unsigned_abs() / 1000);
-    vec![
-        ("jobs_behind_seconds", "gauge", "How long the oldest job that is due waits", seconds(jobs)),
-        ("flows_behind_seconds", "gauge", "How long the oldest run of a flow that is due waits", seconds(flows)),
-        ("webhooks_behind_seconds", "gauge", "How long the oldest webhook that is due waits", seconds(webhooks)),
-        ("jobs_parked", "gauge", "Jobs that are parked until somebody looks at them", parked.unsigned_abs()),
-        ("webhook_endpoints_down", "gauge", "Endpoints that are only probed, since their receiver fails", down),
-    ]
+    answered.unwrap_or_default()
+}
+
+/// A gauge of how long something has been due.
+pub fn waiting(name: &'static str, help: &'static str, since: Option<Moment>, now: Moment) -> Metric {
+    let seconds = since.map_or(0, |since| (now.0 - since.0).unsigned_abs() / 1000);
+    (name, "gauge", help, seconds)
 }

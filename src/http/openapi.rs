@@ -5,10 +5,11 @@ use std::sync::LazyLock;
 use serde_json::{Map, Value, json};
 
 use super::reply;
+use crate::catalogue::registry;
 use crate::error::{Code, FieldCode};
 use crate::list;
 use crate::record::{CREATED, DETAIL, FieldInfo, LIST, Shape, Views};
-use crate::resources::{self, Gives, Method, Part, Resource, Route, Takes};
+use crate::resource::{Gives, Method, Part, Resource, Route, Takes};
 
 /// The document.
 pub static DOCUMENT: LazyLock<Value> = LazyLock::new(document);
@@ -46,14 +47,15 @@ fn document() -> Value {
     schemas.insert("Page".into(), page_schema());
     schemas.insert("Total".into(), total_schema());
     schemas.insert("Feed".into(), feed_schema());
-    for resource in resources::ALL.iter() {
+    for resource in &registry().resources {
         schemas.insert(schema_name(resource), record_schema(resource, DETAIL));
         for route in &resource.routes {
             let path = paths.entry(route.path.clone()).or_insert_with(|| json!({}));
             path[route.method.name().to_lowercase()] = operation(resource, route);
         }
     }
-    let tags: Vec<Value> = resources::ALL
+    let tags: Vec<Value> = registry()
+        .resources
         .iter()
         .map(|resource| json!({"name": resource.title, "description": prose(resource.shape.doc)}))
         .collect();
@@ -503,7 +505,7 @@ fn schema_name(resource: &Resource) -> String {
 
 /// The resource whose records are in a table.
 fn of_table<'r>(resource: &'r Resource, table: &str) -> &'r Resource {
-    resources::ALL.iter().find(|other| other.shape.table == table).unwrap_or(resource)
+    registry().of_table(table).unwrap_or(resource)
 }
 
 /// The schema of what a view shows: the component when it is the whole record.

@@ -11,10 +11,10 @@ use axum::http::{Method, Request, Response, StatusCode};
 use serde_json::json;
 
 use super::fixed::Fixed;
-use super::{dispatch, hooks, openapi, public, reply, sandbox, visitors};
+use super::{dispatch, openapi, reply, visitors};
 use crate::app::App;
+use crate::catalogue::{Page, registry};
 use crate::error::{Code, Error, Result};
-use crate::resources;
 
 static OPENAPI: LazyLock<Fixed> = LazyLock::new(|| Fixed::new("application/json", &openapi::TEXT));
 static DOCS: LazyLock<Fixed> = LazyLock::new(|| Fixed::new("text/html; charset=utf-8", &openapi::PAGE));
@@ -26,8 +26,8 @@ pub async fn answer(app: Arc<App>, peer: SocketAddr, mut request: Request<Body>)
     if path != "/v1/openapi.json" && (path.starts_with("/v1/") || path == "/v1") {
         return dispatch::answer(app, request).await;
     }
-    if ["/d/", "/sandbox/", "/hooks/"].iter().any(|start| path.starts_with(start)) {
-        return answer_visitor(app, request).await;
+    if let Some(page) = registry().pages.iter().find(|page| path.starts_with(page.prefix)) {
+        return answer_visitor(app, page, request).await;
     }
     let request_id = dispatch::request_id(&app, request.headers());
     let refuse = |code, message: &str| reply::error_response(&Error::new(code, message), &request_id, false);
@@ -36,18 +36,12 @@ pub async fn answer(app: Arc<App>, peer: SocketAddr, mut request: Request<Body>)
         reply::error_response(&error, &request_id, false)
     } else {
         match path {
-            "/v1/openapi.json" | "/health" | "/ready" | "/docs" | "/thanks" | "/" if !reads => {
+            "/v1/openapi.json" | "/health" | "/ready" | "/docs" | "/" if !reads => {
                 reply::with_allow(refuse(Code::MethodNotAllowed, "Only GET can be used here."), "GET, HEAD")
             }
             "/v1/openapi.json" => OPENAPI.answer(&request),
             "/health" => text("application/json", json!({"status": "ok"}).to_string()),
             "/ready" => ready(&app).await,
-            "/thanks" => {
-                let nonce = app.ids.token();
-                let mut response = sandbox::thanks(&nonce);
-                public::protect(response.headers_mut(), &nonce, "'none'");
-                response
-            }
             "/docs" => page(DOCS.answer(&request)),
             "/" => to_docs(),
             _ => refuse(Code::NotFound, "There is nothing at this address."),
@@ -69,16 +63,10 @@ fn limit(app: &App, request: &Request<Body>) -> Result<()> {
 }
 
 /// Answers who has no key, but an address that is a secret.
-async fn answer_visitor(app: Arc<App>, request: Request<Body>) -> Response<Body> {
-    let (started, method, path) = (Instant::now(), request.method().clone(), request.uri().path());
-    let route = visitors::route(path);
-    let response = if path.starts_with("/d/") {
-        public::answer(app.clone(), request).await
-    } else if path.starts_with("/sandbox/") {
-        sandbox::answer(app.clone(), request).await
-    } else {
-        hooks::answer(app.clone(), request).await
-    };
+async fn answer_visitor(app: Arc<App>, page: &Page, request: Request<Body>) -> Response<Body> {
+    let (started, method) = (Instant::now(), request.method().clone());
+    let route = (page.route)(request.uri().path());
+    let response = (page.answer)(app.clone(), request).await;
     dispatch::account_for(&app, &method, route, &response, started);
     response
 }
@@ -172,7 +160,7 @@ async fn migrated(app: &Arc<App>) -> Result<(), String> {
     let (app, (tell, told)) = (app.clone(), tokio::sync::oneshot::channel());
     // On a thread of its own: requests may hold all the others.
     let started = std::thread::Builder::new().name("ready".into()).spawn(move || {
-        let _ = tell.send(app.store.is_migrated(&resources::migrations()));
+        let _ = tell.send(app.store.is_migrated(&registry().migrations()));
     });
     started.map_err(|error| error.to_string())?;
     match told.await {

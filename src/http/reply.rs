@@ -54,7 +54,7 @@ pub struct Reply {
     /// What is to be done outside before there is a reply.
     pub after: Option<After>,
     /// How a run ended by it.
-    pub ended_run: Option<&'static str>,
+    pub counts: Option<(&'static str, &'static str)>,
     /// The `Link` header, or empty.
     pub link: String,
     /// Whether it was sent before.
@@ -89,7 +89,7 @@ impl Reply {
             },
             content: answer.content,
             after: answer.after,
-            ended_run: answer.ended_run,
+            counts: answer.counts,
             link: links.join(", "),
             replayed: false,
         }
@@ -97,7 +97,7 @@ impl Reply {
 
     /// The reply that was stored.
     pub fn again(stored: Stored) -> Reply {
-        Reply { stored, content: None, after: None, ended_run: None, link: String::new(), replayed: true }
+        Reply { stored, content: None, after: None, counts: None, link: String::new(), replayed: true }
     }
 
     /// As a response.

@@ -12,11 +12,10 @@ use axum::http::{Method, Response};
 use super::dispatch::authenticate;
 use super::keys;
 use crate::app::App;
-use crate::call::Query;
+use crate::call::{Query, whole_number};
 use crate::error::{Code, Error, Result};
 use crate::listeners::Seat;
 use crate::log;
-use crate::resources::change;
 
 /// How often the log is looked at for what other nodes wrote.
 const LOOK: Duration = Duration::from_millis(500);
@@ -63,9 +62,9 @@ pub async fn open(
 
 /// The number behind which to start: where a stream broke off, or what the caller says.
 fn start(headers: &HeaderMap, query: &Query) -> Result<Option<i64>> {
-    let asked = change::after(query)?;
+    let asked = query.whole("after", 0, i64::MAX).map_err(|wrong| Error::field("after", wrong))?;
     let Some(last) = headers.get("last-event-id") else { return Ok(asked) };
-    let last = last.to_str().ok().and_then(change::number);
+    let last = last.to_str().ok().and_then(whole_number);
     let wrong = || Error::new(Code::InvalidHeader, "Last-Event-ID must be the id of an event of this stream.");
     last.map(Some).ok_or_else(wrong)
 }

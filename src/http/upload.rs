@@ -16,11 +16,11 @@ use sha2::{Digest, Sha256};
 use super::reply;
 use crate::app::App;
 use crate::call::Content;
+use crate::catalogue::registry;
+use crate::contents::picture::Header;
+use crate::contents::{self, MAX_SIZE, Upload, hex};
 use crate::context::Caller;
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
-use crate::quotas;
-use crate::resources::file::picture::Header;
-use crate::resources::file::{self, MAX_SIZE, Upload};
 
 /// What of a body is not the file: the lines between the parts.
 const AROUND: u64 = 64 * 1024;
@@ -85,7 +85,7 @@ impl Drop for Unclaimed {
             let number = caller.account.number;
             let dropped = app.store.write(number, move |tx| {
                 let ctx = caller.reading(tx)?;
-                file::drop_now(tx, &ctx, &content)
+                (registry().contents()?.refuse)(tx, &ctx, &content)
             });
             if let Err(error) = dropped.await {
                 tracing::warn!(%error, "A content that was refused stays for an hour.");
@@ -139,7 +139,7 @@ async fn read_parts(app: &Arc<App>, caller: &Caller, boundary: String, body: Bod
     }
     faults.into_result()?;
     if let (Some(upload), Some(name)) = (&mut received.upload, name) {
-        upload.name = file::clean_name(&name);
+        upload.name = contents::clean_name(&name);
     }
     Ok(received)
 }
@@ -171,9 +171,7 @@ async fn keep(
     app.store
         .write(caller.account.number, move |tx| {
             let ctx = own.reading(tx)?;
-            // Nothing is written for an account that has no room at all.
-            quotas::room_for_file(tx, &ctx, 0)?;
-            file::drop_later(tx, ctx.account, &ctx, &key, file::PATIENCE_SECONDS)
+            (registry().contents()?.announce)(tx, &ctx, &key)
         })
         .await?;
     *unclaimed = Some(Unclaimed { app: app.clone(), caller: caller.clone(), content: content.clone() });
@@ -191,11 +189,11 @@ async fn keep(
         Some((Ok(piece), (part, seen)))
     });
     keep_pieces(app, &content, pieces).await?;
-    let name = file::clean_name(sent);
+    let name = contents::clean_name(sent);
     Ok(Upload {
-        content_type: file::content_type(&seen.start, &name).to_string(),
+        content_type: contents::content_type(&seen.start, &name).to_string(),
         size: i64::try_from(seen.size).unwrap_or(i64::MAX),
-        sha256: file::hex(&seen.hash.finalize()),
+        sha256: hex(&seen.hash.finalize()),
         pixels: seen.header.pixels(),
         content,
         name,
@@ -272,14 +270,14 @@ pub async fn send(app: &Arc<App>, content: &Content) -> Result<Response<Body>> {
             (body, found.size, name.as_str(), content_type.as_str(), etag.clone())
         }
         Content::Written { name, content_type, text } => {
-            let etag = file::hex(&Sha256::digest(text.as_bytes()));
+            let etag = hex(&Sha256::digest(text.as_bytes()));
             (Body::from(text.clone()), text.len() as u64, name.as_str(), content_type.as_str(), etag)
         }
-        Content::Printed(print) => {
-            let bytes = app.turns.print(app, print).await?;
-            let etag = file::hex(&Sha256::digest(&bytes));
+        Content::Made(made) => {
+            let bytes = made.make(app.clone()).await?;
+            let etag = hex(&Sha256::digest(&bytes));
             let size = bytes.len() as u64;
-            (Body::from(bytes), size, print.name.as_str(), "application/pdf", etag)
+            (Body::from(bytes), size, made.name(), made.content_type(), etag)
         }
     };
     let mut response = Response::new(body);

@@ -137,23 +137,6 @@ fn judge(app: &App, extensions: &Extensions, headers: &HeaderMap, verdict: Verdi
     })
 }
 
-/// The address of a visitor with its secrets left out, for counters; empty for what leads nowhere.
-pub fn route(path: &str) -> &'static str {
-    let parts: Vec<&str> = path.split('/').skip(1).collect();
-    match *parts {
-        ["d", _] => "/d/{token}",
-        ["d", _, "pdf"] => "/d/{token}/pdf",
-        ["d", _, "logo"] => "/d/{token}/logo",
-        ["d", _, "accept"] => "/d/{token}/accept",
-        ["d", _, "reject"] => "/d/{token}/reject",
-        ["d", _, "pay"] => "/d/{token}/pay",
-        ["sandbox", _] => "/sandbox/{id}",
-        ["hooks", "mollie", _, "payment", _] => "/hooks/mollie/{account}/payment/{id}",
-        ["hooks", "mollie", _, "verification", _] => "/hooks/mollie/{account}/verification/{id}",
-        _ => "",
-    }
-}
-
 /// An address as proxies write it: some add the port.
 fn read_address(text: &str) -> Option<IpAddr> {
     let with_port = || text.parse::<SocketAddr>().map(|address| address.ip());

@@ -9,8 +9,9 @@ use store::Row;
 
 use super::Inspection;
 use crate::accounts::Account;
+use crate::contents::hex;
 use crate::error::{Error, Result};
-use crate::resources::file::{self, hex};
+use crate::resources::file;
 
 /// Files looked at in one transaction.
 const BATCH: usize = 200;

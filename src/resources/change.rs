@@ -3,9 +3,9 @@
 use store::Tx;
 
 use super::{Gives, Method, Part, Resource};
-use crate::call::{Answer, Call, Outcome, Query};
+use crate::call::{Answer, Call, Outcome};
 use crate::context::Ctx;
-use crate::error::{Code, Error, Faults, FieldCode, Result, Wrong, wrong};
+use crate::error::{Code, Error, Faults, Result};
 use crate::record::{COMPUTED, When};
 use crate::records::Work;
 use crate::{log, record};
@@ -50,8 +50,8 @@ pub fn resource() -> Resource {
 /// `GET /v1/changes`
 fn feed(call: Call) -> Result<Work> {
     let mut faults = Faults::default();
-    let after = faults.take("after", whole(&call.query, "after", 0, i64::MAX)).flatten();
-    let limit = faults.take("limit", whole(&call.query, "limit", 1, MOST)).flatten();
+    let after = faults.take("after", call.query.whole("after", 0, i64::MAX)).flatten();
+    let limit = faults.take("limit", call.query.whole("limit", 1, MOST)).flatten();
     faults.into_result()?;
     let ignored: Vec<String> = call.query.names().filter(|name| !known(name)).map(str::to_string).collect();
     let (after, limit) = (after.unwrap_or(0), limit.unwrap_or(LIMIT));
@@ -81,23 +81,4 @@ fn read(tx: &mut Tx, ctx: &Ctx, after: i64, limit: i64) -> Result<Answer> {
 /// `GET /v1/events/stream` is answered in `http/stream.rs`: it has no end.
 fn stream(_: Call) -> Result<Work> {
     Err(Error::new(Code::NotFound, "Events can be followed over HTTP alone."))
-}
-
-/// The `after` of a query.
-pub fn after(query: &Query) -> Result<Option<i64>> {
-    whole(query, "after", 0, i64::MAX).map_err(|wrong| Error::field("after", wrong))
-}
-
-/// A number of the log.
-pub fn number(text: &str) -> Option<i64> {
-    text.parse().ok().filter(|number| *number >= 0 && text.bytes().all(|byte| byte.is_ascii_digit()))
-}
-
-fn whole(query: &Query, name: &str, least: i64, most: i64) -> Result<Option<i64>, Wrong> {
-    let Some(text) = query.get(name) else { return Ok(None) };
-    match number(text) {
-        Some(number) if (least..=most).contains(&number) => Ok(Some(number)),
-        Some(_) => Err(wrong(FieldCode::OutOfRange, format!("must be from {least} to {most}"))),
-        None => Err(wrong(FieldCode::WrongType, format!("must be a whole number from {least} on"))),
-    }
 }

@@ -3,8 +3,6 @@
 //! that makes the record. So no crash leaves a content without a record for long, or a record
 //! without its content.
 
-pub mod picture;
-
 use serde_json::json;
 use store::{Migration, Tx};
 
@@ -12,15 +10,13 @@ use super::Resource;
 use crate::app::App;
 use crate::backup;
 use crate::call::{Answer, Call, Content};
+use crate::contents::{Upload, extension};
 use crate::context::Ctx;
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
 use crate::jobs::{self, Ending, Job, NewJob};
 use crate::record::{ALL, Address, COMPUTED, CREATED, Checks, NOWHERE};
 use crate::records::{self, Work};
 use crate::{input, quotas, record};
-
-/// The largest file.
-pub const MAX_SIZE: usize = 25 * 1024 * 1024;
 
 const ADDRESSES: &[Address] = &[Address {
     name: "url",
@@ -51,23 +47,6 @@ record! {
 }
 
 impl Checks for File {}
-
-/// A content that was received and kept, and waits for its record.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Upload {
-    /// The key of the content.
-    pub content: String,
-    /// The name that the caller gave it.
-    pub name: String,
-    /// What it is.
-    pub content_type: String,
-    /// Its length.
-    pub size: i64,
-    /// Its SHA-256, in hexadecimal.
-    pub sha256: String,
-    /// How many pixels a PNG or JPEG says it has; else 0.
-    pub pixels: i64,
-}
 
 /// Files and their routes.
 pub fn resource() -> Resource {
@@ -117,7 +96,7 @@ pub fn add(tx: &mut Tx, ctx: &Ctx, upload: &Upload) -> Result<File> {
 fn content(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let file: File = records::find_in_path(tx, ctx, &call)?;
-        Ok(Answer::content(Content::kept(&file)))
+        Ok(Answer::content(kept(&file)))
     }))
 }
 
@@ -143,6 +122,16 @@ fn delete(call: Call) -> Result<Work> {
     }))
 }
 
+/// The content of a file as an answer.
+pub fn kept(file: &File) -> Content {
+    Content::Kept {
+        key: file.content.clone(),
+        name: file.name.clone(),
+        content_type: file.content_type.clone(),
+        etag: file.sha256.clone(),
+    }
+}
+
 /// How long a content may wait for its record.
 pub const PATIENCE_SECONDS: i64 = 3600;
 
@@ -157,6 +146,13 @@ pub fn drop_later(tx: &mut Tx, account: i64, ctx: &Ctx, content: &str, seconds: 
         unique_key: Some(drop_key(content)),
     };
     jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)
+}
+
+/// A content is about to be written: a job drops it unless a record has it by then. Nothing is written for an account that
+/// has no room at all.
+pub fn announce(tx: &mut Tx, ctx: &Ctx, content: &str) -> Result<()> {
+    quotas::room_for_file(tx, ctx, 0)?;
+    drop_later(tx, ctx.account, ctx, content, PATIENCE_SECONDS)
 }
 
 /// Has a content dropped that was to wait for its record.
@@ -192,63 +188,6 @@ pub fn drop_content(app: &App, job: &Job) -> Result<Ending> {
     }
 }
 
-/// A name without folders and odd characters, that every file system can carry.
-pub fn clean_name(sent: &str) -> String {
-    let last = sent.rsplit(['/', '\\']).next().unwrap_or_default();
-    let name: String = last.chars().filter(|c| !c.is_control()).take(255).collect();
-    match name.trim().trim_matches('.') {
-        "" => "file".to_string(),
-        _ => name.trim().to_string(),
-    }
-}
-
-/// Bytes in hexadecimal.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn extension(name: &str) -> String {
-    let end = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).map_or("", |(_, end)| end);
-    if end.len() <= 16 && end.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-        end.to_lowercase()
-    } else {
-        String::new()
-    }
-}
-
-/// What a content is, told from its first bytes; its name decides only between kinds of text.
-pub fn content_type(start: &[u8], name: &str) -> &'static str {
-    // Of what is text the look below knows more.
-    if let Some(kind) = infer::get(start).filter(|kind| !kind.mime_type().starts_with("text/")) {
-        return kind.mime_type();
-    }
-    let readable = match std::str::from_utf8(start) {
-        Ok(text) => text,
-        // The start may end in the middle of a character.
-        Err(error) if error.error_len().is_none() => {
-            std::str::from_utf8(&start[..error.valid_up_to()]).unwrap_or_default()
-        }
-        Err(_) => return "application/octet-stream",
-    };
-    if readable.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t' | '\u{c}')) {
-        return "application/octet-stream";
-    }
-    let head = readable.trim_start_matches('\u{feff}').trim_start().to_lowercase();
-    match extension(name).as_str() {
-        _ if head.contains("<svg") => "image/svg+xml",
-        _ if head.starts_with("<!doctype html") || head.contains("<html") || head.contains("<script") => "text/html",
-        _ if head.starts_with("<?xml") => "text/xml",
-        "csv" => "text/csv",
-        "json" => "application/json",
-        "md" => "text/markdown",
-        "ics" => "text/calendar",
-        "html" | "htm" | "xhtml" => "text/html",
-        "svg" => "image/svg+xml",
-        "xml" => "text/xml",
-        _ => "text/plain",
-    }
-}
-
 const MIGRATIONS: &[Migration] = &[
     Migration {
         number: 28,
@@ -278,48 +217,3 @@ CREATE UNIQUE INDEX files_content ON files (account_id, content);
         sql: "ALTER TABLE files ADD COLUMN pixels BIGINT NOT NULL DEFAULT 0;",
     },
 ];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_have_no_folders() {
-        for (sent, kept) in [
-            ("a.pdf", "a.pdf"),
-            ("../../etc/passwd", "passwd"),
-            ("C:\\x\\y.txt", "y.txt"),
-            ("..", "file"),
-            ("", "file"),
-            ("a\u{0}b\r\n.txt", "ab.txt"),
-            (".bashrc", ".bashrc"),
-            ("  naam met spaties.doc ", "naam met spaties.doc"),
-        ] {
-            assert_eq!(clean_name(sent), kept, "{sent:?}");
-        }
-        assert_eq!(
-            (extension("A.PDF").as_str(), extension("no").as_str(), extension(".env").as_str()),
-            ("pdf", "", "")
-        );
-    }
-
-    #[test]
-    fn types_come_from_the_content() {
-        for (start, name, kind) in [
-            (&b"%PDF-1.7 ..."[..], "x.txt", "application/pdf"),
-            (b"\x89PNG\r\n\x1a\n....", "x.html", "image/png"),
-            (b"<!DOCTYPE html><p>", "x.txt", "text/html"),
-            (b"<svg onload=alert(1)>", "x.png", "image/svg+xml"),
-            (b"<?xml version=\"1.0\"?>\n<svg>", "x", "image/svg+xml"),
-            (b"hi <script>alert(1)</script>", "x.txt", "text/html"),
-            (b"a;b\n1;2", "x.csv", "text/csv"),
-            (b"hello", "x.pdf", "text/plain"),
-            (b"\x00\x01\x02", "x.txt", "application/octet-stream"),
-            (b"\xff\xfe\xfd", "x.txt", "application/octet-stream"),
-            ("één €".as_bytes().split_last().unwrap().1, "x.txt", "text/plain"),
-            (b"", "empty.txt", "text/plain"),
-        ] {
-            assert_eq!(content_type(start, name), kind, "{name} {start:?}");
-        }
-    }
-}

@@ -7,6 +7,7 @@ use store::{Migration, Tx};
 use super::document::{Invoice, make_final, with_finalized};
 use super::{Gives, Part, Resource};
 use crate::call::{Answer, Call, Outcome};
+use crate::catalogue::registry;
 use crate::collecting;
 use crate::context::Ctx;
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
@@ -190,7 +191,7 @@ fn create(call: Call) -> Result<Work> {
         records::add(tx, ctx, &mut payment)?;
         let invoice = settle_invoice(tx, ctx, &invoice)?;
         let mut answer = both(ctx, &invoice, &payment, Outcome::Created);
-        answer.location = Some(super::location(&payment));
+        answer.location = Some(registry().location(&payment));
         Ok(with_finalized(answer.with_texts("warnings", &input.warnings), finalized))
     }))
 }
@@ -269,7 +270,7 @@ pub fn collect(call: Call) -> Result<Work> {
         let finalized = make_final(tx, ctx, &mut invoice)?;
         let payment = collecting::again(tx, ctx, &invoice)?;
         let mut answer = both(ctx, &invoice, &payment, Outcome::Created);
-        answer.location = Some(super::location(&payment));
+        answer.location = Some(registry().location(&payment));
         Ok(with_finalized(answer.with_texts("warnings", &warnings), finalized))
     }))
 }

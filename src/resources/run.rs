@@ -77,6 +77,8 @@ record! {
     results: Reports = COMPUTED.heavy().shown(NOWHERE);
 }
 
+/// The counter of runs that ended.
+pub const RUNS: &str = "flow_runs_finished";
 /// States that a run does not leave by itself.
 pub const FINAL: &[&str] = &["success", "partial", "failed", "cancelled"];
 
@@ -218,7 +220,7 @@ fn act(call: Call, verb: fn(&mut Tx, &Ctx, &mut Run) -> Result<&'static str>) ->
         save(tx, ctx, &mut run, before.claim)?;
         records::happened(tx, ctx, &run, event)?;
         let data = json!({"id": run.base.id, "status": run.status});
-        let answer = Answer { ended_run: run.ended(), ..Answer::json(&data) };
+        let answer = Answer { counts: run.ended().map(|status| (RUNS, status)), ..Answer::json(&data) };
         Ok(answer.with_texts("warnings", &warnings))
     }))
 }

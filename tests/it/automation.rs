@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use kantoor::accounts::Account;
-use kantoor::app::App;
 use kantoor::automation::engine::{self, LEASE_SECONDS};
 use kantoor::automation::outside::{self, Request};
 use serde_json::{Value, json};
@@ -576,7 +575,7 @@ on_both! {
         advance(&client, "2026-05-14T12:00:00Z");
         assert_eq!(total(&client, "/v1/tasks"), 5);
         // An account on the machine's time that was down for days: the latest time counts, once.
-        let (real, key) = server.app.create_account("Real", None).unwrap();
+        let (real, key) = kantoor::opening::create_account(&server.app, "Real", None).unwrap();
         let real = Client::new(server.address, key, real.number);
         let id = flow_with(&real, "* * * * *", at_nine, json!({"trigger_type": "schedule"}));
         let (number, own) = (real.account, id.clone());

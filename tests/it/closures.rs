@@ -2,7 +2,7 @@
 //! times, run `KANTOOR_CLOSURES=1 cargo nextest run --no-capture -E 'test(no_route_does_much)'`.
 
 use kantoor::record::FieldInfo;
-use kantoor::resources::{Method, Takes};
+use kantoor::resource::{Method, Takes};
 use serde_json::{Value, json};
 use store::seen;
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use kantoor::clock::Moment;
 use kantoor::log::{self, Verdict};
-use kantoor::resources;
+use kantoor::rooms::REGISTRY;
 use serde_json::{Value, json};
 use store::Tx;
 
@@ -15,7 +15,7 @@ const NOW: &str = "2026-05-04T10:00:00Z";
 
 /// A client of a new account with the demo, whose clock stands still.
 fn demo(server: &Server) -> Client {
-    let (account, key) = server.app.create_demo_account(Moment::parse(NOW)).unwrap();
+    let (account, key) = kantoor::opening::create_demo_account(&server.app, Moment::parse(NOW)).unwrap();
     Client::new(server.address, key, account.number)
 }
 
@@ -45,7 +45,7 @@ fn under(client: &Client, path: &str, part: &str) -> Vec<Value> {
 
 /// Every list of the account by its path, those under other records included.
 fn lists(client: &Client) -> Vec<(String, Vec<Value>)> {
-    let routes = resources::ALL.iter().flat_map(|resource| &resource.routes);
+    let routes = REGISTRY.resources.iter().flat_map(|resource| &resource.routes);
     let listing = routes.filter(|route| route.lists() && route.path != "/v1/changes");
     let read = |path: &str| match path.split_once("/{id}/") {
         Some((parents, part)) => under(client, parents, part),

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use kantoor::app::App;
 use kantoor::resources::subscription::generate;
 use serde_json::{Value, json};
 
@@ -53,7 +52,7 @@ on_both! {
         let server = Server::start(db);
         let client = server.client();
         let owed = subscribe(&client, 20, "2026-05-04".parse().unwrap());
-        let other = App::open(config).unwrap();
+        let other = kantoor::opening::open(config).unwrap();
         let passes: Vec<_> = [server.app.clone(), other.clone(), server.app.clone(), other].into_iter().map(|app| {
             let account = client.account;
             server.apart(move || {

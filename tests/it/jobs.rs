@@ -254,7 +254,7 @@ on_both! {
     /// When the process dies in the day of an account again and again, the others still get theirs.
     fn a_day_that_ends_the_process_is_set_aside(db) {
         let server = Server::start(db);
-        let accounts: Vec<_> = (0..3).map(|n| server.app.create_account(&format!("{n}"), None).unwrap().0).collect();
+        let accounts: Vec<_> = (0..3).map(|n| kantoor::opening::create_account(&server.app, &format!("{n}"), None).unwrap().0).collect();
         let ill = accounts[1].number;
         let job = |lost: i64, payload: String| Job {
             id: "days".into(), account: 0, kind: "days".into(), payload, claim: 0, attempts: 1, max_attempts: i64::MAX, lost,

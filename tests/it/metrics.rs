@@ -101,7 +101,7 @@ on_both! {
 
     fn what_waits_shows(db) {
         let server = Server::start(db);
-        let (account, key) = server.app.create_account("Real", None).unwrap();
+        let (account, key) = kantoor::opening::create_account(&server.app, "Real", None).unwrap();
         let client = Client::new(server.address, key, account.number);
         let change = |sql: &'static str| server.app.store.write_now(0, move |tx| tx.execute(sql, &[]).map(drop)).unwrap();
         let about = |name: &str, seconds: u64| {

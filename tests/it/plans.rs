@@ -2,7 +2,8 @@
 
 use kantoor::call::{Call, Query};
 use kantoor::error::Error;
-use kantoor::resources::{self, Resource};
+use kantoor::resource::Resource;
+use kantoor::rooms::REGISTRY;
 
 use crate::on_both;
 use crate::support::Server;
@@ -48,7 +49,7 @@ on_both! {
         server.client();
         let account = server.app.store.read_now(kantoor::accounts::Account::all).unwrap().pop().unwrap();
         let caller = server.app.acting(account, "test");
-        for resource in resources::ALL.iter().filter(|resource| resource.list.is_some()) {
+        for resource in REGISTRY.resources.iter().filter(|resource| resource.list.is_some()) {
             for (query, sorted) in queries(resource) {
                 let (own, text) = (caller.clone(), query.clone());
                 let statements = resource.list.as_ref().unwrap().statements;
@@ -85,7 +86,7 @@ on_both! {
 
     fn every_table_has_an_account(db) {
         let server = Server::start(db);
-        let tables: Vec<(String, String)> = resources::migrations().iter().flat_map(|migration| {
+        let tables: Vec<(String, String)> = REGISTRY.migrations().iter().flat_map(|migration| {
             migration.sql.split("CREATE TABLE ").skip(1).map(|text| {
                 let (name, rest) = text.split_once('(').unwrap();
                 (name.trim().to_string(), rest.split("\n)").next().unwrap().to_string())
@@ -118,7 +119,7 @@ fn postgres_searches_by_its_trigrams() {
     while kantoor::search::tidy(&server.app.store).unwrap() {}
     let account = server.app.store.read_now(kantoor::accounts::Account::all).unwrap().pop().unwrap();
     let caller = server.app.acting(account, "test");
-    let products = resources::ALL.iter().find(|resource| resource.path == "/v1/products").unwrap();
+    let products = REGISTRY.resources.iter().find(|resource| resource.path == "/v1/products").unwrap();
     let statements = products.list.as_ref().unwrap().statements;
     let mut outside = postgres::Client::connect(&url, postgres::NoTls).unwrap();
     // Hexadecimal digits: each piece is in one text of 140, and any of six digits in few.

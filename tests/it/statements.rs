@@ -63,11 +63,12 @@ fn drive(server: &Server) {
             client.get(&format!("{path}?search=example")).expect(200);
         }
     }
-    let (account, key) = server.app.create_demo_account(Moment::parse("2026-05-04T10:00:00Z")).unwrap();
+    let (account, key) =
+        kantoor::opening::create_demo_account(&server.app, Moment::parse("2026-05-04T10:00:00Z")).unwrap();
     let demo = Client::new(server.address, key, account.number);
     partly_paid_and_late(&demo);
     demo.post("/v1/test-clock/advance", json!({"to": "2027-05-04T10:00:00Z"})).expect(200);
-    let (_, key) = server.app.create_account("On time", None).unwrap();
+    let (_, key) = kantoor::opening::create_account(&server.app, "On time", None).unwrap();
     let on_time = Client::new(server.address, key, 0);
     on_time.post("/v1/clients", json!({"company_name": "x"})).expect(201);
     let again = "UPDATE jobs SET run_at = 1 WHERE kind IN ('housekeeping', 'days') AND state = 'ready'";

@@ -92,7 +92,7 @@ on_both! {
         assert_eq!(client.post(&format!("{path}/deactivate"), json!({"subscription_end": "2026-01-01"})).expect(422).faults(), ["subscription_end: out_of_range"]);
         assert_eq!(client.post("/v1/test-clock/advance", json!({"to": "2026-05-01T00:00:00Z"})).expect(422).faults(), ["to: out_of_range"]);
         assert_eq!(client.post("/v1/test-clock/advance", json!({"to": "2066-05-01T00:00:00Z"})).expect(422).faults(), ["to: out_of_range"]);
-        let (account, key) = server.app.create_account("Real", None).unwrap();
+        let (account, key) = kantoor::opening::create_account(&server.app, "Real", None).unwrap();
         let real = Client::new(server.address, key, account.number);
         assert_eq!(real.post("/v1/test-clock/advance", json!({"to": "2066-05-01T00:00:00Z"})).expect(403).code(), "forbidden");
         assert_eq!(real.get("/v1/test-clock").status, 403);

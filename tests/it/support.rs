@@ -127,7 +127,7 @@ impl Server {
     pub fn with(db: Db, change: impl FnOnce(&mut Config)) -> Server {
         let mut config = db.config();
         change(&mut config);
-        let app = App::open(config).unwrap();
+        let app = kantoor::opening::open(config).unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let address = serve(&runtime, &app);
         Server { app, address, runtime, _db: db }
@@ -135,13 +135,13 @@ impl Server {
 
     /// A second process, as far as the database can tell.
     pub fn another_node(&self, config: Config) -> SocketAddr {
-        serve(&self.runtime, &App::open(config).unwrap())
+        serve(&self.runtime, &kantoor::opening::open(config).unwrap())
     }
 
     /// A client of a new account that may do everything, at noon of 4 May 2026 for ever.
     pub fn client(&self) -> Client {
         let clock = Moment::parse("2026-05-04T10:00:00Z");
-        let (account, key) = self.app.create_account("Test", clock).unwrap();
+        let (account, key) = kantoor::opening::create_account(&self.app, "Test", clock).unwrap();
         Client::new(self.address, key, account.number)
     }
 

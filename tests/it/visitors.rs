@@ -1,7 +1,5 @@
 //! Limits for who has no key, alone and behind a proxy.
 
-use kantoor::app::App;
-
 use crate::support::{Client, Db, Reply, Server};
 
 const PAGE: &str = "/d/0123456789abcdef0123456789abcdef";
@@ -71,6 +69,6 @@ fn no_limit_on_request_and_wrong_proxies_are_named() {
 
     let mut config = Db::sqlite().config();
     config.trusted_proxies = "10.0.0.1, proxy".to_string();
-    let error = App::open(config).err().unwrap().to_string();
+    let error = kantoor::opening::open(config).err().unwrap().to_string();
     assert!(error.contains("trusted_proxies: “proxy” is not a network"), "{error}");
 }

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use kantoor::accounts;
 use kantoor::http::openapi;
 use kantoor::record::FieldInfo;
-use kantoor::resources::{self, Gives, Method, Resource, Route, Takes};
+use kantoor::resource::{Gives, Method, Resource, Route, Takes};
+use kantoor::rooms::REGISTRY;
 use serde_json::{Value, json};
 
 use crate::on_both;
@@ -16,7 +17,7 @@ use crate::support::{Client, Reply, Server};
 
 /// Every route with its resource.
 pub fn routes() -> impl Iterator<Item = (&'static Resource, &'static Route)> {
-    resources::ALL.iter().flat_map(|resource| resource.routes.iter().map(move |route| (resource, route)))
+    REGISTRY.resources.iter().flat_map(|resource| resource.routes.iter().map(move |route| (resource, route)))
 }
 
 fn create_route(resource: &Resource) -> Option<&Route> {
@@ -35,7 +36,7 @@ pub fn next_number() -> u32 {
 }
 
 fn of_table(table: &str) -> &'static Resource {
-    resources::ALL.iter().find(|resource| resource.shape.table == table).unwrap()
+    REGISTRY.resources.iter().find(|resource| resource.shape.table == table).unwrap()
 }
 
 /// A record, and the one it belongs to.
@@ -158,7 +159,7 @@ on_both! {
                 assert_eq!(reply.code(), "unauthorized");
                 assert!(reply.header("www-authenticate").starts_with("Bearer"));
             }
-            let others: Vec<String> = accounts::scopes().into_iter().filter(|s| s != "*" && *s != route.scope).collect();
+            let others: Vec<String> = REGISTRY.scopes().into_iter().filter(|s| s != "*" && *s != route.scope).collect();
             let others: Vec<&str> = others.iter().map(String::as_str).collect();
             let reply = call(&server.with_scopes(&client, &others), &path, route, &client);
             if route.scope.is_empty() {
@@ -208,7 +209,7 @@ on_both! {
             }
         }
         // And nothing that the stranger tried left a mark.
-        for resource in resources::ALL.iter().filter(|one| can_be_made(one) && !one.path.contains('{')) {
+        for resource in REGISTRY.resources.iter().filter(|one| can_be_made(one) && !one.path.contains('{')) {
             assert!(owner.get(&resource.path).json()["meta"]["total"].as_i64().unwrap() > 0);
         }
     }
@@ -262,7 +263,7 @@ on_both! {
     fn lists_have_pages_filters_sorts_and_totals(db) {
         let server = Server::start(db);
         let client = server.client();
-        for resource in resources::ALL.iter() {
+        for resource in REGISTRY.resources.iter() {
             let Some(list) = resource.list.as_ref().filter(|_| can_be_made(resource)) else { continue };
             // Those that come all at once unless pages are asked for have tests of their own.
             if resource.routes.iter().any(|route| route.gives == Gives::Either) {
@@ -392,7 +393,7 @@ on_both! {
     fn etags_guard_changes(db) {
         let server = Server::start(db);
         let client = server.client();
-        for resource in resources::ALL.iter() {
+        for resource in REGISTRY.resources.iter() {
             let Some(patch) = resource.routes.iter().find(|route| route.takes == Takes::Patch) else { continue };
             let made = make(&client, resource);
             let path = made.path(resource, patch);
@@ -440,17 +441,17 @@ on_both! {
 fn every_route_and_field_is_described() {
     for (resource, route) in routes() {
         assert!(!route.summary.is_empty(), "{}", route.path);
-        let known = route.scope.is_empty() || accounts::scopes().contains(&route.scope);
+        let known = route.scope.is_empty() || REGISTRY.scopes().contains(&route.scope);
         assert!(known, "{}: no scope {}", route.path, route.scope);
         assert!(!matches!(route.gives, Gives::Page | Gives::Either) || resource.list.is_some());
     }
-    for resource in resources::ALL.iter() {
+    for resource in REGISTRY.resources.iter() {
         for field in &resource.fields {
             let needs_example = field.rules.create && field.rules.refers.is_empty();
             assert!(!needs_example || !field.rules.example.is_empty(), "{}.{}", resource.shape.name, field.name);
             assert!(!field.doc.is_empty());
         }
     }
-    let numbers: Vec<u32> = resources::migrations().iter().map(|migration| migration.number).collect();
+    let numbers: Vec<u32> = REGISTRY.migrations().iter().map(|migration| migration.number).collect();
     assert_eq!(numbers, (1..=u32::try_from(numbers.len()).unwrap()).collect::<Vec<_>>());
 }

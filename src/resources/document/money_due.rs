@@ -6,12 +6,12 @@ use store::Tx;
 use super::{Document, DocumentKind, Which};
 use crate::clock::Moment;
 use crate::context::Ctx;
-use crate::days::{Slice, TOGETHER};
 use crate::error::{Error, Result};
 use crate::marks;
 use crate::record::{Record, When};
 use crate::records;
 use crate::resources::client::Client;
+use crate::slice::{Slice, TOGETHER};
 use crate::timers;
 
 impl<K: DocumentKind> Document<K> {

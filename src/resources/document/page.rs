@@ -12,6 +12,7 @@ use crate::error::{Code, Error, Result};
 use crate::printing;
 use crate::record::{Record, When};
 use crate::records;
+use crate::resources::file;
 use crate::resources::file::File;
 
 /// A verb on the document with this id.
@@ -51,7 +52,7 @@ impl Kind {
             },
             logo: |tx, ctx, id| {
                 let document: Document<K> = final_one(tx, ctx, id)?;
-                logo_of(tx, ctx, &document).map(|file| Content::kept(&file)).ok_or_else(missing)
+                logo_of(tx, ctx, &document).map(|file| file::kept(&file)).ok_or_else(missing)
             },
         }
     }

@@ -1,21 +1,24 @@
 //! The PDF of a document: printed after the commit by a job, or at once when somebody asks first.
 //! What is printed is frozen with the job, so a revision has the same bytes whenever it is made.
 
+use std::sync::Arc;
+
 use money::{Amount, Price};
 use serde_json::{Value, json};
 use store::{Migration, Tx};
 
 use super::{Document, DocumentKind, Language, Which};
 use crate::app::App;
-use crate::call::{Answer, Call, Content, Outcome, Print};
+use crate::call::{Answer, Call, Content, Outcome};
 use crate::context::Ctx;
 use crate::error::Result;
 use crate::jobs::{self, Ending, Job, NewJob};
 use crate::printing;
+use crate::printing::Print;
 use crate::record::Record;
 use crate::records::{self, Work};
-use crate::resources::Part;
 use crate::resources::file::File;
+use crate::resources::{Part, file};
 
 /// The table of the PDFs that were made.
 pub const MIGRATION: Migration = Migration {
@@ -59,8 +62,8 @@ pub fn content<K: DocumentKind>(call: Call) -> Result<Work> {
 pub fn content_of<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) -> Result<Content> {
     let made = made(tx, ctx, &document.base.id, document.revision)?;
     Ok(match made {
-        Some(file) if document.is_final() => Content::kept(&file),
-        _ => Content::Printed(Box::new(print(tx, ctx, document)?)),
+        Some(file) if document.is_final() => file::kept(&file),
+        _ => Content::Made(Arc::new(print(tx, ctx, document)?)),
     })
 }
 

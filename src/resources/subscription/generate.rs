@@ -11,7 +11,6 @@ use crate::app::App;
 use crate::clock::Moment;
 use crate::collecting;
 use crate::context::{Caller, Ctx};
-use crate::days::{self, Slice};
 use crate::error::{Code, Error, Result};
 use crate::jobs::{self, Ending, Job, NewJob};
 use crate::marks;
@@ -20,6 +19,7 @@ use crate::records;
 use crate::resources::client::Client;
 use crate::resources::document::{self, Invoice, Language, new};
 use crate::resources::settings::{Generation, Settings};
+use crate::slice::{self, Slice};
 
 /// How many invoices share a commit at most: others wait no longer than that.
 const TOGETHER: i64 = 32;
@@ -245,7 +245,7 @@ pub fn announce(tx: &mut Tx, ctx: &Ctx, slice: &Slice) -> Result<bool> {
     let sql = format!(
         "SELECT id FROM subscriptions WHERE account_id = $1 AND notify_on <> '' AND notify_on <= $2
          ORDER BY notify_on, id LIMIT {}",
-        days::TOGETHER
+        slice::TOGETHER
     );
     let values = [ctx.account.into(), today.to_string().into()];
     let found = tx.all(&sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
@@ -257,7 +257,7 @@ pub fn announce(tx: &mut Tx, ctx: &Ctx, slice: &Slice) -> Result<bool> {
         come_near(tx, ctx, &subscription, today)?;
         slice.did_one();
     }
-    Ok(found.len() == days::TOGETHER)
+    Ok(found.len() == slice::TOGETHER)
 }
 
 fn come_near(tx: &mut Tx, ctx: &Ctx, subscription: &Subscription, today: Date) -> Result<()> {

@@ -324,7 +324,7 @@ on_both! {
             }).unwrap()
         };
         let go = |marked: Option<String>| {
-            let (own, engine) = (caller.clone(), server.app.engine.clone());
+            let (own, engine) = (caller.clone(), kantoor::automation::metrics::engine_of(&server.app).clone());
             server.app.store.write_now(client.account, move |tx| {
                 let ctx = own.writing(tx)?;
                 engine::turn_of(tx, &ctx, &own.account, &engine, 10, marked.as_deref())
@@ -355,7 +355,7 @@ fn two_nodes_share_the_runs() {
         "a.b",
         json!([{"type": "create_task", "title": "{{ data.n }}"}, {"type": "create_note", "body": "{{ data.n }}"}]),
     );
-    let second = App::open(server.app.config.clone()).unwrap();
+    let second = kantoor::opening::open(server.app.config.clone()).unwrap();
     for app in [server.app.clone(), second] {
         server.block_on(async move { outside::start(&app) });
     }
@@ -384,7 +384,10 @@ fn signature(secret: &str, signed: &str) -> String {
 
 /// A turn of a worker that makes no calls.
 fn announce(server: &Server, client: &Client) -> Vec<Request> {
-    let (caller, engine) = (server.app.acting(account(server, client), "automation"), server.app.engine.clone());
+    let (caller, engine) = (
+        server.app.acting(account(server, client), "automation"),
+        kantoor::automation::metrics::engine_of(&server.app).clone(),
+    );
     let turn = server.app.store.write_now(client.account, move |tx| {
         let ctx = caller.writing(tx)?;
         engine::turn(tx, &ctx, &caller.account, &engine, 10)
@@ -394,8 +397,11 @@ fn announce(server: &Server, client: &Client) -> Vec<Request> {
 
 /// A worker writes how its call ended; answers whether that counted.
 fn come_back(server: &Server, client: &Client, request: &Request, ended: Value) -> bool {
-    let (caller, engine, request) =
-        (server.app.acting(account(server, client), "automation"), server.app.engine.clone(), request.clone());
+    let (caller, engine, request) = (
+        server.app.acting(account(server, client), "automation"),
+        kantoor::automation::metrics::engine_of(&server.app).clone(),
+        request.clone(),
+    );
     let written = server.app.store.write_now(client.account, move |tx| {
         let ctx = caller.writing(tx)?;
         engine::called(tx, &ctx, &caller.account, &engine, &request, &Ok(ended.clone()))

@@ -230,7 +230,7 @@ fn two_nodes_share_the_work() {
     config.allow_private_addresses = "127.0.0.1".to_string();
     let server = sending(db);
     let client = server.client();
-    let second = kantoor::app::App::open(config.clone()).unwrap();
+    let second = kantoor::opening::open(config.clone()).unwrap();
     server.block_on(async { webhooks::start(&second) });
     let other = Client::new(server.another_node(config), client.key.clone(), client.account);
     let (path, _) = endpoint(&client, &receiver.url("/"), &["product.*"]);

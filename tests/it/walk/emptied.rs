@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use kantoor::record::FieldInfo;
-use kantoor::resources::{Method, Resource, Route, Takes};
+use kantoor::resource::{Method, Resource, Route, Takes};
 use serde_json::{Value, json};
 
 use super::values::is_of;

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use kantoor::record::FieldInfo;
-use kantoor::resources::{Resource, Route, Takes};
+use kantoor::resource::{Resource, Route, Takes};
 use serde_json::{Value, json};
 
 use super::{make, named_body, renamed, routes};

@@ -16,12 +16,12 @@ use minijinja::value::Serde;
 use serde_json::{Value, json};
 use store::Tx;
 
-use super::{dispatch, reply, upload, visitors};
 use crate::accounts::Account;
 use crate::app::App;
 use crate::collecting;
 use crate::context::{Caller, Ctx};
 use crate::error::{Code, Error, Result};
+use crate::http::{dispatch, reply, upload, visitors};
 use crate::resources::document::page::{KINDS, Kind, colors, final_one, missing};
 use crate::resources::document::{Invoice, Quote, Which, quote};
 use crate::site::Site;

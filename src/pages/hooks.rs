@@ -6,11 +6,12 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::{Method, Request, Response, StatusCode};
 
-use super::{dispatch, public, reply, visitors};
+use super::public;
 use crate::accounts::Account;
 use crate::app::App;
 use crate::collecting;
 use crate::error::{Code, Error, Result};
+use crate::http::{dispatch, reply, visitors};
 use crate::records;
 
 /// Answers a request under `/hooks/`: `/hooks/mollie/{account}/{payment|verification}/{id}`.

@@ -10,11 +10,12 @@ use minijinja::value::Serde;
 use serde_json::{Value, json};
 use store::Tx;
 
-use super::{dispatch, public, reply, visitors};
+use super::public;
 use crate::app::App;
 use crate::collecting;
 use crate::context::{Caller, Ctx};
 use crate::error::{Code, Error, FieldCode, Result, wrong};
+use crate::http::{dispatch, reply, visitors};
 use crate::providers::sandbox;
 use crate::records;
 use crate::resources::payment::{self, Payment, Status};

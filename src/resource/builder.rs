@@ -1,10 +1,10 @@
-//! How a resource says its routes: a method a line, in `resources.rs`'s files.
+//! How a resource says its routes: a method a line, in the file of the resource.
 
 use store::{Migration, Tx};
 
 use super::{Gives, Handler, List, Method, Part, Resource, Route, Takes};
 use crate::error::Result;
-use crate::integrity::inspect;
+use crate::inspect::inspect;
 use crate::list;
 use crate::record::{CREATED, Checks, DETAIL, FieldInfo, LIST, Record, UPDATED, Views};
 use crate::records;

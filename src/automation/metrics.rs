@@ -1,0 +1,47 @@
+//! What the operator sees of flows.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use store::Tx;
+
+use super::engine::{self, Engine};
+use crate::app::App;
+use crate::catalogue::{CounterInfo, Metric};
+use crate::clock::Moment;
+use crate::error::Result;
+use crate::http::metrics::waiting;
+use crate::resources::run;
+
+/// Runs that ended.
+pub const RUNS: CounterInfo =
+    CounterInfo { name: run::RUNS, help: "Runs of flows by how they ended", label: "status", values: run::FINAL };
+/// Calls that were made.
+pub const CALLS: CounterInfo = CounterInfo {
+    name: "flow_calls",
+    help: "Calls of flows by what became of them",
+    label: "outcome",
+    values: &["success", "failed", "refused", "lost"],
+};
+
+/// What the runs of all accounts share.
+pub fn engine_of(app: &App) -> &Arc<Engine> {
+    app.services.get()
+}
+
+/// Counts runs that ended.
+pub fn count_ended(app: &App, statuses: impl IntoIterator<Item = &'static str>) {
+    statuses.into_iter().for_each(|status| app.metrics.add(RUNS.name, status));
+}
+
+/// Calls that are under way.
+pub fn calls_open(app: &App) -> Metric {
+    let calls = engine_of(app).calls.load(Ordering::Relaxed) as u64;
+    ("flow_calls_open", "gauge", "Calls of flows under way now", calls)
+}
+
+/// How long the oldest run that is due waits.
+pub fn behind(tx: &mut Tx, now: Moment) -> Result<Metric> {
+    let since = engine::oldest_due(tx, now)?;
+    Ok(waiting("flows_behind_seconds", "How long the oldest run of a flow that is due waits", since, now))
+}

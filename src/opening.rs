@@ -1,0 +1,122 @@
+//! New accounts, with all that they start with.
+
+use std::sync::Arc;
+
+use store::Tx;
+
+use crate::accounts::{self, Account, Key, NewKey};
+use crate::app::App;
+use crate::catalogue::registry;
+use crate::clock::{Clock, Ids, Moment};
+use crate::config::Config;
+use crate::context::Caller;
+use crate::demo;
+use crate::error::Result;
+use crate::jobs::SHARED;
+use crate::quotas::Quotas;
+use crate::rooms;
+use crate::site::Site;
+use crate::wakeup::Bell;
+
+/// Installs the registry and opens the program that `config` describes.
+pub fn open(config: Config) -> Result<Arc<App>> {
+    rooms::install();
+    App::open(config)
+}
+
+/// Makes an account with a key that may do everything; answers the key too.
+pub fn create_account(app: &App, name: &str, test_clock: Option<Moment>) -> Result<(Account, String)> {
+    create_account_in(app, name, accounts::DEFAULT_ZONE, test_clock)
+}
+
+/// The same, in a time zone.
+pub fn create_account_in(app: &App, name: &str, zone: &str, test_clock: Option<Moment>) -> Result<(Account, String)> {
+    let opening = opening(app, name, test_clock, false)?;
+    open_account(app, Opening { zone: zone.to_string(), ..opening })
+}
+
+/// The same with a believable business in it, to try things on: there wholly or not at all.
+pub fn create_demo_account(app: &App, test_clock: Option<Moment>) -> Result<(Account, String)> {
+    open_account(app, opening(app, demo::NAME, test_clock, true)?)
+}
+
+/// Makes the first account when there is none, empty or with the demo. Of several nodes that
+/// start together one does.
+pub fn create_first_account(app: &App, with_demo: bool) -> Result<Option<(Account, String)>> {
+    let opening = opening(app, if with_demo { demo::NAME } else { "My company" }, None, with_demo)?;
+    let key = opening.secret.clone();
+    let account = app.store.write_now(SHARED, move |tx| {
+        tx.hold_all()?;
+        if tx.int("SELECT count(*) FROM accounts", &[])? > 0 {
+            return Ok(None);
+        }
+        opening.open(tx).map(Some)
+    })?;
+    Ok(account.map(|account| (account, key)))
+}
+
+fn open_account(app: &App, opening: Opening) -> Result<(Account, String)> {
+    let key = opening.secret.clone();
+    let account = app.store.write_now(SHARED, move |tx| opening.open(tx))?;
+    Ok((account, key))
+}
+
+fn opening(app: &App, name: &str, test_clock: Option<Moment>, with_demo: bool) -> Result<Opening> {
+    Ok(Opening {
+        name: name.to_string(),
+        zone: accounts::DEFAULT_ZONE.to_string(),
+        test_clock,
+        with_demo,
+        secret: accounts::new_secret()?,
+        now: app.clock.now(),
+        ids: app.ids,
+        site: app.site.clone(),
+        bell: app.bell.clone(),
+    })
+}
+
+/// An account about to be opened.
+struct Opening {
+    name: String,
+    zone: String,
+    test_clock: Option<Moment>,
+    with_demo: bool,
+    secret: String,
+    now: Moment,
+    ids: Ids,
+    site: Arc<Site>,
+    bell: Arc<Bell>,
+}
+
+impl Opening {
+    /// The account with its first key and all that a new one starts with.
+    fn open(&self, tx: &mut Tx) -> Result<Account> {
+        let account = Account::create(tx, &self.name, &self.zone, self.test_clock, self.now, &self.ids)?;
+        Key::create(tx, account.number, &self.secret, &first_key(), self.now, &self.ids)?;
+        let caller = Caller {
+            account: Arc::new(account.clone()),
+            actor: "kantoor".into(),
+            request_id: "new account".into(),
+            if_match: None,
+            clock: Clock::Fixed(self.now),
+            ids: self.ids,
+            site: self.site.clone(),
+            bell: self.bell.clone(),
+            // What a new account starts with is not its own doing.
+            quotas: Quotas::default(),
+        };
+        let mut ctx = caller.writing(tx)?;
+        if self.with_demo {
+            ctx.now = demo::beginning(&ctx);
+        }
+        registry().fill(tx, &ctx, &account)?;
+        if self.with_demo {
+            demo::fill(tx, &caller)?;
+        }
+        Ok(account)
+    }
+}
+
+fn first_key() -> NewKey {
+    NewKey { name: "first key".to_string(), scopes: vec!["*".to_string()], expires_at: None }
+}

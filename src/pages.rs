@@ -1,0 +1,61 @@
+//! Pages for people without a key: the page of a document, the sandbox of payments, and where payment providers call.
+
+mod hooks;
+mod public;
+mod sandbox;
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::{Method, Request, Response};
+
+use crate::app::App;
+use crate::catalogue::Page;
+use crate::error::{Code, Error};
+use crate::http::{dispatch, reply, visitors};
+
+/// The pages of the registry.
+pub const PAGES: &[Page] = &[
+    Page { prefix: "/d/", route, answer: |app, request| Box::pin(public::answer(app, request)) },
+    Page { prefix: "/sandbox/", route, answer: |app, request| Box::pin(sandbox::answer(app, request)) },
+    Page { prefix: "/hooks/", route, answer: |app, request| Box::pin(hooks::answer(app, request)) },
+    Page { prefix: "/thanks", route, answer: |app, request| Box::pin(thank(app, request)) },
+];
+
+/// The route of a path, with its placeholders: ids make no new series of metrics.
+fn route(path: &str) -> &'static str {
+    let parts: Vec<&str> = path.split('/').skip(1).collect();
+    match *parts {
+        ["d", _] => "/d/{token}",
+        ["d", _, "pdf"] => "/d/{token}/pdf",
+        ["d", _, "logo"] => "/d/{token}/logo",
+        ["d", _, "accept"] => "/d/{token}/accept",
+        ["d", _, "reject"] => "/d/{token}/reject",
+        ["d", _, "pay"] => "/d/{token}/pay",
+        ["sandbox", _] => "/sandbox/{id}",
+        ["hooks", "mollie", _, "payment", _] => "/hooks/mollie/{account}/payment/{id}",
+        ["hooks", "mollie", _, "verification", _] => "/hooks/mollie/{account}/verification/{id}",
+        ["thanks"] => "/thanks",
+        _ => "",
+    }
+}
+
+/// `GET /thanks`: where clients come back to after they paid.
+async fn thank(app: Arc<App>, request: Request<Body>) -> Response<Body> {
+    let request_id = dispatch::request_id(&app, request.headers());
+    let refuse = |error: &Error| reply::error_response(error, &request_id, false);
+    let mut response = if request.uri().path() != "/thanks" {
+        refuse(&Error::new(Code::NotFound, "There is nothing at this address."))
+    } else if let Err(error) = visitors::limit(&app, request.extensions(), request.headers()) {
+        refuse(&error)
+    } else if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        reply::with_allow(refuse(&Error::new(Code::MethodNotAllowed, "Only GET can be used here.")), "GET, HEAD")
+    } else {
+        let nonce = app.ids.token();
+        let mut response = sandbox::thanks(&nonce);
+        public::protect(response.headers_mut(), &nonce, "'none'");
+        response
+    };
+    reply::finish(&mut response, &request_id);
+    if request.method() == Method::HEAD { dispatch::without_body(response) } else { response }
+}
