@@ -2,7 +2,7 @@
 //! contents of the files that it has, then the same checks as `kantoor verify` on the copy.
 //!
 //! Contents may not go between the two. So a hold is written before the database is copied, and while there is one no
-//! content is dropped ([`is_held`]). It has an end, for a backup that was killed.
+//! content is dropped (`contents::holds`). It has an end, for a backup that was killed.
 
 use std::cell::RefCell;
 use std::fs::{DirBuilder, File};
@@ -16,7 +16,7 @@ use blobs::Blobs;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use store::{Database, Dialect, Migration, Options, Store, Tx};
+use store::{Database, Dialect, Options, Store, Tx};
 use tokio::runtime::Runtime;
 
 use crate::catalogue::registry;
@@ -26,20 +26,6 @@ use crate::error::{Error, Result};
 use crate::integrity::files::{Kept, all_faults};
 use crate::integrity::{Checked, Inspection, Problem, Witness};
 use crate::jobs::SHARED;
-
-/// The table of holds: while there is one that has not ended, no content is dropped.
-pub const MIGRATION: Migration = Migration {
-    number: 65,
-    name: "holds",
-    sql: "
-CREATE TABLE holds (
-    account_id BIGINT NOT NULL,
-    id TEXT NOT NULL,
-    until BIGINT NOT NULL,
-    PRIMARY KEY (account_id, id)
-) STRICT, WITHOUT ROWID;
-",
-};
 
 /// How long a hold is good for when nobody renews it.
 const HOLD_SECONDS: i64 = 600;
@@ -65,11 +51,6 @@ pub enum Outcome {
         /// Where it was left.
         left: PathBuf,
     },
-}
-
-/// Whether contents are to stay where they are for now.
-pub fn is_held(tx: &mut Tx, now: Moment) -> Result<bool> {
-    Ok(tx.int("SELECT count(*) FROM holds WHERE account_id = 0 AND until > $1", &[now.0.into()])? > 0)
 }
 
 /// Makes a backup in `folder`, which gets its name only when all of it is there, checked and on the disk.

@@ -18,7 +18,7 @@ use crate::log::Event;
 use crate::record::Record;
 use crate::resource::{Resource, Route};
 use crate::services::Services;
-use crate::{accounts, counters, http, idempotency, jobs, log, marks, nodes, quotas, search, site};
+use crate::{accounts, contents, counters, http, idempotency, jobs, log, marks, nodes, search, site};
 
 /// The routes of one path.
 pub type Methods = Vec<&'static Route>;
@@ -47,6 +47,8 @@ pub struct Registry {
     pub listener: Option<Listener>,
     /// Called for every event of a record, in its transaction.
     pub on_event: &'static [OnEvent],
+    /// Refuse to delete a record that something still needs.
+    pub guards: &'static [Guard],
     /// What becomes of the contents of uploads.
     pub contents: Option<Contents>,
     /// Pages outside the API.
@@ -74,6 +76,14 @@ pub struct Listener {
     pub key: fn(&str) -> &str,
     /// Starts the work; the number is that of the event in the log.
     pub start: fn(&mut Tx, &Ctx, &Event, i64) -> Result<()>,
+}
+
+/// Refuses to delete a record of another room while it is needed.
+pub struct Guard {
+    /// The table of the record.
+    pub table: &'static str,
+    /// An error when the record with this id is needed.
+    pub check: fn(&mut Tx, &Ctx, &str) -> Result<()>,
 }
 
 /// What becomes of a content that no record has yet.
@@ -167,8 +177,7 @@ const OWN: &[Migration] = &[
     counters::MIGRATION,
     site::MIGRATION,
     marks::MIGRATION,
-    marks::SAID,
-    quotas::MIGRATION,
+    contents::holds::MIGRATION,
     http::limits::MIGRATION,
 ];
 
@@ -215,6 +224,11 @@ impl Registry {
     pub fn scopes(&self) -> Vec<String> {
         let scopes = self.areas.iter().flat_map(|area| [format!("{area}.read"), format!("{area}.write")]);
         scopes.chain(["*".to_string()]).collect()
+    }
+
+    /// Refuses to delete a record that something still needs.
+    pub fn guard(&self, tx: &mut Tx, ctx: &Ctx, table: &str, id: &str) -> Result<()> {
+        self.guards.iter().filter(|guard| guard.table == table).try_for_each(|guard| (guard.check)(tx, ctx, id))
     }
 
     /// Fills a new account.

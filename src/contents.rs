@@ -1,5 +1,6 @@
 //! Contents on their way in: what an upload is, told from its bytes.
 
+pub mod holds;
 pub mod picture;
 
 /// The largest file.

@@ -50,6 +50,7 @@ pub mod slice;
 pub mod test_clock;
 pub mod timers;
 pub mod turns;
+pub mod usage;
 pub mod wakeup;
 pub mod webhooks;
 pub mod worker;

@@ -20,17 +20,6 @@ CREATE TABLE marks (
 ",
 };
 
-/// What was said before there were marks for it, as far as it can be told.
-pub const SAID: Migration = Migration {
-    number: 57,
-    name: "marks of what was said",
-    sql: "
-INSERT INTO marks (account_id, cause, record_id, at)
-    SELECT account_id, 'invoice.late ' || due_date, id, updated_at FROM invoices WHERE payment_status = 'overdue'
-    ON CONFLICT DO NOTHING;
-",
-};
-
 /// Whether this is the first time.
 pub fn once(tx: &mut Tx, ctx: &Ctx, cause: &str, record_id: &str) -> Result<bool> {
     let sql = "INSERT INTO marks (account_id, cause, record_id, at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING";

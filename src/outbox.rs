@@ -11,17 +11,17 @@ use store::{Migration, Row, Tx};
 use crate::accounts::Account;
 use crate::app::App;
 use crate::call::Content;
+use crate::catalogue::registry;
 use crate::clock::Moment;
 use crate::config::Config;
 use crate::context::Ctx;
 use crate::error::{Code, Error, Result};
 use crate::jobs::{self, Ending, Job, NewJob};
-use crate::quotas;
+use crate::perform;
 use crate::record::Record;
-use crate::records;
 use crate::resources::corporate_identity::CorporateIdentity;
-use crate::resources::document::{Document, DocumentKind, InvoiceKind, QuoteKind, WorkorderKind, pdf};
 use crate::services::Services;
+use crate::usage;
 
 /// The tables of the outbox.
 pub const MIGRATION: Migration = Migration {
@@ -122,7 +122,7 @@ pub fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<()> {
             letter.attach_pdf.into(),
         ],
     )?;
-    quotas::count_mails(tx, ctx, to.len() + cc.len())?;
+    usage::count_mails(tx, ctx, to.len() + cc.len())?;
     for recipient in to.iter().chain(&cc) {
         let delivery = ctx.new_id();
         tx.execute(
@@ -340,33 +340,26 @@ fn build(app: &App, account: i64, queued: Queued) -> Result<(String, Vec<u8>)> {
     Ok((from, bytes))
 }
 
-/// The PDF of a document, printed now if it was not yet.
+/// The PDF of a record, as its own route gives it; made now if it was not yet.
 fn pdf_of(app: &App, account: i64, about: &str, id: &str) -> Result<(String, Vec<u8>)> {
-    let id = id.to_string();
-    let content = match about {
-        "invoice" => content_of::<InvoiceKind>(app, account, id),
-        "quote" => content_of::<QuoteKind>(app, account, id),
-        _ => content_of::<WorkorderKind>(app, account, id),
-    }?;
-    match content {
-        Content::Made(made) => Ok((made.name().to_string(), made.make_now(app)?)),
-        Content::Kept { key, name, .. } => {
+    let resource =
+        registry().named(about).ok_or_else(|| Error::internal(format!("there are no records called {about}")))?;
+    let work = perform::prepare("GET", &format!("{}/{id}/pdf/content", resource.path), None)?;
+    let caller = app.acting_in(account, "outbox")?;
+    let answer = app.store.read_now(move |tx| {
+        let ctx = caller.reading(tx)?;
+        work(tx, &ctx)
+    })?;
+    match answer.content {
+        Some(Content::Made(made)) => Ok((made.name().to_string(), made.make_now(app)?)),
+        Some(Content::Kept { key, name, .. }) => {
             let read = tokio::runtime::Handle::current().block_on(app.blobs.read(&key));
             let bytes = read.map_err(|error| Error::internal(format!("the PDF {name}: {error}")))?;
             Ok((name, bytes.to_vec()))
         }
-        Content::Written { name, text, .. } => Ok((name, text.into_bytes())),
+        Some(Content::Written { name, text, .. }) => Ok((name, text.into_bytes())),
+        None => Err(Error::internal(format!("the {about} {id} has no PDF"))),
     }
-}
-
-fn content_of<K: DocumentKind>(app: &App, account: i64, id: String) -> Result<Content> {
-    let account = app.store.read_now(move |tx| Account::numbered(tx, account))?;
-    let caller = app.acting(account, "outbox");
-    app.store.read_now(move |tx| {
-        let ctx = caller.reading(tx)?;
-        let document: Document<K> = records::find(tx, &ctx, &id)?;
-        pdf::content_of(tx, &ctx, &document)
-    })
 }
 
 /// The deliveries about a record, oldest first, as JSON.

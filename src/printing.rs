@@ -17,6 +17,7 @@ use crate::call::Make;
 use crate::catalogue::Metric;
 use crate::config::Config;
 use crate::contents::{Upload, hex};
+use crate::context::Ctx;
 use crate::error::{Code, Error, Result};
 use crate::resources::file;
 use crate::services::Services;
@@ -139,6 +140,15 @@ pub fn print_and_keep(app: &App, job: &Print) -> Result<Vec<u8>> {
         Ok(())
     })?;
     Ok(bytes)
+}
+
+/// A file stays while it is the PDF of a document.
+pub fn guard_pdf(tx: &mut Tx, ctx: &Ctx, file: &str) -> Result<()> {
+    let documents = "SELECT count(*) FROM document_pdfs WHERE account_id = $1 AND file_id = $2";
+    if tx.int(documents, &[ctx.account.into(), file.into()])? == 0 {
+        return Ok(());
+    }
+    Err(Error::new(Code::InUse, "It is the PDF of a final document, which keeps it."))
 }
 
 /// Opens the typesetter, and the turns to use it.

@@ -2,9 +2,9 @@
 
 use std::sync::LazyLock;
 
-use crate::catalogue::{self, Contents, Registry};
+use crate::catalogue::{self, Contents, Guard, Registry};
 use crate::resources::*;
-use crate::{automation, backup, outbox, pages, printing, test_clock, timers, webhooks};
+use crate::{automation, outbox, pages, printing, test_clock, timers, usage, webhooks};
 
 /// The registry of the program.
 pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
@@ -25,13 +25,13 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         product::resource(),
         task::resource(),
         note::resource(),
-        document::invoices(),
+        payment::collectable(document::invoices()),
         document::quotes(),
         document::workorders(),
         payment::resource(),
         subscription::resource(),
         verification::resource(),
-        mandate::resource(),
+        mandate::resource(subscription::activation::by_mandate),
         batch::resource(),
         file::resource(),
         tax_rate::resource(),
@@ -57,7 +57,8 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         document::pdf::MIGRATION,
         document::DATES,
         document::OWED,
-        backup::MIGRATION,
+        document::SAID,
+        usage::MIGRATION,
     ],
     defaults: &[
         |tx, ctx, _| settings::defaults(tx, ctx),
@@ -88,6 +89,11 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
     ],
     listener: Some(automation::LISTENER),
     on_event: &[timers::note],
+    guards: &[
+        Guard { table: "files", check: corporate_identity::guard_logo },
+        Guard { table: "files", check: printing::guard_pdf },
+        Guard { table: "tax_rates", check: subscription::guard_rate },
+    ],
     contents: Some(Contents { announce: file::announce, refuse: file::drop_now }),
     pages: pages::PAGES,
     counters: &[automation::metrics::RUNS, automation::metrics::CALLS, webhooks::metrics::DELIVERIES],

@@ -152,7 +152,10 @@ impl Visit {
 
     async fn page(&self, found: &Found, status: StatusCode, refused: Refused) -> Result<Response<Body>> {
         let mut data = self.read(found, found.kind.view).await?;
-        self.can_pay.store(data["pay_online"] == true, Ordering::Relaxed);
+        let can_pay =
+            data["is_owed"] == true && self.read(found, |tx, ctx, _| collecting::can_pay_online(tx, ctx)).await?;
+        data["pay_online"] = json!(can_pay);
+        self.can_pay.store(can_pay, Ordering::Relaxed);
         data["address"] = json!(format!("/d/{}", found.token));
         data["refused"] = json!({"is_name": refused.name.is_some(), "name": refused.name, "late": refused.late});
         self.draw(status, data)

@@ -127,6 +127,15 @@ fn delete(call: Call) -> Result<Work> {
     }))
 }
 
+/// A file stays while it is a logo.
+pub fn guard_logo(tx: &mut Tx, ctx: &Ctx, file: &str) -> Result<()> {
+    let logos = "SELECT count(*) FROM corporate_identities WHERE account_id = $1 AND logo_file_id = $2";
+    if tx.int(logos, &[ctx.account.into(), file.into()])? == 0 {
+        return Ok(());
+    }
+    Err(Error::new(Code::InUse, "It is the logo of a corporate identity; give that another one first."))
+}
+
 const MIGRATIONS: &[Migration] = &[Migration {
     number: 29,
     name: "corporate identities",

@@ -20,7 +20,6 @@ use money::{Amount, Percent};
 use store::{Migration, Tx};
 
 use super::custom_field;
-use super::payment;
 use super::{Gives, Resource};
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
@@ -33,7 +32,7 @@ use crate::records::{self, Work};
 use crate::{choice, record};
 pub use kind::{DocumentKind, Invoice, InvoiceKind, Quote, QuoteKind, Which, Workorder, WorkorderKind};
 use rows::Rows;
-pub use tables::{DATES, OWED};
+pub use tables::{DATES, OWED, SAID};
 use tables::{INVOICES, QUOTES, WORKORDERS};
 
 choice! {
@@ -457,11 +456,11 @@ fn shared<K: DocumentKind>(title: &'static str, migrations: &'static [Migration]
 
 /// Invoices and their routes.
 pub fn invoices() -> Resource {
-    shared::<InvoiceKind>("Invoices", INVOICES)
-        .action_made::<credit::Credit>("credit", "Credit an invoice, all of it or some rows", credit::credit)
-        .action_elsewhere("collect", "Collect an invoice by the mandate of its client", payment::collect)
-        .gives(Gives::MadeParts(payment::BOTH))
-        .extension()
+    shared::<InvoiceKind>("Invoices", INVOICES).action_made::<credit::Credit>(
+        "credit",
+        "Credit an invoice, all of it or some rows",
+        credit::credit,
+    )
 }
 
 /// Quotes and their routes.

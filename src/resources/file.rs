@@ -8,15 +8,15 @@ use store::{Migration, Tx};
 
 use super::Resource;
 use crate::app::App;
-use crate::backup;
 use crate::call::{Answer, Call, Content};
-use crate::contents::{Upload, extension};
+use crate::catalogue::registry;
+use crate::contents::{Upload, extension, holds};
 use crate::context::Ctx;
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
 use crate::jobs::{self, Ending, Job, NewJob};
 use crate::record::{ALL, Address, COMPUTED, CREATED, Checks, NOWHERE};
 use crate::records::{self, Work};
-use crate::{input, quotas, record};
+use crate::{input, record, usage};
 
 const ADDRESSES: &[Address] = &[Address {
     name: "url",
@@ -67,7 +67,7 @@ fn create(call: Call) -> Result<Work> {
         return Err(Error::invalid(faults));
     };
     Ok(Box::new(move |tx, ctx| {
-        quotas::room_for_file(tx, ctx, upload.size)?;
+        usage::room_for_file(tx, ctx, upload.size)?;
         let file = add(tx, ctx, &upload)?;
         Ok(Answer::created(ctx, &file, CREATED).with_texts("warnings", &call.warnings))
     }))
@@ -89,7 +89,7 @@ pub fn add(tx: &mut Tx, ctx: &Ctx, upload: &Upload) -> Result<File> {
         ..File::default()
     };
     records::add(tx, ctx, &mut file)?;
-    quotas::count_file(tx, ctx, file.size)?;
+    usage::count_file(tx, ctx, file.size)?;
     Ok(file)
 }
 
@@ -104,19 +104,9 @@ fn delete(call: Call) -> Result<Work> {
     input::nothing(&call)?;
     Ok(Box::new(move |tx, ctx| {
         let file: File = records::find_to_change(tx, ctx, &call)?;
-        let logos = "SELECT count(*) FROM corporate_identities WHERE account_id = $1 AND logo_file_id = $2";
-        if tx.int(logos, &[ctx.account.into(), (&file.base.id).into()])? > 0 {
-            return Err(Error::new(
-                Code::InUse,
-                "It is the logo of a corporate identity; give that another one first.",
-            ));
-        }
-        let documents = "SELECT count(*) FROM document_pdfs WHERE account_id = $1 AND file_id = $2";
-        if tx.int(documents, &[ctx.account.into(), (&file.base.id).into()])? > 0 {
-            return Err(Error::new(Code::InUse, "It is the PDF of a final document, which keeps it."));
-        }
+        registry().guard(tx, ctx, "files", &file.base.id)?;
         records::remove(tx, ctx, &file)?;
-        quotas::count_file(tx, ctx, -file.size)?;
+        usage::count_file(tx, ctx, -file.size)?;
         drop_later(tx, ctx.account, ctx, &file.content, 0)?;
         Ok(Answer::empty())
     }))
@@ -151,7 +141,7 @@ pub fn drop_later(tx: &mut Tx, account: i64, ctx: &Ctx, content: &str, seconds: 
 /// A content is about to be written: a job drops it unless a record has it by then. Nothing is written for an account that
 /// has no room at all.
 pub fn announce(tx: &mut Tx, ctx: &Ctx, content: &str) -> Result<()> {
-    quotas::room_for_file(tx, ctx, 0)?;
+    usage::room_for_file(tx, ctx, 0)?;
     drop_later(tx, ctx.account, ctx, content, PATIENCE_SECONDS)
 }
 
@@ -174,7 +164,7 @@ pub fn drop_content(app: &App, job: &Job) -> Result<Ending> {
     let now = app.clock.now();
     let (used, held) = app.store.read_now(move |tx| {
         let sql = "SELECT count(*) FROM files WHERE account_id = $1 AND content = $2";
-        Ok::<_, Error>((tx.int(sql, &[account.into(), (&key).into()])?, backup::is_held(tx, now)?))
+        Ok::<_, Error>((tx.int(sql, &[account.into(), (&key).into()])?, holds::is_held(tx, now)?))
     })?;
     if used > 0 {
         return Ok(Ending::Done);

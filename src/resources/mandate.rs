@@ -6,8 +6,7 @@ use store::{Migration, Tx};
 
 use super::client::Client;
 use super::settings::{ProviderName, Settings};
-use super::subscription::{self, Subscription};
-use super::{Gives, Method, Part, Resource};
+use super::{Gives, Handler, Method, Part, Resource};
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Code, Error, Result};
@@ -102,27 +101,29 @@ const PARTS: &[Part] = &[
     Part("meta", "object", "More about it."),
 ];
 
-/// `GET /v1/clients/{id}/direct-debit/mandate?subscription_id=`
-fn get(call: Call) -> Result<Work> {
-    Ok(Box::new(move |tx, ctx| {
-        let client = match records::find::<Client>(tx, ctx, call.id()) {
-            Ok(client) => Some(client),
-            Err(error) if error.code == Code::NotFound => None,
-            Err(error) => return Err(error),
-        };
-        let mandate = match &client {
-            Some(client) => of(tx, ctx, &client.base.id)?,
-            None => None,
-        };
-        let provider = match &mandate {
-            Some(mandate) if mandate.status != MandateStatus::None => mandate.provider,
-            _ => Settings::of(tx, ctx)?.provider,
-        };
-        let mandate = mandate.unwrap_or_default();
-        let activation =
-            activation(tx, ctx, call.id(), &mandate, call.query.get("subscription_id").unwrap_or_default())?;
-        Ok(Answer::json(&shown(client.is_some(), provider, &mandate, activation)))
-    }))
+/// How the mandate of a client stands, for `GET …/mandate`; `activation` says what became of the subscription it names.
+pub fn standing(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    client: &str,
+    activation: impl FnOnce(&mut Tx, &Mandate) -> Result<&'static str>,
+) -> Result<Value> {
+    let found = match records::find::<Client>(tx, ctx, client) {
+        Ok(client) => Some(client),
+        Err(error) if error.code == Code::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let mandate = match &found {
+        Some(client) => of(tx, ctx, &client.base.id)?,
+        None => None,
+    };
+    let provider = match &mandate {
+        Some(mandate) if mandate.status != MandateStatus::None => mandate.provider,
+        _ => Settings::of(tx, ctx)?.provider,
+    };
+    let mandate = mandate.unwrap_or_default();
+    let activation = activation(tx, &mandate)?;
+    Ok(shown(found.is_some(), provider, &mandate, activation))
 }
 
 fn shown(client_found: bool, provider: ProviderName, mandate: &Mandate, activation: &str) -> Value {
@@ -134,29 +135,6 @@ fn shown(client_found: bool, provider: ProviderName, mandate: &Mandate, activati
         "can_activate_subscription": is_ready, "subscription_activation": {"status": activation},
         "meta": {"signed_on": mandate.signed_on.0.map(|day| day.to_string())},
     })
-}
-
-/// Activates the subscription that is named, if the mandate allows; answers what became of that.
-fn activation(tx: &mut Tx, ctx: &Ctx, client: &str, mandate: &Mandate, id: &str) -> Result<&'static str> {
-    if id.is_empty() {
-        return Ok("skipped");
-    }
-    let subscription = match records::find::<Subscription>(tx, ctx, id) {
-        Ok(subscription) => subscription,
-        Err(error) if error.code == Code::NotFound => return Ok("not_found"),
-        Err(error) => return Err(error),
-    };
-    if subscription.client_id.0 != client {
-        return Ok("not_found");
-    }
-    if !mandate.is_ready() {
-        return Ok("not_authorized");
-    }
-    match subscription::make_active(tx, ctx, subscription) {
-        Ok(_) => Ok("activated"),
-        Err(error) if error.code == Code::InvalidTransition => Ok("update_failed"),
-        Err(error) => Err(error),
-    }
 }
 
 /// `POST …/mandate`: a mandate that the client has signed on paper.
@@ -191,8 +169,8 @@ fn revoke(call: Call) -> Result<Work> {
     }))
 }
 
-/// Mandates and their routes.
-pub fn resource() -> Resource {
+/// Mandates and their routes; `get` shows one, and can activate a subscription.
+pub fn resource(get: Handler) -> Resource {
     Resource::of::<Mandate>("Direct debit mandates", "relations", MIGRATIONS)
         .at("/v1/clients/{id}/direct-debit/mandate")
         .beside(Method::Get, "", "How the mandate of a client stands", PARTS, get)

@@ -164,8 +164,16 @@ pub fn resource() -> Resource {
         .delete_with(delete)
 }
 
+/// Invoices can be collected.
+pub fn collectable(invoices: Resource) -> Resource {
+    invoices
+        .action_elsewhere("collect", "Collect an invoice by the mandate of its client", collect)
+        .gives(Gives::MadeParts(BOTH))
+        .extension()
+}
+
 /// What making and changing a payment answer.
-pub const BOTH: &[Part] = &[
+const BOTH: &[Part] = &[
     Part("invoice", "object", "The invoice: `id`, `paid_amount` and `price`."),
     Part("payment", "object", "The payment."),
 ];
@@ -263,7 +271,7 @@ fn steps(from: Status, to: Status) -> Option<Vec<Status>> {
 }
 
 /// `POST /v1/invoices/{id}/collect`
-pub fn collect(call: Call) -> Result<Work> {
+fn collect(call: Call) -> Result<Work> {
     let warnings = input::nothing(&call)?;
     Ok(Box::new(move |tx, ctx| {
         let mut invoice: Invoice = records::find_to_change(tx, ctx, &call)?;

@@ -1,6 +1,7 @@
 //! Subscriptions: what is invoiced again and again. Each period has one invoice, by its schedule and
 //! not by when the last one was made, so that nothing is doubled and nothing drifts.
 
+pub mod activation;
 pub mod generate;
 mod lines;
 mod new;
@@ -23,6 +24,7 @@ use crate::input::{self, Input};
 use crate::list;
 use crate::record::{ALL, COMPUTED, Checks, DETAIL, Day, INPUT, Link, NOWHERE, Record, UPDATED};
 use crate::records::{self, Work};
+use crate::resources::tax_rate::TaxRate;
 use crate::{choice, marks, record};
 pub use lines::Lines;
 pub use plan::{Plan, Term};
@@ -253,9 +255,13 @@ pub fn announce_anew(tx: &mut Tx, ctx: &Ctx, days: i64) -> Result<()> {
     Ok(())
 }
 
-/// Whether a subscription that has not ended names this tax rate.
-pub fn needs_rate(tx: &mut Tx, ctx: &Ctx, code: &str) -> Result<bool> {
-    Ok(!with_line(tx, ctx, "vat_code", code)?.is_empty())
+/// A tax rate stays while subscriptions have it: they need it for the invoices to come.
+pub fn guard_rate(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
+    let rate: TaxRate = records::find(tx, ctx, id)?;
+    if with_line(tx, ctx, "vat_code", &rate.code)?.is_empty() {
+        return Ok(());
+    }
+    Err(Error::new(Code::InUse, "There are subscriptions with this tax rate; change them first."))
 }
 
 /// The subscriptions that have not ended and have a line with this text in a member.

@@ -3,8 +3,9 @@
 use money::Decimal;
 use store::{Migration, Tx};
 
-use super::{Resource, subscription};
+use super::Resource;
 use crate::call::{Answer, Call};
+use crate::catalogue::registry;
 use crate::context::Ctx;
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
 use crate::record::{Checks, INPUT, NOWHERE, REQUIRED, Record};
@@ -117,9 +118,7 @@ pub fn resource() -> Resource {
 fn delete(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let rate: TaxRate = records::find_to_change(tx, ctx, &call)?;
-        if subscription::needs_rate(tx, ctx, &rate.code)? {
-            return Err(Error::new(Code::InUse, "There are subscriptions with this tax rate; change them first."));
-        }
+        registry().guard(tx, ctx, "tax_rates", &rate.base.id)?;
         records::remove(tx, ctx, &rate)?;
         Ok(Answer::empty())
     }))

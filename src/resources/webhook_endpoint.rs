@@ -13,10 +13,10 @@ use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
 use crate::input::{self, Input};
-use crate::quotas;
 use crate::record;
 use crate::record::{ACTED, ALL, COMPUTED, CREATED, Callable, Checks, INPUT, NOWHERE, REQUIRED, Texts, UPDATED, When};
 use crate::records::{self, Work};
+use crate::usage;
 use crate::webhooks::{breaker, queue};
 
 /// Endpoints of an account: each event may be sent to all of them.
@@ -147,7 +147,7 @@ fn create(call: Call) -> Result<Work> {
             return Err(Error::new(Code::LimitReached, message));
         }
         let mut record = input.record();
-        quotas::room_for_endpoint(tx, ctx, "", &record.url.0)?;
+        usage::room_for_endpoint(tx, ctx, "", &record.url.0)?;
         record.secret.clone_from(&secret);
         records::add(tx, ctx, &mut record)?;
         queue::switch(tx, ctx, &record)?;
@@ -167,7 +167,7 @@ fn patch(call: Call) -> Result<Work> {
         record.check(&mut faults);
         faults.into_result()?;
         if record.url != before.url {
-            quotas::room_for_endpoint(tx, ctx, &record.base.id, &record.url.0)?;
+            usage::room_for_endpoint(tx, ctx, &record.base.id, &record.url.0)?;
         }
         if record.active {
             record.disabled_reason = String::new();

@@ -6,7 +6,6 @@ use store::Tx;
 use super::pdf::{self, Style};
 use super::{Document, DocumentKind, InvoiceKind, QuoteKind, Which, WorkorderKind, quote};
 use crate::call::Content;
-use crate::collecting;
 use crate::context::Ctx;
 use crate::error::{Code, Error, Result};
 use crate::printing;
@@ -112,7 +111,7 @@ fn view<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Value> {
     data["colors"] = colors(&data["colors"]);
     data["state"] = state(ctx, &document);
     data["pay"] = how_to_pay(&document, &data);
-    data["pay_online"] = json!(is_owed(&document) && collecting::can_pay_online(tx, ctx)?);
+    data["is_owed"] = json!(is_owed(&document));
     data["can_answer"] = json!(can_answer(ctx, &document));
     let open = document.open_amount().scaled() != document.total_incl_vat.scaled() && !document.is_credit;
     for (name, amount) in

@@ -227,3 +227,14 @@ pub const OWED: Migration = Migration {
 CREATE INDEX invoices_owed ON invoices (account_id, client_id, payment_status, due_date);
 ",
 };
+
+/// What was said before there were marks for it, as far as it can be told.
+pub const SAID: Migration = Migration {
+    number: 57,
+    name: "marks of what was said",
+    sql: "
+INSERT INTO marks (account_id, cause, record_id, at)
+    SELECT account_id, 'invoice.late ' || due_date, id, updated_at FROM invoices WHERE payment_status = 'overdue'
+    ON CONFLICT DO NOTHING;
+",
+};
