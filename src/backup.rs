@@ -16,7 +16,7 @@ use blobs::Blobs;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use store::{Database, Dialect, Options, Store, Tx};
+use store::{Database, Dialect, Options, Store};
 use tokio::runtime::Runtime;
 
 use crate::catalogue::registry;

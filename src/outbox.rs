@@ -8,7 +8,6 @@ use mail::{Address, Attachment, Failure, Mail, Route, Security, Sender, SmtpSett
 use serde_json::{Value, json};
 use store::{Migration, Row, Tx};
 
-use crate::accounts::Account;
 use crate::app::App;
 use crate::call::Content;
 use crate::catalogue::registry;

@@ -202,7 +202,7 @@ impl Kind for Data {
 impl Json {
     /// As text again, with the digits of its numbers; refuses what no text has, and numbers that whoever reads
     /// it later would not have as they are.
-    pub(crate) fn write(&self, out: &mut Vec<u8>) -> Result<(), Wrong> {
+    pub fn write(&self, out: &mut Vec<u8>) -> Result<(), Wrong> {
         match self {
             Json::Null => out.extend_from_slice(b"null"),
             Json::Bool(value) => out.extend_from_slice(value.to_string().as_bytes()),

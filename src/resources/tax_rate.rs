@@ -7,7 +7,7 @@ use super::Resource;
 use crate::call::{Answer, Call};
 use crate::catalogue::registry;
 use crate::context::Ctx;
-use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
+use crate::error::{Faults, FieldCode, Result, wrong};
 use crate::record::{Checks, INPUT, NOWHERE, REQUIRED, Record};
 use crate::records::{self, Work};
 use crate::{choice, record};
