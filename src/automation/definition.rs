@@ -459,6 +459,7 @@ mod tests {
 
     #[test]
     fn good_steps_are_taken() {
+        crate::rooms::install();
         let good = json!([
             {"type": "create_task", "title": "Call {{ data.client_company_name }}", "category": "call", "deadline": "P2D", "name": "call"},
             {"type": "wait", "for": "P3D"},
@@ -477,6 +478,7 @@ mod tests {
 
     #[test]
     fn bad_ones_have_their_path() {
+        crate::rooms::install();
         for (step, fault) in [
             (json!({"type": "nope"}), "type: invalid_choice"),
             (json!({}), "type: required"),
