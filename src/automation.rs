@@ -29,9 +29,9 @@ pub use engine::Engine;
 use std::sync::Arc;
 
 use crate::app::App;
-use crate::catalogue::Listener;
 use crate::config::Config;
 use crate::error::Result;
+use crate::log::Listener;
 use crate::services::Services;
 
 /// Starts runs of the flows that listen to an event.

@@ -19,13 +19,13 @@ use sha2::{Digest, Sha256};
 use store::{Database, Dialect, Options, Store};
 use tokio::runtime::Runtime;
 
-use crate::catalogue::registry;
 use crate::clock::{Clock, Ids, Moment};
 use crate::contents::hex;
 use crate::error::{Error, Result};
 use crate::integrity::files::{Kept, all_faults};
 use crate::integrity::{Checked, Inspection, Problem, Witness};
 use crate::jobs::SHARED;
+use crate::migrations;
 
 /// How long a hold is good for when nobody renews it.
 const HOLD_SECONDS: i64 = 600;
@@ -238,7 +238,7 @@ fn finish(
     }
     let manifest = json!({
         "kantoor": env!("CARGO_PKG_VERSION"),
-        "schema": registry().migrations().last().map(|migration| migration.number),
+        "schema": migrations::all().last().map(|migration| migration.number),
         "started_at": started.to_string(),
         "finished_at": Clock::System.now().to_string(),
         "database": {

@@ -15,10 +15,11 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
-use crate::app::{App, open_store};
-use crate::catalogue::registry;
+use crate::app::App;
 use crate::config::Config;
 use crate::http::openapi;
+use crate::migrations;
+use crate::open::open_store;
 use crate::{opening, rooms};
 
 /// The records of a small business: invoices, clients, deals, tickets, projects and more, behind
@@ -158,7 +159,7 @@ fn open(config: Config) -> Result<std::sync::Arc<App>, String> {
 
 fn migrate(config: &Config) -> Result<(), String> {
     let store = open_store(config).map_err(|error| error.to_string())?;
-    let applied = store.migrate(&registry().migrations()).map_err(|error| error.to_string())?;
+    let applied = store.migrate(&migrations::all()).map_err(|error| error.to_string())?;
     match applied {
         0 => say("The database is up to date."),
         1 => say("Applied 1 migration; the database is up to date."),

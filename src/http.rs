@@ -1,5 +1,6 @@
 //! HTTP: the conventions of every route, and no business word.
 
+pub mod authentication;
 pub mod bodies;
 pub mod busy;
 pub mod dispatch;

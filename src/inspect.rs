@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use store::{Tx, Value};
 
-use crate::catalogue::registry;
 use crate::error::{Error, Result};
 use crate::record::Record;
+use crate::tables;
 
 /// Records looked at in one transaction: one may have a megabyte.
 const BATCH: usize = 100;
@@ -59,10 +59,8 @@ pub fn inspect<R: Record>(
 type Problems = Vec<(String, String)>;
 
 fn references<R: Record>(tx: &mut Tx, account: i64, records: &[R], problems: &mut Problems) -> Result<()> {
-    let is_fleeting = registry().of_table(R::shape().table).is_some_and(|own| own.fleeting);
-    for field in
-        R::fields().iter().filter(|field| registry().of_table(field.info.rules.refers).is_some() && !is_fleeting)
-    {
+    let is_fleeting = tables::named(R::shape().table).is_some_and(|own| own.fleeting);
+    for field in R::fields().iter().filter(|field| tables::named(field.info.rules.refers).is_some() && !is_fleeting) {
         let (name, table) = (field.info.name, field.info.rules.refers);
         let named = |record: &R| match (field.to_db)(record) {
             Value::Text(id) if !id.is_empty() => Some(id.into_owned()),

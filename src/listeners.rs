@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-use crate::app::App;
+use crate::config::Config;
 use crate::error::{Code, Error, Result};
 use crate::wakeup::Bell;
 
@@ -87,7 +87,7 @@ impl Drop for Busy {
 
 /// The seat of a stream. It is given back when it is dropped.
 pub struct Seat {
-    app: Arc<App>,
+    listeners: Arc<Listeners>,
     key: String,
     account: i64,
     /// Changes when something was written in the account.
@@ -98,9 +98,8 @@ pub struct Seat {
 
 impl Seat {
     /// A seat for one more stream of a key, unless it or the process has too many.
-    pub fn take(app: &Arc<App>, key: &str, account: i64) -> Result<Seat> {
-        let config = &app.config;
-        let mut streams = app.listeners.locked();
+    pub fn take(listeners: &Arc<Listeners>, config: &Config, key: &str, account: i64) -> Result<Seat> {
+        let mut streams = listeners.locked();
         if streams.by_key.get(key).copied().unwrap_or(0) >= config.streams_per_key {
             let message = format!("Your key may have {} streams open at once; close one.", config.streams_per_key);
             return Err(Error { retry_after: Some(15), ..Error::new(Code::TooManyRequests, message) });
@@ -112,15 +111,15 @@ impl Seat {
         streams.open += 1;
         *streams.by_key.entry(key.to_string()).or_default() += 1;
         let wrote = streams.wrote.entry(account).or_default().subscribe();
-        let stopping = app.listeners.stopping.subscribe();
+        let stopping = listeners.stopping.subscribe();
         drop(streams);
-        Ok(Seat { app: app.clone(), key: key.to_string(), account, wrote, stopping })
+        Ok(Seat { listeners: listeners.clone(), key: key.to_string(), account, wrote, stopping })
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        let mut streams = self.app.listeners.locked();
+        let mut streams = self.listeners.locked();
         streams.open -= 1;
         if let Some(open) = streams.by_key.get_mut(&self.key) {
             *open -= 1;

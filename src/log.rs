@@ -2,10 +2,11 @@
 //! and the line of the audit chain at once. It is written in the transaction of the change, its
 //! numbers have no gaps within an account, and each row's hash covers the one before it.
 
+use std::sync::OnceLock;
+
 use sha2::{Digest, Sha256};
 use store::{Migration, Row, Tx};
 
-use crate::catalogue::registry;
 use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::{Error, Result};
@@ -59,6 +60,24 @@ pub struct Line {
     hash: Vec<u8>,
 }
 
+/// Starts work when something happens. Most events start none, so whether anybody listens is asked in the statement that
+/// reads the end of the log.
+pub struct Listener {
+    /// A scalar subquery that counts those who listen: `$1` is the account, `$2` the key of the event.
+    pub count: &'static str,
+    /// The key under which an event is listened to.
+    pub key: fn(&str) -> &str,
+    /// Starts the work; the number is that of the event in the log.
+    pub start: fn(&mut Tx, &Ctx, &Event, i64) -> Result<()>,
+}
+
+static LISTENER: OnceLock<&'static Listener> = OnceLock::new();
+
+/// Says who starts work when something happens.
+pub fn install(listener: &'static Listener) {
+    let _ = LISTENER.set(listener);
+}
+
 /// Writes what happened, and starts the work of whoever listens to it; answers its number. The caller's transaction
 /// holds the account.
 pub fn append(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<i64> {
@@ -89,7 +108,7 @@ pub fn append(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<i64> {
             hash.as_slice().into(),
         ],
     )?;
-    if let Some(listener) = registry().listener.as_ref().filter(|_| listeners > 0) {
+    if let Some(listener) = LISTENER.get().filter(|_| listeners > 0) {
         (listener.start)(tx, ctx, event, seq)?;
     }
     Ok(seq)
@@ -99,7 +118,7 @@ pub fn append(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<i64> {
 /// first event of an account comes before its listeners.
 fn end(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<(i64, Vec<u8>, i64)> {
     let from = "FROM log WHERE account_id = $1 ORDER BY seq DESC LIMIT 1";
-    let found = match &registry().listener {
+    let found = match LISTENER.get() {
         Some(listener) => tx.first(
             &format!("SELECT seq, hash, ({}) {from}", listener.count),
             &[ctx.account.into(), (listener.key)(event.name).into()],

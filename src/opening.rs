@@ -13,6 +13,7 @@ use crate::context::Caller;
 use crate::demo;
 use crate::error::Result;
 use crate::jobs::SHARED;
+use crate::open;
 use crate::quotas::Quotas;
 use crate::rooms;
 use crate::site::Site;
@@ -21,7 +22,7 @@ use crate::wakeup::Bell;
 /// Installs the registry and opens the program that `config` describes.
 pub fn open(config: Config) -> Result<Arc<App>> {
     rooms::install();
-    App::open(config)
+    open::open(config)
 }
 
 /// Makes an account with a key that may do everything; answers the key too.

@@ -12,7 +12,7 @@ use axum::http::{Method, Request, Response};
 use crate::app::App;
 use crate::catalogue::Page;
 use crate::error::{Code, Error};
-use crate::http::{dispatch, reply, visitors};
+use crate::http::{dispatch, reply};
 
 /// The pages of the registry.
 pub const PAGES: &[Page] = &[
@@ -46,7 +46,7 @@ async fn thank(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let refuse = |error: &Error| reply::error_response(error, &request_id, false);
     let mut response = if request.uri().path() != "/thanks" {
         refuse(&Error::new(Code::NotFound, "There is nothing at this address."))
-    } else if let Err(error) = visitors::limit(&app, request.extensions(), request.headers()) {
+    } else if let Err(error) = app.visitors.limit(request.extensions(), request.headers()) {
         refuse(&error)
     } else if !matches!(*request.method(), Method::GET | Method::HEAD) {
         reply::with_allow(refuse(&Error::new(Code::MethodNotAllowed, "Only GET can be used here.")), "GET, HEAD")

@@ -6,12 +6,14 @@ mod checked;
 mod html;
 mod kinds;
 mod lists;
+mod part;
 mod rules;
 
 pub use checked::{Bic, Callable, Color, Country, Domain, Email, EmailList, Emails, Iban, Slug, VatNumber, Website};
 pub use html::Html;
 pub use kinds::{Day, Days, Kind, Link, VatRate, When, choose, other_spelling, parse_date, wrong_type};
 pub use lists::{Custom, CustomValue, Data, Texts};
+pub use part::Part;
 pub use rules::{ACTED, ALL, COMPUTED, CREATED, DETAIL, INPUT, LIST, NOWHERE, REQUIRED, Rules, UPDATED, Views};
 
 use store::{Row, Tx, Value};
@@ -20,7 +22,6 @@ use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::{Error, Faults, Wrong};
 use crate::json::{Json, write_key, write_text};
-use crate::resource::Part;
 
 /// What every record has.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -253,7 +254,7 @@ pub trait Record: Clone + Default + PartialEq + Send + Sync + 'static {
                     path = path.replace(&place, &text);
                 }
             }
-            let whole = if address.signed { ctx.site.signed(ctx, &path) } else { ctx.site.address(&path) };
+            let whole = if address.signed { ctx.signed(&path) } else { ctx.site.address(&path) };
             write_text(out, &whole);
         }
         for (name, shown, moment) in
@@ -285,7 +286,7 @@ pub trait Record: Clone + Default + PartialEq + Send + Sync + 'static {
         let texts = Self::fields().iter().filter(|field| field.info.rules.search);
         let texts: Vec<String> = texts
             .filter_map(|field| match (field.to_db)(self) {
-                Value::Text(text) if !text.is_empty() => Some(crate::search::fold(&text)),
+                Value::Text(text) if !text.is_empty() => Some(crate::text::fold(&text)),
                 _ => None,
             })
             .collect();

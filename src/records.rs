@@ -3,8 +3,8 @@
 
 use store::{Tx, Value};
 
+pub use crate::call::Work;
 use crate::call::{Answer, Call};
-use crate::catalogue::registry;
 use crate::context::Ctx;
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
 use crate::input::{self, Input};
@@ -13,9 +13,7 @@ use crate::log::{self, Event};
 use crate::record::{CREATED, Checks, DETAIL, Record, UPDATED, Views};
 use crate::search;
 use crate::slice::{Slice, TOGETHER};
-
-/// What a handler leaves to do in the transaction.
-pub type Work = Box<dyn Fn(&mut Tx, &Ctx) -> Result<Answer> + Send + Sync>;
+use crate::tables;
 
 /// `GET …/{id}`
 pub fn get<R: Record>(call: Call) -> Result<Work> {
@@ -159,7 +157,7 @@ pub fn check_parent<R: Record>(tx: &mut Tx, ctx: &Ctx, call: &Call) -> Result<()
     let Some(parent) = R::parent() else { return Ok(()) };
     let table = parent.info.rules.refers;
     if call.id().contains('\0') || !exists(tx, ctx, table, call.id())? {
-        return Err(Error::not_found(registry().name_of(table)));
+        return Err(Error::not_found(tables::name_of(table)));
     }
     Ok(())
 }
@@ -250,10 +248,10 @@ pub fn loosen<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<bool> {
 }
 
 fn unlink_all<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, slice: &Slice) -> Result<bool> {
-    for resource in &registry().resources {
-        let naming = resource.fields.iter().filter(|field| field.rules.refers == R::shape().table);
-        for field in naming.filter(|field| field.name != resource.shape.parent) {
-            if !(resource.unlink)(tx, ctx, field.name, &record.base().id, slice)? {
+    for table in tables::all() {
+        let naming = table.fields.iter().filter(|field| field.rules.refers == R::shape().table);
+        for field in naming.filter(|field| field.name != table.shape.parent) {
+            if !(table.unlink)(tx, ctx, field.name, &record.base().id, slice)? {
                 return Ok(false);
             }
         }
@@ -318,7 +316,7 @@ pub fn emit_with<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, name: &str, memb
     let data = String::from_utf8(data).map_err(|_| Error::internal("an answer is not UTF-8"))?;
     let event = Event { name, entity_type: shape.name, entity_id: &record.base().id, data: &data };
     log::append(tx, ctx, &event)?;
-    registry().on_event.iter().try_for_each(|note| note(tx, ctx, &event))
+    tables::heard(tx, ctx, &event)
 }
 
 /// Totals of lists without a filter are kept, since counting a million rows is not free.
@@ -340,7 +338,7 @@ pub fn check_references<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, input: &I
         if table.is_empty() || id.is_empty() {
             continue;
         }
-        if registry().of_table(table).is_none() || !exists(tx, ctx, table, &id)? {
+        if tables::named(table).is_none() || !exists(tx, ctx, table, &id)? {
             let message = format!("names no record in {}", table.replace('_', " "));
             faults.add(field.info.name, wrong(FieldCode::ReferenceNotFound, message));
         }

@@ -9,6 +9,7 @@ use crate::context::Ctx;
 use crate::error::Result;
 use crate::inspect::Inspected;
 use crate::list::{self, Form, Statements};
+pub use crate::record::Part;
 use crate::record::{FieldInfo, Record, Shape, Views};
 use crate::records::Work;
 use crate::slice::Slice;
@@ -53,10 +54,6 @@ pub enum Takes {
     /// A file, as multipart/form-data.
     File,
 }
-
-/// A member of an answer that is no record: its name, its JSON type and what it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part(pub &'static str, pub &'static str, pub &'static str);
 
 /// What a route answers with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,8 +2,9 @@
 
 use std::sync::LazyLock;
 
-use crate::catalogue::{self, Contents, Guard, Registry};
+use crate::catalogue::{self, Contents, Registry};
 use crate::resources::*;
+use crate::tables::Guard;
 use crate::{automation, outbox, pages, printing, test_clock, timers, usage, webhooks};
 
 /// The registry of the program.

@@ -6,11 +6,10 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use store::{Migration, Store};
 
-use crate::call::Query;
 use crate::clock::Moment;
-use crate::context::Ctx;
 use crate::error::{Error, Result};
 use crate::jobs::SHARED;
+use crate::query::Query;
 
 /// The table of the server's own secrets.
 pub const MIGRATION: Migration = Migration {
@@ -68,10 +67,10 @@ impl Site {
     }
 
     /// The whole address of a path, which opens it for a day without a key.
-    pub fn signed(&self, ctx: &Ctx, path: &str) -> String {
-        let until = (ctx.machine_now.0 / HOUR_MS + 1) * HOUR_MS + VALID_MS;
-        let signature = hex(&self.signature(path, ctx.account, until).finalize().into_bytes());
-        self.address(&format!("{path}?account={}&until={}&signature={signature}", ctx.account, until / 1000))
+    pub fn signed(&self, account: i64, now: Moment, path: &str) -> String {
+        let until = (now.0 / HOUR_MS + 1) * HOUR_MS + VALID_MS;
+        let signature = hex(&self.signature(path, account, until).finalize().into_bytes());
+        self.address(&format!("{path}?account={account}&until={}&signature={signature}", until / 1000))
     }
 
     /// The secret with which calls of flows of an account are signed.

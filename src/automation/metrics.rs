@@ -7,10 +7,9 @@ use store::Tx;
 
 use super::engine::{self, Engine};
 use crate::app::App;
-use crate::catalogue::{CounterInfo, Metric};
 use crate::clock::Moment;
 use crate::error::Result;
-use crate::http::metrics::waiting;
+use crate::http::metrics::{CounterInfo, Metric, waiting};
 use crate::resources::run;
 
 /// Runs that ended.

@@ -5,9 +5,9 @@ use clap::Args;
 
 use super::verify::{Printer, summary};
 use super::{runtime, say};
-use crate::app::open_as_it_is;
 use crate::backup::{self, Outcome};
 use crate::config::Config;
+use crate::open::open_as_it_is;
 
 #[derive(Args)]
 pub struct Backup {

@@ -5,10 +5,10 @@ use clap::Args;
 
 use super::{Progress, grouped, say};
 use crate::accounts::Account;
-use crate::app::open_to_read;
 use crate::config::Config;
 use crate::integrity::{Checked, Inspection, Problem, Witness};
 use crate::log::Verdict;
+use crate::open::open_to_read;
 
 #[derive(Args)]
 pub struct Verify {

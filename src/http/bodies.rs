@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::app::App;
+use crate::config::Config;
 use crate::error::{Code, Error, Result};
 
 /// The bytes of bodies under way.
@@ -27,7 +27,10 @@ impl Bodies {
 
 /// Room for a body, until it is dropped.
 pub struct Room {
-    app: Arc<App>,
+    bodies: Arc<Bodies>,
+    /// How many MiB all accounts may have, and each; 0 for no limit.
+    most: u64,
+    most_of_account: u64,
     account: i64,
     bytes: u64,
 }
@@ -36,26 +39,26 @@ const MIB: u64 = 1024 * 1024;
 
 impl Room {
     /// None yet, for a request to an account.
-    pub fn new(app: &Arc<App>, account: i64) -> Room {
-        Room { app: app.clone(), account, bytes: 0 }
+    pub fn new(bodies: &Arc<Bodies>, config: &Config, account: i64) -> Room {
+        let (most, most_of_account) = (config.bodies_mib, config.bodies_per_account_mib);
+        Room { bodies: bodies.clone(), most, most_of_account, account, bytes: 0 }
     }
 
     /// Takes room for so many bytes more.
     pub fn take(&mut self, bytes: usize) -> Result<()> {
         let bytes = bytes as u64;
-        let config = &self.app.config;
-        let mut held = self.app.bodies.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.bodies.held.lock().unwrap_or_else(PoisonError::into_inner);
         let of_account = held.of_account.get(&self.account).copied().unwrap_or_default();
         let full = |limit: u64, used: u64| limit > 0 && used + bytes > limit * MIB;
-        if full(config.bodies_per_account_mib, of_account) {
-            let limit = config.bodies_per_account_mib;
+        if full(self.most_of_account, of_account) {
+            let limit = self.most_of_account;
             let message = format!(
                 "Your account has {limit} MiB of requests under way (quota bodies_per_account_mib); wait for some of \
                  them to be answered."
             );
             return Err(Error { retry_after: Some(1), ..Error::new(Code::TooManyRequests, message) });
         }
-        if full(config.bodies_mib, held.total) {
+        if full(self.most, held.total) {
             let message = "The server has as many requests under way as it has memory for; try again shortly.";
             return Err(Error { retry_after: Some(1), ..Error::new(Code::Overloaded, message) });
         }
@@ -71,7 +74,7 @@ impl Drop for Room {
         if self.bytes == 0 {
             return;
         }
-        let mut held = self.app.bodies.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.bodies.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.total -= self.bytes;
         if let Some(own) = held.of_account.get_mut(&self.account) {
             *own -= self.bytes;

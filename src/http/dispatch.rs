@@ -5,22 +5,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, HttpBody};
-use axum::http::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH,
-};
+use axum::http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, IF_MATCH};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode};
 use futures_util::FutureExt;
 use http_body_util::BodyExt;
 
+use super::authentication::{known, signed};
 use super::bodies::Room;
 use super::keys::{self, Left};
 use super::limits;
 use super::reply::{self, Reply};
 use super::stream;
 use super::upload::{self, Received};
-use super::visitors;
-use crate::accounts;
 use crate::app::App;
 use crate::call::{After, Call, Query};
 use crate::catalogue::{Methods, routes};
@@ -169,7 +166,7 @@ async fn walk(
     let lenient = is_lenient(&head.headers);
     let mut received = Received::default();
     // Until the request is answered.
-    let mut room = Room::new(app, caller.account.number);
+    let mut room = Room::new(&app.bodies, &app.config, caller.account.number);
     let body = match route.takes {
         _ if reads => Vec::new(),
         Takes::File => {
@@ -226,7 +223,7 @@ async fn walk(
         Some(content) => upload::send(app, content).await?,
         None => done.into_response(),
     };
-    Ok(if reads { unless_known(&head.headers, response) } else { response })
+    Ok(if reads { reply::unless_known(&head.headers, response) } else { response })
 }
 
 /// Counts a request to a route with the strict limit, whatever becomes of it.
@@ -312,55 +309,6 @@ fn once(
         idempotency::keep(tx, ctx, claim, &reply.stored)?;
     }
     Ok(reply)
-}
-
-/// Who has a signed address instead of a key. It opens contents alone.
-async fn signed(app: &Arc<App>, head: &Parts) -> Result<Option<Arc<keys::Caller>>> {
-    let query = head.uri.query().unwrap_or_default();
-    if head.headers.contains_key(AUTHORIZATION) || !query.contains("signature=") {
-        return Ok(None);
-    }
-    visitors::limit(app, &head.extensions, &head.headers)?;
-    let gives = routes().at(head.uri.path()).ok();
-    let gives = gives.is_some_and(|found| found.value.iter().any(|route| route.gives == Gives::Content));
-    let reads = matches!(head.method, Method::GET | Method::HEAD);
-    let account = app.site.opens(head.uri.path(), &Query::parse(query)?, app.clock.now());
-    let Some(account) = account.filter(|_| gives && reads) else {
-        return Err(Error::new(Code::Unauthorized, "This address is not right, or not any more; ask for a new one."));
-    };
-    let account = app.store.read(move |tx| accounts::Account::numbered(tx, account)).await?;
-    Ok(Some(Arc::new(keys::Caller::signed(account))))
-}
-
-/// Whose key a request has. A key that nobody has used lately costs a look at the database, so an address that has sent
-/// many keys that open nothing may send no other new one for a while.
-async fn known(app: &Arc<App>, head: &Parts) -> Result<Arc<keys::Caller>> {
-    let secret = secret(&head.headers)?;
-    if app.keys.has_seen(secret) {
-        return app.keys.caller(app, secret).await;
-    }
-    visitors::may_guess(app, &head.extensions, &head.headers)?;
-    let found = app.keys.caller(app, secret).await;
-    if found.as_ref().is_err_and(|error| error.code == Code::Unauthorized) && accounts::is_well_formed(secret) {
-        visitors::guess(app, &head.extensions, &head.headers)?;
-    }
-    found
-}
-
-/// Whose key a request has.
-pub async fn authenticate(app: &Arc<App>, headers: &HeaderMap) -> Result<Arc<keys::Caller>> {
-    app.keys.caller(app, secret(headers)?).await
-}
-
-/// The key in the headers of a request.
-fn secret(headers: &HeaderMap) -> Result<&str> {
-    let missing = || Error::new(Code::Unauthorized, "Send your key in the header 'Authorization: Bearer kt_…'.");
-    let header = headers.get(AUTHORIZATION).ok_or_else(missing)?.to_str().map_err(|_| missing())?;
-    let (scheme, secret) = header.split_once(' ').ok_or_else(missing)?;
-    if !scheme.eq_ignore_ascii_case("bearer") {
-        return Err(missing());
-    }
-    Ok(secret.trim())
 }
 
 fn limit(app: &App, caller: &keys::Caller, seen: &mut Seen) -> Result<()> {
@@ -474,22 +422,6 @@ fn if_match(headers: &HeaderMap) -> Result<Option<IfMatch>> {
     // A tag that is not ours matches nothing; versions start at 1.
     let versions = text.split(',').map(|tag| tag.trim().trim_matches('"').parse().unwrap_or(0));
     Ok(Some(IfMatch::Versions(versions.collect())))
-}
-
-/// 304 when the caller has this version already.
-pub fn unless_known(headers: &HeaderMap, mut response: Response<Body>) -> Response<Body> {
-    let (Some(known), Some(tag)) = (headers.get(IF_NONE_MATCH), response.headers().get(ETAG)) else {
-        return response;
-    };
-    let (known, tag) = (known.to_str().unwrap_or_default(), tag.to_str().unwrap_or_default());
-    let same = known.split(',').map(|tag| tag.trim().trim_start_matches("W/")).any(|one| one == tag || one == "*");
-    if same && response.status() == StatusCode::OK {
-        *response.status_mut() = StatusCode::NOT_MODIFIED;
-        *response.body_mut() = Body::empty();
-        response.headers_mut().remove(CONTENT_TYPE);
-        response.headers_mut().remove(CONTENT_ENCODING);
-    }
-    response
 }
 
 /// The same head for HEAD.

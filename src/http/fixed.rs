@@ -12,7 +12,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
 
-use super::{dispatch, reply};
+use super::reply;
 use crate::contents::hex;
 
 /// One page.
@@ -48,7 +48,7 @@ impl Fixed {
         if packed {
             headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
         }
-        dispatch::unless_known(request.headers(), response)
+        reply::unless_known(request.headers(), response)
     }
 }
 

@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use store::Store;
+
 use crate::accounts::{self, Account, Key};
-use crate::app::App;
-use crate::clock::Moment;
+use crate::clock::{Clock, Moment};
 use crate::error::{Code, Error, Result};
 
 const FRESH: Duration = Duration::from_secs(1);
@@ -61,16 +62,16 @@ pub struct KeyRing {
 
 impl KeyRing {
     /// Who a secret belongs to; an error when it opens nothing.
-    pub async fn caller(&self, app: &App, secret: &str) -> Result<Arc<Caller>> {
+    pub async fn caller(&self, store: &Store, clock: Clock, secret: &str) -> Result<Arc<Caller>> {
         if !accounts::is_well_formed(secret) {
             return Err(unauthorized("This is not a key of Kantoor; keys start with kt_ and have 39 characters."));
         }
         let hash = accounts::hash(secret);
         let seen = self.seen.read().unwrap_or_else(PoisonError::into_inner).get(&hash).cloned();
-        let now = app.clock.now();
+        let now = clock.now();
         let caller = match seen {
             Some(caller) if caller.read_at.elapsed() < FRESH => caller,
-            seen => self.fetch(app, hash, seen).await?,
+            seen => self.fetch(store, now, hash, seen).await?,
         };
         if !caller.key.is_live(now) {
             return Err(unauthorized("This key has expired or was revoked."));
@@ -84,8 +85,14 @@ impl KeyRing {
         seen.contains_key(&accounts::hash(secret))
     }
 
-    async fn fetch(&self, app: &App, hash: [u8; 32], seen: Option<Arc<Caller>>) -> Result<Arc<Caller>> {
-        let found = app.store.read(move |tx| {
+    async fn fetch(
+        &self,
+        store: &Store,
+        now: Moment,
+        hash: [u8; 32],
+        seen: Option<Arc<Caller>>,
+    ) -> Result<Arc<Caller>> {
+        let found = store.read(move |tx| {
             let Some(key) = Key::by_hash(tx, &hash)? else { return Ok(None) };
             let account = Account::numbered(tx, key.account)?;
             Ok::<_, Error>(Some((key, account)))
@@ -101,7 +108,7 @@ impl KeyRing {
             key,
         });
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        used.insert(caller.key.id.clone(), app.clock.now());
+        used.insert(caller.key.id.clone(), now);
         drop(used);
         let mut seen = self.seen.write().unwrap_or_else(PoisonError::into_inner);
         if seen.len() >= MANY {

@@ -15,6 +15,7 @@ use super::{dispatch, openapi, reply, visitors};
 use crate::app::App;
 use crate::catalogue::{Page, registry};
 use crate::error::{Code, Error, Result};
+use crate::migrations;
 
 static OPENAPI: LazyLock<Fixed> = LazyLock::new(|| Fixed::new("application/json", &openapi::TEXT));
 static DOCS: LazyLock<Fixed> = LazyLock::new(|| Fixed::new("text/html; charset=utf-8", &openapi::PAGE));
@@ -58,7 +59,7 @@ pub async fn answer(app: Arc<App>, peer: SocketAddr, mut request: Request<Body>)
 fn limit(app: &App, request: &Request<Body>) -> Result<()> {
     match request.uri().path() {
         "/health" | "/ready" => Ok(()),
-        _ => visitors::limit(app, request.extensions(), request.headers()),
+        _ => app.visitors.limit(request.extensions(), request.headers()),
     }
 }
 
@@ -74,7 +75,9 @@ async fn answer_visitor(app: Arc<App>, page: &Page, request: Request<Body>) -> R
 /// Answers on the listener for the operator.
 pub async fn metrics(app: &App, path: &str) -> Response<Body> {
     match path {
-        "/metrics" => text("application/openmetrics-text; version=1.0.0; charset=utf-8", app.metrics.text(app).await),
+        "/metrics" => {
+            text("application/openmetrics-text; version=1.0.0; charset=utf-8", super::metrics::text(app).await)
+        }
         _ => reply::error_response(&Error::new(Code::NotFound, "Metrics are at /metrics."), "", false),
     }
 }
@@ -100,9 +103,6 @@ fn to_docs() -> Response<Body> {
     response.headers_mut().insert("location", HeaderValue::from_static("/docs"));
     response
 }
-
-/// The last answer of `/ready`, kept for a second: it needs no key, and asking costs a write.
-pub type Readiness = tokio::sync::Mutex<Option<(Instant, bool, String)>>;
 
 /// Whether requests can be answered and work goes on: the database takes writes, knows our tables, the disk
 /// has room, and no loop in the background stands still. Each with a word, so that the operator sees which; the cause is in the log.
@@ -160,7 +160,7 @@ async fn migrated(app: &Arc<App>) -> Result<(), String> {
     let (app, (tell, told)) = (app.clone(), tokio::sync::oneshot::channel());
     // On a thread of its own: requests may hold all the others.
     let started = std::thread::Builder::new().name("ready".into()).spawn(move || {
-        let _ = tell.send(app.store.is_migrated(&registry().migrations()));
+        let _ = tell.send(app.store.is_migrated(&migrations::all()));
     });
     started.map_err(|error| error.to_string())?;
     match told.await {

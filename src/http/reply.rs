@@ -2,9 +2,10 @@
 
 use axum::body::Body;
 use axum::http::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, LINK, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE,
+    ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, IF_NONE_MATCH, LINK, LOCATION,
+    RETRY_AFTER, WWW_AUTHENTICATE,
 };
-use axum::http::{Response, StatusCode};
+use axum::http::{HeaderMap, Response, StatusCode};
 use serde_json::json;
 
 use crate::call::{After, Answer, Content, Outcome};
@@ -190,8 +191,24 @@ pub fn finish(response: &mut Response<Body>, request_id: &str) {
 }
 
 /// Puts in a header whose text may not fit one; then it is left out.
-pub fn insert(headers: &mut axum::http::HeaderMap, name: HeaderName, text: &str) {
+pub fn insert(headers: &mut HeaderMap, name: HeaderName, text: &str) {
     if let Ok(value) = HeaderValue::from_str(text) {
         headers.insert(name, value);
     }
+}
+
+/// 304 when the caller has this version already.
+pub fn unless_known(headers: &HeaderMap, mut response: Response<Body>) -> Response<Body> {
+    let (Some(known), Some(tag)) = (headers.get(IF_NONE_MATCH), response.headers().get(ETAG)) else {
+        return response;
+    };
+    let (known, tag) = (known.to_str().unwrap_or_default(), tag.to_str().unwrap_or_default());
+    let same = known.split(',').map(|tag| tag.trim().trim_start_matches("W/")).any(|one| one == tag || one == "*");
+    if same && response.status() == StatusCode::OK {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        *response.body_mut() = Body::empty();
+        response.headers_mut().remove(CONTENT_TYPE);
+        response.headers_mut().remove(CONTENT_ENCODING);
+    }
+    response
 }

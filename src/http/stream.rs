@@ -9,7 +9,7 @@ use axum::body::{Body, Bytes};
 use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
 use axum::http::{Method, Response};
 
-use super::dispatch::authenticate;
+use super::authentication::authenticate;
 use super::keys;
 use crate::app::App;
 use crate::call::{Query, whole_number};
@@ -46,7 +46,7 @@ pub async fn open(
         if let Some(value) = headers.get(AUTHORIZATION) {
             key.insert(AUTHORIZATION, value.clone());
         }
-        let seat = Seat::take(app, &caller.key.id, account)?;
+        let seat = Seat::take(&app.listeners, &app.config, &caller.key.id, account)?;
         let follower =
             Follower { app: app.clone(), seat, key, scope, account, after, said: Instant::now(), greeted: false };
         Body::from_stream(futures_util::stream::unfold(follower, Follower::next))

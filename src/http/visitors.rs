@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use axum::http::{Extensions, HeaderMap};
 use web::Network;
 
 use super::keys::Limiter;
-use crate::app::App;
 use crate::error::{Code, Error, Result};
 
 /// Far more visitors than a minute sees; keeps memory bounded.
@@ -34,6 +34,9 @@ type Book = Mutex<HashMap<IpAddr, Limiter>>;
 /// The visitors of the last minute.
 pub struct Visitors {
     proxies: Vec<Network>,
+    /// How often each may ask in a minute; 0 for no limit.
+    per_minute: u32,
+    started: Instant,
     seen: Book,
     /// Who sent keys that open nothing.
     guessing: Book,
@@ -42,8 +45,16 @@ pub struct Visitors {
 
 impl Visitors {
     /// `proxies` are believed when they say for whom they ask.
-    pub fn new(proxies: Vec<Network>) -> Visitors {
-        Visitors { proxies, seen: Mutex::default(), guessing: Mutex::default(), warned: AtomicBool::new(false) }
+    pub fn new(proxies: Vec<Network>, per_minute: u32) -> Visitors {
+        let started = Instant::now();
+        Visitors {
+            proxies,
+            per_minute,
+            started,
+            seen: Mutex::default(),
+            guessing: Mutex::default(),
+            warned: AtomicBool::new(false),
+        }
     }
 
     /// Whom a request comes from: the other end, or whom a proxy of ours names.
@@ -68,18 +79,45 @@ impl Visitors {
         self.proxies.iter().any(|network| network.contains(address))
     }
 
+    /// Counts a request of a visitor against the limit.
+    pub fn limit(&self, extensions: &Extensions, headers: &HeaderMap) -> Result<()> {
+        self.judge(extensions, headers, Visitors::take)
+    }
+
+    /// Counts a key that opens nothing, against a limit of its own.
+    pub fn guess(&self, extensions: &Extensions, headers: &HeaderMap) -> Result<()> {
+        self.judge(extensions, headers, Visitors::count_guess)
+    }
+
+    /// Refuses an address that has guessed too often, without counting.
+    pub fn may_guess(&self, extensions: &Extensions, headers: &HeaderMap) -> Result<()> {
+        self.judge(extensions, headers, Visitors::check_guesses)
+    }
+
+    fn judge(&self, extensions: &Extensions, headers: &HeaderMap, verdict: Verdict) -> Result<()> {
+        let (Some(Peer(peer)), true) = (extensions.get::<Peer>().copied(), self.per_minute > 0) else { return Ok(()) };
+        let now = i64::try_from(self.started.elapsed().as_micros()).unwrap_or(i64::MAX);
+        verdict(self, self.address(peer, headers), self.per_minute, now).map_err(|seconds| {
+            self.warn_of_proxy(peer, headers);
+            let message = format!("Too many requests come from your address; go on in {seconds} s.");
+            let mut error = Error::new(Code::TooManyRequests, message);
+            error.retry_after = u32::try_from(seconds).ok();
+            error
+        })
+    }
+
     /// Counts a request, or says how many seconds to wait.
     fn take(&self, address: IpAddr, per_minute: u32, now: i64) -> Result<(), i64> {
         count(&self.seen, address, per_minute, now)
     }
 
     /// Counts a key that opens nothing.
-    fn guess(&self, address: IpAddr, per_minute: u32, now: i64) -> Result<(), i64> {
+    fn count_guess(&self, address: IpAddr, per_minute: u32, now: i64) -> Result<(), i64> {
         count(&self.guessing, address, per_minute, now)
     }
 
     /// Whether another guess is allowed, or in how many seconds.
-    fn may_guess(&self, address: IpAddr, per_minute: u32, now: i64) -> Result<(), i64> {
+    fn check_guesses(&self, address: IpAddr, per_minute: u32, now: i64) -> Result<(), i64> {
         let guessing = self.guessing.lock().unwrap_or_else(PoisonError::into_inner);
         guessing.get(&household(address)).map_or(Ok(()), |limiter| limiter.check(per_minute, now))
     }
@@ -95,21 +133,6 @@ impl Visitors {
     }
 }
 
-/// Counts a request of a visitor against the limit.
-pub fn limit(app: &App, extensions: &Extensions, headers: &HeaderMap) -> Result<()> {
-    judge(app, extensions, headers, Visitors::take)
-}
-
-/// Counts a key that opens nothing, against a limit of its own.
-pub fn guess(app: &App, extensions: &Extensions, headers: &HeaderMap) -> Result<()> {
-    judge(app, extensions, headers, Visitors::guess)
-}
-
-/// Refuses an address that has guessed too often, without counting.
-pub fn may_guess(app: &App, extensions: &Extensions, headers: &HeaderMap) -> Result<()> {
-    judge(app, extensions, headers, Visitors::may_guess)
-}
-
 fn count(book: &Book, address: IpAddr, per_minute: u32, now: i64) -> Result<(), i64> {
     let mut seen = book.lock().unwrap_or_else(PoisonError::into_inner);
     if seen.len() >= MANY {
@@ -123,19 +146,6 @@ fn count(book: &Book, address: IpAddr, per_minute: u32, now: i64) -> Result<(), 
 }
 
 type Verdict = fn(&Visitors, IpAddr, u32, i64) -> Result<(), i64>;
-
-fn judge(app: &App, extensions: &Extensions, headers: &HeaderMap, verdict: Verdict) -> Result<()> {
-    let limit = app.config.public_limit_per_minute;
-    let (Some(Peer(peer)), true) = (extensions.get::<Peer>().copied(), limit > 0) else { return Ok(()) };
-    let address = app.visitors.address(peer, headers);
-    verdict(&app.visitors, address, limit, app.microseconds()).map_err(|seconds| {
-        app.visitors.warn_of_proxy(peer, headers);
-        let message = format!("Too many requests come from your address; go on in {seconds} s.");
-        let mut error = Error::new(Code::TooManyRequests, message);
-        error.retry_after = u32::try_from(seconds).ok();
-        error
-    })
-}
 
 /// An address as proxies write it: some add the port.
 fn read_address(text: &str) -> Option<IpAddr> {

@@ -11,7 +11,7 @@ use crate::accounts::Account;
 use crate::app::App;
 use crate::collecting;
 use crate::error::{Code, Error, Result};
-use crate::http::{dispatch, reply, visitors};
+use crate::http::{dispatch, reply};
 use crate::records;
 
 /// Answers a request under `/hooks/`: `/hooks/mollie/{account}/{payment|verification}/{id}`.
@@ -31,7 +31,7 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
 
 async fn take(app: &Arc<App>, request: Request<Body>) -> Result<()> {
     let (head, body) = request.into_parts();
-    visitors::limit(app, &head.extensions, &head.headers)?;
+    app.visitors.limit(&head.extensions, &head.headers)?;
     if head.method != Method::POST {
         return Err(Error::new(Code::MethodNotAllowed, "Only POST can be used here."));
     }

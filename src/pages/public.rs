@@ -21,7 +21,7 @@ use crate::app::App;
 use crate::collecting;
 use crate::context::{Caller, Ctx};
 use crate::error::{Code, Error, Result};
-use crate::http::{dispatch, reply, upload, visitors};
+use crate::http::{dispatch, reply, upload};
 use crate::resources::document::page::{KINDS, Kind, colors, final_one, missing};
 use crate::resources::document::{Invoice, Quote, Which, quote};
 use crate::site::Site;
@@ -73,7 +73,7 @@ struct Refused {
 impl Visit {
     async fn walk(&self, request: Request<Body>) -> Result<Response<Body>> {
         let (head, body) = request.into_parts();
-        visitors::limit(&self.app, &head.extensions, &head.headers)?;
+        self.app.visitors.limit(&head.extensions, &head.headers)?;
         let rest = head.uri.path().strip_prefix("/d/").unwrap_or_default();
         let (token, part) = rest.split_once('/').map_or((rest, None), |(token, part)| (token, Some(part)));
         let allow: &[&str] = match part {

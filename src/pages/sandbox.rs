@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::collecting;
 use crate::context::{Caller, Ctx};
 use crate::error::{Code, Error, FieldCode, Result, wrong};
-use crate::http::{dispatch, reply, visitors};
+use crate::http::{dispatch, reply};
 use crate::providers::sandbox;
 use crate::records;
 use crate::resources::payment::{self, Payment, Status};
@@ -47,7 +47,7 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
 
 async fn walk(app: &Arc<App>, request: Request<Body>, nonce: &str) -> Result<Response<Body>> {
     let (head, body) = request.into_parts();
-    visitors::limit(app, &head.extensions, &head.headers)?;
+    app.visitors.limit(&head.extensions, &head.headers)?;
     let external_id = head.uri.path().strip_prefix("/sandbox/").unwrap_or_default().to_string();
     let found = find(app, external_id.clone()).await?;
     match head.method {

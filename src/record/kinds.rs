@@ -8,7 +8,7 @@ use money::Decimal;
 use serde_json::{Value as Schema, json};
 use store::{Row, Value};
 
-use super::Rules;
+use super::rules::Rules;
 use crate::clock::Moment;
 use crate::error::{FieldCode, Wrong, wrong};
 use crate::json::{Json, write_text};

@@ -94,7 +94,7 @@ impl Kind for Custom {
     fn to_db(&self) -> Value<'_> {
         let mut text = Vec::new();
         if !self.0.is_empty() {
-            self.to_json(&super::INPUT, &mut text);
+            self.to_json(&super::rules::INPUT, &mut text);
         }
         String::from_utf8(text).unwrap_or_default().into()
     }

@@ -9,13 +9,13 @@ use store::{Migration, Tx};
 use super::Resource;
 use crate::app::App;
 use crate::call::{Answer, Call, Content};
-use crate::catalogue::registry;
 use crate::contents::{Upload, extension, holds};
 use crate::context::Ctx;
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
 use crate::jobs::{self, Ending, Job, NewJob};
 use crate::record::{ALL, Address, COMPUTED, CREATED, Checks, NOWHERE};
 use crate::records::{self, Work};
+use crate::tables;
 use crate::{input, record, usage};
 
 const ADDRESSES: &[Address] = &[Address {
@@ -104,7 +104,7 @@ fn delete(call: Call) -> Result<Work> {
     input::nothing(&call)?;
     Ok(Box::new(move |tx, ctx| {
         let file: File = records::find_to_change(tx, ctx, &call)?;
-        registry().guard(tx, ctx, "files", &file.base.id)?;
+        tables::guard(tx, ctx, "files", &file.base.id)?;
         records::remove(tx, ctx, &file)?;
         usage::count_file(tx, ctx, -file.size)?;
         drop_later(tx, ctx.account, ctx, &file.content, 0)?;

@@ -7,13 +7,13 @@ use store::{Migration, Tx};
 use super::document::{Invoice, make_final, with_finalized};
 use super::{Gives, Part, Resource};
 use crate::call::{Answer, Call, Outcome};
-use crate::catalogue::registry;
 use crate::collecting;
 use crate::context::Ctx;
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
 use crate::input::{self, Input};
 use crate::record::{COMPUTED, Checks, DETAIL, Data, Day, INPUT, Link, Record};
 use crate::records::{self, Work};
+use crate::tables;
 use crate::{choice, record};
 
 choice! {
@@ -199,7 +199,7 @@ fn create(call: Call) -> Result<Work> {
         records::add(tx, ctx, &mut payment)?;
         let invoice = settle_invoice(tx, ctx, &invoice)?;
         let mut answer = both(ctx, &invoice, &payment, Outcome::Created);
-        answer.location = Some(registry().location(&payment));
+        answer.location = Some(tables::location(&payment));
         Ok(with_finalized(answer.with_texts("warnings", &input.warnings), finalized))
     }))
 }
@@ -278,7 +278,7 @@ fn collect(call: Call) -> Result<Work> {
         let finalized = make_final(tx, ctx, &mut invoice)?;
         let payment = collecting::again(tx, ctx, &invoice)?;
         let mut answer = both(ctx, &invoice, &payment, Outcome::Created);
-        answer.location = Some(registry().location(&payment));
+        answer.location = Some(tables::location(&payment));
         Ok(with_finalized(answer.with_texts("warnings", &warnings), finalized))
     }))
 }

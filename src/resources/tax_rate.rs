@@ -5,11 +5,11 @@ use store::{Migration, Tx};
 
 use super::Resource;
 use crate::call::{Answer, Call};
-use crate::catalogue::registry;
 use crate::context::Ctx;
 use crate::error::{Faults, FieldCode, Result, wrong};
 use crate::record::{Checks, INPUT, NOWHERE, REQUIRED, Record};
 use crate::records::{self, Work};
+use crate::tables;
 use crate::{choice, record};
 
 choice! {
@@ -118,7 +118,7 @@ pub fn resource() -> Resource {
 fn delete(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let rate: TaxRate = records::find_to_change(tx, ctx, &call)?;
-        registry().guard(tx, ctx, "tax_rates", &rate.base.id)?;
+        tables::guard(tx, ctx, "tax_rates", &rate.base.id)?;
         records::remove(tx, ctx, &rate)?;
         Ok(Answer::empty())
     }))

@@ -12,7 +12,6 @@ use super::settings::{ProviderName, Settings};
 use super::{Gives, Part, Resource};
 use crate::app::App;
 use crate::call::{Answer, Call, Outcome};
-use crate::catalogue::registry;
 use crate::context::Ctx;
 use crate::error::{Code, Error, Faults, FieldCode, Result, Wrong, wrong};
 use crate::input::{self, Input};
@@ -22,6 +21,7 @@ use crate::providers::{self, Ask, Started, Trouble, Wish};
 use crate::record;
 use crate::record::{COMPUTED, Checks, Day, INPUT, Kind, Link, NOWHERE, Record, Rules};
 use crate::records::{self, Work};
+use crate::tables;
 
 record! {
     /// A payment by which a client gives a mandate for direct debits.
@@ -153,7 +153,7 @@ fn create(call: Call) -> Result<Work> {
                 };
                 let mut answer = Answer::json(&shown(&verification)).with_texts("warnings", &warnings);
                 answer.outcome = Outcome::Created;
-                answer.location = Some(registry().location(&verification));
+                answer.location = Some(tables::location(&verification));
                 answer.version = Some(verification.base.version);
                 Ok(answer)
             }))

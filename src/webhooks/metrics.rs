@@ -3,10 +3,9 @@
 use store::Tx;
 
 use super::{breaker, queue};
-use crate::catalogue::{CounterInfo, HistogramInfo, Metric};
 use crate::clock::Moment;
 use crate::error::Result;
-use crate::http::metrics::waiting;
+use crate::http::metrics::{CounterInfo, HistogramInfo, Metric, waiting};
 
 /// Tries of deliveries.
 pub const DELIVERIES: CounterInfo = CounterInfo {

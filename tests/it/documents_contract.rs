@@ -120,7 +120,7 @@ on_both! {
         let client = server.client();
         let (none, own) = (company(&client, json!({})), company(&client, json!({"payment_term": 60})));
         let supplier = client.post("/v1/suppliers", json!({"company_name": "Molen"})).expect(201).id();
-        let migrations = kantoor::rooms::REGISTRY.migrations();
+        let migrations = kantoor::migrations::all();
         let migration = migrations.iter().find(|migration| migration.name == "terms of clients").unwrap();
         let mend = migration.sql.split(';').map(str::trim).filter(|statement| statement.starts_with("UPDATE"));
         // 0 was no term.

@@ -448,7 +448,7 @@ on_both! {
         let _ = binary.child.wait();
         let binary = Binary::start(&db, &binary.client.key.clone(), &arguments);
         assert_eq!(deliveries(&binary.client, &path, "")[0]["status"], "sending");
-        let store = kantoor::app::open_store(&db.config()).unwrap();
+        let store = kantoor::open::open_store(&db.config()).unwrap();
         store.write_now(0, |tx| tx.execute("UPDATE webhook_deliveries SET due_at = 1 WHERE status = 'sending'", &[]).map(drop)).unwrap();
         let both = received(&receiver, 2);
         assert_eq!(both[0].header("webhook-id"), both[1].header("webhook-id"));

@@ -86,7 +86,7 @@ on_both! {
 
     fn every_table_has_an_account(db) {
         let server = Server::start(db);
-        let tables: Vec<(String, String)> = REGISTRY.migrations().iter().flat_map(|migration| {
+        let tables: Vec<(String, String)> = kantoor::migrations::all().iter().flat_map(|migration| {
             migration.sql.split("CREATE TABLE ").skip(1).map(|text| {
                 let (name, rest) = text.split_once('(').unwrap();
                 (name.trim().to_string(), rest.split("\n)").next().unwrap().to_string())

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use kantoor::app::open_store;
+use kantoor::open::open_store;
 use kantoor::rooms::REGISTRY;
 use proptest::prelude::*;
 use store::{Error, Migration, Store, Tx};
@@ -158,11 +158,11 @@ on_both! {
         let config = db.config();
         let applied: usize = std::thread::scope(|scope| {
             let nodes: Vec<_> = (0..4).map(|_| scope.spawn(|| {
-                open_store(&config).unwrap().migrate(&REGISTRY.migrations()).unwrap()
+                open_store(&config).unwrap().migrate(&kantoor::migrations::all()).unwrap()
             })).collect();
             nodes.into_iter().map(|node| node.join().unwrap()).sum()
         });
-        assert_eq!(applied, REGISTRY.migrations().len());
+        assert_eq!(applied, kantoor::migrations::all().len());
     }
 
     fn a_migration_that_fails_leaves_nothing(db) {

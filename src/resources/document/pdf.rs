@@ -82,7 +82,7 @@ pub fn revisions<K: DocumentKind>(call: Call) -> Result<Work> {
             "SELECT revision, file_id FROM document_pdfs WHERE account_id = $1 AND document_id = $2 ORDER BY revision";
         let found = tx.all(sql, &[ctx.account.into(), (&document.base.id).into()], |row| {
             let (revision, file) = (row.int(0)?, row.text(1)?);
-            let url = ctx.site.signed(ctx, &format!("/v1/files/{file}/content"));
+            let url = ctx.signed(&format!("/v1/files/{file}/content"));
             Ok::<_, store::Error>(json!({"revision": revision, "file_id": file, "pdf_url": url}))
         })?;
         let total = found.len();
@@ -100,7 +100,7 @@ fn made(tx: &mut Tx, ctx: &Ctx, document: &str, revision: i64) -> Result<Option<
 }
 
 fn url_of<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> String {
-    ctx.site.signed(ctx, &format!("/v1/{}/{}/pdf/content", Document::<K>::shape().table, document.base.id))
+    ctx.signed(&format!("/v1/{}/{}/pdf/content", Document::<K>::shape().table, document.base.id))
 }
 
 /// The object `pdf` in the answer to a create.

@@ -1,0 +1,72 @@
+//! Query parameters.
+
+use crate::error::{Faults, FieldCode, Result, Wrong, wrong};
+
+/// More parameters than any list has.
+const MAX_PARAMETERS: usize = 100;
+
+/// Query parameters, in the order sent.
+#[derive(Clone, Debug, Default)]
+pub struct Query(Vec<(String, String)>);
+
+impl Query {
+    /// Reads what stands behind the `?`. A parameter that comes twice, or has a NUL, is a fault.
+    pub fn parse(text: &str) -> Result<Query> {
+        let mut faults = Faults::default();
+        let mut pairs: Vec<(String, String)> = Vec::new();
+        for (name, value) in form_urlencoded::parse(text.as_bytes()) {
+            if pairs.len() >= MAX_PARAMETERS {
+                faults.add("query", wrong(FieldCode::TooLong, format!("may have {MAX_PARAMETERS} parameters at most")));
+                break;
+            }
+            if value.contains('\0') || name.contains('\0') {
+                faults.add(name.clone(), wrong(FieldCode::InvalidCharacters, "has the control character U+0000"));
+            }
+            if pairs.iter().any(|(other, _)| *other == name) {
+                faults.add(name.clone(), wrong(FieldCode::GivenTwice, "is given more than once"));
+            }
+            pairs.push((name.into_owned(), value.into_owned()));
+        }
+        faults.into_result()?;
+        Ok(Query(pairs))
+    }
+
+    /// The value of a parameter.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(has, _)| has == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The query without a parameter.
+    pub fn without(mut self, name: &str) -> Query {
+        self.0.retain(|(has, _)| has != name);
+        self
+    }
+
+    /// The names of all parameters.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// A parameter that is a whole number.
+    pub fn whole(&self, name: &str, least: i64, most: i64) -> Result<Option<i64>, Wrong> {
+        let Some(text) = self.get(name) else { return Ok(None) };
+        match whole_number(text) {
+            Some(number) if (least..=most).contains(&number) => Ok(Some(number)),
+            Some(_) => Err(wrong(FieldCode::OutOfRange, format!("must be from {least} to {most}"))),
+            None => Err(wrong(FieldCode::WrongType, format!("must be a whole number from {least} on"))),
+        }
+    }
+
+    /// The query again with another `page`.
+    pub fn with_page(&self, page: i64) -> String {
+        let mut text = form_urlencoded::Serializer::new(String::new());
+        text.extend_pairs(self.0.iter().filter(|(name, _)| name != "page"));
+        text.append_pair("page", &page.to_string());
+        text.finish()
+    }
+}
+
+/// A number of digits alone.
+pub fn whole_number(text: &str) -> Option<i64> {
+    text.parse().ok().filter(|number| *number >= 0 && text.bytes().all(|byte| byte.is_ascii_digit()))
+}
