@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     fn address(peer: &str, lines: &[&str]) -> String {
-        let visitors = Visitors::new(vec!["10.0.0.0/8".parse().unwrap(), "::1".parse().unwrap()]);
+        let visitors = Visitors::new(vec!["10.0.0.0/8".parse().unwrap(), "::1".parse().unwrap()], 30);
         let mut headers = HeaderMap::new();
         for line in lines {
             headers.append(FORWARDED, line.parse().unwrap());
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_household_has_one_limit_and_others_have_theirs() {
-        let visitors = Visitors::new(Vec::new());
+        let visitors = Visitors::new(Vec::new(), 30);
         let take = |address: &str, now| visitors.take(address.parse().unwrap(), 2, now);
         assert!(take("2001:db8::1", 0).is_ok() && take("2001:db8::ffff:2", 0).is_ok());
         assert_eq!(take("2001:db8::3", 0), Err(31));
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn visitors_are_forgotten_when_there_are_many() {
-        let visitors = Visitors::new(Vec::new());
+        let visitors = Visitors::new(Vec::new(), 30);
         let many = u32::try_from(MANY).unwrap();
         for number in 0..many {
             visitors.take(std::net::Ipv4Addr::from_bits(number).into(), 60, 0).unwrap();

@@ -143,7 +143,7 @@ on_both! {
         let longer = |end: &str| before + 1 - server.metric(&format!("kantoor_writer_hold_seconds_bucket{{le=\"{end}\"}}"));
         assert!(longer("0.05") >= 1);
         assert_eq!(longer("+Inf"), 0);
-        let text = server.block_on(server.app.metrics.text(&server.app));
+        let text = server.block_on(kantoor::http::metrics::text(&server.app));
         for name in ["hold", "closure"] {
             let name = format!("kantoor_writer_longest_{name}_seconds ");
             let longest: f64 = text.lines().find_map(|line| line.strip_prefix(&name)?.parse().ok()).unwrap();

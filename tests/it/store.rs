@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use kantoor::open::open_store;
-use kantoor::rooms::REGISTRY;
 use proptest::prelude::*;
 use store::{Error, Migration, Store, Tx};
 

@@ -166,7 +166,7 @@ impl Server {
     /// The value of a metric, with its labels if it has any.
     #[track_caller]
     pub fn metric(&self, name: &str) -> u64 {
-        let text = self.block_on(self.app.metrics.text(&self.app));
+        let text = self.block_on(kantoor::http::metrics::text(&self.app));
         let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
         value.unwrap_or_else(|| panic!("no {name} in\n{text}"))
     }

@@ -159,7 +159,7 @@ on_both! {
                 assert_eq!(reply.code(), "unauthorized");
                 assert!(reply.header("www-authenticate").starts_with("Bearer"));
             }
-            let others: Vec<String> = kantoor::accounts::scopes().into_iter().filter(|s| s != "*" && *s != route.scope).collect();
+            let others: Vec<String> = accounts::scopes().iter().cloned().filter(|s| s != "*" && *s != route.scope).collect();
             let others: Vec<&str> = others.iter().map(String::as_str).collect();
             let reply = call(&server.with_scopes(&client, &others), &path, route, &client);
             if route.scope.is_empty() {
@@ -441,7 +441,7 @@ on_both! {
 fn every_route_and_field_is_described() {
     for (resource, route) in routes() {
         assert!(!route.summary.is_empty(), "{}", route.path);
-        let known = route.scope.is_empty() || kantoor::accounts::scopes().contains(&route.scope);
+        let known = route.scope.is_empty() || accounts::scopes().contains(&route.scope);
         assert!(known, "{}: no scope {}", route.path, route.scope);
         assert!(!matches!(route.gives, Gives::Page | Gives::Either) || resource.list.is_some());
     }
