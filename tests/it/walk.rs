@@ -159,8 +159,8 @@ on_both! {
                 assert_eq!(reply.code(), "unauthorized");
                 assert!(reply.header("www-authenticate").starts_with("Bearer"));
             }
-            let others: Vec<String> = accounts::scopes().iter().cloned().filter(|s| s != "*" && *s != route.scope).collect();
-            let others: Vec<&str> = others.iter().map(String::as_str).collect();
+            let others = accounts::scopes().iter().filter(|scope| *scope != "*" && **scope != route.scope);
+            let others: Vec<&str> = others.map(String::as_str).collect();
             let reply = call(&server.with_scopes(&client, &others), &path, route, &client);
             if route.scope.is_empty() {
                 assert!(reply.status < 300, "{what} is for everybody: {reply:?}");
