@@ -104,10 +104,10 @@ async fn find(app: &Arc<App>, external_id: String) -> Result<Found> {
 fn view(tx: &mut Tx, ctx: &Ctx, found: &Found) -> Result<Value> {
     let (what, amount, status) = if found.is_verification {
         let verification: Verification = records::find(tx, ctx, &found.id)?;
-        ("A verification, which gives a mandate for direct debits", verification.amount, verification.status)
+        ("Verification payment, which authorizes a direct debit mandate", verification.amount, verification.status)
     } else {
         let payment: Payment = records::find(tx, ctx, &found.id)?;
-        ("A payment of an invoice", payment.amount, payment.status)
+        ("Invoice payment", payment.amount, payment.status)
     };
     let can = possible(found, status);
     let can: Vec<Value> = can.iter().map(|status| json!({"status": status.wire(), "words": words(*status)})).collect();
@@ -129,18 +129,18 @@ fn possible(found: &Found, status: Status) -> &'static [Status] {
 
 fn words(status: Status) -> &'static str {
     match status {
-        Status::Paid => "It is paid",
-        Status::Failed => "It fails",
-        Status::Canceled => "The client cancels it",
-        Status::Expired => "It expires",
-        Status::Chargeback => "The bank takes it back",
-        _ => "It is refunded",
+        Status::Paid => "Mark as paid",
+        Status::Failed => "Let it fail",
+        Status::Canceled => "Cancel as the client",
+        Status::Expired => "Let it expire",
+        Status::Chargeback => "Charge it back",
+        _ => "Refund it",
     }
 }
 
 fn say(tx: &mut Tx, ctx: &Ctx, found: &Found, status: Status) -> Result<()> {
     let refuse = |is: Status| {
-        let message = format!("It is {} and cannot become {}.", is.wire(), status.wire());
+        let message = format!("The payment is {} and cannot become {}.", is.wire(), status.wire());
         Err(Error::new(Code::InvalidTransition, message))
     };
     if found.is_verification {

@@ -284,50 +284,50 @@ pub fn words<K: DocumentKind>(document: &Document<K>, kind: SendType, sender: &s
         match kind {
             Invoice => (
                 format!("Factuur {number}"),
-                format!("Hierbij ontvangt u factuur {number} voor {title}. Wilt u {amount} voor {due} overmaken?"),
+                format!("Hierbij ontvangt u factuur {number} voor {title}. Wij verzoeken u {amount} uiterlijk op {due} over te maken."),
             ),
             Subscription => (
-                format!("Factuur {number} van uw abonnement"),
+                format!("Factuur {number} voor uw abonnement"),
                 format!(
-                    "Hierbij ontvangt u factuur {number} van uw abonnement: {title}. Wilt u {amount} voor {due} overmaken?"
+                    "Hierbij ontvangt u factuur {number} voor uw abonnement {title}. Wij verzoeken u {amount} uiterlijk op {due} over te maken."
                 ),
             ),
             Credit => {
                 (format!("Creditfactuur {number}"), format!("Hierbij ontvangt u creditfactuur {number} voor {title}."))
             }
             InvoiceRem1 => (
-                format!("Herinnering: factuur {number}"),
+                format!("Betalingsherinnering: factuur {number}"),
                 format!(
-                    "Misschien is het u ontgaan: factuur {number} van {amount} stond open tot {due}. Wilt u het bedrag overmaken? Heeft u al betaald, dan kunt u dit bericht negeren."
+                    "Wellicht is het aan uw aandacht ontsnapt: de betalingstermijn van factuur {number} is op {due} verstreken. Wij verzoeken u het openstaande bedrag van {amount} alsnog over te maken. Heeft u al betaald, dan kunt u dit bericht als niet verzonden beschouwen."
                 ),
             ),
             InvoiceRem2 => (
-                format!("Tweede herinnering: factuur {number}"),
+                format!("Tweede betalingsherinnering: factuur {number}"),
                 format!(
-                    "Wij hebben nog geen betaling ontvangen van factuur {number} van {amount}, die voor {due} betaald had moeten zijn. Wilt u het bedrag binnen zeven dagen overmaken?"
+                    "Van factuur {number}, met vervaldatum {due}, staat nog {amount} open. Wij verzoeken u dit bedrag binnen zeven dagen over te maken."
                 ),
             ),
             InvoiceRem3 => (
-                format!("Laatste herinnering: factuur {number}"),
+                format!("Laatste betalingsherinnering: factuur {number}"),
                 format!(
-                    "Ondanks eerdere herinneringen staat factuur {number} van {amount} nog open. Maakt u het bedrag binnen zeven dagen over? Anders zien wij ons genoodzaakt verdere stappen te nemen."
+                    "Ondanks eerdere herinneringen hebben wij nog geen volledige betaling van factuur {number} ontvangen. Wij verzoeken u het openstaande bedrag van {amount} binnen zeven dagen over te maken. Bij uitblijven van betaling zien wij ons genoodzaakt verdere stappen te nemen."
                 ),
             ),
             Quote => (
                 format!("Offerte {number}"),
                 format!(
-                    "Hierbij ontvangt u onze offerte {number} voor {title}. Zij is geldig tot en met {due}; u kunt haar online bekijken en accepteren."
+                    "Hierbij ontvangt u onze offerte {number} voor {title}. De offerte is geldig tot en met {due}; u kunt deze online bekijken en accepteren."
                 ),
             ),
             QuoteRem1 | QuoteRem2 | QuoteRem3 => (
                 format!("Onze offerte {number}"),
                 format!(
-                    "Heeft u onze offerte {number} voor {title} kunnen bekijken? Zij is geldig tot en met {due}. Wij horen graag van u."
+                    "Heeft u onze offerte {number} voor {title} al kunnen bekijken? De offerte is geldig tot en met {due}. Wij zien uw reactie graag tegemoet."
                 ),
             ),
             OrderConfirmation => (
                 format!("Opdrachtbevestiging {number}"),
-                format!("Dank voor uw opdracht. Hierbij bevestigen wij {number}: {title}."),
+                format!("Hartelijk dank voor uw opdracht. Hierbij bevestigen wij opdracht {number}: {title}."),
             ),
             Workorder => (format!("Werkbon {number}"), format!("Hierbij ontvangt u werkbon {number} voor {title}.")),
         }
@@ -335,50 +335,50 @@ pub fn words<K: DocumentKind>(document: &Document<K>, kind: SendType, sender: &s
         match kind {
             Invoice => (
                 format!("Invoice {number}"),
-                format!("Please find invoice {number} for {title}. Would you transfer {amount} by {due}?"),
+                format!("Here is invoice {number} for {title}. Please transfer {amount} by {due}."),
             ),
             Subscription => (
-                format!("Invoice {number} of your subscription"),
+                format!("Invoice {number} for your subscription"),
                 format!(
-                    "Please find invoice {number} of your subscription: {title}. Would you transfer {amount} by {due}?"
+                    "Here is invoice {number} for your subscription {title}. Please transfer {amount} by {due}."
                 ),
             ),
-            Credit => (format!("Credit note {number}"), format!("Please find credit note {number} for {title}.")),
+            Credit => (format!("Credit note {number}"), format!("Here is credit note {number} for {title}.")),
             InvoiceRem1 => (
-                format!("Reminder: invoice {number}"),
+                format!("Payment reminder: invoice {number}"),
                 format!(
-                    "This may have escaped your attention: invoice {number} of {amount} was due on {due}. Would you transfer the amount? If you have paid already, please ignore this message."
+                    "This may have escaped your attention: invoice {number} was due on {due}. Please transfer the outstanding amount of {amount}. If you have already paid, please disregard this message."
                 ),
             ),
             InvoiceRem2 => (
-                format!("Second reminder: invoice {number}"),
+                format!("Second payment reminder: invoice {number}"),
                 format!(
-                    "We have not yet received payment of invoice {number} of {amount}, which was due on {due}. Would you transfer the amount within seven days?"
+                    "Invoice {number}, which was due on {due}, still has an outstanding amount of {amount}. Please transfer this amount within seven days."
                 ),
             ),
             InvoiceRem3 => (
-                format!("Final reminder: invoice {number}"),
+                format!("Final payment reminder: invoice {number}"),
                 format!(
-                    "In spite of earlier reminders invoice {number} of {amount} is still open. Please transfer the amount within seven days; otherwise we shall have to take further steps."
+                    "Despite earlier reminders, we have not received full payment of invoice {number}. Please transfer the outstanding amount of {amount} within seven days. Otherwise we will be obliged to take further action."
                 ),
             ),
             Quote => (
                 format!("Quote {number}"),
                 format!(
-                    "Please find our quote {number} for {title}. It is valid until {due}; you can view and accept it online."
+                    "Here is our quote {number} for {title}. It is valid until {due}; you can view and accept it online."
                 ),
             ),
             QuoteRem1 | QuoteRem2 | QuoteRem3 => (
                 format!("Our quote {number}"),
                 format!(
-                    "Have you been able to look at our quote {number} for {title}? It is valid until {due}. We look forward to hearing from you."
+                    "Have you had a chance to look at our quote {number} for {title}? It is valid until {due}. We look forward to hearing from you."
                 ),
             ),
             OrderConfirmation => (
                 format!("Order confirmation {number}"),
-                format!("Thank you for your order. We confirm {number}: {title}."),
+                format!("Thank you for your order. We hereby confirm order {number}: {title}."),
             ),
-            Workorder => (format!("Work order {number}"), format!("Please find work order {number} for {title}.")),
+            Workorder => (format!("Work order {number}"), format!("Here is work order {number} for {title}.")),
         }
     };
     let end = if dutch { "Met vriendelijke groet" } else { "Kind regards" };
