@@ -64,9 +64,9 @@ async fn loopback_is_recognised_in_all_spellings() {
 #[test]
 fn users_are_told_early() {
     let why = |url: &str| strict().check_url(url).unwrap_err().to_string();
-    assert_eq!(why("example.com/path"), "This is no address such as https://example.com/path.");
-    assert_eq!(why("file:///etc/passwd"), "Only https and http addresses can be called, not file.");
-    assert_eq!(why("https://me:secret@example.com/"), "The address must not hold a user name or password.");
+    assert_eq!(why("example.com/path"), "This is not a URL such as https://example.com/path.");
+    assert_eq!(why("file:///etc/passwd"), "Only https and http URLs can be called, not file.");
+    assert_eq!(why("https://me:secret@example.com/"), "The URL must not contain a user name or password.");
     assert_eq!(why("https://10.1.2.3/"), "The address 10.1.2.3 is not allowed: it is in a private network.");
     assert!(strict().check_url("https://example.com/hook?key=1").is_ok());
     let inside = Client::new(Settings { allowed: vec!["10.0.0.0/8".parse().unwrap()], ..Settings::default() }).unwrap();

@@ -68,7 +68,7 @@ async fn a_slow_answer_may_have_done_its_work() {
     let sent = get(&hasty(), &server.url("/")).await;
     assert_eq!(
         sent,
-        Err(Failure::Unknown("127.0.0.1 did not answer in time; it may have done its work all the same.".into()))
+        Err(Failure::Unknown("127.0.0.1 did not respond in time; the request may have been processed.".into()))
     );
     assert_eq!(server.received().len(), 1);
 }
