@@ -242,7 +242,7 @@ fn open_typesetter(config: &Config) -> Result<pdf::Typesetter> {
     let own = match config.template.as_str() {
         "" => printing::TEMPLATE.to_string(),
         path => std::fs::read_to_string(path)
-            .map_err(|error| Error::new(Code::Unavailable, format!("The template {path} cannot be read: {error}.")))?,
+            .map_err(|error| Error::new(Code::Unavailable, format!("Cannot read the template {path}: {error}.")))?,
     };
     let opened = if config.typeset_apart {
         let program = pdf::Program {
@@ -254,7 +254,7 @@ fn open_typesetter(config: &Config) -> Result<pdf::Typesetter> {
     } else {
         pdf::Typesetter::new(&own)
     };
-    opened.map_err(|error| Error::new(Code::Unavailable, format!("The template for documents is wrong: {error}.")))
+    opened.map_err(|error| Error::new(Code::Unavailable, format!("The document template is invalid: {error}.")))
 }
 
 /// This program, also when another version of it has taken its place on the disk.
@@ -279,7 +279,7 @@ fn open_blobs(config: &Config) -> Result<Blobs> {
         }
         None => Blobs::in_folder(&config.files_folder()),
     };
-    opened.map_err(|error| Error::new(Code::Unavailable, format!("The place for files cannot be opened: {error}.")))
+    opened.map_err(|error| Error::new(Code::Unavailable, format!("Cannot open the file storage: {error}.")))
 }
 
 /// The client for calls to others, which keeps to public addresses unless the settings allow more.
@@ -312,7 +312,7 @@ pub fn open_as_it_is(config: &Config) -> Result<(Store, Blobs)> {
     if let Database::Sqlite(path) = database(config)
         && !path.is_file()
     {
-        return Err(store::Error::Unavailable(format!("there is no file {}", path.display())).into());
+        return Err(store::Error::Unavailable(format!("the file {} does not exist", path.display())).into());
     }
     let store = open_store(config)?;
     must_be_current(&store)?;
@@ -323,8 +323,7 @@ fn must_be_current(store: &Store) -> Result<()> {
     if store.is_migrated(&resources::migrations())? {
         return Ok(());
     }
-    let message = "The database is of another version than this program; run `kantoor migrate`, or the program that \
-                   made it.";
+    let message = "The database schema is of another version than this program. Run `kantoor migrate`, or use the matching version of the program.";
     Err(Error::new(Code::Unavailable, message))
 }
 
@@ -340,7 +339,7 @@ pub fn database(config: &Config) -> Database {
 pub fn open_store(config: &Config) -> Result<Store> {
     if config.database_url.is_empty() {
         std::fs::create_dir_all(&config.data).map_err(|error| {
-            store::Error::Unavailable(format!("the folder {} cannot be made: {error}", config.data.display()))
+            store::Error::Unavailable(format!("cannot create the folder {}: {error}", config.data.display()))
         })?;
     }
     let mut options = Options::new(database(config));

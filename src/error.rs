@@ -243,7 +243,7 @@ impl Faults {
         if self.0.is_empty() {
             return Ok(());
         }
-        Err(Wrong { inside: self.0, ..wrong(FieldCode::InvalidFormat, "is wrong inside") })
+        Err(Wrong { inside: self.0, ..wrong(FieldCode::InvalidFormat, "is invalid") })
     }
 
     /// An error when there is any fault.
@@ -280,7 +280,7 @@ impl Error {
     pub fn invalid(faults: Faults) -> Error {
         let message = match faults.0.as_slice() {
             [one] => format!("'{}' {}", one.field, one.wrong.message),
-            many => format!("{} fields are wrong; see details", many.len()),
+            many => format!("{} fields are invalid; see details", many.len()),
         };
         Error { faults: faults.0, ..Error::new(Code::ValidationFailed, message) }
     }
@@ -294,17 +294,14 @@ impl Error {
 
     /// No such record in this account.
     pub fn not_found(what: &str) -> Error {
-        Error::new(Code::NotFound, format!("There is no {what} with this id in your account."))
+        Error::new(Code::NotFound, format!("Your account has no {what} with this id."))
     }
 
     /// A fault of ours; `why` goes to the log.
     pub fn internal(why: impl Into<String>) -> Error {
         Error {
             internal: Some(why.into()),
-            ..Error::new(
-                Code::Internal,
-                "Something went wrong on our side. The request id leads to the cause in the server's log.",
-            )
+            ..Error::new(Code::Internal, "Internal error. The server log has the cause under the request id.")
         }
     }
 }
@@ -332,13 +329,13 @@ impl From<store::Error> for Error {
         };
         match error {
             Cause::DiskFull => later(Code::DiskFull, "The server's disk is full; nothing was changed."),
-            Cause::Overloaded => later(Code::Overloaded, "Too many writes are waiting; try again shortly."),
+            Cause::Overloaded => later(Code::Overloaded, "Too many writes are waiting; retry shortly."),
             Cause::Unavailable(_) | Cause::Disconnected(_) | Cause::Conflict(_) => {
-                later(Code::Unavailable, "The database cannot be reached now; nothing was changed.")
+                later(Code::Unavailable, "The database is unavailable; nothing was changed.")
             }
             Cause::Unknown(_) => later(
                 Code::Unavailable,
-                "The database was lost while it saved; send the request again with the same Idempotency-Key.",
+                "The connection to the database was lost during the commit. Send the request again with the same Idempotency-Key.",
             ),
             Cause::Unique(_)
             | Cause::Undo

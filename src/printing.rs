@@ -34,7 +34,8 @@ pub fn print(app: &App, print: &Print) -> Result<Vec<u8>> {
     }
     let data = print.data.to_string();
     let input = pdf::Input { data: data.as_bytes(), images: &images, attachment: None, created: print.created };
-    let done = app.typesetter.typeset(input).map_err(|error| Error::internal(format!("a PDF: {error}")))?;
+    let done =
+        app.typesetter.typeset(input).map_err(|error| Error::internal(format!("cannot create a PDF: {error}")))?;
     Ok(done.bytes)
 }
 
@@ -69,7 +70,7 @@ pub fn print_and_keep(app: &App, job: &Print) -> Result<Vec<u8>> {
     let piece = bytes::Bytes::copy_from_slice(&bytes);
     let pieces = futures_util::stream::iter([Ok::<_, blobs::Error>(piece)]);
     let kept = tokio::runtime::Handle::current().block_on(app.blobs.keep(&upload.content, pieces));
-    kept.map_err(|error| Error::internal(format!("a PDF cannot be kept: {error}")))?;
+    kept.map_err(|error| Error::internal(format!("cannot store a PDF: {error}")))?;
     let (document, revision) = (job.document.clone(), job.revision);
     app.store.write_now(caller.account.number, move |tx| {
         let ctx = caller.writing(tx)?;

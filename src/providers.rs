@@ -108,6 +108,8 @@ pub fn named(app: &App, name: ProviderName, settings: &Settings) -> Result<Box<d
     match name {
         ProviderName::Sandbox => Ok(Box::new(sandbox::Sandbox { site: app.site.clone() })),
         ProviderName::Mollie => Ok(Box::new(mollie::open(app, settings)?)),
-        ProviderName::Manual => Err(Trouble::Never("The account collects through its bank, by files.".to_string())),
+        ProviderName::Manual => {
+            Err(Trouble::Never("The account collects through its bank, with batch files.".to_string()))
+        }
     }
 }

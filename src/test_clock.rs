@@ -54,7 +54,7 @@ fn shown(ctx: &Ctx) -> Result<Answer> {
 
 fn check(ctx: &Ctx) -> Result<()> {
     if !ctx.has_test_clock {
-        let message = "This account follows the time of day; make one with --test-clock to move its clock.";
+        let message = "This account has no test clock. Create an account with --test-clock to advance its clock.";
         return Err(Error::new(Code::Forbidden, message));
     }
     Ok(())
@@ -68,10 +68,13 @@ fn advance(call: Call) -> Result<Work> {
         let to = input.record().to.0.unwrap_or(ctx.now);
         let refuse = |message: String| Err(Error::field("to", wrong(FieldCode::OutOfRange, message)));
         if to < ctx.now {
-            return refuse(format!("is before {}, where the clock stands; it only goes forward", ctx.now));
+            return refuse(format!(
+                "is before {}, the current time of the clock; the clock only moves forward",
+                ctx.now
+            ));
         }
         if to > ctx.now.plus_seconds(FURTHEST * 24 * 3600) {
-            return refuse("is more than ten years away; go there in steps".to_string());
+            return refuse("is more than ten years ahead; advance the clock in steps".to_string());
         }
         let warnings = input.warnings.clone();
         Ok(Answer::after(move |app, caller| {

@@ -50,13 +50,12 @@ impl Room {
         if full(config.bodies_per_account_mib, of_account) {
             let limit = config.bodies_per_account_mib;
             let message = format!(
-                "Your account has {limit} MiB of requests under way (quota bodies_per_account_mib); wait for some of \
-                 them to be answered."
+                "Your account has {limit} MiB of request bodies in progress (limit bodies_per_account_mib). Wait for some of these requests to complete."
             );
             return Err(Error { retry_after: Some(1), ..Error::new(Code::TooManyRequests, message) });
         }
         if full(config.bodies_mib, held.total) {
-            let message = "The server has as many requests under way as it has memory for; try again shortly.";
+            let message = "The server has no memory left for more request bodies; retry shortly.";
             return Err(Error { retry_after: Some(1), ..Error::new(Code::Overloaded, message) });
         }
         held.total += bytes;

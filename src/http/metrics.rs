@@ -118,18 +118,18 @@ impl Metrics {
         }
         let registry = &mut metrics.registry;
         registry.register("http_requests", "Requests by method, route and status", metrics.requests.clone());
-        registry.register("http_request_seconds", "How long requests took", metrics.seconds.clone());
-        registry.register("http_connections", "Connections open now", metrics.connections.clone());
+        registry.register("http_request_seconds", "Duration of requests", metrics.seconds.clone());
+        registry.register("http_connections", "Open connections", metrics.connections.clone());
         let closed = metrics.connections_closed.clone();
         registry.register("http_connections_closed", "Connections closed or refused, by reason", closed);
-        registry.register("jobs_done", "Jobs that ended well", metrics.jobs_done.clone());
-        registry.register("jobs_failed", "Tries of jobs that failed", metrics.jobs_failed.clone());
-        registry.register("jobs_lost", "Tries of jobs whose worker died", metrics.jobs_lost.clone());
-        registry.register("flow_runs_finished", "Runs of flows by how they ended", metrics.flow_runs.clone());
-        registry.register("flow_calls", "Calls of flows by what became of them", metrics.flow_calls.clone());
-        registry.register("webhook_deliveries", "Tries of webhooks by what became of them", metrics.webhooks.clone());
-        registry.register("webhook_seconds", "How long receivers of webhooks took", metrics.webhook_seconds.clone());
-        registry.register("stream_events", "Events handed to streams", metrics.streamed.clone());
+        registry.register("jobs_done", "Jobs completed", metrics.jobs_done.clone());
+        registry.register("jobs_failed", "Failed attempts of jobs", metrics.jobs_failed.clone());
+        registry.register("jobs_lost", "Attempts of jobs whose worker died", metrics.jobs_lost.clone());
+        registry.register("flow_runs_finished", "Flow runs by outcome", metrics.flow_runs.clone());
+        registry.register("flow_calls", "HTTP calls by flows, by outcome", metrics.flow_calls.clone());
+        registry.register("webhook_deliveries", "Webhook attempts by outcome", metrics.webhooks.clone());
+        registry.register("webhook_seconds", "Response time of webhook receivers", metrics.webhook_seconds.clone());
+        registry.register("stream_events", "Events sent on streams", metrics.streamed.clone());
         metrics
     }
 
@@ -178,13 +178,13 @@ impl Metrics {
         let stats = app.store.stats();
         let calls = app.engine.calls.load(Ordering::Relaxed) as u64;
         let mut lines = vec![
-            ("store_commits_total", "counter", "Commits done", stats.commits.load(Ordering::Relaxed)),
-            ("store_writes_total", "counter", "Writes done", stats.writes.load(Ordering::Relaxed)),
-            ("store_retries_total", "counter", "Writes run again", stats.retries.load(Ordering::Relaxed)),
-            ("store_waiting", "gauge", "Writes that wait for their turn", app.store.waiting() as u64),
+            ("store_commits_total", "counter", "Commits", stats.commits.load(Ordering::Relaxed)),
+            ("store_writes_total", "counter", "Writes", stats.writes.load(Ordering::Relaxed)),
+            ("store_retries_total", "counter", "Retried writes", stats.retries.load(Ordering::Relaxed)),
+            ("store_waiting", "gauge", "Queued writes", app.store.waiting() as u64),
             ("documents_typeset_total", "counter", "Documents typeset", app.typesetter.made()),
-            ("streams_open", "gauge", "Streams of events open now", app.listeners.open() as u64),
-            ("flow_calls_open", "gauge", "Calls of flows under way now", calls),
+            ("streams_open", "gauge", "Open event streams", app.listeners.open() as u64),
+            ("flow_calls_open", "gauge", "HTTP calls by flows in progress", calls),
         ];
         lines.extend(behind(app).await);
         for (name, kind, help, value) in lines {
@@ -204,7 +204,7 @@ fn held(text: &mut String, stats: &store::Stats) {
     let seconds = |nanoseconds: &AtomicU64| Duration::from_nanos(nanoseconds.load(Ordering::Relaxed)).as_secs_f64();
     let _ = writeln!(
         text,
-        "# HELP kantoor_writer_hold_seconds How long transactions held their writer.\n\
+        "# HELP kantoor_writer_hold_seconds How long transactions held the writer.\n\
          # TYPE kantoor_writer_hold_seconds histogram"
     );
     let mut count = 0;
@@ -219,8 +219,8 @@ fn held(text: &mut String, stats: &store::Stats) {
         seconds(&stats.held)
     );
     for (name, help, longest) in [
-        ("hold", "The longest that a transaction held its writer since the start", &stats.longest_hold),
-        ("closure", "The longest that one write ran in a transaction since the start", &stats.longest_closure),
+        ("hold", "Longest time that a transaction held the writer since the start", &stats.longest_hold),
+        ("closure", "Longest time that one write took in a transaction since the start", &stats.longest_closure),
     ] {
         let _ = writeln!(
             text,
@@ -234,10 +234,10 @@ fn held(text: &mut String, stats: &store::Stats) {
 
 /// How the loops in the background stand.
 fn loops(app: &App) -> String {
-    let mut ages = "# HELP kantoor_loop_last_turn_seconds How long ago each background loop turned.\n\
+    let mut ages = "# HELP kantoor_loop_last_turn_seconds Time since each background loop last made progress.\n\
                     # TYPE kantoor_loop_last_turn_seconds gauge\n"
         .to_string();
-    let mut restarts = "# HELP kantoor_loop_restarts How often each background loop was started again.\n\
+    let mut restarts = "# HELP kantoor_loop_restarts Restarts of each background loop.\n\
                         # TYPE kantoor_loop_restarts counter\n"
         .to_string();
     for one in app.loops.standings() {
@@ -264,10 +264,10 @@ async fn behind(app: &App) -> Vec<Metric> {
     };
     let seconds = |since: Option<Moment>| since.map_or(0, |since| (now.0 - since.0).unsigned_abs() / 1000);
     vec![
-        ("jobs_behind_seconds", "gauge", "How long the oldest job that is due waits", seconds(jobs)),
-        ("flows_behind_seconds", "gauge", "How long the oldest run of a flow that is due waits", seconds(flows)),
-        ("webhooks_behind_seconds", "gauge", "How long the oldest webhook that is due waits", seconds(webhooks)),
-        ("jobs_parked", "gauge", "Jobs that are parked until somebody looks at them", parked.unsigned_abs()),
-        ("webhook_endpoints_down", "gauge", "Endpoints that are only probed, since their receiver fails", down),
+        ("jobs_behind_seconds", "gauge", "How long the oldest due job has been waiting", seconds(jobs)),
+        ("flows_behind_seconds", "gauge", "How long the oldest due flow run has been waiting", seconds(flows)),
+        ("webhooks_behind_seconds", "gauge", "How long the oldest due webhook has been waiting", seconds(webhooks)),
+        ("jobs_parked", "gauge", "Parked jobs, which wait for an operator", parked.unsigned_abs()),
+        ("webhook_endpoints_down", "gauge", "Endpoints whose receiver is failing and that are only probed", down),
     ]
 }

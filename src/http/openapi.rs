@@ -17,7 +17,7 @@ pub static TEXT: LazyLock<String> = LazyLock::new(|| DOCUMENT.to_string());
 /// The page as it is served.
 pub static PAGE: LazyLock<String> = LazyLock::new(|| match page() {
     Ok(page) => page,
-    Err(error) => format!("The page cannot be drawn: {error}"),
+    Err(error) => format!("The page cannot be rendered: {error}"),
 });
 
 const ABOUT: &str = "Kantoor keeps the records of a small business. Requests and answers are JSON; every answer has \

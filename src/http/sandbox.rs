@@ -60,7 +60,7 @@ async fn walk(app: &Arc<App>, request: Request<Body>, nonce: &str) -> Result<Res
         }
         Method::POST => {
             if !public::comes_from_us(&head, &app.site) {
-                return Err(Error::new(Code::Forbidden, "The form was sent from another site."));
+                return Err(Error::new(Code::Forbidden, "The form was submitted from another site."));
             }
             let form = public::read_form(app, &head.headers, body).await?;
             let sent = form_urlencoded::parse(&form).find(|(key, _)| key == "status").map(|(_, value)| value);
@@ -81,7 +81,7 @@ async fn walk(app: &Arc<App>, request: Request<Body>, nonce: &str) -> Result<Res
             reply::insert(response.headers_mut(), LOCATION, &format!("/sandbox/{external_id}"));
             Ok(response)
         }
-        _ => Err(Error::new(Code::MethodNotAllowed, "Open the page, or send its form.")),
+        _ => Err(Error::new(Code::MethodNotAllowed, "Open the page or submit its form.")),
     }
 }
 
@@ -96,7 +96,7 @@ struct Found {
 /// The payment or the verification with this id, whose account nobody told us.
 async fn find(app: &Arc<App>, external_id: String) -> Result<Found> {
     let found = app.store.read(move |tx| collecting::in_sandbox(tx, &external_id));
-    let missing = || Error::new(Code::NotFound, "There is no payment at this address.");
+    let missing = || Error::new(Code::NotFound, "This payment does not exist.");
     let (account, id, is_verification) = found.await?.ok_or_else(missing)?;
     Ok(Found { caller: app.acting(account, "sandbox"), is_verification, id })
 }

@@ -89,7 +89,7 @@ impl Visitors {
         if headers.contains_key(FORWARDED) && !self.is_proxy(peer) && !self.warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 address = %peer,
-                "Visitors are refused for asking too often, and they seem to come through a proxy: name it in trusted_proxies."
+                "Visitors exceed the rate limit and seem to come through a proxy; add it to trusted_proxies."
             );
         }
     }
@@ -130,7 +130,7 @@ fn judge(app: &App, extensions: &Extensions, headers: &HeaderMap, verdict: Verdi
     let address = app.visitors.address(peer, headers);
     verdict(&app.visitors, address, limit, app.microseconds()).map_err(|seconds| {
         app.visitors.warn_of_proxy(peer, headers);
-        let message = format!("Too many requests come from your address; go on in {seconds} s.");
+        let message = format!("Too many requests from your address; retry in {seconds} s.");
         let mut error = Error::new(Code::TooManyRequests, message);
         error.retry_after = u32::try_from(seconds).ok();
         error

@@ -81,14 +81,14 @@ fn create(call: Call) -> Result<Work> {
         let today = ctx.now.date(&ctx.zone);
         let date = batch.collection_date.0.unwrap_or_else(|| working_days_after(today, 2));
         if date <= today {
-            let message = "must be after today: the bank needs a day at least";
+            let message = "must be after today: the bank needs at least one day";
             return Err(Error::field("collection_date", wrong(FieldCode::OutOfRange, message)));
         }
         batch.collection_date = Day(Some(date));
         let mut warnings = input.warnings.clone();
         let waiting = waiting(tx, ctx, &mut warnings)?;
         if waiting.is_empty() {
-            let message = "There is nothing to collect by signed mandates.";
+            let message = "No collections are pending for signed mandates.";
             return Err(Error::new(Code::InvalidTransition, message));
         }
         batch.base.id = ctx.new_id();
@@ -135,8 +135,7 @@ fn file(tx: &mut Tx, ctx: &Ctx, batch: &Batch, date: Date, waiting: &[Waiting]) 
     let settings = Settings::of(tx, ctx)?;
     let identity = corporate_identity::default_one(tx, ctx)?;
     if settings.creditor_id.is_empty() || identity.iban.0.is_empty() {
-        let message = "The bank needs your creditor identifier (creditor_id in /v1/settings) and the IBAN of your \
-                       default corporate identity.";
+        let message = "Direct debit requires your creditor identifier (creditor_id in /v1/settings) and the IBAN of your default corporate identity.";
         return Err(Error::new(Code::InvalidTransition, message));
     }
     let some = |text: &str| Some(text.to_string()).filter(|text| !text.is_empty());
@@ -175,7 +174,10 @@ fn file(tx: &mut Tx, ctx: &Ctx, batch: &Batch, date: Date, waiting: &[Waiting]) 
     };
     debits::write(&whole).map_err(|invalid| {
         let whose = invalid.debit.and_then(|place| waiting.get(place)).map(|one| format!("{}: ", one.invoice.number));
-        Error::new(Code::InvalidTransition, format!("The file cannot be made: {}{invalid}.", whose.unwrap_or_default()))
+        Error::new(
+            Code::InvalidTransition,
+            format!("The file cannot be created: {}{invalid}.", whose.unwrap_or_default()),
+        )
     })
 }
 

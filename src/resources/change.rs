@@ -80,7 +80,7 @@ fn read(tx: &mut Tx, ctx: &Ctx, after: i64, limit: i64) -> Result<Answer> {
 
 /// `GET /v1/events/stream` is answered in `http/stream.rs`: it has no end.
 fn stream(_: Call) -> Result<Work> {
-    Err(Error::new(Code::NotFound, "Events can be followed over HTTP alone."))
+    Err(Error::new(Code::NotFound, "Event streams are available over HTTP only."))
 }
 
 /// The `after` of a query.
@@ -98,6 +98,6 @@ fn whole(query: &Query, name: &str, least: i64, most: i64) -> Result<Option<i64>
     match number(text) {
         Some(number) if (least..=most).contains(&number) => Ok(Some(number)),
         Some(_) => Err(wrong(FieldCode::OutOfRange, format!("must be from {least} to {most}"))),
-        None => Err(wrong(FieldCode::WrongType, format!("must be a whole number from {least} on"))),
+        None => Err(wrong(FieldCode::WrongType, format!("must be an integer of {least} or more"))),
     }
 }

@@ -128,11 +128,11 @@ pub fn named(tx: &mut Tx, ctx: &Ctx, id: &str, external_id: &str) -> Result<Opti
     let sql = format!("{} WHERE account_id = $1 AND external_id = $2", Client::sql().select);
     let found = tx.first(&sql, &[ctx.account.into(), external_id.into()], Client::from_row)?;
     let Some(found) = found else {
-        let message = "is the external_id of no client";
+        let message = "is not the external_id of any client";
         return Err(Error::field("client_external_id", wrong(FieldCode::ReferenceNotFound, message)));
     };
     if by_id.is_some_and(|by_id| by_id.base.id != found.base.id) {
-        let message = "is of another client than client_id";
+        let message = "belongs to a different client than client_id";
         return Err(Error::field("client_external_id", wrong(FieldCode::InvalidChoice, message)));
     }
     Ok(Some(found))
@@ -156,10 +156,10 @@ pub fn check_name(kind: ContactType, company: &str, first: &str, last: &str, fau
         return;
     }
     if kind == ContactType::Company && empty(company) {
-        faults.add("company_name", wrong(FieldCode::Required, "must have a value for a company"));
+        faults.add("company_name", wrong(FieldCode::Required, "is required for a company"));
     }
     if kind == ContactType::Private && !faults.has("lastname") && empty(first) && empty(last) {
-        faults.add("firstname", wrong(FieldCode::Required, "or lastname must have a value for a private person"));
+        faults.add("firstname", wrong(FieldCode::Required, "or lastname is required for a private person"));
     }
 }
 

@@ -58,7 +58,7 @@ record! {
 impl Checks for CorporateIdentity {
     fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         if before.is_some_and(|before| before.is_default) && !self.is_default {
-            let message = "cannot be taken away; make another identity the default";
+            let message = "cannot be removed; make another identity the default";
             return Err(Error::field("is_default", wrong(FieldCode::InvalidChoice, message)));
         }
         if !self.logo_file_id.0.is_empty() && before.is_none_or(|before| before.logo_file_id != self.logo_file_id) {
@@ -83,10 +83,10 @@ fn check_logo(file: &File) -> Result<()> {
     let refuse = |code, message| Err(Error::field("logo_file_id", wrong(code, message)));
     match file.pixels {
         _ if !matches!(file.content_type.as_str(), "image/png" | "image/jpeg") => {
-            refuse(FieldCode::InvalidChoice, "must be a PNG or JPEG picture")
+            refuse(FieldCode::InvalidChoice, "must be a PNG or JPEG image")
         }
-        0 => refuse(FieldCode::InvalidChoice, "must be a picture that says how large it is; upload another one"),
-        pixels if pixels > MAX_PIXELS => refuse(FieldCode::OutOfRange, "may have 25 million pixels at most"),
+        0 => refuse(FieldCode::InvalidChoice, "must be an image with valid dimensions; upload another one"),
+        pixels if pixels > MAX_PIXELS => refuse(FieldCode::OutOfRange, "may have at most 25 million pixels"),
         _ => Ok(()),
     }
 }

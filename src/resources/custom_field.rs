@@ -58,10 +58,10 @@ impl Checks for CustomField {
     fn check(&self, faults: &mut Faults) {
         let selects = self.r#type == FieldType::Select;
         if selects && self.options.0.is_empty() {
-            faults.add("options", wrong(FieldCode::Required, "must have a value for a select"));
+            faults.add("options", wrong(FieldCode::Required, "is required for a select"));
         }
         if !selects && !self.options.0.is_empty() {
-            faults.add("type", wrong(FieldCode::InvalidChoice, "must be select where there are options"));
+            faults.add("type", wrong(FieldCode::InvalidChoice, "must be select if there are options"));
         }
     }
 }
@@ -119,7 +119,7 @@ impl CustomField {
                 let message = format!("must be one of: {}", self.options.0.join(", "));
                 Some(wrong(FieldCode::InvalidChoice, message))
             }
-            (FieldType::Text, _) => Some(wrong(FieldCode::WrongType, "must be a text")),
+            (FieldType::Text, _) => Some(wrong(FieldCode::WrongType, "must be a string")),
             (FieldType::Checkbox, _) => Some(wrong(FieldCode::WrongType, "must be true or false")),
         }
     }

@@ -72,7 +72,7 @@ impl Checks for Deal {
         if chose_phase && !self.phase_id.0.is_empty() {
             let phase: Phase = records::find(tx, ctx, &self.phase_id.0)?;
             if chose_pipeline && phase.pipeline_id != self.pipeline_id {
-                let message = "is a phase of another pipeline than pipeline_id says";
+                let message = "belongs to a different pipeline than pipeline_id";
                 return Err(Error::field("phase_id", wrong(FieldCode::InvalidChoice, message)));
             }
             self.pipeline_id = phase.pipeline_id;
@@ -165,7 +165,7 @@ fn move_to(call: Call) -> Result<Work> {
             faults.add("phase_id", wrong(FieldCode::Required, "must have a value"));
         }
         if input.sent().next().is_none() && faults.0.is_empty() {
-            faults.add("body", wrong(FieldCode::NoFields, "must have at least one of: phase_id, status"));
+            faults.add("body", wrong(FieldCode::NoFields, "must contain at least one of: phase_id, status"));
         }
     })?;
     Ok(Box::new(move |tx, ctx| {

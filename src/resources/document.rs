@@ -245,7 +245,7 @@ impl<K: DocumentKind> Document<K> {
             && self.reference == before.reference
             && self.notes == before.notes;
         if !same {
-            let message = "The document is final: title, dates and payment_status can be changed, the rest is locked.";
+            let message = "The document is final: only its title, dates and payment_status can be changed.";
             return Err(Error::new(Code::Locked, message));
         }
         let shown = |document: &Self| {

@@ -84,7 +84,7 @@ pub fn resource() -> Resource {
 fn create(call: Call) -> Result<Work> {
     let Some(upload) = call.upload else {
         let mut faults = Faults::default();
-        faults.add("file", wrong(FieldCode::Required, "must be sent, as multipart/form-data"));
+        faults.add("file", wrong(FieldCode::Required, "is required, as multipart/form-data"));
         return Err(Error::invalid(faults));
     };
     Ok(Box::new(move |tx, ctx| {
@@ -97,7 +97,7 @@ fn create(call: Call) -> Result<Work> {
 /// The record of a content that was kept.
 pub fn add(tx: &mut Tx, ctx: &Ctx, upload: &Upload) -> Result<File> {
     if !jobs::call_off(tx, &drop_key(&upload.content))? {
-        return Err(Error::new(Code::RequestTimeout, "The file took too long to arrive; send it again."));
+        return Err(Error::new(Code::RequestTimeout, "The upload took too long; send the file again."));
     }
     let mut file = File {
         name: upload.name.clone(),
@@ -129,12 +129,12 @@ fn delete(call: Call) -> Result<Work> {
         if tx.int(logos, &[ctx.account.into(), (&file.base.id).into()])? > 0 {
             return Err(Error::new(
                 Code::InUse,
-                "It is the logo of a corporate identity; give that another one first.",
+                "The file is the logo of a corporate identity. Give the identity another logo first.",
             ));
         }
         let documents = "SELECT count(*) FROM document_pdfs WHERE account_id = $1 AND file_id = $2";
         if tx.int(documents, &[ctx.account.into(), (&file.base.id).into()])? > 0 {
-            return Err(Error::new(Code::InUse, "It is the PDF of a final document, which keeps it."));
+            return Err(Error::new(Code::InUse, "The file is the PDF of a final document and cannot be deleted."));
         }
         records::remove(tx, ctx, &file)?;
         quotas::count_file(tx, ctx, -file.size)?;

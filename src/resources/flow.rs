@@ -123,7 +123,7 @@ impl Flow {
             return Ok(());
         }
         let message = format!(
-            "{LISTENERS} active flows start with the event '{}'; switch one of them off first.",
+            "{LISTENERS} active flows are triggered by the event '{}'. Disable one of them first.",
             self.trigger_key
         );
         Err(Error::new(Code::LimitReached, message))
@@ -188,7 +188,7 @@ fn plain(json: &Json) -> Result<Value, Wrong> {
     let mut text = Vec::new();
     json.write(&mut text)?;
     if text.len() > LONGEST {
-        return Err(wrong(FieldCode::TooLong, format!("may have {LONGEST} bytes at most")));
+        return Err(wrong(FieldCode::TooLong, format!("may have at most {LONGEST} bytes")));
     }
     serde_json::from_slice(&text).map_err(|_| wrong(FieldCode::InvalidFormat, "cannot be read"))
 }
@@ -231,7 +231,7 @@ impl Checks for NewFlow {
                 }
             }
             TriggerType::Event if !events::is_built_in(&self.trigger_key) => {
-                let message = "is not an event of the service; use the trigger_type custom for keys of your own";
+                let message = "is not a known event; use the trigger_type custom for your own keys";
                 faults.add("trigger_key", wrong(FieldCode::InvalidChoice, message));
             }
             _ => {}
@@ -318,7 +318,7 @@ fn create(call: Call) -> Result<Work> {
         |tx, ctx, _, input| {
             let count = "SELECT count(*) FROM flows WHERE account_id = $1";
             if tx.int(count, &[ctx.account.into()])? >= MANY {
-                let message = format!("An account may have {MANY} flows; delete one that is not needed first.");
+                let message = format!("An account may have at most {MANY} flows. Delete one first.");
                 return Err(Error::new(Code::LimitReached, message));
             }
             let mut flow = input.record().flow();

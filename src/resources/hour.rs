@@ -55,7 +55,7 @@ record! {
 impl Checks for Hour {
     fn settle(&mut self, _: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         if before.is_some_and(|before| before.status == Status::Approved) {
-            return Err(Error::new(Code::Locked, "These hours are approved and cannot be changed any more."));
+            return Err(Error::new(Code::Locked, "These hours are approved and can no longer be changed."));
         }
         if self.date.0.is_none() {
             self.date = Day(Some(ctx.now.date(&ctx.zone)));
@@ -66,7 +66,7 @@ impl Checks for Hour {
             (true, false) => self.minutes = in_minutes(self.hours),
             (false, true) => self.hours = in_hours(self.minutes),
             (true, true) if in_minutes(self.hours) != self.minutes && in_hours(self.minutes) != self.hours => {
-                return Err(Error::field("minutes", wrong(FieldCode::OutOfRange, "and hours say different times")));
+                return Err(Error::field("minutes", wrong(FieldCode::OutOfRange, "and hours do not match")));
             }
             _ => {}
         }
@@ -113,7 +113,7 @@ pub fn resource() -> Resource {
 impl Hour {
     fn become_status(&mut self, to: Status, event: &'static str) -> Result<&'static str> {
         if !TRANSITIONS.contains(&(self.status, to)) {
-            let message = format!("Hours that are {} cannot become {}.", self.status.wire(), to.wire());
+            let message = format!("Hours cannot move from {} to {}.", self.status.wire(), to.wire());
             return Err(Error::new(Code::InvalidTransition, message));
         }
         self.status = to;

@@ -131,7 +131,7 @@ impl Checks for Payment {
             let moves = TRANSITIONS.iter().find(|(from, _)| *from == before.status).map_or(&[][..], |(_, to)| to);
             if !moves.contains(&self.status) {
                 let (from, to) = (before.status.wire(), self.status.wire());
-                let message = format!("An online payment cannot go from {from} to {to}.");
+                let message = format!("An online payment cannot move from {from} to {to}.");
                 return Err(Error::new(Code::InvalidTransition, message));
             }
         }
@@ -223,7 +223,7 @@ fn delete(call: Call) -> Result<Work> {
 pub fn told(tx: &mut Tx, ctx: &Ctx, payment: &Payment, to: Status, said: Option<&Value>) -> Result<Payment> {
     let Some(steps) = steps(payment.status, to) else {
         let (from, to) = (payment.status.wire(), to.wire());
-        tracing::warn!(payment = %payment.base.id, from, to, "A provider told news that cannot be.");
+        tracing::warn!(payment = %payment.base.id, from, to, "A provider reported a status that is not possible.");
         return Ok(payment.clone());
     };
     let mut now = payment.clone();
@@ -281,7 +281,7 @@ fn all_that_is_open(invoice: &Invoice) -> Result<Amount> {
     if is_owed {
         return Ok(open);
     }
-    let message = "The invoice has nothing left to pay; send an amount, below zero to pay back.";
+    let message = "The invoice has no open amount. Send an amount; a negative amount is a refund.";
     Err(Error::new(Code::InvalidTransition, message))
 }
 
@@ -299,7 +299,7 @@ pub fn settle_invoice(tx: &mut Tx, ctx: &Ctx, before: &Invoice) -> Result<Invoic
                WHERE account_id = $1 AND invoice_id = $2 AND status = 'paid'";
     let paid = tx.int(sql, &[ctx.account.into(), (&before.base.id).into()])?;
     if (paid < 0) != (before.total_incl_vat.scaled() < 0) && paid != 0 {
-        let message = "cannot be more than was paid";
+        let message = "cannot be more than the amount paid";
         return Err(Error::field("amount", wrong(FieldCode::OutOfRange, message)));
     }
     let mut invoice = before.clone();

@@ -44,7 +44,7 @@ fn delete(call: Call) -> Result<Work> {
         let phase: Phase = records::find_to_change(tx, ctx, &call)?;
         let deals = "SELECT count(*) FROM deals WHERE account_id = $1 AND phase_id = $2";
         if tx.int(deals, &[ctx.account.into(), (&phase.base.id).into()])? > 0 {
-            return Err(Error::new(Code::InUse, "There are deals in this phase; move them first."));
+            return Err(Error::new(Code::InUse, "This phase has deals. Move them first."));
         }
         records::remove(tx, ctx, &phase)?;
         pipeline::phases_changed(tx, ctx, &phase.pipeline_id.0)?;

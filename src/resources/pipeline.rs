@@ -150,7 +150,7 @@ fn delete(call: Call) -> Result<Work> {
         let pipeline: Pipeline = records::find_to_change(tx, ctx, &call)?;
         let deals = "SELECT count(*) FROM deals WHERE account_id = $1 AND pipeline_id = $2";
         if tx.int(deals, &[ctx.account.into(), (&pipeline.base.id).into()])? > 0 {
-            return Err(Error::new(Code::InUse, "There are deals in this pipeline; move them first."));
+            return Err(Error::new(Code::InUse, "This pipeline has deals. Move them first."));
         }
         let phases: Vec<Phase> = in_order(tx, ctx)?;
         for phase in phases.iter().filter(|phase| phase.pipeline_id.0 == pipeline.base.id) {

@@ -227,7 +227,7 @@ fn act(call: Call, verb: fn(&mut Tx, &Ctx, &mut Run) -> Result<&'static str>) ->
 fn cancel(call: Call) -> Result<Work> {
     act(call, |_, ctx, run| {
         if run.is_final() {
-            return Err(Error::new(Code::RunFinished, format!("The run has ended already: {}.", run.status)));
+            return Err(Error::new(Code::RunFinished, format!("The run has already ended: {}.", run.status)));
         }
         if run.lease_until > 0 {
             run.cancel_requested = true;
@@ -271,7 +271,7 @@ fn reject(call: Call) -> Result<Work> {
 
 fn awaits_approval(run: &Run) -> Result<()> {
     if run.status != "pending_approval" {
-        let message = format!("The run does not wait for approval; it is {}.", run.status);
+        let message = format!("The run is not waiting for approval; it is {}.", run.status);
         return Err(Error::new(Code::InvalidTransition, message));
     }
     Ok(())
@@ -281,7 +281,7 @@ fn awaits_approval(run: &Run) -> Result<()> {
 fn retry(call: Call) -> Result<Work> {
     act(call, |_, ctx, run| {
         if run.status != "failed" {
-            let message = format!("Only a run that failed can be tried again; this one is {}.", run.status);
+            let message = format!("Only a failed run can be retried; this one is {}.", run.status);
             return Err(Error::new(Code::InvalidTransition, message));
         }
         run.attempts = 0;

@@ -92,11 +92,11 @@ impl Checks for Settings {
             faults.add("verification_amount", wrong(FieldCode::OutOfRange, "must be more than 0"));
         }
         if self.mollie_key.chars().any(|c| !c.is_ascii_graphic()) {
-            faults.add("mollie_key", wrong(FieldCode::InvalidFormat, "cannot be a key of Mollie"));
+            faults.add("mollie_key", wrong(FieldCode::InvalidFormat, "is not a valid Mollie API key"));
         }
         let id = &self.creditor_id;
         if !id.is_empty() && !debits::creditor_id_is_valid(id) {
-            faults.add("creditor_id", wrong(FieldCode::InvalidFormat, "is not a creditor identifier"));
+            faults.add("creditor_id", wrong(FieldCode::InvalidFormat, "is not a valid creditor identifier"));
         }
     }
 

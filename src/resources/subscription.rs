@@ -210,7 +210,7 @@ fn activate(call: Call) -> Result<Work> {
 /// Makes a draft active; one that is active already stays so.
 pub fn make_active(tx: &mut Tx, ctx: &Ctx, before: Subscription) -> Result<Subscription> {
     if before.status == Status::Ended {
-        let message = format!("{} has ended; make a new subscription.", before.number);
+        let message = format!("{} has ended. Create a new subscription.", before.number);
         return Err(Error::new(Code::InvalidTransition, message));
     }
     let mut subscription = before.clone();
@@ -285,14 +285,14 @@ fn faults(tx: &mut Tx, account: i64, subscription: &Subscription) -> Result<Vec<
     let mut faults = Vec::new();
     if sums(&fresh) != sums(subscription) || fresh.vat_rate != subscription.vat_rate || lines != subscription.lines.0 {
         let (own, right) = (subscription.total_incl_vat, fresh.total_incl_vat);
-        faults.push(format!("Its amounts (total_incl_vat {own}) are not what its lines come to ({right})"));
+        faults.push(format!("Its totals (total_incl_vat {own}) do not match its lines ({right})"));
     }
     if let Some(last) = subscription.last_generated.0 {
         let made = "SELECT count(*) FROM subscription_periods
                     WHERE account_id = $1 AND subscription_id = $2 AND period_start = $3";
         let values = [account.into(), (&subscription.base.id).into(), last.to_string().into()];
         if tx.int(made, &values)? == 0 {
-            faults.push(format!("It was last invoiced for {last}, but that period is not there"));
+            faults.push(format!("It was last invoiced for {last}, but that period does not exist"));
         }
     }
     Ok(faults)

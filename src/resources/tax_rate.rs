@@ -118,7 +118,7 @@ fn delete(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let rate: TaxRate = records::find_to_change(tx, ctx, &call)?;
         if subscription::needs_rate(tx, ctx, &rate.code)? {
-            return Err(Error::new(Code::InUse, "There are subscriptions with this tax rate; change them first."));
+            return Err(Error::new(Code::InUse, "This tax rate is used by subscriptions. Change them first."));
         }
         records::remove(tx, ctx, &rate)?;
         Ok(Answer::empty())

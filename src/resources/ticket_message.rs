@@ -116,7 +116,7 @@ record! {
 impl Checks for TicketMessage {
     fn check(&self, faults: &mut Faults) {
         if !faults.has("html") && self.body.trim().is_empty() && self.html.is_empty() {
-            faults.add("body", wrong(FieldCode::Required, "or html must have a value"));
+            faults.add("body", wrong(FieldCode::Required, "or html is required"));
         }
         if self.author_name.contains(SEPARATOR) {
             faults.add("author_name", wrong(FieldCode::InvalidCharacters, "must be one line"));
@@ -208,12 +208,12 @@ fn create(call: Call) -> Result<Work> {
             post(tx, ctx, &message)?;
         }
         let warning = match message.r#type {
-            MessageType::Note if addressed => "A note is never mailed: 'to' and 'cc' have no effect.",
+            MessageType::Note if addressed => "A note is never mailed; 'to' and 'cc' have no effect.",
             MessageType::Reply if !addressed => {
                 "The reply was not mailed: neither the ticket nor its client has an e-mail address. Send it with 'to'."
             }
             MessageType::Reply if message.to.0.is_empty() => {
-                "The reply was mailed to 'cc' alone: neither the ticket nor its client has an e-mail address."
+                "The reply was mailed only to 'cc': neither the ticket nor its client has an e-mail address."
             }
             _ => "",
         };

@@ -130,7 +130,7 @@ fn delete(call: Call) -> Result<Work> {
         let tickets =
             "SELECT count(*) FROM (SELECT 1 FROM tickets WHERE account_id = $1 AND status = $2 LIMIT 1) AS found";
         if tx.int(tickets, &[ctx.account.into(), (&status.name).into()])? > 0 {
-            return Err(Error::new(Code::InUse, "There are tickets with this status; make it inactive instead."));
+            return Err(Error::new(Code::InUse, "This status is used by tickets. Make it inactive instead."));
         }
         records::remove(tx, ctx, &status)?;
         Ok(Answer::empty())

@@ -135,7 +135,7 @@ fn create(call: Call) -> Result<Work> {
         let client: Client = records::find(tx, ctx, call.id())?;
         let settings = Settings::of(tx, ctx)?;
         if settings.provider == ProviderName::Manual {
-            let message = "The account collects through its bank: record the signed mandate of the client instead.";
+            let message = "The account collects through its bank. Record the signed mandate of the client instead.";
             return Err(Error::new(Code::InvalidTransition, message));
         }
         let amount = input.record().wanted(&input, settings.verification_amount)?;
@@ -172,7 +172,7 @@ fn shown(verification: &Verification) -> Value {
 }
 
 fn replaced() -> Error {
-    let message = "Another verification of this client took the place of this one while it was made; see that one.";
+    let message = "Another verification of this client replaced this one while it was being created. Use that one.";
     Error::new(Code::InvalidTransition, message)
 }
 
@@ -286,7 +286,7 @@ fn ask(app: &App, account: i64, id: &str, again: bool) -> Result<Started, Troubl
 fn refused(app: &App, account: i64, id: &str, trouble: Trouble) -> Error {
     match trouble {
         Trouble::Later(why) => {
-            let mut error = Error::new(Code::Unavailable, "The payment provider cannot be asked now; try again.");
+            let mut error = Error::new(Code::Unavailable, "The payment provider is unavailable; retry shortly.");
             error.retry_after = Some(5);
             error.internal = Some(why);
             error
@@ -295,7 +295,7 @@ fn refused(app: &App, account: i64, id: &str, trouble: Trouble) -> Error {
             if let Err(error) = over(app, account, id, Status::Failed) {
                 return error;
             }
-            Error::new(Code::ProviderRefused, format!("The payment provider refused: {why}"))
+            Error::new(Code::ProviderRefused, format!("The payment provider rejected the request: {why}"))
         }
     }
 }

@@ -53,10 +53,11 @@ record! {
 impl Checks for WebhookEndpoint {
     fn check(&self, faults: &mut Faults) {
         if self.events.0.is_empty() {
-            faults.add("events", wrong(FieldCode::Required, "must have at least one; \"*\" is all of them"));
+            faults.add("events", wrong(FieldCode::Required, "must contain at least one; use \"*\" for all events"));
         }
         if let Some(odd) = self.events.0.iter().find(|name| !is_pattern(name)) {
-            let message = format!("has '{odd}', which is no name such as invoice.paid, prefix such as invoice.*, or *");
+            let message =
+                format!("contains '{odd}', which is not a name such as invoice.paid, a prefix such as invoice.*, or *");
             faults.add("events", wrong(FieldCode::InvalidFormat, message));
         }
     }
@@ -143,7 +144,7 @@ fn create(call: Call) -> Result<Work> {
     Ok(once_checked(url, move |tx, ctx| {
         let count = "SELECT count(*) FROM webhook_endpoints WHERE account_id = $1";
         if tx.int(count, &[ctx.account.into()])? >= MANY {
-            let message = format!("An account may have {MANY} endpoints; delete one that is not needed first.");
+            let message = format!("An account may have at most {MANY} endpoints. Delete one first.");
             return Err(Error::new(Code::LimitReached, message));
         }
         let mut record = input.record();
@@ -254,14 +255,14 @@ impl WebhookEndpoint {
         if self.active {
             return Ok(());
         }
-        Err(Error::new(Code::InvalidTransition, "The endpoint is off; switch it on first, with \"active\": true."))
+        Err(Error::new(Code::InvalidTransition, "The endpoint is disabled. Enable it first with \"active\": true."))
     }
 }
 
 /// `whsec_` and 32 bytes of chance.
 fn new_secret() -> Result<String> {
     let mut bytes = [0u8; 32];
-    getrandom::fill(&mut bytes).map_err(|error| Error::internal(format!("no random numbers: {error}")))?;
+    getrandom::fill(&mut bytes).map_err(|error| Error::internal(format!("cannot generate random numbers: {error}")))?;
     Ok(format!("whsec_{}", STANDARD.encode(bytes)))
 }
 

@@ -391,7 +391,7 @@ on_both! {
         flow(&client, "a.c", json!([{"type": "create_task", "title": "Call {{ person }}"}]));
         flow(&client, "a.d", json!([{"type": "create_task", "title": "{% for a in range(900) %}{% for b in range(900) %}x{% endfor %}{% endfor %}"}]));
         flow(&client, "a.e", json!([{"type": "create_task", "title": "x", "category": "{{ data.kind }}"}]));
-        for (event, words) in [("a.b", "'data.nobody' is not there"), ("a.c", "'person' is not there"), ("a.d", "takes too much work"), ("a.e", "'category' must be one of")] {
+        for (event, words) in [("a.b", "'data.nobody' is not defined"), ("a.c", "'person' is not defined"), ("a.d", "takes too long to evaluate"), ("a.e", "'category' must be one of")] {
             let id = fire(&client, event, json!({"kind": "dance"})).pop().unwrap();
             work(&server, &client);
             let one = run(&client, &id);
@@ -555,7 +555,7 @@ on_both! {
         assert_eq!(total(&client, "/v1/automation/runs"), 1001);
         assert_eq!(status(&client, &first), "success");
         let failed = client.get("/v1/automation/runs?status=failed&per_page=1").data();
-        assert!(failed[0]["error"].as_str().unwrap().contains("1000 runs followed from the same one"), "{failed}");
+        assert!(failed[0]["error"].as_str().unwrap().contains("the same run has led to 1000 runs"), "{failed}");
         assert_eq!(fire(&client, "boom", json!({})).len(), 1, "another one is another one");
     }
 

@@ -91,7 +91,7 @@ impl Checks for Send {
         }
         let (to, cc) = self.recipients();
         if to.len() + cc.len() > 50 {
-            faults.add("to", wrong(FieldCode::TooLong, "may have 50 addresses at most, with those of cc"));
+            faults.add("to", wrong(FieldCode::TooLong, "may have at most 50 addresses, including cc"));
         }
     }
 }
@@ -117,7 +117,7 @@ pub fn send<K: DocumentKind>(call: Call) -> Result<Work> {
     let input = input::create_with(&call, |input: &Input<Send>, faults| {
         let kind = input.record().send_type;
         if input.has("send_type") && kind.family() != K::WHICH {
-            let message = format!("{} is not for this kind of document", kind.wire());
+            let message = format!("{} does not apply to this type of document", kind.wire());
             faults.add("send_type", wrong(FieldCode::InvalidChoice, message));
         }
     })?;
@@ -237,7 +237,7 @@ pub fn preview<K: DocumentKind>(call: Call) -> Result<Work> {
     let wanted = match call.query.get("send_type") {
         None => None,
         Some(text) => Some(SendType::from_wire(text).filter(|kind| kind.family() == K::WHICH).ok_or_else(|| {
-            let message = "must be a send_type of this kind of document";
+            let message = "must be a send_type for this type of document";
             Error::field("send_type", wrong(FieldCode::InvalidChoice, message))
         })?),
     };
@@ -284,7 +284,9 @@ pub fn words<K: DocumentKind>(document: &Document<K>, kind: SendType, sender: &s
         match kind {
             Invoice => (
                 format!("Factuur {number}"),
-                format!("Hierbij ontvangt u factuur {number} voor {title}. Wij verzoeken u {amount} uiterlijk op {due} over te maken."),
+                format!(
+                    "Hierbij ontvangt u factuur {number} voor {title}. Wij verzoeken u {amount} uiterlijk op {due} over te maken."
+                ),
             ),
             Subscription => (
                 format!("Factuur {number} voor uw abonnement"),
@@ -339,9 +341,7 @@ pub fn words<K: DocumentKind>(document: &Document<K>, kind: SendType, sender: &s
             ),
             Subscription => (
                 format!("Invoice {number} for your subscription"),
-                format!(
-                    "Here is invoice {number} for your subscription {title}. Please transfer {amount} by {due}."
-                ),
+                format!("Here is invoice {number} for your subscription {title}. Please transfer {amount} by {due}."),
             ),
             Credit => (format!("Credit note {number}"), format!("Here is credit note {number} for {title}.")),
             InvoiceRem1 => (

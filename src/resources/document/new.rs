@@ -79,7 +79,7 @@ impl Checks for NewDocument {
     fn check(&self, faults: &mut Faults) {
         check_dates(self.invoice_date.0, self.due_date.0, "due_date", faults);
         if self.number.starts_with("DRAFT-") || self.number.contains(char::is_whitespace) {
-            faults.add("number", wrong(FieldCode::InvalidFormat, "cannot have spaces or start with DRAFT-"));
+            faults.add("number", wrong(FieldCode::InvalidFormat, "cannot contain spaces or start with DRAFT-"));
         }
     }
 }

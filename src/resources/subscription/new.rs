@@ -118,7 +118,8 @@ fn made_of(tx: &mut Tx, ctx: &Ctx, new: &NewSubscription, client: Option<&Client
     let oldest = today.checked_sub(BACK.years()).unwrap_or(today);
     if begins.is_some_and(|begins| begins < oldest) {
         let field = if new.first_generate_date.0.is_some() { "first_generate_date" } else { "subscription_start" };
-        let message = format!("would make invoices of more than {BACK} years ago; send a later first_generate_date");
+        let message =
+            format!("would create invoices dated more than {BACK} years ago; send a later first_generate_date");
         return Err(Error::field(field, wrong(FieldCode::OutOfRange, message)));
     }
     subscription.work_out(tx, ctx)?;
