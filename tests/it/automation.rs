@@ -414,7 +414,7 @@ on_both! {
         for tries in 1..3 {
             let one = run(&client, &run_id);
             assert_eq!((&one["status"], &one["attempts"], &one["actions_done"]), (&json!("retrying"), &json!(tries), &json!(1)));
-            assert!(one["error"].as_str().unwrap().contains("answered 503: try later"), "{one}");
+            assert!(one["error"].as_str().unwrap().contains("responded with 503: try later"), "{one}");
             let next = jiff_seconds(one["next_attempt_at"].as_str().unwrap()) - jiff_seconds("2026-05-04T10:00:00.000Z");
             pauses.push(next);
             hurry(&server, &client);
@@ -541,7 +541,7 @@ on_both! {
         let round = of("round");
         assert_eq!(round.len(), 5);
         assert_eq!((&round[4]["status"], &round[3]["status"]), (&json!("failed"), &json!("success")));
-        assert!(round[4]["error"].as_str().unwrap().contains("5 runs in a row"));
+        assert!(round[4]["error"].as_str().unwrap().contains("a chain of 5 runs"));
         assert_eq!(of("task.updated").len(), 5);
         assert_eq!(client.get(&format!("/v1/tasks/{task}")).data()["title"], "yxxxxx");
     }

@@ -176,7 +176,7 @@ on_both! {
         let paths: Vec<String> = (0..100).map(|_| format!("/v1/webhook-endpoints/{}", add(&client).expect(201).id())).collect();
         let refused = add(&client).expect(409);
         assert_eq!(refused.code(), "limit_reached");
-        assert!(refused.text.contains("An account may have 100 endpoints"), "{}", refused.text);
+        assert!(refused.text.contains("An account may have at most 100 endpoints"), "{}", refused.text);
         add(&other).expect(201);
         client.patch(&paths[0], json!({"active": false})).expect(200);
         add(&client).expect(409);

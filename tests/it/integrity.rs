@@ -35,10 +35,10 @@ const DAMAGE: &[(&str, &[&str])] = &[
         &[
             "of clients, which does not exist",
             "The stored count of clients is 12, but there are 11",
-            "but no such record of clients",
+            "but no such record in clients",
         ],
     ),
-    ("UPDATE record_counts SET total = total + 1 WHERE kind = 'task'", &["The kept count of tasks is"]),
+    ("UPDATE record_counts SET total = total + 1 WHERE kind = 'task'", &["The stored count of tasks is"]),
     (
         "UPDATE search_texts SET folded = 'other' WHERE number = (SELECT min(number) FROM search_texts WHERE kind = 'product')",
         &["Its search text does not match its fields"],
@@ -57,7 +57,7 @@ const DAMAGE: &[(&str, &[&str])] = &[
     ),
     (
         "UPDATE payments SET amount = amount + 1 WHERE id = (SELECT min(id) FROM payments WHERE status = 'paid')",
-        &["but its payments come to"],
+        &["but its payments add up to"],
     ),
     (
         "UPDATE invoices SET paid_at = 1 WHERE id = (SELECT min(id) FROM invoices WHERE payment_status = 'overdue')",
@@ -65,7 +65,7 @@ const DAMAGE: &[(&str, &[&str])] = &[
     ),
     (
         "UPDATE quotes SET rows = replace(rows, '\"net\":', '\"net\":1') WHERE id = (SELECT min(id) FROM quotes)",
-        &["Row 0 says that it comes to"],
+        &["The total of row 0 is"],
     ),
     (
         "UPDATE quotes SET number = 'Q-lost' WHERE id = (SELECT min(id) FROM quotes WHERE number LIKE 'Q2%')",
@@ -134,7 +134,7 @@ on_both! {
         let check = |account: &serde_json::Value| kantoor(&db, &["verify", "--account", account["account"]["id"].as_str().unwrap()]);
         assert!(check(&first).status.success());
         let second = check(&second);
-        assert!(!second.status.success() && said(&second).contains("The kept count of tax_rates is 9"), "{}", said(&second));
+        assert!(!second.status.success() && said(&second).contains("The stored count of tax_rates is 9"), "{}", said(&second));
     }
 }
 

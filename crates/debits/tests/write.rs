@@ -127,7 +127,7 @@ fn what_a_bank_would_refuse_is_said_in_words() {
     );
     assert_eq!(
         second(&|debit| debit.debtor_iban = "TR330006100519786457841326".into()),
-        r#"debtor_iban: Debit 2: The IBAN of the debtor is of a country without SEPA: "TR330006100519786457841326"."#
+        r#"debtor_iban: Debit 2: The IBAN of the debtor belongs to a country outside SEPA: "TR330006100519786457841326"."#
     );
     assert_eq!(
         second(&|debit| debit.debtor_bic = Some("ABNA".into())),

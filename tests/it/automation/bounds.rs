@@ -10,7 +10,7 @@ on_both! {
         let body = json!({"name": "x", "trigger_type": "custom", "trigger_key": "a.b", "steps": [{"type": "create_task", "title": "{{ data.name }}"}]});
         let refused = client.post("/v1/automation/flows", body.clone()).expect(409);
         assert_eq!(refused.code(), "limit_reached");
-        assert!(refused.text.contains("200 active flows start with the event 'a.b'"), "{}", refused.text);
+        assert!(refused.text.contains("200 active flows are triggered by the event 'a.b'"), "{}", refused.text);
         let mut off = body.clone();
         off["active"] = json!(false);
         let off = format!("/v1/automation/flows/{}", client.post("/v1/automation/flows", off).expect(201).id());

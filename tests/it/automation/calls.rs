@@ -70,7 +70,7 @@ on_both! {
         work(&server, &client);
         let one = run(&client, &id);
         assert_eq!((&one["status"], &one["actions_done"], &one["attempts"]), (&json!("retrying"), &json!(2), &json!(1)), "{one}");
-        assert!(one["error"].as_str().unwrap().contains("answered 503: try later"), "{one}");
+        assert!(one["error"].as_str().unwrap().contains("responded with 503: try later"), "{one}");
         hurry(&server, &client);
         assert_eq!(status(&client, &id), "success");
         assert_eq!(client.get("/v1/tasks").data()[0]["title"], "201 plain");
