@@ -21,13 +21,13 @@ const MAX_IDS: usize = 100;
 
 /// Parameters that every list takes.
 pub const COMMON: &[(&str, &str)] = &[
-    ("page", "The page, from 1 on."),
-    ("per_page", "Records a page: 25, at most 100."),
+    ("page", "The page number, starting at 1."),
+    ("per_page", "Records per page: 25 by default, 100 at most."),
     ("sort", "The field to sort by."),
     ("order", "`asc` or `desc`."),
-    ("id", "One id, or several with commas between them."),
-    ("created_from", "Made on this date or later (YYYY-MM-DD)."),
-    ("created_to", "Made on this date or earlier (YYYY-MM-DD)."),
+    ("id", "One id, or several separated by commas."),
+    ("created_from", "Created on or after this date (YYYY-MM-DD)."),
+    ("created_to", "Created on or before this date (YYYY-MM-DD)."),
 ];
 
 /// The fields by which lists of `R` can be sorted.

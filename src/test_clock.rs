@@ -21,24 +21,24 @@ use crate::{days, worker};
 const FURTHEST: i64 = 3660;
 
 record! {
-    /// Where to move the clock.
+    /// The time to advance the clock to.
     pub struct Advance = "test_clock" in "test_clocks";
 
-    /// The moment to move to.
+    /// The time to advance to.
     to: When = REQUIRED.example("\"2026-06-01T09:00:00Z\"");
 }
 
 impl Checks for Advance {}
 
-const PARTS: &[Part] = &[Part("now", "string", "What time it is in the account.")];
+const PARTS: &[Part] = &[Part("now", "string", "The current time of the account.")];
 
 /// The test clock and its routes.
 pub fn resource() -> Resource {
     Resource::of::<Advance>("Test clock", "settings", &[])
         .at("/v1/test-clock")
-        .beside(Method::Get, "", "What time it is in an account with a test clock", PARTS, get)
+        .beside(Method::Get, "", "Retrieve the time of a test clock", PARTS, get)
         .extension()
-        .beside(Method::Post, "/advance", "Move the clock, and do all that becomes due on the way", PARTS, advance)
+        .beside(Method::Post, "/advance", "Advance the clock and process what becomes due", PARTS, advance)
         .taking::<Advance>(Takes::Body)
         .extension()
 }

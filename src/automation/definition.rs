@@ -122,7 +122,7 @@ const STEP_ROOTS: &[&str] = &["event", "entity_type", "data", "record", "steps",
 pub struct Step {
     /// Its type as the flow says it.
     pub kind: String,
-    /// What it does.
+    /// Type of the step.
     pub action: Action,
     /// What other steps know its result by, or empty.
     pub name: String,

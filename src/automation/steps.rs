@@ -37,7 +37,7 @@ pub enum Done {
 /// Why a step failed, in words for a person.
 #[derive(Clone, Debug)]
 pub struct Trouble {
-    /// The words.
+    /// The text.
     pub words: String,
     /// Whether another try would fail the same.
     pub for_good: bool,

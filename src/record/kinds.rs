@@ -446,7 +446,7 @@ impl Kind for VatRate {
     }
 
     fn schema(_: &Rules) -> Schema {
-        json!({"type": ["string", "number"], "description": "A percentage from 0 to 100; always a string in answers."})
+        json!({"type": ["string", "number"], "description": "A percentage from 0 to 100; always a string in responses."})
     }
 
     fn is_empty(&self) -> bool {

@@ -39,22 +39,22 @@ const ADDRESSES: &[Address] = &[Address {
     path: "/v1/direct-debit/batches/{id}/content",
     signed: true,
     views: ALL,
-    doc: "The file for your bank: with your key, or in a browser for a day.",
+    doc: "URL of the bank file, valid for a day without a key.",
 }];
 
 record! {
-    /// A file of direct debits for the bank.
+    /// A direct debit file for the bank.
     pub struct Batch = "batch" in "batches", created_at: ALL, addresses: ADDRESSES;
 
-    /// The day on which the bank collects; two working days from now when nothing is sent.
+    /// Collection date; defaults to two working days from now.
     collection_date: Day = INPUT.create_only().example("\"\"");
-    /// `core`, or `b2b` for businesses alone.
+    /// `core`, or `b2b` for businesses only.
     scheme: Scheme = INPUT.create_only().example("\"core\"");
-    /// What the bank knows the file by.
+    /// Message id of the file at the bank.
     message_id: String = COMPUTED;
-    /// How many debits are in it.
+    /// Number of debits.
     count: i64 = COMPUTED;
-    /// What they come to.
+    /// Total amount.
     amount: Amount = COMPUTED;
     /// The file.
     content: String = COMPUTED.heavy().shown(NOWHERE);
@@ -214,7 +214,7 @@ pub fn resource() -> Resource {
         .extension()
         .get::<Batch>()
         .extension()
-        .content("content", "Download the file for the bank", content)
+        .content("content", "Download the bank file", content)
         .extension()
 }
 

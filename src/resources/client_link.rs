@@ -11,16 +11,16 @@ use crate::record::{COMPUTED, Checks, INPUT, Link, NOWHERE, REQUIRED};
 use crate::records;
 
 record! {
-    /// A person who works at a company; both are clients.
+    /// Links a person to the company they work at; both are clients.
     pub struct ClientLink = "link" in "client_links", parent: "company_id", meta: NOWHERE;
 
-    /// The company: a client of the type `company`.
+    /// The company: a client of type `company`.
     company_id: Link = COMPUTED.refers("clients");
-    /// The person: a client of the type `private`.
+    /// The person: a client of type `private`.
     client_id: Link = REQUIRED.create_only().refers("clients");
-    /// What the person does there.
+    /// Position of the person at the company.
     function: String = INPUT.example("\"Administration\"");
-    /// In which department.
+    /// Department.
     department: String = INPUT.example("\"Finance\"");
 }
 

@@ -43,24 +43,24 @@ choice! {
 }
 
 record! {
-    /// What may become a sale, on its way through the phases of a pipeline.
+    /// A sales opportunity that moves through the phases of a pipeline.
     pub struct Deal = "deal" in "deals", created_at: ALL;
 
-    /// What it is about.
+    /// Title.
     title: String = REQUIRED.search().sort().example("\"New website\"");
-    /// What it is worth, without VAT; also sent as a text with a dot.
+    /// Value excluding VAT; may also be sent as a string with a decimal point.
     amount: Amount = INPUT.resets_to("0").sort().example("\"2500.00\"");
     /// `open`, `won` or `lost`.
     status: Status = INPUT.filter().example("\"open\"");
-    /// How much it matters.
+    /// Priority.
     priority: Priority = INPUT.default("\"medium\"").example("\"medium\"");
-    /// The pipeline it is in; the first active one when nothing is sent.
+    /// The pipeline of the deal; defaults to the first active one.
     pipeline_id: Link = INPUT.kept().refers("pipelines").filter();
-    /// The phase it is in; the first of its pipeline when nothing is sent.
+    /// The phase of the deal; defaults to the first phase of its pipeline.
     phase_id: Link = INPUT.kept().refers("phases").filter();
-    /// The client it is with.
+    /// The client.
     client_id: Link = REQUIRED.refers("clients").filter();
-    /// When it is expected to be decided.
+    /// The expected close date.
     expected_close_date: Day = INPUT.sort().example("\"2026-06-30\"");
 }
 
@@ -117,9 +117,9 @@ record! {
     /// Where a deal goes.
     pub struct Move = "move" in "";
 
-    /// The phase, also of another pipeline.
+    /// The phase to move to; may belong to another pipeline.
     phase_id: Link = INPUT.refers("phases");
-    /// How it stands from now on.
+    /// The new status.
     status: Status = INPUT.example("\"won\"");
 }
 

@@ -88,26 +88,26 @@ const TRANSITIONS: &[(Status, &[Status])] = {
 };
 
 record! {
-    /// Money for an invoice; below zero it is paid back.
+    /// A payment of an invoice; a negative amount is a refund.
     pub struct Payment = "payment" in "payments", parent: "invoice_id";
 
-    /// How much; what is still open when nothing is sent.
+    /// Amount; defaults to the open amount.
     amount: Amount = INPUT.example("100.5");
-    /// On which day; today when nothing is sent.
+    /// Payment date; defaults to today.
     date: Day = INPUT.kept().example("\"2026-05-04\"");
-    /// How it stands; `paid` for a manual payment, `open` for an online one.
+    /// Status; defaults to `paid` for a manual payment, `open` for an online one.
     status: Status = INPUT.filter().example("\"paid\"");
     /// `manual` or `online`.
     r#type: PaymentType = INPUT.create_only().filter().example("\"manual\"");
-    /// By what means.
+    /// Payment method.
     method: Method = INPUT.example("\"banktransfer\"");
-    /// Your own reference or the provider's; once per invoice.
+    /// Your own reference or the provider's; unique per invoice.
     external_id: String = INPUT.filter().unique(&["invoice_id"]).example("\"\"");
     /// The provider.
     provider: String = INPUT.example("\"\"");
-    /// What you know of the payment.
+    /// Your own data about the payment.
     payment_data: Data = INPUT.in_meta().example("{\"bank\": \"statement 12\"}");
-    /// What the provider said.
+    /// The provider's response.
     feedback_data: Data = INPUT.create_only().in_meta().example("{}");
     /// The invoice.
     invoice_id: Link = COMPUTED.refers("invoices").in_meta();

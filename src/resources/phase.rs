@@ -12,14 +12,14 @@ use crate::record::{Checks, INPUT, Link, NOWHERE, REQUIRED};
 use crate::records::{self, Work};
 
 record! {
-    /// A step on the way of a deal.
+    /// A phase of a pipeline.
     pub struct Phase = "phase" in "phases", order: "order", meta: NOWHERE;
 
-    /// The pipeline it is a step of.
+    /// The pipeline that the phase belongs to.
     pipeline_id: Link = REQUIRED.create_only().refers("pipelines").filter();
-    /// What it is called.
+    /// Name.
     name: String = REQUIRED.example("\"Negotiation\"");
-    /// Its place in the pipeline.
+    /// Sort position in the pipeline.
     order: i64 = INPUT.between(0, 1_000_000).resets_to("0").example("3");
 }
 

@@ -14,14 +14,14 @@ use crate::record::{CREATED, Checks, INPUT, LIST, Link, NOWHERE, REQUIRED, Recor
 use crate::records::{self, Work};
 
 record! {
-    /// A way that deals go, in phases.
+    /// A sales process, divided into phases.
     pub struct Pipeline = "pipeline" in "pipelines", order: "order", meta: NOWHERE, parts: PARTS;
 
-    /// What it is called.
+    /// Name.
     name: String = REQUIRED.example("\"Sales\"");
-    /// Whether deals still start in it.
+    /// Whether new deals can start in this pipeline.
     active: bool = INPUT.default("true").example("true");
-    /// Its place among the others.
+    /// Sort position.
     order: i64 = INPUT.between(0, 1_000_000).resets_to("0").shown(NOWHERE).example("1");
 }
 

@@ -27,16 +27,16 @@ choice! {
 }
 
 record! {
-    /// A state that a ticket can be in.
+    /// A status that a ticket can have.
     pub struct TicketStatus = "ticket_status" in "ticket_statuses", order: "order", meta: NOWHERE;
 
-    /// What it is called; no two have the same name, and a ticket carries it.
+    /// Unique name, which tickets refer to.
     name: String = REQUIRED.at_most(100).unique(&[]).example("\"On its way\"");
-    /// Whether tickets can still get it.
+    /// Whether tickets can be given this status.
     active: bool = INPUT.filter().assumed("1").default("true").example("true");
-    /// Its place among the others; a new ticket has the first active one.
+    /// Sort position; a new ticket has the first active status.
     order: i64 = INPUT.between(0, 1_000_000).resets_to("0").example("9");
-    /// What it means: `new`, `open`, `waiting` or `closed`.
+    /// The role of the status: `new`, `open`, `waiting` or `closed`.
     role: Role = INPUT.example("\"open\"");
 }
 

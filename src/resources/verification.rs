@@ -23,22 +23,22 @@ use crate::records::{self, Work};
 use crate::{record, resources};
 
 record! {
-    /// A payment by which a client gives a mandate for direct debits.
+    /// A small payment that establishes a client's direct debit mandate.
     pub struct Verification = "verification" in "verifications", parent: "client_id";
 
-    /// How the payment stands.
+    /// Status of the payment.
     status: Status = COMPUTED;
-    /// How much the client pays.
+    /// Amount that the client pays.
     amount: Amount = COMPUTED;
-    /// Through whom.
+    /// The provider.
     provider: ProviderName = COMPUTED;
     /// The provider's id of the payment.
     external_id: String = COMPUTED;
-    /// Where the client pays.
+    /// URL where the client pays.
     payment_url: String = COMPUTED;
     /// The provider's id of the client.
     customer_id: String = COMPUTED;
-    /// Whether it took the place of one that nobody had paid.
+    /// Whether it replaced an earlier, unpaid verification.
     canceled_previous: bool = COMPUTED;
     /// The client.
     client_id: Link = COMPUTED.refers("clients").in_meta();
@@ -94,9 +94,9 @@ record! {
     /// What is sent to make a verification.
     pub struct NewVerification = "verification" in "verifications";
 
-    /// How much the client pays; by the settings when nothing is sent.
+    /// Amount that the client pays; defaults to the setting.
     amount: Amount = INPUT.between(0, 1000).example("\"0.01\"");
-    /// The same, one level deeper.
+    /// The same fields, nested.
     verification: Nested = INPUT.between(0, 1000).example("{\"amount\": \"0.01\"}");
 }
 
@@ -120,12 +120,12 @@ impl NewVerification {
 /// What making one answers.
 const PARTS: &[Part] = &[
     Part("status", "string", "`created`."),
-    Part("payment_url", "string", "Where the client pays."),
+    Part("payment_url", "string", "URL where the client pays."),
     Part("external_id", "string", "The provider's id of the payment."),
-    Part("amount", "string", "How much the client pays."),
-    Part("provider", "string", "Through whom."),
-    Part("canceled_previous", "boolean", "Whether it took the place of one that nobody had paid."),
-    Part("meta", "object", "More about it."),
+    Part("amount", "string", "Amount that the client pays."),
+    Part("provider", "string", "The provider."),
+    Part("canceled_previous", "boolean", "Whether it replaced an earlier, unpaid verification."),
+    Part("meta", "object", "Details."),
 ];
 
 /// `POST /v1/clients/{id}/direct-debit/verification`

@@ -59,9 +59,9 @@ record! {
     /// What to credit.
     pub struct Credit = "credit" in "credits";
 
-    /// All rows that are not credited yet.
+    /// Whether to credit all rows that have not been credited yet.
     credit_all: bool = INPUT.default("true").example("true");
-    /// The places of the rows, from 0 on, when not all are to be credited.
+    /// Indexes of the rows to credit, starting at 0, if not all are credited.
     row_indexes: Places = INPUT.example("[0]");
 }
 

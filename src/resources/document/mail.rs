@@ -70,17 +70,17 @@ record! {
     /// What to send, and to whom.
     pub struct Send = "sending" in "sendings";
 
-    /// Who it goes to, comma-separated; fifty addresses at most, with those of `cc`.
+    /// Recipients, separated by commas; at most fifty, including `cc`.
     to: Emails = REQUIRED.at_most(8192).example("\"anna@bakkerij-de-ster.example\"");
     /// The subject.
     subject: String = REQUIRED.at_most(998).example("\"Your invoice\"");
-    /// The words.
+    /// The message.
     message: String = REQUIRED.long().example("\"Please find the document attached.\"");
-    /// Who gets a copy, comma-separated.
+    /// Recipients of a copy, separated by commas.
     cc: Emails = INPUT.at_most(8192).example("\"\"");
-    /// What kind of mail it is; the document itself when nothing is sent.
+    /// Type of mail; defaults to the document itself.
     send_type: SendType = INPUT;
-    /// Whether the PDF goes with it.
+    /// Whether to attach the PDF.
     include_pdf: bool = INPUT.default("true").example("true");
 }
 
@@ -107,9 +107,9 @@ impl Send {
 
 /// What a sending answers.
 pub const SENT: &[Part] = &[
-    Part("success", "boolean", "Whether the mail is on its way."),
-    Part("recipients", "array", "Who gets it: `to`, then `cc`; an address that is named twice comes once."),
-    Part("recipients_list", "string", "The same with commas between them."),
+    Part("success", "boolean", "Whether the mail was queued."),
+    Part("recipients", "array", "Recipients: `to`, then `cc`, without duplicates."),
+    Part("recipients_list", "string", "The recipients as one string, separated by commas."),
 ];
 
 /// `POST /v1/{invoices,quotes,workorders}/{id}/send`
@@ -226,10 +226,10 @@ pub fn escape(text: &str) -> String {
 
 /// What `GET …/send-preview` answers.
 pub const PREVIEW: &[Part] = &[
-    Part("send_type", "string", "The kind of mail."),
-    Part("to", "string", "Who it would go to."),
-    Part("subject", "string", "A subject for it."),
-    Part("message", "string", "Words for it."),
+    Part("send_type", "string", "Type of mail."),
+    Part("to", "string", "Default recipient."),
+    Part("subject", "string", "Default subject."),
+    Part("message", "string", "Default message."),
 ];
 
 /// `GET …/{id}/send-preview?send_type=`: a subject and words that can be sent as they are.
@@ -399,13 +399,17 @@ pub fn deliveries<K: DocumentKind>(call: Call) -> Result<Work> {
 /// What `GET …/deliveries` answers for each recipient.
 pub const DELIVERIES: &[Part] = &[
     Part("id", "string", "The delivery."),
-    Part("send_type", "string", "The kind of mail."),
-    Part("subject", "string", "Its subject."),
-    Part("recipient", "string", "Who it is for."),
-    Part("status", "string", "queued, sending, retrying, sent or failed."),
-    Part("attempts", "integer", "How often it was tried."),
-    Part("reason", "string", "What the mail server said last."),
-    Part("maybe_twice", "boolean", "Whether a try broke off so late that the mail may have arrived twice."),
-    Part("created_at", "string", "When it was sent off."),
-    Part("updated_at", "string", "When it last changed."),
+    Part("send_type", "string", "Type of mail."),
+    Part("subject", "string", "Subject."),
+    Part("recipient", "string", "Recipient."),
+    Part("status", "string", "Status: queued, sending, retrying, sent or failed."),
+    Part("attempts", "integer", "Number of attempts."),
+    Part("reason", "string", "The last reply of the mail server."),
+    Part(
+        "maybe_twice",
+        "boolean",
+        "Whether an attempt was interrupted after the mail was handed over, so that it may have arrived twice.",
+    ),
+    Part("created_at", "string", "When the delivery was queued."),
+    Part("updated_at", "string", "When the record was last changed."),
 ];

@@ -21,7 +21,7 @@ pub const MANY: usize = 1000;
 pub struct Row {
     /// What is sold.
     pub name: String,
-    /// More about it.
+    /// Details.
     pub description: String,
     /// How many, in millionths.
     pub quantity: i64,
