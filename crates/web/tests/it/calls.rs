@@ -79,7 +79,7 @@ async fn a_connection_that_breaks_off_may_have_done_its_work() {
         let server = Scripted::start(move |_| Reply::json(200, "[1, 2, 3]").then(then)).unwrap();
         let sent = get(&client(), &server.url("/?secret")).await;
         let Err(Failure::Unknown(why)) = sent else { panic!("{then:?}: {sent:?}") };
-        assert!(why.starts_with("The connection to 127.0.0.1 broke off"), "{why}");
+        assert!(why.starts_with("The connection to 127.0.0.1 was lost"), "{why}");
         assert!(!why.contains("secret"), "{why}");
         assert_eq!(server.received().len(), 1, "it is not tried again");
     }
