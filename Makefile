@@ -4,24 +4,24 @@
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: ## Start the server, built for speed
+run: ## Start the server in release mode
 	cargo run --release -- serve
 
-check: ## Everything that must hold before a change goes in
+check: ## Run every check that must pass before a change is merged
 	./check
 
-fast: ## Format and tests on SQLite only
+fast: ## Check the format and run the tests on SQLite only
 	./check fast
 
-bench: ## Measure the server beside the bare limit of axum and SQLite
+bench: ## Benchmark the server against a bare axum and SQLite program
 	cargo run --release -p benches
 
-docs-snapshots: ## Write the snapshots of the tests anew; read the diff before you commit
+docs-snapshots: ## Update the test snapshots; review the diff before you commit
 	INSTA_UPDATE=always scripts/with-postgres cargo nextest run
 
 fmt: ## Format the code
 	cargo fmt --all
 
-deny: ## Check licences, advisories and sources of all dependencies
-	@cargo deny --version >/dev/null 2>&1 || { echo "cargo-deny is missing. Install it: cargo install --locked cargo-deny"; exit 1; }
+deny: ## Check the licences, advisories and sources of all dependencies
+	@cargo deny --version >/dev/null 2>&1 || { echo "cargo-deny was not found. Install it: cargo install --locked cargo-deny"; exit 1; }
 	cargo deny check

@@ -54,7 +54,7 @@ pub struct Account {
     pub number: i64,
     /// Its id for people and programs.
     pub uid: String,
-    /// Its name.
+    /// Name.
     pub name: String,
     /// Where its days begin.
     pub zone: TimeZone,
@@ -73,7 +73,7 @@ impl Account {
             number: row.int(0)?,
             uid: row.text(1)?.to_string(),
             name: row.text(2)?.to_string(),
-            zone: TimeZone::get(zone).map_err(|_| Error::internal(format!("time zone {zone} is not known")))?,
+            zone: TimeZone::get(zone).map_err(|_| Error::internal(format!("unknown time zone {zone}")))?,
             created_at: Moment(row.int(4)?),
             has_test_clock: row.int(5)? != 0,
         })
@@ -96,13 +96,13 @@ impl Account {
     /// The account with this public id.
     pub fn find(tx: &mut Tx, uid: &str) -> Result<Account> {
         tx.first(&format!("{ACCOUNT} WHERE uid = $1"), &[uid.into()], Account::from_row)?
-            .ok_or_else(|| Error::new(Code::NotFound, format!("There is no account {uid}.")))
+            .ok_or_else(|| Error::new(Code::NotFound, format!("No account has the id {uid}.")))
     }
 
     /// The account with this number.
     pub fn numbered(tx: &mut Tx, number: i64) -> Result<Account> {
         tx.first(&format!("{ACCOUNT} WHERE id = $1"), &[number.into()], Account::from_row)?
-            .ok_or_else(|| Error::internal(format!("there is no account {number}")))
+            .ok_or_else(|| Error::internal(format!("no account has the number {number}")))
     }
 
     /// Makes an account whose days begin in `zone`; with `test_clock` its time stands still there.
@@ -115,11 +115,11 @@ impl Account {
         ids: &Ids,
     ) -> Result<Account> {
         if TimeZone::get(zone).is_err() {
-            let message = format!("There is no time zone '{zone}'; write one such as Europe/Amsterdam.");
+            let message = format!("Unknown time zone '{zone}'. Use a name such as Europe/Amsterdam.");
             return Err(Error::new(Code::ValidationFailed, message));
         }
         if name.trim().is_empty() || name.chars().count() > 255 || name.chars().any(char::is_control) {
-            return Err(Error::new(Code::ValidationFailed, "An account's name has 1 to 255 characters."));
+            return Err(Error::new(Code::ValidationFailed, "The name of an account must have 1 to 255 characters."));
         }
         let uid = ids.next();
         tx.hold_all()?;
@@ -153,7 +153,7 @@ pub struct Key {
     pub id: String,
     /// Whose records it opens.
     pub account: i64,
-    /// What people call it.
+    /// Name.
     pub name: String,
     /// Its first characters.
     pub hint: String,
@@ -175,7 +175,7 @@ const KEY: &str =
 /// What a new key is to be.
 #[derive(Clone, Debug)]
 pub struct NewKey {
-    /// What people call it.
+    /// Name.
     pub name: String,
     /// What it may do.
     pub scopes: Vec<String>,
@@ -202,11 +202,11 @@ impl Key {
     pub fn create(tx: &mut Tx, account: i64, secret: &str, new: &NewKey, now: Moment, ids: &Ids) -> Result<String> {
         let known = scopes();
         if let Some(odd) = new.scopes.iter().find(|scope| !known.contains(scope)) {
-            let message = format!("There is no scope '{odd}'. Choose from: {}.", known.join(", "));
+            let message = format!("Unknown scope '{odd}'. Choose from: {}.", known.join(", "));
             return Err(Error::new(Code::ValidationFailed, message));
         }
         if new.scopes.is_empty() {
-            return Err(Error::new(Code::ValidationFailed, "A key needs at least one scope."));
+            return Err(Error::new(Code::ValidationFailed, "A key requires at least one scope."));
         }
         let id = ids.next();
         tx.execute(
@@ -241,7 +241,7 @@ impl Key {
     pub fn revoke(tx: &mut Tx, id: &str, now: Moment) -> Result<()> {
         let sql = "UPDATE keys SET revoked_at = CASE WHEN revoked_at = 0 THEN $1 ELSE revoked_at END WHERE id = $2";
         match tx.execute(sql, &[now.0.into(), id.into()])? {
-            0 => Err(Error::new(Code::NotFound, format!("There is no key {id}."))),
+            0 => Err(Error::new(Code::NotFound, format!("No key has the id {id}."))),
             _ => Ok(()),
         }
     }
@@ -277,7 +277,8 @@ pub fn new_secret() -> Result<String> {
     let mut text = String::from("kt_");
     let mut bytes = [0u8; 64];
     while text.len() < 3 + RANDOM {
-        getrandom::fill(&mut bytes).map_err(|error| Error::internal(format!("no random numbers: {error}")))?;
+        getrandom::fill(&mut bytes)
+            .map_err(|error| Error::internal(format!("cannot generate random numbers: {error}")))?;
         // 248 is the largest multiple of 62 in a byte: what is above would favour some letters.
         let letters = bytes.iter().filter(|byte| **byte < 248).map(|byte| BASE62[usize::from(byte % 62)] as char);
         text.extend(letters.take(3 + RANDOM - text.len()));

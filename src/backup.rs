@@ -80,9 +80,9 @@ pub fn make(
 /// The folder in which the backup is made. What a killed one left there goes.
 fn begin(folder: &Path) -> std::result::Result<PathBuf, String> {
     let told = |error: std::io::Error| format!("{}: {error}", folder.display());
-    let name = folder.file_name().ok_or_else(|| format!("{} is no name for a folder", folder.display()))?;
+    let name = folder.file_name().ok_or_else(|| format!("{} is not a valid folder name", folder.display()))?;
     if folder.exists() && std::fs::read_dir(folder).map_err(told)?.next().is_some() {
-        return Err(format!("{} is there already and is not empty; name a new folder", folder.display()));
+        return Err(format!("{} already exists and is not empty; choose a new folder", folder.display()));
     }
     let mut own = name.to_os_string();
     own.push(".unfinished");
@@ -102,7 +102,7 @@ fn begin(folder: &Path) -> std::result::Result<PathBuf, String> {
 fn lock(path: &Path) -> std::result::Result<File, String> {
     let file = File::options().create(true).truncate(false).write(true).open(path);
     let file = file.map_err(|error| format!("{}: {error}", path.display()))?;
-    file.try_lock().map_err(|_| format!("another backup is being made in {}", path.display()))?;
+    file.try_lock().map_err(|_| format!("another backup is in progress in {}", path.display()))?;
     Ok(file)
 }
 

@@ -1,4 +1,4 @@
-//! The command line: one file a command.
+//! The command line: one file per command.
 
 mod account;
 mod backup;
@@ -22,8 +22,8 @@ use crate::migrations;
 use crate::open::open_store;
 use crate::{opening, rooms};
 
-/// The records of a small business: invoices, clients, deals, tickets, projects and more, behind
-/// an HTTP JSON API. One program, one file of data; PostgreSQL when one machine is not enough.
+/// Self-hosted server for the records of a small business: invoices, clients, deals, tickets,
+/// projects and more, with an HTTP JSON API. Stores its data in SQLite or PostgreSQL.
 #[derive(Parser)]
 #[command(name = "kantoor", version, arg_required_else_help = true, after_help = AFTER)]
 struct Cli {
@@ -34,21 +34,21 @@ struct Cli {
 }
 
 const AFTER: &str = "Start with:  kantoor serve
-It makes an account, prints its key once, and a curl line that works.";
+The first start creates an account and prints its key once, with an example request.";
 
-/// Settings that every command takes.
+/// Settings that every command accepts.
 #[derive(Args)]
 struct Settings {
-    /// A file with settings; `kantoor config --default` shows them all
+    /// Configuration file; `kantoor config --default` prints all settings
     #[arg(long, global = true, env = "KANTOOR_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The folder with the data [default: ./kantoor-data]
+    /// Data folder [default: ./kantoor-data]
     #[arg(long, global = true, value_name = "DIR")]
     data: Option<String>,
-    /// PostgreSQL instead of the embedded database
+    /// Use PostgreSQL instead of the embedded database
     #[arg(long, global = true, value_name = "postgres://…", hide_env_values = true)]
     database_url: Option<String>,
-    /// Any other setting, by its name; may be repeated
+    /// Any other setting, by name; may be repeated
     #[arg(long = "set", global = true, value_name = "NAME=VALUE")]
     set: Vec<String>,
 }
@@ -57,32 +57,32 @@ struct Settings {
 enum Command {
     /// Run the server
     Serve(serve::Serve),
-    /// Make and list accounts, each with its own records
+    /// Create and list accounts
     #[command(subcommand)]
     Account(account::Account),
-    /// Make, list and revoke API keys
+    /// Create, list and revoke API keys
     #[command(subcommand)]
     Key(key::Key),
-    /// List jobs that did not end well, and try them again
+    /// List failed jobs and retry them
     #[command(subcommand)]
     Jobs(jobs::Jobs),
-    /// Make an account with an invented business in it, to try things on
+    /// Create an account with demo data
     Demo(demo::Demo),
-    /// Bring the database up to date (serve does this by itself)
+    /// Migrate the database (serve does this automatically)
     Migrate,
-    /// Copy the database and all files into a folder, while the server runs, and check the copy
+    /// Back up the database and all files to a folder while the server runs, and verify the copy
     Backup(backup::Backup),
-    /// Check the database, the records, the audit chains and the contents of all files
+    /// Verify the database, the records, the audit chains and the content of all files
     Verify(verify::Verify),
     /// Print the OpenAPI document
     Openapi,
-    /// Print the settings in force, with secrets hidden
+    /// Print the effective settings, with secrets hidden
     Config {
-        /// Print every setting with its default and what it is for
+        /// Print all settings with their defaults and descriptions
         #[arg(long)]
         default: bool,
     },
-    /// Make documents for a server
+    /// Typeset documents for a server
     #[command(hide = true)]
     TypesetWorker(typeset_worker::TypesetWorker),
     /// Print completions for your shell: source <(kantoor completions bash)
@@ -144,7 +144,7 @@ impl Settings {
     fn flags(&self) -> Result<Vec<(String, String)>, String> {
         let mut flags = Vec::new();
         for pair in &self.set {
-            let (name, value) = pair.split_once('=').ok_or_else(|| format!("--set {pair}: write NAME=VALUE"))?;
+            let (name, value) = pair.split_once('=').ok_or_else(|| format!("--set {pair}: expected NAME=VALUE"))?;
             flags.push((name.to_string(), value.to_string()));
         }
         let named = [("data", &self.data), ("database_url", &self.database_url)];
@@ -218,5 +218,5 @@ fn grouped(number: u64) -> String {
 /// What reads and writes the contents of files for a command.
 fn runtime() -> Result<tokio::runtime::Runtime, String> {
     let built = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    built.map_err(|error| format!("no threads to work with: {error}"))
+    built.map_err(|error| format!("cannot start threads: {error}"))
 }

@@ -62,14 +62,14 @@ fn write(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice, provider: ProviderName, meth
 pub fn again(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Payment> {
     let refuse = |why: &str| Err(Error::new(Code::InvalidTransition, format!("{} {why}.", invoice.number)));
     if invoice.open_amount().scaled() <= 0 {
-        return refuse("has nothing left to pay");
+        return refuse("has no open amount");
     }
     if under_way(tx, ctx, &invoice.base.id, None)?.is_some() {
-        return refuse("has a payment under way; wait for what becomes of it");
+        return refuse("has a payment in progress; wait until it is completed");
     }
     match begin(tx, ctx, invoice)? {
         Some(payment) => Ok(payment),
-        None => refuse("cannot be collected: its client has no mandate that can be used"),
+        None => refuse("cannot be collected: its client has no valid mandate"),
     }
 }
 
@@ -253,7 +253,7 @@ pub fn news(app: &App, job: &Job) -> Result<Ending> {
 
 fn look(provider: Result<Box<dyn Provider>, Trouble>, external_id: &str) -> Result<News, Trouble> {
     if external_id.is_empty() {
-        return Err(Trouble::Later("its start is not written down yet".to_string()));
+        return Err(Trouble::Later("its start has not been recorded yet".to_string()));
     }
     provider?.look(external_id)
 }

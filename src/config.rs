@@ -100,7 +100,7 @@ impl Config {
             let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
             let own: toml::Table = text.parse().map_err(|error| format!("{}: {error}", path.display()))?;
             if let Some(odd) = own.keys().find(|key| !known.contains(key)) {
-                return Err(format!("{}: there is no setting '{odd}'", path.display()));
+                return Err(format!("{}: unknown setting '{odd}'", path.display()));
             }
             table.extend(own);
         }
@@ -112,11 +112,11 @@ impl Config {
             }
         }
         for (key, text) in flags {
-            let old = table.get(key).ok_or_else(|| format!("there is no setting '{key}'"))?;
+            let old = table.get(key).ok_or_else(|| format!("unknown setting '{key}'"))?;
             let value = typed(old, text).ok_or_else(|| bad_value(key, text, old))?;
             table.insert(key.clone(), value);
         }
-        table.try_into().map_err(|error: toml::de::Error| format!("a setting is not right: {}", error.message()))
+        table.try_into().map_err(|error: toml::de::Error| format!("invalid setting: {}", error.message()))
     }
 
     /// The settings as a file, with secrets hidden.
@@ -149,7 +149,7 @@ fn bad_value(name: &str, text: &str, old: &toml::Value) -> String {
     format!(
         "{name}: '{text}' is not {}",
         match old {
-            toml::Value::Integer(_) => "a whole number",
+            toml::Value::Integer(_) => "an integer",
             _ => "true or false",
         }
     )
@@ -194,11 +194,8 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        assert_eq!(
-            load(&[("KANTOOR_WORKERS", "many")], &[]).unwrap_err(),
-            "KANTOOR_WORKERS: 'many' is not a whole number"
-        );
-        assert_eq!(load(&[], &[("nope", "1")]).unwrap_err(), "there is no setting 'nope'");
+        assert_eq!(load(&[("KANTOOR_WORKERS", "many")], &[]).unwrap_err(), "KANTOOR_WORKERS: 'many' is not an integer");
+        assert_eq!(load(&[], &[("nope", "1")]).unwrap_err(), "unknown setting 'nope'");
         assert!(load(&[("KANTOOR_LOG_FORMAT", "xml")], &[]).unwrap_err().contains("xml"));
         assert!(load(&[("KANTOOR_WORKERS", "-1")], &[]).is_err());
     }

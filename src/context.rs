@@ -146,7 +146,9 @@ impl Ctx {
         match &self.if_match {
             Some(IfMatch::Versions(versions)) if !versions.contains(&version) => Err(Error::new(
                 Code::PreconditionFailed,
-                format!("The record is at version {version} now; fetch it again before you change it."),
+                format!(
+                    "The record has changed and is now at version {version}. Retrieve it again before you change it."
+                ),
             )),
             _ => Ok(()),
         }

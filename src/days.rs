@@ -41,7 +41,7 @@ pub fn run(app: &App, job: &Job) -> Result<Ending> {
         // One account whose day cannot be done does not keep the others from theirs.
         if let Err(error) = day_of(app, &caller) {
             let (account, cause) = (&caller.account.uid, error.internal.as_deref().unwrap_or(""));
-            tracing::warn!(%account, %error, cause, "What came with the day could not be done; it is tried again in an hour.");
+            tracing::warn!(%account, %error, cause, "The daily work of an account failed; it is retried in an hour.");
         }
     }
     memory.end(app, job)?;
@@ -75,7 +75,7 @@ impl Memory {
     fn is_set_aside(&self, account: &Account) -> bool {
         let aside = self.set_aside.contains_key(&account.number);
         if aside {
-            tracing::error!(account = %account.uid, "The process died in the day of this account more than once; it is left out for a day.");
+            tracing::error!(account = %account.uid, "The process died repeatedly during the daily work of this account; the account is skipped for a day.");
         }
         aside
     }

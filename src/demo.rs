@@ -214,18 +214,18 @@ impl Names {
     fn meaning(&self, text: &str) -> Result<String> {
         let Some(name) = text.strip_prefix('@') else { return Ok(text.to_string()) };
         if name.starts_with(['+', '-']) {
-            let days = name.parse().map_err(|_| Error::internal(format!("demo: '{name}' is no number of days")))?;
+            let days = name.parse().map_err(|_| Error::internal(format!("demo: '{name}' is not a number of days")))?;
             return Ok(workday(self.today, days).to_string());
         }
         let id = self.ids.get(name).cloned();
-        id.ok_or_else(|| Error::internal(format!("demo: '{name}' is named before it is made")))
+        id.ok_or_else(|| Error::internal(format!("demo: '{name}' is used before it is created")))
     }
 }
 
 fn id_of(record: &Value) -> Result<String> {
     // A payment comes with its invoice.
     let id = record["id"].as_str().or(record["payment"]["id"].as_str()).map(str::to_string);
-    id.ok_or_else(|| Error::internal("demo: an answer has no id"))
+    id.ok_or_else(|| Error::internal("demo: a response has no id"))
 }
 
 /// The day so many working days after `today`, or before it.

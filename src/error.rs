@@ -30,69 +30,70 @@ macro_rules! codes {
 codes! {
     /// What went wrong with a request.
     Code {
-        /// The body is not valid JSON, or not valid UTF-8.
+        /// The body is not valid JSON or UTF-8, or is nested too deeply.
         MalformedJson = "malformed_json",
-        /// An object in the body has the same key twice.
+        /// An object contains the same key twice.
         DuplicateKey = "duplicate_key",
-        /// A header has a value that cannot be used.
+        /// A header has an invalid value.
         InvalidHeader = "invalid_header",
         /// The `Idempotency-Key` is not 1 to 255 visible ASCII characters.
         InvalidIdempotencyKey = "invalid_idempotency_key",
-        /// There is no key, or it is unknown, revoked or expired.
+        /// The key is missing, unknown, revoked or expired.
         Unauthorized = "unauthorized",
-        /// The key lacks the scope that the message names.
+        /// The key lacks the scope named in the message.
         Forbidden = "forbidden",
-        /// The account has used up a quota, which the message names.
+        /// The account has used up a quota: files, bytes of files, mail per day (`Retry-After` tells when the next day
+        /// begins) or webhook endpoints per host. The message names the quota, its limit and what to do.
         QuotaExceeded = "quota_exceeded",
-        /// There is no such address or record in this account.
+        /// The path does not exist, or your account has no such record.
         NotFound = "not_found",
-        /// The address exists, but not with this method; `Allow` lists the ones that do.
+        /// The path does not support this method; `Allow` lists the supported ones.
         MethodNotAllowed = "method_not_allowed",
         /// The body did not arrive in time.
         RequestTimeout = "request_timeout",
-        /// A request with this `Idempotency-Key` is being worked on.
+        /// A request with this `Idempotency-Key` is still being processed.
         IdempotencyInFlight = "idempotency_in_flight",
-        /// Another record of this kind has the same `external_id`.
+        /// Another record of the same type has this `external_id`.
         DuplicateExternalId = "duplicate_external_id",
-        /// Another record of this kind has the same value in a field that must differ.
+        /// Another record of the same type has this value in a field that must be unique.
         Duplicate = "duplicate",
-        /// The two are linked already.
+        /// The two records are already linked.
         AlreadyLinked = "already_linked",
-        /// The record cannot move to this state from the one it is in.
+        /// The record cannot move from its current state to the requested one.
         InvalidTransition = "invalid_transition",
         /// The record is final and cannot be changed.
         Locked = "locked",
-        /// The document is final: it can be credited, not deleted.
+        /// The document is final: it can be credited, but not deleted.
         DocumentNotDraft = "document_not_draft",
-        /// The rows are credited already.
+        /// The rows have already been credited.
         AlreadyCredited = "already_credited",
-        /// The run has ended already.
+        /// The run has already ended.
         RunFinished = "run_finished",
-        /// The payment provider will not do it; the message says why.
+        /// The payment provider rejected the request; the message says why.
         ProviderRefused = "provider_refused",
-        /// Other records point at it, so it cannot be deleted.
+        /// Other records refer to this one, so it cannot be deleted.
         InUse = "in_use",
-        /// The account has as many of these as it may have.
+        /// The account has the maximum number of these records.
         LimitReached = "limit_reached",
-        /// `If-Match` names another version than the record has.
+        /// The version of the record differs from the one in `If-Match`.
         PreconditionFailed = "precondition_failed",
-        /// The body is larger than allowed.
+        /// The body exceeds 2 MiB, or a file 25 MiB.
         BodyTooLarge = "body_too_large",
-        /// The body is not declared as `application/json`.
+        /// The `Content-Type` is not JSON.
         UnsupportedMediaType = "unsupported_media_type",
-        /// One or more fields are wrong; `details` names each.
+        /// Fields or parameters are invalid; see `details`.
         ValidationFailed = "validation_failed",
-        /// This `Idempotency-Key` was used for another request.
+        /// The key was used before for a different request.
         IdempotencyKeyReused = "idempotency_key_reused",
-        /// More requests than the key may make; `Retry-After` says when to go on.
+        /// The rate limit is exceeded; `Retry-After` tells when to continue.
         TooManyRequests = "too_many_requests",
-        /// Too much work is waiting; `Retry-After` says when to try again.
+        /// The server has too much work waiting; `Retry-After` tells when to retry.
         Overloaded = "overloaded",
-        /// The server's disk is full; nothing was written.
+        /// The server's disk is full; nothing was changed.
         DiskFull = "disk_full",
-        /// The database cannot be reached now.
+        /// The database cannot be reached.
         Unavailable = "unavailable",
-        /// A fault in Kantoor; the request id leads to the log line.
+        /// Internal error. The server log has the cause under the request id.
         Internal = "internal_error",
     }
 }
@@ -243,7 +244,7 @@ impl Faults {
         if self.0.is_empty() {
             return Ok(());
         }
-        Err(Wrong { inside: self.0, ..wrong(FieldCode::InvalidFormat, "is wrong inside") })
+        Err(Wrong { inside: self.0, ..wrong(FieldCode::InvalidFormat, "is invalid") })
     }
 
     /// An error when there is any fault.
@@ -280,7 +281,7 @@ impl Error {
     pub fn invalid(faults: Faults) -> Error {
         let message = match faults.0.as_slice() {
             [one] => format!("'{}' {}", one.field, one.wrong.message),
-            many => format!("{} fields are wrong; see details", many.len()),
+            many => format!("{} fields are invalid; see details", many.len()),
         };
         Error { faults: faults.0, ..Error::new(Code::ValidationFailed, message) }
     }
@@ -294,17 +295,14 @@ impl Error {
 
     /// No such record in this account.
     pub fn not_found(what: &str) -> Error {
-        Error::new(Code::NotFound, format!("There is no {what} with this id in your account."))
+        Error::new(Code::NotFound, format!("Your account has no {what} with this id."))
     }
 
     /// A fault of ours; `why` goes to the log.
     pub fn internal(why: impl Into<String>) -> Error {
         Error {
             internal: Some(why.into()),
-            ..Error::new(
-                Code::Internal,
-                "Something went wrong on our side. The request id leads to the cause in the server's log.",
-            )
+            ..Error::new(Code::Internal, "Internal error. The server log has the cause under the request id.")
         }
     }
 }
@@ -332,13 +330,13 @@ impl From<store::Error> for Error {
         };
         match error {
             Cause::DiskFull => later(Code::DiskFull, "The server's disk is full; nothing was changed."),
-            Cause::Overloaded => later(Code::Overloaded, "Too many writes are waiting; try again shortly."),
+            Cause::Overloaded => later(Code::Overloaded, "Too many writes are waiting; retry shortly."),
             Cause::Unavailable(_) | Cause::Disconnected(_) | Cause::Conflict(_) => {
-                later(Code::Unavailable, "The database cannot be reached now; nothing was changed.")
+                later(Code::Unavailable, "The database is unavailable; nothing was changed.")
             }
             Cause::Unknown(_) => later(
                 Code::Unavailable,
-                "The database was lost while it saved; send the request again with the same Idempotency-Key.",
+                "The connection to the database was lost during the commit. Send the request again with the same Idempotency-Key.",
             ),
             Cause::Unique(_)
             | Cause::Undo

@@ -55,7 +55,7 @@ impl Claim {
         if key.is_empty() || key.len() > 255 || !visible {
             return Err(Error::new(
                 Code::InvalidIdempotencyKey,
-                "An Idempotency-Key has 1 to 255 visible ASCII characters.",
+                "An Idempotency-Key must have 1 to 255 visible ASCII characters.",
             ));
         }
         let fingerprint = |body: &[u8]| {
@@ -106,7 +106,7 @@ pub fn find(tx: &mut Tx, ctx: &Ctx, claim: &Claim) -> Result<Option<Stored>> {
         if !claim.matches(row.bytes(0)?) {
             return Err(Error::new(
                 Code::IdempotencyKeyReused,
-                "This Idempotency-Key was used for another request; choose a new one for each.",
+                "This Idempotency-Key was used for a different request. Use a new key for each request.",
             ));
         }
         Ok(Stored {

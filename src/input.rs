@@ -27,7 +27,7 @@ pub fn create_with<R: Checks>(call: &Call, rules: impl FnOnce(&Input<R>, &mut Fa
     for (place, field) in R::fields().iter().enumerate() {
         let named = faults.0.iter().any(|fault| fault.field == field.info.name);
         if field.info.rules.required && !input.sent.contains(&place) && !named {
-            faults.add(field.info.name, wrong(FieldCode::Required, "must be sent"));
+            faults.add(field.info.name, wrong(FieldCode::Required, "is required"));
         }
     }
     let alone = faults.0.len();
@@ -47,7 +47,7 @@ pub fn patch<R: Checks>(call: &Call) -> Result<Input<R>> {
     let input = read(call, R::default(), &mut faults, For::Patch)?;
     if input.sent.is_empty() && faults.0.is_empty() {
         let names: Vec<&str> = patchable::<R>().map(|field| field.info.name).collect();
-        let message = format!("must have at least one of: {}", names.join(", "));
+        let message = format!("must contain at least one of: {}", names.join(", "));
         faults.add("body", wrong(FieldCode::NoFields, message));
     }
     faults.into_result()?;
@@ -154,7 +154,7 @@ fn read<R: Checks>(call: &Call, mut values: R, faults: &mut Faults, aim: For) ->
                 let names: Vec<&str> = settable().map(|field| field.info.name).collect();
                 unknown(call, name, &names, faults, &mut warnings);
             }
-            _ if call.lenient => warnings.push(format!("'{name}' cannot be set here and was passed over.")),
+            _ if call.lenient => warnings.push(format!("'{name}' cannot be set here and was ignored.")),
             _ => faults.add(name, wrong(FieldCode::ReadOnly, "cannot be set here")),
         }
     }
@@ -185,7 +185,7 @@ fn unknown(call: &Call, name: &str, known: &[&str], faults: &mut Faults, warning
     let hint = did_you_mean(name, known.iter().copied());
     let shown: String = name.chars().take(100).collect();
     if call.lenient {
-        warnings.push(format!("'{shown}' is not a known field and was passed over{hint}"));
+        warnings.push(format!("'{shown}' is not a known field and was ignored{hint}"));
     } else {
         faults.add(shown, wrong(FieldCode::UnknownField, format!("is not a known field{hint}")));
     }

@@ -70,7 +70,10 @@ fn references<R: Record>(tx: &mut Tx, account: i64, records: &[R], problems: &mu
         let there: BTreeSet<String> = by_ids(tx, "id", table, account, "", &ids)?.into_keys().collect();
         for record in records {
             if let Some(id) = named(record).filter(|id| !there.contains(id)) {
-                problems.push((record.base().id.clone(), format!("{name} names {id} of {table}, which is not there")));
+                problems.push((
+                    record.base().id.clone(),
+                    format!("{name} refers to {id} of {table}, which does not exist"),
+                ));
             }
         }
     }
@@ -83,7 +86,7 @@ fn texts<R: Record>(tx: &mut Tx, account: i64, records: &[R], problems: &mut Pro
     for record in records {
         let what = match kept.get(&record.base().id) {
             Some(text) if *text == record.search_text() => continue,
-            Some(_) => "Its search text is not of its words",
+            Some(_) => "Its search text does not match its fields",
             None => "It has no search text, so searches do not find it",
         };
         problems.push((record.base().id.clone(), what.to_string()));

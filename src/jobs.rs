@@ -136,7 +136,7 @@ impl Lane {
 pub struct NewJob {
     /// The account it is for; 0 for the whole server.
     pub account: i64,
-    /// What is to be done.
+    /// Title.
     pub kind: &'static str,
     /// With what, as JSON.
     pub payload: String,
@@ -155,7 +155,7 @@ pub struct Job {
     pub id: String,
     /// The account it is for; 0 for the whole server.
     pub account: i64,
-    /// What is to be done.
+    /// Title.
     pub kind: String,
     /// With what, as JSON.
     pub payload: String,

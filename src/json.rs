@@ -84,7 +84,7 @@ impl Json {
             Json::Null => "null",
             Json::Bool(_) => "a boolean",
             Json::Number(_) => "a number",
-            Json::Text(_) | Json::BrokenText => "a text",
+            Json::Text(_) | Json::BrokenText => "a string",
             Json::List(_) => "an array",
             Json::Object(_) => "an object",
         }
@@ -103,7 +103,7 @@ fn build(text: &str, depth: usize) -> Result<Json> {
             let mut keys = std::collections::HashSet::with_capacity(members.len());
             for (key, value) in members {
                 if !keys.insert(key.clone()) {
-                    let message = format!("The key '{key}' stands twice in one object.");
+                    let message = format!("The key '{key}' occurs twice in one object.");
                     return Err(Error::new(Code::DuplicateKey, message));
                 }
                 object.push((key, build(value.get(), depth + 1)?));

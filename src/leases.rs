@@ -20,7 +20,7 @@ pub fn take_over(app: &App) -> Result<Option<File>> {
     }
     let path = app.config.data.join(LOCK);
     let unusable = |error: std::io::Error| {
-        Error::new(Code::Unavailable, format!("The file {} cannot be made: {error}.", path.display()))
+        Error::new(Code::Unavailable, format!("Cannot create the file {}: {error}.", path.display()))
     };
     let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(unusable)?;
     match file.try_lock() {

@@ -21,13 +21,13 @@ const MAX_IDS: usize = 100;
 
 /// Parameters that every list takes.
 pub const COMMON: &[(&str, &str)] = &[
-    ("page", "The page, from 1 on."),
-    ("per_page", "Records a page: 25, at most 100."),
+    ("page", "The page number, starting at 1."),
+    ("per_page", "Records per page: 25 by default, 100 at most."),
     ("sort", "The field to sort by."),
     ("order", "`asc` or `desc`."),
-    ("id", "One id, or several with commas between them."),
-    ("created_from", "Made on this date or later (YYYY-MM-DD)."),
-    ("created_to", "Made on this date or earlier (YYYY-MM-DD)."),
+    ("id", "One id, or several separated by commas."),
+    ("created_from", "Created on or after this date (YYYY-MM-DD)."),
+    ("created_to", "Created on or before this date (YYYY-MM-DD)."),
 ];
 
 /// The fields by which lists of `R` can be sorted.
@@ -157,7 +157,7 @@ impl Request {
             "sort" => self.sort = one_of(text, &sorts::<R>())?,
             "order" => self.order = one_of(text, &["asc", "desc"])?,
             "search" if text.chars().count() > MAX_SEARCH => {
-                return Err(wrong(FieldCode::TooLong, format!("may have {MAX_SEARCH} characters at most")));
+                return Err(wrong(FieldCode::TooLong, format!("may have at most {MAX_SEARCH} characters")));
             }
             "search" if R::is_searched() => {
                 self.search = Some(text.trim().to_string()).filter(|words| !words.is_empty());
@@ -400,10 +400,10 @@ impl Condition {
 fn whole_from_one(text: &str) -> Result<i64, Wrong> {
     // Digits only: more than fit an i64 are just a page past the end.
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(wrong(FieldCode::WrongType, "must be a whole number from 1 on"));
+        return Err(wrong(FieldCode::WrongType, "must be an integer of 1 or more"));
     }
     match text.parse().unwrap_or(i64::from(i32::MAX)) {
-        0 => Err(wrong(FieldCode::OutOfRange, "must be a whole number from 1 on")),
+        0 => Err(wrong(FieldCode::OutOfRange, "must be an integer of 1 or more")),
         number => Ok(number.min(i64::from(i32::MAX))),
     }
 }
@@ -416,7 +416,7 @@ fn one_of(text: &str, allowed: &[&'static str]) -> Result<&'static str, Wrong> {
 fn ids(text: &str) -> Result<Vec<String>, Wrong> {
     let ids: Vec<String> = text.split(',').map(|id| id.trim().to_string()).collect();
     if ids.len() > MAX_IDS {
-        return Err(wrong(FieldCode::TooLong, format!("may have {MAX_IDS} values at most")));
+        return Err(wrong(FieldCode::TooLong, format!("may have at most {MAX_IDS} values")));
     }
     Ok(ids)
 }

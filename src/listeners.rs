@@ -101,11 +101,12 @@ impl Seat {
     pub fn take(listeners: &Arc<Listeners>, config: &Config, key: &str, account: i64) -> Result<Seat> {
         let mut streams = listeners.locked();
         if streams.by_key.get(key).copied().unwrap_or(0) >= config.streams_per_key {
-            let message = format!("Your key may have {} streams open at once; close one.", config.streams_per_key);
+            let message =
+                format!("Your key has the maximum of {} open streams. Close one first.", config.streams_per_key);
             return Err(Error { retry_after: Some(15), ..Error::new(Code::TooManyRequests, message) });
         }
         if streams.open >= config.max_streams {
-            let message = "Too many streams are open here; try again shortly.";
+            let message = "Too many streams are open on this server; retry shortly.";
             return Err(Error { retry_after: Some(15), ..Error::new(Code::Overloaded, message) });
         }
         streams.open += 1;

@@ -254,10 +254,10 @@ pub fn verify_on(tx: &mut Tx, account: i64, walked: Walked) -> Result<Result<Wal
     for line in lines {
         let broken = |why| Ok(Err(Verdict::Broken { seq: line.seq, at: Moment(line.at), why }));
         if line.seq != rows + 1 {
-            return broken("a row before it is missing");
+            return broken("the previous entry is missing");
         }
         if chain(&before, &line.parts(account)) != line.hash {
-            return broken("it is not what was written, or the row before it is not");
+            return broken("the entry or the previous one was altered");
         }
         rows = line.seq;
         before = line.hash;

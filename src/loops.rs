@@ -39,7 +39,7 @@ pub fn keep<F>(
                 pause = FIRST_PAUSE;
             }
             let cause = ended.err().map_or_else(|| "it ended".to_string(), |panic| panic.to_string());
-            tracing::error!(name, cause, "A background loop stopped; it is started again.");
+            tracing::error!(name, cause, "A background loop stopped and is being restarted.");
             state.restarts.fetch_add(1, Ordering::Relaxed);
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);

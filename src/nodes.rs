@@ -70,7 +70,7 @@ async fn heartbeat(app: Arc<App>, pulse: Pulse) {
                 }
             }
             Err(error) => {
-                tracing::warn!(cause = %error, "The heartbeat of this node could not be written.");
+                tracing::warn!(cause = %error, "Cannot write the heartbeat of this node.");
                 // The others may have had the same trouble.
                 seen = Seen::default();
             }
@@ -82,9 +82,9 @@ async fn heartbeat(app: Arc<App>, pulse: Pulse) {
 async fn declare_dead(app: &Arc<App>, node: String, beat: i64) {
     let own = node.clone();
     match app.store.write(SHARED, move |tx| bury(tx, &own, beat)).await {
-        Ok(true) => tracing::warn!(%node, "A node died; others take over what it had under way."),
+        Ok(true) => tracing::warn!(%node, "A node died; other nodes take over its work."),
         Ok(false) => {}
-        Err(error) => tracing::warn!(%node, cause = %error, "What a dead node had under way is not free yet."),
+        Err(error) => tracing::warn!(%node, cause = %error, "Cannot release the work of a dead node yet."),
     }
 }
 
@@ -119,7 +119,9 @@ pub async fn leave(app: &Arc<App>) {
         leases::end_of(tx, &own.node)
     });
     if !matches!(tokio::time::timeout(GOODBYE, left).await, Ok(Ok(()))) {
-        tracing::warn!("What this node did not finish is taken over only when its heartbeat is missed.");
+        tracing::warn!(
+            "Cannot release the unfinished work of this node; other nodes take it over when they miss its heartbeat."
+        );
     }
 }
 

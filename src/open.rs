@@ -70,7 +70,7 @@ fn open_blobs(config: &Config) -> Result<Blobs> {
         }
         None => Blobs::in_folder(&config.files_folder()),
     };
-    opened.map_err(|error| Error::new(Code::Unavailable, format!("The place for files cannot be opened: {error}.")))
+    opened.map_err(|error| Error::new(Code::Unavailable, format!("Cannot open the file storage: {error}.")))
 }
 
 /// The client for calls to others, which keeps to public addresses unless the settings allow more.
@@ -103,7 +103,7 @@ pub fn open_as_it_is(config: &Config) -> Result<(Store, Blobs)> {
     if let Database::Sqlite(path) = database(config)
         && !path.is_file()
     {
-        return Err(store::Error::Unavailable(format!("there is no file {}", path.display())).into());
+        return Err(store::Error::Unavailable(format!("the file {} does not exist", path.display())).into());
     }
     let store = open_store(config)?;
     must_be_current(&store)?;
@@ -114,8 +114,7 @@ fn must_be_current(store: &Store) -> Result<()> {
     if store.is_migrated(&migrations::all())? {
         return Ok(());
     }
-    let message = "The database is of another version than this program; run `kantoor migrate`, or the program that \
-                   made it.";
+    let message = "The database schema is of another version than this program. Run `kantoor migrate`, or use the matching version of the program.";
     Err(Error::new(Code::Unavailable, message))
 }
 
@@ -131,7 +130,7 @@ pub fn database(config: &Config) -> Database {
 pub fn open_store(config: &Config) -> Result<Store> {
     if config.database_url.is_empty() {
         std::fs::create_dir_all(&config.data).map_err(|error| {
-            store::Error::Unavailable(format!("the folder {} cannot be made: {error}", config.data.display()))
+            store::Error::Unavailable(format!("cannot create the folder {}: {error}", config.data.display()))
         })?;
     }
     let mut options = Options::new(database(config));

@@ -13,7 +13,7 @@ use crate::records::Work;
 
 /// Reads what a request would do, and does nothing yet.
 pub fn prepare(method: &str, path: &str, body: Option<&Value>) -> Result<Work> {
-    let nowhere = || Error::new(Code::NotFound, format!("There is nothing at {method} {path}."));
+    let nowhere = || Error::new(Code::NotFound, format!("No route matches {method} {path}."));
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     let found = routes().at(path).map_err(|_| nowhere())?;
     let route = found.value.iter().find(|route| route.method.name() == method).ok_or_else(nowhere)?;
@@ -41,7 +41,7 @@ pub fn perform_warned(
 ) -> Result<(Value, Value)> {
     let answer = prepare(method, path, body)?(tx, ctx)?;
     let read = |json: &[u8]| {
-        serde_json::from_slice(json).map_err(|error| Error::internal(format!("an answer is no JSON: {error}")))
+        serde_json::from_slice(json).map_err(|error| Error::internal(format!("a response is not valid JSON: {error}")))
     };
     let data = if answer.data.is_empty() { Value::Null } else { read(&answer.data)? };
     let warnings = answer.meta.iter().find_map(|member| member.strip_prefix("\"warnings\":"));

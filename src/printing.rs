@@ -89,7 +89,7 @@ pub fn print(app: &App, print: &Print) -> Result<Vec<u8>> {
         .services
         .get::<pdf::Typesetter>()
         .typeset(input)
-        .map_err(|error| Error::internal(format!("a PDF: {error}")))?;
+        .map_err(|error| Error::internal(format!("cannot create a PDF: {error}")))?;
     Ok(done.bytes)
 }
 
@@ -124,7 +124,7 @@ pub fn print_and_keep(app: &App, job: &Print) -> Result<Vec<u8>> {
     let piece = Bytes::copy_from_slice(&bytes);
     let pieces = futures_util::stream::iter([Ok::<_, blobs::Error>(piece)]);
     let kept = tokio::runtime::Handle::current().block_on(app.blobs.keep(&upload.content, pieces));
-    kept.map_err(|error| Error::internal(format!("a PDF cannot be kept: {error}")))?;
+    kept.map_err(|error| Error::internal(format!("cannot store a PDF: {error}")))?;
     let (document, revision) = (job.document.clone(), job.revision);
     app.store.write_now(caller.account.number, move |tx| {
         let ctx = caller.writing(tx)?;
@@ -148,7 +148,7 @@ pub fn guard_pdf(tx: &mut Tx, ctx: &Ctx, file: &str) -> Result<()> {
     if tx.int(documents, &[ctx.account.into(), file.into()])? == 0 {
         return Ok(());
     }
-    Err(Error::new(Code::InUse, "It is the PDF of a final document, which keeps it."))
+    Err(Error::new(Code::InUse, "The file is the PDF of a final document and cannot be deleted."))
 }
 
 /// Opens the typesetter, and the turns to use it.
@@ -168,7 +168,7 @@ fn open_typesetter(config: &Config) -> Result<pdf::Typesetter> {
     let own = match config.template.as_str() {
         "" => TEMPLATE.to_string(),
         path => std::fs::read_to_string(path)
-            .map_err(|error| Error::new(Code::Unavailable, format!("The template {path} cannot be read: {error}.")))?,
+            .map_err(|error| Error::new(Code::Unavailable, format!("Cannot read the template {path}: {error}.")))?,
     };
     let opened = if config.typeset_apart {
         let program = pdf::Program {
@@ -180,7 +180,7 @@ fn open_typesetter(config: &Config) -> Result<pdf::Typesetter> {
     } else {
         pdf::Typesetter::new(&own)
     };
-    opened.map_err(|error| Error::new(Code::Unavailable, format!("The template for documents is wrong: {error}.")))
+    opened.map_err(|error| Error::new(Code::Unavailable, format!("The document template is invalid: {error}.")))
 }
 
 /// This program, also when another version of it has taken its place on the disk.

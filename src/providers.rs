@@ -60,14 +60,14 @@ pub struct Started {
     pub payment_url: String,
     /// The provider's id of the client.
     pub customer_id: String,
-    /// How it stands.
+    /// Status.
     pub status: Status,
 }
 
 /// How a payment stands at the provider.
 #[derive(Clone, Debug, PartialEq)]
 pub struct News {
-    /// How it stands.
+    /// Status.
     pub status: Status,
     /// The mandate that came of it: its id, and whether it can be used already.
     pub mandate: Option<(String, bool)>,
@@ -108,6 +108,8 @@ pub fn named(app: &App, name: ProviderName, settings: &Settings) -> Result<Box<d
     match name {
         ProviderName::Sandbox => Ok(Box::new(sandbox::Sandbox { site: app.site.clone() })),
         ProviderName::Mollie => Ok(Box::new(mollie::open(app, settings)?)),
-        ProviderName::Manual => Err(Trouble::Never("The account collects through its bank, by files.".to_string())),
+        ProviderName::Manual => {
+            Err(Trouble::Never("The account collects through its bank, with batch files.".to_string()))
+        }
     }
 }

@@ -16,11 +16,11 @@ impl Query {
         let mut pairs: Vec<(String, String)> = Vec::new();
         for (name, value) in form_urlencoded::parse(text.as_bytes()) {
             if pairs.len() >= MAX_PARAMETERS {
-                faults.add("query", wrong(FieldCode::TooLong, format!("may have {MAX_PARAMETERS} parameters at most")));
+                faults.add("query", wrong(FieldCode::TooLong, format!("may have at most {MAX_PARAMETERS} parameters")));
                 break;
             }
             if value.contains('\0') || name.contains('\0') {
-                faults.add(name.clone(), wrong(FieldCode::InvalidCharacters, "has the control character U+0000"));
+                faults.add(name.clone(), wrong(FieldCode::InvalidCharacters, "contains the control character U+0000"));
             }
             if pairs.iter().any(|(other, _)| *other == name) {
                 faults.add(name.clone(), wrong(FieldCode::GivenTwice, "is given more than once"));
@@ -53,7 +53,7 @@ impl Query {
         match whole_number(text) {
             Some(number) if (least..=most).contains(&number) => Ok(Some(number)),
             Some(_) => Err(wrong(FieldCode::OutOfRange, format!("must be from {least} to {most}"))),
-            None => Err(wrong(FieldCode::WrongType, format!("must be a whole number from {least} on"))),
+            None => Err(wrong(FieldCode::WrongType, format!("must be an integer of {least} or more"))),
         }
     }
 

@@ -313,7 +313,7 @@ pub fn emit_with<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, name: &str, memb
         data.extend_from_slice(member.as_bytes());
         data.push(b'}');
     }
-    let data = String::from_utf8(data).map_err(|_| Error::internal("an answer is not UTF-8"))?;
+    let data = String::from_utf8(data).map_err(|_| Error::internal("a response is not valid UTF-8"))?;
     let event = Event { name, entity_type: shape.name, entity_id: &record.base().id, data: &data };
     log::append(tx, ctx, &event)?;
     tables::heard(tx, ctx, &event)
@@ -339,7 +339,7 @@ pub fn check_references<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, input: &I
             continue;
         }
         if tables::named(table).is_none() || !exists(tx, ctx, table, &id)? {
-            let message = format!("names no record in {}", table.replace('_', " "));
+            let message = format!("does not match a record in {}", table.replace('_', " "));
             faults.add(field.info.name, wrong(FieldCode::ReferenceNotFound, message));
         }
     }
@@ -365,7 +365,9 @@ fn check_unique<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
         sql.push_str(&format!(" AND id <> ${}", values.len()));
         if tx.int(&sql, &values)? > 0 {
             let code = if name == "external_id" { Code::DuplicateExternalId } else { Code::Duplicate };
-            let Value::Text(text) = value else { return Err(Error::new(code, format!("Another has this {name}."))) };
+            let Value::Text(text) = value else {
+                return Err(Error::new(code, format!("Another record has this {name}.")));
+            };
             let kind = shape.name.replace('_', " ");
             return Err(Error::new(code, format!("Another {kind} has the {name} '{text}'.")));
         }

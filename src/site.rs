@@ -39,7 +39,8 @@ impl Site {
     /// The key for signatures is made once, and the same on all nodes.
     pub fn open(store: &Store, public_url: &str) -> Result<Site> {
         let mut new = [0u8; 32];
-        getrandom::fill(&mut new).map_err(|error| Error::internal(format!("no random numbers: {error}")))?;
+        getrandom::fill(&mut new)
+            .map_err(|error| Error::internal(format!("cannot generate random numbers: {error}")))?;
         let key = store.write_now(SHARED, move |tx| {
             tx.execute(
                 "INSERT INTO secrets (name, value) VALUES ('addresses', $1) ON CONFLICT (name) DO NOTHING",
@@ -47,7 +48,7 @@ impl Site {
             )?;
             let find = "SELECT value FROM secrets WHERE name = 'addresses'";
             let found = tx.first(find, &[], |row| Ok::<_, Error>(row.bytes(0)?.to_vec()))?;
-            found.ok_or_else(|| Error::internal("the key for addresses is gone"))
+            found.ok_or_else(|| Error::internal("the signing key for URLs is missing"))
         })?;
         let base = OnceLock::new();
         if !public_url.is_empty() {

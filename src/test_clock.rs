@@ -21,24 +21,24 @@ use crate::{days, worker};
 const FURTHEST: i64 = 3660;
 
 record! {
-    /// Where to move the clock.
+    /// The time to advance the clock to.
     pub struct Advance = "test_clock" in "test_clocks";
 
-    /// The moment to move to.
+    /// The time to advance to.
     to: When = REQUIRED.example("\"2026-06-01T09:00:00Z\"");
 }
 
 impl Checks for Advance {}
 
-const PARTS: &[Part] = &[Part("now", "string", "What time it is in the account.")];
+const PARTS: &[Part] = &[Part("now", "string", "The current time of the account.")];
 
 /// The test clock and its routes.
 pub fn resource() -> Resource {
     Resource::of::<Advance>("Test clock", "settings", &[])
         .at("/v1/test-clock")
-        .beside(Method::Get, "", "What time it is in an account with a test clock", PARTS, get)
+        .beside(Method::Get, "", "Retrieve the time of a test clock", PARTS, get)
         .extension()
-        .beside(Method::Post, "/advance", "Move the clock, and do all that becomes due on the way", PARTS, advance)
+        .beside(Method::Post, "/advance", "Advance the clock and process what becomes due", PARTS, advance)
         .taking::<Advance>(Takes::Body)
         .extension()
 }
@@ -54,7 +54,7 @@ fn shown(ctx: &Ctx) -> Result<Answer> {
 
 fn check(ctx: &Ctx) -> Result<()> {
     if !ctx.has_test_clock {
-        let message = "This account follows the time of day; make one with --test-clock to move its clock.";
+        let message = "This account has no test clock. Create an account with --test-clock to advance its clock.";
         return Err(Error::new(Code::Forbidden, message));
     }
     Ok(())
@@ -68,10 +68,13 @@ fn advance(call: Call) -> Result<Work> {
         let to = input.record().to.0.unwrap_or(ctx.now);
         let refuse = |message: String| Err(Error::field("to", wrong(FieldCode::OutOfRange, message)));
         if to < ctx.now {
-            return refuse(format!("is before {}, where the clock stands; it only goes forward", ctx.now));
+            return refuse(format!(
+                "is before {}, the current time of the clock; the clock only moves forward",
+                ctx.now
+            ));
         }
         if to > ctx.now.plus_seconds(FURTHEST * 24 * 3600) {
-            return refuse("is more than ten years away; go there in steps".to_string());
+            return refuse("is more than ten years ahead; advance the clock in steps".to_string());
         }
         let warnings = input.warnings.clone();
         Ok(Answer::after(move |app, caller| {

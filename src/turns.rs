@@ -87,7 +87,7 @@ impl Turns {
             drop((press, own, turn));
             made
         });
-        let made = printed.await.map_err(|panic| Error::internal(format!("a PDF: {panic}")))??;
+        let made = printed.await.map_err(|panic| Error::internal(format!("cannot create a PDF: {panic}")))??;
         held(&self.kept).keep(hash, &made);
         Ok(made)
     }
@@ -101,7 +101,7 @@ impl Turns {
         let most = if large { WAITING_LARGE } else { WAITING };
         if line.here.load(Ordering::Relaxed) > most {
             let mut error =
-                Error::new(Code::Overloaded, "Too many documents of your account are being made; try again.");
+                Error::new(Code::Overloaded, "Too many documents of your account are being created; retry shortly.");
             error.retry_after = Some(if large { 10 } else { 1 });
             return Err(error);
         }

@@ -57,7 +57,7 @@ fn today(ctx: &Ctx) -> String {
 
 /// An error that names the quota, its limit and what to do.
 fn exceeded(what: &str, setting: &str, way: &str) -> Error {
-    let message = format!("{what} (quota {setting}). {way}, or ask whoever runs this server to raise the quota.");
+    let message = format!("{what} (quota {setting}). {way}, or ask the operator of this server to raise the quota.");
     Error::new(Code::QuotaExceeded, message)
 }
 
@@ -65,13 +65,13 @@ fn exceeded(what: &str, setting: &str, way: &str) -> Error {
 pub fn room_for_file(tx: &mut Tx, ctx: &Ctx, size: i64) -> Result<()> {
     let (limit, usage) = (&ctx.quotas, Usage::of(tx, ctx)?);
     if limit.files > 0 && usage.files >= limit.files {
-        let what = format!("Your account may keep {} files and has {}", limit.files, usage.files);
+        let what = format!("Your account may store {} files and has {}", limit.files, usage.files);
         return Err(exceeded(&what, "quota_files", "Delete files that you no longer need"));
     }
     // A file of no bytes fits where there is a byte left.
     if limit.file_bytes > 0 && usage.file_bytes.saturating_add(size.max(1)) > limit.file_bytes {
         let what = format!(
-            "Your account may keep {} bytes of files and has {}, so this file does not fit",
+            "Your account may store {} bytes of files and has {}, so this file does not fit",
             limit.file_bytes, usage.file_bytes
         );
         return Err(exceeded(&what, "quota_file_mib", "Delete files that you no longer need"));
@@ -103,7 +103,7 @@ pub fn count_mails(tx: &mut Tx, ctx: &Ctx, recipients: usize) -> Result<()> {
         return Ok(());
     }
     let what = format!(
-        "Your account may mail {limit} recipients a day and has mailed {}; this mail has {recipients}",
+        "Your account may mail {limit} recipients per day and has mailed {}; this mail has {recipients}",
         sent - recipients
     );
     let mut error = exceeded(&what, "quota_mails_per_day", "Send the mail tomorrow");

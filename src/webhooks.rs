@@ -53,7 +53,7 @@ async fn send(app: Arc<App>, served: Served, pulse: Pulse) {
             looked = Some(Instant::now());
         }
         if let Err(error) = turn(&app, &served, if all { None } else { Some(wrote) }).await {
-            tracing::warn!(cause = %error, "Webhooks cannot be sent now.");
+            tracing::warn!(cause = %error, "Cannot send webhooks at the moment.");
         }
         if tokio::time::timeout(LOOK, app.listeners.written.wait()).await.is_ok() {
             tokio::time::sleep(GATHER).await;
@@ -113,7 +113,7 @@ async fn turn(app: &Arc<App>, served: &Served, wrote: Option<BTreeSet<i64>>) -> 
         tokio::spawn(async move {
             let _held = (place, busy);
             if let Err(error) = serve(&app, account, &endpoint).await {
-                tracing::warn!(%endpoint, cause = %error, "The webhooks of an endpoint cannot be sent now.");
+                tracing::warn!(%endpoint, cause = %error, "Cannot send the webhooks of an endpoint at the moment.");
             }
         });
     }
@@ -173,7 +173,7 @@ async fn deliver(app: &Arc<App>, claimed: Claimed) {
         Ok(Some(parcel)) => parcel,
         Ok(None) => return,
         Err(error) => {
-            tracing::warn!(delivery = %claimed.id, cause = %error, "A webhook cannot be sent now; it will be.");
+            tracing::warn!(delivery = %claimed.id, cause = %error, "Cannot send a webhook at the moment; it will be retried.");
             return;
         }
     };
@@ -197,7 +197,7 @@ async fn write_end(app: &Arc<App>, caller: &Caller, claimed: &Arc<Claimed>, outc
             Ok(became) => return became,
             Err(_) if app.clock.now().plus_seconds(5) < lease => tokio::time::sleep(AGAIN).await,
             Err(error) => {
-                tracing::warn!(delivery = %id, cause = %error, "The end of a webhook could not be written; it will be sent again.");
+                tracing::warn!(delivery = %id, cause = %error, "Cannot record the outcome of a webhook; it will be sent again.");
                 return "lost";
             }
         }
@@ -222,15 +222,15 @@ async fn call(app: &App, id: &str, parcel: &Parcel) -> Outcome {
             duration_ms,
             reason: match answer.status {
                 200..=299 => String::new(),
-                300..=399 => format!("It answered {}; redirects are not followed.", answer.status),
-                status => format!("It answered {status}."),
+                300..=399 => format!("The receiver responded with {}; redirects are not followed.", answer.status),
+                status => format!("The receiver responded with {status}."),
             },
         },
         Ok(Err(failure)) => {
             Outcome { status: 0, body: String::new(), duration_ms, reason: failure.words().to_string() }
         }
         Err(_) => {
-            let reason = format!("It did not answer within {} seconds.", patience.as_secs());
+            let reason = format!("The receiver did not respond within {} seconds.", patience.as_secs());
             Outcome { status: 0, body: String::new(), duration_ms, reason }
         }
     }

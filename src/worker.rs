@@ -81,7 +81,7 @@ pub fn start(app: &Arc<App>) -> Result<()> {
             let own = app.clone();
             let kept = tokio::task::spawn_blocking(move || keep_timetable(&own)).await;
             if let Ok(Err(error)) = kept {
-                tracing::warn!(cause = %error, "The timetable of jobs cannot be looked at now.");
+                tracing::warn!(cause = %error, "Cannot read the schedule of jobs at the moment.");
             }
         }
     });
@@ -128,7 +128,7 @@ async fn turn_in(app: &Arc<App>, lane: Lane, pulse: &Pulse) -> bool {
     let jobs = match claimed {
         Ok(Ok(jobs)) => jobs,
         Ok(Err(error)) => {
-            tracing::warn!(cause = %error, "Jobs cannot be claimed now.");
+            tracing::warn!(cause = %error, "Cannot claim jobs at the moment.");
             return false;
         }
         Err(_) => return false,
@@ -163,9 +163,9 @@ fn take_back(app: &App) -> Result<()> {
         app.metrics.jobs_lost.inc();
         match parked {
             true => {
-                tracing::error!(job = %id, kind, times, "A job was begun again and again and never ended: the process died each time. It is parked; `kantoor jobs retry` tries it again.")
+                tracing::error!(job = %id, kind, times, "A job was parked: the process died each time the job was started. `kantoor jobs retry` puts it back in the queue.")
             }
-            false => tracing::warn!(job = %id, kind, times, "The worker of a job died; the job is done again."),
+            false => tracing::warn!(job = %id, kind, times, "The worker of a job died; the job runs again."),
         }
     }
     Ok(())
@@ -210,7 +210,7 @@ async fn run(app: &Arc<App>, job: Job, pulse: &Pulse) {
                 let (held, now) = (job.clone(), app.clock.now());
                 let renewed = app.store.write(SHARED, move |tx| held.renew(tx, now)).await;
                 if matches!(renewed, Ok(false)) {
-                    tracing::warn!(job = %job.id, kind = %job.kind, "A job took so long that another worker has it now.");
+                    tracing::warn!(job = %job.id, kind = %job.kind, "The lease of a job expired; another worker has taken it over.");
                 }
             }
         }
@@ -240,7 +240,7 @@ async fn write_end(app: &Arc<App>, job: Job, ending: Ending, pulse: &Pulse) {
             Err(_) if started.elapsed() < HELD => tokio::time::sleep(AGAIN).await,
             Err(error) => {
                 let job = &known.0.id;
-                tracing::warn!(%job, cause = %error, "The end of a job could not be written; it will be done again.");
+                tracing::warn!(%job, cause = %error, "Cannot record the outcome of a job; it will run again.");
                 return;
             }
         }
@@ -251,7 +251,7 @@ fn handle(app: &App, job: &Job) -> Ending {
     let handler = KINDS.iter().find(|(kind, _)| *kind == job.kind);
     match handler {
         Some((_, handler)) => handler(app, job).unwrap_or_else(|error| Ending::Failed(error.to_string())),
-        None => Ending::Failed(format!("this version does not know jobs of the kind '{}'", job.kind)),
+        None => Ending::Failed(format!("this version does not know the job kind '{}'", job.kind)),
     }
 }
 
@@ -283,7 +283,7 @@ fn keep_timetable(app: &App) -> Result<()> {
     if pulled > 0 {
         tracing::warn!(
             jobs = pulled,
-            "Jobs stood far ahead, as after a clock that was wrong; they are due sooner now."
+            "Jobs were scheduled far ahead, as after a wrong clock; they have been rescheduled."
         );
     }
     Ok(())
@@ -324,6 +324,6 @@ async fn note_key_use(app: &App) {
     }
     let written = app.store.write(SHARED, move |tx| Key::used(tx, &uses)).await;
     if let Err(error) = written {
-        tracing::warn!(cause = %error, "The use of keys could not be written down.");
+        tracing::warn!(cause = %error, "Cannot record when keys were last used.");
     }
 }

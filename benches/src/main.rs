@@ -34,12 +34,12 @@ use server::{Data, Server};
 
 const USAGE: &str = "Usage: cargo run --release -p benches -- [--quick | --alone] [--write]
 
-  --alone   subscriptions, flows and timed events alone: what it does by itself
-  --quick   1 second a measurement and 100,000 rows instead of 1,000,000: to try it out
-  --write   also put the figures in docs/performance.md
+  --alone   only subscriptions, flows and timed events
+  --quick   1 second per measurement and 100,000 rows instead of 1,000,000
+  --write   also update the figures in docs/performance.md
 
-  BENCH_SECONDS   seconds of a measurement, 6 by default; a third more goes first to warm up
-  KANTOOR_BIN     the server to measure; by default it is built from this folder";
+  BENCH_SECONDS   seconds per measurement, 6 by default; preceded by a warm-up of a third of that
+  KANTOOR_BIN     the server binary to measure; by default, it is built from this folder";
 
 /// The size that every figure with a limit beside it is measured at.
 const FEW: i64 = 1_000;
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
         return if matches!(odd.as_str(), "--help" | "-h") { ExitCode::SUCCESS } else { ExitCode::from(2) };
     }
     if cfg!(debug_assertions) {
-        eprintln!("Figures of a debug build say nothing; run this with --release.");
+        eprintln!("Figures of a debug build are meaningless; run this with --release.");
         return ExitCode::from(2);
     }
     let has = |flag: &str| args.iter().any(|arg| arg == flag);

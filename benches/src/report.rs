@@ -79,7 +79,7 @@ impl Report {
     pub fn markdown(&self) -> String {
         format!(
             "{}\n\n| What | Kantoor, req/s | Limit, req/s | Ratio | Goal |\n|---|--:|--:|--:|---|\n{}\n\n\
-             Milliseconds until the answer:\n\n\
+             Response time in milliseconds:\n\n\
              | What | Kantoor p50 | Kantoor p99 | Limit p50 | Limit p99 |\n|---|--:|--:|--:|--:|\n{}",
             self.how,
             self.figures.join("\n"),

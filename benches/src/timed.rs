@@ -21,8 +21,11 @@ pub fn tell(report: &mut Report, binary: &Path, folder: &Path) {
     eprintln!("Measuring timed events.");
     let few = among(binary, &folder.join("timed-few"), FEW);
     let many = among(binary, &folder.join("timed-many"), MANY);
-    let what =
-        format!("Timed events told among {} records that wait; limit: among {}", thousands(MANY), thousands(FEW));
+    let what = format!(
+        "Timed events emitted among {} records with running timers; limit: among {}",
+        thousands(MANY),
+        thousands(FEW)
+    );
     report.compare(&what, &many, &few, Some(0.5));
 }
 

@@ -41,9 +41,9 @@ record! {
     /// The time to look at.
     pub struct Period = "backtest" in "backtests";
 
-    /// From this moment on.
+    /// Start of the period.
     from: When = REQUIRED.example("\"2026-01-01T00:00:00Z\"");
-    /// Up to this moment.
+    /// End of the period.
     to: When = REQUIRED.example("\"2026-06-01T00:00:00Z\"");
 }
 
@@ -57,11 +57,11 @@ impl Checks for Period {
 
 /// What it answers.
 pub const PARTS: &[Part] = &[
-    Part("events", "integer", "Events of that name, or times of the schedule, in the period."),
-    Part("matched", "integer", "Those that would have started a run."),
-    Part("failed", "integer", "Runs in which a step would have failed, as far as that can be told."),
-    Part("complete", "boolean", "Whether all of them were looked at."),
-    Part("steps", "array", "For each step how often it would have been taken, and how often it would have failed."),
+    Part("events", "integer", "Number of matching events, or times of the schedule, in the period."),
+    Part("matched", "integer", "Number of runs that would have started."),
+    Part("failed", "integer", "Number of runs in which a step would have failed, as far as can be determined."),
+    Part("complete", "boolean", "Whether the whole period was evaluated."),
+    Part("steps", "array", "For each step, how often it would have run and how often it would have failed."),
     Part("examples", "array", "Up to a hundred runs: the event, and what each step would have done."),
 ];
 

@@ -67,7 +67,7 @@ pub fn read(json: &Value, path: &str, roots: &[&str], faults: &mut Faults) -> Ve
         return Vec::new();
     };
     if items.len() > MANY {
-        faults.add(path, wrong(FieldCode::TooLong, format!("may have {MANY} conditions at most")));
+        faults.add(path, wrong(FieldCode::TooLong, format!("may have at most {MANY} conditions")));
         return Vec::new();
     }
     let read = items.iter().enumerate();
@@ -86,7 +86,7 @@ fn one(json: &Value, path: &str, roots: &[&str], faults: &mut Faults) -> Option<
     let field = text(members.get("field"), &format!("{path}.field"), faults).unwrap_or_default();
     let root = field.split(['.', '[']).next().unwrap_or_default();
     if !field.is_empty() && (!roots.contains(&root) || steps_of(&field).is_none()) {
-        let message = format!("must be a path that begins with one of: {}", roots.join(", "));
+        let message = format!("must be a path that starts with one of: {}", roots.join(", "));
         faults.add(format!("{path}.field"), wrong(FieldCode::InvalidFormat, message));
     }
     let name = text(members.get("op"), &format!("{path}.op"), faults).unwrap_or_default();
@@ -101,18 +101,18 @@ fn one(json: &Value, path: &str, roots: &[&str], faults: &mut Faults) -> Option<
     let is_filled = roots.contains(&"steps");
     let fits = match (op, &value) {
         (Some(_), Some(value)) if !is_filled && has_holes(value) => {
-            Err((FieldCode::InvalidFormat, "cannot have holes here; the conditions of a step can"))
+            Err((FieldCode::InvalidFormat, "cannot contain placeholders here; only the conditions of a step can"))
         }
         (Some(Op::Exists), None | Some(Value::Bool(_))) => Ok(()),
         (Some(Op::Exists), _) => Err((FieldCode::WrongType, "must be true or false")),
-        (Some(_), None) => Err((FieldCode::Required, "must be sent")),
+        (Some(_), None) => Err((FieldCode::Required, "is required")),
         (Some(Op::In), Some(Value::Array(_))) => Ok(()),
         (Some(Op::In), Some(Value::String(text))) if text.contains("{{") => Ok(()),
         (Some(Op::In), _) => Err((FieldCode::WrongType, "must be an array of values")),
         (Some(Op::Gt | Op::Gte | Op::Lt | Op::Lte), Some(Value::Number(_) | Value::String(_))) => Ok(()),
-        (Some(Op::Gt | Op::Gte | Op::Lt | Op::Lte), _) => Err((FieldCode::WrongType, "must be a number or a text")),
+        (Some(Op::Gt | Op::Gte | Op::Lt | Op::Lte), _) => Err((FieldCode::WrongType, "must be a number or a string")),
         (Some(Op::StartsWith), Some(Value::String(_))) => Ok(()),
-        (Some(Op::StartsWith), _) => Err((FieldCode::WrongType, "must be a text")),
+        (Some(Op::StartsWith), _) => Err((FieldCode::WrongType, "must be a string")),
         _ => Ok(()),
     };
     if let Err((code, message)) = fits {
@@ -133,9 +133,9 @@ fn has_holes(value: &Value) -> bool {
 fn text(json: Option<&Value>, path: &str, faults: &mut Faults) -> Option<String> {
     match json {
         Some(Value::String(text)) if !text.is_empty() && text.len() <= 255 => return Some(text.clone()),
-        None | Some(Value::Null) => faults.add(path, wrong(FieldCode::Required, "must be sent")),
-        Some(Value::String(text)) if text.is_empty() => faults.add(path, wrong(FieldCode::Required, "must be sent")),
-        _ => faults.add(path, wrong(FieldCode::WrongType, "must be a text of 255 characters at most")),
+        None | Some(Value::Null) => faults.add(path, wrong(FieldCode::Required, "is required")),
+        Some(Value::String(text)) if text.is_empty() => faults.add(path, wrong(FieldCode::Required, "is required")),
+        _ => faults.add(path, wrong(FieldCode::WrongType, "must be a string of at most 255 characters")),
     }
     None
 }

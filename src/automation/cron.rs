@@ -60,7 +60,7 @@ impl Cron {
             any_hour: hour.starts_with('*') || hours == EVERY_HOUR,
         };
         let some_day = Date::constant(2024, 1, 1);
-        cron.day_from(some_day).map(|_| cron).ok_or_else(|| "names a day that never comes".to_string())
+        cron.day_from(some_day).map(|_| cron).ok_or_else(|| "matches no existing date".to_string())
     }
 
     /// The first time after `after`.
@@ -176,8 +176,11 @@ fn on_the_wall(local: DateTime, zone: &TimeZone) -> Option<Moment> {
 
 /// A field as a set of bits.
 fn field(text: &str, min: u32, max: u32, names: &[&str], first: u32, what: &str) -> Result<u64, String> {
-    let wrong =
-        || format!("has '{text}' for the {what}, which must be from {min} to {max}, such as {min}, {min}-{max} or */2");
+    let wrong = || {
+        format!(
+            "contains '{text}' for the {what}, which must be from {min} to {max}, such as {min}, {min}-{max} or */2"
+        )
+    };
     let number = |text: &str| -> Result<u32, String> {
         let named = names.iter().position(|name| name.eq_ignore_ascii_case(text));
         let number = match named.and_then(|place| u32::try_from(place).ok()) {

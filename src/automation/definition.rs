@@ -123,7 +123,7 @@ const STEP_ROOTS: &[&str] = &["event", "entity_type", "data", "record", "steps",
 pub struct Step {
     /// Its type as the flow says it.
     pub kind: String,
-    /// What it does.
+    /// Type of the step.
     pub action: Action,
     /// What other steps know its result by, or empty.
     pub name: String,
@@ -221,7 +221,7 @@ pub fn read_steps(json: &Value, path: &str, faults: &mut Faults) -> Vec<Step> {
         return Vec::new();
     };
     if items.len() > MANY {
-        faults.add(path, wrong(FieldCode::TooLong, format!("may have {MANY} steps at most")));
+        faults.add(path, wrong(FieldCode::TooLong, format!("may have at most {MANY} steps")));
         return Vec::new();
     }
     let mut steps: Vec<Step> = Vec::new();
@@ -245,11 +245,11 @@ fn one(json: &Value, path: &str, faults: &mut Faults) -> Option<Step> {
     let kind = match members.get("type") {
         Some(Value::String(kind)) => kind.clone(),
         None | Some(Value::Null) => {
-            faults.add(format!("{path}.type"), wrong(FieldCode::Required, "must be sent"));
+            faults.add(format!("{path}.type"), wrong(FieldCode::Required, "is required"));
             return None;
         }
         Some(_) => {
-            faults.add(format!("{path}.type"), wrong(FieldCode::WrongType, "must be a text"));
+            faults.add(format!("{path}.type"), wrong(FieldCode::WrongType, "must be a string"));
             return None;
         }
     };
@@ -287,11 +287,11 @@ fn one(json: &Value, path: &str, faults: &mut Faults) -> Option<Step> {
     for name in missing {
         let at = format!("{path}.{name}");
         if !faults.0.iter().any(|fault| fault.field.starts_with(&at)) {
-            faults.add(at, wrong(FieldCode::Required, "must be sent"));
+            faults.add(at, wrong(FieldCode::Required, "is required"));
         }
     }
     if step.action == Action::Wait && step.fields.contains_key("for") == step.fields.contains_key("until") {
-        faults.add(format!("{path}.for"), wrong(FieldCode::Required, "or until must be sent, and not both"));
+        faults.add(format!("{path}.for"), wrong(FieldCode::Required, "or until is required, but not both"));
     }
     Some(step)
 }
@@ -313,7 +313,7 @@ fn name_of(value: &Value, at: &str, faults: &mut Faults) -> String {
     match value.as_str().filter(good) {
         Some(name) => name.to_string(),
         None => {
-            let message = "must be a word of letters, digits and underscores, of 64 characters at most";
+            let message = "must consist of at most 64 letters, digits and underscores";
             faults.add(at, wrong(FieldCode::InvalidFormat, message));
             String::new()
         }
@@ -342,7 +342,7 @@ fn check_field(
     let wrong_type = |message: &str| wrong(FieldCode::WrongType, message.to_string());
     match takes {
         _ if holes && !matches!(takes, Conditions | Bool | Seconds | OneOf(_)) => check_texts(value, at, faults),
-        Text if !value.is_string() => faults.add(at, wrong_type("must be a text")),
+        Text if !value.is_string() => faults.add(at, wrong_type("must be a string")),
         Bool if !value.is_boolean() => faults.add(at, wrong_type("must be true or false")),
         Object if !value.is_object() => faults.add(at, wrong_type("must be an object")),
         Texts => match value {
@@ -351,11 +351,11 @@ fn check_field(
                     let at = format!("{at}.{name}");
                     match value {
                         Value::String(_) => check_texts(value, &at, faults),
-                        _ => faults.add(at, wrong_type("must be a text")),
+                        _ => faults.add(at, wrong_type("must be a string")),
                     }
                 }
             }
-            _ => faults.add(at, wrong_type("must be an object of texts")),
+            _ => faults.add(at, wrong_type("must be an object with string values")),
         },
         Seconds => {
             if !value.as_i64().is_some_and(|seconds| (1..=LONGEST_CALL).contains(&seconds)) {
@@ -370,7 +370,7 @@ fn check_field(
         }
         Accepts::Moment => {
             if !value.as_str().is_some_and(|text| Moment::parse(text).is_some() || parse_date(text).is_ok()) {
-                let message = "must be a moment such as 2026-05-04T09:30:00Z, or a date";
+                let message = "must be a timestamp such as 2026-05-04T09:30:00Z, or a date";
                 faults.add(at, wrong(FieldCode::InvalidFormat, message));
             }
         }
@@ -406,7 +406,7 @@ fn good_texts(value: &Value) -> Result<(), Wrong> {
     let mut faults = Faults::default();
     match value {
         Value::String(text) if text.len() > template::LONGEST => {
-            return Err(wrong(FieldCode::TooLong, format!("may have {} bytes at most", template::LONGEST)));
+            return Err(wrong(FieldCode::TooLong, format!("may have at most {} bytes", template::LONGEST)));
         }
         Value::String(text) => {
             return template::check(text).map_err(|message| wrong(FieldCode::InvalidFormat, message));
@@ -441,7 +441,7 @@ pub fn parse_duration(text: &str) -> Result<Span, String> {
     let start = jiff::civil::date(2026, 1, 1).at(0, 0, 0, 0);
     let end = start.checked_add(span).map_err(|_| "is too long".to_string())?;
     if end < start || end.duration_since(start).as_hours() > LONGEST_DAYS * 24 {
-        return Err("must be from nothing to ten years".to_string());
+        return Err("must be from zero to ten years".to_string());
     }
     Ok(span)
 }

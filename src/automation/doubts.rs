@@ -48,13 +48,16 @@ fn names(steps: &Value) -> Vec<String> {
             let (root, rest) = name.split_once('.').unwrap_or((&name, ""));
             let of_step = rest.split('.').next().unwrap_or_default();
             if !KNOWN.contains(&root) {
-                doubts.push(format!("steps[{place}]: '{root}' is not among what texts know: {}", KNOWN.join(", ")));
+                doubts.push(format!(
+                    "steps[{place}]: '{root}' is not one of the names available in templates: {}",
+                    KNOWN.join(", ")
+                ));
             } else if root == "steps"
                 && !of_step.is_empty()
                 && !before.contains(&of_step)
                 && of_step.parse::<usize>().is_err()
             {
-                doubts.push(format!("steps[{place}]: no step before has the name '{of_step}'"));
+                doubts.push(format!("steps[{place}]: no earlier step has the name '{of_step}'"));
             }
         }
         before.extend(step["name"].as_str());
@@ -74,7 +77,7 @@ fn one(resource: &Resource, beside: &[&str], condition: &Value, path: &str) -> O
     let shown = || resource.fields.iter().filter(|field| field.rules.in_meta || field.rules.views != NOWHERE);
     let Some(field) = shown().find(|field| field.name == name) else {
         let hint = did_you_mean(name, shown().map(|field| field.name));
-        return Some(format!("{path}.field: a record of the kind {} has no '{name}'{hint}", resource.shape.name));
+        return Some(format!("{path}.field: a record of type {} has no field '{name}'{hint}", resource.shape.name));
     };
     let why = if deeper.is_empty() { compared(field, condition)? } else { return None };
     Some(format!("{path}.value: '{name}' {why}"))
@@ -100,13 +103,13 @@ fn compared(field: &FieldInfo, condition: &Value) -> Option<String> {
             return Some(format!("is never {value}; it is one of: {}", names.join(", ")));
         }
         if (field.is("number") || field.is("integer")) && !value.is_number() && text.parse::<f64>().is_err() {
-            return Some(format!("is a number, and {value} is none"));
+            return Some(format!("is a number, and {value} is not"));
         }
         if field.is("boolean") && !value.is_boolean() {
             return Some(format!("is true or false, and never {value}"));
         }
         if field.is_date() && parse_date(text.get(..10).unwrap_or(text)).is_err() {
-            return Some(format!("is a date such as 2026-05-04, and {value} is none"));
+            return Some(format!("is a date such as 2026-05-04, and {value} is not"));
         }
     }
     None

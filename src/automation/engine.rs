@@ -210,7 +210,7 @@ fn may_go_on(tx: &mut Tx, ctx: &Ctx, engine: &Engine, run: &mut Run) -> Result<b
     if run.lost >= LOST_AT_MOST {
         let definition = definition(tx, ctx, engine, run)?;
         if let Some(step) = definition.steps.get(run.place()) {
-            let words = format!("It was begun {} times in a row and never ended.", run.lost);
+            let words = format!("It was started {} times in a row and never completed.", run.lost);
             failed(ctx, run, step, &Trouble::never(words));
         }
         run.lost = 0;
@@ -302,7 +302,7 @@ fn steps_of(
         // A panic must not take the other runs of the transaction along.
         let done = tx.savepoint(|tx| {
             let attempt = AssertUnwindSafe(|| steps::take(tx, &own, run, &data, step, &names));
-            catch_unwind(attempt).unwrap_or_else(|_| Err(Trouble::later("It met a fault in Kantoor.")))
+            catch_unwind(attempt).unwrap_or_else(|_| Err(Trouble::later("Internal error.")))
         });
         match done {
             Ok(Done::Wait(until)) if until > ctx.now => {

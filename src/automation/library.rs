@@ -1,4 +1,4 @@
-//! Flows that a new account has, switched off: to be read, changed and switched on.
+//! The flows of a new account, disabled: to be read, changed and enabled.
 
 use serde_json::{Value, json};
 use store::Tx;
@@ -45,7 +45,7 @@ fn reminder(send_type: &str) -> Value {
 fn reminders() -> Value {
     json!({
         "name": "Payment reminders", "category": "invoicing", "active": false,
-        "description": "Three reminders, a week apart, as long as the invoice is not paid; then somebody calls.",
+        "description": "Sends three reminders, a week apart, while the invoice is unpaid; then creates a task to call the client.",
         "trigger_type": "event", "trigger_key": "invoice.late",
         "steps": [
             {"type": "wait", "for": "P3D"},
@@ -67,26 +67,26 @@ fn reminders() -> Value {
 
 fn thanks() -> Value {
     json!({
-        "name": "Thank for the first payment", "category": "invoicing", "active": false,
-        "description": "A word of thanks, a day after a client paid for the first time.",
+        "name": "Thank a client for the first payment", "category": "invoicing", "active": false,
+        "description": "Sends a thank-you mail a day after a client's first payment.",
         "trigger_type": "event", "trigger_key": "customer.first_invoice_paid",
         "conditions": [{"field": "data.email", "op": "exists"}],
         "steps": [
             {"type": "wait", "for": "P1D"},
             {"type": "send_email", "to": "{{ data.email }}", "subject": "Thank you",
-             "body": "Thank you for your first payment, and for your trust.\n\nKind regards,\n{{ account.name }}"},
+             "body": "Thank you for your first payment and for your trust in us.\n\nKind regards,\n{{ account.name }}"},
         ],
     })
 }
 
 fn stale_ticket() -> Value {
     json!({
-        "name": "Nudge about a stale ticket", "category": "support", "active": false,
-        "description": "A note on the ticket and a task for today, when nobody has written for days.",
+        "name": "Follow up on a stale ticket", "category": "support", "active": false,
+        "description": "Adds a note to the ticket and creates a task for today when there has been no message for days.",
         "trigger_type": "event", "trigger_key": "ticket.stale",
         "steps": [
-            {"type": "add_ticket_message", "message_type": "note", "body": "Nobody has written on this ticket for some days."},
-            {"type": "create_task", "title": "Look at ticket {{ data.number }}: {{ data.subject }}", "deadline": "P0D",
+            {"type": "add_ticket_message", "message_type": "note", "body": "There has been no message on this ticket for several days."},
+            {"type": "create_task", "title": "Follow up on ticket {{ data.number }}: {{ data.subject }}", "deadline": "P0D",
              "client_id": "{{ data.client_id }}"},
         ],
     })
@@ -95,7 +95,7 @@ fn stale_ticket() -> Value {
 fn deal_without_followup() -> Value {
     json!({
         "name": "Follow up on a deal", "category": "sales", "active": false,
-        "description": "A task to call, for a deal that has no open task.",
+        "description": "Creates a task to call the client for a deal without an open task.",
         "trigger_type": "event", "trigger_key": "deal.no_followup",
         "steps": [
             {"type": "create_task", "title": "Follow up: {{ data.title }}", "category": "call", "deadline": "P2D",
@@ -106,11 +106,11 @@ fn deal_without_followup() -> Value {
 
 fn silent_quote() -> Value {
     json!({
-        "name": "Ask after a silent quote", "category": "sales", "active": false,
-        "description": "A reminder of a quote that was not answered, once you approve it.",
+        "name": "Follow up on an unanswered quote", "category": "sales", "active": false,
+        "description": "Sends a reminder of an unanswered quote after your approval.",
         "trigger_type": "event", "trigger_key": "quote.silent",
         "steps": [
-            {"type": "approval", "message": "Ask after quote {{ data.number }}?"},
+            {"type": "approval", "message": "Send a reminder of quote {{ data.number }}?"},
             {"type": "condition", "conditions": [{"field": "record.payment_status", "op": "eq", "value": "open"}]},
             {"type": "send_document", "send_type": "quote_rem1"},
         ],
@@ -120,7 +120,7 @@ fn silent_quote() -> Value {
 fn expiring_subscription() -> Value {
     json!({
         "name": "Renew a subscription", "category": "subscriptions", "active": false,
-        "description": "A task to talk about renewal, before a subscription ends.",
+        "description": "Creates a task to discuss renewal before a subscription ends.",
         "trigger_type": "event", "trigger_key": "subscription.expiring",
         "steps": [
             {"type": "create_task", "title": "Renew {{ data.number }} ({{ data.title }}), which ends on {{ data.end_date }}",
@@ -132,15 +132,15 @@ fn expiring_subscription() -> Value {
 fn won_deal() -> Value {
     json!({
         "name": "Welcome a new client", "category": "sales", "active": false,
-        "description": "The tasks of the first weeks, when a deal is won.",
+        "description": "Creates the tasks of the first weeks when a deal is won.",
         "trigger_type": "event", "trigger_key": "deal.won",
         "steps": [
             {"type": "create_task", "title": "Send the welcome mail for {{ data.title }}", "deadline": "P1D",
              "deal_id": "{{ data.id }}", "client_id": "{{ data.client_id }}"},
-            {"type": "create_task", "title": "Plan the first meeting for {{ data.title }}", "category": "meeting", "deadline": "P7D",
+            {"type": "create_task", "title": "Schedule the first meeting for {{ data.title }}", "category": "meeting", "deadline": "P7D",
              "deal_id": "{{ data.id }}", "client_id": "{{ data.client_id }}"},
             {"type": "wait", "for": "P30D"},
-            {"type": "create_task", "title": "Ask how it goes: {{ data.title }}", "category": "call", "deadline": "P2D",
+            {"type": "create_task", "title": "Check in on progress: {{ data.title }}", "category": "call", "deadline": "P2D",
              "deal_id": "{{ data.id }}", "client_id": "{{ data.client_id }}"},
         ],
     })

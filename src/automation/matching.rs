@@ -66,7 +66,7 @@ pub fn heard(tx: &mut Tx, ctx: &Ctx, event: &Event, seq: i64) -> Result<Vec<Star
     if !listeners.is_empty()
         && let Some(why) = too_much(tx, ctx)?
     {
-        tracing::warn!(account = ctx.account, event = event.name, "An event starts no flow: {why}.");
+        tracing::warn!(account = ctx.account, event = event.name, "An event does not start a flow: {why}.");
         return Ok(Vec::new());
     }
     let mut started = Vec::new();
@@ -104,12 +104,12 @@ pub fn heard(tx: &mut Tx, ctx: &Ctx, event: &Event, seq: i64) -> Result<Vec<Star
 /// Why no more runs may follow, if so: flows that start each other must come to an end.
 pub fn too_much(tx: &mut Tx, ctx: &Ctx) -> Result<Option<String>> {
     if ctx.depth >= DEEPEST {
-        return Ok(Some(format!("{DEEPEST} runs in a row led to it")));
+        return Ok(Some(format!("it is the result of a chain of {DEEPEST} runs")));
     }
     let sql = "SELECT count(*) FROM (SELECT 1 FROM runs WHERE account_id = $1 AND chain = $2 AND chain <> '' LIMIT $3) AS followers";
     let follows =
         !ctx.chain.is_empty() && tx.int(sql, &[ctx.account.into(), (&*ctx.chain).into(), MANY.into()])? >= MANY;
-    Ok(follows.then(|| format!("{MANY} runs followed from the same one")))
+    Ok(follows.then(|| format!("the same run has led to {MANY} runs")))
 }
 
 /// Whether the conditions that a flow keeps hold.
@@ -230,7 +230,7 @@ pub fn data_of(tx: &mut Tx, ctx: &Ctx, run: &Run) -> Result<String> {
         return Ok(run.data.0.clone());
     }
     let Some(line) = log::line(tx, ctx.account, run.seq)? else {
-        return Err(Error::internal(format!("no line {} in the log", run.seq)));
+        return Err(Error::internal(format!("the log has no line {}", run.seq)));
     };
     if line.name != TRIGGERED {
         return Ok(line.into_data());

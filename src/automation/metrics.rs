@@ -14,11 +14,11 @@ use crate::resources::run;
 
 /// Runs that ended.
 pub const RUNS: CounterInfo =
-    CounterInfo { name: run::RUNS, help: "Runs of flows by how they ended", label: "status", values: run::FINAL };
+    CounterInfo { name: run::RUNS, help: "Flow runs by outcome", label: "status", values: run::FINAL };
 /// Calls that were made.
 pub const CALLS: CounterInfo = CounterInfo {
     name: "flow_calls",
-    help: "Calls of flows by what became of them",
+    help: "HTTP calls by flows, by outcome",
     label: "outcome",
     values: &["success", "failed", "refused", "lost"],
 };
@@ -36,11 +36,11 @@ pub fn count_ended(app: &App, statuses: impl IntoIterator<Item = &'static str>) 
 /// Calls that are under way.
 pub fn calls_open(app: &App) -> Metric {
     let calls = engine_of(app).calls.load(Ordering::Relaxed) as u64;
-    ("flow_calls_open", "gauge", "Calls of flows under way now", calls)
+    ("flow_calls_open", "gauge", "HTTP calls by flows in progress", calls)
 }
 
 /// How long the oldest run that is due waits.
 pub fn behind(tx: &mut Tx, now: Moment) -> Result<Metric> {
     let since = engine::oldest_due(tx, now)?;
-    Ok(waiting("flows_behind_seconds", "How long the oldest run of a flow that is due waits", since, now))
+    Ok(waiting("flows_behind_seconds", "How long the oldest due flow run has been waiting", since, now))
 }

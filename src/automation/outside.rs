@@ -94,7 +94,7 @@ async fn work(app: Arc<App>, pulse: Pulse) {
 async fn look(app: &Arc<App>) -> Vec<i64> {
     let now = app.clock.now();
     app.store.read(move |tx| engine::due_accounts(tx, now)).await.unwrap_or_else(|error| {
-        tracing::warn!(cause = %error, "Runs cannot be looked for now.");
+        tracing::warn!(cause = %error, "Cannot look for due runs at the moment.");
         Vec::new()
     })
 }
@@ -119,7 +119,7 @@ async fn round(app: &Arc<App>, accounts: BTreeSet<i64>, pulse: &Pulse) -> BTreeS
                 more.insert(account);
             }
             Some(Ok((account, Err(error)))) => {
-                tracing::warn!(account, cause = %error, "The runs of an account cannot go on now; they will.");
+                tracing::warn!(account, cause = %error, "Cannot advance the runs of an account at the moment; this will be retried.");
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
             Some(_) => {}
@@ -160,7 +160,7 @@ async fn one(app: &Arc<App>, number: i64) -> Result<bool> {
         tokio::spawn(async move {
             let _line = line;
             if let Err(error) = follow(&app, &caller, request).await {
-                tracing::warn!(cause = %error, "The end of a call could not be written; it will be made again.");
+                tracing::warn!(cause = %error, "Cannot record the outcome of a call; it will be repeated.");
             }
         });
     }
@@ -204,7 +204,7 @@ async fn follow(app: &Arc<App>, caller: &Caller, first: Request) -> Result<()> {
         let ended = make(app, &request).await;
         let called = write_end(app, caller, request, ended, announced).await?;
         if !called.ours {
-            tracing::warn!("A call took so long that another worker has its run now.");
+            tracing::warn!("The lease of a call expired; another worker has taken over its run.");
         }
         next = called.next;
         announced = Instant::now();
@@ -261,10 +261,10 @@ pub async fn make(app: &App, request: &Request) -> Result<Value, Trouble> {
     headers.push(("webhook-id".to_string(), request.key.clone()));
     headers.push(("webhook-timestamp".to_string(), timestamp.to_string()));
     headers.push(("webhook-signature".to_string(), format!("v1,{}", BASE64.encode(signed))));
-    let method = call.method.parse().map_err(|_| Trouble::never("This method cannot be used."))?;
+    let method = call.method.parse().map_err(|_| Trouble::never("This method is not supported."))?;
     let sending = app.web.send(web::Request { method, url: call.url.clone(), headers, body: call.body.clone().into() });
     let answer = match tokio::time::timeout(Duration::from_secs(call.seconds), sending).await {
-        Err(_) => return Err(Trouble::later(format!("There was no answer within {} seconds.", call.seconds))),
+        Err(_) => return Err(Trouble::later(format!("There was no response within {} seconds.", call.seconds))),
         Ok(Err(web::Failure::Refused(why))) => return Err(Trouble::never(why)),
         Ok(Err(failure)) => return Err(Trouble::later(failure.words())),
         Ok(Ok(answer)) => answer,
@@ -273,7 +273,7 @@ pub async fn make(app: &App, request: &Request) -> Result<Value, Trouble> {
     if !(200..300).contains(&answer.status) {
         let start: String = text.chars().take(200).collect();
         let said = if start.trim().is_empty() { ".".to_string() } else { format!(": {}", start.trim()) };
-        return Err(Trouble::later(format!("The other side answered {}{said}", answer.status)));
+        return Err(Trouble::later(format!("The receiver responded with {}{said}", answer.status)));
     }
     let body = match serde_json::from_str::<Value>(&text) {
         _ if text.len() > LARGEST => Value::String(text.chars().take(LARGEST / 4).collect()),

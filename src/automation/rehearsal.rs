@@ -31,7 +31,7 @@ pub fn check(steps: &Value, about: &str, faults: &mut Faults) {
             "trigger" => {
                 let event = body.get("event").and_then(Value::as_str).unwrap_or_default();
                 if !is_template(event) && event.chars().count() > 255 {
-                    faults.add(format!("{at}event"), wrong(FieldCode::TooLong, "may have 255 characters at most"));
+                    faults.add(format!("{at}event"), wrong(FieldCode::TooLong, "may have at most 255 characters"));
                 }
             }
             "send_document" => {
@@ -58,7 +58,7 @@ fn update(step: &Map<String, Value>, about: &str, at: &str, faults: &mut Faults)
     let fields = patch_fields(kind);
     let (Some(path), false) = (path_of(kind), fields.is_empty()) else {
         if named.is_some() {
-            let message = "is not a kind of record that can be changed";
+            let message = "is not a type of record that can be changed";
             faults.add(format!("{at}entity_type"), wrong(FieldCode::InvalidChoice, message));
         }
         return;
@@ -100,9 +100,9 @@ fn headers(step: &Map<String, Value>, at: &str, faults: &mut Faults) {
     for (name, value) in step.get("headers").and_then(Value::as_object).into_iter().flatten() {
         let text = value.as_str().filter(|text| !is_template(text)).unwrap_or_default();
         let message = match HeaderName::try_from(name) {
-            Err(_) => "is not the name of a header",
-            Ok(name) if OURS.contains(&name.as_str()) => "is a header that Kantoor sets itself",
-            Ok(_) if HeaderValue::from_str(text).is_err() => "cannot be the value of a header",
+            Err(_) => "is not a valid header name",
+            Ok(name) if OURS.contains(&name.as_str()) => "is a header that Kantoor sets",
+            Ok(_) if HeaderValue::from_str(text).is_err() => "is not a valid header value",
             Ok(_) => continue,
         };
         faults.add(format!("{at}headers.{name}"), wrong(FieldCode::InvalidFormat, message));

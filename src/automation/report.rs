@@ -13,16 +13,16 @@ use crate::record::{Kind, Rules};
 /// What became of a step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// How it stands.
+    /// Status.
     pub status: String,
     /// When it was first tried.
     pub started_at: String,
-    /// When it ended, or empty.
+    /// When the step ended, or empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub finished_at: String,
-    /// How often it was tried.
+    /// Number of attempts.
     pub attempts: i64,
-    /// What it gave.
+    /// Result of the step.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub result: Value,
     /// Why it failed.

@@ -12,7 +12,7 @@ use crate::records::Work;
 use crate::resources::{Method, Part, Resource};
 
 record! {
-    /// The secret of an account's calls.
+    /// The secret that signs the HTTP calls of an account's flows.
     pub struct SigningSecret = "signing_secret" in "signing_secrets";
 }
 
@@ -22,7 +22,7 @@ const PARTS: &[Part] = &[Part("secret", "string", "`whsec_` and the secret in Ba
 pub fn resource() -> Resource {
     Resource::of::<SigningSecret>("Signing secret", "keys", &[])
         .at("/v1/automation/signing-secret")
-        .beside(Method::Get, "", "The secret with which calls of flows are signed", PARTS, get)
+        .beside(Method::Get, "", "Retrieve the secret that signs HTTP calls of flows", PARTS, get)
         .extension()
 }
 

@@ -37,7 +37,7 @@ pub enum Done {
 /// Why a step failed, in words for a person.
 #[derive(Clone, Debug)]
 pub struct Trouble {
-    /// The words.
+    /// The text.
     pub words: String,
     /// Whether another try would fail the same.
     pub for_good: bool,
@@ -121,7 +121,7 @@ fn wait(ctx: &Ctx, run: &Run, step: &Step, names: &Names) -> Result<Done, Troubl
     let words = text(step, "until", names)?;
     let day = || parse_date(&words).ok().map(|date| Moment::start_of(date, &ctx.zone));
     let until = Moment::parse(&words).or_else(day);
-    until.map(Done::Wait).ok_or_else(|| Trouble::never(format!("'until' is '{words}', which is no moment.")))
+    until.map(Done::Wait).ok_or_else(|| Trouble::never(format!("'until' is '{words}', which is not a timestamp.")))
 }
 
 /// Days are days on the wall: three days from nine o'clock is nine o'clock.
@@ -163,11 +163,11 @@ fn expression(path: &str) -> String {
 
 fn trigger(tx: &mut Tx, ctx: &Ctx, step: &Step, names: &Names) -> Result<Done, Trouble> {
     if let Some(why) = matching::too_much(tx, ctx)? {
-        return Err(Trouble::never(format!("It fires no further event: {why}.")));
+        return Err(Trouble::never(format!("The event was not fired: {why}.")));
     }
     let event = text(step, "event", names)?.trim().to_string();
     if event.is_empty() || event.chars().count() > 255 {
-        return Err(Trouble::never("The name of the event must have from 1 to 255 characters."));
+        return Err(Trouble::never("The name of the event must have 1 to 255 characters."));
     }
     let data = match step.fields.get("data") {
         Some(data) => template::fill(data, names).map_err(unclear)?,
@@ -191,15 +191,15 @@ fn send_email(tx: &mut Tx, ctx: &Ctx, run: &Run, step: &Step, names: &Names) -> 
     };
     let (to, cc) = (addresses("to")?, addresses("cc")?);
     if to.is_empty() {
-        return Err(Trouble::never("There is no address to send to."));
+        return Err(Trouble::never("There is no e-mail address to send to."));
     }
     if to.len() + cc.len() > 50 {
-        return Err(Trouble::never("A mail goes to 50 addresses at most."));
+        return Err(Trouble::never("A mail can have at most 50 recipients."));
     }
     let attach_pdf = step.fields.get("attach_pdf") == Some(&Value::Bool(true));
     let about = registry().named(&run.entity_type).map(|resource| resource.shape.name);
     if attach_pdf && !is_document(&run.entity_type) {
-        return Err(Trouble::never("There is no document to attach: the event is not about one."));
+        return Err(Trouble::never("There is no document to attach: the event does not concern a document."));
     }
     let (from_name, reply_to) = outbox::identity_of(tx, ctx, "")?;
     let subject = text(step, "subject", names)?.replace(['\n', '\r'], " ");
@@ -246,7 +246,7 @@ fn request(
             let ticket = match (ticket, run.entity_type.as_str()) {
                 (Some(id), _) => id,
                 (None, "ticket") => run.entity_id.clone(),
-                _ => return Err(Trouble::never("There is no ticket: the event is not about one.")),
+                _ => return Err(Trouble::never("There is no ticket: the event does not concern a ticket.")),
             };
             if let Some(kind) = filled.remove("message_type") {
                 filled.insert("type".to_string(), kind);
@@ -258,10 +258,10 @@ fn request(
             let kind = super::events::entity(word("entity_type").unwrap_or(&run.entity_type));
             let id = word("id").unwrap_or(&run.entity_id);
             if kind.is_empty() || id.is_empty() {
-                return Err(Trouble::never("There is no record to change: the event is not about one."));
+                return Err(Trouble::never("There is no record to change: the event does not concern a record."));
             }
             let path = path_of(kind)
-                .ok_or_else(|| Trouble::never(format!("There is no kind of record '{kind}' that can be changed.")))?;
+                .ok_or_else(|| Trouble::never(format!("'{kind}' is not a type of record that can be changed.")))?;
             let mut fields = filled.get("fields").cloned().unwrap_or_default();
             if let Some(fields) = fields.as_object_mut() {
                 fit(ctx.now.date(&ctx.zone), patch_fields(kind), fields);
@@ -270,8 +270,9 @@ fn request(
         }
         _ => {
             let path = path_of(&run.entity_type).filter(|_| is_document(&run.entity_type));
-            let path =
-                path.ok_or_else(|| Trouble::never("There is no document to send: the event is not about one."))?;
+            let path = path.ok_or_else(|| {
+                Trouble::never("There is no document to send: the event does not concern a document.")
+            })?;
             let path = format!("{path}/{}/send", plain(&run.entity_id)?);
             with_usual_words(tx, ctx, &path, &mut filled)?;
             Ok(("POST", path, Value::Object(filled)))
@@ -285,7 +286,7 @@ fn plain(id: &str) -> Result<&str, Trouble> {
         return Ok(id);
     }
     let shown: String = id.chars().take(100).collect();
-    Err(Trouble::never(format!("'{shown}' is no id.")))
+    Err(Trouble::never(format!("'{shown}' is not an id.")))
 }
 
 /// What the flow does not say of a letter is as the preview has it.
@@ -360,11 +361,11 @@ fn call(run: &Run, data: &str, step: &Step, names: &Names) -> Result<Outgoing, T
 /// A field with its holes filled, or empty.
 fn text(step: &Step, name: &str, names: &Names) -> Result<String, Trouble> {
     let raw = step.text(name).unwrap_or_default();
-    template::render(raw, names).map_err(|why| Trouble::never(format!("The template of '{name}' fails: {why}.")))
+    template::render(raw, names).map_err(|why| Trouble::never(format!("The template of '{name}' failed: {why}.")))
 }
 
 fn unclear(why: String) -> Trouble {
-    Trouble::never(format!("A template fails: {why}."))
+    Trouble::never(format!("A template failed: {why}."))
 }
 
 /// What is too large to keep is known by its id.

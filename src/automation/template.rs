@@ -55,7 +55,7 @@ fn in_time<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     DEADLINE.set(before.or_else(|| Instant::now().checked_add(LONGEST_TIME)));
     let done = catch_unwind(AssertUnwindSafe(work));
     DEADLINE.set(before);
-    done.unwrap_or_else(|_| Err("cannot be worked out".to_string()))
+    done.unwrap_or_else(|_| Err("cannot be evaluated".to_string()))
 }
 
 fn is_late() -> bool {
@@ -78,7 +78,10 @@ pub fn check(text: &str) -> Result<(), String> {
     if !is_template(text) {
         return Ok(());
     }
-    ENGINE.template_from_str(&prepared(text)?).map(drop).map_err(|error| format!("is no template: {}", plain(&error)))
+    ENGINE
+        .template_from_str(&prepared(text)?)
+        .map(drop)
+        .map_err(|error| format!("is not a valid template: {}", plain(&error)))
 }
 
 /// The names that the texts of a value use and do not define themselves, each once.
@@ -172,7 +175,7 @@ fn within(text: &str, names: &Names, left: &Cell<usize>) -> Result<Value, String
     let missing = || expression.undeclared_variables(true).into_iter().collect();
     let value = expression.eval(names.0.clone()).map_err(|error| told(&error, names, missing))?;
     if value.is_undefined() {
-        return Err(format!("'{}' is not there", inner.trim()));
+        return Err(format!("'{}' is not defined", inner.trim()));
     }
     if value.as_str().is_some_and(|text| text.len() > LONGEST) {
         return Err(too_long());
@@ -190,7 +193,7 @@ fn spend(left: &Cell<usize>, bytes: usize) -> Result<(), String> {
 }
 
 fn too_much() -> String {
-    format!("makes more than {LARGEST} bytes")
+    format!("produces more than {LARGEST} bytes")
 }
 
 /// An error in words; which name is missing is worked out here, since the engine does not say.
@@ -200,7 +203,7 @@ fn told(error: &minijinja::Error, names: &Names, used: impl Fn() -> Vec<String>)
             let mut missing: Vec<String> = used().into_iter().filter(|path| !is_there(&names.0, path)).collect();
             missing.sort();
             match missing.first() {
-                Some(name) => format!("'{name}' is not there"),
+                Some(name) => format!("'{name}' is not defined"),
                 None => plain(error),
             }
         }
@@ -223,10 +226,10 @@ fn is_there(names: &Jinja, path: &str) -> bool {
 }
 
 /// What is said of a text that takes too long to make.
-const LATE: &str = "takes too much work";
+const LATE: &str = "takes too long to evaluate";
 
 fn too_long() -> String {
-    format!("makes a text of more than {LONGEST} bytes")
+    format!("produces a string of more than {LONGEST} bytes")
 }
 
 fn plain(error: &minijinja::Error) -> String {
@@ -242,7 +245,8 @@ struct Limited(Vec<u8>, usize);
 
 impl Limited {
     fn text(self) -> Result<String, minijinja::Error> {
-        String::from_utf8(self.0).map_err(|_| filters::refuse("makes a text that is no Unicode".to_string()))
+        String::from_utf8(self.0)
+            .map_err(|_| filters::refuse("produces a string that is not valid Unicode".to_string()))
     }
 }
 
@@ -348,11 +352,11 @@ mod tests {
     #[test]
     fn what_is_not_there_is_named() {
         let fails = |text: &str| render(text, &names()).unwrap_err();
-        assert_eq!(fails("Dear {{ data.nope }}"), "'data.nope' is not there");
-        assert_eq!(fails("{{ data.nope.deeper }} {{ data.name }}"), "'data.nope.deeper' is not there");
-        assert_eq!(fails("{{ client }}"), "'client' is not there");
-        assert_eq!(evaluate("{{ data.nope }}", &names()).unwrap_err(), "'data.nope' is not there");
-        assert!(fails("{{ steps[7].id }}").contains("not there") || !fails("{{ steps[7].id }}").is_empty());
+        assert_eq!(fails("Dear {{ data.nope }}"), "'data.nope' is not defined");
+        assert_eq!(fails("{{ data.nope.deeper }} {{ data.name }}"), "'data.nope.deeper' is not defined");
+        assert_eq!(fails("{{ client }}"), "'client' is not defined");
+        assert_eq!(evaluate("{{ data.nope }}", &names()).unwrap_err(), "'data.nope' is not defined");
+        assert!(fails("{{ steps[7].id }}").contains("not defined") || !fails("{{ steps[7].id }}").is_empty());
     }
 
     #[test]
@@ -360,7 +364,7 @@ mod tests {
         let fails = |text: &str| render(text, &names()).unwrap_err();
         assert_eq!(
             fails("{% for a in range(1000) %}{% for b in range(1000) %}{% endfor %}{% endfor %}"),
-            "takes too much work"
+            "takes too long to evaluate"
         );
         assert!(
             fails("{% for a in range(3000) %}012345678901234567890123456789{% endfor %}").contains("65536"),
@@ -490,10 +494,10 @@ mod tests {
     fn the_texts_of_a_step_have_a_limit_together() {
         let many = |count: usize| fill(&json!(vec!["{{ data }}"; count]), &names());
         assert_eq!(many(10).unwrap().as_array().unwrap().len(), 10);
-        assert_eq!(many(30).unwrap_err(), "makes more than 1048576 bytes");
+        assert_eq!(many(30).unwrap_err(), "produces more than 1048576 bytes");
         assert_eq!(
             evaluate("{{ data.long ~ data.long }}", &names()).unwrap_err(),
-            "makes a text of more than 65536 bytes"
+            "produces a string of more than 65536 bytes"
         );
     }
 }

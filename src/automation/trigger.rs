@@ -15,14 +15,14 @@ use crate::resources::{Method, Part, Resource, Takes};
 macro_rules! trigger {
     ($name:ident = $singular:literal in $table:literal; $($number:tt)+) => {
         record! {
-            /// An event that is fired.
+            /// An event to fire.
             pub struct $name = $singular in $table;
 
-            /// Its name: a built-in event, or a key of your own.
+            /// The name of the event: a built-in event or your own key.
             event: String = REQUIRED.example("\"order.shipped\"");
-            /// What flows see as `data`. With the `id` of a record, that record is put under it.
+            /// The `data` of the event. If it has the `id` of a record, the fields of that record are added.
             data: Data = INPUT.example("{\"total\": 1200, \"name\": \"De Ster\"}");
-            /// What kind of record it is about.
+            /// The type of the record.
             entity_type: String = INPUT.example("\"order\"");
             $($number)+
         }
@@ -33,25 +33,25 @@ macro_rules! trigger {
 
 trigger! {
     Trigger = "trigger" in "triggers";
-    /// The number of the record in another administration. It goes in version 2: send it in `data`.
+    /// The number of the record in another administration. Deprecated and removed in version 2: send it in `data`.
     legacy_entity_id: i64 = INPUT.example("7");
 }
 
 trigger! {
     WebhookTrigger = "webhook_trigger" in "webhook_triggers";
-    /// The number of the record in another administration; flows see it as `data.entity_id`.
+    /// The number of the record in another administration; available to flows as `data.entity_id`.
     entity_id: i64 = INPUT.example("7");
 }
 
 const PARTS: &[Part] = &[
-    Part("event", "string", "The event as it was sent."),
-    Part("matched", "integer", "How many flows it started."),
-    Part("runs", "array", "Their runs: `flow_id`, `run_id`, `status`."),
+    Part("event", "string", "The event as sent."),
+    Part("matched", "integer", "Number of flows started."),
+    Part("runs", "array", "The runs: `flow_id`, `run_id`, `status`."),
 ];
 const WEBHOOK_PARTS: &[Part] = &[
-    Part("event", "string", "The event as it was sent."),
-    Part("matched", "integer", "How many flows it started."),
-    Part("runs", "array", "Their runs: `flow_guid`, `run_guid`, `status`."),
+    Part("event", "string", "The event as sent."),
+    Part("matched", "integer", "Number of flows started."),
+    Part("runs", "array", "The runs: `flow_guid`, `run_guid`, `status`."),
 ];
 
 /// `POST /v1/automation/trigger`
@@ -66,7 +66,7 @@ pub fn by_automation() -> Resource {
 pub fn by_webhook() -> Resource {
     Resource::of::<WebhookTrigger>("Webhook trigger", "webhooks", &[])
         .at("/v1/webhooks/trigger")
-        .beside(Method::Post, "", "Fire an event; 30 times a minute", WEBHOOK_PARTS, webhook)
+        .beside(Method::Post, "", "Fire an event, at most 30 times per minute", WEBHOOK_PARTS, webhook)
         .taking::<WebhookTrigger>(Takes::Body)
         .scarce()
         .without_meta()

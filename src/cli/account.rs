@@ -9,23 +9,23 @@ use crate::opening;
 
 #[derive(Subcommand)]
 pub enum Account {
-    /// Make an account, with a key that may do everything
+    /// Create an account and a key with full access
     Create {
-        /// What it is called
+        /// Name of the account
         name: String,
-        /// Its clock stands still at this time (RFC 3339, such as 2026-01-01T09:00:00Z) until it is moved
+        /// Use a test clock that stands still at this time (RFC 3339, such as 2026-01-01T09:00:00Z) until it is advanced
         #[arg(long, value_name = "TIMESTAMP")]
         test_clock: Option<String>,
-        /// Where its days begin, such as Europe/Amsterdam
+        /// Time zone of the account, such as Europe/Amsterdam
         #[arg(long, value_name = "ZONE", default_value = accounts::DEFAULT_ZONE)]
         time_zone: String,
-        /// Answer in JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// List the accounts
+    /// List all accounts
     List {
-        /// Answer in JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
@@ -45,14 +45,14 @@ impl Account {
 fn create(app: &App, name: &str, test_clock: Option<&str>, zone: &str, json: bool) -> Result<(), String> {
     let clock = test_clock.map(|text| {
         let moment = Moment::parse(text).filter(|moment| moment.0 > 0);
-        moment.ok_or_else(|| format!("--test-clock {text}: write a time such as 2026-01-01T09:00:00Z"))
+        moment.ok_or_else(|| format!("--test-clock {text}: expected a time such as 2026-01-01T09:00:00Z"))
     });
     let (account, key) =
         opening::create_account_in(app, name, zone, clock.transpose()?).map_err(|error| error.to_string())?;
     if json {
         return say(&json!({"account": {"id": account.uid, "name": account.name}, "key": key}).to_string());
     }
-    say(&format!("Made account {} ({}).\nIts key, shown only now: {key}", account.uid, account.name))
+    say(&format!("Created account {} ({}).\nIts API key, shown only once: {key}", account.uid, account.name))
 }
 
 fn list(app: &App, json: bool) -> Result<(), String> {

@@ -11,7 +11,7 @@ use crate::open::open_as_it_is;
 
 #[derive(Args)]
 pub struct Backup {
-    /// The folder to make; it must not exist, or be empty
+    /// Folder to create; it must not exist or must be empty
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
 }
@@ -33,8 +33,7 @@ impl Backup {
             Outcome::Unsound { checked, left } => {
                 say(&summary(&checked))?;
                 Err(format!(
-                    "the copy did not pass its check and was left in {}; see with `kantoor verify` whether the \
-                     original has the same problems",
+                    "the copy failed verification and was left in {}; run `kantoor verify` to see whether the original has the same problems",
                     left.display()
                 ))
             }
@@ -54,7 +53,7 @@ impl Backup {
         let absolute = |path: &Path| std::path::absolute(path).map_err(|error| format!("{}: {error}", path.display()));
         if whole(&absolute(&self.folder)?).starts_with(whole(&absolute(files)?)) {
             return Err(format!(
-                "{} is inside {}, where the files are kept; name a folder elsewhere",
+                "{} is inside {}, where files are stored; choose a folder elsewhere",
                 self.folder.display(),
                 files.display()
             ));

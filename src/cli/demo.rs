@@ -7,7 +7,7 @@ use crate::opening;
 
 #[derive(Args)]
 pub struct Demo {
-    /// Answer in JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -21,7 +21,7 @@ impl Demo {
             return say(&json!({"account": {"id": account.uid, "name": account.name}, "key": key}).to_string());
         }
         say(&format!(
-            "Made account {} ({}), with half a year of invented records.\nIts key, shown only now: {key}",
+            "Created account {} ({}) with demo data of half a year.\nIts API key, shown only once: {key}",
             account.uid, account.name
         ))
     }

@@ -8,18 +8,18 @@ use crate::jobs::{self, SHARED};
 
 #[derive(Subcommand)]
 pub enum Jobs {
-    /// List jobs, the newest first; without a state those that are parked or have failed
+    /// List jobs, newest first; by default those that are parked or failed
     List {
-        /// Only jobs in this state
+        /// List only jobs in this state
         #[arg(long)]
         state: Option<State>,
-        /// Answer in JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Put jobs that are parked or have failed back in the queue
+    /// Put parked or failed jobs back in the queue
     Retry {
-        /// The ids of the jobs
+        /// Ids of the jobs
         #[arg(required = true, value_name = "ID")]
         ids: Vec<String>,
     },
@@ -27,15 +27,15 @@ pub enum Jobs {
 
 #[derive(Clone, Copy, ValueEnum)]
 pub enum State {
-    /// Begun several times without an end: the process died each time
+    /// Started several times, but the process died each time
     Parked,
-    /// Tried as often as it may be
+    /// Used up all attempts
     Failed,
-    /// Waits
+    /// Waiting in the queue
     Ready,
-    /// Under way
+    /// In progress
     Running,
-    /// Ended well
+    /// Completed
     Done,
 }
 
@@ -74,7 +74,7 @@ fn list(app: &App, state: Option<State>, json: bool) -> Result<(), String> {
         return say(&json!(rows.collect::<Vec<_>>()).to_string());
     }
     if found.is_empty() {
-        return say("There are none.");
+        return say("No jobs found.");
     }
     for job in found {
         let account = if job.account.is_empty() { "(server)" } else { &job.account };
@@ -93,9 +93,9 @@ fn retry(app: &App, ids: &[String]) -> Result<(), String> {
         let (own, now) = (id.clone(), app.clock.now());
         let done = app.store.write_now(SHARED, move |tx| jobs::retry(tx, &own, now));
         match done.map_err(|error: Error| error.to_string())? {
-            true => say(&format!("{id} is tried again."))?,
+            true => say(&format!("{id} is back in the queue."))?,
             false => unknown.push(id.as_str()),
         }
     }
-    if unknown.is_empty() { Ok(()) } else { Err(format!("no job that is parked or failed: {}", unknown.join(", "))) }
+    if unknown.is_empty() { Ok(()) } else { Err(format!("not a parked or failed job: {}", unknown.join(", "))) }
 }

@@ -11,36 +11,36 @@ use crate::record::parse_date;
 
 #[derive(Subcommand)]
 pub enum Key {
-    /// Make a key; it is shown only once
+    /// Create a key; it is shown only once
     Create {
-        /// The id of the account that it opens
+        /// Id of the account that the key belongs to
         #[arg(long)]
         account: String,
-        /// What it may do, comma-separated: invoices.read,products.write; or '*' for everything (quote it)
+        /// Comma-separated scopes: invoices.read,products.write; or '*' for full access (quote it)
         #[arg(long, value_delimiter = ',', required = true)]
         scopes: Vec<String>,
-        /// What you call it
+        /// Name of the key
         #[arg(long, default_value = "")]
         name: String,
-        /// When it stops working: a date (YYYY-MM-DD) or a time (2027-01-31T09:00:00Z)
+        /// When the key expires: a date (YYYY-MM-DD) or a time (2027-01-31T09:00:00Z)
         #[arg(long, value_name = "DATE")]
         expires: Option<String>,
-        /// Answer in JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// List the keys of an account, without the keys themselves
+    /// List the keys of an account, without their secrets
     List {
-        /// The id of the account
+        /// Id of the account
         #[arg(long)]
         account: String,
-        /// Answer in JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// End a key, within a second on every node
+    /// Revoke a key; takes effect within a second on every node
     Revoke {
-        /// The id of the key
+        /// Id of the key
         id: String,
     },
 }
@@ -79,15 +79,15 @@ fn create(
     if json {
         return Ok(json!({"id": id, "key": secret}).to_string());
     }
-    Ok(format!("Made key {id}.\nThe key, shown only now: {secret}"))
+    Ok(format!("Created key {id}.\nThe API key, shown only once: {secret}"))
 }
 
 /// A day begins where the account is.
 fn end(text: &str, account: &Account, now: Moment) -> Result<Moment, String> {
     let day = parse_date(text).ok().map(|date| Moment::start_of(date, &account.zone));
     let end = day.or_else(|| Moment::parse(text));
-    let end = end.ok_or_else(|| format!("--expires {text}: write a date such as 2027-01-31"))?;
-    if end <= now { Err(format!("--expires {text}: that is in the past; the key would never work")) } else { Ok(end) }
+    let end = end.ok_or_else(|| format!("--expires {text}: expected a date such as 2027-01-31"))?;
+    if end <= now { Err(format!("--expires {text}: the date is in the past")) } else { Ok(end) }
 }
 
 fn list(app: &App, account: &str, json: bool) -> Result<String, String> {
@@ -113,8 +113,8 @@ fn list(app: &App, account: &str, json: bool) -> Result<String, String> {
         .map(|key| {
             let state = match (moment(key.revoked_at), moment(key.expires_at)) {
                 (Some(when), _) => format!("revoked {when}"),
-                (None, Some(when)) => format!("until {when}"),
-                (None, None) => "no end".to_string(),
+                (None, Some(when)) => format!("expires {when}"),
+                (None, None) => "no expiry".to_string(),
             };
             let used = moment(key.last_used_at).map_or("never used".to_string(), |when| format!("used {when}"));
             format!("{}  {}…  {}  {state}  {used}  {}", key.id, key.hint, key.scopes.join(","), key.name)
@@ -127,5 +127,5 @@ fn revoke(app: &App, id: &str) -> Result<String, String> {
     let (own, now) = (id.to_string(), app.clock.now());
     let done = app.store.write_now(SHARED, move |tx| accounts::Key::revoke(tx, &own, now));
     done.map_err(|error: Error| error.to_string())?;
-    Ok(format!("Key {id} opens nothing any more."))
+    Ok(format!("Revoked key {id}."))
 }

@@ -16,10 +16,10 @@ use crate::{leases, loops, nodes, worker};
 
 #[derive(Args)]
 pub struct Serve {
-    /// Address and port to serve on [default: 127.0.0.1:8080]
+    /// Address and port to listen on [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
-    /// Start the first account with an invented business in it
+    /// Fill the first account with demo data
     #[arg(long)]
     demo: bool,
 }
@@ -43,7 +43,7 @@ impl Serve {
             .worker_threads(threads)
             .enable_all()
             .build()
-            .map_err(|error| format!("no threads to work with: {error}"))?;
+            .map_err(|error| format!("cannot start threads: {error}"))?;
         let done = runtime.block_on(serve(app, self.demo));
         runtime.shutdown_background();
         done
@@ -69,10 +69,10 @@ async fn serve(app: Arc<App>, demo: bool) -> Result<(), String> {
     match made {
         Some((account, key)) => {
             if let Err(cause) = welcome(&account.name, &key, &address.to_string()) {
-                tracing::warn!(cause, "The first key could not be shown; make another with `kantoor key create`.");
+                tracing::warn!(cause, "The first key could not be printed; create another with `kantoor key create`.");
             }
         }
-        None if demo => tracing::info!("There is an account already; `kantoor demo` makes another one with the demo."),
+        None if demo => tracing::info!("An account already exists; `kantoor demo` creates another one with demo data."),
         None => {}
     }
     tokio::task::spawn_blocking(move || worker::start(&own))
@@ -89,7 +89,7 @@ async fn serve(app: Arc<App>, demo: bool) -> Result<(), String> {
 fn welcome(account: &str, key: &str, address: &str) -> Result<(), String> {
     say(&format!(
         "
-  Welcome to Kantoor. Your account is called \"{account}\". This is its key; it is shown only now:
+  Welcome to Kantoor. Your account is called \"{account}\". Its API key is shown only once:
 
       {key}
 
@@ -101,7 +101,7 @@ fn welcome(account: &str, key: &str, address: &str) -> Result<(), String> {
 }
 
 async fn bind(address: &str) -> Result<TcpListener, String> {
-    TcpListener::bind(address).await.map_err(|error| format!("cannot serve on {address}: {error}"))
+    TcpListener::bind(address).await.map_err(|error| format!("cannot listen on {address}: {error}"))
 }
 
 /// Ends with SIGTERM or Ctrl-C.
@@ -113,7 +113,7 @@ async fn told_to_stop() {
         _ = term.recv() => {}
         _ = int.recv() => {}
     }
-    tracing::info!("Kantoor stops: what runs may finish, nothing new is taken.");
+    tracing::info!("Kantoor is shutting down: work in progress finishes, no new work is accepted.");
 }
 
 /// Standard error, for a log that never stops the work: what cannot be written, on a full disk or to a pipe that is closed, is

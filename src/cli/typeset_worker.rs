@@ -1,10 +1,10 @@
 use clap::Args;
 use rustix::process::{Resource, Rlimit, nice, setrlimit};
 
-/// Makes documents for the server that started it. It may run out of memory, stack or time instead of that server.
+/// Typesets documents for the server that started it, so that it can run out of memory, stack or time without affecting that server.
 #[derive(Args)]
 pub struct TypesetWorker {
-    /// MiB of memory that it may have
+    /// Memory limit in MiB
     memory_mib: u64,
 }
 

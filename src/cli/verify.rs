@@ -12,7 +12,7 @@ use crate::open::open_to_read;
 
 #[derive(Args)]
 pub struct Verify {
-    /// Only this account: its records, its audit chain and its files
+    /// Verify only this account: its records, its audit chain and its files
     #[arg(long)]
     account: Option<String>,
 }
@@ -26,7 +26,7 @@ impl Verify {
                 account: String::new(),
                 table: String::new(),
                 id: store::SQLITE_COPY.to_string(),
-                what: "Its WAL is missing: it was copied while somebody served it, and lacks the last writes"
+                what: "Its WAL is missing: the file was copied while a server was running, and lacks the last writes"
                     .to_string(),
             });
         }
@@ -62,7 +62,7 @@ pub fn summary(checked: &Checked) -> String {
         "Checked {}, {}, {} and {} ({} bytes): {problems}.",
         count(checked.accounts, "account", "accounts"),
         count(checked.records, "record", "records"),
-        count(checked.entries, "entry of the log", "entries of the log"),
+        count(checked.entries, "log entry", "log entries"),
         count(checked.files, "file", "files"),
         grouped(checked.bytes),
     )
@@ -107,7 +107,7 @@ impl Witness for Printer {
     fn walked(&mut self, account: &Account, verdict: &Verdict) {
         match verdict {
             Verdict::Whole { rows, head } if self.chains => {
-                self.print(&format!("{}  whole: {rows} entries, ending in {head}", account.uid));
+                self.print(&format!("{}  intact: {rows} entries, ending in {head}", account.uid));
             }
             Verdict::Whole { .. } => {}
             Verdict::Broken { seq, at, why } => {

@@ -26,7 +26,7 @@ pub async fn signed(app: &Arc<App>, head: &Parts) -> Result<Option<Arc<keys::Cal
     let reads = matches!(head.method, Method::GET | Method::HEAD);
     let account = app.site.opens(head.uri.path(), &Query::parse(query)?, app.clock.now());
     let Some(account) = account.filter(|_| gives && reads) else {
-        return Err(Error::new(Code::Unauthorized, "This address is not right, or not any more; ask for a new one."));
+        return Err(Error::new(Code::Unauthorized, "This URL is invalid or has expired; request a new one."));
     };
     let account = app.store.read(move |tx| accounts::Account::numbered(tx, account)).await?;
     Ok(Some(Arc::new(keys::Caller::signed(account))))
@@ -54,7 +54,7 @@ pub async fn authenticate(app: &Arc<App>, headers: &HeaderMap) -> Result<Arc<key
 
 /// The key in the headers of a request.
 fn secret(headers: &HeaderMap) -> Result<&str> {
-    let missing = || Error::new(Code::Unauthorized, "Send your key in the header 'Authorization: Bearer kt_…'.");
+    let missing = || Error::new(Code::Unauthorized, "Send your API key in the header 'Authorization: Bearer kt_…'.");
     let header = headers.get(AUTHORIZATION).ok_or_else(missing)?.to_str().map_err(|_| missing())?;
     let (scheme, secret) = header.split_once(' ').ok_or_else(missing)?;
     if !scheme.eq_ignore_ascii_case("bearer") {

@@ -53,13 +53,12 @@ impl Room {
         if full(self.most_of_account, of_account) {
             let limit = self.most_of_account;
             let message = format!(
-                "Your account has {limit} MiB of requests under way (quota bodies_per_account_mib); wait for some of \
-                 them to be answered."
+                "Your account has {limit} MiB of request bodies in progress (limit bodies_per_account_mib). Wait for some of these requests to complete."
             );
             return Err(Error { retry_after: Some(1), ..Error::new(Code::TooManyRequests, message) });
         }
         if full(self.most, held.total) {
-            let message = "The server has as many requests under way as it has memory for; try again shortly.";
+            let message = "The server has no memory left for more request bodies; retry shortly.";
             return Err(Error { retry_after: Some(1), ..Error::new(Code::Overloaded, message) });
         }
         held.total += bytes;

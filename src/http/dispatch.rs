@@ -109,7 +109,7 @@ async fn walk(
     };
 
     let found = routes().at(head.uri.path());
-    let found = found.map_err(|_| Error::new(Code::NotFound, "There is nothing at this address."))?;
+    let found = found.map_err(|_| Error::new(Code::NotFound, "This path does not exist."))?;
     let methods = found.value;
     let path: Vec<String> = found.params.iter().map(|(_, text)| decode(text)).collect();
     if head.method == Method::OPTIONS {
@@ -119,22 +119,22 @@ async fn walk(
     }
     let wanted = if head.method == Method::HEAD { "GET" } else { head.method.as_str() };
     let route = methods.iter().find(|route| route.method.name() == wanted).ok_or_else(|| Refusal {
-        error: Error::new(Code::MethodNotAllowed, format!("{wanted} cannot be used here; see the Allow header.")),
+        error: Error::new(Code::MethodNotAllowed, format!("{wanted} is not supported here; see the Allow header.")),
         allow: allowed(methods),
     })?;
     seen.route = &route.path;
     if !route.scope.is_empty() && !caller.key.may(&route.scope) {
-        let message = format!("Your key needs the scope '{}' for this.", route.scope);
+        let message = format!("This request requires the scope '{}'.", route.scope);
         return Err(Error::new(Code::Forbidden, message).into());
     }
     if let Some(scope) = route.also_needs.filter(|scope| !caller.key.may(scope)) {
-        let message = format!("Your key needs the scope '{scope}' for this.");
+        let message = format!("This request requires the scope '{scope}'.");
         return Err(Error::new(Code::Forbidden, message).into());
     }
     let mut asked = Query::parse(head.uri.query().unwrap_or_default())?;
     if let Some((parameter, scope)) = route.acts_with.filter(|(parameter, _)| asked.get(parameter).is_some()) {
         if !caller.key.may(scope) {
-            let message = format!("Your key needs the scope '{scope}' to send {parameter}.");
+            let message = format!("The parameter {parameter} requires the scope '{scope}'.");
             return Err(Error::new(Code::Forbidden, message).into());
         }
         // HEAD asks what a GET would find, and changes nothing.
@@ -323,7 +323,7 @@ fn limit(app: &App, caller: &keys::Caller, seen: &mut Seen) -> Result<()> {
         }
         Err(seconds) => {
             seen.left = Some((limit, Left { remaining: 0, reset: seconds }));
-            let message = format!("Your key may make {limit} requests a minute; go on in {seconds} s.");
+            let message = format!("Your key may make {limit} requests per minute; retry in {seconds} s.");
             let mut error = Error::new(Code::TooManyRequests, message);
             error.retry_after = u32::try_from(seconds).ok();
             Err(error)
@@ -337,7 +337,7 @@ async fn read_body(app: &App, room: &mut Room, headers: &HeaderMap, body: Body) 
         .await
         .map_err(|_| Error::new(Code::RequestTimeout, "The body did not arrive in time."))??;
     if !body.is_empty() && !is_json(headers) {
-        return Err(Error::new(Code::UnsupportedMediaType, "Send JSON, with 'Content-Type: application/json'."));
+        return Err(Error::new(Code::UnsupportedMediaType, "Send JSON with 'Content-Type: application/json'."));
     }
     Ok(body)
 }
@@ -362,7 +362,7 @@ async fn collect(room: &mut Room, mut body: Body) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut length = 0;
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| Error::new(Code::MalformedJson, "The body broke off."))?;
+        let frame = frame.map_err(|_| Error::new(Code::MalformedJson, "The body is incomplete."))?;
         let Some(data) = frame.data_ref() else { continue };
         length += data.len();
         if length <= MAX_BODY {
@@ -377,7 +377,7 @@ async fn collect(room: &mut Room, mut body: Body) -> Result<Vec<u8>> {
         }
     }
     if length > MAX_BODY {
-        return Err(Error::new(Code::BodyTooLarge, format!("A body may have {MAX_BODY} bytes at most.")));
+        return Err(Error::new(Code::BodyTooLarge, format!("The body may have at most {MAX_BODY} bytes.")));
     }
     Ok(bytes)
 }
@@ -415,7 +415,7 @@ fn is_lenient(headers: &HeaderMap) -> bool {
 
 fn if_match(headers: &HeaderMap) -> Result<Option<IfMatch>> {
     let Some(value) = headers.get(IF_MATCH) else { return Ok(None) };
-    let text = value.to_str().map_err(|_| Error::new(Code::InvalidHeader, "If-Match is not readable."))?;
+    let text = value.to_str().map_err(|_| Error::new(Code::InvalidHeader, "If-Match is not valid."))?;
     if text.trim() == "*" {
         return Ok(Some(IfMatch::Any));
     }
@@ -494,7 +494,7 @@ pub fn account_for(app: &App, method: &Method, route: &str, response: &Response<
     app.metrics.count(method, route, status, took.as_micros() as f64 / 1e6);
     if app.config.log_requests || took > Duration::from_secs(1) {
         let request_id = response.headers().get("x-request-id").and_then(|id| id.to_str().ok()).unwrap_or_default();
-        tracing::info!(request_id, method, route, status, milliseconds = took.as_millis() as u64, "Answered a request");
+        tracing::info!(request_id, method, route, status, milliseconds = took.as_millis() as u64, "Handled a request");
     }
 }
 

@@ -64,7 +64,7 @@ impl KeyRing {
     /// Who a secret belongs to; an error when it opens nothing.
     pub async fn caller(&self, store: &Store, clock: Clock, secret: &str) -> Result<Arc<Caller>> {
         if !accounts::is_well_formed(secret) {
-            return Err(unauthorized("This is not a key of Kantoor; keys start with kt_ and have 39 characters."));
+            return Err(unauthorized("This is not a valid API key; keys start with kt_ and have 39 characters."));
         }
         let hash = accounts::hash(secret);
         let seen = self.seen.read().unwrap_or_else(PoisonError::into_inner).get(&hash).cloned();
@@ -74,7 +74,7 @@ impl KeyRing {
             seen => self.fetch(store, now, hash, seen).await?,
         };
         if !caller.key.is_live(now) {
-            return Err(unauthorized("This key has expired or was revoked."));
+            return Err(unauthorized("This key has expired or has been revoked."));
         }
         Ok(caller)
     }
@@ -98,7 +98,7 @@ impl KeyRing {
             Ok::<_, Error>(Some((key, account)))
         });
         let Some((key, account)) = found.await? else {
-            return Err(unauthorized("This key is not known here."));
+            return Err(unauthorized("This key is unknown."));
         };
         let caller = Arc::new(Caller {
             actor: key.id.as_str().into(),

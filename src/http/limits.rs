@@ -37,7 +37,7 @@ pub fn take(tx: &mut Tx, ctx: &Ctx, per_minute: u32) -> Result<Left> {
     let reset = |at: Option<&i64>| at.map_or(0, |at| (at + MINUTE_MS - now + 999) / 1000);
     if asked.len() >= most {
         let seconds = reset(asked.get(asked.len() - most)).max(1);
-        let message = format!("Your key may do this {per_minute} times a minute; go on in {seconds} s.");
+        let message = format!("Your key may make {per_minute} of these requests per minute; retry in {seconds} s.");
         let retry_after = u32::try_from(seconds).ok();
         return Err(Error { retry_after, ..Error::new(Code::TooManyRequests, message) });
     }

@@ -25,11 +25,11 @@ pub async fn text(app: &App) -> String {
     let mut text = text.strip_suffix(end).unwrap_or(&text).to_string();
     let stats = app.store.stats();
     let mut lines = vec![
-        ("store_commits_total", "counter", "Commits done", stats.commits.load(Ordering::Relaxed)),
-        ("store_writes_total", "counter", "Writes done", stats.writes.load(Ordering::Relaxed)),
-        ("store_retries_total", "counter", "Writes run again", stats.retries.load(Ordering::Relaxed)),
-        ("store_waiting", "gauge", "Writes that wait for their turn", app.store.waiting() as u64),
-        ("streams_open", "gauge", "Streams of events open now", app.listeners.open() as u64),
+        ("store_commits_total", "counter", "Commits", stats.commits.load(Ordering::Relaxed)),
+        ("store_writes_total", "counter", "Writes", stats.writes.load(Ordering::Relaxed)),
+        ("store_retries_total", "counter", "Retried writes", stats.retries.load(Ordering::Relaxed)),
+        ("store_waiting", "gauge", "Queued writes", app.store.waiting() as u64),
+        ("streams_open", "gauge", "Open event streams", app.listeners.open() as u64),
     ];
     lines.extend(registry().gauges.iter().map(|gauge| gauge(app)));
     lines.extend(behind(app).await);
@@ -47,7 +47,7 @@ fn held(text: &mut String, stats: &store::Stats) {
     let seconds = |nanoseconds: &AtomicU64| Duration::from_nanos(nanoseconds.load(Ordering::Relaxed)).as_secs_f64();
     let _ = writeln!(
         text,
-        "# HELP kantoor_writer_hold_seconds How long transactions held their writer.\n\
+        "# HELP kantoor_writer_hold_seconds How long transactions held the writer.\n\
          # TYPE kantoor_writer_hold_seconds histogram"
     );
     let mut count = 0;
@@ -62,8 +62,8 @@ fn held(text: &mut String, stats: &store::Stats) {
         seconds(&stats.held)
     );
     for (name, help, longest) in [
-        ("hold", "The longest that a transaction held its writer since the start", &stats.longest_hold),
-        ("closure", "The longest that one write ran in a transaction since the start", &stats.longest_closure),
+        ("hold", "Longest time that a transaction held the writer since the start", &stats.longest_hold),
+        ("closure", "Longest time that one write took in a transaction since the start", &stats.longest_closure),
     ] {
         let _ = writeln!(
             text,
@@ -77,10 +77,10 @@ fn held(text: &mut String, stats: &store::Stats) {
 
 /// How the loops in the background stand.
 fn loops(app: &App) -> String {
-    let mut ages = "# HELP kantoor_loop_last_turn_seconds How long ago each background loop turned.\n\
+    let mut ages = "# HELP kantoor_loop_last_turn_seconds Time since each background loop last made progress.\n\
                     # TYPE kantoor_loop_last_turn_seconds gauge\n"
         .to_string();
-    let mut restarts = "# HELP kantoor_loop_restarts How often each background loop was started again.\n\
+    let mut restarts = "# HELP kantoor_loop_restarts Restarts of each background loop.\n\
                         # TYPE kantoor_loop_restarts counter\n"
         .to_string();
     for one in app.loops.standings() {
@@ -98,12 +98,12 @@ async fn behind(app: &App) -> Vec<Metric> {
     let asked = app.store.read_apart(move |tx| {
         let jobs = waiting(
             "jobs_behind_seconds",
-            "How long the oldest job that is due waits",
+            "How long the oldest due job has been waiting",
             jobs::oldest_due(tx, now)?,
             now,
         );
         let parked = jobs::parked(tx)?.unsigned_abs();
-        let mut all = vec![jobs, ("jobs_parked", "gauge", "Jobs that are parked until somebody looks at them", parked)];
+        let mut all = vec![jobs, ("jobs_parked", "gauge", "Parked jobs, which wait for an operator", parked)];
         for gauge in registry().stored_gauges {
             all.push(gauge(tx, now)?);
         }

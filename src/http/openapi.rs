@@ -18,18 +18,19 @@ pub static TEXT: LazyLock<String> = LazyLock::new(|| DOCUMENT.to_string());
 /// The page as it is served.
 pub static PAGE: LazyLock<String> = LazyLock::new(|| match page() {
     Ok(page) => page,
-    Err(error) => format!("The page cannot be drawn: {error}"),
+    Err(error) => format!("The page cannot be rendered: {error}"),
 });
 
-const ABOUT: &str = "Kantoor keeps the records of a small business. Requests and answers are JSON; every answer has \
-`data` and `meta`, every error has `error` with a code, a sentence and the fields that are wrong.
+const ABOUT: &str =
+    "Kantoor manages the records of a small business. Requests and responses are JSON. Every response has \
+`data` and `meta`; every error has `error` with a code, a message and the invalid fields.
 
-Lists take `page` and `per_page`, and answer with `page`, `per_page`, `total` and `pages` in `meta` and with a `Link` \
-header. Parameters that a list does not know are ignored and named in `meta.ignored_params`.
+Lists accept `page` and `per_page`, and return `page`, `per_page`, `total` and `pages` in `meta` and a `Link` \
+header. Unknown parameters are ignored and listed in `meta.ignored_params`.
 
-A POST with an `Idempotency-Key` can be sent again for 24 hours: it has its effect once and gets the same answer, with \
-`X-Idempotent-Replay: true`. A record's `ETag` in `If-Match` keeps you from changing what somebody else changed \
-meanwhile. `Prefer: handling=lenient` turns unknown fields into `meta.warnings`.";
+A POST with an `Idempotency-Key` can be repeated for 24 hours: it takes effect once and gets the same response, with \
+`X-Idempotent-Replay: true`. A record's `ETag` in `If-Match` prevents you from overwriting a concurrent change. \
+`Prefer: handling=lenient` turns unknown fields into `meta.warnings`.";
 
 /// Draws the page of the document.
 fn page() -> Result<String, minijinja::Error> {
@@ -73,7 +74,7 @@ fn document() -> Value {
         "paths": paths,
         "components": {
             "securitySchemes": {
-                "key": {"type": "http", "scheme": "bearer", "description": "A key made with `kantoor key create`."},
+                "key": {"type": "http", "scheme": "bearer", "description": "An API key created with `kantoor key create`."},
             },
             "schemas": schemas,
             "responses": error_responses(),
@@ -95,7 +96,7 @@ fn operation(resource: &Resource, route: &Route) -> Value {
     if route.takes == Takes::File {
         let file =
             json!({"type": "string", "contentMediaType": "application/octet-stream", "description": "25 MiB at most."});
-        let name = json!({"type": "string", "description": "What it is called, instead of the name of the part."});
+        let name = json!({"type": "string", "description": "File name, instead of the name of the part."});
         let schema = json!({"type": "object", "required": ["file"], "properties": {"file": file, "name": name}});
         operation["requestBody"] = json!({"required": true, "content": {"multipart/form-data": {"schema": schema}}});
     } else if route.takes != Takes::Nothing {
@@ -169,19 +170,19 @@ fn parameters(resource: &Resource, route: &Route) -> Vec<Value> {
         _ => {}
     }
     if let Some((name, scope)) = route.acts_with {
-        let description = format!("Does what it names, too; that needs the scope `{scope}`.");
+        let description = format!("Also performs the action; this requires the scope `{scope}`.");
         parameters.push(in_query(name, description, json!({"type": "string"})));
     }
     if route.method == Method::Post {
         parameters.push(json!({
             "name": "Idempotency-Key", "in": "header",
-            "description": "1 to 255 visible ASCII characters of your choice; the same request with the same key has its effect once.",
+            "description": "1 to 255 visible ASCII characters of your choice; repeated requests with the same key take effect once.",
             "schema": {"type": "string", "minLength": 1, "maxLength": 255},
         }));
     }
     if changes_one(resource, route) {
         parameters.push(json!({
-            "name": "If-Match", "in": "header", "description": "The `ETag` that the record must still have.",
+            "name": "If-Match", "in": "header", "description": "The `ETag` that the record must have.",
             "schema": {"type": "string"},
         }));
     }
@@ -221,7 +222,7 @@ fn common_parameters(resource: &Resource) -> Vec<Value> {
     if resource.list.as_ref().is_some_and(|list| list.searches) {
         let fields: Vec<&str> =
             resource.fields.iter().filter(|field| field.rules.search).map(|field| field.name).collect();
-        let description = format!("Finds these letters inside {}, whatever their case and accents.", fields.join(", "));
+        let description = format!("Text to search for in {}, ignoring case and accents.", fields.join(", "));
         parameters.push(in_query("search", description, json!({"type": "string"})));
     }
     parameters
@@ -233,7 +234,7 @@ fn list_parameters(resource: &Resource) -> Vec<Value> {
     for field in &resource.fields {
         if field.rules.filter || !field.rules.filter_as.is_empty() {
             let name = if field.rules.filter { field.name } else { field.rules.filter_as };
-            let description = format!("Only those with this value. {}", prose(field.doc));
+            let description = format!("Filter by this field. {}", prose(field.doc));
             let mut schema = (field.schema)(&field.rules);
             if schema["type"] == "boolean" {
                 schema = json!({"type": "string", "enum": ["1", "0", "true", "false"]});
@@ -259,7 +260,7 @@ fn list_parameters(resource: &Resource) -> Vec<Value> {
 
 fn responses(resource: &Resource, route: &Route) -> Value {
     let mut responses = Map::new();
-    let name = resource.shape.name;
+    let name = resource.shape.name.replace('_', " ");
     let (status, description, schema) = match route.gives {
         Gives::All => {
             let list = json!({"type": "array", "items": seen_schema(resource, LIST)});
@@ -272,42 +273,49 @@ fn responses(resource: &Resource, route: &Route) -> Value {
         Gives::Page => {
             let item = seen_schema(resource, LIST);
             let page = json!({"type": "array", "items": item});
-            ("200", format!("A page of {}.", resource.shape.table), Some((page, "#/components/schemas/Page")))
+            (
+                "200",
+                format!("A page of {}.", resource.shape.table.replace('_', " ")),
+                Some((page, "#/components/schemas/Page")),
+            )
         }
         Gives::PageOf(table) => {
             let page = json!({"type": "array", "items": seen_schema(of_table(resource, table), LIST)});
-            ("200", format!("A page of {table}."), Some((page, "#/components/schemas/Page")))
+            ("200", format!("A page of {}.", table.replace('_', " ")), Some((page, "#/components/schemas/Page")))
         }
         Gives::Either => {
             let list = json!({"type": "array", "items": seen_schema(resource, LIST)});
-            let description = "All of them, newest first, with `total` alone in `meta`; a page of them when `page` or \
-                               `per_page` is sent. The other parameters are for pages.";
+            let description = "All records, newest first, with only `total` in `meta`; one page of them if `page` or `per_page` is sent. The other parameters apply to pages.";
             ("200", description.to_string(), Some((list, "#/components/schemas/Total")))
         }
-        Gives::MadeParts(parts) => ("201", "What was made.".to_string(), Some((parts_schema(parts), ""))),
+        Gives::MadeParts(parts) => ("201", "The record that was created.".to_string(), Some((parts_schema(parts), ""))),
         Gives::Parts(parts) if route.takes == Takes::Create => {
             ("201", format!("The new {name}."), Some((parts_schema(parts), "")))
         }
-        Gives::Parts(parts) => ("200", format!("About the {name}."), Some((parts_schema(parts), ""))),
+        Gives::Parts(parts) => ("200", format!("Details of the {name}."), Some((parts_schema(parts), ""))),
         Gives::ManyParts(parts) => {
             let list = json!({"type": "array", "items": parts_schema(parts)});
-            ("200", format!("About the {name}."), Some((list, "#/components/schemas/Total")))
+            ("200", format!("Details of the {name}."), Some((list, "#/components/schemas/Total")))
         }
         Gives::Feed(parts, _) => {
             let list = json!({"type": "array", "items": parts_schema(parts)});
-            ("200", "What happened, in order.".to_string(), Some((list, "#/components/schemas/Feed")))
+            ("200", "Events in order.".to_string(), Some((list, "#/components/schemas/Feed")))
         }
-        Gives::Stream(_) => ("200", "Server-sent events, until you hang up.".to_string(), None),
-        Gives::Made(view) => ("201", "What was made.".to_string(), Some((seen_schema(resource, view), ""))),
-        Gives::MadeOf(table) => {
-            ("201", "What was made.".to_string(), Some((seen_schema(of_table(resource, table), CREATED), "")))
+        Gives::Stream(_) => ("200", "Server-sent events, until the client disconnects.".to_string(), None),
+        Gives::Made(view) => {
+            ("201", "The record that was created.".to_string(), Some((seen_schema(resource, view), "")))
         }
+        Gives::MadeOf(table) => (
+            "201",
+            "The record that was created.".to_string(),
+            Some((seen_schema(of_table(resource, table), CREATED), "")),
+        ),
         Gives::Content => ("200", format!("The content of the {name}."), None),
         Gives::Item(CREATED) if matches!(route.takes, Takes::Create | Takes::File) => {
             ("201", format!("The new {name}."), Some((seen_schema(resource, CREATED), "")))
         }
         Gives::Item(view) => ("200", format!("The {name}."), Some((seen_schema(resource, view), ""))),
-        Gives::Nothing => ("204", format!("The {name} is gone."), None),
+        Gives::Nothing => ("204", format!("The {name} was deleted."), None),
     };
     let mut response = json!({"description": description});
     if let Some((data, meta)) = schema {
@@ -327,11 +335,11 @@ fn responses(resource: &Resource, route: &Route) -> Value {
             json!({"Link": header("First, previous, next and last page.")})
         }
         Gives::Item(CREATED) if matches!(route.takes, Takes::Create | Takes::File) => {
-            json!({"Location": header("Where the record is."), "ETag": header("Its version.")})
+            json!({"Location": header("The path of the record."), "ETag": header("The version of the record.")})
         }
-        Gives::Item(_) => json!({"ETag": header("Its version.")}),
+        Gives::Item(_) => json!({"ETag": header("The version of the record.")}),
         Gives::Made(_) | Gives::MadeOf(_) | Gives::MadeParts(_) => {
-            json!({"Location": header("Where the record is."), "ETag": header("Its version.")})
+            json!({"Location": header("The path of the record."), "ETag": header("The version of the record.")})
         }
         Gives::Nothing | Gives::All | Gives::Content | Gives::Parts(_) | Gives::ManyParts(_) => Value::Null,
         Gives::Feed(..) | Gives::Stream(_) => Value::Null,
@@ -428,23 +436,23 @@ fn error_schema() -> Value {
     let field_codes: Vec<&str> = FieldCode::ALL.iter().map(|code| code.wire()).collect();
     json!({
         "type": "object",
-        "description": "Every error.",
+        "description": "An error response.",
         "required": ["error", "data", "meta"],
         "properties": {
             "error": {
                 "type": "object",
                 "required": ["code", "message", "details"],
                 "properties": {
-                    "code": {"type": "string", "enum": codes, "description": "For programs."},
-                    "message": {"type": "string", "description": "For people."},
+                    "code": {"type": "string", "enum": codes, "description": "Error code, for programs."},
+                    "message": {"type": "string", "description": "Error message, for people."},
                     "details": {
                         "type": "array",
-                        "description": "Every field that is wrong.",
+                        "description": "The invalid fields.",
                         "items": {
                             "type": "object",
                             "required": ["field", "code", "message"],
                             "properties": {
-                                "field": {"type": "string", "description": "Its path, such as `rows[2].quantity`."},
+                                "field": {"type": "string", "description": "The path of the field, such as `rows[2].quantity`."},
                                 "code": {"type": "string", "enum": field_codes},
                                 "message": {"type": "string"},
                             },
@@ -461,33 +469,33 @@ fn error_schema() -> Value {
 fn page_schema() -> Value {
     json!({
         "type": "object",
-        "description": "Where a list is.",
+        "description": "Pagination of a list.",
         "required": ["page", "per_page", "total", "pages"],
         "properties": {
-            "page": {"type": "integer", "description": "This page, from 1 on."},
-            "per_page": {"type": "integer", "description": "Records a page."},
-            "total": {"type": "integer", "description": "Records in all."},
-            "pages": {"type": "integer", "description": "Pages in all."},
+            "page": {"type": "integer", "description": "The page number, starting at 1."},
+            "per_page": {"type": "integer", "description": "Records per page."},
+            "total": {"type": "integer", "description": "Total number of records."},
+            "pages": {"type": "integer", "description": "Total number of pages."},
             "ignored_params": {
-                "type": "array", "items": {"type": "string"}, "description": "Parameters that the list does not know.",
+                "type": "array", "items": {"type": "string"}, "description": "Unknown parameters, which were ignored.",
             },
         },
     })
 }
 
 fn total_schema() -> Value {
-    let total = json!({"type": "integer", "description": "Records in all."});
-    json!({"type": "object", "description": "How long a list is.", "required": ["total"], "properties": {"total": total}})
+    let total = json!({"type": "integer", "description": "Total number of records."});
+    json!({"type": "object", "description": "Length of a list.", "required": ["total"], "properties": {"total": total}})
 }
 
 fn feed_schema() -> Value {
     json!({
         "type": "object",
-        "description": "Where a feed is.",
+        "description": "Position in a feed.",
         "required": ["last_seq", "has_more"],
         "properties": {
-            "last_seq": {"type": "integer", "description": "Send it as `after` to go on."},
-            "has_more": {"type": "boolean", "description": "Whether there is more already."},
+            "last_seq": {"type": "integer", "description": "Send it as `after` to continue."},
+            "has_more": {"type": "boolean", "description": "Whether more events are available."},
         },
     })
 }
@@ -533,16 +541,16 @@ fn record_schema(resource: &Resource, view: Views) -> Value {
     }
     let moment = |description: &str| json!({"type": "string", "format": "date-time", "description": description});
     if shape.created_at.includes(view) {
-        properties.insert("created_at".into(), moment("When it was made."));
+        properties.insert("created_at".into(), moment("When the record was created."));
     }
     if shape.updated_at.includes(view) {
-        properties.insert("updated_at".into(), moment("When it last changed."));
+        properties.insert("updated_at".into(), moment("When the record was last changed."));
     }
     if shape.meta.includes(view) {
         let mut meta = Map::new();
-        meta.insert("created_at".into(), moment("When it was made."));
-        meta.insert("updated_at".into(), moment("When it last changed."));
-        meta.insert("version".into(), json!({"type": "integer", "description": "Grows with every change."}));
+        meta.insert("created_at".into(), moment("When the record was created."));
+        meta.insert("updated_at".into(), moment("When the record was last changed."));
+        meta.insert("version".into(), json!({"type": "integer", "description": "Incremented with every change."}));
         for field in resource.fields.iter().filter(|field| field.rules.in_meta) {
             meta.insert(field.name.into(), property(field));
         }

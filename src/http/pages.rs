@@ -38,14 +38,14 @@ pub async fn answer(app: Arc<App>, peer: SocketAddr, mut request: Request<Body>)
     } else {
         match path {
             "/v1/openapi.json" | "/health" | "/ready" | "/docs" | "/" if !reads => {
-                reply::with_allow(refuse(Code::MethodNotAllowed, "Only GET can be used here."), "GET, HEAD")
+                reply::with_allow(refuse(Code::MethodNotAllowed, "Only GET is supported here."), "GET, HEAD")
             }
             "/v1/openapi.json" => OPENAPI.answer(&request),
             "/health" => text("application/json", json!({"status": "ok"}).to_string()),
             "/ready" => ready(&app).await,
             "/docs" => page(DOCS.answer(&request)),
             "/" => to_docs(),
-            _ => refuse(Code::NotFound, "There is nothing at this address."),
+            _ => refuse(Code::NotFound, "This path does not exist."),
         }
     };
     reply::finish(&mut response, &request_id);
@@ -147,7 +147,7 @@ async fn look(app: &Arc<App>) -> (bool, String) {
 
 async fn in_time(check: impl Future<Output = Result<(), String>>) -> Result<(), String> {
     let checked = tokio::time::timeout(PATIENCE, check).await;
-    checked.unwrap_or_else(|_| Err("the database does not answer".to_string()))
+    checked.unwrap_or_else(|_| Err("the database does not respond".to_string()))
 }
 
 async fn writable(app: &App) -> Result<(), String> {
@@ -165,18 +165,19 @@ async fn migrated(app: &Arc<App>) -> Result<(), String> {
     started.map_err(|error| error.to_string())?;
     match told.await {
         Ok(Ok(true)) => Ok(()),
-        Ok(Ok(false)) => Err("the tables are of another version".to_string()),
+        Ok(Ok(false)) => Err("the database schema is of another version".to_string()),
         Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err("the tables could not be looked at".to_string()),
+        Err(_) => Err("the database schema could not be checked".to_string()),
     }
 }
 
 fn disk(app: &App) -> Result<(), String> {
     let place = if app.config.data.exists() { app.config.data.as_path() } else { std::path::Path::new(".") };
-    let state = rustix::fs::statvfs(place).map_err(|error| format!("the disk cannot be asked: {error}"))?;
+    let state =
+        rustix::fs::statvfs(place).map_err(|error| format!("the free disk space cannot be determined: {error}"))?;
     let free = state.f_bavail.saturating_mul(state.f_frsize) / (1024 * 1024);
     if free < app.config.min_free_disk_mib {
-        return Err(format!("only {free} MiB are free, {} are wanted", app.config.min_free_disk_mib));
+        return Err(format!("only {free} MiB free, {} required", app.config.min_free_disk_mib));
     }
     Ok(())
 }

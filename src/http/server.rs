@@ -66,8 +66,7 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Outpu
         if over && !std::mem::replace(&mut warned, true) {
             tracing::warn!(
                 %address,
-                "An address has connections_per_address connections and gets no more. If it is a proxy of yours, name it in \
-                 trusted_proxies."
+                "An address has reached connections_per_address, and its further connections are refused. If it is your proxy, add it to trusted_proxies."
             );
         }
         let Admission::Seated(seat) = admission else {
@@ -94,7 +93,7 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Outpu
         app.listeners.idle().await;
     };
     if tokio::time::timeout(patience, finished).await.is_err() {
-        tracing::warn!("Some requests or calls did not finish in time and were cut off.");
+        tracing::warn!("Some requests or calls did not finish in time and were aborted.");
     }
 }
 
@@ -183,7 +182,7 @@ async fn health_alone(app: &Arc<App>, stream: TcpStream, peer: SocketAddr, over:
             return Ok::<_, Infallible>(pages::answer(app.clone(), peer, request.map(Body::new)).await);
         }
         app.metrics.connection_closed(if over { "address" } else { "full" });
-        let mut error = Error::new(Code::Overloaded, "Too many connections are open; try again shortly.");
+        let mut error = Error::new(Code::Overloaded, "Too many connections are open; retry shortly.");
         error.retry_after = Some(1);
         let request_id = dispatch::request_id(app, request.headers());
         let mut response = reply::error_response(&error, &request_id, false);

@@ -65,7 +65,7 @@ fn start(headers: &HeaderMap, query: &Query) -> Result<Option<i64>> {
     let asked = query.whole("after", 0, i64::MAX).map_err(|wrong| Error::field("after", wrong))?;
     let Some(last) = headers.get("last-event-id") else { return Ok(asked) };
     let last = last.to_str().ok().and_then(whole_number);
-    let wrong = || Error::new(Code::InvalidHeader, "Last-Event-ID must be the id of an event of this stream.");
+    let wrong = || Error::new(Code::InvalidHeader, "Last-Event-ID must be the id of an event in this stream.");
     last.map(Some).ok_or_else(wrong)
 }
 

@@ -42,7 +42,7 @@ fn boundary(headers: &HeaderMap) -> Result<String> {
 }
 
 fn too_large() -> Error {
-    Error::new(Code::BodyTooLarge, format!("A file may have {MAX_SIZE} bytes at most."))
+    Error::new(Code::BodyTooLarge, format!("A file may have at most {MAX_SIZE} bytes."))
 }
 
 /// What came in a body: the file, and sentences about parts that were passed over.
@@ -88,7 +88,7 @@ impl Drop for Unclaimed {
                 (registry().contents()?.refuse)(tx, &ctx, &content)
             });
             if let Err(error) = dropped.await {
-                tracing::warn!(%error, "A content that was refused stays for an hour.");
+                tracing::warn!(%error, "Cannot delete the content of a rejected upload; it is deleted within an hour.");
             }
         });
     }
@@ -129,11 +129,11 @@ async fn read_parts(app: &Arc<App>, caller: &Caller, boundary: String, body: Bod
             }
             "name" => name = Some(part.text().await.map_err(malformed)?),
             other if lenient => {
-                received.warnings.push(format!("'{}' is not a known field and was passed over", shortened(other)));
+                received.warnings.push(format!("'{}' is not a known field and was ignored", shortened(other)));
             }
             other => faults.add(
                 shortened(other),
-                wrong(FieldCode::UnknownField, "is not a known field; send 'file' and, if you like, 'name'"),
+                wrong(FieldCode::UnknownField, "is not a known field; send 'file' and optionally 'name'"),
             ),
         }
     }
@@ -151,7 +151,7 @@ fn shortened(name: &str) -> String {
 fn malformed(error: multer::Error) -> Error {
     match error {
         multer::Error::StreamSizeExceeded { .. } | multer::Error::FieldSizeExceeded { .. } => too_large(),
-        _ => Error::new(Code::MalformedJson, "The multipart body broke off or is not as it should be."),
+        _ => Error::new(Code::MalformedJson, "The multipart body is incomplete or malformed."),
     }
 }
 
@@ -243,13 +243,13 @@ async fn keep_pieces(
 fn stored_elsewhere(error: blobs::Error) -> Error {
     match error {
         blobs::Error::Full => {
-            let mut full = Error::new(Code::DiskFull, "The server's disk is full; nothing was kept.");
+            let mut full = Error::new(Code::DiskFull, "The server's disk is full; nothing was stored.");
             full.retry_after = Some(60);
             full
         }
         blobs::Error::Missing => Error::internal("a record has no content"),
         other => {
-            let mut later = Error::new(Code::Unavailable, "Files cannot be kept or read now; nothing was changed.");
+            let mut later = Error::new(Code::Unavailable, "File storage is unavailable; nothing was changed.");
             later.retry_after = Some(1);
             later.internal = Some(other.to_string());
             later

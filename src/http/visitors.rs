@@ -99,7 +99,7 @@ impl Visitors {
         let now = i64::try_from(self.started.elapsed().as_micros()).unwrap_or(i64::MAX);
         verdict(self, self.address(peer, headers), self.per_minute, now).map_err(|seconds| {
             self.warn_of_proxy(peer, headers);
-            let message = format!("Too many requests come from your address; go on in {seconds} s.");
+            let message = format!("Too many requests from your address; retry in {seconds} s.");
             let mut error = Error::new(Code::TooManyRequests, message);
             error.retry_after = u32::try_from(seconds).ok();
             error
@@ -127,7 +127,7 @@ impl Visitors {
         if headers.contains_key(FORWARDED) && !self.is_proxy(peer) && !self.warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 address = %peer,
-                "Visitors are refused for asking too often, and they seem to come through a proxy: name it in trusted_proxies."
+                "Visitors exceed the rate limit and seem to come through a proxy; add it to trusted_proxies."
             );
         }
     }

@@ -75,7 +75,7 @@ impl Inspection<'_> {
             Ok(sums?.unwrap_or_default())
         });
         if let Some((kept, counted)) = sums.filter(|(kept, counted)| kept != counted) {
-            let what = format!("The kept sum of the bytes of files is {kept}, but they have {counted}");
+            let what = format!("The stored total size of the files is {kept}, but the actual size is {counted}");
             self.problem(&account.uid, "quota_usage", "file_bytes", what);
         }
     }
@@ -113,8 +113,7 @@ impl Inspection<'_> {
             // One whose file was deleted meanwhile has gone, or has its job.
             if matches!(known, Ok(0)) && matches!(self.runtime.block_on(self.blobs.size(&key)), Ok(Some(_))) {
                 let uid = owner.map(|account| account.uid.clone()).unwrap_or_default();
-                let what = "No file has this content: the database is older than the contents, or was copied without \
-                            its WAL";
+                let what = "No file has this content: the database is older than the stored contents, or was copied without its WAL";
                 self.problem(&uid, "files", &key, what);
             }
         }
@@ -143,7 +142,7 @@ async fn faults(blobs: &Blobs, file: &Kept) -> Option<String> {
         Err(error) => Some(format!("Its content {} cannot be read: {error}", file.content)),
         Ok(hash) => {
             let differs = !file.sha256.is_empty() && hex(&hash.finalize()) != file.sha256;
-            differs.then(|| format!("Its content {} is not what was sent: its SHA-256 differs", file.content))
+            differs.then(|| format!("Its content {} was altered: its SHA-256 differs", file.content))
         }
     }
 }

@@ -33,7 +33,7 @@ impl Inspection<'_> {
             let Some((series, year)) = name.split_once(' ') else { continue };
             let Some((_, table, letter, deleted)) = SERIES.iter().find(|(own, ..)| *own == series) else { continue };
             if !(0..=MOST).contains(&value) {
-                self.problem(&account.uid, "counters", &name, format!("The counter stands at {value}"));
+                self.problem(&account.uid, "counters", &name, format!("The counter is at {value}"));
                 continue;
             }
             let prefix = format!("{letter}{year}-");
@@ -46,7 +46,7 @@ impl Inspection<'_> {
             // A draft with a number that its caller chose can be deleted, and leaves a gap that the log explains.
             let gone = self.look(account, "log", |tx| numbers_of_deleted(tx, number, deleted)).unwrap_or_default();
             for lost in missing.iter().map(|n| format!("{prefix}{n:04}")).filter(|lost| !gone.contains(lost)) {
-                let what = format!("The number was given (the counter stands at {value}), but nothing has it");
+                let what = format!("The number was assigned (the counter is at {value}), but no record has it");
                 self.problem(&account.uid, table, &lost, what);
             }
         }

@@ -14,20 +14,20 @@ const RELATIONS: &[(&str, &str, &str)] = &[
             OR NOT EXISTS (SELECT 1 FROM invoices WHERE account_id = $1 AND id = p.document_id)
             AND NOT EXISTS (SELECT 1 FROM quotes WHERE account_id = $1 AND id = p.document_id)
             AND NOT EXISTS (SELECT 1 FROM workorders WHERE account_id = $1 AND id = p.document_id))",
-        "The PDF of this document has no file, or the document is not there",
+        "The PDF of this document has no file, or the document does not exist",
     ),
     (
         "deliveries",
         "SELECT id FROM deliveries d WHERE account_id = $1
             AND NOT EXISTS (SELECT 1 FROM mails WHERE account_id = $1 AND id = d.mail_id)",
-        "The mail that it delivers is not there",
+        "The mail that it delivers does not exist",
     ),
     (
         "webhook_cursors",
         "SELECT endpoint_id FROM webhook_cursors c WHERE account_id = $1 AND (
             NOT EXISTS (SELECT 1 FROM webhook_endpoints WHERE account_id = $1 AND id = c.endpoint_id)
             OR sent_seq > (SELECT coalesce(max(seq), 0) FROM log WHERE account_id = $1))",
-        "The endpoint is not there, or was sent events that the log does not have",
+        "The endpoint does not exist, or was sent events that are not in the log",
     ),
     (
         "subscription_periods",
@@ -36,7 +36,7 @@ const RELATIONS: &[(&str, &str, &str)] = &[
             OR NOT EXISTS (SELECT 1 FROM subscriptions WHERE account_id = $1 AND id = p.subscription_id)
             OR EXISTS (SELECT 1 FROM invoices i WHERE account_id = $1 AND id = p.invoice_id
                 AND (i.subscription_id <> p.subscription_id OR i.period_start <> p.period_start)))",
-        "The period ends before it begins, or its subscription is not there, or its invoice is for another",
+        "The period ends before it begins, or its subscription does not exist, or its invoice belongs to another",
     ),
 ];
 
@@ -55,7 +55,7 @@ impl Inspection<'_> {
             Ok(counts?.unwrap_or_default())
         });
         if let Some((kept, counted)) = counts.filter(|(kept, counted)| kept != counted) {
-            let what = format!("The kept count of {} is {kept}, but there are {counted}", shape.table);
+            let what = format!("The stored count of {} is {kept}, but there are {counted}", shape.table);
             self.problem(&account.uid, "record_counts", shape.name, what);
         }
     }
@@ -78,7 +78,7 @@ impl Inspection<'_> {
             let Some(last) = read.as_ref().and_then(|rows| rows.last()).map(|(id, _)| id.clone()) else { return };
             for (id, there) in read.unwrap_or_default() {
                 if there == 0 {
-                    let what = format!("There is a search text, but no such record of {}", shape.table);
+                    let what = format!("There is a search text, but no such record in {}", shape.table);
                     self.problem(&account.uid, "search_texts", &id, what);
                 }
             }

@@ -44,7 +44,7 @@ pub fn take_back(tx: &mut Tx, now: Moment) -> Result<Vec<Lost>> {
     for (lost, run_at, max_attempts) in found {
         let (state, run_at, why) = match (lost.times, pause_after(lost.times, &lost.id)) {
             (times, _) if lost.parked => {
-                ("parked", now, format!("it was begun {times} times in a row and never ended"))
+                ("parked", now, format!("it was started {times} times in a row and never completed"))
             }
             (_, 0) => ("ready", run_at, "the worker was lost".to_string()),
             (times, pause) => ("ready", now.plus_seconds(pause), format!("the worker was lost {times} times in a row")),

@@ -12,7 +12,7 @@ pub struct Shown {
     pub id: String,
     /// The id of its account; empty for the whole server.
     pub account: String,
-    /// What is to be done.
+    /// Title.
     pub kind: String,
     /// `ready`, `running`, `done`, `failed` or `parked`.
     pub state: String,

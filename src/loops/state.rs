@@ -26,7 +26,7 @@ impl State {
 
 /// How a loop stands.
 pub struct Standing {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// How long ago it turned.
     pub age: Duration,

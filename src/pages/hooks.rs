@@ -33,7 +33,7 @@ async fn take(app: &Arc<App>, request: Request<Body>) -> Result<()> {
     let (head, body) = request.into_parts();
     app.visitors.limit(&head.extensions, &head.headers)?;
     if head.method != Method::POST {
-        return Err(Error::new(Code::MethodNotAllowed, "Only POST can be used here."));
+        return Err(Error::new(Code::MethodNotAllowed, "Only POST is supported here."));
     }
     public::read_form(app, &head.headers, body).await?;
     let mut parts = head.uri.path().trim_start_matches("/hooks/").split('/').map(str::to_string);

@@ -87,7 +87,7 @@ impl Visit {
             return Ok(to_page(token));
         }
         if !allow.contains(&head.method.as_str()) {
-            let error = Error::new(Code::MethodNotAllowed, "This method cannot be used here; see the Allow header.");
+            let error = Error::new(Code::MethodNotAllowed, "This method is not supported here; see the Allow header.");
             return Ok(reply::with_allow(self.refuse(&error), &allow.join(", ")));
         }
         let found = self.find(token).await?;
@@ -175,7 +175,7 @@ impl Visit {
     /// Notes the first view. A page is shown whether this works or not.
     async fn note_view(&self, found: &Found) {
         if let Err(error) = self.write(found, found.kind.note_view).await {
-            tracing::warn!(request_id = %self.request_id, %error, "A view of a document could not be noted.");
+            tracing::warn!(request_id = %self.request_id, %error, "Cannot record a view of a document.");
         }
     }
 
@@ -184,7 +184,7 @@ impl Visit {
             return Err(missing());
         }
         if !comes_from_us(head, &self.app.site) {
-            return Err(Error::new(Code::Forbidden, "The form was sent from another site."));
+            return Err(Error::new(Code::Forbidden, "The form was submitted from another site."));
         }
         let sent = read_form(&self.app, &head.headers, body).await?;
         let sent = form_urlencoded::parse(&sent).find(|(key, _)| key == "name").map(|(_, value)| value);
@@ -222,7 +222,7 @@ impl Visit {
             return Err(missing());
         }
         if !comes_from_us(head, &self.app.site) {
-            return Err(Error::new(Code::Forbidden, "The form was sent from another site."));
+            return Err(Error::new(Code::Forbidden, "The form was submitted from another site."));
         }
         read_form(&self.app, &head.headers, body).await?;
         let payment = self.write(found, |tx, ctx, id| {
@@ -232,9 +232,10 @@ impl Visit {
         let payment = payment.await?;
         let (app, caller) = (self.app.clone(), found.caller.clone());
         let asked = tokio::task::spawn_blocking(move || collecting::ask(&app, &caller, &payment.base.id, false)).await;
-        let asked = asked.map_err(|panic| Error::internal(format!("asking for a payment: {panic}")))??;
+        let asked = asked.map_err(|panic| Error::internal(format!("requesting a payment: {panic}")))??;
         let payment = asked.map_err(|trouble| {
-            let mut error = Error::new(Code::Unavailable, "It cannot be paid online now; try again in a while.");
+            let mut error =
+                Error::new(Code::Unavailable, "Online payment is unavailable at the moment; try again later.");
             error.internal = Some(trouble.words().to_string());
             error.retry_after = Some(10);
             error
@@ -254,7 +255,7 @@ impl Visit {
             let template = templates.get_template("public.html").map_err(|error| error.to_string())?;
             template.render(minijinja::Value::from(Serde(&data))).map_err(|error| format!("{error:#}"))
         });
-        let drawn = drawn.map_err(|error| Error::internal(format!("a page cannot be drawn: {error}")))?;
+        let drawn = drawn.map_err(|error| Error::internal(format!("a page cannot be rendered: {error}")))?;
         let mut response = Response::new(Body::from(drawn));
         *response.status_mut() = status;
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
@@ -294,7 +295,7 @@ pub async fn read_form(app: &App, headers: &HeaderMap, body: Body) -> Result<Vec
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
     if !kind.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
-        return Err(Error::new(Code::UnsupportedMediaType, "Send the form of the page."));
+        return Err(Error::new(Code::UnsupportedMediaType, "Submit the form of the page."));
     }
     let patience = Duration::from_secs(app.config.body_timeout_seconds);
     let read = tokio::time::timeout(patience, axum::body::to_bytes(body, MAX_FORM)).await;

@@ -61,7 +61,7 @@ async fn walk(app: &Arc<App>, request: Request<Body>, nonce: &str) -> Result<Res
         }
         Method::POST => {
             if !public::comes_from_us(&head, &app.site) {
-                return Err(Error::new(Code::Forbidden, "The form was sent from another site."));
+                return Err(Error::new(Code::Forbidden, "The form was submitted from another site."));
             }
             let form = public::read_form(app, &head.headers, body).await?;
             let sent = form_urlencoded::parse(&form).find(|(key, _)| key == "status").map(|(_, value)| value);
@@ -82,7 +82,7 @@ async fn walk(app: &Arc<App>, request: Request<Body>, nonce: &str) -> Result<Res
             reply::insert(response.headers_mut(), LOCATION, &format!("/sandbox/{external_id}"));
             Ok(response)
         }
-        _ => Err(Error::new(Code::MethodNotAllowed, "Open the page, or send its form.")),
+        _ => Err(Error::new(Code::MethodNotAllowed, "Open the page or submit its form.")),
     }
 }
 
@@ -97,7 +97,7 @@ struct Found {
 /// The payment or the verification with this id, whose account nobody told us.
 async fn find(app: &Arc<App>, external_id: String) -> Result<Found> {
     let found = app.store.read(move |tx| collecting::in_sandbox(tx, &external_id));
-    let missing = || Error::new(Code::NotFound, "There is no payment at this address.");
+    let missing = || Error::new(Code::NotFound, "This payment does not exist.");
     let (account, id, is_verification) = found.await?.ok_or_else(missing)?;
     Ok(Found { caller: app.acting(account, "sandbox"), is_verification, id })
 }
@@ -105,10 +105,10 @@ async fn find(app: &Arc<App>, external_id: String) -> Result<Found> {
 fn view(tx: &mut Tx, ctx: &Ctx, found: &Found) -> Result<Value> {
     let (what, amount, status) = if found.is_verification {
         let verification: Verification = records::find(tx, ctx, &found.id)?;
-        ("A verification, which gives a mandate for direct debits", verification.amount, verification.status)
+        ("Verification payment, which authorizes a direct debit mandate", verification.amount, verification.status)
     } else {
         let payment: Payment = records::find(tx, ctx, &found.id)?;
-        ("A payment of an invoice", payment.amount, payment.status)
+        ("Invoice payment", payment.amount, payment.status)
     };
     let can = possible(found, status);
     let can: Vec<Value> = can.iter().map(|status| json!({"status": status.wire(), "words": words(*status)})).collect();
@@ -130,18 +130,18 @@ fn possible(found: &Found, status: Status) -> &'static [Status] {
 
 fn words(status: Status) -> &'static str {
     match status {
-        Status::Paid => "It is paid",
-        Status::Failed => "It fails",
-        Status::Canceled => "The client cancels it",
-        Status::Expired => "It expires",
-        Status::Chargeback => "The bank takes it back",
-        _ => "It is refunded",
+        Status::Paid => "Mark as paid",
+        Status::Failed => "Let it fail",
+        Status::Canceled => "Cancel as the client",
+        Status::Expired => "Let it expire",
+        Status::Chargeback => "Charge it back",
+        _ => "Refund it",
     }
 }
 
 fn say(tx: &mut Tx, ctx: &Ctx, found: &Found, status: Status) -> Result<()> {
     let refuse = |is: Status| {
-        let message = format!("It is {} and cannot become {}.", is.wire(), status.wire());
+        let message = format!("The payment is {} and cannot become {}.", is.wire(), status.wire());
         Err(Error::new(Code::InvalidTransition, message))
     };
     if found.is_verification {

@@ -18,7 +18,7 @@ pub struct Account(Mollie);
 /// The Mollie of an account, by its own key or the server's.
 pub fn open(app: &App, settings: &Settings) -> Result<Account, Trouble> {
     let own = [&settings.mollie_key, &app.config.mollie_key].into_iter().find(|key| !key.is_empty());
-    let key = own.ok_or_else(|| Trouble::Never("There is no key for Mollie in the settings.".to_string()))?;
+    let key = own.ok_or_else(|| Trouble::Never("The settings have no Mollie API key.".to_string()))?;
     Ok(Account(Mollie::new(app.web.clone(), &app.config.mollie_url, key)))
 }
 

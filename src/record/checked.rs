@@ -106,7 +106,7 @@ impl Kind for EmailList {
     fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
         let Json::List(items) = json else { return Err(wrong_type("an array of e-mail addresses", json)) };
         if items.len() > 50 {
-            return Err(wrong(FieldCode::TooLong, "may have 50 addresses at most"));
+            return Err(wrong(FieldCode::TooLong, "may have at most 50 addresses"));
         }
         let read = |item: &Json| email(clean_text(item, rules.max_length)?.trim());
         Ok(EmailList(items.iter().map(read).collect::<Result<_, Wrong>>()?))
@@ -164,13 +164,17 @@ fn slug(text: &str) -> Result<String, Wrong> {
     let good = text.len() <= 64
         && text.starts_with(|c: char| c.is_ascii_lowercase())
         && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
-    if good { Ok(text.to_string()) } else { Err(malformed("must be small letters, digits and underscores")) }
+    if good {
+        Ok(text.to_string())
+    } else {
+        Err(malformed("must consist of lower-case letters, digits and underscores"))
+    }
 }
 
 fn iban(text: &str) -> Result<String, Wrong> {
     let compact: String = text.chars().filter(|c| !c.is_whitespace()).collect::<String>().to_uppercase();
     let parsed: Result<sepa::Iban, _> = compact.parse();
-    parsed.map(|_| compact).map_err(|_| malformed("must be an IBAN whose check digits are right"))
+    parsed.map(|_| compact).map_err(|_| malformed("must be an IBAN with valid check digits"))
 }
 
 fn bic(text: &str) -> Result<String, Wrong> {
@@ -237,9 +241,7 @@ fn country(text: &str) -> Result<String, Wrong> {
             standard.map(|country| country.alpha2)
         })
     });
-    found
-        .map(str::to_string)
-        .ok_or_else(|| malformed("must be a country, by its name or its code of ISO 3166 such as NL"))
+    found.map(str::to_string).ok_or_else(|| malformed("must be the name of a country or its ISO 3166 code, such as NL"))
 }
 
 fn website(text: &str) -> Result<String, Wrong> {
@@ -250,13 +252,13 @@ fn website(text: &str) -> Result<String, Wrong> {
         && !host.starts_with('.')
         && !text.contains(char::is_whitespace)
         && !text.contains(['<', '>', '"']);
-    if good { Ok(text.to_string()) } else { Err(malformed("must be a web address such as https://example.com")) }
+    if good { Ok(text.to_string()) } else { Err(malformed("must be a URL such as https://example.com")) }
 }
 
 fn callable(text: &str) -> Result<String, Wrong> {
     let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
     let good = rest.is_some_and(|rest| !rest.is_empty()) && !text.contains(char::is_whitespace);
-    if good { Ok(text.to_string()) } else { Err(malformed("must be an address such as https://example.com/hooks")) }
+    if good { Ok(text.to_string()) } else { Err(malformed("must be a URL such as https://example.com/hooks")) }
 }
 
 fn color(text: &str) -> Result<String, Wrong> {

@@ -58,7 +58,7 @@ impl Kind for Html {
         let clean = ammonia::clean(&text);
         // Links get a word or two more.
         if clean.len() > 4 * rules.max_length {
-            return Err(wrong(FieldCode::TooLong, "has too many tags that are opened and never closed"));
+            return Err(wrong(FieldCode::TooLong, "has too many tags that are never closed"));
         }
         Ok(Html(clean))
     }
@@ -162,7 +162,7 @@ fn check(html: &str) -> Result<(), Wrong> {
         let is = |names: &[&str]| names.contains(&name.as_str());
         elements += 1 + again;
         if elements > LARGEST {
-            return Err(wrong(FieldCode::TooLong, "has too many tags that are opened and never closed"));
+            return Err(wrong(FieldCode::TooLong, "has too many tags that are never closed"));
         }
         if closes {
             let found = open.iter().rposition(|(other, _)| *other == name || stops(&name, other));
@@ -194,7 +194,7 @@ fn check(html: &str) -> Result<(), Wrong> {
         }
         open.push((name, rest));
         if open.len() > DEEPEST {
-            return Err(wrong(FieldCode::TooLong, format!("has tags in tags, more than {DEEPEST} deep")));
+            return Err(wrong(FieldCode::TooLong, format!("has tags nested more than {DEEPEST} deep")));
         }
     }
     Ok(())

@@ -89,17 +89,17 @@ pub fn clean_text(json: &Json, max_length: usize) -> Result<&str, Wrong> {
     let text = match json {
         Json::Text(text) => text,
         Json::BrokenText => {
-            return Err(wrong(FieldCode::InvalidCharacters, "has half of a surrogate pair, which is no character"));
+            return Err(wrong(FieldCode::InvalidCharacters, "contains an unpaired surrogate"));
         }
-        other => return Err(wrong_type("a text", other)),
+        other => return Err(wrong_type("a string", other)),
     };
     if let Some(bad) = text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t')) {
-        let message = format!("has the control character U+{:04X}", u32::from(bad));
+        let message = format!("contains the control character U+{:04X}", u32::from(bad));
         return Err(wrong(FieldCode::InvalidCharacters, message));
     }
     // Counting is only needed where the bytes could exceed the limit.
     if text.len() > max_length && text.chars().count() > max_length {
-        return Err(wrong(FieldCode::TooLong, format!("may have {max_length} characters at most")));
+        return Err(wrong(FieldCode::TooLong, format!("may have at most {max_length} characters")));
     }
     Ok(text)
 }
@@ -195,10 +195,10 @@ impl Kind for i64 {
 
     fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
         let Json::Number(digits) = json else {
-            return Err(wrong_type("a whole number", json));
+            return Err(wrong_type("an integer", json));
         };
         if digits.contains(['.', 'e', 'E']) {
-            return Err(wrong(FieldCode::WrongType, "must be a whole number"));
+            return Err(wrong(FieldCode::WrongType, "must be an integer"));
         }
         let value = digits.parse().ok().filter(|value| (rules.min..=rules.max).contains(value));
         value.ok_or_else(|| out_of_range(rules))
@@ -276,7 +276,7 @@ impl<const SCALE: u32> Kind for Decimal<SCALE> {
         };
         let value: Self = digits.parse().map_err(|fault| match fault {
             money::Fault::NotANumber => wrong(FieldCode::WrongType, "must be a decimal number such as 12.50"),
-            money::Fault::TooPrecise => wrong(FieldCode::TooPrecise, format!("may have {SCALE} decimals at most")),
+            money::Fault::TooPrecise => wrong(FieldCode::TooPrecise, format!("may have at most {SCALE} decimals")),
             money::Fault::TooLarge => out_of_range(rules),
         })?;
         let whole = value.scaled().div_euclid(10_i64.pow(SCALE));
@@ -308,7 +308,7 @@ pub fn parse_date(text: &str) -> Result<Date, Wrong> {
     let bytes = text.as_bytes();
     let shaped = bytes.len() == 10 && bytes[4] == b'-' && bytes[7] == b'-';
     let date = shaped.then(|| text.parse::<Date>().ok()).flatten();
-    date.ok_or_else(|| wrong(FieldCode::InvalidFormat, "must be a date of the form YYYY-MM-DD"))
+    date.ok_or_else(|| wrong(FieldCode::InvalidFormat, "must be a date in the format YYYY-MM-DD"))
 }
 
 impl Kind for Day {
@@ -360,8 +360,8 @@ impl Kind for When {
 
     fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
         let moment = Moment::parse(clean_text(json, rules.max_length)?);
-        let moment =
-            moment.ok_or_else(|| wrong(FieldCode::InvalidFormat, "must be a moment such as 2026-05-04T09:30:00Z"))?;
+        let moment = moment
+            .ok_or_else(|| wrong(FieldCode::InvalidFormat, "must be a timestamp such as 2026-05-04T09:30:00Z"))?;
         Ok(When(Some(moment)))
     }
 
@@ -446,7 +446,7 @@ impl Kind for VatRate {
     }
 
     fn schema(_: &Rules) -> Schema {
-        json!({"type": ["string", "number"], "description": "A percentage from 0 to 100; always a string in answers."})
+        json!({"type": ["string", "number"], "description": "A percentage from 0 to 100; always a string in responses."})
     }
 
     fn is_empty(&self) -> bool {

@@ -26,18 +26,18 @@ impl Kind for Texts {
     }
 
     fn from_json(json: &Json, _: &Rules) -> Result<Self, Wrong> {
-        let Json::List(items) = json else { return Err(wrong_type("an array of texts", json)) };
+        let Json::List(items) = json else { return Err(wrong_type("an array of strings", json)) };
         if items.len() > MANY {
-            return Err(wrong(FieldCode::TooLong, format!("may have {MANY} texts at most")));
+            return Err(wrong(FieldCode::TooLong, format!("may have at most {MANY} strings")));
         }
         let mut texts: Vec<String> = Vec::new();
         for item in items {
             let text = clean_text(item, 255)?.trim();
             if text.is_empty() || text.contains(['\n', '\r']) {
-                return Err(wrong(FieldCode::InvalidFormat, "must have texts of one line that are not empty"));
+                return Err(wrong(FieldCode::InvalidFormat, "must contain non-empty strings of one line"));
             }
             if texts.iter().any(|other| other == text) {
-                return Err(wrong(FieldCode::GivenTwice, "has the same text twice"));
+                return Err(wrong(FieldCode::GivenTwice, "contains the same string twice"));
             }
             texts.push(text.to_string());
         }
@@ -85,7 +85,7 @@ impl CustomValue {
             Json::Null => Ok(CustomValue::Nothing),
             Json::Bool(checked) => Ok(CustomValue::Checked(*checked)),
             Json::Text(_) | Json::BrokenText => Ok(CustomValue::Text(clean_text(json, 4096)?.to_string())),
-            other => Err(wrong_type("a text, true, false or null", other)),
+            other => Err(wrong_type("a string, true, false or null", other)),
         }
     }
 }
@@ -114,7 +114,10 @@ impl Kind for Custom {
         let mut values = Vec::with_capacity(members.len());
         for (key, json) in members {
             let value = CustomValue::from_json(json);
-            values.push((key.clone(), value.map_err(|w| wrong(w.code, format!("has '{key}', which {}", w.message)))?));
+            values.push((
+                key.clone(),
+                value.map_err(|w| wrong(w.code, format!("contains '{key}', which {}", w.message)))?,
+            ));
         }
         Ok(Custom(values))
     }
@@ -181,7 +184,7 @@ impl Kind for Data {
         let mut text = Vec::new();
         json.write(&mut text)?;
         if text.len() > DATA {
-            return Err(wrong(FieldCode::TooLong, format!("may have {DATA} bytes at most")));
+            return Err(wrong(FieldCode::TooLong, format!("may have at most {DATA} bytes")));
         }
         Ok(Data(String::from_utf8(text).unwrap_or_default()))
     }
@@ -236,7 +239,8 @@ impl Json {
 }
 
 fn inner_text(json: &Json) -> Result<&str, Wrong> {
-    clean_text(json, DATA).map_err(|wrong| Wrong { message: format!("has a text that {}", wrong.message), ..wrong })
+    clean_text(json, DATA)
+        .map_err(|wrong| Wrong { message: format!("contains a string that {}", wrong.message), ..wrong })
 }
 
 /// Whole numbers are read with 64 bits and others as floating point: beyond these one would be rounded, or make
@@ -251,8 +255,5 @@ fn check_number(digits: &str) -> Result<(), Wrong> {
         return Ok(());
     }
     let shown: String = digits.chars().take(50).collect();
-    Err(wrong(
-        FieldCode::OutOfRange,
-        format!("has the number {shown}, which is too large to be kept; send it as a text"),
-    ))
+    Err(wrong(FieldCode::OutOfRange, format!("contains the number {shown}, which is too large; send it as a string")))
 }

@@ -337,7 +337,7 @@ impl Resource {
 
     fn one(&self) -> String {
         let name = self.shape.name.replace('_', " ");
-        let article = if name.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+        let article = if name.starts_with(['a', 'e', 'i', 'o', 'u']) || name == "hour" { "an" } else { "a" };
         format!("{article} {name}")
     }
 

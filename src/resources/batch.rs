@@ -39,22 +39,22 @@ const ADDRESSES: &[Address] = &[Address {
     path: "/v1/direct-debit/batches/{id}/content",
     signed: true,
     views: ALL,
-    doc: "The file for your bank: with your key, or in a browser for a day.",
+    doc: "URL of the bank file, valid for a day without a key.",
 }];
 
 record! {
-    /// A file of direct debits for the bank.
+    /// A direct debit file for the bank.
     pub struct Batch = "batch" in "batches", created_at: ALL, addresses: ADDRESSES;
 
-    /// The day on which the bank collects; two working days from now when nothing is sent.
+    /// Collection date; defaults to two working days from now.
     collection_date: Day = INPUT.create_only().example("\"\"");
-    /// `core`, or `b2b` for businesses alone.
+    /// `core`, or `b2b` for businesses only.
     scheme: Scheme = INPUT.create_only().example("\"core\"");
-    /// What the bank knows the file by.
+    /// Message id of the file at the bank.
     message_id: String = COMPUTED;
-    /// How many debits are in it.
+    /// Number of debits.
     count: i64 = COMPUTED;
-    /// What they come to.
+    /// Total amount.
     amount: Amount = COMPUTED;
     /// The file.
     content: String = COMPUTED.heavy().shown(NOWHERE);
@@ -81,14 +81,14 @@ fn create(call: Call) -> Result<Work> {
         let today = ctx.now.date(&ctx.zone);
         let date = batch.collection_date.0.unwrap_or_else(|| working_days_after(today, 2));
         if date <= today {
-            let message = "must be after today: the bank needs a day at least";
+            let message = "must be after today: the bank needs at least one day";
             return Err(Error::field("collection_date", wrong(FieldCode::OutOfRange, message)));
         }
         batch.collection_date = Day(Some(date));
         let mut warnings = input.warnings.clone();
         let waiting = waiting(tx, ctx, &mut warnings)?;
         if waiting.is_empty() {
-            let message = "There is nothing to collect by signed mandates.";
+            let message = "No collections are pending for signed mandates.";
             return Err(Error::new(Code::InvalidTransition, message));
         }
         batch.base.id = ctx.new_id();
@@ -135,8 +135,7 @@ fn file(tx: &mut Tx, ctx: &Ctx, batch: &Batch, date: Date, waiting: &[Waiting]) 
     let settings = Settings::of(tx, ctx)?;
     let identity = corporate_identity::default_one(tx, ctx)?;
     if settings.creditor_id.is_empty() || identity.iban.0.is_empty() {
-        let message = "The bank needs your creditor identifier (creditor_id in /v1/settings) and the IBAN of your \
-                       default corporate identity.";
+        let message = "Direct debit requires your creditor identifier (creditor_id in /v1/settings) and the IBAN of your default corporate identity.";
         return Err(Error::new(Code::InvalidTransition, message));
     }
     let some = |text: &str| Some(text.to_string()).filter(|text| !text.is_empty());
@@ -175,7 +174,10 @@ fn file(tx: &mut Tx, ctx: &Ctx, batch: &Batch, date: Date, waiting: &[Waiting]) 
     };
     debits::write(&whole).map_err(|invalid| {
         let whose = invalid.debit.and_then(|place| waiting.get(place)).map(|one| format!("{}: ", one.invoice.number));
-        Error::new(Code::InvalidTransition, format!("The file cannot be made: {}{invalid}.", whose.unwrap_or_default()))
+        Error::new(
+            Code::InvalidTransition,
+            format!("The file cannot be created: {}{invalid}.", whose.unwrap_or_default()),
+        )
     })
 }
 
@@ -212,7 +214,7 @@ pub fn resource() -> Resource {
         .extension()
         .get::<Batch>()
         .extension()
-        .content("content", "Download the file for the bank", content)
+        .content("content", "Download the bank file", content)
         .extension()
 }
 

@@ -11,25 +11,27 @@ use crate::records::Work;
 use crate::{log, record};
 
 record! {
-    /// Something that happened.
+    /// An event in the log of the account.
     pub struct Change = "change" in "changes";
 
-    /// When, on the account's clock.
+    /// When it happened, on the account's clock.
     timestamp: When = COMPUTED;
 }
 
 const PARTS: &[Part] = &[
-    Part("type", "string", "What happened, such as `invoice.paid`."),
-    Part("timestamp", "string", "When, on the account's clock."),
-    Part("data", "object", "The record as it was then."),
-    Part("seq", "integer", "Its number: from 1 on, without gaps, per account."),
-    Part("entity_type", "string", "What kind of record it is about."),
-    Part("entity_id", "string", "The id of that record."),
-    Part("actor", "string", "The id of the key that did it, or the name of a job."),
+    Part("type", "string", "The type of event, such as `invoice.paid`."),
+    Part("timestamp", "string", "When it happened, on the account's clock."),
+    Part("data", "object", "The record at that moment."),
+    Part("seq", "integer", "The sequence number: per account, starting at 1, without gaps."),
+    Part("entity_type", "string", "The type of the record."),
+    Part("entity_id", "string", "The id of the record."),
+    Part("actor", "string", "The id of the key that made the change, or the name of a job."),
 ];
-const AFTER: Part = Part("after", "integer", "Only what has a higher number.");
-const QUERY: &[Part] =
-    &[AFTER, Part("limit", "integer", "How many: 100, at most 1000; fewer come when they are large.")];
+const AFTER: Part = Part("after", "integer", "Only events with a higher sequence number.");
+const QUERY: &[Part] = &[
+    AFTER,
+    Part("limit", "integer", "Maximum number of events: 100 by default, 1000 at most; fewer if they are large."),
+];
 const LIMIT: i64 = 100;
 const MOST: i64 = 1000;
 /// About how many bytes of them are answered at once; the rest is there for the next request.
@@ -39,10 +41,10 @@ const BYTES: i64 = 8 * 1024 * 1024;
 pub fn resource() -> Resource {
     Resource::of::<Change>("Changes", "audit", &[])
         .at("/v1")
-        .beside(Method::Get, "/changes", "Read what happened, in order", PARTS, feed)
+        .beside(Method::Get, "/changes", "List events in order", PARTS, feed)
         .gives(Gives::Feed(PARTS, QUERY))
         .extension()
-        .beside(Method::Get, "/events/stream", "Follow what happens, as server-sent events", &[], stream)
+        .beside(Method::Get, "/events/stream", "Stream events as server-sent events", &[], stream)
         .gives(Gives::Stream(&[AFTER]))
         .extension()
 }
@@ -80,5 +82,5 @@ fn read(tx: &mut Tx, ctx: &Ctx, after: i64, limit: i64) -> Result<Answer> {
 
 /// `GET /v1/events/stream` is answered in `http/stream.rs`: it has no end.
 fn stream(_: Call) -> Result<Work> {
-    Err(Error::new(Code::NotFound, "Events can be followed over HTTP alone."))
+    Err(Error::new(Code::NotFound, "Event streams are available over HTTP only."))
 }

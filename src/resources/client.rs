@@ -28,58 +28,58 @@ choice! {
 }
 
 record! {
-    /// Somebody who buys: a company or a private person.
+    /// A customer: a company or a private person.
     pub struct Client = "client" in "clients", events: "customer";
 
     /// `company` or `private`.
     r#type: ContactType = INPUT.filter_as("contact_type").example("\"company\"");
-    /// The name of the company; a company needs one.
+    /// The company name; required for a company.
     company_name: String = INPUT.search().sort().example("\"Bakkerij De Ster\"");
-    /// First name of the person, or of the contact at the company.
+    /// First name of the person, or of the contact person at the company.
     firstname: String = INPUT.search().example("\"Anna\"");
     /// Last name.
     lastname: String = INPUT.search().sort().example("\"de Vries\"");
-    /// Where mail goes unless the fields for invoices and reminders say otherwise.
+    /// E-mail address, used for mail unless the fields for invoices and reminders are set.
     email: Email = INPUT.search().example("\"anna@bakkerij-de-ster.example\"");
-    /// Telephone, kept as it is sent.
+    /// Telephone number, stored as sent.
     phone: String = INPUT.example("\"+31 20 123 45 67\"");
     /// Street and number.
     address: String = INPUT.example("\"Dorpsstraat 1\"");
     /// Postal code.
     zipcode: String = INPUT.example("\"1234 AB\"");
-    /// Town.
+    /// City.
     city: String = INPUT.example("\"Amsterdam\"");
-    /// Country, by its code of ISO 3166 or its name; kept as the code.
+    /// Country, as an ISO 3166 code or a name; stored as the code.
     country: Country = INPUT.example("\"NL\"");
-    /// Number in the register of companies.
+    /// Number in the trade register.
     company_registration_number: String = INPUT.example("\"12345678\"");
-    /// VAT number; those of the European Union are checked.
+    /// VAT number; EU numbers are validated.
     vat_number: VatNumber = INPUT.example("\"BE0403019261\"");
-    /// Web address.
+    /// URL of the website.
     website: Website = INPUT.example("\"https://bakkerij-de-ster.example\"");
-    /// IBAN, kept without spaces.
+    /// IBAN, stored without spaces.
     iban: Iban = INPUT.example("\"NL91ABNA0417164300\"");
-    /// In whose name the bank account is.
+    /// Name of the account holder.
     bank_account_name: String = INPUT.example("\"Bakkerij De Ster\"");
     /// BIC of the bank.
     bic: Bic = INPUT.example("\"ABNANL2A\"");
-    /// Days in which an invoice is to be paid; 0 is the same day. The account's setting when nothing or null is sent.
+    /// Payment term of invoices, in days; 0 is the same day. Defaults to the account's setting.
     payment_term: Days = INPUT.between(0, 3650).resets().example("30");
-    /// Days that a quote is valid; 0 is the same day. The account's setting when nothing or null is sent.
+    /// Days that a quote is valid; 0 is the same day. Defaults to the account's setting.
     quote_expiration_days: Days = INPUT.between(0, 3650).resets().example("30");
-    /// Label of the revenue account that its invoices go to.
+    /// Label of the revenue account for its invoices.
     default_revenue_account: String = COMPUTED;
-    /// Addresses for invoices, comma-separated.
+    /// E-mail addresses for invoices, separated by commas.
     email_invoices: Emails = INPUT.example("\"facturen@bakkerij-de-ster.example\"");
-    /// Addresses for reminders, comma-separated.
+    /// E-mail addresses for reminders, separated by commas.
     email_reminders: Emails = INPUT.example("\"facturen@bakkerij-de-ster.example\"");
-    /// How a mail to it begins.
+    /// Salutation of mail to this client.
     mail_salutation: String = INPUT.example("\"Beste Anna\"");
-    /// Its number in your administration, given when it is made.
+    /// Debtor number, assigned on creation.
     debtor_number: String = COMPUTED.search();
-    /// Your own reference; no two clients have the same.
+    /// Your own reference; unique among clients.
     external_id: String = INPUT.filter().search().unique(&[]).in_meta().example("\"\"");
-    /// Values of your own fields, by their key; null takes one away.
+    /// Values of custom fields, by key; null removes a value.
     custom_fields: Custom = INPUT.example("{}");
 }
 
@@ -128,11 +128,11 @@ pub fn named(tx: &mut Tx, ctx: &Ctx, id: &str, external_id: &str) -> Result<Opti
     let sql = format!("{} WHERE account_id = $1 AND external_id = $2", Client::sql().select);
     let found = tx.first(&sql, &[ctx.account.into(), external_id.into()], Client::from_row)?;
     let Some(found) = found else {
-        let message = "is the external_id of no client";
+        let message = "is not the external_id of any client";
         return Err(Error::field("client_external_id", wrong(FieldCode::ReferenceNotFound, message)));
     };
     if by_id.is_some_and(|by_id| by_id.base.id != found.base.id) {
-        let message = "is of another client than client_id";
+        let message = "belongs to a different client than client_id";
         return Err(Error::field("client_external_id", wrong(FieldCode::InvalidChoice, message)));
     }
     Ok(Some(found))
@@ -156,10 +156,10 @@ pub fn check_name(kind: ContactType, company: &str, first: &str, last: &str, fau
         return;
     }
     if kind == ContactType::Company && empty(company) {
-        faults.add("company_name", wrong(FieldCode::Required, "must have a value for a company"));
+        faults.add("company_name", wrong(FieldCode::Required, "is required for a company"));
     }
     if kind == ContactType::Private && !faults.has("lastname") && empty(first) && empty(last) {
-        faults.add("firstname", wrong(FieldCode::Required, "or lastname must have a value for a private person"));
+        faults.add("firstname", wrong(FieldCode::Required, "or lastname is required for a private person"));
     }
 }
 

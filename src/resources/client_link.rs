@@ -11,16 +11,16 @@ use crate::record::{COMPUTED, Checks, INPUT, Link, NOWHERE, REQUIRED};
 use crate::records;
 
 record! {
-    /// A person who works at a company; both are clients.
+    /// Links a person to the company they work at; both are clients.
     pub struct ClientLink = "link" in "client_links", parent: "company_id", meta: NOWHERE;
 
-    /// The company: a client of the type `company`.
+    /// The company: a client of type `company`.
     company_id: Link = COMPUTED.refers("clients");
-    /// The person: a client of the type `private`.
+    /// The person: a client of type `private`.
     client_id: Link = REQUIRED.create_only().refers("clients");
-    /// What the person does there.
+    /// Position of the person at the company.
     function: String = INPUT.example("\"Administration\"");
-    /// In which department.
+    /// Department.
     department: String = INPUT.example("\"Finance\"");
 }
 
@@ -30,7 +30,10 @@ impl Checks for ClientLink {
         let person: Client = records::find(tx, ctx, &self.client_id.0)?;
         let mut faults = Faults::default();
         if company.r#type != ContactType::Company {
-            faults.add("company_id", wrong(FieldCode::InvalidChoice, "must be a company: the path names a person"));
+            faults.add(
+                "company_id",
+                wrong(FieldCode::InvalidChoice, "must be a company: the client in the path is a person"),
+            );
         }
         if person.r#type != ContactType::Private {
             faults.add("client_id", wrong(FieldCode::InvalidChoice, "must be a person: a client of the type private"));
@@ -39,7 +42,7 @@ impl Checks for ClientLink {
         let linked = "SELECT count(*) FROM client_links WHERE account_id = $1 AND company_id = $2 AND client_id = $3";
         let values = [ctx.account.into(), (&self.company_id.0).into(), (&self.client_id.0).into()];
         if before.is_none() && tx.int(linked, &values)? > 0 {
-            return Err(Error::new(Code::AlreadyLinked, "This person is linked to this company already."));
+            return Err(Error::new(Code::AlreadyLinked, "This person is already linked to this company."));
         }
         Ok(())
     }

@@ -15,50 +15,50 @@ use crate::record::{
 use crate::records::{self, Work};
 
 record! {
-    /// How the business shows itself: its name, address, bank account, logo and colours.
+    /// The identity of the business on documents: name, address, bank account, logo and colours.
     pub struct CorporateIdentity = "corporate_identity" in "corporate_identities",
         updated_at: ALL, meta: DETAIL.and(CREATED).and(UPDATED);
 
-    /// The name on documents.
+    /// Name on documents.
     name: String = REQUIRED.example("\"Installatiebedrijf Jansen\"");
-    /// The colour of titles and lines.
+    /// Colour of titles and lines.
     primary_color: Color = INPUT.default("\"#1f4e79\"").example("\"#1f4e79\"");
-    /// The colour of what stands back.
+    /// Secondary colour.
     secondary_color: Color = INPUT.default("\"#5b7083\"").example("\"#5b7083\"");
-    /// Whether documents have it unless they say otherwise; exactly one does.
+    /// Whether this is the default identity of documents; exactly one is.
     is_default: bool = INPUT.example("false");
     /// Street and number.
     address: String = INPUT.in_meta().example("\"Havenkade 12\"");
     /// Postal code.
     zipcode: String = INPUT.in_meta().example("\"3011 AB\"");
-    /// Town.
+    /// City.
     city: String = INPUT.in_meta().example("\"Rotterdam\"");
-    /// Country, by its code of ISO 3166 or its name.
+    /// Country, as an ISO 3166 code or a name.
     country: Country = INPUT.in_meta().example("\"NL\"");
-    /// Where answers to mail go; mail is sent from it when its domain is among the verified ones.
+    /// Reply address of mail; mail is sent from it if its domain is verified.
     email: Email = INPUT.in_meta().example("\"kantoor@jansen.example\"");
     /// Telephone.
     phone: String = INPUT.in_meta().example("\"+31 10 123 45 67\"");
-    /// Web address.
+    /// URL of the website.
     website: Website = INPUT.in_meta().example("\"https://jansen.example\"");
-    /// Number in the register of companies.
+    /// Number in the trade register.
     company_registration_number: String = INPUT.in_meta().example("\"12345678\"");
     /// VAT number.
     vat_number: VatNumber = INPUT.in_meta().example("\"BE0403019261\"");
-    /// IBAN that clients pay to.
+    /// IBAN for payments by clients.
     iban: Iban = INPUT.in_meta().example("\"NL91ABNA0417164300\"");
     /// BIC of the bank.
     bic: Bic = INPUT.in_meta().example("\"ABNANL2A\"");
-    /// Words at the foot of every document.
+    /// Footer text of every document.
     footer: String = INPUT.at_most(1000).in_meta().example("\"Member of the guild of installers\"");
-    /// The file with the logo: PNG or JPEG, of 25 million pixels at most.
+    /// The logo file: PNG or JPEG, at most 25 million pixels.
     logo_file_id: Link = INPUT.nullable().in_meta().refers("files");
 }
 
 impl Checks for CorporateIdentity {
     fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         if before.is_some_and(|before| before.is_default) && !self.is_default {
-            let message = "cannot be taken away; make another identity the default";
+            let message = "cannot be removed; make another identity the default";
             return Err(Error::field("is_default", wrong(FieldCode::InvalidChoice, message)));
         }
         if !self.logo_file_id.0.is_empty() && before.is_none_or(|before| before.logo_file_id != self.logo_file_id) {
@@ -83,10 +83,10 @@ fn check_logo(file: &File) -> Result<()> {
     let refuse = |code, message| Err(Error::field("logo_file_id", wrong(code, message)));
     match file.pixels {
         _ if !matches!(file.content_type.as_str(), "image/png" | "image/jpeg") => {
-            refuse(FieldCode::InvalidChoice, "must be a PNG or JPEG picture")
+            refuse(FieldCode::InvalidChoice, "must be a PNG or JPEG image")
         }
-        0 => refuse(FieldCode::InvalidChoice, "must be a picture that says how large it is; upload another one"),
-        pixels if pixels > MAX_PIXELS => refuse(FieldCode::OutOfRange, "may have 25 million pixels at most"),
+        0 => refuse(FieldCode::InvalidChoice, "must be an image with valid dimensions; upload another one"),
+        pixels if pixels > MAX_PIXELS => refuse(FieldCode::OutOfRange, "may have at most 25 million pixels"),
         _ => Ok(()),
     }
 }
@@ -133,7 +133,7 @@ pub fn guard_logo(tx: &mut Tx, ctx: &Ctx, file: &str) -> Result<()> {
     if tx.int(logos, &[ctx.account.into(), file.into()])? == 0 {
         return Ok(());
     }
-    Err(Error::new(Code::InUse, "It is the logo of a corporate identity; give that another one first."))
+    Err(Error::new(Code::InUse, "The file is the logo of a corporate identity. Give the identity another logo first."))
 }
 
 const MIGRATIONS: &[Migration] = &[Migration {

@@ -39,18 +39,18 @@ choice! {
 }
 
 record! {
-    /// A field of your own. Its values are sent and shown in `custom_fields` of the record, by its key.
+    /// A custom field. Its values are in `custom_fields` of the record, by key.
     pub struct CustomField = "custom_field" in "custom_fields", meta: NOWHERE;
 
-    /// What it is on.
+    /// The type of record that the field belongs to.
     entity: Entity = REQUIRED.create_only().filter().example("\"client\"");
-    /// The name by which programs know it; once per entity.
+    /// The key of the field in the API; unique per entity.
     key: Slug = REQUIRED.create_only().at_most(64).unique(&["entity"]).example("\"member_number\"");
-    /// What people read.
+    /// Description.
     label: String = INPUT.example("\"Member number\"");
     /// `text`, `checkbox` or `select`.
     r#type: FieldType = INPUT.create_only().example("\"select\"");
-    /// What can be chosen, for a `select`.
+    /// The options of a `select`.
     options: Texts = INPUT.example("[\"gold\", \"silver\"]");
 }
 
@@ -58,10 +58,10 @@ impl Checks for CustomField {
     fn check(&self, faults: &mut Faults) {
         let selects = self.r#type == FieldType::Select;
         if selects && self.options.0.is_empty() {
-            faults.add("options", wrong(FieldCode::Required, "must have a value for a select"));
+            faults.add("options", wrong(FieldCode::Required, "is required for a select"));
         }
         if !selects && !self.options.0.is_empty() {
-            faults.add("type", wrong(FieldCode::InvalidChoice, "must be select where there are options"));
+            faults.add("type", wrong(FieldCode::InvalidChoice, "must be select if there are options"));
         }
     }
 }
@@ -119,7 +119,7 @@ impl CustomField {
                 let message = format!("must be one of: {}", self.options.0.join(", "));
                 Some(wrong(FieldCode::InvalidChoice, message))
             }
-            (FieldType::Text, _) => Some(wrong(FieldCode::WrongType, "must be a text")),
+            (FieldType::Text, _) => Some(wrong(FieldCode::WrongType, "must be a string")),
             (FieldType::Checkbox, _) => Some(wrong(FieldCode::WrongType, "must be true or false")),
         }
     }

@@ -43,24 +43,24 @@ choice! {
 }
 
 record! {
-    /// What may become a sale, on its way through the phases of a pipeline.
+    /// A sales opportunity that moves through the phases of a pipeline.
     pub struct Deal = "deal" in "deals", created_at: ALL;
 
-    /// What it is about.
+    /// Title.
     title: String = REQUIRED.search().sort().example("\"New website\"");
-    /// What it is worth, without VAT; also sent as a text with a dot.
+    /// Value excluding VAT; may also be sent as a string with a decimal point.
     amount: Amount = INPUT.resets_to("0").sort().example("\"2500.00\"");
     /// `open`, `won` or `lost`.
     status: Status = INPUT.filter().example("\"open\"");
-    /// How much it matters.
+    /// Priority.
     priority: Priority = INPUT.default("\"medium\"").example("\"medium\"");
-    /// The pipeline it is in; the first active one when nothing is sent.
+    /// The pipeline of the deal; defaults to the first active one.
     pipeline_id: Link = INPUT.kept().refers("pipelines").filter();
-    /// The phase it is in; the first of its pipeline when nothing is sent.
+    /// The phase of the deal; defaults to the first phase of its pipeline.
     phase_id: Link = INPUT.kept().refers("phases").filter();
-    /// The client it is with.
+    /// The client.
     client_id: Link = REQUIRED.refers("clients").filter();
-    /// When it is expected to be decided.
+    /// The expected close date.
     expected_close_date: Day = INPUT.sort().example("\"2026-06-30\"");
 }
 
@@ -72,7 +72,7 @@ impl Checks for Deal {
         if chose_phase && !self.phase_id.0.is_empty() {
             let phase: Phase = records::find(tx, ctx, &self.phase_id.0)?;
             if chose_pipeline && phase.pipeline_id != self.pipeline_id {
-                let message = "is a phase of another pipeline than pipeline_id says";
+                let message = "belongs to a different pipeline than pipeline_id";
                 return Err(Error::field("phase_id", wrong(FieldCode::InvalidChoice, message)));
             }
             self.pipeline_id = phase.pipeline_id;
@@ -117,9 +117,9 @@ record! {
     /// Where a deal goes.
     pub struct Move = "move" in "";
 
-    /// The phase, also of another pipeline.
+    /// The phase to move to; may belong to another pipeline.
     phase_id: Link = INPUT.refers("phases");
-    /// How it stands from now on.
+    /// The new status.
     status: Status = INPUT.example("\"won\"");
 }
 
@@ -165,7 +165,7 @@ fn move_to(call: Call) -> Result<Work> {
             faults.add("phase_id", wrong(FieldCode::Required, "must have a value"));
         }
         if input.sent().next().is_none() && faults.0.is_empty() {
-            faults.add("body", wrong(FieldCode::NoFields, "must have at least one of: phase_id, status"));
+            faults.add("body", wrong(FieldCode::NoFields, "must contain at least one of: phase_id, status"));
         }
     })?;
     Ok(Box::new(move |tx, ctx| {

@@ -9,12 +9,12 @@ use crate::record::{Checks, INPUT, NOWHERE, REQUIRED};
 use crate::{record, records};
 
 record! {
-    /// Where deals come from: the website, a friend, a fair.
+    /// Where deals come from: the website, a referral, a trade fair.
     pub struct DealSource = "deal_source" in "deal_sources", order: "order", meta: NOWHERE;
 
-    /// What it is called.
+    /// Name.
     name: String = REQUIRED.example("\"Website\"");
-    /// Its place among the others.
+    /// Sort position.
     order: i64 = INPUT.between(0, 1_000_000).resets_to("0").example("1");
 }
 

@@ -64,91 +64,91 @@ record! {
     /// An invoice, a quote or a workorder.
     pub struct Document<K: DocumentKind>;
 
-    /// Given when it becomes final, without gaps; a draft has one that starts with DRAFT.
+    /// Number without gaps, assigned on finalization; the number of a draft starts with DRAFT.
     number: String = COMPUTED.search().filter().sort().unique(&[]);
-    /// What it is about.
+    /// Title.
     title: String = INPUT.kept().search().sort().example("\"Boiler, with installation\"");
-    /// The date on it; today when nothing is sent.
+    /// Document date; defaults to today.
     invoice_date: Day = INPUT.kept().sort().range("date_from", "date_to").example("\"2026-05-04\"");
-    /// When it is to be paid, or until when a quote is valid.
+    /// Due date, or the last day that a quote is valid.
     due_date: Day = INPUT.kept().sort().range("due_date_from", "due_date_to").example("\"2026-06-03\"");
-    /// The sum of the rows.
+    /// Sum of the rows.
     subtotal: Amount = COMPUTED;
-    /// The VAT percentage; with several rates, what it comes to.
+    /// VAT percentage; with several rates, the effective percentage.
     vat_rate: Percent = COMPUTED;
-    /// The VAT.
+    /// VAT amount.
     vat_amount: Amount = COMPUTED;
-    /// The total without VAT.
+    /// Total excluding VAT.
     total_excl_vat: Amount = COMPUTED.sort();
-    /// The total with VAT.
+    /// Total including VAT.
     total_incl_vat: Amount = COMPUTED.sort();
     /// The client.
     client_id: Link = INPUT.refers("clients").filter().sort();
-    /// How it stands: draft, open, partial, paid, overdue, credited, accepted …, or your own word.
+    /// Status: draft, open, partial, paid, overdue, credited, accepted …, or a custom value.
     payment_status: String = INPUT.kept().at_most(64).filter().sort().example("\"draft\"");
-    /// When it was paid.
+    /// When the document was paid.
     paid_at: When = COMPUTED.nullable().sort();
-    /// When it was first sent.
+    /// When the document was first sent.
     sent_at: When = COMPUTED.nullable().sort();
-    /// The number of the project it belongs to.
+    /// The number of the project.
     project_number: String = COMPUTED.nullable();
-    /// Whether it is a credit.
+    /// Whether the invoice is a credit invoice.
     is_credit: bool = COMPUTED;
-    /// Your own reference; no two have the same.
+    /// Your own reference; must be unique.
     external_id: String = COMPUTED.nullable().search().filter().unique(&[]);
-    /// What is sold; can be changed as long as it is a draft.
+    /// Rows; can be changed while the document is a draft.
     rows: Rows = INPUT.heavy().shown(WHOLE).example("[{\"name\": \"Boiler\", \"quantity\": 1, \"unit_price\": 1250, \"vat_rate\": \"21\"}]");
-    /// The client's company, as it was.
+    /// The client's company at the time of the document.
     client_company_name: String = COMPUTED.search().shown(WHOLE);
-    /// The client's first name, as it was.
+    /// The client's first name at the time of the document.
     client_firstname: String = COMPUTED.search().shown(WHOLE);
-    /// The client's last name, as it was.
+    /// The client's last name at the time of the document.
     client_lastname: String = COMPUTED.search().shown(WHOLE);
-    /// Values of your own fields, by their key; null takes one away.
+    /// Values of custom fields, by key; null removes a value.
     custom_fields: Custom = INPUT.shown(WHOLE).example("{}");
-    /// `draft` or `final`; sending `final` makes a draft final.
+    /// `draft` or `final`; sending `final` finalizes a draft.
     generation_mode: Mode = INPUT.in_meta().example("\"draft\"");
-    /// When it became final.
+    /// When the document was finalized.
     finalized_at: When = COMPUTED.nullable().in_meta();
-    /// Grows with every change of a final document.
+    /// Revision number, incremented with every change of a final document.
     revision: i64 = COMPUTED.in_meta();
-    /// The language of the PDF, the page and the mail.
+    /// Language of the PDF, the page and the mail.
     language: Language = INPUT.in_meta().example("\"nl\"");
-    /// A reference of the client, printed on it.
+    /// The client's reference, printed on the document.
     reference: String = INPUT.in_meta().example("\"PO-2026-17\"");
-    /// Words below the rows.
+    /// Text below the rows.
     notes: String = INPUT.at_most(4096).in_meta().example("\"Thank you for your order.\"");
-    /// Where mail about it goes, as it was.
+    /// The client's e-mail address at the time of the document.
     client_email: String = COMPUTED.search().in_meta();
-    /// The corporate identity it has.
+    /// The corporate identity.
     corporate_identity_id: Link = INPUT.refers("corporate_identities").in_meta();
     /// The project it belongs to.
     project_id: Link = INPUT.nullable().refers("projects").in_meta();
-    /// The deal it belongs to.
+    /// The deal.
     deal_id: Link = INPUT.nullable().refers("deals").in_meta();
     /// The invoice that this one credits.
     credited_invoice_id: Link = COMPUTED.nullable().refers("invoices").in_meta();
-    /// The invoice that was made of it.
+    /// The invoice created from this document.
     invoice_id: Link = COMPUTED.nullable().refers("invoices").in_meta();
-    /// The quote it was made of.
+    /// The quote that this document was created from.
     quote_id: Link = COMPUTED.nullable().refers("quotes").in_meta();
-    /// The subscription that made it.
+    /// The subscription that created the invoice.
     subscription_id: Link = COMPUTED.nullable().refers("subscriptions").in_meta();
-    /// The first day of the subscription's period that it is for.
+    /// First day of the invoiced period of the subscription.
     period_start: Day = COMPUTED.nullable().in_meta();
-    /// The last day of that.
+    /// Last day of that period.
     period_end: Day = COMPUTED.nullable().in_meta();
-    /// What was paid.
+    /// Amount paid.
     paid_amount: Amount = COMPUTED.in_meta();
-    /// What was credited, with VAT.
+    /// Amount credited, including VAT.
     credited_amount: Amount = COMPUTED.in_meta();
-    /// When the client accepted it.
+    /// When the client accepted the quote.
     accepted_at: When = COMPUTED.nullable().in_meta();
-    /// Who accepted it.
+    /// Name of the person who accepted the quote.
     accepted_by: String = COMPUTED.in_meta();
-    /// When the client rejected it.
+    /// When the client rejected the quote.
     rejected_at: When = COMPUTED.nullable().in_meta();
-    /// When the client first saw its page.
+    /// When the client first viewed the page.
     viewed_at: When = COMPUTED.nullable().in_meta();
     /// Opens its page.
     token: String = COMPUTED.shown(NOWHERE);
@@ -244,7 +244,7 @@ impl<K: DocumentKind> Document<K> {
             && self.reference == before.reference
             && self.notes == before.notes;
         if !same {
-            let message = "The document is final: title, dates and payment_status can be changed, the rest is locked.";
+            let message = "The document is final: only its title, dates and payment_status can be changed.";
             return Err(Error::new(Code::Locked, message));
         }
         let shown = |document: &Self| {
@@ -440,17 +440,22 @@ fn shared<K: DocumentKind>(title: &'static str, migrations: &'static [Migration]
         _ => resource.delete_shown_with(delete::<K>),
     };
     resource
-        .action("finalize", "Make a draft final", DETAIL, finalize::<K>)
+        .action("finalize", "Finalize a draft", DETAIL, finalize::<K>)
         .extension()
-        .part("pdf", "Where the PDF is", pdf::PARTS, pdf::address::<K>)
+        .part("pdf", "Retrieve the URL of the PDF", pdf::PARTS, pdf::address::<K>)
         .content("pdf/content", "Download the PDF", pdf::content::<K>)
         .extension()
-        .parts("revisions", "The revisions of a final document with their PDFs", pdf::REVISIONS, pdf::revisions::<K>)
+        .parts(
+            "revisions",
+            "List the revisions of a final document with their PDFs",
+            pdf::REVISIONS,
+            pdf::revisions::<K>,
+        )
         .extension()
-        .action_parts::<mail::Send>("send", "Send it by mail", mail::SENT, mail::send::<K>)
-        .part("send-preview", "A subject and words to send it with", mail::PREVIEW, mail::preview::<K>)
+        .action_parts::<mail::Send>("send", "Send the document by mail", mail::SENT, mail::send::<K>)
+        .part("send-preview", "Retrieve a default subject and message", mail::PREVIEW, mail::preview::<K>)
         .extension()
-        .parts("deliveries", "What became of each mail about it", mail::DELIVERIES, mail::deliveries::<K>)
+        .parts("deliveries", "List the mail deliveries of the document", mail::DELIVERIES, mail::deliveries::<K>)
         .extension()
 }
 
@@ -458,7 +463,7 @@ fn shared<K: DocumentKind>(title: &'static str, migrations: &'static [Migration]
 pub fn invoices() -> Resource {
     shared::<InvoiceKind>("Invoices", INVOICES).action_made::<credit::Credit>(
         "credit",
-        "Credit an invoice, all of it or some rows",
+        "Credit an invoice, fully or by row",
         credit::credit,
     )
 }
@@ -469,9 +474,9 @@ pub fn quotes() -> Resource {
         .action("accept", "Accept a quote", DETAIL, quote::accept)
         .action("reject", "Reject a quote", DETAIL, quote::reject)
         .extension()
-        .action_elsewhere("invoice", "Make the invoice of a quote", quote::invoice)
+        .action_elsewhere("invoice", "Create the invoice of a quote", quote::invoice)
         .extension()
-        .action_elsewhere("project", "Make the project of a quote", quote::project)
+        .action_elsewhere("project", "Create a project from a quote", quote::project)
         .gives(Gives::MadeOf("projects"))
         .also_needs("projects.write")
         .extension()
@@ -480,8 +485,8 @@ pub fn quotes() -> Resource {
 /// Workorders and their routes.
 pub fn workorders() -> Resource {
     shared::<WorkorderKind>("Workorders", WORKORDERS)
-        .action("complete", "Say that the work is done", DETAIL, workorder::complete)
+        .action("complete", "Complete a workorder", DETAIL, workorder::complete)
         .extension()
-        .action_elsewhere("invoice", "Make the invoice of a workorder", workorder::invoice)
+        .action_elsewhere("invoice", "Create the invoice of a workorder", workorder::invoice)
         .extension()
 }

@@ -29,14 +29,14 @@ choice! {
 }
 
 record! {
-    /// A domain that mail may come from. You say yourself when its records (SPF, DKIM) are in place.
+    /// A domain that mail can be sent from. You set it to verified when its DNS records (SPF, DKIM) are in place.
     pub struct EmailDomain = "email_domain" in "email_domains", created_at: ALL, updated_at: ALL, meta: NOWHERE;
 
-    /// The domain; no two are the same, unless their subdomains differ.
+    /// Domain; unique in combination with its subdomain.
     domain: Domain = REQUIRED.unique(&["subdomain"]).example("\"bakkerij-de-ster.example\"");
-    /// The part before it that mail is sent from, if there is one.
+    /// Subdomain that mail is sent from, if any.
     subdomain: String = INPUT.at_most(63).example("\"mail\"");
-    /// `verified` when its records are in place, `pending` until then.
+    /// `verified` when its DNS records are in place, otherwise `pending`.
     status: DomainStatus = INPUT.filter().any("all").example("\"pending\"");
     /// `sending` or `receiving`.
     r#type: DomainType = INPUT.example("\"sending\"");

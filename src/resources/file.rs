@@ -23,22 +23,22 @@ const ADDRESSES: &[Address] = &[Address {
     path: "/v1/files/{id}/content",
     signed: true,
     views: ALL,
-    doc: "Where the content is: with your key, or in a browser for a day.",
+    doc: "URL of the content, valid for a day without a key.",
 }];
 
 record! {
-    /// A file that was uploaded, or that Kantoor made.
+    /// A file that was uploaded or created by Kantoor.
     pub struct File = "file" in "files", created_at: ALL, addresses: ADDRESSES;
 
-    /// Its name.
+    /// Name.
     name: String = COMPUTED;
-    /// The end of its name, in small letters, without the dot.
+    /// File extension in lower case, without the dot.
     extension: String = COMPUTED;
-    /// What it is, told from its content.
+    /// Content type, detected from the content.
     content_type: String = COMPUTED.in_meta();
-    /// Its length in bytes.
+    /// Size in bytes.
     size: i64 = COMPUTED.in_meta();
-    /// The SHA-256 of its content, in hexadecimal.
+    /// SHA-256 of the content, in hexadecimal.
     sha256: String = COMPUTED.in_meta();
     /// Where its content is kept.
     content: String = COMPUTED.shown(NOWHERE);
@@ -63,7 +63,7 @@ pub fn resource() -> Resource {
 fn create(call: Call) -> Result<Work> {
     let Some(upload) = call.upload else {
         let mut faults = Faults::default();
-        faults.add("file", wrong(FieldCode::Required, "must be sent, as multipart/form-data"));
+        faults.add("file", wrong(FieldCode::Required, "is required, as multipart/form-data"));
         return Err(Error::invalid(faults));
     };
     Ok(Box::new(move |tx, ctx| {
@@ -76,7 +76,7 @@ fn create(call: Call) -> Result<Work> {
 /// The record of a content that was kept.
 pub fn add(tx: &mut Tx, ctx: &Ctx, upload: &Upload) -> Result<File> {
     if !jobs::call_off(tx, &drop_key(&upload.content))? {
-        return Err(Error::new(Code::RequestTimeout, "The file took too long to arrive; send it again."));
+        return Err(Error::new(Code::RequestTimeout, "The upload took too long; send the file again."));
     }
     let mut file = File {
         name: upload.name.clone(),

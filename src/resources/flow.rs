@@ -32,26 +32,26 @@ choice! {
 }
 
 record! {
-    /// What is done by itself when something happens.
+    /// An automation: steps that run when something happens.
     pub struct Flow = "flow" in "flows", created_at: ALL, updated_at: ALL;
 
-    /// What people call it.
+    /// Name.
     name: String = COMPUTED.search();
-    /// What it is for.
+    /// Description.
     description: String = COMPUTED;
-    /// Where it belongs: `invoicing`, `sales`.
+    /// Category, such as `invoicing` or `sales`.
     category: String = COMPUTED;
     /// `event`, `custom` or `schedule`.
     trigger_type: TriggerType = COMPUTED.filter();
-    /// The event or key that it listens to, or a cron expression in the account's time zone.
+    /// The event or key that triggers the flow, or a cron expression in the account's time zone.
     trigger_key: String = COMPUTED;
-    /// Whether it starts runs.
+    /// Whether the flow is enabled.
     active: bool = COMPUTED.filter();
-    /// How many steps it has.
+    /// Number of steps.
     step_count: i64 = COMPUTED;
-    /// How often a step is tried.
+    /// Maximum number of attempts per step.
     max_attempts: i64 = COMPUTED.in_meta();
-    /// Its conditions and its steps.
+    /// Conditions and steps.
     definition: Data = COMPUTED.in_meta();
     /// When it is next due, in milliseconds; 0 when it has no schedule or is not active.
     next_at: i64 = COMPUTED.shown(NOWHERE);
@@ -123,7 +123,7 @@ impl Flow {
             return Ok(());
         }
         let message = format!(
-            "{LISTENERS} active flows start with the event '{}'; switch one of them off first.",
+            "{LISTENERS} active flows are triggered by the event '{}'. Disable one of them first.",
             self.trigger_key
         );
         Err(Error::new(Code::LimitReached, message))
@@ -188,7 +188,7 @@ fn plain(json: &Json) -> Result<Value, Wrong> {
     let mut text = Vec::new();
     json.write(&mut text)?;
     if text.len() > LONGEST {
-        return Err(wrong(FieldCode::TooLong, format!("may have {LONGEST} bytes at most")));
+        return Err(wrong(FieldCode::TooLong, format!("may have at most {LONGEST} bytes")));
     }
     serde_json::from_slice(&text).map_err(|_| wrong(FieldCode::InvalidFormat, "cannot be read"))
 }
@@ -200,23 +200,23 @@ record! {
     /// A flow as it is sent.
     pub struct NewFlow = "flow" in "flows";
 
-    /// What people call it.
+    /// Name.
     name: String = REQUIRED.example("\"Thank for a large order\"");
-    /// What it is for.
+    /// Description.
     description: String = INPUT.long().example("\"Somebody calls when an order is worth it.\"");
-    /// Where it belongs.
+    /// Category.
     category: String = INPUT.example("\"sales\"");
-    /// `event`: a built-in event; `custom`: any other key; `schedule`: a time.
+    /// `event`: a built-in event; `custom`: any other key; `schedule`: a cron schedule.
     trigger_type: TriggerType = REQUIRED.example("\"custom\"");
     /// The event, the key, or a cron expression in the account's time zone.
     trigger_key: String = REQUIRED.example("\"order.shipped\"");
-    /// Whether it starts runs.
+    /// Whether the flow is enabled.
     active: bool = INPUT.default("true").example("true");
-    /// How often a step is tried before the run fails.
+    /// Maximum number of attempts per step before the run fails.
     max_attempts: i64 = INPUT.between(1, 20).default("5").example("5");
-    /// What must hold for a run to start: `field`, `op` and `value`.
+    /// Conditions that must be true for a run to start: `field`, `op` and `value`.
     conditions: ConditionList = INPUT.default("[]").example(r#"[{"field": "data.total", "op": "gte", "value": 1000}]"#);
-    /// What is done, in order; fifty steps at most.
+    /// The steps, in order; at most fifty.
     steps: StepList = REQUIRED.example(r#"[{"type": "create_task", "title": "Call {{ data.name }}", "category": "call", "deadline": "P2D"}]"#);
 }
 
@@ -231,7 +231,7 @@ impl Checks for NewFlow {
                 }
             }
             TriggerType::Event if !events::is_built_in(&self.trigger_key) => {
-                let message = "is not an event of the service; use the trigger_type custom for keys of your own";
+                let message = "is not a known event; use the trigger_type custom for your own keys";
                 faults.add("trigger_key", wrong(FieldCode::InvalidChoice, message));
             }
             _ => {}
@@ -318,7 +318,7 @@ fn create(call: Call) -> Result<Work> {
         |tx, ctx, _, input| {
             let count = "SELECT count(*) FROM flows WHERE account_id = $1";
             if tx.int(count, &[ctx.account.into()])? >= MANY {
-                let message = format!("An account may have {MANY} flows; delete one that is not needed first.");
+                let message = format!("An account may have at most {MANY} flows. Delete one first.");
                 return Err(Error::new(Code::LimitReached, message));
             }
             let mut flow = input.record().flow();
@@ -353,7 +353,7 @@ record! {
     /// Whether a flow starts runs.
     pub struct Switch = "flow" in "flows";
 
-    /// Whether it starts runs. Runs under way go on either way.
+    /// Whether the flow is enabled. Runs in progress continue either way.
     active: bool = REQUIRED.example("true");
 }
 
@@ -389,12 +389,7 @@ pub fn resource() -> Resource {
         .extension()
         .delete_with(remove)
         .extension()
-        .action_parts::<backtest::Period>(
-            "backtest",
-            "What a flow would have done in the past",
-            backtest::PARTS,
-            backtest::run,
-        )
+        .action_parts::<backtest::Period>("backtest", "Backtest a flow on past events", backtest::PARTS, backtest::run)
         .extension()
 }
 

@@ -35,18 +35,18 @@ const TRANSITIONS: &[(Status, Status)] = &[
 ];
 
 record! {
-    /// Time that was worked on a project.
+    /// Time worked on a project.
     pub struct Hour = "hour" in "project_hours", parent: "project_id";
 
-    /// The day; today when nothing is sent.
+    /// Date; defaults to today.
     date: Day = INPUT.kept().sort().range("from", "to").example("\"2026-05-04\"");
-    /// The time in hours, such as 1.5; follows from the minutes when only those are sent.
+    /// Duration in hours, such as 1.5; derived from the minutes if only those are sent.
     hours: Amount = INPUT.between(0, 1_000).example("1.5");
-    /// The time in minutes; follows from the hours when only those are sent.
+    /// Duration in minutes; derived from the hours if only those are sent.
     minutes: i64 = INPUT.between(0, 60_000).example("90");
-    /// How it stands; see the actions.
+    /// Status; change it with the actions.
     status: Status = COMPUTED.filter();
-    /// What was done.
+    /// Description of the work.
     activity_name: String = INPUT.example("\"Design\"");
     /// The project.
     project_id: Link = COMPUTED.refers("projects").in_meta();
@@ -55,7 +55,7 @@ record! {
 impl Checks for Hour {
     fn settle(&mut self, _: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         if before.is_some_and(|before| before.status == Status::Approved) {
-            return Err(Error::new(Code::Locked, "These hours are approved and cannot be changed any more."));
+            return Err(Error::new(Code::Locked, "These hours are approved and can no longer be changed."));
         }
         if self.date.0.is_none() {
             self.date = Day(Some(ctx.now.date(&ctx.zone)));
@@ -66,7 +66,7 @@ impl Checks for Hour {
             (true, false) => self.minutes = in_minutes(self.hours),
             (false, true) => self.hours = in_hours(self.minutes),
             (true, true) if in_minutes(self.hours) != self.minutes && in_hours(self.minutes) != self.hours => {
-                return Err(Error::field("minutes", wrong(FieldCode::OutOfRange, "and hours say different times")));
+                return Err(Error::field("minutes", wrong(FieldCode::OutOfRange, "and hours do not match")));
             }
             _ => {}
         }
@@ -96,7 +96,7 @@ pub fn resource() -> Resource {
         .managed::<Hour>()
         .delete_with(delete)
         .extension()
-        .action("submit", "Hand in hours for approval", DETAIL, |call| {
+        .action("submit", "Submit hours for approval", DETAIL, |call| {
             records::act::<Hour>(call, DETAIL, |hour, _| hour.become_status(Status::Submitted, "submitted"))
         })
         .extension()
@@ -104,7 +104,7 @@ pub fn resource() -> Resource {
             records::act::<Hour>(call, DETAIL, |hour, _| hour.become_status(Status::Approved, "approved"))
         })
         .extension()
-        .action("reject", "Send hours back", DETAIL, |call| {
+        .action("reject", "Reject hours", DETAIL, |call| {
             records::act::<Hour>(call, DETAIL, |hour, _| hour.become_status(Status::Rejected, "rejected"))
         })
         .extension()
@@ -113,7 +113,7 @@ pub fn resource() -> Resource {
 impl Hour {
     fn become_status(&mut self, to: Status, event: &'static str) -> Result<&'static str> {
         if !TRANSITIONS.contains(&(self.status, to)) {
-            let message = format!("Hours that are {} cannot become {}.", self.status.wire(), to.wire());
+            let message = format!("Hours cannot move from {} to {}.", self.status.wire(), to.wire());
             return Err(Error::new(Code::InvalidTransition, message));
         }
         self.status = to;

@@ -33,18 +33,18 @@ choice! {
 }
 
 record! {
-    /// Whether money may be taken from a client's account.
+    /// A client's authorization for direct debit.
     pub struct Mandate = "mandate" in "mandates", parent: "client_id";
 
-    /// How it stands.
+    /// Status.
     status: MandateStatus = COMPUTED;
-    /// Through whom.
+    /// The provider.
     provider: ProviderName = COMPUTED;
     /// The provider's id of the client.
     customer_id: String = COMPUTED;
-    /// The provider's id of the mandate, or the reference on the form.
+    /// The provider's id of the mandate, or the reference on the signed form.
     mandate_id: String = REQUIRED.at_most(35).example("\"M-2026-001\"");
-    /// When it was signed; today when nothing is sent.
+    /// Date of signing; defaults to today.
     signed_on: Day = INPUT.example("\"2026-05-01\"");
     /// The client.
     client_id: Link = COMPUTED.refers("clients").in_meta();
@@ -84,9 +84,9 @@ pub fn change(tx: &mut Tx, ctx: &Ctx, client: &str, change: impl FnOnce(&mut Man
 
 /// What `GET …/mandate` answers.
 const PARTS: &[Part] = &[
-    Part("client_found", "boolean", "Whether there is such a client."),
-    Part("provider", "string", "Through whom."),
-    Part("mandate_present", "boolean", "Whether there is a mandate."),
+    Part("client_found", "boolean", "Whether the client exists."),
+    Part("provider", "string", "The provider."),
+    Part("mandate_present", "boolean", "Whether a mandate exists."),
     Part("mandate_authorized", "boolean", "Whether it can be used."),
     Part("direct_debit_enabled", "integer", "The same as 1 or 0."),
     Part("mandate_status", "string", "`none`, `pending`, `verified`, `authorized` or `active`."),
@@ -98,7 +98,7 @@ const PARTS: &[Part] = &[
         "object",
         "`status`: `skipped`, `not_found`, `activated`, `update_failed` or `not_authorized`.",
     ),
-    Part("meta", "object", "More about it."),
+    Part("meta", "object", "Details."),
 ];
 
 /// How the mandate of a client stands, for `GET …/mandate`; `activation` says what became of the subscription it names.
@@ -173,11 +173,11 @@ fn revoke(call: Call) -> Result<Work> {
 pub fn resource(get: Handler) -> Resource {
     Resource::of::<Mandate>("Direct debit mandates", "relations", MIGRATIONS)
         .at("/v1/clients/{id}/direct-debit/mandate")
-        .beside(Method::Get, "", "How the mandate of a client stands", PARTS, get)
+        .beside(Method::Get, "", "Retrieve the mandate of a client", PARTS, get)
         .acts_with("subscription_id", "relations.write")
         .create_with(record_signed)
         .extension()
-        .beside(Method::Delete, "", "Take back a mandate", &[], revoke)
+        .beside(Method::Delete, "", "Revoke a mandate", &[], revoke)
         .gives(Gives::Nothing)
         .extension()
 }

@@ -7,22 +7,22 @@ use crate::record;
 use crate::record::{ALL, CREATED, Checks, DETAIL, INPUT, LIST, Link, REQUIRED, UPDATED};
 
 record! {
-    /// Words to remember, about a client, an invoice, a project or a deal.
+    /// A note about a client, an invoice, a project or a deal.
     pub struct Note = "note" in "notes",
         created_at: ALL,
         updated_at: LIST.and(DETAIL).and(UPDATED),
         meta: LIST.and(DETAIL).and(UPDATED);
 
-    /// The words.
+    /// The text of the note.
     body: String = REQUIRED.long().shown(LIST.and(DETAIL).and(CREATED).and(UPDATED))
         .example("\"Asked for a quote by Friday.\"");
-    /// The client it is about.
+    /// The client that the note is about.
     client_id: Link = ABOUT.refers("clients");
-    /// The invoice it is about.
+    /// The invoice that the note is about.
     invoice_id: Link = ABOUT.refers("invoices");
-    /// The project it is about.
+    /// The project that the note is about.
     project_id: Link = ABOUT.refers("projects");
-    /// The deal it is about.
+    /// The deal that the note is about.
     deal_id: Link = ABOUT.refers("deals");
 }
 

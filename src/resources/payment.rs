@@ -89,26 +89,26 @@ const TRANSITIONS: &[(Status, &[Status])] = {
 };
 
 record! {
-    /// Money for an invoice; below zero it is paid back.
+    /// A payment of an invoice; a negative amount is a refund.
     pub struct Payment = "payment" in "payments", parent: "invoice_id";
 
-    /// How much; what is still open when nothing is sent.
+    /// Amount; defaults to the open amount.
     amount: Amount = INPUT.example("100.5");
-    /// On which day; today when nothing is sent.
+    /// Payment date; defaults to today.
     date: Day = INPUT.kept().example("\"2026-05-04\"");
-    /// How it stands; `paid` for a manual payment, `open` for an online one.
+    /// Status; defaults to `paid` for a manual payment, `open` for an online one.
     status: Status = INPUT.filter().example("\"paid\"");
     /// `manual` or `online`.
     r#type: PaymentType = INPUT.create_only().filter().example("\"manual\"");
-    /// By what means.
+    /// Payment method.
     method: Method = INPUT.example("\"banktransfer\"");
-    /// Your own reference or the provider's; once per invoice.
+    /// Your own reference or the provider's; unique per invoice.
     external_id: String = INPUT.filter().unique(&["invoice_id"]).example("\"\"");
     /// The provider.
     provider: String = INPUT.example("\"\"");
-    /// What you know of the payment.
+    /// Your own data about the payment.
     payment_data: Data = INPUT.in_meta().example("{\"bank\": \"statement 12\"}");
-    /// What the provider said.
+    /// The provider's response.
     feedback_data: Data = INPUT.create_only().in_meta().example("{}");
     /// The invoice.
     invoice_id: Link = COMPUTED.refers("invoices").in_meta();
@@ -132,7 +132,7 @@ impl Checks for Payment {
             let moves = TRANSITIONS.iter().find(|(from, _)| *from == before.status).map_or(&[][..], |(_, to)| to);
             if !moves.contains(&self.status) {
                 let (from, to) = (before.status.wire(), self.status.wire());
-                let message = format!("An online payment cannot go from {from} to {to}.");
+                let message = format!("An online payment cannot move from {from} to {to}.");
                 return Err(Error::new(Code::InvalidTransition, message));
             }
         }
@@ -167,7 +167,7 @@ pub fn resource() -> Resource {
 /// Invoices can be collected.
 pub fn collectable(invoices: Resource) -> Resource {
     invoices
-        .action_elsewhere("collect", "Collect an invoice by the mandate of its client", collect)
+        .action_elsewhere("collect", "Collect an invoice by direct debit", collect)
         .gives(Gives::MadeParts(BOTH))
         .extension()
 }
@@ -232,7 +232,7 @@ fn delete(call: Call) -> Result<Work> {
 pub fn told(tx: &mut Tx, ctx: &Ctx, payment: &Payment, to: Status, said: Option<&Value>) -> Result<Payment> {
     let Some(steps) = steps(payment.status, to) else {
         let (from, to) = (payment.status.wire(), to.wire());
-        tracing::warn!(payment = %payment.base.id, from, to, "A provider told news that cannot be.");
+        tracing::warn!(payment = %payment.base.id, from, to, "A provider reported a status that is not possible.");
         return Ok(payment.clone());
     };
     let mut now = payment.clone();
@@ -290,7 +290,7 @@ fn all_that_is_open(invoice: &Invoice) -> Result<Amount> {
     if is_owed {
         return Ok(open);
     }
-    let message = "The invoice has nothing left to pay; send an amount, below zero to pay back.";
+    let message = "The invoice has no open amount. Send an amount; a negative amount is a refund.";
     Err(Error::new(Code::InvalidTransition, message))
 }
 
@@ -308,7 +308,7 @@ pub fn settle_invoice(tx: &mut Tx, ctx: &Ctx, before: &Invoice) -> Result<Invoic
                WHERE account_id = $1 AND invoice_id = $2 AND status = 'paid'";
     let paid = tx.int(sql, &[ctx.account.into(), (&before.base.id).into()])?;
     if (paid < 0) != (before.total_incl_vat.scaled() < 0) && paid != 0 {
-        let message = "cannot be more than was paid";
+        let message = "cannot be more than the amount paid";
         return Err(Error::field("amount", wrong(FieldCode::OutOfRange, message)));
     }
     let mut invoice = before.clone();

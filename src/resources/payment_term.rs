@@ -9,14 +9,14 @@ use crate::record::{Checks, INPUT, NOWHERE, REQUIRED};
 use crate::{record, records};
 
 record! {
-    /// How many days a client has to pay.
+    /// The number of days that a client has to pay.
     pub struct PaymentTerm = "payment_term" in "payment_terms", order: "days", meta: NOWHERE;
 
-    /// Its short name; no two terms have the same.
+    /// Unique code.
     code: String = REQUIRED.at_most(32).unique(&[]).example("\"45\"");
-    /// The days.
+    /// Number of days.
     days: i64 = INPUT.between(0, 3650).example("45");
-    /// What people read.
+    /// Description.
     label: String = INPUT.example("\"45 days\"");
 }
 

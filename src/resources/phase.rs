@@ -12,14 +12,14 @@ use crate::record::{Checks, INPUT, Link, NOWHERE, REQUIRED};
 use crate::records::{self, Work};
 
 record! {
-    /// A step on the way of a deal.
+    /// A phase of a pipeline.
     pub struct Phase = "phase" in "phases", order: "order", meta: NOWHERE;
 
-    /// The pipeline it is a step of.
+    /// The pipeline that the phase belongs to.
     pipeline_id: Link = REQUIRED.create_only().refers("pipelines").filter();
-    /// What it is called.
+    /// Name.
     name: String = REQUIRED.example("\"Negotiation\"");
-    /// Its place in the pipeline.
+    /// Sort position in the pipeline.
     order: i64 = INPUT.between(0, 1_000_000).resets_to("0").example("3");
 }
 
@@ -44,7 +44,7 @@ fn delete(call: Call) -> Result<Work> {
         let phase: Phase = records::find_to_change(tx, ctx, &call)?;
         let deals = "SELECT count(*) FROM deals WHERE account_id = $1 AND phase_id = $2";
         if tx.int(deals, &[ctx.account.into(), (&phase.base.id).into()])? > 0 {
-            return Err(Error::new(Code::InUse, "There are deals in this phase; move them first."));
+            return Err(Error::new(Code::InUse, "This phase has deals. Move them first."));
         }
         records::remove(tx, ctx, &phase)?;
         pipeline::phases_changed(tx, ctx, &phase.pipeline_id.0)?;

@@ -14,14 +14,14 @@ use crate::record::{CREATED, Checks, INPUT, LIST, Link, NOWHERE, REQUIRED, Recor
 use crate::records::{self, Work};
 
 record! {
-    /// A way that deals go, in phases.
+    /// A sales process, divided into phases.
     pub struct Pipeline = "pipeline" in "pipelines", order: "order", meta: NOWHERE, parts: PARTS;
 
-    /// What it is called.
+    /// Name.
     name: String = REQUIRED.example("\"Sales\"");
-    /// Whether deals still start in it.
+    /// Whether new deals can start in this pipeline.
     active: bool = INPUT.default("true").example("true");
-    /// Its place among the others.
+    /// Sort position.
     order: i64 = INPUT.between(0, 1_000_000).resets_to("0").shown(NOWHERE).example("1");
 }
 
@@ -150,7 +150,7 @@ fn delete(call: Call) -> Result<Work> {
         let pipeline: Pipeline = records::find_to_change(tx, ctx, &call)?;
         let deals = "SELECT count(*) FROM deals WHERE account_id = $1 AND pipeline_id = $2";
         if tx.int(deals, &[ctx.account.into(), (&pipeline.base.id).into()])? > 0 {
-            return Err(Error::new(Code::InUse, "There are deals in this pipeline; move them first."));
+            return Err(Error::new(Code::InUse, "This pipeline has deals. Move them first."));
         }
         let phases: Vec<Phase> = in_order(tx, ctx)?;
         for phase in phases.iter().filter(|phase| phase.pipeline_id.0 == pipeline.base.id) {

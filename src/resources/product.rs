@@ -12,20 +12,20 @@ use crate::record::{Checks, INPUT, REQUIRED, VatRate};
 use crate::records::{self, Work};
 
 record! {
-    /// A thing or a service that is sold.
+    /// A product or service that you sell.
     pub struct Product = "product" in "products";
 
-    /// What it is called on quotes and invoices.
+    /// Name on quotes and invoices.
     name: String = REQUIRED.search().sort().example("\"Website hosting\"");
-    /// Your own code for it.
+    /// Your own product code.
     code: String = INPUT.search().filter().sort().example("\"HOST-12\"");
-    /// Price of one unit, without VAT.
+    /// Unit price excluding VAT.
     price: Price = INPUT.sort().example("12.5");
-    /// VAT percentage: `"21"`, also sent as `"21%"` or `21`.
+    /// VAT percentage, such as `"21"`; `"21%"` and `21` are accepted too.
     vat_rate: VatRate = INPUT.example("\"21\"");
-    /// What one of it is: a piece, an hour, a month.
+    /// Unit: piece, hour, month.
     unit: String = INPUT.example("\"month\"");
-    /// Whether it is still sold.
+    /// Whether the product is still sold.
     active: bool = INPUT.filter().default("true").example("true");
 }
 

@@ -31,19 +31,19 @@ record! {
     /// Work for a client, with a budget and hours.
     pub struct Project = "project" in "projects";
 
-    /// What it is called.
+    /// Name.
     name: String = REQUIRED.search().sort().example("\"New website\"");
-    /// Its number, given when it is made.
+    /// Number, assigned on creation.
     number: String = COMPUTED.search().filter().sort();
-    /// How it stands.
+    /// Status.
     status: Status = INPUT.filter().example("\"active\"");
-    /// The client it is for.
+    /// The client.
     client_id: Link = INPUT.refers("clients").filter();
-    /// What it may cost, without VAT.
+    /// Budget excluding VAT.
     budget: Amount = INPUT.between(0, 999_999_999_999).resets_to("0").example("5000");
-    /// Its first day.
+    /// Start date.
     start_date: Day = INPUT.sort().example("\"2026-05-01\"");
-    /// Its last day.
+    /// End date.
     end_date: Day = INPUT.sort().example("\"2026-07-31\"");
 }
 

@@ -15,43 +15,43 @@ use crate::records::{self, Work};
 use crate::{input, record};
 
 record! {
-    /// A run of a flow: one event, all its steps.
+    /// One execution of a flow.
     pub struct Run = "run" in "runs", created_at: ALL, updated_at: ALL;
 
     /// The flow.
     flow_id: Link = COMPUTED.filter();
-    /// What the flow was called when it began.
+    /// Name of the flow when the run started.
     flow_name: String = COMPUTED;
-    /// `queued`, `running`, `waiting`, `retrying`, `pending_approval`, `success`, `partial`, `failed` or `cancelled`; lists take one of
-    /// them or several with commas between them.
+    /// `queued`, `running`, `waiting`, `retrying`, `pending_approval`, `success`, `partial`, `failed` or
+    /// `cancelled`; lists accept several, separated by commas.
     status: String = COMPUTED.filter_many();
-    /// The trigger type of the flow.
+    /// Trigger type of the flow.
     trigger_type: String = COMPUTED;
-    /// The trigger key of the flow.
+    /// Trigger key of the flow.
     trigger_key: String = COMPUTED;
-    /// What kind of record it is about.
+    /// The type of the record.
     entity_type: String = COMPUTED;
-    /// Tries of the current step.
+    /// Attempts of the current step.
     attempts: i64 = COMPUTED;
-    /// How often a step is tried.
+    /// Maximum number of attempts per step.
     max_attempts: i64 = COMPUTED;
-    /// Steps that are done.
+    /// Number of completed steps.
     actions_done: i64 = COMPUTED;
-    /// Why it failed or is tried again.
+    /// Why the run failed or is being retried.
     error: String = COMPUTED;
-    /// When it goes on, while it waits.
+    /// When the run continues, if it is waiting.
     next_attempt_at: When = COMPUTED;
-    /// The event that began it.
+    /// The event that started the run.
     event: String = COMPUTED.in_meta();
-    /// The id of the record it is about.
+    /// The id of the record that the event is about.
     entity_id: String = COMPUTED.in_meta();
-    /// How many flows in a row led to it.
+    /// Depth of the chain of flows that led to this run.
     depth: i64 = COMPUTED.in_meta();
     /// The run from which it follows, with those between, or empty.
     chain: String = COMPUTED.shown(NOWHERE);
-    /// Whether it ends as soon as its current step does.
+    /// Whether the run ends after its current step.
     cancel_requested: bool = COMPUTED.in_meta();
-    /// When it ended.
+    /// When the run ended.
     finished_at: When = COMPUTED.in_meta();
     /// Which definition of the flow it follows.
     flow_version: i64 = COMPUTED.shown(NOWHERE);
@@ -174,23 +174,23 @@ pub fn save(tx: &mut Tx, ctx: &Ctx, run: &mut Run, claim: i64) -> Result<bool> {
 }
 
 /// What the actions answer.
-const STATUS: &[Part] = &[Part("id", "string", "The run."), Part("status", "string", "How it stands now.")];
+const STATUS: &[Part] = &[Part("id", "string", "The run."), Part("status", "string", "The new status.")];
 
 /// What a step of a run shows.
 const STEPS: &[Part] = &[
-    Part("place", "integer", "Which step, from 0 on."),
-    Part("type", "string", "What it does."),
-    Part("name", "string", "Its name, or empty."),
+    Part("place", "integer", "Index of the step, starting at 0."),
+    Part("type", "string", "Type of the step."),
+    Part("name", "string", "Name of the step, or empty."),
     Part(
         "status",
         "string",
-        "pending, running, waiting, pending_approval, retrying, success, failed, skipped or cancelled.",
+        "Status: pending, running, waiting, pending_approval, retrying, success, failed, skipped or cancelled.",
     ),
-    Part("started_at", "string", "When it was first tried, or empty."),
-    Part("finished_at", "string", "When it ended, or empty."),
-    Part("attempts", "integer", "How often it was tried."),
-    Part("result", "object", "What it gave."),
-    Part("error", "string", "Why it failed, or empty."),
+    Part("started_at", "string", "When the step was first attempted, or empty."),
+    Part("finished_at", "string", "When the step ended, or empty."),
+    Part("attempts", "integer", "Number of attempts."),
+    Part("result", "object", "Result of the step."),
+    Part("error", "string", "Error of the step, or empty."),
 ];
 
 /// Runs and their routes.
@@ -199,14 +199,14 @@ pub fn resource() -> Resource {
         .at("/v1/automation/runs")
         .list::<Run>()
         .get::<Run>()
-        .act_parts("cancel", "Cancel a run; at once, or after the step that runs", STATUS, cancel)
-        .act_parts("approve", "Let a run that waits for approval go on", STATUS, approve)
+        .act_parts("cancel", "Cancel a run, immediately or after the current step", STATUS, cancel)
+        .act_parts("approve", "Approve a run", STATUS, approve)
         .extension()
-        .act_parts("reject", "End a run that waits for approval", STATUS, reject)
+        .act_parts("reject", "Reject a run", STATUS, reject)
         .extension()
-        .act_parts("retry", "Let a failed run go on at the step that failed", STATUS, retry)
+        .act_parts("retry", "Retry a failed run from the step that failed", STATUS, retry)
         .extension()
-        .parts("steps", "The steps of a run and what became of them", STEPS, steps)
+        .parts("steps", "List the steps of a run with their results", STEPS, steps)
         .extension()
 }
 
@@ -229,7 +229,7 @@ fn act(call: Call, verb: fn(&mut Tx, &Ctx, &mut Run) -> Result<&'static str>) ->
 fn cancel(call: Call) -> Result<Work> {
     act(call, |_, ctx, run| {
         if run.is_final() {
-            return Err(Error::new(Code::RunFinished, format!("The run has ended already: {}.", run.status)));
+            return Err(Error::new(Code::RunFinished, format!("The run has already ended: {}.", run.status)));
         }
         if run.lease_until > 0 {
             run.cancel_requested = true;
@@ -273,7 +273,7 @@ fn reject(call: Call) -> Result<Work> {
 
 fn awaits_approval(run: &Run) -> Result<()> {
     if run.status != "pending_approval" {
-        let message = format!("The run does not wait for approval; it is {}.", run.status);
+        let message = format!("The run is not waiting for approval; it is {}.", run.status);
         return Err(Error::new(Code::InvalidTransition, message));
     }
     Ok(())
@@ -283,7 +283,7 @@ fn awaits_approval(run: &Run) -> Result<()> {
 fn retry(call: Call) -> Result<Work> {
     act(call, |_, ctx, run| {
         if run.status != "failed" {
-            let message = format!("Only a run that failed can be tried again; this one is {}.", run.status);
+            let message = format!("Only a failed run can be retried; this one is {}.", run.status);
             return Err(Error::new(Code::InvalidTransition, message));
         }
         run.attempts = 0;

@@ -15,7 +15,7 @@ use crate::usage::Usage;
 use crate::{choice, record};
 
 choice! {
-    /// What becomes of the invoices of subscriptions.
+    /// What happens to the invoices of subscriptions.
     pub enum Generation {
         /// They wait as drafts.
         Draft = "draft",
@@ -41,48 +41,48 @@ choice! {
 }
 
 record! {
-    /// How the account wants things done.
+    /// The preferences of the account.
     pub struct Settings = "settings" in "settings", meta: NOWHERE, updated_at: ALL;
 
-    /// What becomes of the invoices of subscriptions.
+    /// What happens to the invoices of subscriptions.
     subscription_generation: Generation = INPUT.default("\"final\"").example("\"final\"");
-    /// Days in which a new client has to pay, unless its own `payment_term` says otherwise; 0 is the same day.
+    /// Payment term of new clients in days, unless their own `payment_term` is set; 0 is the same day.
     payment_term: i64 = INPUT.between(0, 3650).resets_to("14").example("14");
-    /// Days that a quote to a new client is valid, unless its own `quote_expiration_days` says otherwise.
+    /// Days that a quote to a new client is valid, unless its own `quote_expiration_days` is set.
     quote_expiration_days: i64 = INPUT.between(0, 3650).resets_to("30").example("30");
-    /// How many days before its end a subscription says `subscription.expiring`; 0 for never.
+    /// Days before the end of a subscription at which `subscription.expiring` is emitted; 0 for never.
     subscription_expiring_days: i64 = INPUT.between(0, 365).resets_to("30").example("30");
-    /// Days until an untouched draft says `document.draft` again; 0 for never, as with all of these.
+    /// Days after which `document.draft` is emitted again for an unchanged draft; 0 for never, as with all of these.
     document_draft_days: i64 = INPUT.between(0, 3650).resets_to("7").example("7");
-    /// Days after sending until a quote without an answer says `quote.silent`.
+    /// Days after sending a quote after which `quote.silent` is emitted if there is no response.
     quote_silent_days: i64 = INPUT.between(0, 3650).resets_to("7").example("7");
-    /// Days until an open deal that nobody touches says `deal.stalled`.
+    /// Days without a change after which `deal.stalled` is emitted for an open deal.
     deal_stalled_days: i64 = INPUT.between(0, 3650).resets_to("14").example("14");
-    /// Days in one phase until an open deal says `deal.phase_idle`.
+    /// Days in one phase after which `deal.phase_idle` is emitted for an open deal.
     deal_phase_idle_days: i64 = INPUT.between(0, 3650).resets_to("14").example("14");
-    /// Days without an open task until an open deal says `deal.no_followup`.
+    /// Days without an open task after which `deal.no_followup` is emitted for an open deal.
     deal_no_followup_days: i64 = INPUT.between(0, 3650).resets_to("1").example("1");
-    /// Days without a message until a ticket says `ticket.stale`.
+    /// Days without a message after which `ticket.stale` is emitted.
     ticket_stale_days: i64 = INPUT.between(0, 3650).resets_to("3").example("3");
-    /// Days until a message of a client without a reply says `mail.unanswered`.
+    /// Days after which `mail.unanswered` is emitted for an unanswered message of a client.
     mail_unanswered_days: i64 = INPUT.between(0, 3650).resets_to("2").example("2");
-    /// Days without a document or a message until a client says `customer.inactive`.
+    /// Days without a document or a message after which `customer.inactive` is emitted.
     customer_inactive_days: i64 = INPUT.between(0, 3650).resets_to("180").example("180");
-    /// Days after a contact until a client without an open task says `customer.no_followup`.
+    /// Days after a contact after which `customer.no_followup` is emitted for a client without an open task.
     customer_no_followup_days: i64 = INPUT.between(0, 3650).resets_to("1").example("1");
-    /// How many days the runs of flows that have ended can be looked at; 0 for always.
+    /// Days that finished flow runs are kept; 0 for always.
     runs_kept_days: i64 = INPUT.between(0, 3650).resets_to("90").example("90");
-    /// Who collects money from clients: `sandbox` to try things, `mollie`, or `manual` with files for your bank.
+    /// Payment provider: `sandbox` for testing, `mollie`, or `manual` with files for your bank.
     provider: ProviderName = INPUT.default("\"sandbox\"").example("\"sandbox\"");
-    /// Your key at Mollie. It is never shown again.
+    /// Your Mollie API key. It is never shown.
     mollie_key: String = INPUT.shown(NOWHERE).example("\"\"");
-    /// The first letters of that key.
+    /// First characters of the Mollie API key.
     mollie_key_hint: String = COMPUTED;
-    /// Whether clients can pay an invoice through the provider on its page.
+    /// Whether clients can pay online on the page of an invoice.
     online_payments: bool = INPUT.example("false");
-    /// What a client pays to give a mandate, unless the request says otherwise.
+    /// Default amount of a verification payment.
     verification_amount: Amount = INPUT.between(0, 1000).resets_to("0.01").example("0.01");
-    /// Your creditor identifier for direct debits through your bank.
+    /// Your SEPA creditor identifier, for direct debit through your bank.
     creditor_id: String = INPUT.at_most(35).example("\"NL69ABC123456780000\"");
 }
 
@@ -92,11 +92,11 @@ impl Checks for Settings {
             faults.add("verification_amount", wrong(FieldCode::OutOfRange, "must be more than 0"));
         }
         if self.mollie_key.chars().any(|c| !c.is_ascii_graphic()) {
-            faults.add("mollie_key", wrong(FieldCode::InvalidFormat, "cannot be a key of Mollie"));
+            faults.add("mollie_key", wrong(FieldCode::InvalidFormat, "is not a valid Mollie API key"));
         }
         let id = &self.creditor_id;
         if !id.is_empty() && !debits::creditor_id_is_valid(id) {
-            faults.add("creditor_id", wrong(FieldCode::InvalidFormat, "is not a creditor identifier"));
+            faults.add("creditor_id", wrong(FieldCode::InvalidFormat, "is not a valid creditor identifier"));
         }
     }
 
@@ -149,13 +149,13 @@ fn patch(call: Call) -> Result<Work> {
 
 /// What `GET /v1/settings/usage` answers.
 const USAGE: &[Part] = &[
-    Part("file_bytes", "integer", "Bytes of files that the account keeps."),
-    Part("file_bytes_quota", "integer", "How many it may keep; 0 for any number, as with all of these."),
-    Part("files", "integer", "Files that the account keeps."),
-    Part("files_quota", "integer", "How many it may keep."),
-    Part("mails_today", "integer", "Recipients that were mailed today, in the account's time zone."),
-    Part("mails_per_day_quota", "integer", "How many may be mailed in a day."),
-    Part("endpoints_per_host_quota", "integer", "How many webhook endpoints the account may have at one host."),
+    Part("file_bytes", "integer", "Total size of the account's files, in bytes."),
+    Part("file_bytes_quota", "integer", "The quota in bytes; 0 for no limit, as with all quotas."),
+    Part("files", "integer", "Number of files of the account."),
+    Part("files_quota", "integer", "The quota of files."),
+    Part("mails_today", "integer", "Recipients mailed today, in the account's time zone."),
+    Part("mails_per_day_quota", "integer", "The quota of recipients per day."),
+    Part("endpoints_per_host_quota", "integer", "The quota of webhook endpoints per host."),
 ];
 
 fn usage(_: Call) -> Result<Work> {
@@ -173,14 +173,14 @@ fn usage(_: Call) -> Result<Work> {
 /// Settings and their routes.
 pub fn resource() -> Resource {
     Resource::of::<Settings>("Settings", "settings", MIGRATIONS)
-        .beside(Method::Get, "", "How the account wants things done", &[], get)
+        .beside(Method::Get, "", "Retrieve the settings", &[], get)
         .gives(Gives::Item(DETAIL))
         .extension()
-        .beside(Method::Patch, "", "Change how the account wants things done", &[], patch)
+        .beside(Method::Patch, "", "Change the settings", &[], patch)
         .taking::<Settings>(Takes::Patch)
         .gives(Gives::Item(UPDATED))
         .extension()
-        .beside(Method::Get, "/usage", "What the account uses of its quotas", USAGE, usage)
+        .beside(Method::Get, "/usage", "Retrieve the usage of the account's quotas", USAGE, usage)
         .extension()
 }
 

@@ -43,42 +43,42 @@ choice! {
 }
 
 record! {
-    /// What a client is invoiced for again and again.
+    /// A recurring invoice for a client.
     pub struct Subscription = "subscription" in "subscriptions", created_at: ALL;
 
-    /// Given when it is made, without gaps.
+    /// Number without gaps, assigned on creation.
     number: String = COMPUTED.search().filter().sort();
-    /// What it is about.
+    /// Title.
     title: String = COMPUTED.search().sort();
     /// The client.
     client_id: Link = COMPUTED.refers("clients").filter();
     /// `draft`, `active` or `ended`.
     status: Status = COMPUTED.filter().sort();
-    /// How often an invoice is made.
+    /// Frequency of the invoices.
     term: Term = COMPUTED;
-    /// When it begins.
+    /// Start date.
     start_date: Day = COMPUTED.sort().range("start_from", "start_to");
-    /// When it ends: periods that begin before it are invoiced.
+    /// End date: periods that begin before it are invoiced.
     end_date: Day = COMPUTED.nullable().sort();
     /// The date of the last invoice.
     last_generated: Day = COMPUTED.nullable();
     /// The date of the next invoice.
     next_generate: Day = COMPUTED.nullable().sort();
-    /// On which days invoices are made: `schedule_type` (`start_date` or `day_of_month`), `day_of_month` and `day_of_week`.
+    /// The days of invoices: `schedule_type` (`start_date` or `day_of_month`), `day_of_month` and `day_of_week`.
     schedule: Plan = COMPUTED;
-    /// The sum of the lines.
+    /// Sum of the lines.
     subtotal: Amount = COMPUTED;
-    /// The VAT percentage; with several rates, what it comes to.
+    /// VAT percentage; with several rates, the effective percentage.
     vat_rate: Percent = COMPUTED;
-    /// The VAT of a period.
+    /// VAT amount per period.
     vat_amount: Amount = COMPUTED;
-    /// What a period costs without VAT.
+    /// Total per period excluding VAT.
     total_excl_vat: Amount = COMPUTED;
-    /// What a period costs with VAT.
+    /// Total per period including VAT.
     total_incl_vat: Amount = COMPUTED.sort();
-    /// What is invoiced each time. Shown when one subscription is retrieved, and in events.
+    /// Lines of each invoice. Included when one subscription is retrieved, and in events.
     lines: Lines = COMPUTED.heavy().shown(DETAIL);
-    /// Why the next invoice could not be made, or empty.
+    /// Why the next invoice could not be created, or empty.
     problem: String = COMPUTED.in_meta();
     /// The names of the client, for searches.
     client_names: String = COMPUTED.search().shown(NOWHERE);
@@ -153,8 +153,8 @@ record! {
     /// When a subscription ends.
     pub struct Deactivation = "deactivation" in "deactivations";
 
-    /// The day from which nothing is invoiced any more. By default today, or the start date of a subscription that has
-    /// not started.
+    /// The day from which nothing more is invoiced. Defaults to today, or to the start date of a subscription that
+    /// has not started.
     subscription_end: Day = INPUT.example("\"2027-01-01\"");
 }
 
@@ -164,7 +164,7 @@ impl Checks for Deactivation {}
 const ENDED: &[Part] = &[
     Part("id", "string", "The subscription."),
     Part("status", "string", "`ended`."),
-    Part("end_date", "string", "When it ends; periods that begin before it are still invoiced."),
+    Part("end_date", "string", "End date; periods that begin before it are still invoiced."),
 ];
 
 /// The mark of those that somebody ended.
@@ -212,7 +212,7 @@ fn activate(call: Call) -> Result<Work> {
 /// Makes a draft active; one that is active already stays so.
 pub fn make_active(tx: &mut Tx, ctx: &Ctx, before: Subscription) -> Result<Subscription> {
     if before.status == Status::Ended {
-        let message = format!("{} has ended; make a new subscription.", before.number);
+        let message = format!("{} has ended. Create a new subscription.", before.number);
         return Err(Error::new(Code::InvalidTransition, message));
     }
     let mut subscription = before.clone();
@@ -261,7 +261,7 @@ pub fn guard_rate(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
     if with_line(tx, ctx, "vat_code", &rate.code)?.is_empty() {
         return Ok(());
     }
-    Err(Error::new(Code::InUse, "There are subscriptions with this tax rate; change them first."))
+    Err(Error::new(Code::InUse, "This tax rate is used by subscriptions. Change them first."))
 }
 
 /// The subscriptions that have not ended and have a line with this text in a member.
@@ -291,14 +291,14 @@ fn faults(tx: &mut Tx, account: i64, subscription: &Subscription) -> Result<Vec<
     let mut faults = Vec::new();
     if sums(&fresh) != sums(subscription) || fresh.vat_rate != subscription.vat_rate || lines != subscription.lines.0 {
         let (own, right) = (subscription.total_incl_vat, fresh.total_incl_vat);
-        faults.push(format!("Its amounts (total_incl_vat {own}) are not what its lines come to ({right})"));
+        faults.push(format!("Its totals (total_incl_vat {own}) do not match its lines ({right})"));
     }
     if let Some(last) = subscription.last_generated.0 {
         let made = "SELECT count(*) FROM subscription_periods
                     WHERE account_id = $1 AND subscription_id = $2 AND period_start = $3";
         let values = [account.into(), (&subscription.base.id).into(), last.to_string().into()];
         if tx.int(made, &values)? == 0 {
-            faults.push(format!("It was last invoiced for {last}, but that period is not there"));
+            faults.push(format!("It was last invoiced for {last}, but that period does not exist"));
         }
     }
     Ok(faults)
@@ -315,9 +315,9 @@ pub fn resource() -> Resource {
         .action_parts::<Deactivation>("deactivate", "End a subscription", ENDED, deactivate)
         .taking::<Deactivation>(Takes::Maybe)
         .pages_of("invoices", "List the invoices of a subscription", "invoices", invoices)
-        .action("activate", "Make a draft active", UPDATED, activate)
+        .action("activate", "Activate a draft", UPDATED, activate)
         .extension()
-        .parts("periods", "Every period that is owed, and its invoice", periods::PARTS, periods::periods)
+        .parts("periods", "List the periods of a subscription with their invoices", periods::PARTS, periods::periods)
         .extension()
 }
 

@@ -11,56 +11,56 @@ use crate::record;
 use crate::record::{Bic, COMPUTED, Checks, Country, Custom, Days, Email, Emails, INPUT, Iban, VatNumber, Website};
 
 record! {
-    /// Somebody you buy from. It shows the fields of a client; some of them are set by the server.
+    /// A business that you buy from. It has the fields of a client; some of them are set by the server.
     pub struct Supplier = "supplier" in "suppliers";
 
     /// `company` or `private`.
     r#type: ContactType = INPUT.filter_as("contact_type").example("\"company\"");
-    /// The name of the company; a company needs one.
+    /// The company name; required for a company.
     company_name: String = INPUT.search().sort().example("\"Molen De Adelaar\"");
-    /// First name of the person, or of the contact at the company.
+    /// First name of the person, or of the contact person at the company.
     firstname: String = INPUT.search().example("\"Jan\"");
     /// Last name.
     lastname: String = INPUT.search().sort().example("\"Smit\"");
-    /// Where mail goes.
+    /// E-mail address.
     email: Email = INPUT.search().example("\"jan@molen-de-adelaar.example\"");
-    /// Telephone, kept as it is sent.
+    /// Telephone number, stored as sent.
     phone: String = INPUT.example("\"+31 30 123 45 67\"");
     /// Street and number.
     address: String = COMPUTED;
     /// Postal code.
     zipcode: String = COMPUTED;
-    /// Town.
+    /// City.
     city: String = INPUT.example("\"Utrecht\"");
-    /// Country, by its code of ISO 3166 or its name; kept as the code.
+    /// Country, as an ISO 3166 code or a name; stored as the code.
     country: Country = INPUT.example("\"NL\"");
-    /// Number in the register of companies.
+    /// Number in the trade register.
     company_registration_number: String = COMPUTED;
     /// VAT number.
     vat_number: VatNumber = COMPUTED;
-    /// Web address.
+    /// URL of the website.
     website: Website = COMPUTED;
     /// IBAN.
     iban: Iban = COMPUTED;
-    /// In whose name the bank account is.
+    /// Name of the account holder.
     bank_account_name: String = COMPUTED;
     /// BIC of the bank.
     bic: Bic = COMPUTED;
-    /// Days in which an invoice is to be paid.
+    /// Payment term of invoices, in days.
     payment_term: Days = COMPUTED;
     /// Days that a quote is valid.
     quote_expiration_days: Days = COMPUTED;
     /// Label of the revenue account.
     default_revenue_account: String = COMPUTED;
-    /// Addresses for invoices.
+    /// E-mail addresses for invoices.
     email_invoices: Emails = COMPUTED;
-    /// Addresses for reminders.
+    /// E-mail addresses for reminders.
     email_reminders: Emails = COMPUTED;
-    /// How a mail to it begins.
+    /// Salutation of mail to this client.
     mail_salutation: String = COMPUTED;
-    /// Its number in your administration.
+    /// Debtor number.
     debtor_number: String = COMPUTED;
-    /// Values of your own fields, by their key; null takes one away.
+    /// Values of custom fields, by key; null removes a value.
     custom_fields: Custom = INPUT.example("{}");
 }
 

@@ -34,26 +34,26 @@ choice! {
 }
 
 record! {
-    /// Something to do, by a day or someday.
+    /// A task, optionally with a deadline.
     pub struct Task = "task" in "tasks", created_at: LIST.and(DETAIL), meta: LIST.and(DETAIL);
 
-    /// What is to be done.
+    /// Title.
     title: String = REQUIRED.sort().example("\"Call about the renewal\"");
-    /// What kind of work it is.
+    /// Category.
     category: Category = INPUT.filter().shown(LIST.and(DETAIL).and(CREATED).and(UPDATED)).example("\"call\"");
-    /// `open` or `completed`; see the actions.
+    /// `open` or `completed`; change it with the actions.
     status: Status = COMPUTED.filter();
-    /// Anything more there is to say.
+    /// Description.
     notes: String = INPUT.long().shown(DETAIL.and(UPDATED)).example("\"She prefers mornings.\"");
-    /// The day it must be done.
+    /// Deadline.
     deadline: Day = INPUT.sort().range("deadline_from", "deadline_to").shown(LIST.and(DETAIL).and(UPDATED)).example("\"2026-05-04\"");
-    /// How long it takes.
+    /// Estimated duration, in minutes.
     duration_minutes: i64 = INPUT.between(0, 525_600).resets_to("0").shown(DETAIL).example("30");
-    /// The client it is for.
+    /// The client.
     client_id: Link = INPUT.create_only().refers("clients").filter().shown(LIST.and(DETAIL));
     /// The project it belongs to.
     project_id: Link = INPUT.create_only().refers("projects").filter().shown(LIST.and(DETAIL));
-    /// The deal it moves forward.
+    /// The deal that the task belongs to.
     deal_id: Link = INPUT.create_only().refers("deals").filter().in_meta();
 }
 

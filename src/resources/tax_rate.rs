@@ -13,7 +13,7 @@ use crate::tables;
 use crate::{choice, record};
 
 choice! {
-    /// What kind of rate it is.
+    /// Type of rate.
     pub enum TaxType {
         /// The ordinary rate.
         #[default]
@@ -64,7 +64,7 @@ choice! {
 }
 
 choice! {
-    /// Where the other side is.
+    /// Region of the other party.
     pub enum TaxProfile {
         /// In your own country.
         #[default]
@@ -77,18 +77,19 @@ choice! {
 }
 
 record! {
-    /// A rate of VAT. Its `type` is one of EN 16931's categories: S (`standard`, `reduced`), Z (`zero`), E (`exempt`), AE (`reverse_charge`), K (`intra_community`), G (`export`).
+    /// A VAT rate. Its `type` corresponds to a category of EN 16931: S (`standard`, `reduced`), Z (`zero`), E
+    /// (`exempt`), AE (`reverse_charge`), K (`intra_community`), G (`export`).
     pub struct TaxRate = "tax_rate" in "tax_rates", meta: NOWHERE;
 
-    /// What rows name it by (`vat_code`); no two rates have the same.
+    /// Unique code, which rows refer to with `vat_code`.
     code: String = REQUIRED.at_most(32).unique(&[]).example("\"LU17\"");
-    /// What people read.
+    /// Description.
     label: String = INPUT.example("\"Luxembourg 17%\"");
-    /// What kind of rate it is.
+    /// Type of rate.
     r#type: TaxType = INPUT.example("\"standard\"");
     /// `sales` or `purchase`.
     context: TaxContext = INPUT.filter().example("\"sales\"");
-    /// Where the other side is.
+    /// Region of the other party.
     profile: TaxProfile = INPUT.example("\"eu\"");
     /// The percentage.
     amount: Decimal<2> = INPUT.between(0, 100).example("17");

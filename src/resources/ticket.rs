@@ -41,30 +41,30 @@ choice! {
 }
 
 record! {
-    /// A question of a client, and the conversation about it.
+    /// A support request of a client, with its conversation.
     pub struct Ticket = "ticket" in "tickets",
         created_at: ALL,
         updated_at: DETAIL.and(CREATED).and(UPDATED);
 
-    /// Its number, given when it is made.
+    /// Number, assigned on creation.
     number: String = COMPUTED.search().sort();
-    /// What it is about.
+    /// Title.
     subject: String = REQUIRED.at_most(998).search().sort().example("\"The oven stays cold\"");
-    /// The name of its status; see the ticket statuses.
+    /// The name of the status; see ticket statuses.
     status: String = INPUT.kept().at_most(100).filter().example("\"Open\"");
-    /// How urgent it is. An unknown value is stored as `normal`.
+    /// Priority. An unknown value is stored as `normal`.
     priority: Priority = INPUT.filter().example("\"high\"");
-    /// Who asks.
+    /// Name of the requester.
     client_name: String = INPUT.search().example("\"Anna de Vries\"");
-    /// Where the answer goes.
+    /// E-mail address for replies.
     client_email: Email = INPUT.search().example("\"anna@bakkerij-de-ster.example\"");
-    /// The client, if it is known.
+    /// The client, if known.
     client_id: Link = INPUT.nullable().refers("clients").filter();
     /// The project it belongs to.
     project_id: Link = INPUT.nullable().refers("projects").filter();
-    /// How it came in.
+    /// How the ticket was created.
     source: Source = COMPUTED.shown(DETAIL.and(CREATED).and(UPDATED));
-    /// When it was closed.
+    /// When the ticket was closed.
     closed_at: When = COMPUTED.nullable().shown(DETAIL.and(CREATED).and(UPDATED));
 }
 

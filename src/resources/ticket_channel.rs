@@ -9,24 +9,24 @@ use crate::record::{Checks, Email, EmailList, INPUT, REQUIRED};
 use crate::{record, records};
 
 record! {
-    /// A mailbox through which tickets come and go.
+    /// A mailbox that receives and sends ticket messages.
     pub struct TicketChannel = "ticket_channel" in "ticket_channels", order: "order";
 
-    /// What it is called.
+    /// Name.
     name: String = REQUIRED.example("\"Support\"");
-    /// The address of the mailbox.
+    /// E-mail address of the mailbox.
     email: Email = INPUT.example("\"support@example.com\"");
-    /// The address that answers come from.
+    /// Sender address of replies.
     from_email: Email = INPUT.example("\"support@example.com\"");
-    /// The name that answers come from.
+    /// Sender name of replies.
     from_name: String = INPUT.example("\"Support of De Ster\"");
-    /// The address that takes mail in.
+    /// Address that receives mail.
     inbound_email: Email = INPUT.example("\"in@example.com\"");
-    /// Addresses that forward into the channel.
+    /// Addresses that forward to this channel.
     forwarding_emails: EmailList = INPUT.example("[\"info@example.com\"]");
-    /// Whether it is used.
+    /// Whether the channel is in use.
     active: bool = INPUT.filter().assumed("1").default("true").example("true");
-    /// Its place among the others.
+    /// Sort position.
     order: i64 = INPUT.between(0, 1_000_000).resets_to("0").example("2");
 }
 

@@ -82,32 +82,32 @@ impl Kind for Author {
 }
 
 record! {
-    /// A message of a ticket: a reply that is mailed, or a note that never leaves.
+    /// A message of a ticket: a reply, which is mailed, or an internal note.
     pub struct TicketMessage = "message" in "ticket_messages", parent: "ticket_id", created_at: ALL;
 
-    /// `in` from the client, `out` from you.
+    /// `in` for messages from the client, `out` for messages to the client.
     direction: Direction = COMPUTED;
-    /// `reply` is mailed, `note` never leaves.
+    /// `reply`, which is mailed, or `note`, which is internal.
     r#type: MessageType = INPUT.example("\"reply\"");
-    /// The words; made from `html` when only that is sent.
+    /// The message as plain text; derived from `html` if only that is sent.
     body: String = INPUT.long().example("\"We come by tomorrow at nine.\"");
-    /// Who wrote it.
+    /// The author.
     author: Author = COMPUTED;
-    /// Whether it was written by the staff.
+    /// Whether the message was written by your staff.
     via_staff_save: bool = COMPUTED.default("true").shown(CREATED);
-    /// The message in HTML; what could do harm is taken out.
+    /// The message as HTML; it is sanitized.
     html: Html = INPUT.long().in_meta().example("\"<p>We come by tomorrow at <b>nine</b>.</p>\"");
-    /// Where a reply goes, comma-separated. By default the address of the ticket, else that of its client.
+    /// Recipients of a reply, separated by commas. Defaults to the address of the ticket, else that of its client.
     to: Emails = INPUT.at_most(4096).in_meta().example("\"anna@bakkerij-de-ster.example\"");
-    /// Who gets a copy, comma-separated.
+    /// Recipients of a copy, separated by commas.
     cc: Emails = INPUT.at_most(4096).in_meta().example("\"\"");
-    /// The name of who wrote it.
+    /// Name of the author.
     author_name: String = INPUT.shown(NOWHERE).example("\"Support\"");
-    /// The address of who wrote it.
+    /// E-mail address of the author.
     author_email: Email = INPUT.shown(NOWHERE).example("\"support@example.com\"");
-    /// Whether `body` is plain text even where `html` is sent too.
+    /// Whether `body` is plain text even if `html` is sent too.
     plain_text_body: bool = INPUT.shown(NOWHERE).example("true");
-    /// The number of who wrote it in your own administration.
+    /// The author's number in your own administration.
     author_user_id: i64 = INPUT.shown(NOWHERE).example("7");
     /// The ticket.
     ticket_id: Link = COMPUTED.refers("tickets").in_meta();
@@ -116,7 +116,7 @@ record! {
 impl Checks for TicketMessage {
     fn check(&self, faults: &mut Faults) {
         if !faults.has("html") && self.body.trim().is_empty() && self.html.is_empty() {
-            faults.add("body", wrong(FieldCode::Required, "or html must have a value"));
+            faults.add("body", wrong(FieldCode::Required, "or html is required"));
         }
         if self.author_name.contains(SEPARATOR) {
             faults.add("author_name", wrong(FieldCode::InvalidCharacters, "must be one line"));
@@ -179,7 +179,7 @@ pub fn resource() -> Resource {
         .all::<TicketMessage>()
         .create_with(create)
         .get::<TicketMessage>()
-        .create_at("/inbound", "Take in a message of the client", inbound)
+        .create_at("/inbound", "Record an inbound message from the client", inbound)
         .extension()
 }
 
@@ -208,12 +208,12 @@ fn create(call: Call) -> Result<Work> {
             post(tx, ctx, &message)?;
         }
         let warning = match message.r#type {
-            MessageType::Note if addressed => "A note is never mailed: 'to' and 'cc' have no effect.",
+            MessageType::Note if addressed => "A note is never mailed; 'to' and 'cc' have no effect.",
             MessageType::Reply if !addressed => {
                 "The reply was not mailed: neither the ticket nor its client has an e-mail address. Send it with 'to'."
             }
             MessageType::Reply if message.to.0.is_empty() => {
-                "The reply was mailed to 'cc' alone: neither the ticket nor its client has an e-mail address."
+                "The reply was mailed only to 'cc': neither the ticket nor its client has an e-mail address."
             }
             _ => "",
         };

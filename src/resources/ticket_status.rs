@@ -27,16 +27,16 @@ choice! {
 }
 
 record! {
-    /// A state that a ticket can be in.
+    /// A status that a ticket can have.
     pub struct TicketStatus = "ticket_status" in "ticket_statuses", order: "order", meta: NOWHERE;
 
-    /// What it is called; no two have the same name, and a ticket carries it.
+    /// Unique name, which tickets refer to.
     name: String = REQUIRED.at_most(100).unique(&[]).example("\"On its way\"");
-    /// Whether tickets can still get it.
+    /// Whether tickets can be given this status.
     active: bool = INPUT.filter().assumed("1").default("true").example("true");
-    /// Its place among the others; a new ticket has the first active one.
+    /// Sort position; a new ticket has the first active status.
     order: i64 = INPUT.between(0, 1_000_000).resets_to("0").example("9");
-    /// What it means: `new`, `open`, `waiting` or `closed`.
+    /// The role of the status: `new`, `open`, `waiting` or `closed`.
     role: Role = INPUT.example("\"open\"");
 }
 
@@ -130,7 +130,7 @@ fn delete(call: Call) -> Result<Work> {
         let tickets =
             "SELECT count(*) FROM (SELECT 1 FROM tickets WHERE account_id = $1 AND status = $2 LIMIT 1) AS found";
         if tx.int(tickets, &[ctx.account.into(), (&status.name).into()])? > 0 {
-            return Err(Error::new(Code::InUse, "There are tickets with this status; make it inactive instead."));
+            return Err(Error::new(Code::InUse, "This status is used by tickets. Make it inactive instead."));
         }
         records::remove(tx, ctx, &status)?;
         Ok(Answer::empty())

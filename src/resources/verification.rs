@@ -24,22 +24,22 @@ use crate::records::{self, Work};
 use crate::tables;
 
 record! {
-    /// A payment by which a client gives a mandate for direct debits.
+    /// A small payment that establishes a client's direct debit mandate.
     pub struct Verification = "verification" in "verifications", parent: "client_id";
 
-    /// How the payment stands.
+    /// Status of the payment.
     status: Status = COMPUTED;
-    /// How much the client pays.
+    /// Amount that the client pays.
     amount: Amount = COMPUTED;
-    /// Through whom.
+    /// The provider.
     provider: ProviderName = COMPUTED;
     /// The provider's id of the payment.
     external_id: String = COMPUTED;
-    /// Where the client pays.
+    /// URL where the client pays.
     payment_url: String = COMPUTED;
     /// The provider's id of the client.
     customer_id: String = COMPUTED;
-    /// Whether it took the place of one that nobody had paid.
+    /// Whether it replaced an earlier, unpaid verification.
     canceled_previous: bool = COMPUTED;
     /// The client.
     client_id: Link = COMPUTED.refers("clients").in_meta();
@@ -95,9 +95,9 @@ record! {
     /// What is sent to make a verification.
     pub struct NewVerification = "verification" in "verifications";
 
-    /// How much the client pays; by the settings when nothing is sent.
+    /// Amount that the client pays; defaults to the setting.
     amount: Amount = INPUT.between(0, 1000).example("\"0.01\"");
-    /// The same, one level deeper.
+    /// The same fields, nested.
     verification: Nested = INPUT.between(0, 1000).example("{\"amount\": \"0.01\"}");
 }
 
@@ -121,12 +121,12 @@ impl NewVerification {
 /// What making one answers.
 const PARTS: &[Part] = &[
     Part("status", "string", "`created`."),
-    Part("payment_url", "string", "Where the client pays."),
+    Part("payment_url", "string", "URL where the client pays."),
     Part("external_id", "string", "The provider's id of the payment."),
-    Part("amount", "string", "How much the client pays."),
-    Part("provider", "string", "Through whom."),
-    Part("canceled_previous", "boolean", "Whether it took the place of one that nobody had paid."),
-    Part("meta", "object", "More about it."),
+    Part("amount", "string", "Amount that the client pays."),
+    Part("provider", "string", "The provider."),
+    Part("canceled_previous", "boolean", "Whether it replaced an earlier, unpaid verification."),
+    Part("meta", "object", "Details."),
 ];
 
 /// `POST /v1/clients/{id}/direct-debit/verification`
@@ -136,7 +136,7 @@ fn create(call: Call) -> Result<Work> {
         let client: Client = records::find(tx, ctx, call.id())?;
         let settings = Settings::of(tx, ctx)?;
         if settings.provider == ProviderName::Manual {
-            let message = "The account collects through its bank: record the signed mandate of the client instead.";
+            let message = "The account collects through its bank. Record the signed mandate of the client instead.";
             return Err(Error::new(Code::InvalidTransition, message));
         }
         let amount = input.record().wanted(&input, settings.verification_amount)?;
@@ -173,7 +173,7 @@ fn shown(verification: &Verification) -> Value {
 }
 
 fn replaced() -> Error {
-    let message = "Another verification of this client took the place of this one while it was made; see that one.";
+    let message = "Another verification of this client replaced this one while it was being created. Use that one.";
     Error::new(Code::InvalidTransition, message)
 }
 
@@ -287,7 +287,7 @@ fn ask(app: &App, account: i64, id: &str, again: bool) -> Result<Started, Troubl
 fn refused(app: &App, account: i64, id: &str, trouble: Trouble) -> Error {
     match trouble {
         Trouble::Later(why) => {
-            let mut error = Error::new(Code::Unavailable, "The payment provider cannot be asked now; try again.");
+            let mut error = Error::new(Code::Unavailable, "The payment provider is unavailable; retry shortly.");
             error.retry_after = Some(5);
             error.internal = Some(why);
             error
@@ -296,7 +296,7 @@ fn refused(app: &App, account: i64, id: &str, trouble: Trouble) -> Error {
             if let Err(error) = over(app, account, id, Status::Failed) {
                 return error;
             }
-            Error::new(Code::ProviderRefused, format!("The payment provider refused: {why}"))
+            Error::new(Code::ProviderRefused, format!("The payment provider rejected the request: {why}"))
         }
     }
 }

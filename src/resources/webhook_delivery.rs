@@ -33,30 +33,30 @@ choice! {
 }
 
 record! {
-    /// An event on its way to an endpoint. Its times are of the machine's clock.
+    /// The delivery of an event to an endpoint. Its timestamps are from the machine's clock.
     pub struct WebhookDelivery = "webhook_delivery" in "webhook_deliveries", parent: "endpoint_id", created_at: ALL, meta: NOWHERE;
 
-    /// The endpoint that it goes to.
+    /// The endpoint.
     endpoint_id: Link = COMPUTED.refers("webhook_endpoints");
-    /// What happened.
+    /// The type of event.
     event: String = COMPUTED.filter();
-    /// The number of the event in the log; 0 for `webhook.test`.
+    /// Sequence number of the event; 0 for `webhook.test`.
     seq: i64 = COMPUTED;
-    /// How it stands.
+    /// Status.
     status: Delivered = COMPUTED.filter();
-    /// How often it was tried; ten times at most. While its receiver is down it waits without being tried.
+    /// Number of attempts, at most ten. While the receiver is down, the delivery waits without using attempts.
     attempts: i64 = COMPUTED;
-    /// The status of the last answer; 0 when there was none.
+    /// Status of the last response; 0 if there was none.
     response_status: i64 = COMPUTED;
-    /// The first 1,024 bytes of the last answer.
+    /// First 1,024 bytes of the last response.
     response_body: String = COMPUTED.at_most(1024);
-    /// Why the last try failed.
+    /// Why the last attempt failed.
     reason: String = COMPUTED;
-    /// How long the last try took, in milliseconds.
+    /// Duration of the last attempt, in milliseconds.
     duration_ms: i64 = COMPUTED;
-    /// When it is tried next.
+    /// When the next attempt is made.
     next_attempt_at: When = COMPUTED.nullable();
-    /// The delivery that it repeats.
+    /// The delivery that this one repeats.
     resend_of: Link = COMPUTED.nullable();
     /// When the event happened, on the account's clock.
     happened_at: When = COMPUTED.shown(NOWHERE);
@@ -69,7 +69,7 @@ pub fn resource() -> Resource {
         .fleeting()
         .list::<WebhookDelivery>()
         .extension()
-        .action_elsewhere("resend", "Send the same event again, as a delivery of its own", resend)
+        .action_elsewhere("resend", "Resend an event as a new delivery", resend)
         .extension()
 }
 

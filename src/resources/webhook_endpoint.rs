@@ -23,40 +23,41 @@ use crate::webhooks::{breaker, queue};
 const MANY: i64 = 100;
 
 record! {
-    /// An address that is told what happens, by webhooks.
+    /// A URL that receives webhooks.
     pub struct WebhookEndpoint = "webhook_endpoint" in "webhook_endpoints", created_at: ALL;
 
-    /// Where webhooks go: a public address, by https or http.
+    /// URL that receives the webhooks: a public address, with https or http.
     url: Callable = REQUIRED.at_most(2048).example("\"https://example.com/hooks/kantoor\"");
-    /// Which events: names such as `invoice.paid`, prefixes such as `invoice.*`, or `*` for all.
+    /// Events to send: names such as `invoice.paid`, prefixes such as `invoice.*`, or `*` for all.
     events: Texts = INPUT.default("[\"*\"]").example("[\"invoice.*\"]");
-    /// What it is for.
+    /// Description.
     description: String = INPUT.example("\"Bookkeeping\"");
-    /// Whether webhooks go there. What happens while it is false is not sent later.
+    /// Whether webhooks are sent. Events that happen while it is false are not sent later.
     active: bool = INPUT.filter().default("true").example("true");
-    /// Why Kantoor switched it off; empty when it did not.
+    /// Why Kantoor disabled the endpoint; empty if it did not.
     disabled_reason: String = COMPUTED.at_most(1000);
-    /// When Kantoor switched it off.
+    /// When Kantoor disabled the endpoint.
     disabled_at: When = COMPUTED.nullable();
-    /// Since when no webhook was taken; null when the last one was.
+    /// Since when deliveries have been failing; null if the last one succeeded.
     failing_since: When = COMPUTED.nullable();
-    /// When the receiver is tried next, after several webhooks in a row failed. Nothing is sent to it before.
+    /// When the next probe is sent, after several webhooks in a row failed. Nothing is sent before that.
     next_probe_at: When = COMPUTED.nullable();
-    /// What webhooks are signed with. It is shown when it is made, and never again.
+    /// The signing secret. It is shown only when it is created.
     secret: String = COMPUTED.shown(CREATED.and(ACTED));
     /// The secret before this one.
     old_secret: String = COMPUTED.shown(NOWHERE);
-    /// Until when the secret before this one signs too.
+    /// Until when webhooks are also signed with the previous secret.
     old_secret_until: When = COMPUTED.nullable();
 }
 
 impl Checks for WebhookEndpoint {
     fn check(&self, faults: &mut Faults) {
         if self.events.0.is_empty() {
-            faults.add("events", wrong(FieldCode::Required, "must have at least one; \"*\" is all of them"));
+            faults.add("events", wrong(FieldCode::Required, "must contain at least one; use \"*\" for all events"));
         }
         if let Some(odd) = self.events.0.iter().find(|name| !is_pattern(name)) {
-            let message = format!("has '{odd}', which is no name such as invoice.paid, prefix such as invoice.*, or *");
+            let message =
+                format!("contains '{odd}', which is not a name such as invoice.paid, a prefix such as invoice.*, or *");
             faults.add("events", wrong(FieldCode::InvalidFormat, message));
         }
     }
@@ -103,14 +104,14 @@ record! {
     /// A new secret for an endpoint.
     pub struct Rotate = "rotate" in "rotate";
 
-    /// For how many hours the old secret signs too.
+    /// For how many hours webhooks are also signed with the old secret.
     overlap_hours: i64 = INPUT.between(0, 168).default("24").example("24");
 }
 
 impl Checks for Rotate {}
 
 const TESTED: &[Part] = &[
-    Part("delivery_id", "string", "The delivery; see the list of deliveries for what became of it."),
+    Part("delivery_id", "string", "The delivery; see the list of deliveries for its status."),
     Part("event", "string", "`webhook.test`"),
     Part("status", "string", "`queued`"),
 ];
@@ -128,7 +129,7 @@ pub fn resource() -> Resource {
         .extension()
         .delete_with(delete)
         .extension()
-        .action("rotate-secret", "Make a new secret; the old one signs too for a while", ACTED, rotate)
+        .action("rotate-secret", "Rotate the secret, with an overlap for the old one", ACTED, rotate)
         .taking::<Rotate>(Takes::Maybe)
         .extension()
         .action("test", "Send the event webhook.test", ACTED, test)
@@ -143,7 +144,7 @@ fn create(call: Call) -> Result<Work> {
     Ok(once_checked(url, move |tx, ctx| {
         let count = "SELECT count(*) FROM webhook_endpoints WHERE account_id = $1";
         if tx.int(count, &[ctx.account.into()])? >= MANY {
-            let message = format!("An account may have {MANY} endpoints; delete one that is not needed first.");
+            let message = format!("An account may have at most {MANY} endpoints. Delete one first.");
             return Err(Error::new(Code::LimitReached, message));
         }
         let mut record = input.record();
@@ -254,14 +255,14 @@ impl WebhookEndpoint {
         if self.active {
             return Ok(());
         }
-        Err(Error::new(Code::InvalidTransition, "The endpoint is off; switch it on first, with \"active\": true."))
+        Err(Error::new(Code::InvalidTransition, "The endpoint is disabled. Enable it first with \"active\": true."))
     }
 }
 
 /// `whsec_` and 32 bytes of chance.
 fn new_secret() -> Result<String> {
     let mut bytes = [0u8; 32];
-    getrandom::fill(&mut bytes).map_err(|error| Error::internal(format!("no random numbers: {error}")))?;
+    getrandom::fill(&mut bytes).map_err(|error| Error::internal(format!("cannot generate random numbers: {error}")))?;
     Ok(format!("whsec_{}", STANDARD.encode(bytes)))
 }
 

@@ -10,25 +10,25 @@ use crate::http::metrics::{CounterInfo, HistogramInfo, Metric, waiting};
 /// Tries of deliveries.
 pub const DELIVERIES: CounterInfo = CounterInfo {
     name: "webhook_deliveries",
-    help: "Tries of webhooks by what became of them",
+    help: "Webhook attempts by outcome",
     label: "outcome",
     values: &["delivered", "failed", "given_up", "lost"],
 };
 /// How long receivers take.
 pub const SECONDS: HistogramInfo = HistogramInfo {
     name: "webhook_seconds",
-    help: "How long receivers of webhooks took",
+    help: "Response time of webhook receivers",
     bounds: &[0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 30.0],
 };
 
 /// How long the oldest delivery that is due waits.
 pub fn behind(tx: &mut Tx, now: Moment) -> Result<Metric> {
     let since = queue::oldest_due(tx, now)?;
-    Ok(waiting("webhooks_behind_seconds", "How long the oldest webhook that is due waits", since, now))
+    Ok(waiting("webhooks_behind_seconds", "How long the oldest due webhook has been waiting", since, now))
 }
 
 /// Endpoints that are down.
 pub fn down(tx: &mut Tx, _: Moment) -> Result<Metric> {
     let down = breaker::open(tx)?.unsigned_abs();
-    Ok(("webhook_endpoints_down", "gauge", "Endpoints that are only probed, since their receiver fails", down))
+    Ok(("webhook_endpoints_down", "gauge", "Endpoints whose receiver is failing and that are only probed", down))
 }

@@ -173,7 +173,7 @@ fn claim(tx: &mut Tx, ctx: &Ctx, id: &str, node: &str, now: Moment, lease: Momen
         if attempts >= TRIES {
             let sql =
                 "UPDATE webhook_deliveries SET status = 'failed', due_at = 0, updated_at = $1, version = version + 1,
-                              claim = claim + 1, reason = 'It was tried ten times, and no try came to an end.'
+                              claim = claim + 1, reason = 'It was tried ten times, and no attempt completed.'
                        WHERE account_id = $2 AND id = $3";
             tx.execute(sql, &[now.0.into(), ctx.account.into(), (&one.id).into()])?;
             continue;
@@ -181,8 +181,8 @@ fn claim(tx: &mut Tx, ctx: &Ctx, id: &str, node: &str, now: Moment, lease: Momen
         let pause = jobs::pause_after(lost, &one.id);
         if was_lost && (lost >= LOST_AT_MOST || pause > 0) {
             let (status, next, reason) = match lost {
-                LOST_AT_MOST.. => ("failed", 0, "It was begun five times in a row, and no try came to an end."),
-                _ => ("retrying", now.plus_seconds(pause).0, "The last tries did not come to an end."),
+                LOST_AT_MOST.. => ("failed", 0, "It was started five times in a row, and no attempt completed."),
+                _ => ("retrying", now.plus_seconds(pause).0, "The last attempts did not complete."),
             };
             tx.execute(
                 "UPDATE webhook_deliveries SET status = $1, due_at = $2, next_attempt_at = $2, reason = $3, lost = $4,
@@ -308,7 +308,7 @@ fn body(tx: &mut Tx, account: i64, delivery: &WebhookDelivery) -> Result<Vec<u8>
         return Ok(body);
     }
     let line = log::line(tx, account, delivery.seq)?;
-    line.map(|line| line.webhook()).ok_or_else(|| Error::internal(format!("no line {} in the log", delivery.seq)))
+    line.map(|line| line.webhook()).ok_or_else(|| Error::internal(format!("the log has no line {}", delivery.seq)))
 }
 
 /// Why an endpoint that just failed is to be switched off, if it is.
@@ -320,17 +320,17 @@ fn verdict(
     now: Moment,
 ) -> Result<Option<&'static str>> {
     if gone {
-        return Ok(Some("The receiver says that it is gone for good."));
+        return Ok(Some("The receiver no longer exists."));
     }
     let Some(breaker) = Breaker::of(tx, ctx, &delivery.endpoint_id.0)? else { return Ok(None) };
     breaker.failed(tx, ctx, delivery, now)?;
     let (succeeded, failing) = (breaker.succeeded_at, breaker.failing_since);
     // An event that its receiver cannot digest does not cost it the others.
     if delivery.attempts >= TRIES && succeeded <= delivery.base.created_at.0 {
-        return Ok(Some("A delivery failed ten times over days, and none went well meanwhile."));
+        return Ok(Some("A delivery failed ten times over several days, and no other succeeded in that time."));
     }
     let too_long = failing != 0 && failing <= now.plus_seconds(-PATIENCE_SECONDS).0;
-    Ok(too_long.then_some("No delivery went well for five days."))
+    Ok(too_long.then_some("No delivery has succeeded for five days."))
 }
 
 /// Seconds until the next try.

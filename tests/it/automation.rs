@@ -390,7 +390,7 @@ on_both! {
         flow(&client, "a.c", json!([{"type": "create_task", "title": "Call {{ person }}"}]));
         flow(&client, "a.d", json!([{"type": "create_task", "title": "{% for a in range(900) %}{% for b in range(900) %}x{% endfor %}{% endfor %}"}]));
         flow(&client, "a.e", json!([{"type": "create_task", "title": "x", "category": "{{ data.kind }}"}]));
-        for (event, words) in [("a.b", "'data.nobody' is not there"), ("a.c", "'person' is not there"), ("a.d", "takes too much work"), ("a.e", "'category' must be one of")] {
+        for (event, words) in [("a.b", "'data.nobody' is not defined"), ("a.c", "'person' is not defined"), ("a.d", "takes too long to evaluate"), ("a.e", "'category' must be one of")] {
             let id = fire(&client, event, json!({"kind": "dance"})).pop().unwrap();
             work(&server, &client);
             let one = run(&client, &id);
@@ -413,7 +413,7 @@ on_both! {
         for tries in 1..3 {
             let one = run(&client, &run_id);
             assert_eq!((&one["status"], &one["attempts"], &one["actions_done"]), (&json!("retrying"), &json!(tries), &json!(1)));
-            assert!(one["error"].as_str().unwrap().contains("answered 503: try later"), "{one}");
+            assert!(one["error"].as_str().unwrap().contains("responded with 503: try later"), "{one}");
             let next = jiff_seconds(one["next_attempt_at"].as_str().unwrap()) - jiff_seconds("2026-05-04T10:00:00.000Z");
             pauses.push(next);
             hurry(&server, &client);
@@ -540,7 +540,7 @@ on_both! {
         let round = of("round");
         assert_eq!(round.len(), 5);
         assert_eq!((&round[4]["status"], &round[3]["status"]), (&json!("failed"), &json!("success")));
-        assert!(round[4]["error"].as_str().unwrap().contains("5 runs in a row"));
+        assert!(round[4]["error"].as_str().unwrap().contains("a chain of 5 runs"));
         assert_eq!(of("task.updated").len(), 5);
         assert_eq!(client.get(&format!("/v1/tasks/{task}")).data()["title"], "yxxxxx");
     }
@@ -554,7 +554,7 @@ on_both! {
         assert_eq!(total(&client, "/v1/automation/runs"), 1001);
         assert_eq!(status(&client, &first), "success");
         let failed = client.get("/v1/automation/runs?status=failed&per_page=1").data();
-        assert!(failed[0]["error"].as_str().unwrap().contains("1000 runs followed from the same one"), "{failed}");
+        assert!(failed[0]["error"].as_str().unwrap().contains("the same run has led to 1000 runs"), "{failed}");
         assert_eq!(fire(&client, "boom", json!({})).len(), 1, "another one is another one");
     }
 

@@ -105,10 +105,10 @@ on_both! {
         assert!(backup(&db, &target).0, "an empty one will do");
         let before = std::fs::read(target.join("backup.json")).unwrap();
         let (done, words) = backup(&db, &target);
-        assert!(!done && words.contains("is there already and is not empty"), "{words}");
+        assert!(!done && words.contains("already exists and is not empty"), "{words}");
         assert_eq!(std::fs::read(target.join("backup.json")).unwrap(), before);
         let (done, words) = backup(&db, &db.data.join("files/b"));
-        assert!(!done && words.contains("where the files are kept"), "{words}");
+        assert!(!done && words.contains("where files are stored"), "{words}");
     }
 
     fn a_backup_that_is_killed_is_not_taken_for_one(db) {
@@ -149,7 +149,7 @@ on_both! {
         std::fs::remove_file(content).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let (done, words) = backup(&db, &folder.path().join("b"));
-        assert!(!done && words.contains(&made.id()) && words.contains("did not pass its check"), "{words}");
+        assert!(!done && words.contains(&made.id()) && words.contains("failed verification"), "{words}");
         assert!(!folder.path().join("b").exists());
     }
 

@@ -72,7 +72,7 @@ fn survives_kills(db: &Db, rounds: u32) {
             let name = item["name"].as_str().unwrap().to_string();
             assert!(
                 found.insert(name.clone(), item["id"].as_str().unwrap().to_string()).is_none(),
-                "{name} is there twice"
+                "{name} occurs twice"
             );
         }
         page += 1;
@@ -84,7 +84,7 @@ fn survives_kills(db: &Db, rounds: u32) {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&verified.stdout).to_string();
-    assert!(verified.status.success() && said.contains("  whole: "), "{said}");
+    assert!(verified.status.success() && said.contains("  intact: "), "{said}");
 }
 
 /// Waits until some were answered: on a busy machine nothing may have begun yet, and a kill would prove nothing.

@@ -176,7 +176,7 @@ on_both! {
         let paths: Vec<String> = (0..100).map(|_| format!("/v1/webhook-endpoints/{}", add(&client).expect(201).id())).collect();
         let refused = add(&client).expect(409);
         assert_eq!(refused.code(), "limit_reached");
-        assert!(refused.text.contains("An account may have 100 endpoints"), "{}", refused.text);
+        assert!(refused.text.contains("An account may have at most 100 endpoints"), "{}", refused.text);
         add(&other).expect(201);
         client.patch(&paths[0], json!({"active": false})).expect(200);
         add(&client).expect(409);
@@ -262,7 +262,7 @@ on_both! {
         let (path, secret) = endpoint(&client, &receiver.url("/in"), &["product.*"]);
         product(&client, "a");
         let mut pauses = Vec::new();
-        for (attempt, status, reason) in [(1, 500, "It answered 500."), (2, 302, "It answered 302; redirects are not followed."), (3, 0, "broke off")] {
+        for (attempt, status, reason) in [(1, 500, "The receiver responded with 500."), (2, 302, "The receiver responded with 302; redirects are not followed."), (3, 0, "was lost")] {
             let tried = settled(&client, &path, "retrying", attempt);
             assert_eq!(tried["response_status"], status);
             assert!(tried["reason"].as_str().unwrap().contains(reason), "{tried}");
@@ -292,7 +292,7 @@ on_both! {
             product(&client, name);
         }
         let off = until("off", || Some(client.get(&path).data()).filter(|data| data["active"] == false));
-        assert_eq!((&off["disabled_reason"], &off["disabled_at"]), (&json!("The receiver says that it is gone for good. It answered 410."), &json!("2026-05-04T10:00:00.000Z")));
+        assert_eq!((&off["disabled_reason"], &off["disabled_at"]), (&json!("The receiver no longer exists. The receiver responded with 410."), &json!("2026-05-04T10:00:00.000Z")));
         let notice = until("the notice", || receiver.received().into_iter().find(|one| one.path == "/watch"));
         assert_eq!((&body(&notice)["type"], &body(&notice)["data"]["active"]), (&json!("webhook_endpoint.disabled"), &json!(false)));
         until("the end of all", || deliveries(&client, &path, "").iter().all(|one| one["status"] == "failed").then_some(()));
@@ -329,7 +329,7 @@ on_both! {
         settled(&client, &dead, "failed", 10);
         settled(&client, &alive, "failed", 10);
         let off = client.get(&dead).data();
-        assert_eq!((&off["active"], &off["disabled_reason"]), (&json!(false), &json!("A delivery failed ten times over days, and none went well meanwhile. It answered 503.")));
+        assert_eq!((&off["active"], &off["disabled_reason"]), (&json!(false), &json!("A delivery failed ten times over several days, and no other succeeded in that time. The receiver responded with 503.")));
         assert!(server.events(&client, before).contains(&"webhook_endpoint.disabled".to_string()));
         assert_eq!(client.get(&alive).data()["active"], true, "others went well meanwhile");
 
@@ -337,7 +337,7 @@ on_both! {
         server.app.store.write_now(0, move |tx| tx.execute(sql, &[]).map(drop)).unwrap();
         product(&client, "poison");
         let off = until("off", || Some(client.get(&alive).data()).filter(|data| data["active"] == false));
-        assert_eq!(off["disabled_reason"], "No delivery went well for five days. It answered 503.");
+        assert_eq!(off["disabled_reason"], "No delivery has succeeded for five days. The receiver responded with 503.");
     }
 
     fn a_slow_receiver_delays_nobody(db) {
@@ -364,7 +364,7 @@ on_both! {
         assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
         until("a time-out", || deliveries(&client, &dead_path, "status=retrying").pop());
         let tried = deliveries(&client, &dead_path, "status=retrying").pop().unwrap();
-        assert_eq!(tried["reason"], "It did not answer within 1 seconds.");
+        assert_eq!(tried["reason"], "The receiver did not respond within 1 seconds.");
         until("another", || (slow.received().len() >= 3).then_some(()));
         // The receiver works on after we have hung up, so it may see two more than are in flight.
         assert!(most.load(Ordering::SeqCst) <= 4, "{most:?}");

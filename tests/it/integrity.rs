@@ -33,15 +33,15 @@ const DAMAGE: &[(&str, &[&str])] = &[
     (
         "DELETE FROM clients WHERE id = (SELECT min(client_id) FROM deals WHERE client_id <> '')",
         &[
-            "of clients, which is not there",
-            "The kept count of clients is 12, but there are 11",
-            "but no such record of clients",
+            "of clients, which does not exist",
+            "The stored count of clients is 12, but there are 11",
+            "but no such record in clients",
         ],
     ),
-    ("UPDATE record_counts SET total = total + 1 WHERE kind = 'task'", &["The kept count of tasks is"]),
+    ("UPDATE record_counts SET total = total + 1 WHERE kind = 'task'", &["The stored count of tasks is"]),
     (
         "UPDATE search_texts SET folded = 'other' WHERE number = (SELECT min(number) FROM search_texts WHERE kind = 'product')",
-        &["Its search text is not of its words"],
+        &["Its search text does not match its fields"],
     ),
     (
         "DELETE FROM search_texts WHERE number = (SELECT max(number) FROM search_texts WHERE kind = 'product')",
@@ -57,7 +57,7 @@ const DAMAGE: &[(&str, &[&str])] = &[
     ),
     (
         "UPDATE payments SET amount = amount + 1 WHERE id = (SELECT min(id) FROM payments WHERE status = 'paid')",
-        &["but its payments come to"],
+        &["but its payments add up to"],
     ),
     (
         "UPDATE invoices SET paid_at = 1 WHERE id = (SELECT min(id) FROM invoices WHERE payment_status = 'overdue')",
@@ -65,11 +65,11 @@ const DAMAGE: &[(&str, &[&str])] = &[
     ),
     (
         "UPDATE quotes SET rows = replace(rows, '\"net\":', '\"net\":1') WHERE id = (SELECT min(id) FROM quotes)",
-        &["Row 0 says that it comes to"],
+        &["The total of row 0 is"],
     ),
     (
         "UPDATE quotes SET number = 'Q-lost' WHERE id = (SELECT min(id) FROM quotes WHERE number LIKE 'Q2%')",
-        &["but nothing has it"],
+        &["but no record has it"],
     ),
     (
         "UPDATE subscription_periods SET invoice_id = 'x' WHERE period_start = (SELECT min(period_start) FROM subscription_periods)",
@@ -77,10 +77,10 @@ const DAMAGE: &[(&str, &[&str])] = &[
     ),
     (
         "UPDATE subscriptions SET total_excl_vat = 1 WHERE id = (SELECT min(id) FROM subscriptions)",
-        &["are not what its lines come to"],
+        &["do not match its lines"],
     ),
     ("UPDATE deliveries SET mail_id = 'x' WHERE id = (SELECT min(id) FROM deliveries)", &["The mail that it delivers"]),
-    ("UPDATE quota_usage SET value = value + 1 WHERE name = 'file_bytes'", &["The kept sum of the bytes of files"]),
+    ("UPDATE quota_usage SET value = value + 1 WHERE name = 'file_bytes'", &["The stored total size of the files"]),
     ("UPDATE log SET data = data || ' ' WHERE seq = 5", &["BROKEN at entry 5"]),
 ];
 
@@ -105,7 +105,7 @@ on_both! {
         drop(binary);
         let (sound, words) = verify(&db);
         assert!(sound && words.contains("no problems"), "{words}");
-        assert!(words.contains("  whole: "), "{words}");
+        assert!(words.contains("  intact: "), "{words}");
 
         for (sql, _) in DAMAGE {
             spoil(&db, sql);
@@ -134,7 +134,7 @@ on_both! {
         let check = |account: &serde_json::Value| kantoor(&db, &["verify", "--account", account["account"]["id"].as_str().unwrap()]);
         assert!(check(&first).status.success());
         let second = check(&second);
-        assert!(!second.status.success() && said(&second).contains("The kept count of tax_rates is 9"), "{}", said(&second));
+        assert!(!second.status.success() && said(&second).contains("The stored count of tax_rates is 9"), "{}", said(&second));
     }
 }
 
@@ -187,13 +187,13 @@ fn a_copy_without_its_wal_is_noticed() {
     let place = later.data.join("files").join(newer.parent().unwrap().file_name().unwrap());
     std::fs::copy(&newer, place.join(newer.file_name().unwrap())).unwrap();
     let (sound, words) = verify(&later);
-    assert!(!sound && words.contains("the database is older than the contents"), "{words}");
+    assert!(!sound && words.contains("the database is older than the stored contents"), "{words}");
 }
 
 #[test]
 fn what_is_not_there_is_not_made() {
     let db = Db::sqlite();
     let (sound, words) = verify(&db);
-    assert!(!sound && words.contains("there is no file"), "{words}");
+    assert!(!sound && words.contains("does not exist"), "{words}");
     assert!(!db.data.join("kantoor.db").exists());
 }

@@ -158,7 +158,7 @@ on_both! {
 
         let parked = server.app.store.read_now(|tx| jobs::list(tx, &["parked"])).unwrap().remove(0);
         assert_eq!((parked.kind.as_str(), parked.lost), ("a", LOST_AT_MOST));
-        assert_eq!(parked.last_error, "it was begun 5 times in a row and never ended");
+        assert_eq!(parked.last_error, "it was started 5 times in a row and never completed");
         let id = parked.id.clone();
         assert!(write(&server, move |tx| jobs::retry(tx, &id, far)));
         let job = claim(&server, far).remove(0);

@@ -125,10 +125,10 @@ on_both! {
         says(&visit(&client, &word), &["bij incasso", "Zo betaalt u"]);
         let credit = client.act(&format!("/v1/invoices/{}/credit", own["id"].as_str().unwrap())).expect(201).data();
         says(&visit(&client, &word), &["Gecrediteerd", "u hoeft niets te betalen"]);
-        says(&visit(&client, &path_of(&credit)), &["Creditfactuur", "Verrekend", "verrekend met factuur", "Bij factuur", "-1.250,00"]);
+        says(&visit(&client, &path_of(&credit)), &["Creditfactuur", "Verrekend", "verrekend met factuur", "Betreft factuur", "-1.250,00"]);
         let back = client.act(&format!("/v1/invoices/{id}/credit")).expect(201).data();
         let back = visit(&client, &path_of(&back)).expect(200);
-        says(&back, &["Te ontvangen", "of wij maken het aan u over"]);
+        says(&back, &["Te ontvangen", "of maken het aan u over"]);
         assert!(!back.text.contains("Zo betaalt u"));
         let (order, path) = make(&client, "workorders", json!({}));
         let page = visit(&client, &path);
@@ -147,7 +147,7 @@ on_both! {
         let client = server.client();
         let (quote, path) = make(&client, "quotes", json!({}));
         let (accept, reject) = (format!("{path}/accept"), format!("{path}/reject"));
-        says(&visit(&client, &path), &["Wacht op uw antwoord", "Geldig tot en met 3 juni 2026", &format!("action=\"{accept}\""), "<label for=\"name\">Uw naam</label>"]);
+        says(&visit(&client, &path), &["Wacht op uw reactie", "Geldig tot en met 3 juni 2026", &format!("action=\"{accept}\""), "<label for=\"name\">Uw naam</label>"]);
         let before = server.last_seq(&client);
         for name in ["", "name=", "name=%20%09%0a", "other=x", "name=%e2%80%8b", &format!("name={}", "x".repeat(101))] {
             let page = send_form(&client, &accept, name).expect(422);
@@ -155,7 +155,7 @@ on_both! {
         }
         says(&send_form(&client, &accept, "name=%3C%22%3E").expect(422), &["value=\"&lt;&quot;&gt;\""]);
         let long = send_form(&client, &accept, &format!("name={}", "x".repeat(9000))).expect(413);
-        says(&long, &["<title>Niet gelukt · Not done</title>", "Dat kan hier niet", "That cannot be done here"]);
+        says(&long, &["<title>Niet gelukt · Request failed</title>", "Uw verzoek is niet uitgevoerd", "Your request was not processed"]);
         form_with(&client, &accept, "{}", &[("content-type", "application/json")]).expect(415);
         for (name, value) in [("sec-fetch-site", "cross-site"), ("sec-fetch-site", "same-site"), ("origin", "https://evil.example")] {
             form_with(&client, &accept, "name=Eve", &[(name, value)]).expect(403);
@@ -175,7 +175,7 @@ on_both! {
         form_with(&client, &accept, "name=Somebody", &[("origin", &origin)]).expect(303);
         assert_eq!(server.events(&client, before), first, "no second event");
         assert_eq!(current(&client, "quotes", &quote)["meta"]["accepted_by"], "José de Vries");
-        says(&send_form(&client, &reject, "").expect(409), &["Uw antwoord is niet verwerkt", "Geaccepteerd door"]);
+        says(&send_form(&client, &reject, "").expect(409), &["Uw reactie is niet verwerkt", "Geaccepteerd door"]);
         assert_eq!(visit(&client, &accept).expect(200).text.matches("Geaccepteerd door").count(), 1, "back to the page");
         assert_eq!(server.events(&client, before), first);
         client.act(&format!("/v1/quotes/{}/invoice", quote["id"].as_str().unwrap())).expect(201);
@@ -200,7 +200,7 @@ on_both! {
         let page = visit(&client, &path).expect(200);
         says(&page, &["Rejected on 4 May 2026."]);
         assert!(!page.text.contains("<form"));
-        says(&send_form(&client, &format!("{path}/accept"), "name=Anna").expect(409), &["Your answer was not taken", "Rejected on"]);
+        says(&send_form(&client, &format!("{path}/accept"), "name=Anna").expect(409), &["Your response was not processed", "Rejected on"]);
         assert_eq!(current(&client, "quotes", &quote)["payment_status"], "rejected");
         let (quote, path) = make(&client, "quotes", json!({"invoice_date": "2026-04-01", "due_date": "2026-05-03"}));
         let page = visit(&client, &path).expect(200);
@@ -208,7 +208,7 @@ on_both! {
         assert!(!page.text.contains("<form"));
         let before = server.last_seq(&client);
         for answer in ["accept", "reject"] {
-            says(&send_form(&client, &format!("{path}/{answer}"), "name=Anna").expect(409), &["kan niet meer worden beantwoord", "Verlopen"]);
+            says(&send_form(&client, &format!("{path}/{answer}"), "name=Anna").expect(409), &["niet meer accepteren of afwijzen", "Verlopen"]);
         }
         assert_eq!(server.events(&client, before), [""; 0]);
         assert_eq!(current(&client, "quotes", &quote)["payment_status"], "open");
@@ -223,7 +223,7 @@ on_both! {
         let (draft, path) = make(&client, "quotes", json!({"generation_mode": "draft"}));
         let before = server.last_seq(&client);
         let of_draft = visit(&client, &path).expect(404);
-        says(&of_draft, &["lang=\"nl\"", "Dit document is er niet, of nog niet", "lang=\"en\"", "This document is not here, or not yet"]);
+        says(&of_draft, &["lang=\"nl\"", "Document niet gevonden", "lang=\"en\"", "Document not found"]);
         assert!(of_draft.header("content-type").starts_with("text/html"));
         for path in [unknown.as_str(), "/d/", "/d/x", "/d/%00", "/d/../d/x", &format!("/d/{}", "É".repeat(16)), &format!("{path}/"), &format!("{path}/pdf"), &format!("{path}/logo"),
             &format!("{unknown}/pdf"), &format!("{path}/page"), &format!("{path}/pdf/x"), &path.to_uppercase().replace("/D/", "/d/")] {

@@ -37,7 +37,7 @@ on_both! {
         assert_eq!((kept.len(), refused.len()), (3, 5));
         for reply in &refused {
             assert_eq!((reply.status, reply.code().as_str()), (403, "quota_exceeded"), "{reply:?}");
-            assert!(reply.text.contains("may keep 3 files") && reply.text.contains("quota_files"), "{reply:?}");
+            assert!(reply.text.contains("may store 3 files") && reply.text.contains("quota_files"), "{reply:?}");
         }
         contents_come_to(&server, 3);
         client.delete(&format!("/v1/files/{}", kept[0].id())).expect(204);
@@ -70,7 +70,7 @@ on_both! {
         send("a@example.com, b@example.com, A@example.com").expect(200);
         let refused = send("c@example.com, d@example.com").expect(403);
         assert_eq!(refused.code(), "quota_exceeded");
-        assert!(refused.text.contains("may mail 3 recipients a day and has mailed 2"), "{refused:?}");
+        assert!(refused.text.contains("may mail 3 recipients per day and has mailed 2"), "{refused:?}");
         assert!((1..=90_000).contains(&refused.header("retry-after").parse::<u32>().unwrap()), "{refused:?}");
         send("c@example.com").expect(200);
         assert_eq!(send("d@example.com").status, 403);

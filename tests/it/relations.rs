@@ -425,7 +425,7 @@ on_both! {
             (json!({"client_id": without}), json!({"body": "x", "to": "sent@maan.example"}), "sent@maan.example", ""),
             (json!({"client_id": without}), json!({"body": "x"}), "", "The reply was not mailed"),
             (json!({}), json!({"body": "x", "zz": 1}), "", "The reply was not mailed"),
-            (json!({}), json!({"body": "x", "cc": "copy@maan.example"}), "copy@maan.example", "'cc' alone"),
+            (json!({}), json!({"body": "x", "cc": "copy@maan.example"}), "copy@maan.example", "only to 'cc'"),
             (json!({"client_id": with_address}), json!({"body": "x", "type": "note"}), "", ""),
             (json!({"client_id": with_address}), json!({"body": "x", "type": "note", "to": "a@b.example"}), "", "A note is never mailed"),
         ] {

@@ -178,7 +178,7 @@ on_both! {
         store.migrate(&[TABLE, newer]).unwrap();
         let refused = store.migrate(&[TABLE]).unwrap_err();
         assert_eq!(refused, Error::NewerSchema { database: 2, program: 1 });
-        assert!(refused.to_string().contains("a newer kantoor has been here"));
+        assert!(refused.to_string().contains("a newer kantoor has migrated it"));
         assert_eq!((store.is_migrated(&[TABLE]).unwrap(), store.is_migrated(&[TABLE, newer]).unwrap()), (false, true));
     }
 

@@ -106,7 +106,7 @@ fn a_document_that_needs_too_much_ends_without_the_server() {
         assert!(pdf(&format!("after {title}")).expect(200).bytes.starts_with(b"%PDF-"));
     }
     assert!(binary.said().contains("it took more than 5 s"), "{}", binary.said());
-    assert!(binary.said().contains("the program that makes documents ended"), "{}", binary.said());
+    assert!(binary.said().contains("the typesetting process ended"), "{}", binary.said());
 }
 
 #[test]

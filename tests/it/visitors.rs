@@ -23,7 +23,7 @@ fn guessing_is_slow() {
     assert!(page.text.contains("Even geduld") && page.text.contains("Just a moment"), "{}", page.text);
     assert_eq!(page.header("content-type"), "text/html; charset=utf-8");
     let sandbox = ask(&client, "GET", "/sandbox/x", "").expect(429);
-    assert!(sandbox.text.contains("Too many requests come from your address; go on in "), "{}", sandbox.text);
+    assert!(sandbox.text.contains("Too many requests from your address; retry in "), "{}", sandbox.text);
     let hook = ask(&client, "POST", HOOK, "").expect(429);
     assert_eq!(hook.code(), "too_many_requests");
     for refused in [page, sandbox, hook] {

@@ -71,7 +71,7 @@ impl Blobs {
     /// In a folder, which is made when it is not there.
     pub fn in_folder(folder: &Folder) -> Result<Blobs> {
         std::fs::create_dir_all(folder)
-            .map_err(|error| Error::Unavailable(format!("the folder {} cannot be made: {error}", folder.display())))?;
+            .map_err(|error| Error::Unavailable(format!("cannot create the folder {}: {error}", folder.display())))?;
         let store = LocalFileSystem::new_with_prefix(folder)?.with_fsync(true).with_automatic_cleanup(true);
         Ok(Blobs { store: Arc::new(store), folder: Some(folder.to_path_buf()) })
     }
@@ -200,7 +200,7 @@ fn is_full(error: &std::io::Error) -> bool {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Missing => f.write_str("there is no content under this key"),
+            Error::Missing => f.write_str("no content is stored under this key"),
             Error::Full => f.write_str("the disk is full"),
             Error::Broken(why) | Error::Unavailable(why) => f.write_str(why),
         }

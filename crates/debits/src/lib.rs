@@ -135,7 +135,7 @@ pub fn write(batch: &Batch) -> Result<String, Invalid> {
     });
     let entries: Vec<(usize, Sequence, DirectDebitEntry)> = entries.collect::<Result<_, _>>()?;
     if entries.is_empty() {
-        return Err(invalid("debits", "There is nothing to collect: the batch has no debits."));
+        return Err(invalid("debits", "There is nothing to collect: the batch is empty."));
     }
 
     let mut file = Pain008Builder::new(&creditor.name, message_id).created_at(created);
@@ -202,10 +202,10 @@ fn checked_debit(debit: &Debit, collection_date: Date) -> Result<DirectDebitEntr
     let end_to_end_id = text::id(&debit.end_to_end_id).ok_or_else(|| empty("end_to_end_id", "The reference"))?;
     let cents = debit.amount.scaled();
     if cents < sepa::validate::MIN_AMOUNT_CT {
-        return Err(invalid("amount", format!("The amount must be more than zero; it is {}.", debit.amount)));
+        return Err(invalid("amount", format!("The amount must be greater than zero; it is {}.", debit.amount)));
     }
     if cents > sepa::validate::MAX_AMOUNT_CT {
-        let reason = format!("The amount must be less than one thousand million euros; it is {}.", debit.amount);
+        let reason = format!("The amount must be less than one billion euros; it is {}.", debit.amount);
         return Err(invalid("amount", reason));
     }
     let mandate_id = text::id(&debit.mandate_id).ok_or_else(|| empty("mandate_id", "The mandate id"))?;
@@ -231,7 +231,7 @@ fn iban(field: &'static str, what: &str, given: &str) -> Result<Iban, Invalid> {
     let iban = sepa::validate_iban(given).map_err(|_| invalid(field, format!("{what} is not valid: {given:?}.")))?;
     match iban.is_sepa() {
         true => Ok(iban),
-        false => Err(invalid(field, format!("{what} is of a country without SEPA: {given:?}."))),
+        false => Err(invalid(field, format!("{what} belongs to a country outside SEPA: {given:?}."))),
     }
 }
 

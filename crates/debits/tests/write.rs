@@ -127,7 +127,7 @@ fn what_a_bank_would_refuse_is_said_in_words() {
     );
     assert_eq!(
         second(&|debit| debit.debtor_iban = "TR330006100519786457841326".into()),
-        r#"debtor_iban: Debit 2: The IBAN of the debtor is of a country without SEPA: "TR330006100519786457841326"."#
+        r#"debtor_iban: Debit 2: The IBAN of the debtor belongs to a country outside SEPA: "TR330006100519786457841326"."#
     );
     assert_eq!(
         second(&|debit| debit.debtor_bic = Some("ABNA".into())),
@@ -135,15 +135,15 @@ fn what_a_bank_would_refuse_is_said_in_words() {
     );
     assert_eq!(
         second(&|debit| debit.amount = Amount::ZERO),
-        "amount: Debit 2: The amount must be more than zero; it is 0."
+        "amount: Debit 2: The amount must be greater than zero; it is 0."
     );
     assert_eq!(
         second(&|debit| debit.amount = "-12.5".parse().unwrap()),
-        "amount: Debit 2: The amount must be more than zero; it is -12.5."
+        "amount: Debit 2: The amount must be greater than zero; it is -12.5."
     );
     assert_eq!(
         second(&|debit| debit.amount = "1000000000".parse().unwrap()),
-        "amount: Debit 2: The amount must be less than one thousand million euros; it is 1000000000."
+        "amount: Debit 2: The amount must be less than one billion euros; it is 1000000000."
     );
     assert_eq!(second(&|debit| debit.mandate_id = " ".into()), "mandate_id: Debit 2: The mandate id is missing.");
     assert_eq!(second(&|debit| debit.end_to_end_id = "/".into()), "end_to_end_id: Debit 2: The reference is missing.");
@@ -157,7 +157,7 @@ fn what_a_bank_would_refuse_is_said_in_words() {
         "mandate_date: Debit 2: The date of the mandate is before the year 1."
     );
 
-    assert_eq!(whole(&|batch| batch.debits.clear()), "debits: There is nothing to collect: the batch has no debits.");
+    assert_eq!(whole(&|batch| batch.debits.clear()), "debits: There is nothing to collect: the batch is empty.");
     assert_eq!(whole(&|batch| batch.message_id.clear()), "message_id: The message id is missing.");
     assert_eq!(whole(&|batch| batch.creditor.name.clear()), "creditor.name: The name of the creditor is missing.");
     assert_eq!(

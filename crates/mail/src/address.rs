@@ -9,10 +9,10 @@ const LONGEST: usize = 254;
 pub(crate) fn parse(email: &str) -> Result<lettre::Address, String> {
     let shown = || email.escape_debug();
     if has_break(email) {
-        return Err(format!("'{}' has a line break or control character", shown()));
+        return Err(format!("'{}' contains a line break or control character", shown()));
     }
     if email.len() > LONGEST {
-        return Err(format!("an address has at most {LONGEST} characters"));
+        return Err(format!("an address may have at most {LONGEST} characters"));
     }
     let (user, domain) = email.rsplit_once('@').ok_or_else(|| format!("'{}' has no @", shown()))?;
     let domain = if domain.is_ascii() {
@@ -23,7 +23,7 @@ pub(crate) fn parse(email: &str) -> Result<lettre::Address, String> {
     if !plain_domain(&domain) {
         return Err(format!("'{}' has no valid domain", shown()));
     }
-    lettre::Address::new(user, domain).map_err(|_| format!("'{}' is no valid mail address", shown()))
+    lettre::Address::new(user, domain).map_err(|_| format!("'{}' is not a valid e-mail address", shown()))
 }
 
 /// Letters, digits, dots and dashes, or an IP address in brackets: less than the library lets pass.

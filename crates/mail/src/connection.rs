@@ -96,7 +96,7 @@ impl Connection {
         self.command("STARTTLS", 2)?;
         // Somebody in between could answer here what we ask later, under the cover of TLS.
         if !self.unread.is_empty() {
-            return Err(Fault::Unsafe("it went on talking after STARTTLS, before TLS began".into()));
+            return Err(Fault::Unsafe("it sent data after STARTTLS, before TLS began".into()));
         }
         match self.stream {
             Stream::Plain(tcp) => {
@@ -151,7 +151,7 @@ impl Connection {
         match answer.code / 100 {
             digit if digit == class => Ok(answer),
             4 | 5 => Err(Fault::Refused(answer)),
-            _ => Err(Fault::Lost(format!("it gave an answer that has no sense here: {}", answer.words()))),
+            _ => Err(Fault::Lost(format!("it sent an unexpected reply: {}", answer.words()))),
         }
     }
 
@@ -161,11 +161,11 @@ impl Connection {
         loop {
             let line = self.read_line(deadline)?;
             size += line.len();
-            let strange = || io::Error::other(format!("it does not speak SMTP: {:.80}", line.escape_debug()));
+            let strange = || io::Error::other(format!("it is not an SMTP server: {:.80}", line.escape_debug()));
             let (code, rest) = line.split_at_checked(3).ok_or_else(strange)?;
             let code: u16 = code.parse().ok().filter(|code| (200..600).contains(code)).ok_or_else(strange)?;
             if size > LONGEST_ANSWER {
-                return Err(io::Error::other("its answer has no end"));
+                return Err(io::Error::other("its reply is too long"));
             }
             match rest.as_bytes().first() {
                 Some(b'-') => lines.push(rest[1..].to_owned()),
@@ -185,7 +185,7 @@ impl Connection {
                 return Ok(String::from_utf8_lossy(&line).trim_end().to_owned());
             }
             if self.unread.len() > LONGEST_ANSWER {
-                return Err(io::Error::other("its answer has no end"));
+                return Err(io::Error::other("its reply is too long"));
             }
             self.tcp().set_read_timeout(Some(left(deadline)?))?;
             let mut chunk = [0; 4096];
@@ -251,7 +251,7 @@ impl Write for Stream {
 }
 
 fn dial(host: &str, port: u16, timeout: Duration) -> io::Result<TcpStream> {
-    let mut last = io::Error::other("its name has no address");
+    let mut last = io::Error::other("its host name has no address");
     for address in (host, port).to_socket_addrs()? {
         match TcpStream::connect_timeout(&address, timeout) {
             Ok(tcp) => {
@@ -309,7 +309,7 @@ fn left(deadline: Instant) -> io::Result<Duration> {
 /// What happened to the connection, for people.
 fn lost(error: &io::Error, waited: Duration) -> Fault {
     Fault::Lost(match error.kind() {
-        ErrorKind::TimedOut | ErrorKind::WouldBlock => format!("it did not answer within {waited:?}"),
+        ErrorKind::TimedOut | ErrorKind::WouldBlock => format!("it did not respond within {waited:?}"),
         ErrorKind::ConnectionRefused => "it cannot be reached: connection refused".into(),
         ErrorKind::UnexpectedEof
         | ErrorKind::ConnectionReset

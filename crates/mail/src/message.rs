@@ -125,7 +125,7 @@ impl Mail {
         }
         for (i, (name, value)) in self.headers.iter().enumerate() {
             if self.headers[..i].iter().any(|(other, _)| other.eq_ignore_ascii_case(name)) {
-                return Err(invalid("headers", format!("{name} is there twice")));
+                return Err(invalid("headers", format!("{name} occurs twice")));
             }
             message.headers_mut().insert_raw(extra(name, value)?);
         }
@@ -148,7 +148,7 @@ impl Mail {
             .ok()
             .filter(|_| self.date_ms <= LAST_DATE_MS)
             .and_then(|ms| UNIX_EPOCH.checked_add(Duration::from_millis(ms)))
-            .ok_or_else(|| invalid("date_ms", "a mail is written between 1970 and 9999"))
+            .ok_or_else(|| invalid("date_ms", "the date of a mail must be between 1970 and 9999"))
     }
 
     fn subject(&self) -> Result<HeaderValue, Invalid> {
@@ -195,9 +195,10 @@ fn text_part(content_type: ContentType, text: &str) -> SinglePart {
 fn attached(attachment: &Attachment) -> Result<SinglePart, Invalid> {
     let name = one_line("attachments", &attachment.name)?;
     if name.is_empty() || name.len() > 255 {
-        return Err(invalid("attachments", "a file name has 1 to 255 bytes"));
+        return Err(invalid("attachments", "a file name must have 1 to 255 bytes"));
     }
-    let bad = || invalid("attachments", format!("'{}' is no content type", attachment.content_type.escape_debug()));
+    let bad =
+        || invalid("attachments", format!("'{}' is not a valid content type", attachment.content_type.escape_debug()));
     let content_type = one_line("attachments", &attachment.content_type)?;
     if content_type.len() > 127 || !content_type.is_ascii() {
         return Err(bad());
@@ -221,7 +222,7 @@ fn encoded(content: impl Into<lettre::message::MaybeString>, encoding: ContentTr
 fn mailbox(field: &'static str, address: &Address) -> Result<Mailbox, Invalid> {
     let name = one_line(field, &address.name)?.trim();
     if name.chars().count() > 255 {
-        return Err(invalid(field, "a name has at most 255 characters"));
+        return Err(invalid(field, "a name may have at most 255 characters"));
     }
     Ok(Mailbox::new((!name.is_empty()).then(|| name.to_owned()), parse(field, &address.email)?))
 }
@@ -254,22 +255,22 @@ fn extra(name: &str, value: &str) -> Result<HeaderValue, Invalid> {
     let lower = name.to_ascii_lowercase();
     let shown = name.escape_debug();
     if !name.bytes().all(|b| matches!(b, 0x21..=0x7e)) {
-        return Err(invalid("headers", format!("'{shown}' is no name of a header")));
+        return Err(invalid("headers", format!("'{shown}' is not a valid header name")));
     }
     if OURS.contains(&lower.as_str()) || lower.starts_with("content-") || lower.starts_with("resent-") {
-        return Err(invalid("headers", format!("{shown} cannot be set as a further header")));
+        return Err(invalid("headers", format!("{shown} cannot be set as an additional header")));
     }
     let value = value.trim_matches(' ');
     if value.is_empty() || !value.bytes().all(|b| matches!(b, 0x20..=0x7e)) {
         return Err(invalid("headers", format!("the value of {shown} must be printable ASCII on one line")));
     }
-    let bad = |_| invalid("headers", format!("'{shown}' is no name of a header"));
+    let bad = |_| invalid("headers", format!("'{shown}' is not a valid header name"));
     Ok(HeaderValue::new(HeaderName::new_from_ascii(name.to_owned()).map_err(bad)?, value.to_owned()))
 }
 
 fn one_line<'a>(field: &'static str, text: &'a str) -> Result<&'a str, Invalid> {
     match address::has_break(text) {
-        true => Err(invalid(field, "no line breaks or control characters here")),
+        true => Err(invalid(field, "must not contain line breaks or control characters")),
         false => Ok(text),
     }
 }
@@ -296,7 +297,7 @@ pub(crate) fn check_lines(message: &[u8]) -> Result<(), String> {
             None => line,
         };
         if line.contains(&b'\r') || line.contains(&0) {
-            return Err("a line has a bare carriage return or a zero byte in it".into());
+            return Err("a line contains a bare carriage return or a NUL byte".into());
         }
         if line.len() > LONGEST_LINE {
             return Err(format!("a line is longer than {LONGEST_LINE} bytes"));

@@ -54,16 +54,16 @@ impl Smtp {
             return Err("the mail server needs a host name and a port".into());
         }
         if bad(&settings.helo) || !settings.helo.is_ascii() {
-            return Err("the name for the greeting is a host name, without spaces".into());
+            return Err("the greeting name must be a host name without spaces".into());
         }
         if settings.user.is_empty() != settings.password.is_empty() {
-            return Err("the mail server needs a user and a password, or neither".into());
+            return Err("the mail server requires both a user and a password, or neither".into());
         }
         if settings.user.contains('\0') || settings.password.contains('\0') {
-            return Err("the user and the password cannot have a zero byte".into());
+            return Err("the user and the password must not contain a NUL byte".into());
         }
         if settings.timeout.is_zero() || settings.timeout > LONGEST_TIMEOUT {
-            return Err("the time-out must be more than nothing and at most an hour".into());
+            return Err("the timeout must be greater than zero and at most an hour".into());
         }
         let trust = match settings.security {
             Security::None => None,
@@ -86,17 +86,17 @@ impl Smtp {
         let settings = &self.settings;
         let implicit = self.trust.as_ref().filter(|_| settings.security == Security::Tls);
         let mut connection = Connection::open(&settings.host, settings.port, settings.timeout, implicit)
-            .map_err(|fault| self.session("gives no safe connection", fault))?;
-        connection.greeting().map_err(|fault| self.session("does not let us in", fault))?;
-        connection.ehlo(&settings.helo).map_err(|fault| self.session("does not greet back", fault))?;
+            .map_err(|fault| self.session("does not provide a secure connection", fault))?;
+        connection.greeting().map_err(|fault| self.session("refuses the connection", fault))?;
+        connection.ehlo(&settings.helo).map_err(|fault| self.session("rejects the greeting", fault))?;
         if let (Security::StartTls, Some(trust)) = (settings.security, &self.trust) {
             if connection.offer("STARTTLS").is_none() {
                 connection.quit();
-                let words = "offers no STARTTLS; nothing is sent over an open connection";
-                return Err(self.session(words, Fault::Unsafe("check the port and the kind of security".into())));
+                let words = "does not support STARTTLS; nothing is sent over an unencrypted connection";
+                return Err(self.session(words, Fault::Unsafe("check the port and the security setting".into())));
             }
             connection = connection.start_tls(trust).map_err(|fault| self.session("does not start TLS", fault))?;
-            connection.ehlo(&settings.helo).map_err(|fault| self.session("does not greet back", fault))?;
+            connection.ehlo(&settings.helo).map_err(|fault| self.session("rejects the greeting", fault))?;
         }
         if !settings.user.is_empty() {
             self.sign_in(&mut connection)?;
@@ -117,8 +117,8 @@ impl Smtp {
                 .and_then(|_| connection.command(&STANDARD.encode(user), 3))
                 .and_then(|_| connection.command(&STANDARD.encode(password), 2))
         } else {
-            let words = "offers no way to sign in that we know (PLAIN or LOGIN)";
-            return Err(self.session(words, Fault::Unsafe("check the port and the kind of security".into())));
+            let words = "does not support AUTH PLAIN or LOGIN";
+            return Err(self.session(words, Fault::Unsafe("check the port and the security setting".into())));
         };
         done.map(drop).map_err(|fault| {
             // Some servers repeat what they did not like.
@@ -151,17 +151,17 @@ impl Smtp {
         let parameters = self.parameters(connection, letter)?;
         connection
             .command(&format!("MAIL FROM:<{}>{parameters}", letter.from), 2)
-            .map_err(|fault| self.first("does not take the sender", fault))?;
+            .map_err(|fault| self.first("rejects the sender", fault))?;
         connection
             .command(&format!("RCPT TO:<{}>", letter.recipient), 2)
-            .map_err(|fault| self.letter("does not take the recipient", fault))?;
-        connection.command("DATA", 3).map_err(|fault| self.letter("does not take the mail", fault))?;
+            .map_err(|fault| self.letter("rejects the recipient", fault))?;
+        connection.command("DATA", 3).map_err(|fault| self.letter("rejects the mail", fault))?;
         connection.content(letter.message).map_err(|fault| {
             // In the middle of a message no further verb is understood.
-            Stop { connection: Worth::Gone, ..self.letter("does not take the mail", fault) }
+            Stop { connection: Worth::Gone, ..self.letter("rejects the mail", fault) }
         })?;
         connection.end(self.settings.timeout * END_TIMES).map_err(|fault| match fault {
-            refused @ Fault::Refused(_) => self.letter("does not take the mail", refused),
+            refused @ Fault::Refused(_) => self.letter("rejects the mail", refused),
             Fault::Lost(words) | Fault::Unsafe(words) => Stop {
                 failure: Failure::Unknown(format!(
                     "The mail was sent, but the mail server {} did not confirm it: {words}. It may have arrived.",
@@ -182,18 +182,18 @@ impl Smtp {
         if let Some(most) = connection.offer("SIZE") {
             let size = letter.message.len();
             if most.trim().parse().is_ok_and(|most: usize| most > 0 && size > most) {
-                return Err(never(&format!("takes mails of at most {} bytes; this one has {size}", most.trim())));
+                return Err(never(&format!("accepts mails of at most {} bytes; this one has {size}", most.trim())));
             }
             parameters.push_str(&format!(" SIZE={size}"));
         }
         let headers = letter.message.windows(4).position(|w| w == b"\r\n\r\n").unwrap_or(letter.message.len());
         let wide = !letter.message[..headers].is_ascii() || !letter.from.is_ascii() || !letter.recipient.is_ascii();
         if wide && connection.offer("SMTPUTF8").is_none() {
-            return Err(never("takes no addresses with letters beyond a to z before the @ (SMTPUTF8)"));
+            return Err(never("does not support non-ASCII characters before the @ (SMTPUTF8)"));
         }
         if !letter.message.is_ascii() {
             if connection.offer("8BITMIME").is_none() {
-                return Err(never("takes no mail with letters beyond a to z that are not encoded (8BITMIME)"));
+                return Err(never("does not support unencoded non-ASCII characters (8BITMIME)"));
             }
             parameters.push_str(" BODY=8BITMIME");
         }
@@ -208,10 +208,10 @@ impl Smtp {
         let host = &self.settings.host;
         match fault {
             Fault::Refused(answer) if answer.code < 500 => {
-                Failure::Later(format!("The mail server {host} {what} now: {}", answer.words()))
+                Failure::Later(format!("The mail server {host} {what} at the moment: {}", answer.words()))
             }
             Fault::Refused(answer) => Failure::Settings(format!("The mail server {host} {what}: {}", answer.words())),
-            Fault::Lost(words) => Failure::Later(format!("The mail server {host} cannot be used now: {words}")),
+            Fault::Lost(words) => Failure::Later(format!("The mail server {host} is unavailable: {words}")),
             Fault::Unsafe(words) => Failure::Settings(format!("The mail server {host} {what}: {words}")),
         }
     }
@@ -237,12 +237,12 @@ impl Smtp {
                     // Sign in first, sign in otherwise, use TLS first: not about this mail.
                     530 | 534 | 535 | 538 => Failure::Settings(format!("The mail server {host} {what}: {words}")),
                     500.. => Failure::Never(format!("The mail server {host} {what}: {words}")),
-                    _ => Failure::Later(format!("The mail server {host} {what} now: {words}")),
+                    _ => Failure::Later(format!("The mail server {host} {what} at the moment: {words}")),
                 };
                 Stop { failure, connection: if answer.code == 421 { Worth::Gone } else { Worth::Good } }
             }
             Fault::Lost(words) | Fault::Unsafe(words) => Stop {
-                failure: Failure::Later(format!("The mail server {host} cannot be used now: {words}")),
+                failure: Failure::Later(format!("The mail server {host} is unavailable: {words}")),
                 connection: Worth::Gone,
             },
         }

@@ -24,15 +24,14 @@ impl Trust {
             add_file(&mut roots, path).map_err(|e| format!("{}: {e}", path.display()))?;
         }
         if roots.is_empty() {
-            return Err("this machine has no certificates of authorities (the package is often called \
-                        ca-certificates), and no file with one is set"
+            return Err("this machine has no CA certificates (the package is often called ca-certificates), and no certificate file is configured"
                 .into());
         }
         let name = match host.is_ascii() {
             true => host.to_owned(),
-            false => idna::domain_to_ascii(host).map_err(|_| format!("'{host}' is no host name"))?,
+            false => idna::domain_to_ascii(host).map_err(|_| format!("'{host}' is not a valid host name"))?,
         };
-        let name = ServerName::try_from(name).map_err(|_| format!("'{host}' is no host name"))?;
+        let name = ServerName::try_from(name).map_err(|_| format!("'{host}' is not a valid host name"))?;
         let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
             .with_safe_default_protocol_versions()
             .map_err(|e| e.to_string())?
@@ -48,5 +47,5 @@ fn add_file(roots: &mut RootCertStore, path: &Path) -> Result<(), String> {
         roots.add(certificate.map_err(|e| e.to_string())?).map_err(|e| e.to_string())?;
         found = true;
     }
-    if found { Ok(()) } else { Err("there is no certificate in this file (PEM)".into()) }
+    if found { Ok(()) } else { Err("the file contains no certificate (PEM)".into()) }
 }

@@ -104,7 +104,7 @@ impl Mollie {
     async fn post(&self, path: &str, new: &impl Serialize, idempotency_key: &str) -> Result<Value, Failure> {
         // Without one, a second try would take the money a second time.
         if idempotency_key.is_empty() {
-            return Err(Failure::Settings("A call that makes something needs an idempotency key.".into()));
+            return Err(Failure::Settings("A request that creates something requires an idempotency key.".into()));
         }
         let body = serde_json::to_vec(new).map_err(|error| Failure::Settings(error.to_string()))?;
         let answer = self.call(Method::POST, path, Some((body, idempotency_key))).await?;

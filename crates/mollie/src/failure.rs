@@ -46,30 +46,30 @@ impl Failure {
         let after = answer.header("retry-after").and_then(|value| value.trim().parse().ok()).map(Duration::from_secs);
         let reading = *method == Method::GET;
         match status {
-            401 | 403 => {
-                Failure::Settings(format!("Mollie does not accept the key ({status}). {detail}").trim().into())
-            }
+            401 | 403 => Failure::Settings(format!("Mollie rejected the API key ({status}). {detail}").trim().into()),
             404 | 410 if *method != Method::POST => Failure::Gone,
-            429 => Failure::Later { why: "Mollie asks for fewer calls (429).".into(), after },
+            429 => Failure::Later { why: "Mollie's rate limit is exceeded (429).".into(), after },
             503 => Failure::Later { why: "Mollie is not available at the moment (503).".into(), after },
-            408 => Failure::Later { why: "Mollie did not get the call in time (408).".into(), after },
+            408 => Failure::Later { why: "Mollie did not receive the request in time (408).".into(), after },
             // The same key came while the first call with it was still being done.
-            409 if *method == Method::POST => Failure::Unknown("Mollie is still busy with the same call (409).".into()),
-            500.. if reading => Failure::Later { why: format!("Mollie has a problem ({status})."), after },
-            // A gateway that gave up waiting says 504, and does not know what became of the payment.
-            500.. => {
-                Failure::Unknown(format!("Mollie has a problem ({status}); it may have done its work all the same."))
+            409 if *method == Method::POST => {
+                Failure::Unknown("Mollie is still processing the same request (409).".into())
             }
+            500.. if reading => Failure::Later { why: format!("Mollie reported an internal error ({status})."), after },
+            // A gateway that gave up waiting says 504, and does not know what became of the payment.
+            500.. => Failure::Unknown(format!(
+                "Mollie reported an internal error ({status}); the request may have been processed."
+            )),
             400..500 => {
                 Failure::Rejected { status, title: text("title").unwrap_or_default(), detail, field: text("field") }
             }
-            _ => Failure::Settings(format!("This is not how Mollie answers ({status}): is its address right?")),
+            _ => Failure::Settings(format!("The response is not from Mollie ({status}): check mollie_url.")),
         }
     }
 
     /// An answer that should be fine, but cannot be read.
     pub(crate) fn unreadable(method: &Method) -> Failure {
-        let why = "The answer of Mollie cannot be read.".to_owned();
+        let why = "The response from Mollie cannot be read.".to_owned();
         if *method == Method::GET { Failure::Later { why, after: None } } else { Failure::Unknown(why) }
     }
 }
@@ -89,11 +89,11 @@ impl fmt::Display for Failure {
         match self {
             Failure::Rejected { status, title, detail, field } => {
                 let words = if detail.is_empty() { title } else { detail };
-                write!(f, "Mollie refuses this ({status}): {words}")?;
+                write!(f, "Mollie rejected the request ({status}): {words}")?;
                 field.as_ref().map_or(Ok(()), |field| write!(f, " [{field}]"))
             }
             Failure::Later { why, .. } | Failure::Unknown(why) | Failure::Settings(why) => f.write_str(why),
-            Failure::Gone => f.write_str("Mollie does not have this, or no more."),
+            Failure::Gone => f.write_str("Mollie does not have this object, or no longer has it."),
         }
     }
 }

@@ -115,7 +115,7 @@ fn talk(press: &mut Press, patience: Duration, input: Input<'_>) -> Result<Resul
     answer.map_err(|error| {
         let message = match late {
             true => format!("it took more than {} s", patience.as_secs()),
-            false => format!("the program that makes documents ended: {error}"),
+            false => format!("the typesetting process ended: {error}"),
         };
         Trouble { asked: asked || late, error: Error::Failed(message) }
     })

@@ -251,7 +251,7 @@ impl Here {
             let replaced = cleaner.replaced();
             return Ok(Pdf { bytes, pages: document.pages().len(), replaced, dropped: Vec::new(), conformance });
         }
-        Err(Error::Template(None, "the text has characters that no font can show".into()))
+        Err(Error::Template(None, "the text contains characters that no font supports".into()))
     }
 }
 

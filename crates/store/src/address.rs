@@ -55,7 +55,7 @@ impl Mode {
     fn named(name: &str) -> Result<Mode> {
         let found = Mode::ALL.iter().find(|(known, _)| *known == name);
         found.map(|(_, mode)| *mode).ok_or_else(|| {
-            wrong(&format!("sslmode is disable, prefer, require, verify-ca or verify-full, and not '{name}'"))
+            wrong(&format!("sslmode must be disable, prefer, require, verify-ca or verify-full, not '{name}'"))
         })
     }
 
@@ -84,7 +84,7 @@ impl Address {
         let roots = given("sslrootcert").filter(|file| !file.is_empty());
         match (mode, roots) {
             (Mode::Disable | Mode::Prefer, Some(_)) => {
-                return Err(wrong(&format!("sslrootcert needs sslmode=verify-full, and not {}", mode.name())));
+                return Err(wrong(&format!("sslrootcert requires sslmode=verify-full, not {}", mode.name())));
             }
             // What libpq does, for those who set the one and forget the other.
             (Mode::Require, Some("system")) => mode = Mode::VerifyFull,
@@ -114,7 +114,7 @@ impl Address {
     /// Makes a connection to the server that takes writes. All connections are made here.
     pub(crate) fn connect(&self) -> Result<Client> {
         let first = self.last.load(Ordering::Relaxed);
-        let mut failed = Error::Disconnected("the database address names no server".into());
+        let mut failed = Error::Disconnected("the database URL names no server".into());
         for number in (0..self.servers.len()).map(|next| (first + next) % self.servers.len()) {
             match self.connect_to(&self.servers[number]) {
                 Ok(client) => {
@@ -169,7 +169,7 @@ impl Address {
         let cause = error.source().map(ToString::to_string).unwrap_or_default();
         if cause == "server does not support TLS" {
             let mode = self.mode.name();
-            return Error::Unavailable(format!("PostgreSQL offers no TLS, and sslmode={mode} asks for it"));
+            return Error::Unavailable(format!("PostgreSQL does not support TLS, but sslmode={mode} requires it"));
         }
         let Some(fault) = tls_fault(error) else {
             // A refusal in the server's own words has no further cause.
@@ -181,17 +181,16 @@ impl Address {
         };
         Error::Unavailable(match fault {
             rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
-                "the certificate of PostgreSQL is not trusted here: name the certificate of who signed it \
-                 with sslrootcert=FILE in the address of the database"
+                "PostgreSQL's certificate is not trusted: specify the certificate of its authority with sslrootcert=FILE in the database URL"
                     .to_string()
             }
             rustls::Error::InvalidCertificate(CertificateError::NotValidForNameContext { expected, presented }) => {
                 let there: Vec<&str> = presented.iter().map(|name| bare(name)).collect();
                 let there = if there.is_empty() { "no name (subjectAltName)".to_string() } else { there.join(", ") };
-                format!("the certificate of PostgreSQL is not for {}: it is for {there}", expected.to_str())
+                format!("PostgreSQL's certificate is not valid for {}: it is for {there}", expected.to_str())
             }
-            rustls::Error::InvalidCertificate(why) => format!("the certificate of PostgreSQL is not valid: {why}"),
-            fault => format!("PostgreSQL and Kantoor could not agree on TLS: {fault}"),
+            rustls::Error::InvalidCertificate(why) => format!("PostgreSQL's certificate is not valid: {why}"),
+            fault => format!("the TLS handshake with PostgreSQL failed: {fault}"),
         })
     }
 }
@@ -202,7 +201,7 @@ fn bare(name: &str) -> &str {
 }
 
 fn wrong(what: &str) -> Error {
-    Error::Unavailable(format!("the database address is not right: {what}"))
+    Error::Unavailable(format!("the database URL is not valid: {what}"))
 }
 
 fn set_defaults(config: &mut Config) {
@@ -232,7 +231,7 @@ fn one_by_one(config: &Config) -> Result<Vec<Config>> {
     let count = hosts.len().max(addresses.len());
     let fits = |length: usize, most: usize| length <= most || length == count;
     if count == 0 || !fits(hosts.len(), 0) || !fits(addresses.len(), 0) || !fits(ports.len(), 1) {
-        return Err(wrong("it needs a host, and as many ports as hosts or one"));
+        return Err(wrong("it requires a host, and either one port or as many ports as hosts"));
     }
     Ok((0..count)
         .map(|number| {
@@ -394,13 +393,15 @@ mod tests {
         let same = Address::parse("host=a,b port=5 hostaddr=127.0.0.1,127.0.0.2").unwrap().servers;
         assert_eq!(same.iter().map(|server| server.get_ports()).collect::<Vec<_>>(), [[5], [5]]);
         assert!(refused("host=a,b,c port=1,2").contains("as many ports as hosts"));
-        assert!(refused("user=me").contains("needs a host"));
+        assert!(refused("user=me").contains("requires a host"));
     }
 
     #[test]
     fn what_makes_no_sense_is_refused() {
-        assert!(refused("postgres://db/k?sslmode=verify").contains("and not 'verify'"));
-        assert!(refused("postgres://db/k?sslrootcert=/etc/root.pem").contains("sslrootcert needs sslmode=verify-full"));
+        assert!(refused("postgres://db/k?sslmode=verify").contains("not 'verify'"));
+        assert!(
+            refused("postgres://db/k?sslrootcert=/etc/root.pem").contains("sslrootcert requires sslmode=verify-full")
+        );
         assert!(refused("postgres://db/k?sslmode=verify-full&sslrootcert=/not/there").contains("/not/there"));
         assert!(refused("postgres://db/k?sslcert=x").contains("sslcert"));
     }

@@ -30,7 +30,7 @@ impl Apart {
                         job();
                     }
                 })
-                .map_err(|error| Error::Unavailable(format!("no thread for reading: {error}")))?;
+                .map_err(|error| Error::Unavailable(format!("cannot start a reader thread: {error}")))?;
         }
         Ok(Apart { queue })
     }

@@ -89,7 +89,7 @@ impl Client {
         let runtime = Builder::new_current_thread()
             .enable_all()
             .build()
-            .map_err(|error| Failure::Silence(Error::Unavailable(format!("no connection can be made: {error}"))))?;
+            .map_err(|error| Failure::Silence(Error::Unavailable(format!("cannot connect: {error}"))))?;
         match runtime.block_on(async { tokio::time::timeout(deadline, config.connect(tls)).await }) {
             Ok(Ok((client, connection))) => {
                 let connection = Box::new(connection);
@@ -157,7 +157,7 @@ impl Wire {
             let fault = loop {
                 match connection.poll_message(cx) {
                     Poll::Ready(Some(Ok(AsyncMessage::Notice(notice)))) => {
-                        tracing::info!(said = %notice, "PostgreSQL has something to say.");
+                        tracing::info!(said = %notice, "Notice from PostgreSQL.");
                         *warned = true;
                     }
                     Poll::Ready(Some(Ok(_))) => {}
@@ -186,7 +186,7 @@ impl Wire {
 }
 
 fn silence(deadline: Duration) -> Failure {
-    Failure::Silence(Error::Disconnected(format!("PostgreSQL has not answered for {} ms", deadline.as_millis())))
+    Failure::Silence(Error::Disconnected(format!("PostgreSQL has not responded for {} ms", deadline.as_millis())))
 }
 
 impl Drop for Wire {

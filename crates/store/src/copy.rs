@@ -104,7 +104,7 @@ fn run(command: &mut Command, name: &str, address: &Address) -> Result<()> {
     let done = command.envs(address.environment()).stdin(Stdio::null()).output();
     let done = done.map_err(|error| match error.kind() {
         ErrorKind::NotFound => Error::Copy(format!(
-            "{name} is not installed here; it comes with the client programs of PostgreSQL (postgresql-client)"
+            "{name} is not installed; it is part of PostgreSQL's client programs (postgresql-client)"
         )),
         _ => Error::Copy(format!("{name} cannot be run: {error}")),
     })?;

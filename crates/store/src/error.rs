@@ -68,23 +68,22 @@ impl Error {
 impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Error::Unique(what) => write!(f, "already there: {what}"),
-            Error::Conflict(what) => write!(f, "another write came first: {what}"),
-            Error::Undo => write!(f, "a write is to be undone"),
+            Error::Unique(what) => write!(f, "already exists: {what}"),
+            Error::Conflict(what) => write!(f, "conflict with another write: {what}"),
+            Error::Undo => write!(f, "the write is rolled back"),
             Error::Disconnected(what) => write!(f, "lost the connection to the database: {what}"),
             Error::DiskFull => write!(f, "the disk is full"),
             Error::Overloaded => write!(f, "too many writes are waiting"),
             Error::Unavailable(what) => write!(f, "the database is not available: {what}"),
-            Error::Unknown(what) => write!(f, "it is not known whether the write was kept: {what}"),
+            Error::Unknown(what) => write!(f, "it is unknown whether the write was committed: {what}"),
             Error::Io(what) => write!(f, "reading or writing the database failed: {what}"),
             Error::NewerSchema { database, program } => write!(
                 f,
-                "the database is at version {database}, this program knows versions up to {program}: \
-                 a newer kantoor has been here. Start that version, or restore a backup from before it."
+                "the database is at version {database}, but this program only supports versions up to {program}: a newer kantoor has migrated it. Start that version, or restore an older backup."
             ),
             Error::Panic(what) => write!(f, "a panic: {what}"),
             Error::Copy(what) => f.write_str(what),
-            Error::Database(what) => write!(f, "the database refused a statement: {what}"),
+            Error::Database(what) => write!(f, "the database rejected a statement: {what}"),
         }
     }
 }

@@ -125,7 +125,7 @@ impl Store {
     pub fn open_to_read(options: &Options) -> Result<Store> {
         let readers = match &options.database {
             Database::Sqlite(path) if !path.is_file() => {
-                return Err(Error::Unavailable(format!("there is no file {}", path.display())));
+                return Err(Error::Unavailable(format!("the file {} does not exist", path.display())));
             }
             Database::Sqlite(path) => Readers::Sqlite(sqlite::Pool::new(path)),
             Database::Postgres(url) => {
@@ -242,6 +242,6 @@ impl Store {
 
     fn writer(&self) -> Result<&Writer> {
         let writer = self.inner.writer.as_ref();
-        writer.ok_or_else(|| Error::Unavailable("it is open for reading alone".into()))
+        writer.ok_or_else(|| Error::Unavailable("it is open for reading only".into()))
     }
 }

@@ -51,7 +51,7 @@ impl Mark {
             Ok(writer) => Ok(Mark { writer: writer.unwrap_or_default(), token: String::new() }),
             Err(failure) => match Error::from(failure) {
                 Error::Database(why) => {
-                    tracing::warn!(%why, "Kantoor may not write to its table writer_marks: when PostgreSQL is lost in a commit, nobody can tell whether the write was kept.");
+                    tracing::warn!(%why, "Kantoor may not write to its table writer_marks: if the connection to PostgreSQL is lost during a commit, it cannot be determined whether the write was committed.");
                     Ok(Mark { writer: String::new(), token: String::new() })
                 }
                 error => Err(error),

@@ -54,5 +54,5 @@ fn newest(migrations: &[Migration]) -> u32 {
 
 fn version(tx: &mut Tx) -> Result<u32> {
     let newest = tx.int("SELECT coalesce(max(number), 0) FROM schema_migrations", &[])?;
-    u32::try_from(newest).map_err(|_| Error::Database(format!("migration {newest} is no version")))
+    u32::try_from(newest).map_err(|_| Error::Database(format!("migration {newest} is not a version")))
 }

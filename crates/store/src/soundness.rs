@@ -38,7 +38,8 @@ impl Store {
         let sql = "SELECT \"table\", parent, count(*) FROM pragma_foreign_key_check GROUP BY 1, 2";
         let rows = self.read_now(|tx| {
             tx.all(sql, &[], |row| {
-                let what = format!("{} of its rows name a row of {} that is not there", row.int(2)?, row.text(1)?);
+                let what =
+                    format!("{} of its rows refer to a row of {} that does not exist", row.int(2)?, row.text(1)?);
                 Ok::<_, Error>(unsound(row.text(0)?, what))
             })
         });
@@ -93,7 +94,9 @@ impl Store {
             });
             match lost {
                 Ok(0) => {}
-                Ok(lost) => found(unsound(table, format!("{lost} of its rows name an account that is not there"))),
+                Ok(lost) => {
+                    found(unsound(table, format!("{lost} of its rows refer to an account that does not exist")))
+                }
                 Err(error) => found(unsound(table, format!("It cannot be read: {error}"))),
             }
         }
@@ -118,7 +121,9 @@ impl Store {
             match checked {
                 Ok(_) => {}
                 Err(error) if error.to_string().contains("permission denied") => {
-                    return Some("Indexes were not compared with their tables: this user may not run amcheck.".into());
+                    return Some(
+                        "Indexes were not compared with their tables: this user is not allowed to run amcheck.".into(),
+                    );
                 }
                 Err(error) => found(unsound(&name, error.to_string())),
             }

@@ -97,7 +97,10 @@ impl Writing {
         let conn = open(path)?;
         let mode = wal_mode(&conn)?;
         if mode != "wal" {
-            return Err(Error::Unavailable(format!("{} cannot be put in WAL mode (it says '{mode}')", path.display())));
+            return Err(Error::Unavailable(format!(
+                "{} cannot be switched to WAL mode (its mode is '{mode}')",
+                path.display()
+            )));
         }
         conn.pragma_update(None, "synchronous", "full")?;
         // A checkpoint every 16 MB instead of 4: fewer syncs of the main file under load.

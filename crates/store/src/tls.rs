@@ -44,8 +44,7 @@ impl Trust {
         // Single certificates of the system's store may be beyond us; that is no reason to refuse the others.
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         if roots.is_empty() {
-            return Err("this machine has no certificates of authorities (the package is often called \
-                        ca-certificates), and sslrootcert names no file with one"
+            return Err("this machine has no CA certificates (the package is often called ca-certificates), and sslrootcert is not set"
                 .into());
         }
         Ok(Trust { roots: Some(roots), own: Vec::new(), by_name })
@@ -61,7 +60,7 @@ impl Trust {
             roots.add(certificate).map_err(|error| told(&error))?;
         }
         if roots.is_empty() {
-            return Err(told(&"there is no certificate in this file (PEM)"));
+            return Err(told(&"the file contains no PEM certificate"));
         }
         Ok(Trust { roots: Some(roots), own, by_name })
     }
@@ -156,7 +155,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for C
             Ok(name) => name,
             // Asked for every connection, also for those that will have no TLS or check no name.
             Err(_) if !self.by_name => ServerName::from(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
-            Err(_) => return Err(io::Error::other(format!("'{host}' is no name that a certificate can be for"))),
+            Err(_) => {
+                return Err(io::Error::other(format!("'{host}' is not a name that a certificate can be issued for")));
+            }
         };
         Ok(Handshake { connector: TlsConnector::from(self.config.clone()), name })
     }
@@ -282,7 +283,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("empty.pem");
         std::fs::write(&file, "nothing\n").unwrap();
-        assert!(Trust::of_file(&file, true).unwrap_err().ends_with("there is no certificate in this file (PEM)"));
+        assert!(Trust::of_file(&file, true).unwrap_err().ends_with("the file contains no PEM certificate"));
     }
 
     #[test]

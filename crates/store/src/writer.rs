@@ -49,7 +49,7 @@ impl Writer {
             std::thread::Builder::new()
                 .name("writer".into())
                 .spawn(move || run(&mut session, &Closing(&turns), &stats))
-                .map_err(|error| Error::Unavailable(format!("no thread for writing: {error}")))?;
+                .map_err(|error| Error::Unavailable(format!("cannot start a writer thread: {error}")))?;
         }
         Ok(writer)
     }
@@ -333,7 +333,7 @@ fn again<S: Session>(session: &mut S, tasks: &mut [Box<dyn Task>], patience: Dur
 #[expect(clippy::exit, reason = "an I/O error must end the process")]
 fn stop_on_io(error: &Error) {
     if let Error::Io(what) = error {
-        tracing::error!(error = %what, "Writing to the database failed. Kantoor stops here rather than risk your data; check the disk, then start it again.");
+        tracing::error!(error = %what, "Writing to the database failed. Kantoor exits to protect your data; check the disk, then start it again.");
         std::process::exit(74);
     }
 }

@@ -137,7 +137,7 @@ impl Client {
             .no_deflate()
             .no_zstd()
             .build()
-            .map_err(|error| format!("calls to the outside are not possible: {}", deepest(&error)))?;
+            .map_err(|error| format!("outgoing calls are not possible: {}", deepest(&error)))?;
         Ok(Client { http, allowed, answer_limit: settings.answer_limit })
     }
 
@@ -180,12 +180,12 @@ impl Client {
 
     fn checked(&self, url: &str) -> Result<Url, Refused> {
         let refused = |why: &str| Refused(why.to_owned());
-        let url = Url::parse(url).map_err(|_| refused("This is no address such as https://example.com/path."))?;
+        let url = Url::parse(url).map_err(|_| refused("This is not a URL such as https://example.com/path."))?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(Refused(format!("Only https and http addresses can be called, not {}.", url.scheme())));
+            return Err(Refused(format!("Only https and http URLs can be called, not {}.", url.scheme())));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(refused("The address must not hold a user name or password."));
+            return Err(refused("The URL must not contain a user name or password."));
         }
         // The connector does not look addresses up, only names. `Url` has turned 2130706433 and 0x7f.1 into 127.0.0.1.
         let host = url.host_str().unwrap_or_default();
@@ -205,7 +205,7 @@ fn headers(given: &[(String, String)]) -> Result<HeaderMap, Refused> {
             return Err(Refused(format!("The header “{}” cannot be sent.", name.escape_default())));
         };
         if OURS.contains(&name.as_str()) {
-            return Err(Refused(format!("The header “{name}” is not yours to set.")));
+            return Err(Refused(format!("The header “{name}” cannot be set.")));
         }
         headers.try_append(name, value).map_err(|_| Refused("There are too many headers.".into()))?;
     }

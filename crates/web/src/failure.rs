@@ -47,10 +47,10 @@ impl Failure {
             (true, true) => Failure::NotSent(format!("{host} could not be reached in time.")),
             (true, false) => Failure::NotSent(format!("{host} could not be reached: {deepest}.")),
             (false, true) => {
-                Failure::Unknown(format!("{host} did not answer in time; it may have done its work all the same."))
+                Failure::Unknown(format!("{host} did not respond in time; the request may have been processed."))
             }
             (false, false) => {
-                Failure::Unknown(format!("The connection to {host} broke off before its answer was there: {deepest}."))
+                Failure::Unknown(format!("The connection to {host} was lost before it responded: {deepest}."))
             }
         }
     }

@@ -54,7 +54,9 @@ impl FromStr for Network {
         };
         // Whoever wrote 10.1.2.3/8 meant either more or less than it says.
         if beyond {
-            return Err(format!("“{text}” names an address inside a network: write its first address, or no length"));
+            return Err(format!(
+                "“{text}” is an address inside a network: use the first address of the network, or omit the prefix length"
+            ));
         }
         Ok(Network { first, length })
     }
@@ -71,14 +73,14 @@ impl fmt::Display for Network {
 
 /// What is not called unless allowed, and what it is.
 const CLOSED: &[(Network, &str)] = &[
-    (Network::v4(0, 0, 0, 0, 8), "it stands for no machine"),
+    (Network::v4(0, 0, 0, 0, 8), "it does not belong to a machine"),
     (Network::v4(10, 0, 0, 0, 8), "it is in a private network"),
-    (Network::v4(100, 64, 0, 0, 10), "it is in the inner network of a provider"),
-    (Network::v4(127, 0, 0, 0, 8), "it is this machine itself"),
+    (Network::v4(100, 64, 0, 0, 10), "it is in the internal network of a provider"),
+    (Network::v4(127, 0, 0, 0, 8), "it is this machine"),
     // Azure's agent answers here, on an address that looks public.
-    (Network::v4(168, 63, 129, 16, 32), "it belongs to the inside of a cloud"),
+    (Network::v4(168, 63, 129, 16, 32), "it belongs to the internal network of a cloud"),
     // 169.254.169.254 tells a cloud machine its secrets.
-    (Network::v4(169, 254, 0, 0, 16), "it is on the local link"),
+    (Network::v4(169, 254, 0, 0, 16), "it is a link-local address"),
     (Network::v4(172, 16, 0, 0, 12), "it is in a private network"),
     (Network::v4(192, 0, 0, 0, 24), "it is reserved"),
     (Network::v4(192, 0, 2, 0, 24), "it is for documentation"),
@@ -89,15 +91,15 @@ const CLOSED: &[(Network, &str)] = &[
     (Network::v4(203, 0, 113, 0, 24), "it is for documentation"),
     (Network::v4(224, 0, 0, 0, 4), "it is for multicast"),
     (Network::v4(240, 0, 0, 0, 4), "it is reserved"),
-    (Network { first: IpAddr::V6(Ipv6Addr::UNSPECIFIED), length: 128 }, "it stands for no machine"),
-    (Network { first: IpAddr::V6(Ipv6Addr::LOCALHOST), length: 128 }, "it is this machine itself"),
+    (Network { first: IpAddr::V6(Ipv6Addr::UNSPECIFIED), length: 128 }, "it does not belong to a machine"),
+    (Network { first: IpAddr::V6(Ipv6Addr::LOCALHOST), length: 128 }, "it is this machine"),
     // Teredo, benchmarks and other protocols.
     (Network::v6(0x2001, 0, 0, 23), "it is reserved"),
     (Network::v6(0x2001, 0xdb8, 0, 32), "it is for documentation"),
     (Network::v6(0x3fff, 0, 0, 20), "it is for documentation"),
     // fd00:ec2::254 is to IPv6 what 169.254.169.254 is to IPv4.
     (Network::v6(0xfc00, 0, 0, 7), "it is in a private network"),
-    (Network::v6(0xfe80, 0, 0, 10), "it is on the local link"),
+    (Network::v6(0xfe80, 0, 0, 10), "it is a link-local address"),
     (Network::v6(0xfec0, 0, 0, 10), "it is in a private network"),
     (Network::v6(0xff00, 0, 0, 8), "it is for multicast"),
 ];

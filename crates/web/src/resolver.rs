@@ -19,11 +19,12 @@ impl Resolve for Resolver {
         Box::pin(async move {
             let name = name.as_str();
             let found = tokio::net::lookup_host((name, 0)).await;
-            let found: Vec<SocketAddr> = found.map_err(|error| format!("its name was not found ({error})"))?.collect();
+            let found: Vec<SocketAddr> =
+                found.map_err(|error| format!("its host name was not found ({error})"))?.collect();
             let open = found.iter().copied().filter(|at| network::check(at.ip(), &allowed).is_ok());
             let open: Vec<SocketAddr> = open.collect();
             match found.first() {
-                None => Err("its name has no address".into()),
+                None => Err("its host name has no address".into()),
                 Some(first) if open.is_empty() => Err(refusal(name, first.ip(), &allowed).into()),
                 Some(_) => Ok(Box::new(open.into_iter()) as Addrs),
             }
@@ -33,5 +34,5 @@ impl Resolve for Resolver {
 
 fn refusal(name: &str, address: IpAddr, allowed: &[Network]) -> Refused {
     let why = network::check(address, allowed).err().unwrap_or_default();
-    Refused(format!("{name} leads to {address}, which is not allowed: {why}."))
+    Refused(format!("{name} resolves to {address}, which is not allowed: {why}."))
 }

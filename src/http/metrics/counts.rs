@@ -13,7 +13,7 @@ use crate::clock::Moment;
 
 /// A counter with one label whose values are known beforehand.
 pub struct CounterInfo {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
     /// What it counts.
     pub help: &'static str,
@@ -25,7 +25,7 @@ pub struct CounterInfo {
 
 /// A histogram of seconds.
 pub struct HistogramInfo {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
     /// What it measures.
     pub help: &'static str,
@@ -101,14 +101,14 @@ impl Metrics {
         }
         let prometheus = &mut metrics.registry;
         prometheus.register("http_requests", "Requests by method, route and status", metrics.requests.clone());
-        prometheus.register("http_request_seconds", "How long requests took", metrics.seconds.clone());
-        prometheus.register("http_connections", "Connections open now", metrics.connections.clone());
+        prometheus.register("http_request_seconds", "Duration of requests", metrics.seconds.clone());
+        prometheus.register("http_connections", "Open connections", metrics.connections.clone());
         let closed = metrics.connections_closed.clone();
         prometheus.register("http_connections_closed", "Connections closed or refused, by reason", closed);
-        prometheus.register("jobs_done", "Jobs that ended well", metrics.jobs_done.clone());
-        prometheus.register("jobs_failed", "Tries of jobs that failed", metrics.jobs_failed.clone());
-        prometheus.register("jobs_lost", "Tries of jobs whose worker died", metrics.jobs_lost.clone());
-        prometheus.register("stream_events", "Events handed to streams", metrics.streamed.clone());
+        prometheus.register("jobs_done", "Jobs completed", metrics.jobs_done.clone());
+        prometheus.register("jobs_failed", "Failed attempts of jobs", metrics.jobs_failed.clone());
+        prometheus.register("jobs_lost", "Attempts of jobs whose worker died", metrics.jobs_lost.clone());
+        prometheus.register("stream_events", "Events sent on streams", metrics.streamed.clone());
         for CounterInfo { name, help, label, values } in counters {
             let family = Labelled::default();
             values.iter().for_each(|value| drop(family.get_or_create(&[(label, value)])));

@@ -29,7 +29,7 @@ impl Kind for Places {
 
     fn from_json(json: &Json, _: &Rules) -> Result<Self, Wrong> {
         let Json::List(items) = json else {
-            return Err(wrong(FieldCode::WrongType, format!("must be an array of whole numbers, not {}", json.kind())));
+            return Err(wrong(FieldCode::WrongType, format!("must be an array of integers, not {}", json.kind())));
         };
         let mut places = Vec::new();
         for item in items.iter().take(super::rows::MANY + 1) {
@@ -37,9 +37,9 @@ impl Kind for Places {
                 Json::Number(digits) => digits.parse::<usize>().ok(),
                 _ => None,
             };
-            let place = place.ok_or_else(|| wrong(FieldCode::WrongType, "must be whole numbers from 0 on"))?;
+            let place = place.ok_or_else(|| wrong(FieldCode::WrongType, "must contain integers of 0 or more"))?;
             if places.contains(&place) {
-                return Err(wrong(FieldCode::GivenTwice, format!("has {place} twice")));
+                return Err(wrong(FieldCode::GivenTwice, format!("contains {place} twice")));
             }
             places.push(place);
         }
@@ -59,9 +59,9 @@ record! {
     /// What to credit.
     pub struct Credit = "credit" in "credits";
 
-    /// All rows that are not credited yet.
+    /// Whether to credit all rows that have not been credited yet.
     credit_all: bool = INPUT.default("true").example("true");
-    /// The places of the rows, from 0 on, when not all are to be credited.
+    /// Indexes of the rows to credit, starting at 0, if not all are credited.
     row_indexes: Places = INPUT.example("[0]");
 }
 
@@ -75,7 +75,8 @@ pub fn credit(call: Call) -> Result<Work> {
         let input: Input<Credit> = input::create(&call)?;
         wish = input.record();
         if wish.credit_all && input.has("row_indexes") {
-            warnings.push("'row_indexes' counts only with 'credit_all': false; everything was credited.".to_string());
+            warnings
+                .push("'row_indexes' has no effect without 'credit_all': false; all rows were credited.".to_string());
         }
         warnings.extend(input.warnings);
     }
@@ -148,22 +149,25 @@ fn chosen(source: &Invoice, wish: &Credit) -> Result<Vec<usize>> {
     if wish.credit_all {
         let left: Vec<usize> = (0..rows.len()).filter(|place| !rows[*place].credited).collect();
         if left.is_empty() && (!rows.is_empty() || source.payment_status == "credited") {
-            return already(format!("All rows of {} are credited already.", source.number));
+            return already(format!("All rows of {} have already been credited.", source.number));
         }
         return Ok(left);
     }
     let refuse = |code, message: String| Err(Error::field("row_indexes", wrong(code, message)));
     if wish.row_indexes.0.is_empty() {
-        return refuse(FieldCode::Required, "must have at least one row when credit_all is false".to_string());
+        return refuse(FieldCode::Required, "must contain at least one row if credit_all is false".to_string());
     }
     for place in &wish.row_indexes.0 {
         match rows.get(*place) {
             None => {
                 let last = rows.len().saturating_sub(1);
-                return refuse(FieldCode::OutOfRange, format!("has {place}, but the rows go from 0 to {last}"));
+                return refuse(
+                    FieldCode::OutOfRange,
+                    format!("contains {place}, but the rows are numbered from 0 to {last}"),
+                );
             }
             Some(row) if row.credited => {
-                return already(format!("Row {place} of {} is credited already.", source.number));
+                return already(format!("Row {place} of {} has already been credited.", source.number));
             }
             Some(_) => {}
         }

@@ -61,11 +61,11 @@ macro_rules! document_kind {
                 const ADDRESSES: &[Address] = &[
                     Address {
                         name: "web_url", path: "/d/{token}", signed: false, views: WHOLE,
-                        doc: "A page for the client, without login.",
+                        doc: "URL of the public page for the client.",
                     },
                     Address {
                         name: "pdf_url", path: concat!("/v1/", $table, "/{id}/pdf/content"), signed: true, views: WHOLE,
-                        doc: "The PDF: with your key, or in a browser for a day.",
+                        doc: "URL of the PDF, valid for a day without a key.",
                     },
                 ];
                 static SHAPE: Shape =
@@ -82,11 +82,11 @@ macro_rules! document_kind {
 }
 
 document_kind!(
-    /// What a client owes you, or, when it is a credit, you a client.
+    /// An amount that a client owes you or, for a credit invoice, that you owe a client.
     InvoiceKind = Invoice, "invoice" in "invoices");
 document_kind!(
-    /// What a client can accept.
+    /// An offer that a client can accept.
     QuoteKind = Quote, "quote" in "quotes");
 document_kind!(
-    /// Work to be done or that was done for a client.
+    /// Work that is to be done, or has been done, for a client.
     WorkorderKind = Workorder, "workorder" in "workorders");

@@ -70,17 +70,17 @@ record! {
     /// What to send, and to whom.
     pub struct Send = "sending" in "sendings";
 
-    /// Who it goes to, comma-separated; fifty addresses at most, with those of `cc`.
+    /// Recipients, separated by commas; at most fifty, including `cc`.
     to: Emails = REQUIRED.at_most(8192).example("\"anna@bakkerij-de-ster.example\"");
     /// The subject.
     subject: String = REQUIRED.at_most(998).example("\"Your invoice\"");
-    /// The words.
+    /// The message.
     message: String = REQUIRED.long().example("\"Please find the document attached.\"");
-    /// Who gets a copy, comma-separated.
+    /// Recipients of a copy, separated by commas.
     cc: Emails = INPUT.at_most(8192).example("\"\"");
-    /// What kind of mail it is; the document itself when nothing is sent.
+    /// Type of mail; defaults to the document itself.
     send_type: SendType = INPUT;
-    /// Whether the PDF goes with it.
+    /// Whether to attach the PDF.
     include_pdf: bool = INPUT.default("true").example("true");
 }
 
@@ -91,7 +91,7 @@ impl Checks for Send {
         }
         let (to, cc) = self.recipients();
         if to.len() + cc.len() > 50 {
-            faults.add("to", wrong(FieldCode::TooLong, "may have 50 addresses at most, with those of cc"));
+            faults.add("to", wrong(FieldCode::TooLong, "may have at most 50 addresses, including cc"));
         }
     }
 }
@@ -107,9 +107,9 @@ impl Send {
 
 /// What a sending answers.
 pub const SENT: &[Part] = &[
-    Part("success", "boolean", "Whether the mail is on its way."),
-    Part("recipients", "array", "Who gets it: `to`, then `cc`; an address that is named twice comes once."),
-    Part("recipients_list", "string", "The same with commas between them."),
+    Part("success", "boolean", "Whether the mail was queued."),
+    Part("recipients", "array", "Recipients: `to`, then `cc`, without duplicates."),
+    Part("recipients_list", "string", "The recipients as one string, separated by commas."),
 ];
 
 /// `POST /v1/{invoices,quotes,workorders}/{id}/send`
@@ -117,7 +117,7 @@ pub fn send<K: DocumentKind>(call: Call) -> Result<Work> {
     let input = input::create_with(&call, |input: &Input<Send>, faults| {
         let kind = input.record().send_type;
         if input.has("send_type") && kind.family() != K::WHICH {
-            let message = format!("{} is not for this kind of document", kind.wire());
+            let message = format!("{} does not apply to this type of document", kind.wire());
             faults.add("send_type", wrong(FieldCode::InvalidChoice, message));
         }
     })?;
@@ -226,10 +226,10 @@ pub fn escape(text: &str) -> String {
 
 /// What `GET …/send-preview` answers.
 pub const PREVIEW: &[Part] = &[
-    Part("send_type", "string", "The kind of mail."),
-    Part("to", "string", "Who it would go to."),
-    Part("subject", "string", "A subject for it."),
-    Part("message", "string", "Words for it."),
+    Part("send_type", "string", "Type of mail."),
+    Part("to", "string", "Default recipient."),
+    Part("subject", "string", "Default subject."),
+    Part("message", "string", "Default message."),
 ];
 
 /// `GET …/{id}/send-preview?send_type=`: a subject and words that can be sent as they are.
@@ -237,7 +237,7 @@ pub fn preview<K: DocumentKind>(call: Call) -> Result<Work> {
     let wanted = match call.query.get("send_type") {
         None => None,
         Some(text) => Some(SendType::from_wire(text).filter(|kind| kind.family() == K::WHICH).ok_or_else(|| {
-            let message = "must be a send_type of this kind of document";
+            let message = "must be a send_type for this type of document";
             Error::field("send_type", wrong(FieldCode::InvalidChoice, message))
         })?),
     };
@@ -284,50 +284,52 @@ pub fn words<K: DocumentKind>(document: &Document<K>, kind: SendType, sender: &s
         match kind {
             Invoice => (
                 format!("Factuur {number}"),
-                format!("Hierbij ontvangt u factuur {number} voor {title}. Wilt u {amount} voor {due} overmaken?"),
+                format!(
+                    "Hierbij ontvangt u factuur {number} voor {title}. Wij verzoeken u {amount} uiterlijk op {due} over te maken."
+                ),
             ),
             Subscription => (
-                format!("Factuur {number} van uw abonnement"),
+                format!("Factuur {number} voor uw abonnement"),
                 format!(
-                    "Hierbij ontvangt u factuur {number} van uw abonnement: {title}. Wilt u {amount} voor {due} overmaken?"
+                    "Hierbij ontvangt u factuur {number} voor uw abonnement {title}. Wij verzoeken u {amount} uiterlijk op {due} over te maken."
                 ),
             ),
             Credit => {
                 (format!("Creditfactuur {number}"), format!("Hierbij ontvangt u creditfactuur {number} voor {title}."))
             }
             InvoiceRem1 => (
-                format!("Herinnering: factuur {number}"),
+                format!("Betalingsherinnering: factuur {number}"),
                 format!(
-                    "Misschien is het u ontgaan: factuur {number} van {amount} stond open tot {due}. Wilt u het bedrag overmaken? Heeft u al betaald, dan kunt u dit bericht negeren."
+                    "Wellicht is het aan uw aandacht ontsnapt: de betalingstermijn van factuur {number} is op {due} verstreken. Wij verzoeken u het openstaande bedrag van {amount} alsnog over te maken. Heeft u al betaald, dan kunt u dit bericht als niet verzonden beschouwen."
                 ),
             ),
             InvoiceRem2 => (
-                format!("Tweede herinnering: factuur {number}"),
+                format!("Tweede betalingsherinnering: factuur {number}"),
                 format!(
-                    "Wij hebben nog geen betaling ontvangen van factuur {number} van {amount}, die voor {due} betaald had moeten zijn. Wilt u het bedrag binnen zeven dagen overmaken?"
+                    "Van factuur {number}, met vervaldatum {due}, staat nog {amount} open. Wij verzoeken u dit bedrag binnen zeven dagen over te maken."
                 ),
             ),
             InvoiceRem3 => (
-                format!("Laatste herinnering: factuur {number}"),
+                format!("Laatste betalingsherinnering: factuur {number}"),
                 format!(
-                    "Ondanks eerdere herinneringen staat factuur {number} van {amount} nog open. Maakt u het bedrag binnen zeven dagen over? Anders zien wij ons genoodzaakt verdere stappen te nemen."
+                    "Ondanks eerdere herinneringen hebben wij nog geen volledige betaling van factuur {number} ontvangen. Wij verzoeken u het openstaande bedrag van {amount} binnen zeven dagen over te maken. Bij uitblijven van betaling zien wij ons genoodzaakt verdere stappen te nemen."
                 ),
             ),
             Quote => (
                 format!("Offerte {number}"),
                 format!(
-                    "Hierbij ontvangt u onze offerte {number} voor {title}. Zij is geldig tot en met {due}; u kunt haar online bekijken en accepteren."
+                    "Hierbij ontvangt u onze offerte {number} voor {title}. De offerte is geldig tot en met {due}; u kunt deze online bekijken en accepteren."
                 ),
             ),
             QuoteRem1 | QuoteRem2 | QuoteRem3 => (
                 format!("Onze offerte {number}"),
                 format!(
-                    "Heeft u onze offerte {number} voor {title} kunnen bekijken? Zij is geldig tot en met {due}. Wij horen graag van u."
+                    "Heeft u onze offerte {number} voor {title} al kunnen bekijken? De offerte is geldig tot en met {due}. Wij zien uw reactie graag tegemoet."
                 ),
             ),
             OrderConfirmation => (
                 format!("Opdrachtbevestiging {number}"),
-                format!("Dank voor uw opdracht. Hierbij bevestigen wij {number}: {title}."),
+                format!("Hartelijk dank voor uw opdracht. Hierbij bevestigen wij opdracht {number}: {title}."),
             ),
             Workorder => (format!("Werkbon {number}"), format!("Hierbij ontvangt u werkbon {number} voor {title}.")),
         }
@@ -335,50 +337,48 @@ pub fn words<K: DocumentKind>(document: &Document<K>, kind: SendType, sender: &s
         match kind {
             Invoice => (
                 format!("Invoice {number}"),
-                format!("Please find invoice {number} for {title}. Would you transfer {amount} by {due}?"),
+                format!("Here is invoice {number} for {title}. Please transfer {amount} by {due}."),
             ),
             Subscription => (
-                format!("Invoice {number} of your subscription"),
-                format!(
-                    "Please find invoice {number} of your subscription: {title}. Would you transfer {amount} by {due}?"
-                ),
+                format!("Invoice {number} for your subscription"),
+                format!("Here is invoice {number} for your subscription {title}. Please transfer {amount} by {due}."),
             ),
-            Credit => (format!("Credit note {number}"), format!("Please find credit note {number} for {title}.")),
+            Credit => (format!("Credit note {number}"), format!("Here is credit note {number} for {title}.")),
             InvoiceRem1 => (
-                format!("Reminder: invoice {number}"),
+                format!("Payment reminder: invoice {number}"),
                 format!(
-                    "This may have escaped your attention: invoice {number} of {amount} was due on {due}. Would you transfer the amount? If you have paid already, please ignore this message."
+                    "This may have escaped your attention: invoice {number} was due on {due}. Please transfer the outstanding amount of {amount}. If you have already paid, please disregard this message."
                 ),
             ),
             InvoiceRem2 => (
-                format!("Second reminder: invoice {number}"),
+                format!("Second payment reminder: invoice {number}"),
                 format!(
-                    "We have not yet received payment of invoice {number} of {amount}, which was due on {due}. Would you transfer the amount within seven days?"
+                    "Invoice {number}, which was due on {due}, still has an outstanding amount of {amount}. Please transfer this amount within seven days."
                 ),
             ),
             InvoiceRem3 => (
-                format!("Final reminder: invoice {number}"),
+                format!("Final payment reminder: invoice {number}"),
                 format!(
-                    "In spite of earlier reminders invoice {number} of {amount} is still open. Please transfer the amount within seven days; otherwise we shall have to take further steps."
+                    "Despite earlier reminders, we have not received full payment of invoice {number}. Please transfer the outstanding amount of {amount} within seven days. Otherwise we will be obliged to take further action."
                 ),
             ),
             Quote => (
                 format!("Quote {number}"),
                 format!(
-                    "Please find our quote {number} for {title}. It is valid until {due}; you can view and accept it online."
+                    "Here is our quote {number} for {title}. It is valid until {due}; you can view and accept it online."
                 ),
             ),
             QuoteRem1 | QuoteRem2 | QuoteRem3 => (
                 format!("Our quote {number}"),
                 format!(
-                    "Have you been able to look at our quote {number} for {title}? It is valid until {due}. We look forward to hearing from you."
+                    "Have you had a chance to look at our quote {number} for {title}? It is valid until {due}. We look forward to hearing from you."
                 ),
             ),
             OrderConfirmation => (
                 format!("Order confirmation {number}"),
-                format!("Thank you for your order. We confirm {number}: {title}."),
+                format!("Thank you for your order. We hereby confirm order {number}: {title}."),
             ),
-            Workorder => (format!("Work order {number}"), format!("Please find work order {number} for {title}.")),
+            Workorder => (format!("Work order {number}"), format!("Here is work order {number} for {title}.")),
         }
     };
     let end = if dutch { "Met vriendelijke groet" } else { "Kind regards" };
@@ -399,13 +399,17 @@ pub fn deliveries<K: DocumentKind>(call: Call) -> Result<Work> {
 /// What `GET …/deliveries` answers for each recipient.
 pub const DELIVERIES: &[Part] = &[
     Part("id", "string", "The delivery."),
-    Part("send_type", "string", "The kind of mail."),
-    Part("subject", "string", "Its subject."),
-    Part("recipient", "string", "Who it is for."),
-    Part("status", "string", "queued, sending, retrying, sent or failed."),
-    Part("attempts", "integer", "How often it was tried."),
-    Part("reason", "string", "What the mail server said last."),
-    Part("maybe_twice", "boolean", "Whether a try broke off so late that the mail may have arrived twice."),
-    Part("created_at", "string", "When it was sent off."),
-    Part("updated_at", "string", "When it last changed."),
+    Part("send_type", "string", "Type of mail."),
+    Part("subject", "string", "Subject."),
+    Part("recipient", "string", "Recipient."),
+    Part("status", "string", "Status: queued, sending, retrying, sent or failed."),
+    Part("attempts", "integer", "Number of attempts."),
+    Part("reason", "string", "The last reply of the mail server."),
+    Part(
+        "maybe_twice",
+        "boolean",
+        "Whether an attempt was interrupted after the mail was handed over, so that it may have arrived twice.",
+    ),
+    Part("created_at", "string", "When the delivery was queued."),
+    Part("updated_at", "string", "When the record was last changed."),
 ];

@@ -27,51 +27,51 @@ record! {
     /// What is sent to make a document.
     pub struct NewDocument = "document" in "documents";
 
-    /// What it is about.
+    /// Title.
     title: String = REQUIRED.example("\"Boiler, with installation\"");
     /// The client.
     client_id: Link = INPUT.refers("clients");
-    /// The client, by your own reference.
+    /// The client, by your own `external_id`.
     client_external_id: String = INPUT.example("\"\"");
-    /// The date on it; today when nothing is sent.
+    /// Document date; defaults to today.
     invoice_date: Day = INPUT.example("\"2026-05-04\"");
-    /// When it is to be paid, or until when a quote is valid; by the terms of the client when nothing is sent.
+    /// Due date, or the last day that a quote is valid; defaults to the terms of the client.
     due_date: Day = INPUT.example("\"2026-06-03\"");
-    /// Your own reference; no two have the same.
+    /// Your own reference; must be unique.
     external_id: String = INPUT.example("\"\"");
-    /// `draft`, or `final` to make it final at once.
+    /// `draft`, or `final` to finalize the document immediately.
     generation_mode: Mode = INPUT.example("\"draft\"");
     /// The same as `generation_mode: "final"`.
     generate: bool = INPUT.example("false");
-    /// What is sold: `name` or `title`, `quantity`, `unit`, `unit_price`, and `vat_code` or `vat_rate`.
+    /// Rows: `name` or `title`, `quantity`, `unit`, `unit_price`, and `vat_code` or `vat_rate`.
     rows: Rows = INPUT.example("[{\"name\": \"Boiler\", \"quantity\": 1, \"unit_price\": 1250, \"vat_rate\": \"21\"}]");
-    /// Checked against the rows; without rows the one row that is made of it.
+    /// Checked against the rows; without rows, creates a single row.
     subtotal: Amount = TOTAL.example("1250");
-    /// The VAT percentage of rows that have none.
+    /// VAT percentage of rows without one.
     vat_rate: Percent = INPUT.between(0, 100).example("21");
     /// Checked against the rows.
     vat_amount: Amount = TOTAL.example("262.5");
-    /// Checked against the rows; without rows the one row that is made of it.
+    /// Checked against the rows; without rows, creates a single row.
     total_excl_vat: Amount = TOTAL.example("1250");
-    /// Checked against the rows; without rows the one row that is made of it.
+    /// Checked against the rows; without rows, creates a single row.
     total_incl_vat: Amount = TOTAL.example("1512.5");
-    /// A number of your own, for documents from elsewhere.
+    /// Your own number, for imported documents.
     number: String = INPUT.at_most(64).example("\"\"");
-    /// A word of your own for how it stands.
+    /// A custom status.
     payment_status: String = INPUT.at_most(64).example("\"\"");
-    /// The language of the PDF, the page and the mail; by the client's country when nothing is sent.
+    /// Language of the PDF, the page and the mail; defaults to that of the client's country.
     language: Language = INPUT.example("\"nl\"");
-    /// A reference of the client, printed on it.
+    /// The client's reference, printed on the document.
     reference: String = INPUT.example("\"PO-2026-17\"");
-    /// Words below the rows.
+    /// Text below the rows.
     notes: String = INPUT.at_most(4096).example("\"Thank you for your order.\"");
-    /// The corporate identity; the default one when nothing is sent.
+    /// The corporate identity; defaults to the default identity of the account.
     corporate_identity_id: Link = INPUT.refers("corporate_identities");
     /// The project it belongs to.
     project_id: Link = INPUT.refers("projects");
-    /// The deal it belongs to.
+    /// The deal.
     deal_id: Link = INPUT.refers("deals");
-    /// Values of your own fields, by their key.
+    /// Values of custom fields, by key.
     custom_fields: Custom = INPUT.example("{}");
 }
 
@@ -79,7 +79,7 @@ impl Checks for NewDocument {
     fn check(&self, faults: &mut Faults) {
         check_dates(self.invoice_date.0, self.due_date.0, "due_date", faults);
         if self.number.starts_with("DRAFT-") || self.number.contains(char::is_whitespace) {
-            faults.add("number", wrong(FieldCode::InvalidFormat, "cannot have spaces or start with DRAFT-"));
+            faults.add("number", wrong(FieldCode::InvalidFormat, "cannot contain spaces or start with DRAFT-"));
         }
     }
 }

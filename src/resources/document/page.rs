@@ -252,5 +252,5 @@ fn lightened(mut color: [u32; 3]) -> [u32; 3] {
 
 /// There is no such page, or not yet.
 pub fn missing() -> Error {
-    Error::new(Code::NotFound, "There is nothing at this address.")
+    Error::new(Code::NotFound, "This path does not exist.")
 }

@@ -37,8 +37,10 @@ CREATE INDEX document_pdfs_file ON document_pdfs (account_id, file_id);
 };
 
 /// What `GET …/pdf` answers.
-pub const PARTS: &[Part] =
-    &[Part("id", "string", "The document."), Part("pdf_url", "string", "Where its PDF is, for a day without a key.")];
+pub const PARTS: &[Part] = &[
+    Part("id", "string", "The document."),
+    Part("pdf_url", "string", "URL of the PDF, valid for a day without a key."),
+];
 
 /// `GET /v1/{invoices,quotes,workorders}/{id}/pdf`
 pub fn address<K: DocumentKind>(call: Call) -> Result<Work> {
@@ -69,9 +71,9 @@ pub fn content_of<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K
 
 /// What `GET …/revisions` answers for each.
 pub const REVISIONS: &[Part] = &[
-    Part("revision", "integer", "Which one, from 1 on."),
-    Part("file_id", "string", "The file of its PDF."),
-    Part("pdf_url", "string", "Where that PDF is, for a day without a key."),
+    Part("revision", "integer", "Revision number, starting at 1."),
+    Part("file_id", "string", "The file with the PDF."),
+    Part("pdf_url", "string", "URL of that PDF, valid for a day without a key."),
 ];
 
 /// `GET …/{id}/revisions`: every revision of a final document whose PDF was made.
@@ -106,7 +108,7 @@ fn url_of<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> String {
 /// The object `pdf` in the answer to a create.
 pub fn state_when_made<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> Value {
     if document.is_final() {
-        let message = "It is made now; the address makes it at once.";
+        let message = "The PDF is being created; requesting the URL creates it immediately.";
         json!({"generated": false, "status": "pending", "message": message, "url": url_of(ctx, document)})
     } else {
         json!({"generated": false, "status": "skipped", "message": null, "url": null})

@@ -77,8 +77,8 @@ pub fn reject_now(tx: &mut Tx, ctx: &Ctx, mut before: Quote) -> Result<Quote> {
 pub fn check_open<K: DocumentKind>(ctx: &Ctx, quote: &Document<K>) -> Result<()> {
     let refuse = |why: &str| Err(Error::new(Code::InvalidTransition, format!("{} {why}.", quote.number)));
     match quote.payment_status.as_str() {
-        "accepted" | "invoiced" => refuse("was accepted already"),
-        "rejected" => refuse("was rejected"),
+        "accepted" | "invoiced" => refuse("has already been accepted"),
+        "rejected" => refuse("has been rejected"),
         "expired" => refuse("is no longer valid"),
         _ if quote.due_date.0.is_some_and(|until| until < ctx.now.date(&ctx.zone)) => refuse("is no longer valid"),
         _ => Ok(()),
@@ -112,7 +112,7 @@ pub fn project(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let mut quote: Quote = records::find_to_change(tx, ctx, &call)?;
         let finalized = make_final(tx, ctx, &mut quote)?;
-        check_alive(&quote, "made into a project")?;
+        check_alive(&quote, "converted to a project")?;
         let project = project_of(tx, ctx, &quote)?;
         Ok(with_finalized(Answer::created(ctx, &project, CREATED).with_texts("warnings", &warnings), finalized))
     }))
@@ -121,7 +121,7 @@ pub fn project(call: Call) -> Result<Work> {
 /// Makes a project of what was offered, once: its price is the budget.
 fn project_of(tx: &mut Tx, ctx: &Ctx, before: &Quote) -> Result<Project> {
     if !before.project_id.0.is_empty() {
-        let message = format!("{} has its project already: {}.", before.number, before.project_id.0);
+        let message = format!("{} already has a project: {}.", before.number, before.project_id.0);
         return Err(Error::new(Code::InvalidTransition, message));
     }
     let named = !before.title.trim().is_empty();
@@ -143,7 +143,7 @@ fn project_of(tx: &mut Tx, ctx: &Ctx, before: &Quote) -> Result<Project> {
 /// Makes the draft of an invoice, once; what it is made of is final from then on.
 pub fn invoice_of<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, before: Document<K>) -> Result<Invoice> {
     if !before.invoice_id.0.is_empty() {
-        let message = format!("{} has its invoice already: {}.", before.number, before.invoice_id.0);
+        let message = format!("{} already has an invoice: {}.", before.number, before.invoice_id.0);
         return Err(Error::new(Code::InvalidTransition, message));
     }
     let is_quote = K::WHICH == super::Which::Quote;

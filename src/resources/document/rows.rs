@@ -21,7 +21,7 @@ pub const MANY: usize = 1000;
 pub struct Row {
     /// What is sold.
     pub name: String,
-    /// More about it.
+    /// Details.
     pub description: String,
     /// How many, in millionths.
     pub quantity: i64,
@@ -209,7 +209,7 @@ impl Rows {
         let lines: Vec<_> = self.0.iter().map(Row::line).collect();
         totals(&lines).map_err(|place| {
             let field = format!("{}[{place}].quantity", names.list);
-            crate::error::Error::field(&field, wrong(FieldCode::OutOfRange, "makes an amount that is too large"))
+            crate::error::Error::field(&field, wrong(FieldCode::OutOfRange, "results in an amount that is too large"))
         })
     }
 
@@ -229,7 +229,7 @@ impl Rows {
 pub fn check_total(field: &str, sent: Option<Amount>, own: i64, faults: &mut Faults) {
     if let Some(sent) = sent.filter(|sent| (sent.scaled() - own).abs() > 1) {
         let own = Amount::from_scaled(own);
-        faults.add(field, wrong(FieldCode::TotalsMismatch, format!("is {sent}, but the rows come to {own}")));
+        faults.add(field, wrong(FieldCode::TotalsMismatch, format!("is {sent}, but the rows add up to {own}")));
     }
 }
 
@@ -239,14 +239,14 @@ impl Row {
             match records::find::<Product>(tx, ctx, &self.product_id) {
                 Ok(product) => self.take_from(&product),
                 Err(error) if error.code == crate::error::Code::NotFound => {
-                    let message = "names no record in products";
+                    let message = "does not match a record in products";
                     faults.add(format!("{at}.product_id"), wrong(FieldCode::ReferenceNotFound, message));
                 }
                 Err(error) => return Err(error),
             }
         }
         if self.name.trim().is_empty() {
-            let message = format!("or {} must have a value", names.other);
+            let message = format!("or {} is required", names.other);
             faults.add(format!("{at}.{}", names.name), wrong(FieldCode::Required, message));
         }
         Ok(())
@@ -277,7 +277,7 @@ impl Row {
                     self.category = rate.r#type.category().to_string();
                 }
                 None => {
-                    let message = "is the code of no tax rate";
+                    let message = "is not the code of any tax rate";
                     faults.add(format!("{at}.vat_code"), wrong(FieldCode::ReferenceNotFound, message));
                 }
             }
@@ -311,7 +311,7 @@ impl Kind for Rows {
             return Err(wrong(FieldCode::WrongType, format!("must be an array of rows, not {}", json.kind())));
         };
         if items.len() > MANY {
-            return Err(wrong(FieldCode::TooLong, format!("may have {MANY} rows at most")));
+            return Err(wrong(FieldCode::TooLong, format!("may have at most {MANY} rows")));
         }
         let mut faults = Faults::default();
         let mut rows = Vec::with_capacity(items.len());

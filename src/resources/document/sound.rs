@@ -10,7 +10,7 @@ pub fn faults<K: DocumentKind>(tx: &mut Tx, account: i64, document: &Document<K>
     let mut faults = Vec::new();
     sums(document, &mut faults);
     if document.is_final() && (document.number.starts_with("DRAFT-") || document.finalized_at.0.is_none()) {
-        faults.push("It is final, but has no number or no moment at which it became so".to_string());
+        faults.push("It is final, but has no number or no finalization time".to_string());
     }
     if K::WHICH == Which::Invoice {
         payments(tx, account, document, &mut faults)?;
@@ -22,7 +22,7 @@ pub fn faults<K: DocumentKind>(tx: &mut Tx, account: i64, document: &Document<K>
 /// Rows and totals are what the rows come to.
 fn sums<K: DocumentKind>(document: &Document<K>, faults: &mut Vec<String>) {
     let Ok((rows, totals)) = document.rows.worked_out() else {
-        faults.push("Its rows come to an amount that is too large".to_string());
+        faults.push("Its rows add up to an amount that is too large".to_string());
         return;
     };
     let mut fresh = Document::<K>::default();
@@ -30,7 +30,7 @@ fn sums<K: DocumentKind>(document: &Document<K>, faults: &mut Vec<String>) {
     for (place, (own, right)) in document.rows.0.iter().zip(&rows.0).enumerate() {
         if (own.net, own.gross) != (right.net, right.gross) {
             let (own, right) = (money::Amount::from_scaled(own.net), money::Amount::from_scaled(right.net));
-            faults.push(format!("Row {place} says that it comes to {own}, but it comes to {right}"));
+            faults.push(format!("The total of row {place} is {own}, but should be {right}"));
         }
     }
     for (name, own, right) in [
@@ -40,7 +40,7 @@ fn sums<K: DocumentKind>(document: &Document<K>, faults: &mut Vec<String>) {
         ("total_incl_vat", document.total_incl_vat, fresh.total_incl_vat),
     ] {
         if own != right {
-            faults.push(format!("{name} is {own}, but its rows come to {right}"));
+            faults.push(format!("{name} is {own}, but its rows add up to {right}"));
         }
     }
     if document.vat_rate != fresh.vat_rate {
@@ -69,16 +69,16 @@ fn payments<K: DocumentKind>(
     ] {
         if own.scaled() != right {
             let right = money::Amount::from_scaled(right);
-            faults.push(format!("{name} is {own}, but its {of} come to {right}"));
+            faults.push(format!("{name} is {own}, but its {of} add up to {right}"));
         }
     }
     let is_paid = document.payment_status == "paid";
     // An invoice that was paid and then credited whole keeps the moment.
     if document.paid_at.0.is_some() && !is_paid && document.payment_status != "credited" {
-        faults.push(format!("It has a moment of payment, but its payment_status is '{}'", document.payment_status));
+        faults.push(format!("It has a payment time, but its payment_status is '{}'", document.payment_status));
     }
     if is_paid && paid != 0 && document.paid_at.0.is_none() {
-        faults.push("It is paid, but has no moment of payment".to_string());
+        faults.push("It is paid, but has no payment time".to_string());
     }
     Ok(())
 }
@@ -93,8 +93,9 @@ fn period<K: DocumentKind>(tx: &mut Tx, account: i64, document: &Document<K>, fa
                WHERE account_id = $1 AND subscription_id = $2 AND period_start = $3 AND invoice_id = $4";
     let values = [account.into(), (&document.subscription_id.0).into(), (&start).into(), (&document.base.id).into()];
     if tx.int(sql, &values)? == 0 {
-        faults
-            .push(format!("It is for the period of {start}, but the subscription has another invoice for it or none"));
+        faults.push(format!(
+            "It is for the period of {start}, but the subscription has another invoice or none for that period"
+        ));
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ pub fn complete(call: Call) -> Result<Work> {
         match order.payment_status.as_str() {
             "completed" => {}
             "invoiced" => {
-                let message = format!("{} has its invoice already.", order.number);
+                let message = format!("{} already has an invoice.", order.number);
                 return Err(Error::new(Code::InvalidTransition, message));
             }
             _ => order.payment_status = "completed".to_string(),

@@ -226,7 +226,7 @@ fn period_in_words(language: Language, start: Date, end: Date) -> String {
 /// Writes down why an invoice could not be made; it is tried again the next day, or when the
 /// subscription is changed.
 fn note_problem(app: &App, caller: &Caller, id: String, error: Error) -> Result<()> {
-    tracing::warn!(subscription = %id, %error, cause = error.internal.as_deref().unwrap_or(""), "An invoice of a subscription could not be made.");
+    tracing::warn!(subscription = %id, %error, cause = error.internal.as_deref().unwrap_or(""), "Cannot create an invoice of a subscription.");
     let own = caller.clone();
     app.store.write_now(caller.account.number, move |tx| {
         let ctx = own.writing(tx)?;

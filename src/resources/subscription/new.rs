@@ -23,26 +23,26 @@ record! {
 
     /// The client.
     client_id: Link = INPUT.create_only().refers("clients");
-    /// The client, by your own reference.
+    /// The client, by your own `external_id`.
     client_external_id: String = INPUT.create_only().example("\"\"");
-    /// What it is about; the title of the first line when nothing is sent.
+    /// Title; defaults to the title of the first line.
     title: String = INPUT.kept().example("\"Hosting\"");
-    /// How often an invoice is made.
+    /// Frequency of the invoices.
     frequency: Term = INPUT.default("\"monthly\"").example("\"monthly\"");
-    /// When it begins; today when nothing is sent.
+    /// Start date; defaults to today.
     subscription_start: Day = INPUT.kept().example("\"2026-06-01\"");
-    /// When it ends: periods that begin before it are invoiced.
+    /// End date: periods that begin before it are invoiced.
     subscription_end: Day = INPUT.nullable().example("\"2027-06-01\"");
-    /// The date of the first invoice, whatever the start says. Nothing is invoiced for the time before it. The second
-    /// invoice comes one term later, on the chosen day, else on the day of this date.
+    /// The date of the first invoice, instead of the start date. Time before it is not invoiced. The second invoice
+    /// follows one term later, on the selected day, else on the day of this date.
     first_generate_date: Day = INPUT.create_only().example("\"\"");
-    /// The day of the month, from 1 to 31; in shorter months the last day. Not for `weekly` and `four_weeks`.
+    /// Day of the month, from 1 to 31; in shorter months, the last day. Not for `weekly` and `four_weeks`.
     day_of_month: i64 = INPUT.between(1, 31).nullable().example("1");
-    /// The day of the week, from Monday (1) to Sunday (7); for `weekly` and `four_weeks` only.
+    /// Day of the week, from Monday (1) to Sunday (7); only for `weekly` and `four_weeks`.
     day_of_week: i64 = INPUT.between(1, 7).nullable();
-    /// What is invoiced each time: `title`, `quantity`, `unit`, `unit_price` and `vat_code`. When they are changed, all are replaced.
+    /// Lines of each invoice: `title`, `quantity`, `unit`, `unit_price` and `vat_code`. A change replaces all lines.
     lines: Lines = INPUT.example("[{\"title\": \"Hosting\", \"quantity\": 1, \"unit_price\": 25, \"vat_code\": \"NL21\"}]");
-    /// `draft` to begin later; `active` when nothing is sent, unless the client's mandate is still awaited.
+    /// `draft` to start later; defaults to `active`, unless the client's mandate is still pending.
     status: Status = INPUT.create_only().example("\"active\"");
 }
 
@@ -118,7 +118,8 @@ fn made_of(tx: &mut Tx, ctx: &Ctx, new: &NewSubscription, client: Option<&Client
     let oldest = today.checked_sub(BACK.years()).unwrap_or(today);
     if begins.is_some_and(|begins| begins < oldest) {
         let field = if new.first_generate_date.0.is_some() { "first_generate_date" } else { "subscription_start" };
-        let message = format!("would make invoices of more than {BACK} years ago; send a later first_generate_date");
+        let message =
+            format!("would create invoices dated more than {BACK} years ago; send a later first_generate_date");
         return Err(Error::field(field, wrong(FieldCode::OutOfRange, message)));
     }
     subscription.work_out(tx, ctx)?;

@@ -16,12 +16,12 @@ const MOST: usize = 2100;
 
 /// What `GET …/periods` answers for each.
 pub const PARTS: &[Part] = &[
-    Part("period_start", "string", "Its first day, which is the date of its invoice."),
-    Part("period_end", "string", "Its last day."),
-    Part("status", "string", "`made`, `owed` when its invoice is still to be made, or `upcoming`."),
-    Part("invoice_id", "string", "Its invoice; null when there is none, or none any more."),
-    Part("invoice_number", "string", "The number of that."),
-    Part("made_at", "string", "When it was made."),
+    Part("period_start", "string", "First day of the period, which is the invoice date."),
+    Part("period_end", "string", "End date."),
+    Part("status", "string", "`made`, `owed` if its invoice has yet to be created, or `upcoming`."),
+    Part("invoice_id", "string", "The invoice; null if there is none, or no longer any."),
+    Part("invoice_number", "string", "The number of the invoice."),
+    Part("made_at", "string", "When the invoice was created."),
 ];
 
 /// `GET /v1/subscriptions/{id}/periods`

@@ -11,7 +11,7 @@ use crate::json::Json;
 use crate::record::{Kind, Rules};
 
 choice! {
-    /// How often an invoice is made.
+    /// Frequency of the invoices.
     pub enum Term {
         /// Each week.
         Weekly = "weekly",

@@ -10,7 +10,7 @@ on_both! {
         let body = json!({"name": "x", "trigger_type": "custom", "trigger_key": "a.b", "steps": [{"type": "create_task", "title": "{{ data.name }}"}]});
         let refused = client.post("/v1/automation/flows", body.clone()).expect(409);
         assert_eq!(refused.code(), "limit_reached");
-        assert!(refused.text.contains("200 active flows start with the event 'a.b'"), "{}", refused.text);
+        assert!(refused.text.contains("200 active flows are triggered by the event 'a.b'"), "{}", refused.text);
         let mut off = body.clone();
         off["active"] = json!(false);
         let off = format!("/v1/automation/flows/{}", client.post("/v1/automation/flows", off).expect(201).id());
@@ -53,7 +53,7 @@ on_both! {
             work(&server, &client);
             let one = run(&client, runs[0]["run_guid"].as_str().unwrap());
             assert_eq!(one["status"], "failed", "{event}");
-            assert!(one["error"].as_str().unwrap().ends_with("is no id."), "{one}");
+            assert!(one["error"].as_str().unwrap().ends_with("is not an id."), "{one}");
         }
         assert_eq!(client.get(&format!("/v1/tasks/{task}")).data()["title"], "Mine");
         // An id of any length is no more than a text that nobody has.
@@ -93,7 +93,7 @@ on_both! {
         for n in ["1e999", "-1e999", "123456789012345678901", "[{\"x\": 1e999}]"] {
             let refused = fire(n).expect(422);
             assert_eq!(refused.faults(), ["data: out_of_range"], "{n}");
-            assert!(refused.text.contains("too large to be kept; send it as a text"), "{}", refused.text);
+            assert!(refused.text.contains("too large; send it as a string"), "{}", refused.text);
         }
         assert_eq!(make(&condition("1e999")).expect(422).faults(), ["conditions: out_of_range"]);
         assert_eq!(make(&condition("123456789012345678901")).expect(422).faults(), ["conditions: out_of_range"]);

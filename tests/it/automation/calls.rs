@@ -70,7 +70,7 @@ on_both! {
         work(&server, &client);
         let one = run(&client, &id);
         assert_eq!((&one["status"], &one["actions_done"], &one["attempts"]), (&json!("retrying"), &json!(2), &json!(1)), "{one}");
-        assert!(one["error"].as_str().unwrap().contains("answered 503: try later"), "{one}");
+        assert!(one["error"].as_str().unwrap().contains("responded with 503: try later"), "{one}");
         hurry(&server, &client);
         assert_eq!(status(&client, &id), "success");
         assert_eq!(client.get("/v1/tasks").data()[0]["title"], "201 plain");
@@ -163,7 +163,7 @@ on_both! {
         assert_eq!((&told["events"], &told["matched"], &told["failed"], &told["complete"]), (&json!(3), &json!(2), &json!(1), &json!(true)));
         assert_eq!(told["steps"][2], json!({"place": 2, "type": "create_note", "name": "", "taken": 1, "failed": 1}));
         assert_eq!(told["examples"][0]["steps"][0]["would"], json!({"title": "Call Bob", "deadline": "2026-05-05"}));
-        assert_eq!(told["examples"][0]["steps"][2]["error"], "'data.nope' is not there");
+        assert_eq!(told["examples"][0]["steps"][2]["error"], "'data.nope' is not defined");
         assert_eq!(told["examples"][1]["steps"][1]["would"], json!({"holds": false}));
         assert_eq!((server.last_seq(&client), total(&client, "/v1/automation/runs"), total(&client, "/v1/tasks")), (before, 0, 3), "nothing happened");
         let of_tasks = flow(&client, "task.created", json!([{"type": "create_note", "body": "{{ data.title }} {{ steps[0].id }}"}]));
@@ -302,7 +302,7 @@ on_both! {
         assert!(announce(&server, &client).is_empty());
         let failed = run(&client, &id);
         assert_eq!(failed["status"], "failed", "{failed}");
-        assert_eq!(failed["error"], "Step 1 (http): It was begun 5 times in a row and never ended.");
+        assert_eq!(failed["error"], "Step 1 (http): It was started 5 times in a row and never completed.");
         client.act(&format!("/v1/automation/runs/{id}/retry")).expect(200);
         let request = announce(&server, &client).remove(0);
         assert!(come_back(&server, &client, &request, json!({"status": 200, "body": ""})));
@@ -336,7 +336,7 @@ on_both! {
         }
         let turn = go(mark());
         assert_eq!((turn.ran, turn.more), (1, true));
-        assert_eq!(run(&client, &ids[0])["error"], "Step 1 (create_task): It was begun 5 times in a row and never ended.");
+        assert_eq!(run(&client, &ids[0])["error"], "Step 1 (create_task): It was started 5 times in a row and never completed.");
         let turn = go(mark());
         assert_eq!((turn.ran, turn.more, turn.ended), (1, false, vec!["success"]));
         assert_eq!(status(&client, &ids[1]), "success");

@@ -12,7 +12,7 @@ on_both! {
         let gone = "00000000-0000-7000-8000-000000000000";
         for (event, step, words) in [
             ("a.duplicate", json!({"type": "create_invoice", "title": "Again", "external_id": "shop-1", "rows": rows}), "Another invoice has the external_id 'shop-1'"),
-            ("a.gone", json!({"type": "update", "entity_type": "task", "id": gone, "fields": {"title": "y"}}), "There is no task"),
+            ("a.gone", json!({"type": "update", "entity_type": "task", "id": gone, "fields": {"title": "y"}}), "Your account has no task"),
             ("a.final", json!({"type": "update", "entity_type": "invoice", "id": last, "fields": {"notes": "y"}}), "The document is final"),
             ("a.wrong", json!({"type": "create_task", "title": "x", "client_id": gone}), "'client_id'"),
         ] {

@@ -100,7 +100,7 @@ on_both! {
         change(&server, "UPDATE webhook_deliveries SET attempts = 9 WHERE id = (SELECT min(id) FROM webhook_deliveries)");
         server.block_on(async { webhooks::start(&server.app) });
         let given_up = settled(&client, &path, "failed", 10);
-        assert_eq!(given_up["reason"], "It was tried ten times, and no try came to an end.");
+        assert_eq!(given_up["reason"], "It was tried ten times, and no attempt completed.");
         until("the other", || deliveries(&client, &path, "status=delivered").pop());
         assert_eq!(receiver.received().len(), 1);
     }
@@ -122,7 +122,7 @@ on_both! {
         server.block_on(async { webhooks::start(&server.app) });
         let one = |id: &str| deliveries(&client, &path, "").into_iter().find(|one| one["id"] == id).unwrap();
         until("the third", || (one(&ids[2])["status"] == "delivered").then_some(()));
-        assert_eq!(one(&ids[0])["reason"], "It was begun five times in a row, and no try came to an end.");
+        assert_eq!(one(&ids[0])["reason"], "It was started five times in a row, and no attempt completed.");
         assert_eq!((&one(&ids[0])["status"], &one(&ids[1])["status"]), (&json!("failed"), &json!("retrying")));
         assert_eq!(receiver.received().len(), 1);
         hurry(&server);

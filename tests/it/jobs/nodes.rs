@@ -141,7 +141,9 @@ fn a_node_that_was_paused_does_nothing_twice() {
     first.signal(Signal::CONT);
     let alive = "SELECT count(*) FROM nodes";
     until("it comes back", LONG, || ask(&db, alive) == 2);
-    until("it has seen that its call was lost", LONG, || first.said().contains("another worker has its run now"));
+    until("it has seen that its call was lost", LONG, || {
+        first.said().contains("another worker has taken over its run")
+    });
     assert_eq!(second.client.get("/v1/tasks").json()["meta"]["total"], 1);
     assert_eq!(ask(&db, "SELECT count(*) FROM runs WHERE status = 'success' AND actions_done = 2"), 1);
 }
@@ -170,13 +172,13 @@ on_both! {
         let binary = start(&db, &key, &smtp.settings());
         until("it is parked", LONG, || ask(&db, "SELECT count(*) FROM jobs WHERE state = 'parked'") == 1);
         binary.client.get("/ready").expect(200);
-        assert!(binary.said().contains("It is parked"), "{}", binary.said());
+        assert!(binary.said().contains("A job was parked"), "{}", binary.said());
         let listed = kantoor(&db, &["jobs", "list", "--state", "parked", "--json"]);
         let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
         assert_eq!((&listed[0]["kind"], &listed[0]["lost"]), (&json!("deliver"), &json!(5)), "{listed}");
         let id = listed[0]["id"].as_str().unwrap();
         let text = String::from_utf8(kantoor(&db, &["jobs", "list"]).stdout).unwrap();
-        assert!(text.contains(id) && text.contains("it was begun 5 times in a row and never ended"), "{text}");
+        assert!(text.contains(id) && text.contains("it was started 5 times in a row and never completed"), "{text}");
         assert!(kantoor(&db, &["jobs", "retry", id]).status.success());
         until("it is tried again", LONG, || ask(&db, "SELECT count(*) FROM jobs WHERE kind = 'deliver' AND state = 'running'") == 1);
         let unknown = kantoor(&db, &["jobs", "retry", id, "nothing"]);

@@ -132,7 +132,7 @@ fn a_handshake_that_goes_nowhere() {
     let settings = SmtpSettings { security: Security::Tls, ..authority.settings(&sink) };
     let failure = deliver(&sender(settings)).unwrap_err();
     assert!(matches!(failure, Failure::Settings(_)), "{failure:?}");
-    for (act, words) in [(Act::Silence, "did not answer"), (Act::Close, "closed")] {
+    for (act, words) in [(Act::Silence, "did not respond"), (Act::Close, "closed")] {
         let sink = authority.sink(Security::None);
         sink.rule(Rule::new(Verb::Greeting, act));
         let settings = SmtpSettings { security: Security::Tls, ca_file: authority.ca_file(), ..hasty(&sink) };

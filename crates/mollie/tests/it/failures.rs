@@ -59,7 +59,7 @@ async fn what_mollie_rejects_is_told_in_its_words() {
             field: Some("amount".into()),
         }
     );
-    assert_eq!(refused.to_string(), "Mollie refuses this (422): The amount contains an invalid value [amount]");
+    assert_eq!(refused.to_string(), "Mollie rejected the request (422): The amount contains an invalid value [amount]");
     assert!(server.made_payments().is_empty());
 }
 
@@ -69,7 +69,7 @@ async fn what_passes_is_tried_later() {
     let mollie = client(&server);
     server.throttle_next(1, Duration::from_secs(7));
     let busy = mollie.create_customer(&NewCustomer::default(), "1").await;
-    let why = "Mollie asks for fewer calls (429).".to_owned();
+    let why = "Mollie's rate limit is exceeded (429).".to_owned();
     assert_eq!(busy, Err(Failure::Later { why, after: Some(Duration::from_secs(7)) }));
     server.fail_next(1, 503);
     let down = mollie.create_customer(&NewCustomer::default(), "1").await;

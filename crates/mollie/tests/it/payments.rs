@@ -84,7 +84,7 @@ async fn an_open_payment_can_be_canceled_and_a_paid_one_cannot() {
     let payment = mollie.create_payment(&new, "2").await.unwrap();
     server.set_status(&payment.id, Status::Paid);
     let refused = mollie.cancel_payment(&payment.id).await.unwrap_err();
-    assert_eq!(refused.to_string(), "Mollie refuses this (422): The payment cannot be canceled");
+    assert_eq!(refused.to_string(), "Mollie rejected the request (422): The payment cannot be canceled");
     assert_eq!(mollie.payment(&payment.id).await.unwrap().status, Status::Paid);
 }
 

@@ -11,7 +11,7 @@ async fn loopback_is_called_only_when_allowed() {
     assert_eq!(get(&client(), &server.url("/")).await.unwrap().status, 200);
     assert_eq!(
         get(&strict(), &server.url("/")).await,
-        Err(Failure::Refused("The address 127.0.0.1 is not allowed: it is this machine itself.".into()))
+        Err(Failure::Refused("The address 127.0.0.1 is not allowed: it is this machine.".into()))
     );
     assert_eq!(server.received().len(), 1);
 }
@@ -21,7 +21,7 @@ async fn a_name_that_leads_to_loopback_is_refused() {
     let server = Scripted::start(|_| Reply::new(200)).unwrap();
     let url = format!("http://localhost:{}/", server.address().port());
     let Err(Failure::Refused(why)) = get(&strict(), &url).await else { panic!("localhost was called") };
-    assert!(why.starts_with("localhost leads to ") && why.ends_with("it is this machine itself."), "{why}");
+    assert!(why.starts_with("localhost resolves to ") && why.ends_with("it is this machine."), "{why}");
     assert!(strict().check_url(&url).is_ok(), "its looks do not tell");
     assert!(server.received().is_empty());
     assert_eq!(get(&client(), &url).await.unwrap().status, 200, "of its addresses, the allowed one is called");
@@ -64,9 +64,9 @@ async fn loopback_is_recognised_in_all_spellings() {
 #[test]
 fn users_are_told_early() {
     let why = |url: &str| strict().check_url(url).unwrap_err().to_string();
-    assert_eq!(why("example.com/path"), "This is no address such as https://example.com/path.");
-    assert_eq!(why("file:///etc/passwd"), "Only https and http addresses can be called, not file.");
-    assert_eq!(why("https://me:secret@example.com/"), "The address must not hold a user name or password.");
+    assert_eq!(why("example.com/path"), "This is not a URL such as https://example.com/path.");
+    assert_eq!(why("file:///etc/passwd"), "Only https and http URLs can be called, not file.");
+    assert_eq!(why("https://me:secret@example.com/"), "The URL must not contain a user name or password.");
     assert_eq!(why("https://10.1.2.3/"), "The address 10.1.2.3 is not allowed: it is in a private network.");
     assert!(strict().check_url("https://example.com/hook?key=1").is_ok());
     let inside = Client::new(Settings { allowed: vec!["10.0.0.0/8".parse().unwrap()], ..Settings::default() }).unwrap();
@@ -77,5 +77,5 @@ fn users_are_told_early() {
 async fn a_name_that_is_not_there_was_surely_not_called() {
     let sent = get(&strict(), "http://nothing.invalid/secret").await;
     let Err(Failure::NotSent(why)) = sent else { panic!("{sent:?}") };
-    assert!(why.starts_with("nothing.invalid could not be reached: its name was not found"), "{why}");
+    assert!(why.starts_with("nothing.invalid could not be reached: its host name was not found"), "{why}");
 }

@@ -68,7 +68,7 @@ async fn a_slow_answer_may_have_done_its_work() {
     let sent = get(&hasty(), &server.url("/")).await;
     assert_eq!(
         sent,
-        Err(Failure::Unknown("127.0.0.1 did not answer in time; it may have done its work all the same.".into()))
+        Err(Failure::Unknown("127.0.0.1 did not respond in time; the request may have been processed.".into()))
     );
     assert_eq!(server.received().len(), 1);
 }
@@ -79,7 +79,7 @@ async fn a_connection_that_breaks_off_may_have_done_its_work() {
         let server = Scripted::start(move |_| Reply::json(200, "[1, 2, 3]").then(then)).unwrap();
         let sent = get(&client(), &server.url("/?secret")).await;
         let Err(Failure::Unknown(why)) = sent else { panic!("{then:?}: {sent:?}") };
-        assert!(why.starts_with("The connection to 127.0.0.1 broke off"), "{why}");
+        assert!(why.starts_with("The connection to 127.0.0.1 was lost"), "{why}");
         assert!(!why.contains("secret"), "{why}");
         assert_eq!(server.received().len(), 1, "it is not tried again");
     }
