@@ -25,7 +25,7 @@ use super::{Gives, Resource};
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
-use crate::input;
+use crate::input::{self, Input};
 use crate::record::{
     ACTED, COMPUTED, CREATED, Checks, Custom, DETAIL, Day, INPUT, Link, NOWHERE, Record, UPDATED, Views, When,
 };
@@ -380,15 +380,14 @@ pub fn with_finalized(mut answer: Answer, finalized: bool) -> Answer {
 }
 
 fn patch<K: DocumentKind>(call: Call) -> Result<Work> {
-    let write = records::patch::<Document<K>>(call.clone())?;
+    let input: Input<Document<K>> = input::patch(&call)?;
     Ok(Box::new(move |tx, ctx| {
-        let before: Document<K> = records::find(tx, ctx, call.id())?;
-        let answer = write(tx, ctx)?;
-        let document: Document<K> = records::find(tx, ctx, call.id())?;
-        if document.is_final() && document.revision != before.revision {
-            pdf::enqueue(tx, ctx, &document)?;
-        }
-        Ok(answer)
+        records::patched(tx, ctx, &call, &input, |tx, ctx, before, document| {
+            if document.is_final() && document.revision != before.revision {
+                pdf::enqueue(tx, ctx, document)?;
+            }
+            Ok(())
+        })
     }))
 }
 
