@@ -412,19 +412,20 @@ fn delete<K: DocumentKind>(call: Call) -> Result<Work> {
     }))
 }
 
-/// Rows of drafts that name a product which goes forget it.
-pub fn forget_product<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, product: &str) -> Result<()> {
+/// The ids of the drafts that name a product. It looks through all drafts of the account.
+pub fn naming_product<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, product: &str) -> Result<Vec<String>> {
     let drafts = "generation_mode = 'draft' AND rows LIKE $2";
-    let sql = format!("{} WHERE account_id = $1 AND {drafts} ORDER BY created_at, id", K::sql().select);
-    let pattern = format!("%\"{product}\"%");
-    for before in tx.all(&sql, &[ctx.account.into(), pattern.into()], Document::<K>::from_row)? {
-        let mut document = before.clone();
-        for row in document.rows.0.iter_mut().filter(|row| row.product_id == product) {
-            row.product_id.clear();
-        }
-        records::update(tx, ctx, &before, &mut document, "updated")?;
-    }
-    Ok(())
+    let sql = format!("SELECT id FROM {} WHERE account_id = $1 AND {drafts}", Document::<K>::shape().table);
+    tx.all(&sql, &[ctx.account.into(), format!("%\"{product}\"%").into()], |row| Ok(row.text(0)?.to_string()))
+}
+
+/// The rows of a draft that name a product which goes forget it.
+pub fn forget_product<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str, product: &str) -> Result<()> {
+    let found = tx.first(&K::sql().get, &[ctx.account.into(), id.into()], Document::<K>::from_row)?;
+    let Some(before) = found.filter(|document| !document.is_final()) else { return Ok(()) };
+    let mut document = before.clone();
+    document.rows.forget_product(product);
+    records::update(tx, ctx, &before, &mut document, "updated")
 }
 
 /// The routes that all three have.

@@ -6,7 +6,9 @@ use store::{Migration, Tx};
 use super::{Resource, subscription};
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
+use crate::days::TOGETHER;
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
+use crate::log;
 use crate::record::{Checks, INPUT, NOWHERE, REQUIRED, Record};
 use crate::records::{self, Work};
 use crate::{choice, record};
@@ -113,16 +115,49 @@ pub fn resource() -> Resource {
         .extension()
 }
 
-/// Documents keep the rate that they have; subscriptions need it for the invoices to come.
+/// Documents keep the rate that they have; subscriptions need it for the invoices to come. Those are looked through before
+/// the transaction, in which only what was written since is looked at again.
 fn delete(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
+        records::find_to_change::<TaxRate>(tx, ctx, &call)?;
+        let call = call.clone();
+        Ok(Answer::after(move |app, caller| {
+            let (own, id) = (caller.clone(), call.id().to_string());
+            let (seq, needed) = app.store.read_now(move |tx| {
+                let ctx = own.reading(tx)?;
+                let seq = log::last(tx, ctx.account)?;
+                let rate: TaxRate = records::find(tx, &ctx, &id)?;
+                Ok::<_, Error>((seq, subscription::needs_rate(tx, &ctx, &rate.code)?))
+            })?;
+            if needed { Err(in_use()) } else { Ok(remove(call.clone(), seq)) }
+        }))
+    }))
+}
+
+/// Removes a rate that no subscription needed when the log ended with `seq`.
+fn remove(call: Call, seq: i64) -> Work {
+    Box::new(move |tx, ctx| {
         let rate: TaxRate = records::find_to_change(tx, ctx, &call)?;
-        if subscription::needs_rate(tx, ctx, &rate.code)? {
-            return Err(Error::new(Code::InUse, "There are subscriptions with this tax rate; change them first."));
+        let touched = log::touched(tx, ctx.account, seq, TOGETHER)?;
+        if touched.len() == TOGETHER {
+            return Ok(records::once_more(delete, &call));
+        }
+        for (_, kind, id) in touched {
+            // Its code may be another by now.
+            if kind == "tax_rate" && id == rate.base.id {
+                return Ok(records::once_more(delete, &call));
+            }
+            if kind == "subscription" && subscription::one_needs_rate(tx, ctx, &id, &rate.code)? {
+                return Err(in_use());
+            }
         }
         records::remove(tx, ctx, &rate)?;
         Ok(Answer::empty())
-    }))
+    })
+}
+
+fn in_use() -> Error {
+    Error::new(Code::InUse, "There are subscriptions with this tax rate; change them first.")
 }
 
 /// The Dutch set.

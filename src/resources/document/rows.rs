@@ -226,6 +226,11 @@ impl Rows {
         Ok(products)
     }
 
+    /// Keeps what came from a product, but not that it did.
+    pub fn forget_product(&mut self, product: &str) {
+        self.0.iter_mut().filter(|row| row.product_id == product).for_each(|row| row.product_id.clear());
+    }
+
     /// Whether the texts are small enough.
     fn check_size(&self) -> Result<(), Wrong> {
         let bytes: usize = self.0.iter().map(Row::text_bytes).sum();
@@ -301,13 +306,7 @@ pub fn check_total(field: &str, sent: Option<Amount>, own: i64, faults: &mut Fau
 }
 
 impl Row {
-    fn settle_names(
-        &mut self,
-        products: &HashMap<String, Product>,
-        at: &str,
-        names: &Names,
-        faults: &mut Faults,
-    ) {
+    fn settle_names(&mut self, products: &HashMap<String, Product>, at: &str, names: &Names, faults: &mut Faults) {
         match products.get(&self.product_id) {
             Some(product) => self.take_from(product),
             None if self.product_id.is_empty() => {}
