@@ -53,7 +53,8 @@ thread_local! {
 /// `{{ 7 is divisibleby(0) }}`.
 fn in_time<T>(names: &Names, work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     let before = DEADLINE.get();
-    DEADLINE.set(before.or(names.until).or_else(|| Instant::now().checked_add(LONGEST_TIME)));
+    let own = || [names.until, Instant::now().checked_add(LONGEST_TIME)].into_iter().flatten().min();
+    DEADLINE.set(before.or_else(own));
     let done = catch_unwind(AssertUnwindSafe(work));
     DEADLINE.set(before);
     done.unwrap_or_else(|_| Err("cannot be worked out".to_string()))
@@ -101,7 +102,7 @@ pub fn names_in(value: &Value) -> BTreeSet<String> {
 #[derive(Clone)]
 pub struct Names {
     values: Jinja,
-    /// When all texts must be done; without it each value has its own time.
+    /// When all texts must be done, beside the time that each value has.
     until: Option<Instant>,
     made: Arc<Made>,
 }
