@@ -307,7 +307,7 @@ pub fn resource() -> Resource {
 
 /// They once kept the day on which their end is announced.
 const UNTOLD: Migration = Migration {
-    number: 69,
+    number: 68,
     name: "untold ends of subscriptions",
     sql: "
 UPDATE subscriptions SET notify_on = end_date WHERE notify_on <> '';
