@@ -49,5 +49,5 @@ pub fn open(_: &Config, node: &str, services: &mut Services) -> Result<()> {
 
 /// A process died lately, and a run may be why.
 pub fn be_careful(app: &App) {
-    metrics::engine_of(app).be_careful();
+    engine::engine_of(app).be_careful();
 }

@@ -170,6 +170,16 @@ pub fn line(tx: &mut Tx, account: i64, seq: i64) -> Result<Option<Line>> {
     )
 }
 
+/// What up to `limit` rows behind `seq` are about: the number of each, and the kind and the id of its record. Every change
+/// of a record has a row, so whoever has looked at all records as they were at `seq` need only look at these.
+pub fn touched(tx: &mut Tx, account: i64, seq: i64, limit: usize) -> Result<Vec<(i64, String, String)>> {
+    let sql = "SELECT seq, entity_type, entity_id FROM log WHERE account_id = $1 AND seq > $2 ORDER BY seq LIMIT $3";
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    tx.all(sql, &[account.into(), seq.into(), limit.into()], |row| {
+        Ok((row.int(0)?, row.text(1)?.to_string(), row.text(2)?.to_string()))
+    })
+}
+
 /// The number of the last row; 0 when there is none.
 pub fn last(tx: &mut Tx, account: i64) -> Result<i64> {
     Ok(tx.int("SELECT coalesce(max(seq), 0) FROM log WHERE account_id = $1", &[account.into()])?)

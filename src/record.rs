@@ -281,6 +281,15 @@ pub trait Record: Clone + Default + PartialEq + Send + Sync + 'static {
         out.push(b'}');
     }
 
+    /// Whether it is written the same in two views.
+    fn looks_alike(one: Views, other: Views) -> bool {
+        let alike = |views: Views| views.includes(one) == views.includes(other);
+        let shape = Self::shape();
+        Self::fields().iter().all(|field| alike(field.info.rules.views))
+            && shape.addresses.iter().all(|address| alike(address.views))
+            && [shape.created_at, shape.updated_at, shape.meta].into_iter().all(alike)
+    }
+
     /// The folded text that searches look in; empty when no field is searched.
     fn search_text(&self) -> String {
         let texts = Self::fields().iter().filter(|field| field.info.rules.search);

@@ -4,7 +4,7 @@
 use store::{Tx, Value};
 
 pub use crate::call::Work;
-use crate::call::{Answer, Call};
+use crate::call::{Answer, Call, Outcome};
 use crate::context::Ctx;
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
 use crate::input::{self, Input};
@@ -34,46 +34,68 @@ pub fn create<R: Checks>(call: Call) -> Result<Work> {
             set.map_err(|wrong| Error::field(parent.info.name, wrong))?;
         }
         check_references(tx, ctx, &record, &input)?;
-        add(tx, ctx, &mut record)?;
-        Ok(Answer::created(ctx, &record, CREATED).with_texts("warnings", &input.warnings))
+        let image = add_as(tx, ctx, &mut record, "created")?;
+        Ok(image.created(ctx, &record, CREATED).with_texts("warnings", &input.warnings))
     }))
 }
 
 /// `PATCH …/{id}`
 pub fn patch<R: Checks>(call: Call) -> Result<Work> {
     let input: Input<R> = input::patch(&call)?;
-    Ok(Box::new(move |tx, ctx| {
-        let before: R = find_to_change(tx, ctx, &call)?;
-        let mut record = before.clone();
-        input.merge_into(&mut record);
-        let mut faults = Faults::default();
-        record.check(&mut faults);
-        faults.into_result()?;
-        check_references(tx, ctx, &record, &input)?;
-        change(tx, ctx, &before, &mut record, "updated")?;
-        Ok(Answer::record(ctx, &record, UPDATED).with_texts("warnings", &input.warnings))
-    }))
+    Ok(Box::new(move |tx, ctx| patched(tx, ctx, &call, &input, |_, _, _, _| Ok(()))))
+}
+
+/// What a PATCH does in the transaction, and then what `follow` does with the record as it was and as it is.
+pub fn patched<R: Checks>(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    call: &Call,
+    input: &Input<R>,
+    follow: impl Fn(&mut Tx, &Ctx, &R, &R) -> Result<()>,
+) -> Result<Answer> {
+    let before: R = find_to_change(tx, ctx, call)?;
+    let mut record = before.clone();
+    input.merge_into(&mut record);
+    let mut faults = Faults::default();
+    record.check(&mut faults);
+    faults.into_result()?;
+    check_references(tx, ctx, &record, input)?;
+    let image = change_as(tx, ctx, &before, &mut record, "updated")?;
+    follow(tx, ctx, &before, &record)?;
+    let answer = image.map_or_else(|| Answer::record(ctx, &record, UPDATED), |image| image.of(ctx, &record, UPDATED));
+    Ok(answer.with_texts("warnings", &input.warnings))
 }
 
 /// Settles and saves a new record, with all its events.
 pub fn add<R: Checks>(tx: &mut Tx, ctx: &Ctx, record: &mut R) -> Result<()> {
-    add_as(tx, ctx, record, "created")
+    add_as(tx, ctx, record, "created").map(drop)
 }
 
 /// The same, when another event says that it is there.
-pub fn add_as<R: Checks>(tx: &mut Tx, ctx: &Ctx, record: &mut R, event: &str) -> Result<()> {
+pub fn add_as<R: Checks>(tx: &mut Tx, ctx: &Ctx, record: &mut R, event: &str) -> Result<Image> {
     record.settle(tx, ctx, None)?;
     check_unique(tx, ctx, record)?;
-    insert_as(tx, ctx, record, event)?;
-    follow(tx, ctx, None, record)
+    let image = insert_as(tx, ctx, record, event)?;
+    follow_with(tx, ctx, None, record, &image)?;
+    Ok(image)
 }
 
 /// Settles and saves a changed record, with all its events.
 pub fn change<R: Checks>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event: &str) -> Result<()> {
+    change_as(tx, ctx, before, record, event).map(drop)
+}
+
+/// The same; answers what its events carry, if it is not the same as before.
+fn change_as<R: Checks>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event: &str) -> Result<Option<Image>> {
     record.settle(tx, ctx, Some(before))?;
     check_unique(tx, ctx, record)?;
-    update(tx, ctx, before, record, event)?;
-    follow(tx, ctx, Some(before), record)
+    if record == before {
+        follow(tx, ctx, Some(before), record)?;
+        return Ok(None);
+    }
+    let image = touch_as(tx, ctx, before, record, event)?;
+    follow_with(tx, ctx, Some(before), record, &image)?;
+    Ok(Some(image))
 }
 
 /// Tells what a change means, and does what follows from it.
@@ -82,6 +104,47 @@ pub fn follow<R: Checks>(tx: &mut Tx, ctx: &Ctx, before: Option<&R>, record: &R)
         happened(tx, ctx, record, event)?;
     }
     record.saved(tx, ctx, before)
+}
+
+fn follow_with<R: Checks>(tx: &mut Tx, ctx: &Ctx, before: Option<&R>, record: &R, image: &Image) -> Result<()> {
+    for event in record.events(before) {
+        image.tell(tx, ctx, record, &format!("{}.{event}", R::shape().events))?;
+    }
+    record.saved(tx, ctx, before)
+}
+
+/// A record as its events carry it and as `GET` shows it, made once for all that is told of one change: a document may have
+/// a thousand rows.
+pub struct Image(String);
+
+impl Image {
+    /// Of a record as it is now.
+    pub fn new<R: Record>(ctx: &Ctx, record: &R) -> Result<Image> {
+        let mut data = Vec::with_capacity(512);
+        record.write_json(DETAIL, ctx, &mut data);
+        String::from_utf8(data).map(Image).map_err(|_| Error::internal("a response is not valid UTF-8"))
+    }
+
+    /// Writes that something happened to the record, which has not changed since.
+    pub fn tell<R: Record>(&self, tx: &mut Tx, ctx: &Ctx, record: &R, name: &str) -> Result<()> {
+        let event = Event { name, entity_type: R::shape().name, entity_id: &record.base().id, data: &self.0 };
+        log::append(tx, ctx, &event)?;
+        tables::heard(tx, ctx, &event)
+    }
+
+    /// The answer with the record, which has not changed since.
+    pub fn of<R: Record>(self, ctx: &Ctx, record: &R, view: Views) -> Answer {
+        if !R::looks_alike(DETAIL, view) {
+            return Answer::record(ctx, record, view);
+        }
+        Answer { version: Some(record.base().version), ..Answer::data(Outcome::Done, self.0.into_bytes()) }
+    }
+
+    /// The same, of a record that was just made.
+    pub fn created<R: Record>(self, ctx: &Ctx, record: &R, view: Views) -> Answer {
+        let location = Some(tables::location(record));
+        Answer { outcome: Outcome::Created, location, ..self.of(ctx, record, view) }
+    }
 }
 
 /// `DELETE …/{id}` that shows what is gone.
@@ -136,6 +199,18 @@ pub fn find<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<R> {
     found.ok_or_else(|| Error::not_found(R::shape().name))
 }
 
+/// The records with these ids, in any order; those that are not there are left out.
+pub fn find_some<R: Record>(tx: &mut Tx, ctx: &Ctx, ids: &[&str]) -> Result<Vec<R>> {
+    let Some(last) = ids.last() else { return Ok(Vec::new()) };
+    // A few lengths, filled up with the last id, make a few statements that are prepared once.
+    let length = ids.len().next_power_of_two();
+    let places: Vec<String> = (0..length).map(|place| format!("${}", place + 2)).collect();
+    let sql = format!("{} WHERE account_id = $1 AND id IN ({})", R::sql().select, places.join(", "));
+    let mut values: Vec<Value> = vec![ctx.account.into()];
+    values.extend((0..length).map(|place| Value::from(*ids.get(place).unwrap_or(last))));
+    Ok(tx.all(&sql, &values, R::from_row)?)
+}
+
 /// The record that the path names: the last id, which must belong to the first.
 pub fn find_in_path<R: Record>(tx: &mut Tx, ctx: &Ctx, call: &Call) -> Result<R> {
     let record: R = find(tx, ctx, call.last_id())?;
@@ -164,10 +239,10 @@ pub fn check_parent<R: Record>(tx: &mut Tx, ctx: &Ctx, call: &Call) -> Result<()
 
 /// Saves a new record, with its event.
 pub fn insert<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &mut R) -> Result<()> {
-    insert_as(tx, ctx, record, "created")
+    insert_as(tx, ctx, record, "created").map(drop)
 }
 
-fn insert_as<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &mut R, event: &str) -> Result<()> {
+fn insert_as<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &mut R, event: &str) -> Result<Image> {
     let base = record.base_mut();
     if base.id.is_empty() {
         base.id = ctx.new_id();
@@ -177,7 +252,7 @@ fn insert_as<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &mut R, event: &str) -> 
     base.version = 1;
     insert_silent(tx, ctx, record)?;
     search::put(tx, ctx, record)?;
-    happened(tx, ctx, record, event)
+    told(tx, ctx, record, event)
 }
 
 /// Saves a new record that is itself the account of what happened, without an event.
@@ -218,6 +293,10 @@ pub fn update<R: Record>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, eve
 /// Saves a record under a new version, with its event, even when none of its own fields changed: for one that shows
 /// records of another table which did.
 pub fn touch<R: Record>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event: &str) -> Result<()> {
+    touch_as(tx, ctx, before, record, event).map(drop)
+}
+
+fn touch_as<R: Record>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event: &str) -> Result<Image> {
     let base = record.base_mut();
     base.updated_at = ctx.now;
     base.version += 1;
@@ -227,7 +306,7 @@ pub fn touch<R: Record>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, even
     if R::is_searched() && record.search_text() != before.search_text() {
         search::put(tx, ctx, record)?;
     }
-    happened(tx, ctx, record, event)
+    told(tx, ctx, record, event)
 }
 
 /// Removes a record, with its event.
@@ -292,6 +371,13 @@ fn stored<R: Record>(record: &R) -> Vec<Value<'_>> {
     values
 }
 
+/// Writes that something happened to a record; answers what was told of it.
+fn told<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, event: &str) -> Result<Image> {
+    let image = Image::new(ctx, record)?;
+    image.tell(tx, ctx, record, &format!("{}.{event}", R::shape().events))?;
+    Ok(image)
+}
+
 /// Writes that something happened to a record, named as the record's events are.
 pub fn happened<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, event: &str) -> Result<()> {
     emit(tx, ctx, record, &format!("{}.{event}", R::shape().events))
@@ -304,19 +390,12 @@ pub fn emit<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, name: &str) -> Result
 
 /// Writes that something happened to a record, with one more member in the event's data: `"name":value`, or empty.
 pub fn emit_with<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, name: &str, member: &str) -> Result<()> {
-    let shape = R::shape();
-    let mut data = Vec::with_capacity(512);
-    record.write_json(DETAIL, ctx, &mut data);
+    let mut image = Image::new(ctx, record)?;
     if !member.is_empty() {
-        data.pop();
-        data.push(b',');
-        data.extend_from_slice(member.as_bytes());
-        data.push(b'}');
+        image.0.pop();
+        image.0.push_str(&format!(",{member}}}"));
     }
-    let data = String::from_utf8(data).map_err(|_| Error::internal("a response is not valid UTF-8"))?;
-    let event = Event { name, entity_type: shape.name, entity_id: &record.base().id, data: &data };
-    log::append(tx, ctx, &event)?;
-    tables::heard(tx, ctx, &event)
+    image.tell(tx, ctx, record, name)
 }
 
 /// Totals of lists without a filter are kept, since counting a million rows is not free.
@@ -334,8 +413,12 @@ pub fn check_references<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, input: &I
     let mut faults = Faults::default();
     for field in input.sent() {
         let table = field.info.rules.refers;
+        // Asked first: the rows of a document are a megabyte to write.
+        if table.is_empty() {
+            continue;
+        }
         let Value::Text(id) = (field.to_db)(record) else { continue };
-        if table.is_empty() || id.is_empty() {
+        if id.is_empty() {
             continue;
         }
         if tables::named(table).is_none() || !exists(tx, ctx, table, &id)? {

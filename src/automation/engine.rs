@@ -5,7 +5,7 @@
 //! a transaction. A call to the outside is only announced: the run gets a lease and a new claim number, and
 //! `outside.rs` makes the call. Whoever comes back under an old number changes nothing.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -20,10 +20,11 @@ use super::outside::Request;
 use super::report::Report;
 use super::schedules;
 use super::steps::{self, Done, Trouble};
-use super::template::{self, Names, Results};
+use super::template::{self, Made, Names, Results};
 use crate::accounts::Account;
+use crate::app::App;
 use crate::clock::Moment;
-use crate::context::Ctx;
+use crate::context::{Caller, Ctx};
 use crate::error::{Error, Result};
 use crate::jobs::{self, LOST_AT_MOST};
 use crate::record::{Record, When};
@@ -37,16 +38,30 @@ const BATCH: i64 = 64;
 /// About how long a transaction takes at most: requests wait for it.
 const TURN: Duration = Duration::from_millis(5);
 /// How long the steps of one run take in a transaction before the rest waits for another.
-const LONG: Duration = Duration::from_millis(50);
+const LONG: Duration = Duration::from_millis(10);
+/// How long the templates of a step may take in a transaction. One that needs longer is worked out before the next.
+const TEMPLATES: Duration = Duration::from_millis(20);
+/// How long they may take there, all together.
+const TEMPLATES_OUTSIDE: Duration = Duration::from_secs(1);
+/// Steps with templates worked out that are kept in memory.
+const MANY_MADE: usize = 256;
 /// How long runs go on one by one after a process died.
 const CAREFUL: Duration = Duration::from_secs(60);
 /// Definitions that are kept in memory.
 const MANY: usize = 1000;
 
+/// A step of a run: the account, the run and the number of the step.
+type Place = (i64, String, i64);
+
 /// What the runs of all accounts share.
 #[derive(Default)]
 pub struct Engine {
     definitions: Mutex<HashMap<(i64, String, i64), Arc<Definition>>>,
+    /// Steps whose templates take too long for a transaction, and what theirs came to.
+    slow: Mutex<BTreeSet<Place>>,
+    made: Mutex<HashMap<Place, Arc<Made>>>,
+    /// Steps that were tried with them. A later try works them out anew.
+    tried: Mutex<BTreeSet<Place>>,
     /// Calls to the outside that are under way.
     pub calls: AtomicUsize,
     node: String,
@@ -68,6 +83,53 @@ impl Engine {
     pub fn is_careful(&self) -> bool {
         self.careful_until.get().is_some_and(|until| Instant::now() < *until)
     }
+
+    /// Whether there may be something for [`work_out`].
+    pub fn has_slow_steps(&self) -> bool {
+        [&self.slow, &self.tried].iter().any(|places| !places.lock().unwrap_or_else(PoisonError::into_inner).is_empty())
+    }
+}
+
+/// Works out the templates of the steps of an account that took too long for a transaction, outside of any; answers
+/// whether there were some. The next turn finds what they came to. Should the process die before, it is done again.
+pub fn work_out(app: &App, caller: &Caller) -> Result<bool> {
+    let engine = engine_of(app);
+    let taken = |places: &Mutex<BTreeSet<Place>>| -> Vec<Place> {
+        let mut places = places.lock().unwrap_or_else(PoisonError::into_inner);
+        places.extract_if(.., |place| place.0 == caller.account.number).collect()
+    };
+    for place in taken(&engine.tried) {
+        engine.made.lock().unwrap_or_else(PoisonError::into_inner).remove(&place);
+    }
+    let places = taken(&engine.slow);
+    for place in &places {
+        let (own, engine_of, place_of) = (caller.clone(), engine.clone(), place.clone());
+        let found = app.store.read_now(move |tx| {
+            let ctx = own.reading(tx)?;
+            let found = tx.first(&Run::sql().get, &[ctx.account.into(), (&place_of.1).into()], Run::from_row)?;
+            let Some(run) = found.filter(|run| run.step == place_of.2) else { return Ok::<_, Error>(None) };
+            let definition = definition(tx, &ctx, &engine_of, &run)?;
+            let data = matching::data_of(tx, &ctx, &run)?;
+            let names = Known::of(&ctx, &own.account, &run, &data).names(tx, &ctx, &run, &definition)?;
+            Ok(Some((names, definition, run.place())))
+        })?;
+        let Some((names, definition, step)) = found else { continue };
+        let names = names.within(TEMPLATES_OUTSIDE);
+        if let Some(step) = definition.steps.get(step) {
+            steps::work_out(step, &names);
+        }
+        let mut kept = engine.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() >= MANY_MADE {
+            kept.clear();
+        }
+        kept.insert(place.clone(), names.made());
+    }
+    Ok(!places.is_empty())
+}
+
+/// What the runs of all accounts share.
+pub fn engine_of(app: &App) -> &Arc<Engine> {
+    app.services.get()
 }
 
 /// What a transaction came to.
@@ -298,7 +360,16 @@ fn steps_of(
             run.end(ctx, if run.failures > 0 { "partial" } else { "success" });
             return Ok(None);
         };
-        let names = known.names(tx, &own, run, &definition)?;
+        let names = known.names(tx, &own, run, &definition)?.within(TEMPLATES);
+        let place = (ctx.account, run.base.id.clone(), run.step);
+        let made = engine.made.lock().unwrap_or_else(PoisonError::into_inner).get(&place).cloned();
+        let names = match &made {
+            Some(made) => {
+                engine.tried.lock().unwrap_or_else(PoisonError::into_inner).insert(place.clone());
+                names.knowing(made)
+            }
+            None => names,
+        };
         // A panic must not take the other runs of the transaction along.
         let done = tx.savepoint(|tx| {
             let attempt = AssertUnwindSafe(|| steps::take(tx, &own, run, &data, step, &names));
@@ -357,6 +428,11 @@ fn steps_of(
                 succeeded(ctx, run, result);
                 run.error.clear();
                 run.end(ctx, if run.failures > 0 { "partial" } else { "success" });
+                return Ok(None);
+            }
+            Err(_) if made.is_none() && names.were_late() => {
+                engine.slow.lock().unwrap_or_else(PoisonError::into_inner).insert(place);
+                run.queue(ctx);
                 return Ok(None);
             }
             Err(trouble) => {

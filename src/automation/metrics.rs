@@ -1,11 +1,10 @@
 //! What the operator sees of flows.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use store::Tx;
 
-use super::engine::{self, Engine};
+use super::engine::{self, engine_of};
 use crate::app::App;
 use crate::clock::Moment;
 use crate::error::Result;
@@ -22,11 +21,6 @@ pub const CALLS: CounterInfo = CounterInfo {
     label: "outcome",
     values: &["success", "failed", "refused", "lost"],
 };
-
-/// What the runs of all accounts share.
-pub fn engine_of(app: &App) -> &Arc<Engine> {
-    app.services.get()
-}
 
 /// Counts runs that ended.
 pub fn count_ended(app: &App, statuses: impl IntoIterator<Item = &'static str>) {

@@ -11,13 +11,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
-use super::engine::{self, Called, Engine, Turn};
-use super::metrics::{CALLS, count_ended, engine_of};
+use super::engine::{self, Called, Engine, Turn, engine_of};
+use super::metrics::{CALLS, count_ended};
 use super::steps::Trouble;
 use crate::accounts::Account;
 use crate::app::App;
 use crate::context::Caller;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::listeners::Busy;
 use crate::loops::{self, Pulse};
 
@@ -164,7 +164,12 @@ async fn one(app: &Arc<App>, number: i64) -> Result<bool> {
             }
         });
     }
-    Ok(more)
+    if !engine_of(app).has_slow_steps() {
+        return Ok(more);
+    }
+    let (own, caller) = (app.clone(), caller.clone());
+    let worked_out = tokio::task::spawn_blocking(move || engine::work_out(&own, &caller)).await;
+    Ok(worked_out.map_err(|panic| Error::internal(format!("templates: {panic}")))?? || more)
 }
 
 /// One of the calls that may be under way at once. It is given back when it is dropped, also by a panic.
@@ -296,6 +301,7 @@ pub fn pass(app: &App, caller: &Caller) -> Result<bool> {
         })?;
         count_ended(app, turn.ended);
         any |= turn.ran > 0;
+        engine::work_out(app, caller)?;
         for request in turn.calls {
             let mut next = Some(request);
             while let Some(request) = next.take() {

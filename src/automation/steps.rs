@@ -107,6 +107,15 @@ pub fn preview(ctx: &Ctx, step: &Step, names: &Names) -> Result<Value, String> {
     }
 }
 
+/// Works out every text of a step, for a transaction that has no time to.
+pub fn work_out(step: &Step, names: &Names) {
+    template::work_out(&Value::Object(step.fields.clone()), names);
+    for condition in &step.conditions {
+        template::work_out(&Value::String(expression(&condition.field)), names);
+        template::work_out(&condition.value, names);
+    }
+}
+
 fn wait(ctx: &Ctx, run: &Run, step: &Step, names: &Names) -> Result<Done, Trouble> {
     // The end of a wait is worked out once.
     let begun = run.report().and_then(|report| Moment::parse(report.result["until"].as_str()?));
@@ -138,7 +147,10 @@ fn condition(step: &Step, names: &Names) -> Result<Done, Trouble> {
 /// What is not there is no fault here: conditions ask just that.
 fn holds(step: &Step, names: &Names) -> Result<bool, String> {
     for condition in &step.conditions {
-        let found = template::evaluate(&expression(&condition.field), names).ok();
+        let found = match template::evaluate(&expression(&condition.field), names) {
+            Err(why) if why == template::LATE => return Err(why),
+            found => found.ok(),
+        };
         let wanted = template::fill(&condition.value, names)?;
         if !conditions::compare(condition.op, found.as_ref(), &wanted) {
             return Ok(false);

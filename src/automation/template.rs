@@ -8,10 +8,11 @@ mod stars;
 
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, LazyLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use minijinja::value::{Object, ObjectRepr, Serde, Value as Jinja, ValueKind};
@@ -50,9 +51,10 @@ thread_local! {
 
 /// Does `work` within the time that there is, or that is left of it. The engine panics at a few odd texts, such as
 /// `{{ 7 is divisibleby(0) }}`.
-fn in_time<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+fn in_time<T>(names: &Names, work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     let before = DEADLINE.get();
-    DEADLINE.set(before.or_else(|| Instant::now().checked_add(LONGEST_TIME)));
+    let own = || [names.until, Instant::now().checked_add(LONGEST_TIME)].into_iter().flatten().min();
+    DEADLINE.set(before.or_else(own));
     let done = catch_unwind(AssertUnwindSafe(work));
     DEADLINE.set(before);
     done.unwrap_or_else(|_| Err("cannot be evaluated".to_string()))
@@ -101,12 +103,91 @@ pub fn names_in(value: &Value) -> BTreeSet<String> {
 
 /// The names that templates know.
 #[derive(Clone)]
-pub struct Names(Jinja);
+pub struct Names {
+    values: Jinja,
+    /// When all texts must be done, beside the time that each value has.
+    until: Option<Instant>,
+    made: Arc<Made>,
+}
+
+/// What the texts of a step came to. One that takes long is worked out before the transaction that needs it, in which
+/// others wait.
+#[derive(Default)]
+pub struct Made {
+    texts: Mutex<HashMap<(Form, String), Result<Filled, String>>>,
+    was_late: AtomicBool,
+}
+
+/// As what a text is wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Form {
+    Text,
+    Value,
+}
+
+/// What a text stands for, and how many bytes that has.
+type Filled = (Value, usize);
 
 impl Names {
     /// From pairs of a name and what it stands for.
     pub fn new(pairs: Vec<(&'static str, Jinja)>) -> Names {
-        Names(Jinja::from_pairs(pairs))
+        Names { values: Jinja::from_pairs(pairs), until: None, made: Arc::default() }
+    }
+
+    /// The same, for texts that must be done in so much time together.
+    pub fn within(self, time: Duration) -> Names {
+        Names { until: Instant::now().checked_add(time), made: Arc::default(), ..self }
+    }
+
+    /// The same, with what was worked out before.
+    pub fn knowing(self, made: &Arc<Made>) -> Names {
+        Names { made: made.clone(), ..self }
+    }
+
+    /// What was worked out so far.
+    pub fn made(&self) -> Arc<Made> {
+        self.made.clone()
+    }
+
+    /// Whether a text was given up because it took too long.
+    pub fn were_late(&self) -> bool {
+        self.made.was_late.load(Ordering::Relaxed)
+    }
+
+    /// What the text came to before, or does now.
+    fn once(&self, form: Form, text: &str, work: impl FnOnce() -> Result<Filled, String>) -> Result<Filled, String> {
+        let key = (form, text.to_string());
+        let texts = || self.made.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = texts().get(&key) {
+            return known.clone();
+        }
+        let done = in_time(self, work);
+        if done.as_ref().is_err_and(|why| why == LATE) {
+            self.made.was_late.store(true, Ordering::Relaxed);
+        }
+        texts().insert(key, done.clone());
+        done
+    }
+}
+
+/// Works out every text of a value, whatever comes of it, and keeps what they came to: as much as a step may make.
+pub fn work_out(value: &Value, names: &Names) {
+    work_out_within(value, names, &Cell::new(LARGEST));
+}
+
+fn work_out_within(value: &Value, names: &Names, left: &Cell<usize>) {
+    match value {
+        Value::String(_) if left.get() == 0 => {}
+        Value::String(text) => {
+            let made = [
+                in_time(names, || within(text, names, &Cell::new(LARGEST))).map(|value| value.to_string().len()),
+                render(text, names).map(|text| text.len()),
+            ];
+            left.set(left.get().saturating_sub(made.into_iter().flatten().max().unwrap_or(0)));
+        }
+        Value::Array(items) => items.iter().for_each(|item| work_out_within(item, names, left)),
+        Value::Object(members) => members.values().for_each(|member| work_out_within(member, names, left)),
+        _ => {}
     }
 }
 
@@ -120,28 +201,31 @@ pub fn render(text: &str, names: &Names) -> Result<String, String> {
     if !is_template(text) {
         return Ok(text.to_string());
     }
-    make(&prepared(text)?, names)
+    match names.once(Form::Text, text, || make(&prepared(text)?, names))? {
+        (Value::String(made), _) => Ok(made),
+        (other, _) => Ok(other.to_string()),
+    }
 }
 
 /// The same of a text that was prepared.
-fn make(text: &str, names: &Names) -> Result<String, String> {
+fn make(text: &str, names: &Names) -> Result<Filled, String> {
     let template = ENGINE.template_from_str(text).map_err(|error| plain(&error))?;
-    in_time(|| {
-        let mut out = Limited(Vec::new(), LONGEST);
-        let made = template.render_captured_to(names.0.clone(), &mut out).map(drop);
-        made.map_err(|error| told(&error, names, || template.undeclared_variables(true).into_iter().collect()))?;
-        out.text().map_err(|error| plain(&error))
-    })
+    let mut out = Limited(Vec::new(), LONGEST);
+    let made = template.render_captured_to(names.values.clone(), &mut out).map(drop);
+    made.map_err(|error| told(&error, names, || template.undeclared_variables(true).into_iter().collect()))?;
+    let made = out.text().map_err(|error| plain(&error))?;
+    let length = made.len();
+    Ok((Value::String(made), length))
 }
 
 /// What the text stands for: a value of its own kind when all of it is one hole, else a text.
 pub fn evaluate(text: &str, names: &Names) -> Result<Value, String> {
-    in_time(|| within(text, names, &Cell::new(LARGEST)))
+    in_time(names, || within(text, names, &Cell::new(LARGEST)))
 }
 
 /// Every text in `value`, with its holes filled.
 pub fn fill(value: &Value, names: &Names) -> Result<Value, String> {
-    in_time(|| fill_within(value, names, &Cell::new(LARGEST)))
+    in_time(names, || fill_within(value, names, &Cell::new(LARGEST)))
 }
 
 fn fill_within(value: &Value, names: &Names, left: &Cell<usize>) -> Result<Value, String> {
@@ -162,29 +246,36 @@ fn within(text: &str, names: &Names, left: &Cell<usize>) -> Result<Value, String
     if !is_template(text) {
         return Ok(Value::String(text.to_string()));
     }
+    let (value, bytes) = names.once(Form::Value, text, || value_of(text, names))?;
+    spend(left, bytes)?;
+    Ok(value)
+}
+
+fn value_of(text: &str, names: &Names) -> Result<Filled, String> {
     let text = prepared(text)?;
     let whole = text.trim().strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
     let Some(inner) = whole.filter(|inner| !inner.contains("{{") && !inner.contains("}}")) else {
-        let made = make(&text, names)?;
-        spend(left, made.len())?;
-        return Ok(Value::String(made));
+        return make(&text, names);
     };
     let inner = inner.strip_prefix('-').unwrap_or(inner);
     let inner = inner.strip_suffix('-').unwrap_or(inner);
     let expression = ENGINE.compile_expression(inner).map_err(|error| plain(&error))?;
     let missing = || expression.undeclared_variables(true).into_iter().collect();
-    let value = expression.eval(names.0.clone()).map_err(|error| told(&error, names, missing))?;
+    let value = expression.eval(names.values.clone()).map_err(|error| told(&error, names, missing))?;
     if value.is_undefined() {
         return Err(format!("'{}' is not defined", inner.trim()));
     }
     if value.as_str().is_some_and(|text| text.len() > LONGEST) {
         return Err(too_long());
     }
-    let mut json = Limited(Vec::new(), left.get());
-    serde_json::to_writer(&mut json, &value)
-        .map_err(|error| if error.is_io() { too_much() } else { error.to_string() })?;
-    spend(left, json.0.len())?;
-    serde_json::from_slice(&json.0).map_err(|error| error.to_string())
+    let mut json = Limited(Vec::new(), LARGEST);
+    serde_json::to_writer(&mut json, &value).map_err(|error| match error.is_io() {
+        true if is_late() => LATE.to_string(),
+        true => too_much(),
+        false => error.to_string(),
+    })?;
+    let value = serde_json::from_slice(&json.0).map_err(|error| error.to_string())?;
+    Ok((value, json.0.len()))
 }
 
 fn spend(left: &Cell<usize>, bytes: usize) -> Result<(), String> {
@@ -200,7 +291,7 @@ fn too_much() -> String {
 fn told(error: &minijinja::Error, names: &Names, used: impl Fn() -> Vec<String>) -> String {
     match error.kind() {
         ErrorKind::UndefinedError => {
-            let mut missing: Vec<String> = used().into_iter().filter(|path| !is_there(&names.0, path)).collect();
+            let mut missing: Vec<String> = used().into_iter().filter(|path| !is_there(&names.values, path)).collect();
             missing.sort();
             match missing.first() {
                 Some(name) => format!("'{name}' is not defined"),
@@ -226,7 +317,7 @@ fn is_there(names: &Jinja, path: &str) -> bool {
 }
 
 /// What is said of a text that takes too long to make.
-const LATE: &str = "takes too long to evaluate";
+pub const LATE: &str = "takes too long to evaluate";
 
 fn too_long() -> String {
     format!("produces a string of more than {LONGEST} bytes")
@@ -454,6 +545,23 @@ mod tests {
         assert_eq!(render(text, &names).unwrap_err(), LATE);
         let text = "{% for i in range(2000) %}{{ (data.l | sort | length) * 0 }}{% endfor %}";
         assert_eq!(render(text, &names).unwrap_err(), LATE);
+    }
+
+    #[test]
+    fn what_was_worked_out_before_takes_no_time() {
+        let list: Vec<String> = (0..20_000).map(|n| format!("item {n}")).collect();
+        let names = Names::new(vec![("data", of(&json!({"l": list, "name": "{{ data.l }}"})))]);
+        let step = json!({"title": "{{ data.l | sort | length }}", "more": ["{{ data.name }}", 1, "plain"]});
+        let hurried = names.clone().within(Duration::ZERO);
+        assert_eq!(fill(&step, &hurried).unwrap_err(), LATE);
+        assert!(hurried.were_late());
+        let calm = names.clone();
+        work_out(&step, &calm);
+        let hurried = names.within(Duration::ZERO).knowing(&calm.made());
+        // What a hole was filled with is not taken for a template.
+        assert_eq!(fill(&step, &hurried).unwrap(), json!({"title": 20_000, "more": ["{{ data.l }}", 1, "plain"]}));
+        assert_eq!(render("{{ data.name }}", &hurried).unwrap(), "{{ data.l }}");
+        assert!(!hurried.were_late());
     }
 
     #[test]

@@ -19,7 +19,7 @@ use super::reply::{self, Reply};
 use super::stream;
 use super::upload::{self, Received};
 use crate::app::App;
-use crate::call::{After, Call, Query};
+use crate::call::{After, Answer, Call, Query};
 use crate::catalogue::{Methods, routes};
 use crate::context::{Caller, IfMatch};
 use crate::error::{Code, Error, Result};
@@ -252,19 +252,18 @@ async fn write(
 ) -> Result<Reply> {
     let (claim, ignored) = (Arc::new(claim), Arc::new(ignored));
     loop {
-        let (own, claim, ignored) = (caller.clone(), claim.clone(), ignored.clone());
+        let (own, claim, unused) = (caller.clone(), claim.clone(), ignored.clone());
         let done = app.store.write(caller.account.number, move |tx| {
             let ctx = own.writing(tx)?;
-            let reply = |tx: &mut store::Tx| {
-                let answer = work(tx, &ctx)?.with_texts("ignored_params", &ignored);
-                Ok::<_, Error>(Reply::of(answer, |_| String::new()))
-            };
             match &*claim {
-                None => reply(tx),
-                Some(claim) => once(tx, &ctx, claim, reply),
+                None => work(tx, &ctx).map(Done::Answer),
+                Some(claim) => once(tx, &ctx, claim, |tx| Ok(reply_of(work(tx, &ctx)?, &unused))).map(Done::Reply),
             }
         });
-        let done = done.await?;
+        let done = match done.await? {
+            Done::Answer(answer) => reply_of(answer, &ignored),
+            Done::Reply(reply) => reply,
+        };
         app.listeners.wrote(caller.account.number);
         if let Some((counter, value)) = done.counts {
             app.metrics.add(counter, value);
@@ -274,6 +273,16 @@ async fn write(
         let outside = tokio::task::spawn_blocking(move || after(&app, &caller)).await;
         work = outside.map_err(|panic| Error::internal(format!("outside a transaction: {panic}")))??;
     }
+}
+
+/// What a transaction came to. A reply is made in it only if it is kept there.
+enum Done {
+    Answer(Answer),
+    Reply(Reply),
+}
+
+fn reply_of(answer: Answer, ignored: &[String]) -> Reply {
+    Reply::of(answer.with_texts("ignored_params", ignored), |_| String::new())
 }
 
 /// The error of a key that was used for another request.

@@ -24,7 +24,7 @@ use super::{Gives, Resource};
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
-use crate::input;
+use crate::input::{self, Input};
 use crate::record::{
     ACTED, COMPUTED, CREATED, Checks, Custom, DETAIL, Day, INPUT, Link, NOWHERE, Record, UPDATED, Views, When,
 };
@@ -379,15 +379,14 @@ pub fn with_finalized(mut answer: Answer, finalized: bool) -> Answer {
 }
 
 fn patch<K: DocumentKind>(call: Call) -> Result<Work> {
-    let write = records::patch::<Document<K>>(call.clone())?;
+    let input: Input<Document<K>> = input::patch(&call)?;
     Ok(Box::new(move |tx, ctx| {
-        let before: Document<K> = records::find(tx, ctx, call.id())?;
-        let answer = write(tx, ctx)?;
-        let document: Document<K> = records::find(tx, ctx, call.id())?;
-        if document.is_final() && document.revision != before.revision {
-            pdf::enqueue(tx, ctx, &document)?;
-        }
-        Ok(answer)
+        records::patched(tx, ctx, &call, &input, |tx, ctx, before, document| {
+            if document.is_final() && document.revision != before.revision {
+                pdf::enqueue(tx, ctx, document)?;
+            }
+            Ok(())
+        })
     }))
 }
 
@@ -412,19 +411,20 @@ fn delete<K: DocumentKind>(call: Call) -> Result<Work> {
     }))
 }
 
-/// Rows of drafts that name a product which goes forget it.
-pub fn forget_product<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, product: &str) -> Result<()> {
+/// The ids of the drafts that name a product. It looks through all drafts of the account.
+pub fn naming_product<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, product: &str) -> Result<Vec<String>> {
     let drafts = "generation_mode = 'draft' AND rows LIKE $2";
-    let sql = format!("{} WHERE account_id = $1 AND {drafts} ORDER BY created_at, id", K::sql().select);
-    let pattern = format!("%\"{product}\"%");
-    for before in tx.all(&sql, &[ctx.account.into(), pattern.into()], Document::<K>::from_row)? {
-        let mut document = before.clone();
-        for row in document.rows.0.iter_mut().filter(|row| row.product_id == product) {
-            row.product_id.clear();
-        }
-        records::update(tx, ctx, &before, &mut document, "updated")?;
-    }
-    Ok(())
+    let sql = format!("SELECT id FROM {} WHERE account_id = $1 AND {drafts}", Document::<K>::shape().table);
+    tx.all(&sql, &[ctx.account.into(), format!("%\"{product}\"%").into()], |row| Ok(row.text(0)?.to_string()))
+}
+
+/// The rows of a draft that name a product which goes forget it.
+pub fn forget_product<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str, product: &str) -> Result<()> {
+    let found = tx.first(&K::sql().get, &[ctx.account.into(), id.into()], Document::<K>::from_row)?;
+    let Some(before) = found.filter(|document| !document.is_final()) else { return Ok(()) };
+    let mut document = before.clone();
+    document.rows.forget_product(product);
+    records::update(tx, ctx, &before, &mut document, "updated")
 }
 
 /// The routes that all three have.

@@ -3,13 +3,9 @@
 use money::Price;
 use store::Migration;
 
-use super::document::{self, InvoiceKind, QuoteKind, WorkorderKind};
-use super::{Resource, subscription};
-use crate::call::{Answer, Call};
-use crate::error::Result;
+use super::{Handler, Resource};
 use crate::record;
 use crate::record::{Checks, INPUT, REQUIRED, VatRate};
-use crate::records::{self, Work};
 
 record! {
     /// A product or service that you sell.
@@ -31,27 +27,14 @@ record! {
 
 impl Checks for Product {}
 
-/// Products and their routes.
-pub fn resource() -> Resource {
+/// Products and their routes; `delete` knows what names a product.
+pub fn resource(delete: Handler) -> Resource {
     Resource::of::<Product>("Products", "products", MIGRATIONS)
         .list::<Product>()
         .create::<Product>()
         .get::<Product>()
         .patch::<Product>()
         .delete_with(delete)
-}
-
-/// Rows of drafts forget it and keep what they took from it; final documents stay as they are.
-fn delete(call: Call) -> Result<Work> {
-    Ok(Box::new(move |tx, ctx| {
-        let product: Product = records::find_to_change(tx, ctx, &call)?;
-        document::forget_product::<InvoiceKind>(tx, ctx, &product.base.id)?;
-        document::forget_product::<QuoteKind>(tx, ctx, &product.base.id)?;
-        document::forget_product::<WorkorderKind>(tx, ctx, &product.base.id)?;
-        subscription::forget_product(tx, ctx, &product.base.id)?;
-        records::remove(tx, ctx, &product)?;
-        Ok(Answer::empty())
-    }))
 }
 
 const MIGRATIONS: &[Migration] = &[Migration {

@@ -100,12 +100,9 @@ impl Checks for Settings {
         }
     }
 
-    fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+    fn settle(&mut self, _: &mut Tx, _: &Ctx, _: Option<&Self>) -> Result<()> {
         let start: String = self.mollie_key.chars().take(8).collect();
         self.mollie_key_hint = if start.is_empty() { String::new() } else { format!("{start}…") };
-        if before.is_some_and(|before| before.subscription_expiring_days != self.subscription_expiring_days) {
-            super::subscription::announce_anew(tx, ctx, self.subscription_expiring_days)?;
-        }
         Ok(())
     }
 }

@@ -2,20 +2,20 @@
 //! not by when the last one was made, so that nothing is doubled and nothing drifts.
 
 pub mod activation;
+pub mod deleted_products;
+pub mod deleted_rates;
 pub mod generate;
 mod lines;
 mod new;
 mod periods;
 mod plan;
 
-use jiff::ToSpan;
 use jiff::civil::Date;
 use money::{Amount, Percent};
 use store::{Migration, Tx};
 
 use super::client::Client;
 use super::document::Invoice;
-use super::settings::Settings;
 use super::{Part, Resource, Takes};
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
@@ -24,7 +24,6 @@ use crate::input::{self, Input};
 use crate::list;
 use crate::record::{ALL, COMPUTED, Checks, DETAIL, Day, INPUT, Link, NOWHERE, Record, UPDATED};
 use crate::records::{self, Work};
-use crate::resources::tax_rate::TaxRate;
 use crate::{choice, marks, record};
 pub use lines::Lines;
 pub use plan::{Plan, Term};
@@ -84,8 +83,9 @@ record! {
     client_names: String = COMPUTED.search().shown(NOWHERE);
     /// The day on which the next invoice could not be made.
     stuck_on: Day = COMPUTED.shown(NOWHERE);
-    /// The day on which its end is announced.
-    notify_on: Day = COMPUTED.shown(NOWHERE);
+    /// Its end, as long as nobody was told that it is near. How many days before that is a setting, which is subtracted when
+    /// one looks: who changes it rewrites no subscription.
+    untold_end: Day = COMPUTED.shown(NOWHERE);
 }
 
 impl Checks for Subscription {
@@ -93,11 +93,10 @@ impl Checks for Subscription {
         // A draft says nothing of its end, so it begins anew when it becomes active.
         let activated = |before: &Self| before.status == Status::Draft && self.status != Status::Draft;
         if before.is_none_or(|before| before.end_date != self.end_date || activated(before)) {
-            let days = Settings::of(tx, ctx)?.subscription_expiring_days;
-            self.notify_on = Day(self.end_date.0.and_then(|end| end.checked_sub(days.days()).ok()));
+            self.untold_end = self.end_date.clone();
         }
         if self.was_ended(tx, ctx)? {
-            self.notify_on = Day(None);
+            self.untold_end = Day(None);
         }
         Ok(())
     }
@@ -127,6 +126,10 @@ impl Subscription {
     /// Whether somebody ended it, rather than that it ran to its end.
     fn was_ended(&self, tx: &mut Tx, ctx: &Ctx) -> Result<bool> {
         Ok(self.status == Status::Ended && marks::has(tx, ctx, ENDED_BY_HAND, &self.base.id)?)
+    }
+
+    fn names_rate(&self, code: &str) -> bool {
+        self.status != Status::Ended && self.lines.0.0.iter().any(|row| row.vat_code == code)
     }
 
     /// Takes over what the lines come to.
@@ -227,58 +230,42 @@ fn invoices(call: Call) -> Result<Work> {
     list::belonging::<Subscription, Invoice>(call, "subscription_id")
 }
 
-/// Lines that name a product which goes forget it.
-pub fn forget_product(tx: &mut Tx, ctx: &Ctx, product: &str) -> Result<()> {
-    for before in with_line(tx, ctx, "product_id", product)? {
-        let mut subscription = before.clone();
-        for row in subscription.lines.0.0.iter_mut().filter(|row| row.product_id == product) {
-            row.product_id.clear();
-        }
-        records::update(tx, ctx, &before, &mut subscription, "updated")?;
-    }
-    Ok(())
+/// The ids of the subscriptions that name a product. It looks through all that have not ended.
+pub fn naming_product(tx: &mut Tx, ctx: &Ctx, product: &str) -> Result<Vec<String>> {
+    let sql = "SELECT id FROM subscriptions WHERE account_id = $1 AND status IN ('active', 'draft') AND lines LIKE $2";
+    tx.all(sql, &[ctx.account.into(), format!("%\"{product}\"%").into()], |row| Ok(row.text(0)?.to_string()))
 }
 
-/// Works out anew on which days ends are announced.
-pub fn announce_anew(tx: &mut Tx, ctx: &Ctx, days: i64) -> Result<()> {
+/// The lines of a subscription that name a product which goes forget it.
+pub fn forget_product(tx: &mut Tx, ctx: &Ctx, id: &str, product: &str) -> Result<()> {
+    let found = tx.first(&Subscription::sql().get, &[ctx.account.into(), id.into()], Subscription::from_row)?;
+    let Some(before) = found.filter(|subscription| subscription.status != Status::Ended) else { return Ok(()) };
+    let mut subscription = before.clone();
+    subscription.lines.0.forget_product(product);
+    records::update(tx, ctx, &before, &mut subscription, "updated")
+}
+
+/// Whether a subscription that has not ended names this tax rate. It looks through all of them.
+pub fn needs_rate(tx: &mut Tx, ctx: &Ctx, code: &str) -> Result<bool> {
+    // The pattern may match more than it should; the lines decide.
+    let plain = code.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    let pattern = if plain { format!("%\"{code}\"%") } else { "%".to_string() };
     let sql = format!(
-        "{} WHERE account_id = $1 AND end_date >= $2 AND status <> 'ended' ORDER BY end_date, id",
+        "{} WHERE account_id = $1 AND status IN ('active', 'draft') AND lines LIKE $2",
         Subscription::sql().select
     );
-    let today = ctx.now.date(&ctx.zone).to_string();
-    for subscription in tx.all(&sql, &[ctx.account.into(), today.into()], Subscription::from_row)? {
-        let notify = subscription.end_date.0.and_then(|end| end.checked_sub(days.days()).ok());
-        let notify = notify.map(|day| day.to_string()).unwrap_or_default();
-        let sql = "UPDATE subscriptions SET notify_on = $1 WHERE account_id = $2 AND id = $3";
-        tx.execute(sql, &[notify.into(), ctx.account.into(), (&subscription.base.id).into()])?;
-    }
-    Ok(())
+    let mut needed = false;
+    tx.each(&sql, &[ctx.account.into(), pattern.into()], |row| {
+        needed = needed || Subscription::from_row(row)?.names_rate(code);
+        Ok::<_, Error>(())
+    })?;
+    Ok(needed)
 }
 
-/// A tax rate stays while subscriptions have it: they need it for the invoices to come.
-pub fn guard_rate(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
-    let rate: TaxRate = records::find(tx, ctx, id)?;
-    if with_line(tx, ctx, "vat_code", &rate.code)?.is_empty() {
-        return Ok(());
-    }
-    Err(Error::new(Code::InUse, "This tax rate is used by subscriptions. Change them first."))
-}
-
-/// The subscriptions that have not ended and have a line with this text in a member.
-fn with_line(tx: &mut Tx, ctx: &Ctx, member: &str, text: &str) -> Result<Vec<Subscription>> {
-    let sql = format!(
-        "{} WHERE account_id = $1 AND status IN ('active', 'draft') AND lines LIKE $2 ORDER BY id",
-        Subscription::sql().select
-    );
-    // The pattern may match more than it should; the members decide.
-    let plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-    let pattern = if plain { format!("%\"{text}\"%") } else { "%".to_string() };
-    let found = tx.all(&sql, &[ctx.account.into(), pattern.into()], Subscription::from_row)?;
-    let has = |one: &Subscription| {
-        let mut lines = one.lines.0.0.iter();
-        lines.any(|row| if member == "vat_code" { row.vat_code == text } else { row.product_id == text })
-    };
-    Ok(found.into_iter().filter(has).collect())
+/// Whether this one is a subscription that has not ended and names the tax rate.
+pub fn one_needs_rate(tx: &mut Tx, ctx: &Ctx, id: &str, code: &str) -> Result<bool> {
+    let found = tx.first(&Subscription::sql().get, &[ctx.account.into(), id.into()], Subscription::from_row)?;
+    Ok(found.is_some_and(|subscription| subscription.names_rate(code)))
 }
 
 /// What is wrong with a subscription as it is kept.
@@ -321,7 +308,17 @@ pub fn resource() -> Resource {
         .extension()
 }
 
-const MIGRATIONS: &[Migration] = &[Migration {
+/// They once kept the day on which their end is announced.
+const UNTOLD: Migration = Migration {
+    number: 68,
+    name: "untold ends of subscriptions",
+    sql: "
+UPDATE subscriptions SET notify_on = end_date WHERE notify_on <> '';
+ALTER TABLE subscriptions RENAME COLUMN notify_on TO untold_end;
+",
+};
+
+const MIGRATIONS: &[Migration] = &[UNTOLD, Migration {
     number: 39,
     name: "subscriptions",
     sql: "

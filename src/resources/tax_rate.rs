@@ -3,13 +3,11 @@
 use money::Decimal;
 use store::{Migration, Tx};
 
-use super::Resource;
-use crate::call::{Answer, Call};
+use super::{Handler, Resource};
 use crate::context::Ctx;
 use crate::error::{Faults, FieldCode, Result, wrong};
 use crate::record::{Checks, INPUT, NOWHERE, REQUIRED, Record};
-use crate::records::{self, Work};
-use crate::tables;
+use crate::records;
 use crate::{choice, record};
 
 choice! {
@@ -106,23 +104,13 @@ impl Checks for TaxRate {
     }
 }
 
-/// Tax rates and their routes; the contract reads them.
-pub fn resource() -> Resource {
+/// Tax rates and their routes; the contract reads them. `delete` knows who needs a rate.
+pub fn resource(delete: Handler) -> Resource {
     Resource::of::<TaxRate>("Tax rates", "settings", MIGRATIONS)
         .all::<TaxRate>()
         .managed::<TaxRate>()
         .delete_with(delete)
         .extension()
-}
-
-/// Documents keep the rate that they have; subscriptions need it for the invoices to come.
-fn delete(call: Call) -> Result<Work> {
-    Ok(Box::new(move |tx, ctx| {
-        let rate: TaxRate = records::find_to_change(tx, ctx, &call)?;
-        tables::guard(tx, ctx, "tax_rates", &rate.base.id)?;
-        records::remove(tx, ctx, &rate)?;
-        Ok(Answer::empty())
-    }))
 }
 
 /// The Dutch set.

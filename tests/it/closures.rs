@@ -13,7 +13,22 @@ use crate::walk;
 /// What one closure may do: a document of a thousand rows, and all that follows from it.
 const STATEMENTS: u64 = 100;
 const ROWS: u64 = 500;
-const BYTES: u64 = 16 * 1024 * 1024;
+const BYTES: u64 = 4 * 1024 * 1024;
+
+/// A document with as much text as it may have.
+fn large() -> Value {
+    json!({"title": "Large", "rows": vec![row(500); 1000]})
+}
+
+fn row(letters: usize) -> Value {
+    json!({"name": "x", "description": "y".repeat(letters), "unit_price": 1, "vat_rate": 21})
+}
+
+/// How many closures there were since this was last asked, and the most that any of them did.
+fn most(count: fn(&seen::Closure) -> u64) -> (usize, u64) {
+    let closures = seen::closures();
+    (closures.len(), closures.iter().map(count).max().unwrap_or(0))
+}
 
 on_both! {
     fn a_deal_with_many_tasks_goes_in_small_steps(db) {
@@ -34,6 +49,114 @@ on_both! {
         for id in tasks.iter().step_by(25) {
             assert_eq!(client.get(&format!("/v1/tasks/{id}")).data()["meta"]["deal_id"], "");
         }
+    }
+
+    fn the_text_of_a_document_has_a_limit(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let made = client.post("/v1/invoices", large()).expect(201).id();
+        let too_large = json!(vec![row(600); 1000]);
+        for reply in [
+            client.post("/v1/invoices", json!({"title": "x", "rows": too_large})),
+            client.patch(&format!("/v1/invoices/{made}"), json!({"rows": too_large})),
+        ] {
+            assert_eq!(reply.expect(422).faults(), ["rows: too_long"]);
+        }
+        let refused = client.post("/v1/subscriptions", json!({"title": "x", "lines": too_large})).expect(422);
+        assert_eq!(refused.faults(), ["lines: too_long"]);
+        assert!(refused.text.contains("may have 524288 bytes of text in all rows together, but has 601000"), "{}", refused.text);
+        // What comes from products counts, too.
+        let name = "😀".repeat(255);
+        let product = client.post("/v1/products", json!({"name": name})).expect(201).id();
+        let rows = json!(vec![json!({"product_id": product}); 1000]);
+        assert_eq!(client.post("/v1/quotes", json!({"title": "x", "rows": rows})).expect(422).faults(), ["rows: too_long"]);
+        let rows = json!(vec![json!({"product_id": product}); 100]);
+        assert_eq!(client.post("/v1/quotes", json!({"title": "x", "rows": rows})).expect(201).data()["rows"][99]["name"], name);
+    }
+
+    fn a_large_document_is_written_as_often_as_it_must(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        seen::closures();
+        let path = format!("/v1/invoices/{}", client.post("/v1/invoices", large()).expect(201).id());
+        // The record and two events, of 700 KB each.
+        assert!(most(|one| one.bytes).1 < 2_300_000);
+        client.patch(&path, json!({"reference": "x"})).expect(200);
+        assert!(most(|one| one.bytes).1 < 1_600_000);
+        client.act(&format!("{path}/finalize")).expect(200);
+        // The record, its event, and what is printed.
+        assert!(most(|one| one.bytes).1 < 2_300_000);
+    }
+
+    fn products_of_rows_are_looked_up_together(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let products: Vec<String> = (0..150).map(|n| client.post("/v1/products", json!({"name": format!("P{n}"), "price": n})).expect(201).id()).collect();
+        let rows: Vec<Value> = (0..1000).map(|n| json!({"product_id": products[n % 150]})).collect();
+        seen::closures();
+        let made = client.post("/v1/invoices", json!({"title": "x", "rows": rows})).expect(201).data();
+        assert!(most(|one| one.statements).1 < 50);
+        assert_eq!((&made["rows"][149]["name"], &made["rows"][999]["unit_price"]), (&json!("P149"), &json!(99)));
+        let unknown = json!([{"product_id": products[0]}, {"product_id": "nobody"}]);
+        let refused = client.post("/v1/invoices", json!({"title": "x", "rows": unknown})).expect(422);
+        assert!(refused.faults().contains(&"rows[1].product_id: reference_not_found".to_string()), "{}", refused.text);
+    }
+
+    fn a_product_in_many_drafts_goes_in_small_steps(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let product = client.post("/v1/products", json!({"name": "Boiler", "price": 10})).expect(201).id();
+        let rows = json!([{"product_id": product}, {"name": "Other", "unit_price": 1}]);
+        let paths: Vec<String> = (0..90).map(|n| {
+            let kind = ["invoices", "quotes", "workorders"][n % 3];
+            format!("/v1/{kind}/{}", client.post(&format!("/v1/{kind}"), json!({"title": "x", "rows": rows})).expect(201).id())
+        }).collect();
+        let fixed = format!("/v1/invoices/{}", client.post("/v1/invoices", json!({"title": "x", "rows": rows, "generate": true})).expect(201).id());
+        let lines = json!([{"product_id": product, "vat_code": "NL21"}]);
+        let subscription = format!("/v1/subscriptions/{}", client.post("/v1/subscriptions", json!({"title": "x", "lines": lines})).expect(201).id());
+        seen::closures();
+        client.delete(&format!("/v1/products/{product}")).expect(204);
+        // Each draft takes six statements or so.
+        let (closures, statements) = most(|one| one.statements);
+        assert!(closures > 1 && statements < 700, "{closures} transactions, of {statements} statements");
+        client.get(&format!("/v1/products/{product}")).expect(404);
+        for path in &paths {
+            let data = client.get(path).data();
+            assert_eq!((&data["rows"][0]["product_id"], &data["rows"][0]["name"]), (&json!(""), &json!("Boiler")), "{path}");
+            assert_eq!(data["meta"]["version"], 2);
+        }
+        assert_eq!(client.get(&fixed).data()["rows"][0]["product_id"], product);
+        assert_eq!(client.get(&subscription).data()["lines"][0]["product_id"], "");
+        let rates = client.get("/v1/tax-rates").data();
+        let rate = rates.as_array().unwrap().iter().find(|rate| rate["code"] == "NL21").unwrap()["id"].clone();
+        let rate = format!("/v1/tax-rates/{}", rate.as_str().unwrap());
+        assert_eq!(client.delete(&rate).expect(409).code(), "in_use");
+        client.patch(&subscription, json!({"lines": [{"title": "x", "vat_code": "NL9"}]})).expect(200);
+        client.delete(&rate).expect(204);
+    }
+
+    fn the_day_on_which_ends_are_told_rewrites_nothing(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        for day in 1..=60 {
+            let end = format!("2026-{:02}-{:02}", 6 + day / 30, 1 + day % 28);
+            let body = json!({"title": "x", "subscription_end": end, "lines": [{"title": "x", "unit_price": 1}]});
+            client.post("/v1/subscriptions", body).expect(201);
+        }
+        let advance = |to: &str| client.post("/v1/test-clock/advance", json!({"to": to})).expect(200);
+        let expiring = || server.events(&client, 0).iter().filter(|name| *name == "subscription.expiring").count();
+        client.patch("/v1/settings", json!({"subscription_expiring_days": 0})).expect(200);
+        advance("2026-05-20T10:00:00Z");
+        assert_eq!(expiring(), 0);
+        seen::closures();
+        client.patch("/v1/settings", json!({"subscription_expiring_days": 100})).expect(200);
+        let (_, rows) = most(|one| one.rows);
+        assert!(rows < 20, "{rows}");
+        advance("2026-05-20T11:00:00Z");
+        assert_eq!(expiring(), 60);
+        client.patch("/v1/settings", json!({"subscription_expiring_days": 101})).expect(200);
+        advance("2026-09-01T10:00:00Z");
+        assert_eq!(expiring(), 60, "each is told once");
     }
 
     fn html_that_takes_long_to_clean_is_refused(db) {
@@ -117,6 +240,7 @@ fn larger(good: &Value, field: &FieldInfo) -> Vec<Value> {
         (Some("string"), _) if !formed && field.rules.refers.is_empty() && field.rules.unique.is_none() => {
             vec![json!("é".repeat(field.rules.max_length))]
         }
+        (Some("array"), _) if matches!(field.name, "rows" | "lines") => vec![json!(vec![row(500); 1000])],
         (Some("array"), Value::Array(items)) if !items.is_empty() => {
             [1000, 100, 50].iter().map(|count| json!(vec![items[0].clone(); *count])).collect()
         }

@@ -12,7 +12,7 @@ use crate::error::{Faults, FieldCode, Result, wrong};
 use crate::input::{self, Input};
 use crate::record;
 use crate::record::{CREATED, Checks, Custom, DETAIL, Day, INPUT, Link, REQUIRED, Record};
-use crate::records::{self, Work};
+use crate::records::{self, Image, Work};
 use crate::resources::client::{self, Client};
 use crate::resources::corporate_identity::{self, CorporateIdentity};
 use crate::resources::custom_field;
@@ -95,8 +95,8 @@ pub fn create<K: DocumentKind>(call: Call) -> Result<Work> {
         if client.is_none() {
             warnings.push("The document has no client.".to_string());
         }
-        let document = make::<K>(tx, ctx, &input, &new, client)?;
-        let answer = Answer::created(ctx, &document, CREATED).with_texts("warnings", &warnings);
+        let (document, image) = make::<K>(tx, ctx, &input, &new, client)?;
+        let answer = image.created(ctx, &document, CREATED).with_texts("warnings", &warnings);
         Ok(with_pdf(ctx, answer, &document))
     }))
 }
@@ -107,7 +107,7 @@ fn make<K: DocumentKind>(
     input: &Input<NewDocument>,
     new: &NewDocument,
     client: Option<Client>,
-) -> Result<Document<K>> {
+) -> Result<(Document<K>, Image)> {
     let mut document = Document::<K> {
         title: new.title.clone(),
         client_id: Link(client.as_ref().map(|client| client.base.id.clone()).unwrap_or_default()),
@@ -139,22 +139,24 @@ fn make<K: DocumentKind>(
     if new.generate || new.generation_mode == Mode::Final {
         document.become_final(tx, ctx)?;
     }
-    save(tx, ctx, &mut document)?;
-    Ok(document)
+    let image = save(tx, ctx, &mut document)?;
+    Ok((document, image))
 }
 
 /// Saves a new document with its events, and has its PDF made.
-pub fn save<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &mut Document<K>) -> Result<()> {
+pub fn save<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &mut Document<K>) -> Result<Image> {
     save_as(tx, ctx, document, "created")
 }
 
 /// The same, when another event says that it is there.
-pub fn save_as<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &mut Document<K>, event: &str) -> Result<()> {
-    records::add_as(tx, ctx, document, event)?;
+pub fn save_as<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &mut Document<K>, event: &str) -> Result<Image> {
+    let image = records::add_as(tx, ctx, document, event)?;
     if document.is_final() {
-        return pdf::enqueue(tx, ctx, document);
+        pdf::enqueue(tx, ctx, document)?;
+    } else {
+        image.tell(tx, ctx, document, "document.draft")?;
     }
-    records::emit(tx, ctx, document, "document.draft")
+    Ok(image)
 }
 
 /// Without rows but with a total there is one row, named after the title.

@@ -1,7 +1,9 @@
 //! The rows of a document: how they are sent, what they come to, how they are kept and shown.
 
+use std::collections::{BTreeSet, HashMap};
+
 use money::{Amount, Line, Percent, Price, Totals, percent_of, totals};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value as Schema, json};
 use store::{Row as DbRow, Tx, Value};
 
@@ -15,9 +17,16 @@ use crate::resources::tax_rate::{self, TaxRate};
 
 /// The most rows a document can have.
 pub const MANY: usize = 1000;
+/// The most bytes that the texts of all rows have together. A document is written three times and more in one transaction:
+/// the record, its log lines, its answer, what is printed. Others wait for it meanwhile.
+pub const LARGEST: usize = 512 * 1024;
+
+/// Products that are looked up in one statement.
+const TOGETHER: usize = 100;
 
 /// A row.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 pub struct Row {
     /// What is sold.
     pub name: String,
@@ -89,6 +98,38 @@ impl Row {
         Percent::from_scaled(self.vat_rate).to_string()
     }
 
+    /// The bytes of its texts.
+    fn text_bytes(&self) -> usize {
+        let texts = [&self.name, &self.description, &self.unit, &self.vat_code, &self.category, &self.product_id];
+        texts.iter().map(|text| text.len()).sum()
+    }
+
+    /// Writes it as the database keeps it.
+    fn write_kept(&self, out: &mut Vec<u8>) {
+        let text = |out: &mut Vec<u8>, key: &str, text: &str| {
+            write_key(out, key);
+            write_text(out, text);
+        };
+        let number = |out: &mut Vec<u8>, key: &str, number: i64| {
+            write_key(out, key);
+            out.extend_from_slice(number.to_string().as_bytes());
+        };
+        out.push(b'{');
+        text(out, "name", &self.name);
+        text(out, "description", &self.description);
+        number(out, "quantity", self.quantity);
+        text(out, "unit", &self.unit);
+        number(out, "unit_price", self.unit_price);
+        number(out, "vat_rate", self.vat_rate);
+        text(out, "vat_code", &self.vat_code);
+        text(out, "category", &self.category);
+        text(out, "product_id", &self.product_id);
+        number(out, "net", self.net);
+        number(out, "gross", self.gross);
+        write_key(out, "credited");
+        out.extend_from_slice(if self.credited { b"true}" } else { b"false}" });
+    }
+
     fn from_json(json: &Json) -> Result<Row, Wrong> {
         let Json::Object(members) = json else {
             return Err(wrong(FieldCode::WrongType, format!("must be an object, not {}", json.kind())));
@@ -150,11 +191,14 @@ impl Rows {
     pub fn settle_as(&mut self, tx: &mut Tx, ctx: &Ctx, assumed: Percent, names: &Names) -> Result<Totals<String>> {
         let mut faults = Faults::default();
         let rates = if self.0.is_empty() { Vec::new() } else { tax_rate::all(tx, ctx)? };
+        let products = self.products(tx, ctx)?;
         for (place, row) in self.0.iter_mut().enumerate() {
             let at = format!("{}[{place}]", names.list);
-            row.settle_names(tx, ctx, &at, names, &mut faults)?;
+            row.settle_names(&products, &at, names, &mut faults);
             row.settle_rate(&rates, assumed, &at, &mut faults);
         }
+        // What came from products counts, too.
+        faults.take(names.list, self.check_size());
         faults.into_result()?;
         let totals = self.add_up(names)?;
         let mut faults = Faults::default();
@@ -167,6 +211,34 @@ impl Rows {
         }
         faults.into_result()?;
         Ok(totals)
+    }
+
+    /// The products that the rows name, by their id.
+    fn products(&self, tx: &mut Tx, ctx: &Ctx) -> Result<HashMap<String, Product>> {
+        let named: BTreeSet<&str> = self.0.iter().map(|row| row.product_id.as_str()).collect();
+        let named: Vec<&str> = named.into_iter().filter(|id| !id.is_empty() && !id.contains('\0')).collect();
+        let mut products = HashMap::with_capacity(named.len());
+        for ids in named.chunks(TOGETHER) {
+            for product in records::find_some::<Product>(tx, ctx, ids)? {
+                products.insert(product.base.id.clone(), product);
+            }
+        }
+        Ok(products)
+    }
+
+    /// Keeps what came from a product, but not that it did.
+    pub fn forget_product(&mut self, product: &str) {
+        self.0.iter_mut().filter(|row| row.product_id == product).for_each(|row| row.product_id.clear());
+    }
+
+    /// Whether the texts are small enough.
+    fn check_size(&self) -> Result<(), Wrong> {
+        let bytes: usize = self.0.iter().map(Row::text_bytes).sum();
+        if bytes <= LARGEST {
+            return Ok(());
+        }
+        let message = format!("may have {LARGEST} bytes of text in all rows together, but has {bytes}");
+        Err(wrong(FieldCode::TooLong, message))
     }
 
     /// The rows with what their tax rates are today; a rate that is gone stays as it was.
@@ -234,22 +306,19 @@ pub fn check_total(field: &str, sent: Option<Amount>, own: i64, faults: &mut Fau
 }
 
 impl Row {
-    fn settle_names(&mut self, tx: &mut Tx, ctx: &Ctx, at: &str, names: &Names, faults: &mut Faults) -> Result<()> {
-        if !self.product_id.is_empty() {
-            match records::find::<Product>(tx, ctx, &self.product_id) {
-                Ok(product) => self.take_from(&product),
-                Err(error) if error.code == crate::error::Code::NotFound => {
-                    let message = "does not match a record in products";
-                    faults.add(format!("{at}.product_id"), wrong(FieldCode::ReferenceNotFound, message));
-                }
-                Err(error) => return Err(error),
+    fn settle_names(&mut self, products: &HashMap<String, Product>, at: &str, names: &Names, faults: &mut Faults) {
+        match products.get(&self.product_id) {
+            Some(product) => self.take_from(product),
+            None if self.product_id.is_empty() => {}
+            None => {
+                let message = "does not match a record in products";
+                faults.add(format!("{at}.product_id"), wrong(FieldCode::ReferenceNotFound, message));
             }
         }
         if self.name.trim().is_empty() {
             let message = format!("or {} is required", names.other);
             faults.add(format!("{at}.{}", names.name), wrong(FieldCode::Required, message));
         }
-        Ok(())
     }
 
     fn take_from(&mut self, product: &Product) {
@@ -294,7 +363,16 @@ impl Row {
 
 impl Kind for Rows {
     fn to_db(&self) -> Value<'_> {
-        serde_json::to_string(&self.0).unwrap_or_default().into()
+        let mut out = Vec::with_capacity(self.0.iter().map(|row| row.text_bytes() + 200).sum::<usize>() + 2);
+        out.push(b'[');
+        for row in &self.0 {
+            if out.len() > 1 {
+                out.push(b',');
+            }
+            row.write_kept(&mut out);
+        }
+        out.push(b']');
+        String::from_utf8(out).unwrap_or_default().into()
     }
 
     fn from_db(row: &DbRow, column: usize) -> store::Result<Self> {
@@ -319,7 +397,9 @@ impl Kind for Rows {
             rows.extend(faults.take(&format!("[{place}]"), Row::from_json(item)));
         }
         faults.inside()?;
-        Ok(Rows(rows))
+        let rows = Rows(rows);
+        rows.check_size()?;
+        Ok(rows)
     }
 
     fn to_json(&self, _: &Rules, out: &mut Vec<u8>) {
@@ -369,5 +449,32 @@ impl Kind for Rows {
 
     fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_kept_as_serde_writes_them() {
+        let plain = Row { name: "Boiler".into(), quantity: 1_500_000, net: -1250, ..Row::default() };
+        let odd = Row {
+            name: "\"Ä\" \\ 😀\u{7f}".into(),
+            description: format!("{}\n\t\u{1}\u{8}", "x".repeat(200)),
+            unit: "m²".into(),
+            unit_price: i64::MAX,
+            vat_rate: 2100,
+            vat_code: "NL21".into(),
+            category: "S".into(),
+            product_id: "p1".into(),
+            gross: i64::MIN,
+            credited: true,
+            ..Row::default()
+        };
+        for rows in [vec![], vec![plain.clone()], vec![plain, odd]] {
+            let kept = Rows(rows.clone());
+            assert_eq!(kept.to_db(), serde_json::to_string(&rows).unwrap().into());
+        }
     }
 }

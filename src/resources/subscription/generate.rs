@@ -3,6 +3,7 @@
 //! keep the others waiting.
 
 use futures_util::future::join_all;
+use jiff::ToSpan;
 use jiff::civil::Date;
 use store::Tx;
 
@@ -122,19 +123,32 @@ fn earliest(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Date>> {
 
 /// When something of subscriptions is next to be done in the account, after now.
 pub fn next_moment(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>> {
-    let today = ctx.now.date(&ctx.zone).to_string();
-    let mut moments = Vec::new();
-    for column in ["next_generate", "notify_on"] {
-        let sql = format!(
-            "SELECT {column} FROM subscriptions WHERE account_id = $1 AND {column} <> '' AND {column} > $2
-             AND status <> 'draft' ORDER BY {column} LIMIT 1"
-        );
-        let values = [ctx.account.into(), today.clone().into()];
-        let found = tx.first(&sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
-        let date = found.and_then(|date| date.parse::<Date>().ok());
-        moments.extend(date.map(|date| Moment::start_of(date, &ctx.zone)));
-    }
-    Ok(moments.into_iter().min())
+    let today = ctx.now.date(&ctx.zone);
+    let generated = next_date(tx, ctx, "next_generate", today)?;
+    let announced = match announced_before(tx, ctx)? {
+        0 => None,
+        days => {
+            let seen = today.checked_add(days.days()).unwrap_or(today);
+            next_date(tx, ctx, "untold_end", seen)?.and_then(|end| end.checked_sub(days.days()).ok())
+        }
+    };
+    Ok([generated, announced].into_iter().flatten().min().map(|date| Moment::start_of(date, &ctx.zone)))
+}
+
+/// The first date in a column after `date`.
+fn next_date(tx: &mut Tx, ctx: &Ctx, column: &str, date: Date) -> Result<Option<Date>> {
+    let sql = format!(
+        "SELECT {column} FROM subscriptions WHERE account_id = $1 AND {column} <> '' AND {column} > $2
+         AND status <> 'draft' ORDER BY {column} LIMIT 1"
+    );
+    let values = [ctx.account.into(), date.to_string().into()];
+    let found = tx.first(&sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
+    Ok(found.and_then(|date| date.parse().ok()))
+}
+
+/// How many days before its end a subscription says that it is near; 0 for never.
+fn announced_before(tx: &mut Tx, ctx: &Ctx) -> Result<i64> {
+    Ok(Settings::of(tx, ctx)?.subscription_expiring_days)
 }
 
 /// Makes the invoice of the next period of a subscription, if it is due.
@@ -242,12 +256,16 @@ fn note_problem(app: &App, caller: &Caller, id: String, error: Error) -> Result<
 /// may be more. It goes by the end alone: the last invoice may have been made long before.
 pub fn announce(tx: &mut Tx, ctx: &Ctx, slice: &Slice) -> Result<bool> {
     let today = ctx.now.date(&ctx.zone);
+    let seen = match announced_before(tx, ctx)? {
+        0 => return Ok(false),
+        days => today.checked_add(days.days()).unwrap_or(today),
+    };
     let sql = format!(
-        "SELECT id FROM subscriptions WHERE account_id = $1 AND notify_on <> '' AND notify_on <= $2
-         ORDER BY notify_on, id LIMIT {}",
+        "SELECT id FROM subscriptions WHERE account_id = $1 AND untold_end <> '' AND untold_end <= $2
+         ORDER BY untold_end, id LIMIT {}",
         slice::TOGETHER
     );
-    let values = [ctx.account.into(), today.to_string().into()];
+    let values = [ctx.account.into(), seen.to_string().into()];
     let found = tx.all(&sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
     for id in &found {
         if slice.is_over() {
@@ -261,7 +279,7 @@ pub fn announce(tx: &mut Tx, ctx: &Ctx, slice: &Slice) -> Result<bool> {
 }
 
 fn come_near(tx: &mut Tx, ctx: &Ctx, subscription: &Subscription, today: Date) -> Result<()> {
-    let clear = "UPDATE subscriptions SET notify_on = '' WHERE account_id = $1 AND id = $2";
+    let clear = "UPDATE subscriptions SET untold_end = '' WHERE account_id = $1 AND id = $2";
     tx.execute(clear, &[ctx.account.into(), (&subscription.base.id).into()])?;
     let Some(end) = subscription.end_date.0.filter(|end| *end > today) else { return Ok(()) };
     let cause = format!("subscription.expiring {end}");

@@ -3,6 +3,30 @@
 use super::*;
 
 on_both! {
+    fn templates_that_take_long_are_worked_out_between_transactions(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        // Sorting this takes longer than a transaction lets it.
+        let sorts = "{% for i in range(10) %}{% if data.l | sort | length == 0 %}x{% endif %}{% endfor %}";
+        flow(&client, "slow", json!([
+            {"type": "create_task", "name": "first", "title": format!("{sorts}{{{{ data.name }}}}")},
+            {"type": "condition", "conditions": [{"field": "steps.first.title", "op": "eq", "value": format!("{sorts}{{{{ data.name }}}}")}]},
+            {"type": "create_note", "body": format!("{sorts}{{{{ data.name }}}}")},
+            {"type": "create_note", "body": "{% for i in range(2000) %}{{ (data.l | sort | length) * 0 }}{% endfor %}"},
+        ]));
+        let list: Vec<String> = (0..1_000).rev().map(|n| format!("item {n:05}")).collect();
+        let id = fire(&client, "slow", json!({"l": list, "name": "{{ 7 }}"})).remove(0);
+        work(&server, &client);
+        let told = steps(&client, &id);
+        let states: Vec<(&str, i64)> = told.iter().map(|step| (step["status"].as_str().unwrap(), step["attempts"].as_i64().unwrap())).collect();
+        // What takes too long there, too, fails for good.
+        assert_eq!(states, [("success", 1), ("success", 1), ("success", 1), ("failed", 1)], "{told:#?}");
+        assert!(run(&client, &id)["error"].as_str().unwrap().contains("takes too much work"));
+        // What the data has is no template.
+        assert_eq!(client.get("/v1/tasks").data()[0]["title"], "{{ 7 }}");
+        assert_eq!((&client.get("/v1/notes").data()[0]["body"], total(&client, "/v1/notes")), (&json!("{{ 7 }}"), 1));
+    }
+
     fn an_event_is_kept_once_however_many_flows_it_starts(db) {
         let server = Server::start(db);
         let client = server.client();

@@ -324,7 +324,7 @@ on_both! {
             }).unwrap()
         };
         let go = |marked: Option<String>| {
-            let (own, engine) = (caller.clone(), kantoor::automation::metrics::engine_of(&server.app).clone());
+            let (own, engine) = (caller.clone(), engine::engine_of(&server.app).clone());
             server.app.store.write_now(client.account, move |tx| {
                 let ctx = own.writing(tx)?;
                 engine::turn_of(tx, &ctx, &own.account, &engine, 10, marked.as_deref())
@@ -384,10 +384,8 @@ fn signature(secret: &str, signed: &str) -> String {
 
 /// A turn of a worker that makes no calls.
 fn announce(server: &Server, client: &Client) -> Vec<Request> {
-    let (caller, engine) = (
-        server.app.acting(account(server, client), "automation"),
-        kantoor::automation::metrics::engine_of(&server.app).clone(),
-    );
+    let (caller, engine) =
+        (server.app.acting(account(server, client), "automation"), engine::engine_of(&server.app).clone());
     let turn = server.app.store.write_now(client.account, move |tx| {
         let ctx = caller.writing(tx)?;
         engine::turn(tx, &ctx, &caller.account, &engine, 10)
@@ -399,7 +397,7 @@ fn announce(server: &Server, client: &Client) -> Vec<Request> {
 fn come_back(server: &Server, client: &Client, request: &Request, ended: Value) -> bool {
     let (caller, engine, request) = (
         server.app.acting(account(server, client), "automation"),
-        kantoor::automation::metrics::engine_of(&server.app).clone(),
+        engine::engine_of(&server.app).clone(),
         request.clone(),
     );
     let written = server.app.store.write_now(client.account, move |tx| {
