@@ -163,8 +163,8 @@ pub fn reopened(tx: &mut Tx, ctx: &Ctx, causes: &[&str], record: &str) -> Result
     Ok(())
 }
 
-/// An invoice that is partly paid says that it is late, too; one that is not paid at all becomes
-/// overdue and says so then.
+/// An invoice that is partly paid, or that a caller called overdue, says the day after it was due that it is late; one
+/// that is open becomes overdue then and says so.
 pub fn await_the_rest<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<()> {
     match invoice.due_date.0.and_then(|due| due.tomorrow().ok()) {
         Some(day) => arm(tx, ctx, "invoice.late", &invoice.base.id, Moment::start_of(day, &ctx.zone)),
@@ -271,7 +271,7 @@ fn tell(tx: &mut Tx, ctx: &Ctx, cause: &str, id: &str) -> Result<()> {
         }
         "invoice.late" => {
             let invoice: Invoice = records::find(tx, ctx, id)?;
-            money_due::late_in_part(tx, ctx, &invoice)
+            money_due::late_after_all(tx, ctx, &invoice)
         }
         "quote.silent" => {
             let quote: Quote = records::find(tx, ctx, id)?;

@@ -403,6 +403,8 @@ fn parse_body(route: &Route, body: &[u8]) -> Result<Option<Json>> {
         _ if route.reads() => Ok(None),
         Takes::File => Ok(None),
         Takes::Nothing | Takes::Maybe if body.is_empty() => Ok(None),
+        // No body is the same as one without fields: what is required is named.
+        _ if body.is_empty() => Ok(Some(Json::Object(Vec::new()))),
         _ => Json::parse(body).map(Some),
     }
 }

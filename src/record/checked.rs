@@ -1,5 +1,7 @@
 //! Texts with a form of their own: addresses, account numbers, countries. Empty is no value.
 
+use std::collections::HashSet;
+
 use serde_json::{Value as Schema, json};
 use store::{Row, Value};
 
@@ -144,8 +146,22 @@ fn email(text: &str) -> Result<String, Wrong> {
 }
 
 fn emails(text: &str) -> Result<String, Wrong> {
-    let each: Result<Vec<String>, Wrong> = text.split(',').map(|one| email(one.trim())).collect();
-    Ok(each?.join(", "))
+    let each: Vec<String> = text.split(',').map(|one| email(one.trim())).collect::<Result<_, Wrong>>()?;
+    Ok(distinct(each, &mut HashSet::new()).join(", "))
+}
+
+/// The addresses that are not among `seen` yet, whatever the case of their letters, each once.
+fn distinct(addresses: Vec<String>, seen: &mut HashSet<String>) -> Vec<String> {
+    addresses.into_iter().filter(|address| seen.insert(address.to_lowercase())).collect()
+}
+
+impl Emails {
+    /// Leaves out the addresses that are among `others`.
+    pub fn without(&self, others: &Emails) -> Emails {
+        let split = |emails: &Emails| emails.0.split(", ").map(str::to_string).collect::<Vec<_>>();
+        let mut seen = split(others).iter().map(|address| address.to_lowercase()).collect();
+        Emails(distinct(split(self), &mut seen).join(", "))
+    }
 }
 
 fn domain(text: &str) -> Result<String, Wrong> {

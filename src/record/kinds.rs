@@ -303,11 +303,11 @@ impl<const SCALE: u32> Kind for Decimal<SCALE> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Day(pub Option<Date>);
 
-/// Reads `YYYY-MM-DD` and nothing else.
+/// Reads `YYYY-MM-DD` and nothing else, from the year 0001 on: there is no year 0.
 pub fn parse_date(text: &str) -> Result<Date, Wrong> {
     let bytes = text.as_bytes();
     let shaped = bytes.len() == 10 && bytes[4] == b'-' && bytes[7] == b'-';
-    let date = shaped.then(|| text.parse::<Date>().ok()).flatten();
+    let date = shaped.then(|| text.parse::<Date>().ok()).flatten().filter(|date| date.year() > 0);
     date.ok_or_else(|| wrong(FieldCode::InvalidFormat, "must be a date in the format YYYY-MM-DD"))
 }
 

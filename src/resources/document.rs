@@ -291,6 +291,10 @@ impl<K: DocumentKind> Document<K> {
         if K::WHICH == Which::Invoice && owes_nothing && UNPAID.contains(&self.payment_status.as_str()) {
             self.payment_status = "paid".to_string();
         }
+        let is_paid_back = self.is_final() && self.due_amount() < 0;
+        if K::WHICH == Which::Invoice && is_paid_back && self.payment_status == "overdue" {
+            self.settle_payments(ctx);
+        }
         match (K::WHICH, self.payment_status.as_str()) {
             (Which::Invoice, "paid") => self.paid_at = When(self.paid_at.0.or(Some(ctx.now))),
             (Which::Invoice, _) => self.paid_at = When(None),

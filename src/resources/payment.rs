@@ -4,7 +4,7 @@ use money::Amount;
 use serde_json::Value;
 use store::{Migration, Tx};
 
-use super::document::{Invoice, make_final, with_finalized};
+use super::document::{Invoice, change_to_final, make_final, with_finalized};
 use super::{Gives, Part, Resource};
 use crate::call::{Answer, Call, Outcome};
 use crate::collecting;
@@ -182,8 +182,8 @@ fn create(call: Call) -> Result<Work> {
     let input: Input<Payment> = input::create(&call)?;
     Ok(Box::new(move |tx, ctx| {
         records::check_parent::<Payment>(tx, ctx, &call)?;
-        let mut invoice: Invoice = records::find(tx, ctx, call.id())?;
-        let finalized = make_final(tx, ctx, &mut invoice)?;
+        let draft: Invoice = records::find(tx, ctx, call.id())?;
+        let mut invoice = draft.clone();
         let mut payment = input.record();
         payment.invoice_id = Link(invoice.base.id.clone());
         if !input.has("status") && payment.r#type == PaymentType::Online {
@@ -192,6 +192,12 @@ fn create(call: Call) -> Result<Work> {
         if !input.has("method") && payment.r#type == PaymentType::Online {
             payment.method = Method::Ideal;
         }
+        // The payment says how the invoice stands, not what its caller called the draft: one that was called paid and
+        // is paid in part would else emit that it is paid.
+        if payment.status == Status::Paid && !draft.is_final() {
+            invoice.payment_status = "draft".to_string();
+        }
+        let finalized = !draft.is_final() && change_to_final(tx, ctx, &draft, &mut invoice)?;
         if !input.has("amount") {
             payment.amount = all_that_is_open(&invoice)?;
         }

@@ -35,7 +35,7 @@ pub fn resource() -> Resource {
 /// At once, a week, two, a month, two.
 pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     for days in [0, 7, 14, 30, 60] {
-        let label = if days == 0 { "At once".to_string() } else { format!("{days} days") };
+        let label = if days == 0 { "Due immediately".to_string() } else { format!("{days} days") };
         let mut term = PaymentTerm { code: days.to_string(), days, label, ..PaymentTerm::default() };
         records::add(tx, ctx, &mut term)?;
     }

@@ -113,8 +113,13 @@ impl Checks for Subscription {
 impl Subscription {
     /// The first day of the period that begins on `day` or after it, if one still begins before the end.
     fn period_from(&self, day: Date) -> Option<Date> {
-        let date = self.schedule.from(self.term, day)?;
-        self.end_date.0.is_none_or(|end| date < end).then_some(date)
+        self.schedule.from(self.term, day).filter(|date| self.is_invoiced(*date))
+    }
+
+    /// Whether a period that begins on `date` is invoiced: it begins before the end. A subscription that ends on its
+    /// start date never runs, so it has no periods, even if `first_generate_date` lies before the start.
+    fn is_invoiced(&self, date: Date) -> bool {
+        self.end_date.0.is_none_or(|end| date < end && self.start_date.0 != Some(end))
     }
 
     /// The last day of the period that begins on `date`.
@@ -167,7 +172,11 @@ impl Checks for Deactivation {}
 const ENDED: &[Part] = &[
     Part("id", "string", "The subscription."),
     Part("status", "string", "`ended`."),
-    Part("end_date", "string", "End date; periods that begin before it are still invoiced."),
+    Part(
+        "end_date",
+        "string",
+        "End date; periods that begin before it are still invoiced, unless it is the start date.",
+    ),
 ];
 
 /// The mark of those that somebody ended.
@@ -186,11 +195,10 @@ fn deactivate(call: Call) -> Result<Work> {
                 let message = "cannot be before the subscription starts";
                 return Err(Error::field("subscription_end", wrong(FieldCode::OutOfRange, message)));
             }
-            // No subscription ends before it starts. Nothing is invoiced from today on all the same, also where the
-            // first invoice was to come before the start.
+            // No subscription ends before it starts.
             subscription.end_date = Day(Some(sent.unwrap_or(today).max(start)));
-            let billed = |date: &Date| before.status == Status::Active && *date < sent.unwrap_or(today);
-            subscription.next_generate = Day(before.next_generate.0.filter(billed));
+            let is_due = |date: &Date| before.status == Status::Active && subscription.is_invoiced(*date);
+            subscription.next_generate = Day(before.next_generate.0.filter(is_due));
             subscription.status = Status::Ended;
         }
         marks::once(tx, ctx, ENDED_BY_HAND, &before.base.id)?;

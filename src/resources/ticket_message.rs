@@ -132,6 +132,8 @@ impl Checks for TicketMessage {
             let ticket: Ticket = records::find(tx, ctx, &self.ticket_id.0)?;
             self.to = Emails(address_of(tx, ctx, &ticket)?);
         }
+        // Who is in both gets one mail.
+        self.cc = self.cc.without(&self.to);
         Ok(())
     }
 

@@ -238,6 +238,95 @@ on_both! {
         assert_eq!(count(&server, &client, seq, &names), [8, 1, 0, 0]);
     }
 
+    fn nobody_is_late_before_the_due_date(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let firm = company(&client, json!({}));
+        let names = ["invoice.late", "customer.payment_overdue"];
+        let seq = server.last_seq(&client);
+        let body = |status: &str, generate: bool| {
+            json!({"title": "t", "client_id": firm, "rows": rows(10), "generate": generate, "payment_status": status})
+        };
+        let made = make(&client, "invoices", body("overdue", true));
+        let changed = make(&client, "invoices", body("open", true));
+        client.patch(&changed, json!({"payment_status": "overdue"})).expect(200);
+        let draft = make(&client, "invoices", body("overdue", false));
+        client.act(&format!("{draft}/finalize")).expect(200);
+        let (moved, paid) = (make(&client, "invoices", body("overdue", true)), make(&client, "invoices", body("overdue", true)));
+        for path in [&made, &changed, &draft] {
+            assert_eq!(client.get(path).data()["payment_status"], "overdue", "the caller's own word stays");
+        }
+        assert_eq!(count(&server, &client, seq, &names), [0, 0]);
+        client.patch(&moved, json!({"due_date": "2026-05-20"})).expect(200);
+        client.post(&format!("{paid}/payments"), json!({})).expect(201);
+        let at = |moment: &str| {
+            client.post("/v1/test-clock/advance", json!({"to": moment})).expect(200);
+            count(&server, &client, seq, &names)
+        };
+        assert_eq!(at("2026-05-18T12:00:00Z"), [0, 0], "the last day on which it can be paid in time");
+        assert_eq!(at("2026-05-19T12:00:00Z"), [3, 1]);
+        assert_eq!(at("2026-05-21T12:00:00Z"), [4, 1], "later for the one that had more time");
+        assert_eq!(at("2026-06-21T12:00:00Z"), [4, 1]);
+        // Past the due date a caller's word says what is so.
+        let other = company(&client, json!({}));
+        let late = json!({"title": "t", "client_id": other, "rows": rows(10), "generate": true, "payment_status": "overdue",
+            "invoice_date": "2026-06-01", "due_date": "2026-06-02"});
+        make(&client, "invoices", late);
+        assert_eq!(count(&server, &client, seq, &names), [5, 2]);
+    }
+
+    fn an_invoice_below_zero_is_never_overdue(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let firm = company(&client, json!({}));
+        let seq = server.last_seq(&client);
+        let invoice = |rows: Value| make(&client, "invoices", json!({"title": "t", "client_id": firm, "rows": rows, "generate": true}));
+        let below = invoice(rows(-5));
+        // A credit of what was paid is to be paid back.
+        let paid = invoice(rows(10));
+        client.post(&format!("{paid}/payments"), json!({})).expect(201);
+        let credit = format!("/v1/invoices/{}", client.act(&format!("{paid}/credit")).expect(201).id());
+        // What a credit leaves may be below zero, too.
+        let left = invoice(json!([{"name": "a", "unit_price": 100}, {"name": "b", "unit_price": -40}]));
+        client.post(&format!("{left}/credit"), json!({"credit_all": false, "row_indexes": [0]})).expect(201);
+        let owed = invoice(rows(7));
+        client.post("/v1/test-clock/advance", json!({"to": "2026-07-01T12:00:00Z"})).expect(200);
+        let status = |path: &str| client.get(path).data()["payment_status"].as_str().unwrap().to_string();
+        assert_eq!([status(&below), status(&credit), status(&left), status(&owed)], ["open", "open", "open", "overdue"]);
+        for path in [&below, &credit, &left] {
+            assert_eq!(client.patch(path, json!({"payment_status": "overdue"})).expect(200).data()["payment_status"], "open");
+        }
+        let late = make(&client, "invoices", json!({"title": "t", "rows": rows(-5), "generate": true, "payment_status": "overdue"}));
+        assert_eq!(status(&late), "open");
+        // A payment that comes and goes leaves it as it was.
+        client.post(&format!("{below}/payments"), json!({"amount": -2})).expect(201);
+        assert_eq!(status(&below), "partial");
+        client.post(&format!("{below}/payments"), json!({"amount": 2})).expect(201);
+        assert_eq!(status(&below), "open");
+        assert_eq!(count(&server, &client, seq, &["invoice.late", "customer.payment_overdue"]), [1, 1]);
+    }
+
+    fn the_first_paid_invoice_is_one_that_is_paid(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let firm = company(&client, json!({}));
+        let seq = server.last_seq(&client);
+        let names = ["invoice.paid", "customer.first_invoice_paid"];
+        let body = json!({"title": "t", "client_id": firm, "rows": rows(100), "payment_status": "paid"});
+        let draft = make(&client, "invoices", body.clone());
+        client.post(&format!("{draft}/payments"), json!({"amount": 1})).expect(201);
+        let data = client.get(&draft).data();
+        assert_eq!((&data["payment_status"], &data["paid_at"]), (&json!("partial"), &json!(null)));
+        assert_eq!(count(&server, &client, seq, &names), [0, 0]);
+        client.post(&format!("{draft}/payments"), json!({})).expect(201);
+        assert_eq!(count(&server, &client, seq, &names), [1, 1]);
+        // A payment that does not count yet leaves the caller's word as it is.
+        let other = make(&client, "invoices", body);
+        client.post(&format!("{other}/payments"), json!({"type": "online"})).expect(201);
+        assert_eq!(client.get(&other).data()["payment_status"], "paid");
+        assert_eq!(count(&server, &client, seq, &names), [2, 1]);
+    }
+
     fn a_payment_keeps_what_it_has(db) {
         let server = Server::start(db);
         let client = server.client();
@@ -291,6 +380,16 @@ on_both! {
         assert_eq!(credit(json!({"row_indexes": [0], "credit_all": true})), (json!(-30), true));
         assert_eq!(credit(json!({"row_indexes": [0], "credit_all": false})), (json!(-10), false));
         assert_eq!(credit(json!({})), (json!(-30), false));
+        // They are checked the same way whether they count or not.
+        let path = make(&client, "invoices", json!({"title": "t", "generate": true, "rows": two}));
+        for (places, fault) in [(json!([2]), "out_of_range"), (json!([0, 0]), "given_twice"), (json!([]), "required"), (json!(["0"]), "wrong_type"), (json!([-1]), "wrong_type")] {
+            for all in [json!(true), json!(false), json!(null)] {
+                let refused = client.post(&format!("{path}/credit"), json!({"row_indexes": places, "credit_all": all})).expect(422);
+                assert_eq!(refused.faults(), [format!("row_indexes: {fault}")], "{places} {all}");
+            }
+        }
+        client.post(&format!("{path}/credit"), json!({"row_indexes": [0], "credit_all": false})).expect(201);
+        assert_eq!(client.post(&format!("{path}/credit"), json!({"row_indexes": [0]})).expect(201).data()["total_incl_vat"], -20, "the rest");
     }
 
     fn an_answer_to_a_draft_quote_is_one_change(db) {

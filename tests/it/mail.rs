@@ -126,7 +126,8 @@ on_both! {
         // A reply on a ticket goes the same way.
         let ticket = client.post("/v1/tickets", json!({"subject": "s", "client_email": "anna@ster.example"})).expect(201).id();
         let reply = json!({"body": "b", "to": "anna@ster.example, anna@Ster.example", "cc": "anna@ster.example"});
-        client.post(&format!("/v1/tickets/{ticket}/messages"), reply).expect(201);
+        let reply = client.post(&format!("/v1/tickets/{ticket}/messages"), reply).expect(201).data();
+        assert_eq!((&reply["meta"]["to"], &reply["meta"]["cc"]), (&json!("anna@ster.example"), &json!("")));
         work_off(&server);
         assert_eq!(sink.wait(4, Duration::from_secs(10)).len(), 4);
     }

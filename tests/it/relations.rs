@@ -143,6 +143,7 @@ on_both! {
         assert_eq!((&data["amount"], &data["status"], &data["priority"], &data["phase_id"]), (&json!(2500.5), &json!("open"), &json!("medium"), &json!(phases[0])));
         let path = format!("/v1/deals/{}", made.id());
         assert_eq!(client.post(&format!("{path}/move"), json!({})).expect(422).faults(), ["body: no_fields"]);
+        assert_eq!(client.act(&format!("{path}/move")).expect(422).faults(), ["body: no_fields"]);
         for (body, faults) in [
             (json!({"phase_id": null}), vec!["body: no_fields"]),
             (json!({"phase_id": null, "status": null}), vec!["body: no_fields"]),

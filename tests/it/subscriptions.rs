@@ -286,6 +286,49 @@ on_both! {
         assert_eq!(expiring.len(), 1, "once, for the one that ends by itself");
     }
 
+    fn a_subscription_that_ends_on_its_start_invoices_nothing_more(db) {
+        let server = Server::start(db);
+        let client = server.client();
+        let firm = firm(&client);
+        // The first invoice comes before the start: owed since a while, due today, or still to come.
+        let made = |first: &str| {
+            let mut body = hosting(&firm);
+            body["first_generate_date"] = json!(first);
+            client.post("/v1/subscriptions", body).expect(201).id()
+        };
+        let end = |id: &str, body: Value| {
+            let ended = client.post(&format!("/v1/subscriptions/{id}/deactivate"), body).expect(200).data();
+            assert!(client.get(&format!("/v1/subscriptions/{id}/periods")).data().as_array().unwrap().iter().all(|one| one["status"] != "upcoming" || ended["end_date"] != "2026-05-31"));
+            ended["end_date"].clone()
+        };
+        let mut none = Vec::new();
+        for first in ["2026-03-20", "2026-05-04", "2026-05-20", "2026-05-31"] {
+            for body in [json!({}), json!({"subscription_end": null}), json!({"subscription_end": "2026-05-31"})] {
+                let id = made(first);
+                assert_eq!(end(&id, body), "2026-05-31");
+                none.push(id);
+            }
+        }
+        // The same when it is made so, and when a PATCH says so.
+        let mut body = hosting(&firm);
+        body["first_generate_date"] = json!("2026-05-20");
+        body["subscription_end"] = json!("2026-05-31");
+        let born = client.post("/v1/subscriptions", body).expect(201);
+        assert_eq!((&born.data()["status"], born.json()["meta"]["warnings"].as_array().unwrap().len()), (&json!("ended"), 1));
+        none.push(born.id());
+        let patched = made("2026-05-20");
+        assert_eq!(client.patch(&format!("/v1/subscriptions/{patched}"), json!({"subscription_end": "2026-05-31"})).expect(200).data()["status"], "ended");
+        none.push(patched);
+        // One that runs is invoiced for what begins before its end, also before its start.
+        let runs = made("2026-05-20");
+        assert_eq!(end(&runs, json!({"subscription_end": "2026-06-25"})), "2026-06-25");
+        advance(&client, "2026-12-31T10:00:00Z");
+        for id in none {
+            assert!(dates(&client, &id).is_empty(), "{:?}", client.get(&format!("/v1/subscriptions/{id}")).text);
+        }
+        assert_eq!(dates(&client, &runs), ["2026-05-20", "2026-06-20"]);
+    }
+
     fn settings_say_what_becomes_of_the_invoices(db) {
         let server = Server::start(db);
         let client = server.client();

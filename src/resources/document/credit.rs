@@ -71,10 +71,12 @@ impl Checks for Credit {}
 pub fn credit(call: Call) -> Result<Work> {
     let mut wish = Credit { credit_all: true, ..Credit::default() };
     let mut warnings = Vec::new();
+    let mut named = false;
     if call.body.is_some() {
         let input: Input<Credit> = input::create(&call)?;
         wish = input.record();
-        if wish.credit_all && input.has("row_indexes") {
+        named = input.has("row_indexes");
+        if wish.credit_all && named {
             warnings
                 .push("'row_indexes' has no effect without 'credit_all': false; all rows were credited.".to_string());
         }
@@ -83,9 +85,26 @@ pub fn credit(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let mut source: Invoice = records::find_to_change(tx, ctx, &call)?;
         let finalized = make_final(tx, ctx, &mut source)?;
+        if named || !wish.credit_all {
+            check_places(&source, &wish.row_indexes)?;
+        }
         let credit = credit_rows(tx, ctx, source, &wish)?;
         Ok(with_finalized(Answer::created(ctx, &credit, CREATED).with_texts("warnings", &warnings), finalized))
     }))
+}
+
+/// Whether there are such rows: asked whenever they are named, also where everything is credited.
+fn check_places(source: &Invoice, places: &Places) -> Result<()> {
+    let refuse = |code, message: String| Err(Error::field("row_indexes", wrong(code, message)));
+    let count = source.rows.0.len();
+    if places.0.is_empty() {
+        return refuse(FieldCode::Required, "must name at least one row".to_string());
+    }
+    match places.0.iter().find(|place| **place >= count) {
+        Some(place) if count == 0 => refuse(FieldCode::OutOfRange, format!("has {place}, but the invoice has no rows")),
+        Some(place) => refuse(FieldCode::OutOfRange, format!("has {place}, but the rows go from 0 to {}", count - 1)),
+        None => Ok(()),
+    }
 }
 
 fn credit_rows(tx: &mut Tx, ctx: &Ctx, before: Invoice, wish: &Credit) -> Result<Invoice> {
@@ -153,24 +172,8 @@ fn chosen(source: &Invoice, wish: &Credit) -> Result<Vec<usize>> {
         }
         return Ok(left);
     }
-    let refuse = |code, message: String| Err(Error::field("row_indexes", wrong(code, message)));
-    if wish.row_indexes.0.is_empty() {
-        return refuse(FieldCode::Required, "must contain at least one row if credit_all is false".to_string());
+    match wish.row_indexes.0.iter().find(|place| rows[**place].credited) {
+        Some(place) => already(format!("Row {place} of {} has already been credited.", source.number)),
+        None => Ok(wish.row_indexes.0.clone()),
     }
-    for place in &wish.row_indexes.0 {
-        match rows.get(*place) {
-            None => {
-                let last = rows.len().saturating_sub(1);
-                return refuse(
-                    FieldCode::OutOfRange,
-                    format!("contains {place}, but the rows are numbered from 0 to {last}"),
-                );
-            }
-            Some(row) if row.credited => {
-                return already(format!("Row {place} of {} has already been credited.", source.number));
-            }
-            Some(_) => {}
-        }
-    }
-    Ok(wish.row_indexes.0.clone())
 }

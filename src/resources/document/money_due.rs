@@ -17,14 +17,13 @@ use crate::timers;
 impl<K: DocumentKind> Document<K> {
     /// How it stands after a payment or a credit: by what was paid of what is due.
     pub fn settle_payments(&mut self, ctx: &Ctx) {
-        let due = self.total_incl_vat.scaled() - self.credited_amount.scaled();
+        let due = self.due_amount();
         let paid = self.paid_amount.scaled();
-        let late = self.due_date.0.is_some_and(|date| date < ctx.now.date(&ctx.zone));
         let all_credited = !self.rows.0.is_empty() && self.rows.0.iter().all(|row| row.credited);
         let status = match paid {
-            0 if all_credited || (due == 0 && self.credited_amount.scaled() != 0) => "credited",
-            0 if due == 0 && !self.is_credit => "paid",
-            0 if late => "overdue",
+            0 if all_credited || (due == 0 && (self.is_credit || self.credited_amount.scaled() != 0)) => "credited",
+            0 if due == 0 => "paid",
+            0 if due > 0 && self.is_past_due(ctx) => "overdue",
             0 => "open",
             // A credit is paid back: its amounts are below zero.
             _ if (due >= 0 && paid < due) || (due < 0 && paid > due) => "partial",
@@ -32,6 +31,16 @@ impl<K: DocumentKind> Document<K> {
         };
         self.payment_status = status.to_string();
         self.paid_at = When(if status == "paid" { self.paid_at.0.or(Some(ctx.now)) } else { None });
+    }
+
+    /// What is to be paid in all, in cents: the total without what was credited. Below zero it is to be paid back.
+    pub fn due_amount(&self) -> i64 {
+        self.total_incl_vat.scaled() - self.credited_amount.scaled()
+    }
+
+    /// Whether the last day has passed on which it can be paid in time.
+    fn is_past_due(&self, ctx: &Ctx) -> bool {
+        self.due_date.0.is_some_and(|due| due < ctx.now.date(&ctx.zone))
     }
 
     /// What was paid beyond what is due, in cents.
@@ -54,9 +63,11 @@ fn first_paid<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) ->
 /// Invoices that are late and quotes that are no longer valid, as of today in the account: those
 /// that were open and are so no more. As many as fit in the slice; answers whether there may be more.
 pub fn expire<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, status: &str, slice: &Slice) -> Result<bool> {
+    // Nobody is late with an invoice below zero, which stays open until it is paid back.
+    let owed = if K::WHICH == Which::Invoice { " AND total_incl_vat - credited_amount >= 0" } else { "" };
     // Their ids alone: a document may have a thousand rows, and the slice may be over before its turn.
     let sql = format!(
-        "SELECT id FROM {} WHERE account_id = $1 AND payment_status = 'open' AND due_date < $2 AND due_date <> ''
+        "SELECT id FROM {} WHERE account_id = $1 AND payment_status = 'open' AND due_date < $2 AND due_date <> ''{owed}
          ORDER BY due_date, id LIMIT {TOGETHER}",
         Document::<K>::shape().table
     );
@@ -70,7 +81,7 @@ pub fn expire<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, status: &str, slice: &Sli
         let mut document = before.clone();
         // Where nothing is left to pay nobody is late.
         match K::WHICH {
-            Which::Invoice if document.open_amount().scaled() == 0 => document.settle_payments(ctx),
+            Which::Invoice if document.open_amount().scaled() <= 0 => document.settle_payments(ctx),
             _ => document.payment_status = status.to_string(),
         }
         records::change(tx, ctx, &before, &mut document, "updated")?;
@@ -105,7 +116,7 @@ pub fn follow<K: DocumentKind>(
         first_paid(tx, ctx, invoice)?;
     }
     // Nobody is late with a credit, whose amounts are below zero, nor with nothing, nor with a draft.
-    let owes = invoice.is_final() && invoice.total_incl_vat.scaled() > 0;
+    let owes = invoice.is_final() && invoice.due_amount() > 0;
     if !owes || before.map(stands) == Some(stands(invoice)) {
         return Ok(());
     }
@@ -114,17 +125,18 @@ pub fn follow<K: DocumentKind>(
         None => false,
     };
     match invoice.payment_status.as_str() {
-        "overdue" => say_late(tx, ctx, invoice).map(drop)?,
-        "partial" => timers::await_the_rest(tx, ctx, invoice)?,
+        "overdue" if invoice.is_past_due(ctx) => say_late(tx, ctx, invoice).map(drop)?,
+        // A caller may call an invoice overdue before it is due.
+        "overdue" | "partial" => timers::await_the_rest(tx, ctx, invoice)?,
         _ => {}
     }
     if !was_late && is_late(tx, ctx, invoice)? { say_overdue(tx, ctx, invoice) } else { Ok(()) }
 }
 
-/// The day after it was due an invoice that is partly paid is late, too.
-pub fn late_in_part<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<()> {
-    let past = invoice.due_date.0.is_some_and(|due| due < ctx.now.date(&ctx.zone));
-    if invoice.payment_status == "partial" && past && say_late(tx, ctx, invoice)? {
+/// The day after it was due an invoice is late, too, that is partly paid or that a caller called overdue before.
+pub fn late_after_all<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<()> {
+    let unpaid = LATE.contains(&invoice.payment_status.as_str()) && invoice.due_amount() > 0;
+    if unpaid && invoice.is_past_due(ctx) && say_late(tx, ctx, invoice)? {
         say_overdue(tx, ctx, invoice)?;
     }
     Ok(())
@@ -144,14 +156,14 @@ fn say_late<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> R
     Ok(first)
 }
 
-/// Whether an invoice counts as late. One that is partly paid does when that was said: two that become late
-/// on one day would else each take the other for the first.
+/// How an invoice stands that can be late.
+const LATE: [&str; 2] = ["overdue", "partial"];
+
+/// Whether an invoice counts as late: it is not paid, and that it is late was said. Two that become late on one day
+/// would else each take the other for the first.
 fn is_late<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<bool> {
-    match invoice.payment_status.as_str() {
-        "overdue" => Ok(true),
-        "partial" => marks::has(tx, ctx, &lateness(invoice), &invoice.base.id),
-        _ => Ok(false),
-    }
+    let unpaid = LATE.contains(&invoice.payment_status.as_str());
+    Ok(unpaid && marks::has(tx, ctx, &lateness(invoice), &invoice.base.id)?)
 }
 
 /// Says of a client that it owes something late, when this invoice is the only one that is.
@@ -167,18 +179,16 @@ fn say_overdue<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -
 /// Whether another invoice of the client is late. The plus keeps SQLite from taking the index of totals, in which it
 /// would look through every invoice of the account: it thinks a range finds less than two columns that must be equal.
 fn owes_another(tx: &mut Tx, ctx: &Ctx, client: &str, id: &str) -> Result<bool> {
-    let overdue = "SELECT 1 FROM invoices WHERE account_id = $1 AND client_id = $2 AND payment_status = 'overdue'
-                   AND id <> $3 AND +total_incl_vat >= 0 LIMIT 1";
-    let own = [ctx.account.into(), client.into(), id.into()];
-    if tx.first(overdue, &own, |_| Ok::<_, Error>(()))?.is_some() {
-        return Ok(true);
-    }
-    // What is partly paid is late once that was said, which was after it was due.
-    let in_part = "SELECT 1 FROM invoices WHERE account_id = $1 AND client_id = $2 AND payment_status = 'partial'
-                   AND due_date < $3 AND id <> $4 AND +total_incl_vat >= 0 AND EXISTS (SELECT 1 FROM marks
-                   WHERE marks.account_id = $1 AND cause = 'invoice.late ' || due_date AND record_id = invoices.id)
-                   LIMIT 1";
+    let sql = "SELECT 1 FROM invoices WHERE account_id = $1 AND client_id = $2 AND payment_status = $3
+               AND due_date < $4 AND id <> $5 AND +total_incl_vat >= 0 AND EXISTS (SELECT 1 FROM marks
+               WHERE marks.account_id = $1 AND cause = 'invoice.late ' || due_date AND record_id = invoices.id)
+               LIMIT 1";
     let today = ctx.now.date(&ctx.zone).to_string();
-    let values = [ctx.account.into(), client.into(), today.into(), id.into()];
-    Ok(tx.first(in_part, &values, |_| Ok::<_, Error>(()))?.is_some())
+    for status in LATE {
+        let values = [ctx.account.into(), client.into(), status.into(), (&today).into(), id.into()];
+        if tx.first(sql, &values, |_| Ok::<_, Error>(()))?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

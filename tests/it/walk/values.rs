@@ -49,6 +49,13 @@ fn every_value(client: &Client, resource: &Resource, route: &Route) {
         reply.faults()
     };
     let refusals: Vec<Vec<String>> = NASTY.iter().map(refuses).collect();
+    for (date, faults) in
+        NASTY.iter().zip(&refusals).filter(|(value, _)| [json!("2026-02-30"), json!("0000-12-31")].contains(value))
+    {
+        for field in route.fields.iter().filter(|field| field.is_date()) {
+            assert!(faults.contains(&format!("{}: invalid_format", field.name)), "{made} {} = {date}", field.name);
+        }
+    }
     for field in &route.fields {
         // What is changed by one value may not be ready for the next field.
         let path = match route.takes {
@@ -134,6 +141,7 @@ static NASTY: LazyLock<Vec<Value>> = LazyLock::new(|| {
         json!(LONG),
         json!("2026-02-30"),
         json!("2026-1-1"),
+        json!("0000-12-31"),
         json!([]),
         json!({}),
         json!(["a"]),
