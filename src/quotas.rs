@@ -96,7 +96,13 @@ pub fn room_for_file(tx: &mut Tx, ctx: &Ctx, size: i64) -> Result<()> {
         return Err(exceeded(&what, "quota_files", "Delete files that you no longer need"));
     }
     // A file of no bytes fits where there is a byte left.
-    if limit.file_bytes > 0 && usage.file_bytes.saturating_add(size.max(1)) > limit.file_bytes {
+    room_for_bytes(tx, ctx, size.max(1))
+}
+
+/// Refuses so many bytes more when the account has no room for them.
+pub fn room_for_bytes(tx: &mut Tx, ctx: &Ctx, size: i64) -> Result<()> {
+    let (limit, usage) = (&ctx.quotas, Usage::of(tx, ctx)?);
+    if limit.file_bytes > 0 && usage.file_bytes.saturating_add(size) > limit.file_bytes {
         let what = format!(
             "Your account may keep {} bytes of files and has {}, so this file does not fit",
             limit.file_bytes, usage.file_bytes

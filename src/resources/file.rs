@@ -48,6 +48,8 @@ record! {
     content: String = COMPUTED.shown(NOWHERE);
     /// How many pixels a PNG or JPEG says it has; else 0.
     pixels: i64 = COMPUTED.shown(NOWHERE);
+    /// Whether its picture was decoded and encoded anew, as that of a logo is.
+    redrawn: bool = COMPUTED.shown(NOWHERE);
 }
 
 impl Checks for File {}
@@ -96,9 +98,7 @@ fn create(call: Call) -> Result<Work> {
 
 /// The record of a content that was kept.
 pub fn add(tx: &mut Tx, ctx: &Ctx, upload: &Upload) -> Result<File> {
-    if !jobs::call_off(tx, &drop_key(&upload.content))? {
-        return Err(Error::new(Code::RequestTimeout, "The file took too long to arrive; send it again."));
-    }
+    claim(tx, upload)?;
     let mut file = File {
         name: upload.name.clone(),
         extension: extension(&upload.name),
@@ -112,6 +112,14 @@ pub fn add(tx: &mut Tx, ctx: &Ctx, upload: &Upload) -> Result<File> {
     records::add(tx, ctx, &mut file)?;
     quotas::count_file(tx, ctx, file.size)?;
     Ok(file)
+}
+
+/// Keeps a content that waits for its record from being dropped.
+pub fn claim(tx: &mut Tx, upload: &Upload) -> Result<()> {
+    if jobs::call_off(tx, &drop_key(&upload.content))? {
+        return Ok(());
+    }
+    Err(Error::new(Code::RequestTimeout, "The file took too long to arrive; send it again."))
 }
 
 fn content(call: Call) -> Result<Work> {
@@ -276,6 +284,11 @@ CREATE UNIQUE INDEX files_content ON files (account_id, content);
         number: 45,
         name: "pixels of files",
         sql: "ALTER TABLE files ADD COLUMN pixels BIGINT NOT NULL DEFAULT 0;",
+    },
+    Migration {
+        number: 68,
+        name: "redrawn pictures",
+        sql: "ALTER TABLE files ADD COLUMN redrawn BIGINT NOT NULL DEFAULT 0 CHECK (redrawn IN (0, 1));",
     },
 ];
 
