@@ -9,6 +9,7 @@ use crate::automation::{events, matching};
 use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::Result;
+use crate::integrity::lines;
 use crate::json::{write_key, write_text};
 
 /// The table behind the log.
@@ -195,6 +196,8 @@ pub enum Verdict {
 pub struct Walked {
     rows: i64,
     before: Vec<u8>,
+    /// What the last step saw: the numbers of entries that show a record, and under which key these are noted.
+    pub(crate) seen: Vec<((u64, u64), i64)>,
 }
 
 impl Walked {
@@ -217,7 +220,8 @@ pub fn verify(tx: &mut Tx, account: i64) -> Result<Verdict> {
 
 /// Checks up to a thousand rows more; the verdict comes at the end, or at the first row that is not right.
 pub fn verify_on(tx: &mut Tx, account: i64, walked: Walked) -> Result<Result<Walked, Verdict>> {
-    let Walked { mut rows, mut before } = walked;
+    let Walked { mut rows, mut before, .. } = walked;
+    let mut seen = Vec::new();
     let lines = after(tx, account, rows, 1000, 8 * 1024 * 1024)?;
     if lines.is_empty() {
         let head = before.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -232,9 +236,10 @@ pub fn verify_on(tx: &mut Tx, account: i64, walked: Walked) -> Result<Result<Wal
             return broken("it is not what was written, or the row before it is not");
         }
         rows = line.seq;
+        seen.extend(lines::key_of(&line).map(|key| (key, rows)));
         before = line.hash;
     }
-    Ok(Ok(Walked { rows, before }))
+    Ok(Ok(Walked { rows, before, seen }))
 }
 
 impl Line {
@@ -250,6 +255,21 @@ impl Line {
             data: row.text(7)?.to_string(),
             hash: row.bytes(8)?.to_vec(),
         })
+    }
+
+    /// The kind of record that it is about.
+    pub fn entity_type(&self) -> &str {
+        &self.entity_type
+    }
+
+    /// The record that it is about.
+    pub fn entity_id(&self) -> &str {
+        &self.entity_id
+    }
+
+    /// Whether its data show the record as it was right after.
+    pub fn shows_record(&self) -> bool {
+        self.name != matching::TRIGGERED
     }
 
     /// The record as it was right after, or what was sent along with an event that was fired.

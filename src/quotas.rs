@@ -144,6 +144,12 @@ pub fn count_mails(tx: &mut Tx, ctx: &Ctx, recipients: usize) -> Result<()> {
     Err(error)
 }
 
+/// Takes mail that is never sent out of the count.
+pub fn forget_mails(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+    tx.execute("DELETE FROM quota_usage WHERE account_id = $1 AND name = 'mails'", &[ctx.account.into()])?;
+    Ok(())
+}
+
 /// Seconds until the next day begins in `zone`.
 fn seconds_left(now: Moment, zone: &TimeZone) -> i64 {
     let tomorrow = now.date(zone).tomorrow().map_or(now, |day| Moment::start_of(day, zone));

@@ -46,6 +46,7 @@ use crate::context::Ctx;
 use crate::days::Slice;
 use crate::error::Result;
 use crate::integrity::Inspected;
+use crate::integrity::lines::{Lines, Logged};
 use crate::list::{self, Form, Statements};
 use crate::record::{FieldInfo, Record, Shape, Views};
 use crate::records::Work;
@@ -336,7 +337,9 @@ pub struct Resource {
     pub inspect: Inspect,
     /// Its rows go with their age: they are not counted, and may name what is gone.
     pub fleeting: bool,
+    /// Whether the log shows its records as they are.
+    pub logged: Logged,
 }
 
 /// Checks the records of an account behind an id, some at a time.
-pub type Inspect = Box<dyn Fn(&mut Tx, i64, &str) -> Result<Inspected> + Send + Sync>;
+pub type Inspect = Box<dyn Fn(&mut Tx, i64, &str, Option<&Lines>) -> Result<Inspected> + Send + Sync>;

@@ -183,6 +183,8 @@ impl Metrics {
             ("store_retries_total", "counter", "Writes run again", stats.retries.load(Ordering::Relaxed)),
             ("store_waiting", "gauge", "Writes that wait for their turn", app.store.waiting() as u64),
             ("documents_typeset_total", "counter", "Documents typeset", app.typesetter.made()),
+            ("http_bodies_bytes", "gauge", "Bytes of request bodies under way now", app.bodies.total()),
+            ("log_dropped_total", "counter", "Lines of the log that were dropped", LOG_LINES_DROPPED.load(Ordering::Relaxed)),
             ("streams_open", "gauge", "Streams of events open now", app.listeners.open() as u64),
             ("flow_calls_open", "gauge", "Calls of flows under way now", calls),
         ];
@@ -198,6 +200,9 @@ impl Metrics {
         text + &loops(app) + end
     }
 }
+
+/// Lines of the program's log that were dropped, since nobody took them in time.
+pub static LOG_LINES_DROPPED: AtomicU64 = AtomicU64::new(0);
 
 /// How long transactions hold the writer, while others wait for it.
 fn held(text: &mut String, stats: &store::Stats) {

@@ -195,6 +195,7 @@ const STEPS: &[Part] = &[
 pub fn resource() -> Resource {
     Resource::of::<Run>("Automation runs", "automation", MIGRATIONS)
         .at("/v1/automation/runs")
+        .unlogged()
         .list::<Run>()
         .get::<Run>()
         .act_parts("cancel", "Cancel a run; at once, or after the step that runs", STATUS, cancel)

@@ -67,6 +67,7 @@ pub fn resource() -> Resource {
     Resource::of::<WebhookDelivery>("Webhook deliveries", "webhooks", MIGRATIONS)
         .at("/v1/webhook-endpoints/{id}/deliveries")
         .fleeting()
+        .unlogged()
         .list::<WebhookDelivery>()
         .extension()
         .action_elsewhere("resend", "Send the same event again, as a delivery of its own", resend)
