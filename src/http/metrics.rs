@@ -184,7 +184,12 @@ impl Metrics {
             ("store_waiting", "gauge", "Writes that wait for their turn", app.store.waiting() as u64),
             ("documents_typeset_total", "counter", "Documents typeset", app.typesetter.made()),
             ("http_bodies_bytes", "gauge", "Bytes of request bodies under way now", app.bodies.total()),
-            ("log_dropped_total", "counter", "Lines of the log that were dropped", LOG_LINES_DROPPED.load(Ordering::Relaxed)),
+            (
+                "log_dropped_total",
+                "counter",
+                "Lines of the log that were dropped",
+                LOG_LINES_DROPPED.load(Ordering::Relaxed),
+            ),
             ("streams_open", "gauge", "Streams of events open now", app.listeners.open() as u64),
             ("flow_calls_open", "gauge", "Calls of flows under way now", calls),
         ];

@@ -105,7 +105,8 @@ fn beyond(tx: &mut Tx, account: i64, table: &str, prefix: &str, value: i64) -> R
     let end = format!("{}.", prefix.trim_end_matches('-'));
     let rows = tx.all(&sql, &[account.into(), prefix.into(), end.into()], |row| {
         let (number, id) = (row.text(0)?, row.text(1)?);
-        let place = number[prefix.len()..].parse::<i64>().ok().filter(|n| *n > value && number == format!("{prefix}{n:04}"));
+        let place =
+            number[prefix.len()..].parse::<i64>().ok().filter(|n| *n > value && number == format!("{prefix}{n:04}"));
         Ok::<_, Error>(place.map(|place| (place, id.to_string())))
     })?;
     Ok(rows.into_iter().flatten().collect())

@@ -223,7 +223,9 @@ impl Inspection<'_> {
         if let Some((first, others)) = unproven.as_deref().and_then(<[String]>::split_first) {
             let what = match others.len() {
                 0 => format!("Invoice {first} is paid, but has no payment and no moment of payment"),
-                more => format!("Invoice {first} and {more} more are paid, but have no payment and no moment of payment"),
+                more => {
+                    format!("Invoice {first} and {more} more are paid, but have no payment and no moment of payment")
+                }
             };
             self.witness.notes(account, &what);
         }
