@@ -38,6 +38,7 @@ use crate::services::Services;
 pub const LISTENER: Listener = Listener {
     count: "SELECT count(*) FROM flows WHERE account_id = $1 AND listens_to = $2 AND active = 1",
     key: events::canonical,
+    fired: matching::TRIGGERED,
     start: |tx, ctx, event, seq| matching::heard(tx, ctx, event, seq).map(drop),
 };
 

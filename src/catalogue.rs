@@ -100,6 +100,7 @@ pub fn install(registry: &'static Registry) {
         fields: resource.fields.clone(),
         unlink: resource.unlink,
         fleeting: resource.fleeting,
+        logged: resource.logged,
     };
     tables::install(registry.resources.iter().map(table).collect(), registry.on_event, registry.guards);
 }

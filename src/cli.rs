@@ -5,6 +5,7 @@ mod backup;
 mod demo;
 mod jobs;
 mod key;
+mod logging;
 mod serve;
 mod typeset_worker;
 mod verify;

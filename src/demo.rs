@@ -25,6 +25,7 @@ use crate::error::{Error, Result};
 use crate::perform::perform;
 use crate::resources::document::page::{final_one, note_view};
 use crate::resources::document::{Quote, QuoteKind, quote};
+use crate::usage;
 
 /// What the business is called.
 pub const NAME: &str = "Van Dijk Installatietechniek";
@@ -128,6 +129,7 @@ fn with_words(tx: &mut Tx, ctx: &Ctx, path: &str, mut body: Value) -> Result<Val
 /// What was written months ago is not mailed today, and not to people who do not exist.
 fn hold_mail_back(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     tx.execute("DELETE FROM jobs WHERE account_id = $1 AND kind = 'deliver'", &[ctx.account.into()])?;
+    usage::forget_mails(tx, ctx)?;
     let sent = "UPDATE deliveries SET status = 'sent', attempts = 1, reason = 'Part of the demo: nothing was sent.'
                 WHERE account_id = $1";
     tx.execute(sent, &[ctx.account.into()])?;

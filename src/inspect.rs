@@ -1,12 +1,16 @@
 //! What must hold of every record, as the registry knows its fields.
 
+pub mod lines;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use store::{Tx, Value};
 
+use lines::Lines;
+
 use crate::error::{Error, Result};
 use crate::record::Record;
-use crate::tables;
+use crate::tables::{self, Logged};
 
 /// Records looked at in one transaction: one may have a megabyte.
 const BATCH: usize = 100;
@@ -23,11 +27,12 @@ pub struct Inspected {
 }
 
 /// Checks the records of an account behind the id `after`: they can be read, what they name is there, they have their
-/// search text; and `own`, for what only this kind of record has.
+/// search text, and are what the log says; and `own`, for what only this kind of record has.
 pub fn inspect<R: Record>(
     tx: &mut Tx,
     account: i64,
     after: &str,
+    lines: Option<&Lines>,
     own: impl Fn(&mut Tx, i64, &R) -> Result<Vec<String>>,
 ) -> Result<Inspected> {
     let sql = format!("{} WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT {BATCH}", R::sql().select);
@@ -49,6 +54,9 @@ pub fn inspect<R: Record>(
     if R::is_searched() {
         texts(tx, account, &records, &mut found.problems)?;
     }
+    if let (Some(lines), Logged::Except(silent)) = (lines, logged::<R>()) {
+        lines::compare(tx, account, &records, lines, silent, &mut found.problems)?;
+    }
     for record in &records {
         let faults = own(tx, account, record)?;
         found.problems.extend(faults.into_iter().map(|what| (record.base().id.clone(), what)));
@@ -57,6 +65,10 @@ pub fn inspect<R: Record>(
 }
 
 type Problems = Vec<(String, String)>;
+
+fn logged<R: Record>() -> Logged {
+    tables::named(R::shape().table).map_or(Logged::No, |table| table.logged)
+}
 
 fn references<R: Record>(tx: &mut Tx, account: i64, records: &[R], problems: &mut Problems) -> Result<()> {
     let is_fleeting = tables::named(R::shape().table).is_some_and(|own| own.fleeting);

@@ -14,6 +14,7 @@ use tokio::runtime::Runtime;
 use crate::accounts::Account;
 use crate::catalogue::registry;
 use crate::error::{Error, Result};
+use crate::inspect::lines::Lines;
 use crate::log::{self, Verdict, Walked};
 use crate::resource::Resource;
 
@@ -40,6 +41,8 @@ pub trait Witness {
     fn hears(&mut self, problem: &Problem);
     /// The audit chain of an account was walked.
     fn walked(&mut self, account: &Account, verdict: &Verdict);
+    /// Something about an account that may be right, as a sentence.
+    fn notes(&mut self, account: &Account, what: &str);
     /// Something that could not be checked, as a sentence.
     fn misses(&mut self, what: &str);
 }
@@ -107,14 +110,15 @@ impl<'i> Inspection<'i> {
         let tables = self.store.read_now(|tx| Ok::<_, Error>(tx.tables()?))?;
         for account in &accounts {
             self.checked.accounts += 1;
+            let lines = self.chain(account);
             for resource in
                 registry().resources.iter().filter(|one| tables.iter().any(|table| table == one.shape.table))
             {
-                self.resource(account, resource);
+                self.resource(account, resource, lines.as_ref());
             }
             self.relations(account);
             self.numbers(account);
-            self.chain(account);
+            self.payments(account);
             if with_files {
                 self.files(account);
             }
@@ -152,35 +156,39 @@ impl<'i> Inspection<'i> {
         missed.iter().for_each(|what| self.witness.misses(what));
     }
 
-    fn chain(&mut self, account: &Account) {
-        let (number, mut walked) = (account.number, Walked::default());
+    /// Walks along the audit chain; answers the last entry about each record, unless the chain is broken.
+    fn chain(&mut self, account: &Account) -> Option<Lines> {
+        let (number, mut walked, mut lines) = (account.number, Walked::default(), Lines::default());
         loop {
             let so_far = walked.clone();
-            let Some(step) = self.look(account, "log", move |tx| log::verify_on(tx, number, so_far.clone())) else {
-                return;
-            };
+            let step = self.look(account, "log", move |tx| log::verify_on(tx, number, so_far.clone()))?;
             match step {
-                Ok(further) => {
+                Ok(mut further) => {
+                    further.seen.drain(..).for_each(|(key, seq)| lines.note(key, seq));
                     walked = further;
                     self.witness.sees("log", walked.rows().unsigned_abs());
                 }
                 Err(verdict) => {
+                    let is_whole = matches!(verdict, Verdict::Whole { .. });
                     match &verdict {
                         Verdict::Whole { rows, .. } => self.checked.entries += rows.unsigned_abs(),
                         Verdict::Broken { .. } => self.checked.problems += 1,
                     }
-                    return self.witness.walked(account, &verdict);
+                    self.witness.walked(account, &verdict);
+                    return is_whole.then_some(lines);
                 }
             }
         }
     }
 
-    fn resource(&mut self, account: &Account, resource: &Resource) {
+    fn resource(&mut self, account: &Account, resource: &Resource, lines: Option<&Lines>) {
         let (number, table) = (account.number, resource.shape.table);
         let (mut after, mut seen) = (String::new(), 0);
         loop {
             let from = after.clone();
-            let Some(batch) = self.look(account, table, |tx| (resource.inspect)(tx, number, &from)) else { return };
+            let Some(batch) = self.look(account, table, |tx| (resource.inspect)(tx, number, &from, lines)) else {
+                return;
+            };
             for (id, what) in batch.problems {
                 self.problem(&account.uid, table, &id, what);
             }

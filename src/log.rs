@@ -2,6 +2,7 @@
 //! and the line of the audit chain at once. It is written in the transaction of the change, its
 //! numbers have no gaps within an account, and each row's hash covers the one before it.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::OnceLock;
 
 use sha2::{Digest, Sha256};
@@ -67,6 +68,8 @@ pub struct Listener {
     pub count: &'static str,
     /// The key under which an event is listened to.
     pub key: fn(&str) -> &str,
+    /// The name of events that callers fire: their data show no record.
+    pub fired: &'static str,
     /// Starts the work; the number is that of the event in the log.
     pub start: fn(&mut Tx, &Ctx, &Event, i64) -> Result<()>,
 }
@@ -185,6 +188,26 @@ pub fn last(tx: &mut Tx, account: i64) -> Result<i64> {
     Ok(tx.int("SELECT coalesce(max(seq), 0) FROM log WHERE account_id = $1", &[account.into()])?)
 }
 
+/// The name of events that callers fire: their data show no record.
+pub fn fired() -> &'static str {
+    LISTENER.get().map_or("", |listener| listener.fired)
+}
+
+/// Under which key an entry is noted; `None` for one that does not show a record.
+fn key_of(line: &Line) -> Option<(u64, u64)> {
+    line.shows_record().then(|| key(&line.entity_type, &line.entity_id))
+}
+
+/// A record as two hashes, since an account may have millions.
+pub fn key(kind: &str, id: &str) -> (u64, u64) {
+    let hash = |salt: u8| {
+        let mut hasher = DefaultHasher::new();
+        (salt, kind, id).hash(&mut hasher);
+        hasher.finish()
+    };
+    (hash(0), hash(1))
+}
+
 /// What a hash covers.
 struct Parts<'p> {
     account: i64,
@@ -233,6 +256,8 @@ pub enum Verdict {
 pub struct Walked {
     rows: i64,
     before: Vec<u8>,
+    /// What the last step saw: the numbers of entries that show a record, and under which key these are noted.
+    pub seen: Vec<((u64, u64), i64)>,
 }
 
 impl Walked {
@@ -255,7 +280,8 @@ pub fn verify(tx: &mut Tx, account: i64) -> Result<Verdict> {
 
 /// Checks up to a thousand rows more; the verdict comes at the end, or at the first row that is not right.
 pub fn verify_on(tx: &mut Tx, account: i64, walked: Walked) -> Result<Result<Walked, Verdict>> {
-    let Walked { mut rows, mut before } = walked;
+    let Walked { mut rows, mut before, .. } = walked;
+    let mut seen = Vec::new();
     let lines = after(tx, account, rows, 1000, 8 * 1024 * 1024)?;
     if lines.is_empty() {
         let head = before.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -270,9 +296,10 @@ pub fn verify_on(tx: &mut Tx, account: i64, walked: Walked) -> Result<Result<Wal
             return broken("the entry or the previous one was altered");
         }
         rows = line.seq;
+        seen.extend(key_of(&line).map(|key| (key, rows)));
         before = line.hash;
     }
-    Ok(Ok(Walked { rows, before }))
+    Ok(Ok(Walked { rows, before, seen }))
 }
 
 impl Line {
@@ -288,6 +315,21 @@ impl Line {
             data: row.text(7)?.to_string(),
             hash: row.bytes(8)?.to_vec(),
         })
+    }
+
+    /// The kind of record that it is about.
+    pub fn entity_type(&self) -> &str {
+        &self.entity_type
+    }
+
+    /// The record that it is about.
+    pub fn entity_id(&self) -> &str {
+        &self.entity_id
+    }
+
+    /// Whether its data show the record as it was right after.
+    pub fn shows_record(&self) -> bool {
+        self.name != fired()
     }
 
     /// The record as it was right after, or what was sent along with an event that was fired.

@@ -63,7 +63,8 @@ async fn heartbeat(app: Arc<App>, pulse: Pulse) {
     loop {
         pulse.turn();
         let own = app.clone();
-        match app.store.write(SHARED, move |tx| beat(tx, &own.node)).await {
+        // Not behind the writes of this node, of which there may be many: it lives.
+        match app.store.write_urgently(SHARED, move |tx| beat(tx, &own.node)).await {
             Ok(nodes) => {
                 for (node, beat) in seen.look(nodes, &app.node) {
                     declare_dead(&app, node, beat).await;

@@ -8,11 +8,13 @@ use crate::call::{Call, Query};
 use crate::context::Ctx;
 use crate::error::Result;
 use crate::inspect::Inspected;
+use crate::inspect::lines::Lines;
 use crate::list::{self, Form, Statements};
 pub use crate::record::Part;
 use crate::record::{FieldInfo, Record, Shape, Views};
 use crate::records::Work;
 use crate::slice::Slice;
+use crate::tables::Logged;
 
 /// What a route does, in the words of HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,7 +188,9 @@ pub struct Resource {
     pub inspect: Inspect,
     /// Its rows go with their age: they are not counted, and may name what is gone.
     pub fleeting: bool,
+    /// Whether the log shows its records as they are.
+    pub logged: Logged,
 }
 
 /// Checks the records of an account behind an id, some at a time.
-pub type Inspect = Box<dyn Fn(&mut Tx, i64, &str) -> Result<Inspected> + Send + Sync>;
+pub type Inspect = Box<dyn Fn(&mut Tx, i64, &str, Option<&Lines>) -> Result<Inspected> + Send + Sync>;

@@ -10,6 +10,15 @@ use crate::log::Event;
 use crate::record::{FieldInfo, Record, Shape};
 use crate::slice::Slice;
 
+/// How the records of a resource relate to the log.
+#[derive(Clone, Copy, Debug)]
+pub enum Logged {
+    /// The last entry shows the record as it is, but for these fields, which change without one.
+    Except(&'static [&'static str]),
+    /// Its records change without entries.
+    No,
+}
+
 /// A table of records.
 pub struct Table {
     /// What is said about the record.
@@ -22,6 +31,8 @@ pub struct Table {
     pub unlink: Unlink,
     /// Its rows go with their age: they are not counted, and may name what is gone.
     pub fleeting: bool,
+    /// Whether the log shows its records as they are.
+    pub logged: Logged,
 }
 
 /// Clears a field in the records that name a record which is gone, as far as fits in a slice; whether none is left.

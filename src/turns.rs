@@ -92,6 +92,14 @@ impl Turns {
         Ok(made)
     }
 
+    /// The turn of an account for work that takes as long and as much memory as a document; it lasts until this is dropped.
+    pub async fn turn_of(&self, account: i64) -> Result<impl Sized + use<>> {
+        let turn = self.line_up(account, false)?;
+        let own = turn.take().await?;
+        let press = acquire(&self.presses).await?;
+        Ok((press, own, turn))
+    }
+
     fn line_up(&self, account: i64, large: bool) -> Result<Turn> {
         let key = (account, large);
         let mut lines = held(&self.lines);

@@ -69,7 +69,13 @@ pub fn room_for_file(tx: &mut Tx, ctx: &Ctx, size: i64) -> Result<()> {
         return Err(exceeded(&what, "quota_files", "Delete files that you no longer need"));
     }
     // A file of no bytes fits where there is a byte left.
-    if limit.file_bytes > 0 && usage.file_bytes.saturating_add(size.max(1)) > limit.file_bytes {
+    room_for_bytes(tx, ctx, size.max(1))
+}
+
+/// Refuses so many bytes more when the account has no room for them.
+pub fn room_for_bytes(tx: &mut Tx, ctx: &Ctx, size: i64) -> Result<()> {
+    let (limit, usage) = (&ctx.quotas, Usage::of(tx, ctx)?);
+    if limit.file_bytes > 0 && usage.file_bytes.saturating_add(size) > limit.file_bytes {
         let what = format!(
             "Your account may store {} bytes of files and has {}, so this file does not fit",
             limit.file_bytes, usage.file_bytes
@@ -109,6 +115,12 @@ pub fn count_mails(tx: &mut Tx, ctx: &Ctx, recipients: usize) -> Result<()> {
     let mut error = exceeded(&what, "quota_mails_per_day", "Send the mail tomorrow");
     error.retry_after = u32::try_from(seconds_left(ctx.machine_now, &ctx.zone)).ok();
     Err(error)
+}
+
+/// Takes mail that is never sent out of the count.
+pub fn forget_mails(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+    tx.execute("DELETE FROM quota_usage WHERE account_id = $1 AND name = 'mails'", &[ctx.account.into()])?;
+    Ok(())
 }
 
 /// Seconds until the next day begins in `zone`.

@@ -1,15 +1,13 @@
-use std::io::Write;
 use std::sync::Arc;
 
 use clap::Args;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::EnvFilter;
 
-use super::say;
+use super::{logging, say};
 use crate::app::App;
-use crate::config::{Config, LogFormat};
+use crate::config::Config;
 use crate::http::server;
 use crate::opening;
 use crate::{leases, loops, nodes, worker};
@@ -30,7 +28,8 @@ impl Serve {
     }
 
     pub fn run(&self, config: Config) -> Result<(), String> {
-        start_logging(&config)?;
+        // Until the end, which writes what is left.
+        let _log = logging::start(&config)?;
         allow_many_files();
         let app = super::open(config)?;
         let _alone = leases::take_over(&app).map_err(|error| error.to_string())?;
@@ -116,36 +115,8 @@ async fn told_to_stop() {
     tracing::info!("Kantoor is shutting down: work in progress finishes, no new work is accepted.");
 }
 
-/// Standard error, for a log that never stops the work: what cannot be written, on a full disk or to a pipe that is closed, is
-/// dropped.
-struct Log;
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let _ = std::io::stderr().write_all(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 /// Has as many files and connections open as the system lets us have: many systems start programs with 1024.
 fn allow_many_files() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
-}
-
-fn start_logging(config: &Config) -> Result<(), String> {
-    let filter: EnvFilter =
-        config.log_level.parse().map_err(|error| format!("log_level '{}': {error}", config.log_level))?;
-    // It would say that it cannot write in the same place, and panic when it cannot.
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_target(false).log_internal_errors(false);
-    let log = log.with_writer(|| Log);
-    match config.log_format {
-        LogFormat::Text => log.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).init(),
-        LogFormat::Json => log.json().flatten_event(true).init(),
-    }
-    Ok(())
 }

@@ -116,6 +116,10 @@ impl Witness for Printer {
         }
     }
 
+    fn notes(&mut self, account: &Account, what: &str) {
+        self.print(&format!("{}  NOTE: {what}", account.uid));
+    }
+
     fn misses(&mut self, what: &str) {
         self.print(what);
     }

@@ -29,6 +29,8 @@ pub async fn text(app: &App) -> String {
         ("store_writes_total", "counter", "Writes", stats.writes.load(Ordering::Relaxed)),
         ("store_retries_total", "counter", "Retried writes", stats.retries.load(Ordering::Relaxed)),
         ("store_waiting", "gauge", "Queued writes", app.store.waiting() as u64),
+        ("http_bodies_bytes", "gauge", "Bytes of request bodies in progress", app.bodies.total()),
+        ("log_dropped_total", "counter", "Log lines dropped", LOG_LINES_DROPPED.load(Ordering::Relaxed)),
         ("streams_open", "gauge", "Open event streams", app.listeners.open() as u64),
     ];
     lines.extend(registry().gauges.iter().map(|gauge| gauge(app)));
@@ -41,6 +43,9 @@ pub async fn text(app: &App) -> String {
     held(&mut text, stats);
     text + &loops(app) + end
 }
+
+/// Lines of the program's log that were dropped, since nobody took them in time.
+pub static LOG_LINES_DROPPED: AtomicU64 = AtomicU64::new(0);
 
 /// How long transactions hold the writer, while others wait for it.
 fn held(text: &mut String, stats: &store::Stats) {

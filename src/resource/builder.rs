@@ -8,6 +8,7 @@ use crate::inspect::inspect;
 use crate::list;
 use crate::record::{CREATED, Checks, DETAIL, FieldInfo, LIST, Record, UPDATED, Views};
 use crate::records;
+use crate::tables::Logged;
 
 impl Resource {
     /// A resource of `R` without routes.
@@ -24,20 +25,35 @@ impl Resource {
             migrations,
             unlink: records::unlink::<R>,
             show: records::shown::<R>,
-            inspect: Box::new(|tx, account, after| inspect::<R>(tx, account, after, |_, _, _| Ok(Vec::new()))),
+            inspect: Box::new(|tx, account, after, lines| {
+                inspect::<R>(tx, account, after, lines, |_, _, _| Ok(Vec::new()))
+            }),
             fleeting: false,
+            logged: Logged::Except(&[]),
         }
     }
 
     /// What `kantoor verify` checks of a record beside what it checks of every one: sentences about what is wrong.
     pub fn inspected<R: Record>(mut self, own: fn(&mut Tx, i64, &R) -> Result<Vec<String>>) -> Resource {
-        self.inspect = Box::new(move |tx, account, after| inspect::<R>(tx, account, after, own));
+        self.inspect = Box::new(move |tx, account, after, lines| inspect::<R>(tx, account, after, lines, own));
         self
     }
 
     /// Its rows go with their age: they are not counted, and may name what is gone.
     pub fn fleeting(mut self) -> Resource {
         self.fleeting = true;
+        self
+    }
+
+    /// Its records change without entries in the log.
+    pub fn unlogged(mut self) -> Resource {
+        self.logged = Logged::No;
+        self
+    }
+
+    /// These fields change without an entry in the log.
+    pub fn changes_silently(mut self, fields: &'static [&'static str]) -> Resource {
+        self.logged = Logged::Except(fields);
         self
     }
 

@@ -182,6 +182,8 @@ pub fn merge_nested(body: Json, name: &str) -> Json {
 /// Clients and their routes.
 pub fn resource() -> Resource {
     Resource::of::<Client>("Clients", "relations", MIGRATIONS)
+        // A migration gave them defaults.
+        .changes_silently(&["payment_term", "quote_expiration_days"])
         .list::<Client>()
         .create::<Client>()
         .get::<Client>()

@@ -1,12 +1,14 @@
 //! Corporate identities: how the business shows itself on documents and in mail.
 
+mod logo;
+
 use store::{Migration, Tx};
 
 use super::Resource;
-use super::file::File;
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Code, Error, FieldCode, Result, wrong};
+use crate::input::{self, Input};
 use crate::record;
 use crate::record::{
     ALL, Bic, CREATED, Checks, Color, Country, DETAIL, Email, INPUT, Iban, Link, REQUIRED, Record, UPDATED, VatNumber,
@@ -51,7 +53,7 @@ record! {
     bic: Bic = INPUT.in_meta().example("\"ABNANL2A\"");
     /// Footer text of every document.
     footer: String = INPUT.at_most(1000).in_meta().example("\"Member of the guild of installers\"");
-    /// The logo file: PNG or JPEG, at most 25 million pixels.
+    /// The logo file: PNG or JPEG, at most 25 million pixels. Its content is replaced by the re-encoded image.
     logo_file_id: Link = INPUT.nullable().in_meta().refers("files");
 }
 
@@ -62,7 +64,7 @@ impl Checks for CorporateIdentity {
             return Err(Error::field("is_default", wrong(FieldCode::InvalidChoice, message)));
         }
         if !self.logo_file_id.0.is_empty() && before.is_none_or(|before| before.logo_file_id != self.logo_file_id) {
-            check_logo(&records::find(tx, ctx, &self.logo_file_id.0)?)?;
+            logo::must_be_redrawn(&records::find(tx, ctx, &self.logo_file_id.0)?)?;
         }
         if self.is_default && !before.is_some_and(|before| before.is_default) {
             let others = format!("{} WHERE account_id = $1 AND is_default = 1", Self::sql().select);
@@ -76,26 +78,16 @@ impl Checks for CorporateIdentity {
     }
 }
 
-/// The most pixels a logo may have. All of them are in memory whenever a document is printed.
-const MAX_PIXELS: i64 = 25_000_000;
-
-fn check_logo(file: &File) -> Result<()> {
-    let refuse = |code, message| Err(Error::field("logo_file_id", wrong(code, message)));
-    match file.pixels {
-        _ if !matches!(file.content_type.as_str(), "image/png" | "image/jpeg") => {
-            refuse(FieldCode::InvalidChoice, "must be a PNG or JPEG image")
-        }
-        0 => refuse(FieldCode::InvalidChoice, "must be an image with valid dimensions; upload another one"),
-        pixels if pixels > MAX_PIXELS => refuse(FieldCode::OutOfRange, "may have at most 25 million pixels"),
-        _ => Ok(()),
-    }
-}
-
 /// Identities and their routes; the contract reads them.
 pub fn resource() -> Resource {
     Resource::of::<CorporateIdentity>("Corporate identities", "settings", MIGRATIONS)
         .all::<CorporateIdentity>()
-        .managed::<CorporateIdentity>()
+        .create_with(create)
+        .extension()
+        .get::<CorporateIdentity>()
+        .extension()
+        .patch_with::<CorporateIdentity>(patch)
+        .extension()
         .delete_with(delete)
         .extension()
 }
@@ -111,6 +103,28 @@ pub fn default_one(tx: &mut Tx, ctx: &Ctx) -> Result<CorporateIdentity> {
     let sql = format!("{} WHERE account_id = $1 AND is_default = 1", CorporateIdentity::sql().select);
     let found = tx.first(&sql, &[ctx.account.into()], CorporateIdentity::from_row)?;
     found.ok_or_else(|| Error::internal("the account has no default identity"))
+}
+
+fn create(call: Call) -> Result<Work> {
+    let named = named(&input::create(&call)?);
+    logo::redraw_first(records::create::<CorporateIdentity>, call, named, |_, _, _| Ok(true))
+}
+
+fn patch(call: Call) -> Result<Work> {
+    let named = named(&input::patch(&call)?);
+    let id = named.clone();
+    logo::redraw_first(records::patch::<CorporateIdentity>, call, named, move |tx, ctx, call| {
+        let before: CorporateIdentity = records::find_to_change(tx, ctx, call)?;
+        // A logo of an earlier version stays as it is, and is redrawn whenever it is printed.
+        Ok(before.logo_file_id.0 != id)
+    })
+}
+
+/// The file that a body names as the logo, or an empty text.
+fn named(input: &Input<CorporateIdentity>) -> String {
+    let mut identity = CorporateIdentity::default();
+    input.merge_into(&mut identity);
+    identity.logo_file_id.0
 }
 
 fn delete(call: Call) -> Result<Work> {

@@ -44,6 +44,8 @@ record! {
     content: String = COMPUTED.shown(NOWHERE);
     /// How many pixels a PNG or JPEG says it has; else 0.
     pixels: i64 = COMPUTED.shown(NOWHERE);
+    /// Whether its picture was decoded and encoded anew, as that of a logo is.
+    redrawn: bool = COMPUTED.shown(NOWHERE);
 }
 
 impl Checks for File {}
@@ -75,9 +77,7 @@ fn create(call: Call) -> Result<Work> {
 
 /// The record of a content that was kept.
 pub fn add(tx: &mut Tx, ctx: &Ctx, upload: &Upload) -> Result<File> {
-    if !jobs::call_off(tx, &drop_key(&upload.content))? {
-        return Err(Error::new(Code::RequestTimeout, "The upload took too long; send the file again."));
-    }
+    claim(tx, upload)?;
     let mut file = File {
         name: upload.name.clone(),
         extension: extension(&upload.name),
@@ -91,6 +91,14 @@ pub fn add(tx: &mut Tx, ctx: &Ctx, upload: &Upload) -> Result<File> {
     records::add(tx, ctx, &mut file)?;
     usage::count_file(tx, ctx, file.size)?;
     Ok(file)
+}
+
+/// Keeps a content that waits for its record from being dropped.
+pub fn claim(tx: &mut Tx, upload: &Upload) -> Result<()> {
+    if jobs::call_off(tx, &drop_key(&upload.content))? {
+        return Ok(());
+    }
+    Err(Error::new(Code::RequestTimeout, "The upload took too long; send the file again."))
 }
 
 fn content(call: Call) -> Result<Work> {
@@ -205,5 +213,10 @@ CREATE UNIQUE INDEX files_content ON files (account_id, content);
         number: 45,
         name: "pixels of files",
         sql: "ALTER TABLE files ADD COLUMN pixels BIGINT NOT NULL DEFAULT 0;",
+    },
+    Migration {
+        number: 69,
+        name: "redrawn pictures",
+        sql: "ALTER TABLE files ADD COLUMN redrawn BIGINT NOT NULL DEFAULT 0 CHECK (redrawn IN (0, 1));",
     },
 ];

@@ -197,6 +197,7 @@ const STEPS: &[Part] = &[
 pub fn resource() -> Resource {
     Resource::of::<Run>("Automation runs", "automation", MIGRATIONS)
         .at("/v1/automation/runs")
+        .unlogged()
         .list::<Run>()
         .get::<Run>()
         .act_parts("cancel", "Cancel a run, immediately or after the current step", STATUS, cancel)

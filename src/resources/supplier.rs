@@ -79,6 +79,8 @@ impl Checks for Supplier {
 /// Suppliers and their routes.
 pub fn resource() -> Resource {
     Resource::of::<Supplier>("Suppliers", "relations", MIGRATIONS)
+        // A migration gave them defaults.
+        .changes_silently(&["payment_term", "quote_expiration_days"])
         .list::<Supplier>()
         .create::<Supplier>()
         .get::<Supplier>()

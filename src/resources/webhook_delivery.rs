@@ -67,6 +67,7 @@ pub fn resource() -> Resource {
     Resource::of::<WebhookDelivery>("Webhook deliveries", "webhooks", MIGRATIONS)
         .at("/v1/webhook-endpoints/{id}/deliveries")
         .fleeting()
+        .unlogged()
         .list::<WebhookDelivery>()
         .extension()
         .action_elsewhere("resend", "Resend an event as a new delivery", resend)

@@ -119,6 +119,8 @@ const TESTED: &[Part] = &[
 /// Endpoints and their routes.
 pub fn resource() -> Resource {
     Resource::of::<WebhookEndpoint>("Webhook endpoints", "webhooks", MIGRATIONS)
+        // The breaker shows how its deliveries fare.
+        .changes_silently(&["failing_since", "next_probe_at"])
         .list::<WebhookEndpoint>()
         .extension()
         .create_with(create)

@@ -17,7 +17,7 @@ fn keys_of(data: &Value) -> Vec<&str> {
 }
 
 /// Runs every job that waits to drop a content, however long it should have waited.
-fn drop_all(server: &Server) {
+pub fn drop_all(server: &Server) {
     server
         .app
         .store
@@ -26,7 +26,7 @@ fn drop_all(server: &Server) {
     server.block_on(async { while worker::turn(&server.app).await {} });
 }
 
-fn contents(server: &Server) -> Vec<String> {
+pub fn contents(server: &Server) -> Vec<String> {
     server.block_on(server.app.blobs.keys()).unwrap()
 }
 

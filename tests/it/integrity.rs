@@ -127,6 +127,50 @@ on_both! {
         assert!(words.contains(" problems."), "{words}");
     }
 
+    fn what_the_log_and_the_numbers_prove_is_named(db) {
+        let binary = Binary::start(&db, "", &["--demo", "--set", "workers=0"]);
+        let client = &binary.client;
+        let post = |path: &str, body: serde_json::Value| client.post(path, body).expect(201);
+        let rows = serde_json::json!([{"name": "x", "quantity": 1, "unit_price": 10}]);
+        let dates = serde_json::json!({"title": "x", "rows": rows, "invoice_date": "2031-01-01", "due_date": "2031-02-01"});
+        let draft = post("/v1/invoices", dates.clone()).id();
+        client.act(&format!("/v1/invoices/{draft}/finalize")).expect(200);
+        let mut paid = dates.clone();
+        (paid["generation_mode"], paid["payment_status"]) = ("final".into(), "paid".into());
+        post("/v1/invoices", paid);
+        let ticket = post("/v1/tickets", serde_json::json!({"subject": "x"})).data()["number"].as_str().unwrap().to_string();
+        // What happens to a record without changing it, and events that callers fire, say nothing else about it.
+        let product = post("/v1/products", serde_json::json!({"name": "Kept"})).id();
+        let fired = serde_json::json!({"event": "product.seen", "entity_type": "product", "data": {"id": product, "name": "Other"}});
+        client.post("/v1/automation/trigger", fired).expect(200);
+        drop(binary);
+        let (sound, words) = verify(&db);
+        assert!(sound && words.contains("no problems") && !words.contains("NOTE"), "{words}");
+
+        let year = 2031;
+        for sql in [
+            "UPDATE products SET price = price + 1 WHERE name = 'Kept'",
+            "UPDATE clients SET city = 'Elsewhere' WHERE id = (SELECT min(id) FROM clients)",
+            "UPDATE deals SET version = version + 1 WHERE id = (SELECT min(id) FROM deals)",
+            "UPDATE counters SET value = 0 WHERE name = 'invoice 2031'",
+            "UPDATE counters SET value = value - 1 WHERE name = 'ticket'",
+            "UPDATE invoices SET paid_at = 0 WHERE payment_status = 'paid' AND number LIKE 'F2031%'",
+        ] {
+            spoil(&db, sql);
+        }
+        let (sound, words) = verify(&db);
+        assert!(!sound, "{words}");
+        for expected in [
+            "price is ", "city is \"Elsewhere\", but the last entry of the log says ", "version is ",
+            &format!("The counter stands at 0, but F{year}-0001 was given"), &format!("but {ticket} was given"),
+            &format!("NOTE: Invoice F{year}-0002 is paid, but has no payment and no moment of payment"),
+            "paid_at is null, but the last entry of the log says ",
+        ] {
+            assert!(words.contains(expected), "no '{expected}' in\n{words}");
+        }
+        assert!(words.contains("): 6 problems."), "{words}");
+    }
+
     fn one_account_can_be_checked_alone(db) {
         let made = |name: &str| -> serde_json::Value { serde_json::from_str(&said(&kantoor(&db, &["account", "create", name, "--json"]))).unwrap() };
         let (first, second) = (made("A"), made("B"));

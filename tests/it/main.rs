@@ -20,6 +20,7 @@ mod files;
 mod generation;
 mod integrity;
 mod jobs;
+mod logos;
 mod mail;
 mod metrics;
 mod plans;

@@ -251,15 +251,17 @@ on_both! {
     fn the_pdf_and_the_logo_are_those_of_the_document(db) {
         let server = Server::start(db);
         let client = server.client();
-        let picture: &[u8] = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89\x00\x00\x00\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\x00\x05\x00\x01\xff\xa6\xe0\xd3\x8d\x00\x00\x00\x00IEND\xaeB`\x82";
-        let logo = client.upload("logo.png", picture).expect(201).id();
+        let picture = crate::typesetting::picture(0);
+        let logo = client.upload("logo.png", &picture).expect(201).id();
         let identity = client.get("/v1/corporate-identities").data()[0]["id"].as_str().unwrap().to_string();
         client.patch(&format!("/v1/corporate-identities/{identity}"), json!({"logo_file_id": logo})).expect(200);
+        let drawn = client.get(&format!("/v1/files/{logo}/content")).expect(200).bytes;
+        assert!(drawn.starts_with(b"\x89PNG") && drawn != picture);
         for kind in ["invoices", "quotes", "workorders"] {
             let (document, path) = make(&client, kind, json!({}));
             says(&visit(&client, &path), &[&format!("<img src=\"{path}/logo\" alt=\"Logo van ")]);
             let sent = visit(&client, &format!("{path}/logo")).expect(200);
-            assert_eq!((sent.bytes.as_slice(), sent.header("content-type")), (picture, "image/png"));
+            assert_eq!((sent.bytes.as_slice(), sent.header("content-type")), (drawn.as_slice(), "image/png"));
             let pdf = format!("/v1/{kind}/{}/pdf/content", document["id"].as_str().unwrap());
             let before_job = visit(&client, &format!("{path}/pdf")).expect(200);
             assert!(before_job.bytes.starts_with(b"%PDF-"));

@@ -72,6 +72,8 @@ on_both! {
             assert_eq!(client.post("/v1/corporate-identities", json!({"name": "x", "logo_file_id": huge})).expect(422).faults(), [fault]);
         }
         let logo = client.upload("logo.png", &png(5000, 5000)).expect(201).id();
+        assert_eq!(client.patch(&path, json!({"logo_file_id": logo})).expect(422).faults(), ["logo_file_id: invalid_format"]);
+        let logo = client.upload("logo.png", &crate::typesetting::picture(0)).expect(201).id();
         client.patch(&path, json!({"logo_file_id": logo})).expect(200);
         assert_eq!(client.delete(&format!("/v1/files/{logo}")).expect(409).code(), "in_use");
         client.patch(&path, json!({"logo_file_id": null})).expect(200);

@@ -75,6 +75,55 @@ fn a_silent_database_is_told_and_heals() {
     assert_eq!(names, ["before", "after"]);
 }
 
+#[test]
+fn a_write_to_a_silent_database_waits_for_one_time_out() {
+    let Some(db) = Db::postgres() else { return };
+    let (proxy, url) = way(&db);
+    let mut config = db.config();
+    (config.database_url, config.database_timeout_seconds) = (url, 2);
+    let store = open_store(&config).unwrap();
+    store.migrate(&[TABLE]).unwrap();
+    store.write_now(0, |tx| put(tx, 1, "before")).unwrap();
+    proxy.silence(true);
+    let started = Instant::now();
+    let done = store.write_now(0, |tx| put(tx, 2, "lost"));
+    let took = started.elapsed();
+    assert!(matches!(done, Err(Error::Disconnected(_))), "{done:?}");
+    // Two seconds, and two of grace; another connection would take five more.
+    assert!(took < Duration::from_secs(6), "{took:?}");
+    proxy.silence(false);
+    until(|| store.write_now(0, |tx| put(tx, 3, "back")).is_ok());
+    assert_eq!(words(&store), ["before", "back"]);
+}
+
+#[test]
+fn urgent_writes_do_not_wait_for_others() {
+    let Some(db) = Db::postgres() else { return };
+    let mut config = db.config();
+    config.database_writers = 1;
+    let store = open_store(&config).unwrap();
+    store.migrate(&[TABLE]).unwrap();
+    let (tell, busy) = channel();
+    let (free, wait) = channel::<()>();
+    let (own, ends) = (store.clone(), Mutex::new((tell, wait)));
+    let slow = std::thread::spawn(move || {
+        own.write_now(1, move |tx| {
+            let (tell, wait) = &*ends.lock().unwrap();
+            tell.send(()).unwrap();
+            let _ = wait.recv_timeout(Duration::from_secs(2));
+            put(tx, 1, "slow")
+        })
+    });
+    busy.recv().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    for beat in 2..5 {
+        runtime.block_on(store.write_urgently(0, move |tx| put(tx, beat, "beat"))).unwrap();
+    }
+    assert_eq!(words(&store), ["beat", "beat", "beat"], "the other write is not done yet");
+    free.send(()).unwrap();
+    slow.join().unwrap().unwrap();
+}
+
 /// `stop` is called in the middle of a transaction that holds a row; another node then wants the row. Answers what
 /// became of the first, and how often it ran.
 fn held_by(one: &Store, other: &Store, stop: impl Fn() + Send + 'static) -> (Result<(), Error>, u32) {

@@ -16,21 +16,21 @@ fn draft(client: &Client, title: &str) -> String {
     format!("/v1/quotes/{}", client.post("/v1/quotes", body).expect(201).id())
 }
 
-fn chunk(kind: &[u8], data: &[u8]) -> Vec<u8> {
+pub fn chunk(kind: &[u8], data: &[u8]) -> Vec<u8> {
     let mut crc = flate2::Crc::new();
     crc.update(kind);
     crc.update(data);
     [&u32::try_from(data.len()).unwrap().to_be_bytes(), kind, data, &crc.sum().to_be_bytes()].concat()
 }
 
-fn packed(data: &[u8]) -> Vec<u8> {
+pub fn packed(data: &[u8]) -> Vec<u8> {
     let mut packer = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
     packer.write_all(data).unwrap();
     packer.finish().unwrap()
 }
 
 /// One pixel, and a colour profile of so many MiB of zeros.
-fn picture(profile_mib: usize) -> Vec<u8> {
+pub fn picture(profile_mib: usize) -> Vec<u8> {
     let profile = [&b"x\0\0"[..], &packed(&vec![0; profile_mib * 1024 * 1024])].concat();
     [
         &b"\x89PNG\r\n\x1a\n"[..],

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::redraw::{self, Refusal};
 use crate::{Attachment, Conformance, Error, Input, Pdf, Typesetter};
 
 /// More than any document or picture has.
@@ -66,24 +67,46 @@ pub(crate) fn typeset(
     template: &str,
     input: Input<'_>,
 ) -> Result<Pdf, Error> {
+    converse(press, program, template, |to| ask(to, input), |from| hear(from, input))?.flatten()
+}
+
+/// Has a picture redrawn by the program on `press`. When the picture ends the program, that is a reason to refuse it.
+pub(crate) fn redraw(
+    press: &mut Option<Press>,
+    program: &Program,
+    template: &str,
+    picture: &[u8],
+) -> Result<Result<Vec<u8>, Refusal>, Error> {
+    let answer = converse(press, program, template, |to| ask_to_redraw(to, picture), hear_redrawn)?;
+    Ok(answer.unwrap_or(Err(Refusal::Unreadable)))
+}
+
+/// Talks with the program on `press`. The outer error is that it cannot be started, the inner one that it does not answer.
+fn converse<T>(
+    press: &mut Option<Press>,
+    program: &Program,
+    template: &str,
+    say: impl Fn(&mut BufWriter<ChildStdin>) -> io::Result<()>,
+    hear: impl Fn(&mut BufReader<ChildStdout>) -> io::Result<T>,
+) -> Result<Result<T, Error>, Error> {
     if let Some(running) = press {
-        match talk(running, program.patience, input) {
-            Ok(answer) => return answer,
+        match talk(running, program.patience, &say, &hear) {
+            Ok(answer) => return Ok(Ok(answer)),
             // The system may have ended one that was idle: that is not the fault of this document.
             Err(Trouble { asked: false, .. }) => {}
             Err(trouble) => {
                 *press = None;
-                return Err(trouble.error);
+                return Ok(Err(trouble.error));
             }
         }
     }
     *press = None;
     let started = Press::start(program, template).map_err(|error| Error::Failed(error.to_string()))?;
-    let answer = talk(press.insert(started), program.patience, input);
-    answer.unwrap_or_else(|trouble| {
+    let answer = talk(press.insert(started), program.patience, &say, &hear);
+    Ok(answer.map_err(|trouble| {
         *press = None;
-        Err(trouble.error)
-    })
+        trouble.error
+    }))
 }
 
 /// Why there is no answer.
@@ -93,7 +116,12 @@ struct Trouble {
     error: Error,
 }
 
-fn talk(press: &mut Press, patience: Duration, input: Input<'_>) -> Result<Result<Pdf, Error>, Trouble> {
+fn talk<T>(
+    press: &mut Press,
+    patience: Duration,
+    say: impl Fn(&mut BufWriter<ChildStdin>) -> io::Result<()>,
+    hear: impl Fn(&mut BufReader<ChildStdout>) -> io::Result<T>,
+) -> Result<T, Trouble> {
     let Press { child, input: to, output } = press;
     let (done, waits) = channel::<()>();
     let mut asked = false;
@@ -105,9 +133,9 @@ fn talk(press: &mut Press, patience: Duration, input: Input<'_>) -> Result<Resul
             }
             late
         });
-        let answer = ask(to, input).and_then(|()| {
+        let answer = say(to).and_then(|()| {
             asked = true;
-            hear(output, input)
+            hear(output)
         });
         drop(done);
         (answer, watch.join().unwrap_or(false))
@@ -155,7 +183,31 @@ pub(crate) fn hear(from: &mut impl Read, input: Input<'_>) -> io::Result<Result<
     }))
 }
 
-/// The work of the program: documents, as they are asked for on `from`, until nobody asks any more.
+pub(crate) fn ask_to_redraw(to: &mut impl Write, picture: &[u8]) -> io::Result<()> {
+    put(to, json!({"redraw": true}).to_string().as_bytes())?;
+    put(to, picture)?;
+    to.flush()
+}
+
+pub(crate) fn hear_redrawn(from: &mut impl Read) -> io::Result<Result<Vec<u8>, Refusal>> {
+    let head: Value = serde_json::from_slice(&take(from)?)?;
+    let bytes = take(from)?;
+    Ok(match head["refused"].as_str() {
+        None => Ok(bytes),
+        Some("colours") => Err(Refusal::Colours),
+        Some(_) => Err(Refusal::Unreadable),
+    })
+}
+
+fn redrawn(picture: &[u8]) -> (Value, Vec<u8>) {
+    match redraw::accept(picture) {
+        Ok(bytes) => (json!({}), bytes),
+        Err(Refusal::Colours) => (json!({"refused": "colours"}), Vec::new()),
+        Err(Refusal::Unreadable) => (json!({"refused": "unreadable"}), Vec::new()),
+    }
+}
+
+/// The work of the program: documents and pictures, as they are asked for on `from`, until nobody asks any more.
 pub fn work(mut from: impl Read, mut to: impl Write) -> io::Result<()> {
     let template = String::from_utf8(take(&mut from)?).map_err(io::Error::other)?;
     let typesetter = Typesetter::alone(&template).map_err(io::Error::other)?;
@@ -166,6 +218,13 @@ pub fn work(mut from: impl Read, mut to: impl Write) -> io::Result<()> {
             head => serde_json::from_slice::<Value>(&head?)?,
         };
         let data = take(&mut from)?;
+        if head["redraw"] == true {
+            let (head, bytes) = redrawn(&data);
+            put(&mut to, head.to_string().as_bytes())?;
+            put(&mut to, &bytes)?;
+            to.flush()?;
+            continue;
+        }
         let mut images = Vec::new();
         for name in head["images"].as_array().into_iter().flatten() {
             images.push((constant(name.as_str().unwrap_or_default(), &mut names), take(&mut from)?));

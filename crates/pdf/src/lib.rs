@@ -27,6 +27,7 @@ use typst_pdf::{PdfOptions, PdfStandard, PdfStandards, Timestamp};
 pub use apart::{Program, work};
 pub use press::presses;
 pub use qr::qr_svg;
+pub use redraw::Refusal;
 
 use fonts::Fonts;
 use press::Presses;
@@ -194,6 +195,19 @@ impl Typesetter {
                     *press = None;
                     made
                 })
+            }
+        }
+    }
+}
+
+impl Typesetter {
+    /// Decodes a PNG or JPEG within limits and encodes it anew, without profiles and other extras; in another program when
+    /// documents are made there.
+    pub fn redraw(&self, picture: &[u8]) -> Result<Result<Vec<u8>, Refusal>, Error> {
+        match &self.place {
+            Place::Here(here) => Ok(here.presses.run(|press| press.install(|| redraw::accept(picture)))),
+            Place::Apart { program, template, presses } => {
+                presses.run(|press| apart::redraw(press, program, template, picture))
             }
         }
     }

@@ -3,6 +3,7 @@
 //! profile of a few kilobytes can unfold to gigabytes in whoever reads it.
 
 use std::io::Cursor;
+use std::panic::catch_unwind;
 
 use image::codecs::jpeg::JpegEncoder;
 use image::metadata::Orientation;
@@ -15,6 +16,65 @@ const MOST_MEMORY: u64 = 256 * 1024 * 1024;
 /// Pixels on a side of what is drawn: 17 cm at 300 dots per inch.
 const SIDE: u32 = 2000;
 const QUALITY: u8 = 90;
+
+/// Why a picture is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It is damaged, incomplete or not a PNG or JPEG, or decoding it exceeds the limits on pixels, memory and time.
+    Unreadable,
+    /// It is a JPEG in CMYK that does not say how its colours are stored.
+    Colours,
+}
+
+/// The same picture, harmless, with every reason to refuse it: for a picture that somebody has just chosen. One that was
+/// accepted before only has to be readable, see [`redraw`].
+pub(crate) fn accept(bytes: &[u8]) -> Result<Vec<u8>, Refusal> {
+    match image::guess_format(bytes) {
+        Ok(ImageFormat::Png) => {}
+        Ok(ImageFormat::Jpeg) => check_jpeg(bytes)?,
+        _ => return Err(Refusal::Unreadable),
+    }
+    // Decoders are for bytes that nobody has seen before.
+    let drawn = catch_unwind(|| redraw(bytes)).ok().flatten();
+    drawn.ok_or(Refusal::Unreadable)
+}
+
+/// The decoder fills the missing part of a truncated JPEG with grey, and inverts CMYK that Adobe's programs have not written.
+fn check_jpeg(bytes: &[u8]) -> Result<(), Refusal> {
+    let (mut adobe, mut components) = (false, 0);
+    let mut rest = bytes.get(2..).unwrap_or_default();
+    loop {
+        let [0xff, kind, after @ ..] = rest else { return Err(Refusal::Unreadable) };
+        match kind {
+            // Padding in front of a marker.
+            0xff => {
+                rest = &rest[1..];
+                continue;
+            }
+            // Markers without a length.
+            0x01 | 0xd0..=0xd8 => {
+                rest = after;
+                continue;
+            }
+            _ => {}
+        }
+        let [high, low, ..] = after else { return Err(Refusal::Unreadable) };
+        let length = usize::from(u16::from_be_bytes([*high, *low]));
+        let segment = after.get(2..length).ok_or(Refusal::Unreadable)?;
+        rest = &after[length..];
+        match kind {
+            0xee => adobe |= segment.starts_with(b"Adobe"),
+            0xc0..=0xc3 | 0xc5..=0xc7 | 0xc9..=0xcb | 0xcd..=0xcf => components = segment.get(5).copied().unwrap_or(0),
+            0xda => break,
+            _ => {}
+        }
+    }
+    if components == 4 && !adobe {
+        return Err(Refusal::Colours);
+    }
+    // Within the data of the picture this marker cannot occur.
+    if rest.windows(2).any(|pair| pair == [0xff, 0xd9]) { Ok(()) } else { Err(Refusal::Unreadable) }
+}
 
 /// The same picture, harmless; `None` when it cannot be read within the limits.
 pub(crate) fn redraw(bytes: &[u8]) -> Option<Vec<u8>> {

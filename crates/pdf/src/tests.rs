@@ -213,3 +213,69 @@ fn a_program_of_its_own_makes_the_same_documents() {
     let apart = Typesetter::apart(TEMPLATE, program).unwrap();
     assert!(matches!(apart.typeset(input), Err(Error::Failed(_))));
 }
+
+/// A JPEG of 8 × 8 pixels of one colour in CMYK, as it is stored.
+fn cmyk(adobe: bool, stored: [u8; 4]) -> Vec<u8> {
+    let mut bytes = b"\xff\xd8".to_vec();
+    if adobe {
+        bytes.extend(b"\xff\xee\0\x0eAdobe\0\x64\0\0\0\0\0");
+    }
+    bytes.extend([&b"\xff\xdb\0\x43\0"[..], &[8; 64]].concat());
+    bytes.extend(b"\xff\xc0\0\x14\x08\0\x08\0\x08\x04\x01\x11\0\x02\x11\0\x03\x11\0\x04\x11\0");
+    // The lengths of a difference, 7 and 8 bits; and the end of a block.
+    bytes.extend([&b"\xff\xc4\0\x15\0\x01\x01"[..], &[0; 14], &[7, 8]].concat());
+    bytes.extend([&b"\xff\xc4\0\x14\x10\x01"[..], &[0; 15], &[0]].concat());
+    bytes.extend(b"\xff\xda\0\x0e\x04\x01\0\x02\0\x03\0\x04\0\0\x3f\0");
+    let code = |value: &u8| if *value == 255 { "011111110" } else { "10011111110" };
+    let mut bits: String = stored.iter().map(code).collect();
+    bits.push_str(&"1".repeat(bits.len().next_multiple_of(8) - bits.len()));
+    bytes.extend(bits.as_bytes().chunks(8).map(|bits| bits.iter().fold(0, |byte, bit| byte * 2 + (bit - b'0'))));
+    bytes.extend(b"\xff\xd9");
+    bytes
+}
+
+#[test]
+fn a_picture_in_cmyk_keeps_its_colours_or_is_refused() {
+    let red = redraw::accept(&cmyk(true, [255, 0, 0, 255])).unwrap();
+    let pixel = ::image::load_from_memory(&red).unwrap().into_rgb8().get_pixel(4, 4).0;
+    assert!(pixel[0] > 250 && pixel[1] < 5 && pixel[2] < 5, "{pixel:?}");
+    assert_eq!(redraw::accept(&cmyk(false, [255, 0, 0, 255])), Err(Refusal::Colours));
+}
+
+#[test]
+fn a_picture_that_is_not_whole_is_refused() {
+    let png = drawn(40, 30, b"");
+    let mut jpeg = Vec::new();
+    ::image::DynamicImage::new_rgb8(40, 30)
+        .write_to(&mut std::io::Cursor::new(&mut jpeg), ::image::ImageFormat::Jpeg)
+        .unwrap();
+    let typesetter = typesetter();
+    for whole in [&png, &jpeg] {
+        assert!(typesetter.redraw(whole).unwrap().is_ok());
+        for length in [0, 1, 8, 20, 33, whole.len() / 2, whole.len() - 14, whole.len() - 2] {
+            let cut = typesetter.redraw(&whole[..length]).unwrap();
+            assert_eq!(cut, Err(Refusal::Unreadable), "{length} of {}", whole.len());
+        }
+    }
+    assert_eq!(redraw::accept(b"GIF89a"), Err(Refusal::Unreadable));
+
+    // What the server and the other program say to each other.
+    let mut asked = Vec::new();
+    apart::put(&mut asked, TEMPLATE.as_bytes()).unwrap();
+    apart::ask_to_redraw(&mut asked, &png).unwrap();
+    apart::ask_to_redraw(&mut asked, b"no picture").unwrap();
+    apart::ask_to_redraw(&mut asked, &cmyk(false, [0; 4])).unwrap();
+    let mut said = Vec::new();
+    work(&asked[..], &mut said).unwrap();
+    let mut said = &said[..];
+    assert_eq!(apart::hear_redrawn(&mut said).unwrap(), redraw::accept(&png));
+    assert_eq!(apart::hear_redrawn(&mut said).unwrap(), Err(Refusal::Unreadable));
+    assert_eq!(apart::hear_redrawn(&mut said).unwrap(), Err(Refusal::Colours));
+
+    let path = "/bin/false".into();
+    let program = Program { path, arguments: Vec::new(), patience: std::time::Duration::from_secs(60) };
+    let ended = Typesetter::apart(TEMPLATE, program.clone()).unwrap().redraw(&png);
+    assert_eq!(ended, Ok(Err(Refusal::Unreadable)), "the picture ends the program");
+    let missing = Typesetter::apart(TEMPLATE, Program { path: "/nowhere".into(), ..program }).unwrap();
+    assert!(matches!(missing.redraw(&png), Err(Error::Failed(_))), "the picture is not to blame");
+}

@@ -43,6 +43,8 @@ pub use stats::{HOLDS, Stats};
 pub use tx::Tx;
 pub use value::{Row, Value};
 
+use tokio::sync::oneshot;
+
 use address::Address;
 use apart::Apart;
 use writer::Writer;
@@ -89,6 +91,8 @@ struct Inner {
     apart: Apart,
     /// None where the database is open for reading alone.
     writer: Option<Writer>,
+    /// On PostgreSQL, a connection for what cannot wait behind other writes.
+    urgent: Option<Writer>,
     stats: Arc<Stats>,
 }
 
@@ -101,11 +105,11 @@ impl Store {
     /// Opens the database; it is not migrated yet.
     pub fn open(options: &Options) -> Result<Store> {
         let stats = Arc::new(Stats::default());
-        let (readers, writer) = match &options.database {
+        let (readers, writer, urgent) = match &options.database {
             Database::Sqlite(path) => {
                 let session = sqlite::Writing::open(path)?;
                 let writer = Writer::start(vec![session], options.queue, &stats)?;
-                (Readers::Sqlite(sqlite::Pool::new(path)), writer)
+                (Readers::Sqlite(sqlite::Pool::new(path)), writer, None)
             }
             Database::Postgres(url) => {
                 let address = Address::parse(url)?;
@@ -113,11 +117,13 @@ impl Store {
                     .map(|_| postgres::Writing::open(address.clone(), options.timeout))
                     .collect::<Result<Vec<_>>>()?;
                 let writer = Writer::start(sessions, options.queue, &stats)?;
+                let urgent = postgres::Writing::open(address.clone(), options.timeout)?;
+                let urgent = Writer::start(vec![urgent], options.queue, &stats)?;
                 let pool = postgres::Pool::new(address, options.readers, options.timeout);
-                (Readers::Postgres(Box::new(pool)), writer)
+                (Readers::Postgres(Box::new(pool)), writer, Some(urgent))
             }
         };
-        let inner = Inner { readers, apart: Apart::start()?, writer: Some(writer), stats };
+        let inner = Inner { readers, apart: Apart::start()?, writer: Some(writer), urgent, stats };
         Ok(Store { inner: Arc::new(inner) })
     }
 
@@ -133,7 +139,7 @@ impl Store {
                 Readers::Postgres(Box::new(postgres::Pool::new(address, options.readers, options.timeout)))
             }
         };
-        let inner = Inner { readers, apart: Apart::start()?, writer: None, stats: Arc::default() };
+        let inner = Inner { readers, apart: Apart::start()?, writer: None, urgent: None, stats: Arc::default() };
         Ok(Store { inner: Arc::new(inner) })
     }
 
@@ -206,12 +212,19 @@ impl Store {
         T: Send + 'static,
         E: From<Error> + Send + 'static,
     {
-        match self.writer().and_then(|writer| writer.submit(key, work)) {
-            Ok(answer) => {
-                answer.await.unwrap_or_else(|_| Err(Error::Unavailable("the writer has stopped".into()).into()))
-            }
-            Err(refused) => Err(refused.into()),
-        }
+        answered(self.writer().and_then(|writer| writer.submit(key, work))).await
+    }
+
+    /// [`Store::write`] for small writes that must not wait behind others: on PostgreSQL they have a connection of their
+    /// own. They share no rows with other writes, whose order they do not keep.
+    pub async fn write_urgently<T, E, F>(&self, key: i64, work: F) -> Result<T, E>
+    where
+        F: Fn(&mut Tx) -> Result<T, E> + Send + 'static,
+        T: Send + 'static,
+        E: From<Error> + Send + 'static,
+    {
+        let writer = self.inner.urgent.as_ref().map_or_else(|| self.writer(), Ok);
+        answered(writer.and_then(|writer| writer.submit(key, work))).await
     }
 
     /// [`Store::write`] for code that is not async.
@@ -243,5 +256,12 @@ impl Store {
     fn writer(&self) -> Result<&Writer> {
         let writer = self.inner.writer.as_ref();
         writer.ok_or_else(|| Error::Unavailable("it is open for reading only".into()))
+    }
+}
+
+async fn answered<T, E: From<Error>>(asked: Result<oneshot::Receiver<Result<T, E>>>) -> Result<T, E> {
+    match asked {
+        Ok(answer) => answer.await.unwrap_or_else(|_| Err(Error::Unavailable("the writer has stopped".into()).into())),
+        Err(refused) => Err(refused.into()),
     }
 }

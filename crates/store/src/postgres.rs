@@ -316,5 +316,9 @@ impl Session for Writing {
         }
     }
 
+    fn patience(&self) -> Duration {
+        self.limit
+    }
+
     fn rest(&mut self) {}
 }

@@ -30,6 +30,10 @@ pub(crate) trait Session: Send + 'static {
     fn tx(&mut self) -> Result<Tx<'_>>;
     fn commit(&mut self) -> Result<()>;
     fn rollback(&mut self);
+    /// How long a caller waits at most for a database that does not answer.
+    fn patience(&self) -> Duration {
+        PATIENCE
+    }
     /// Called between transactions.
     fn rest(&mut self);
 }
@@ -230,14 +234,17 @@ struct Group<'s, S: Session> {
     session: &'s mut S,
     stats: &'s Stats,
     begun: Result<()>,
+    /// When its first task came, and when its transaction had begun.
+    came: Instant,
     started: Instant,
     tasks: Vec<Box<dyn Task>>,
 }
 
 impl<'s, S: Session> Group<'s, S> {
     fn start(session: &'s mut S, stats: &'s Stats) -> Self {
+        let came = Instant::now();
         let begun = session.begin();
-        Group { session, stats, begun, started: Instant::now(), tasks: Vec::new() }
+        Group { session, stats, begun, came, started: Instant::now(), tasks: Vec::new() }
     }
 
     /// Runs a task in the transaction; answers how long it took and how long the next one may take: nobody waits for
@@ -257,7 +264,7 @@ impl<'s, S: Session> Group<'s, S> {
 
     /// Commits and answers everyone; answers whether the database is gone.
     fn finish(self, patience: Duration) -> bool {
-        let Group { session, stats, begun, mut tasks, started } = self;
+        let Group { session, stats, begun, mut tasks, came, started } = self;
         let mut outcome = begun.and_then(|()| commit(session));
         stats.writes.fetch_add(tasks.len() as u64, Ordering::Relaxed);
         stats.commits.fetch_add(1, Ordering::Relaxed);
@@ -265,7 +272,10 @@ impl<'s, S: Session> Group<'s, S> {
             session.rollback();
             outcome = carefully(session, &mut tasks);
         }
-        if outcome.as_ref().is_err_and(Error::is_retryable) {
+        // A database that was silent for so long, or that is known to be gone, would be tried in vain once more.
+        let late = patience.is_zero() || came.elapsed() >= session.patience();
+        let given_up = late && matches!(outcome, Err(Error::Disconnected(_)));
+        if outcome.as_ref().is_err_and(Error::is_retryable) && !given_up {
             stats.retries.fetch_add(tasks.len() as u64, Ordering::Relaxed);
             outcome = again(session, &mut tasks, patience);
         }
@@ -334,6 +344,8 @@ fn again<S: Session>(session: &mut S, tasks: &mut [Box<dyn Task>], patience: Dur
 fn stop_on_io(error: &Error) {
     if let Error::Io(what) = error {
         tracing::error!(error = %what, "Writing to the database failed. Kantoor exits to protect your data; check the disk, then start it again.");
+        // The log is written by a thread of its own.
+        std::thread::sleep(Duration::from_millis(300));
         std::process::exit(74);
     }
 }

@@ -200,10 +200,11 @@ on_both! {
     }
 }
 
-/// Work goes on whatever becomes of the log: on a full disk, or with nobody at the other end of the pipe.
+/// Work goes on whatever becomes of the log: on a full disk, with nobody at the other end of the pipe, or with somebody there
+/// who does not read.
 #[test]
 fn a_log_that_cannot_be_written_stops_no_work() {
-    for redirect in ["2>/dev/full", "2> >(exec true)"] {
+    for redirect in ["2>/dev/full", "2> >(exec true)", "2> >(exec sleep 100)"] {
         let db = Db::sqlite();
         let mut command = Command::new("bash");
         command.args(["-c", &format!("exec \"$0\" \"$@\" {redirect}"), env!("CARGO_BIN_EXE_kantoor")]);
@@ -214,6 +215,10 @@ fn a_log_that_cannot_be_written_stops_no_work() {
         let settings: Vec<&str> = settings.iter().flat_map(|one| ["--set", one]).collect();
         let binary = Binary::start_with(command, &db, "", &settings);
         let client = &binary.client;
+        // More lines than a pipe holds.
+        for _ in 0..1000 {
+            client.get("/v1/products").expect(200);
+        }
         for _ in 0..5 {
             mail(client);
         }
