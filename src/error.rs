@@ -346,6 +346,7 @@ impl From<store::Error> for Error {
             | Cause::NewerSchema { .. }
             | Cause::Panic(_)
             | Cause::Copy(_)
+            | Cause::Unreadable { .. }
             | Cause::Database(_) => Error::internal(why),
         }
     }

@@ -4,7 +4,7 @@
 
 pub mod breaker;
 pub mod queue;
-mod signature;
+pub mod signature;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

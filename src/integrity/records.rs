@@ -44,6 +44,9 @@ pub fn inspect<R: Record>(
     for (id, record) in rows {
         match record {
             Ok(record) => records.push(record),
+            Err(store::Error::Unreadable { column, why, .. }) => {
+                found.problems.push((id, format!("Column {column} cannot be read: {why}")));
+            }
             Err(error) => found.problems.push((id, format!("It cannot be read: {error}"))),
         }
     }
@@ -133,6 +136,12 @@ const RELATIONS: &[(&str, &str, &str)] = &[
         "SELECT id FROM deliveries d WHERE account_id = $1
             AND NOT EXISTS (SELECT 1 FROM mails WHERE account_id = $1 AND id = d.mail_id)",
         "The mail that it delivers is not there",
+    ),
+    (
+        "deliveries",
+        "SELECT id FROM deliveries WHERE account_id = $1 AND status NOT IN
+            ('queued', 'sending', 'retrying', 'sent', 'failed')",
+        "Column status cannot be read: it is not one of: queued, sending, retrying, sent, failed",
     ),
     (
         "webhook_cursors",

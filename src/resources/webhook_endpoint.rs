@@ -17,6 +17,7 @@ use crate::quotas;
 use crate::record;
 use crate::record::{ACTED, ALL, COMPUTED, CREATED, Callable, Checks, INPUT, NOWHERE, REQUIRED, Texts, UPDATED, When};
 use crate::records::{self, Work};
+use crate::webhooks::signature::Secret;
 use crate::webhooks::{breaker, queue};
 
 /// Endpoints of an account: each event may be sent to all of them.
@@ -43,9 +44,9 @@ record! {
     /// When the receiver is tried next, after several webhooks in a row failed. Nothing is sent to it before.
     next_probe_at: When = COMPUTED.nullable();
     /// What webhooks are signed with. It is shown when it is made, and never again.
-    secret: String = COMPUTED.shown(CREATED.and(ACTED));
+    secret: Secret = COMPUTED.shown(CREATED.and(ACTED));
     /// The secret before this one.
-    old_secret: String = COMPUTED.shown(NOWHERE);
+    old_secret: Secret = COMPUTED.shown(NOWHERE);
     /// Until when the secret before this one signs too.
     old_secret_until: When = COMPUTED.nullable();
 }
@@ -82,8 +83,8 @@ impl WebhookEndpoint {
     /// The secrets that sign at this moment: the newest first.
     pub fn secrets(&self, now: crate::clock::Moment) -> Vec<&str> {
         let old = self.old_secret_until.0.is_some_and(|until| now < until);
-        let old = Some(self.old_secret.as_str()).filter(|_| old);
-        std::iter::once(self.secret.as_str()).chain(old).collect()
+        let old = Some(self.old_secret.0.as_str()).filter(|_| old);
+        std::iter::once(self.secret.0.as_str()).chain(old).collect()
     }
 
     /// Switches it off on Kantoor's behalf, with a notice in the log.
@@ -226,7 +227,7 @@ fn rotate(call: Call) -> Result<Work> {
         let mut record = before.clone();
         record.secret.clone_from(&secret);
         (record.old_secret, record.old_secret_until) = match input.record().overlap_hours {
-            0 => (String::new(), When(None)),
+            0 => (Secret::default(), When(None)),
             // Receivers live by the machine's time, whatever the account's clock says.
             hours => (before.secret.clone(), When(Some(ctx.machine_now.plus_seconds(hours * 3600)))),
         };
@@ -259,10 +260,10 @@ impl WebhookEndpoint {
 }
 
 /// `whsec_` and 32 bytes of chance.
-fn new_secret() -> Result<String> {
+fn new_secret() -> Result<Secret> {
     let mut bytes = [0u8; 32];
     getrandom::fill(&mut bytes).map_err(|error| Error::internal(format!("no random numbers: {error}")))?;
-    Ok(format!("whsec_{}", STANDARD.encode(bytes)))
+    Ok(Secret(format!("whsec_{}", STANDARD.encode(bytes))))
 }
 
 const MIGRATIONS: &[Migration] = &[TABLES, BREAKER];

@@ -4,7 +4,7 @@
 
 use futures_util::future::join_all;
 use jiff::civil::Date;
-use store::Tx;
+use store::{Row, Tx};
 
 use super::{Status, Subscription};
 use crate::app::App;
@@ -15,7 +15,7 @@ use crate::days::{self, Slice};
 use crate::error::{Code, Error, Result};
 use crate::jobs::{self, Ending, Job, NewJob};
 use crate::marks;
-use crate::record::{Day, Link};
+use crate::record::{Day, Link, stored_date};
 use crate::records;
 use crate::resources::client::Client;
 use crate::resources::document::{self, Invoice, Language, new};
@@ -114,10 +114,15 @@ fn due(tx: &mut Tx, ctx: &Ctx) -> Result<Vec<String>> {
 /// The earliest date of an invoice that is due.
 fn earliest(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Date>> {
     let today = ctx.now.date(&ctx.zone).to_string();
-    let sql = "SELECT next_generate FROM subscriptions WHERE account_id = $1 AND next_generate <> ''
+    let sql = "SELECT next_generate, id FROM subscriptions WHERE account_id = $1 AND next_generate <> ''
                AND next_generate <= $2 AND status <> 'draft' AND stuck_on <> $2 ORDER BY next_generate LIMIT 1";
-    let found = tx.first(sql, &[ctx.account.into(), today.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
-    Ok(found.and_then(|date| date.parse().ok()))
+    tx.first(sql, &[ctx.account.into(), today.into()], |row| day_of(row, "next_generate"))
+}
+
+/// A date of a subscription, whose id follows it in the row.
+fn day_of(row: &Row, column: &str) -> Result<Date> {
+    let id = row.text(1)?;
+    Ok(stored_date(row.text(0)?).map_err(|error| error.at("subscriptions", id, column))?)
 }
 
 /// When something of subscriptions is next to be done in the account, after now.
@@ -126,12 +131,11 @@ pub fn next_moment(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>> {
     let mut moments = Vec::new();
     for column in ["next_generate", "notify_on"] {
         let sql = format!(
-            "SELECT {column} FROM subscriptions WHERE account_id = $1 AND {column} <> '' AND {column} > $2
+            "SELECT {column}, id FROM subscriptions WHERE account_id = $1 AND {column} <> '' AND {column} > $2
              AND status <> 'draft' ORDER BY {column} LIMIT 1"
         );
         let values = [ctx.account.into(), today.clone().into()];
-        let found = tx.first(&sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
-        let date = found.and_then(|date| date.parse::<Date>().ok());
+        let date = tx.first(&sql, &values, |row| day_of(row, column))?;
         moments.extend(date.map(|date| Moment::start_of(date, &ctx.zone)));
     }
     Ok(moments.into_iter().min())
