@@ -68,12 +68,13 @@ const ACCOUNT: &str = "SELECT id, uid, name, zone, created_at, test_clock FROM a
 
 impl Account {
     fn from_row(row: &Row) -> Result<Account> {
-        let zone = row.text(3)?;
+        let (uid, zone) = (row.text(1)?, row.text(3)?);
+        let unknown = || store::Error::unreadable(format!("time zone {zone} is not known")).at("accounts", uid, "zone");
         Ok(Account {
             number: row.int(0)?,
-            uid: row.text(1)?.to_string(),
+            uid: uid.to_string(),
             name: row.text(2)?.to_string(),
-            zone: TimeZone::get(zone).map_err(|_| Error::internal(format!("unknown time zone {zone}")))?,
+            zone: TimeZone::get(zone).map_err(|_| unknown())?,
             created_at: Moment(row.int(4)?),
             has_test_clock: row.int(5)? != 0,
         })

@@ -15,6 +15,15 @@ impl Moment {
         text.parse::<jiff::Timestamp>().ok().map(|moment| Moment(moment.as_millisecond()))
     }
 
+    /// Reads a stored moment.
+    pub fn from_db(row: &store::Row, column: usize) -> store::Result<Moment> {
+        let stored = row.int(column)?;
+        match jiff::Timestamp::from_millisecond(stored) {
+            Ok(_) => Ok(Moment(stored)),
+            Err(_) => Err(store::Error::unreadable("the moment is beyond the year 9999")),
+        }
+    }
+
     /// `seconds` later.
     pub fn plus_seconds(self, seconds: i64) -> Moment {
         Moment(self.0.saturating_add(seconds.saturating_mul(1000)))

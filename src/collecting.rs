@@ -130,7 +130,9 @@ fn case(app: &App, caller: &Caller, id: &str) -> Result<Case> {
 }
 
 fn provider_of(app: &App, case: &Case) -> Result<Box<dyn Provider>, Trouble> {
-    let name = ProviderName::from_wire(&case.payment.provider).unwrap_or_default();
+    let Some(name) = ProviderName::from_wire(&case.payment.provider) else {
+        return Err(Trouble::Never(format!("No provider is called '{}'.", case.payment.provider)));
+    };
     providers::named(app, name, &case.settings)
 }
 

@@ -344,6 +344,7 @@ impl From<store::Error> for Error {
             | Cause::NewerSchema { .. }
             | Cause::Panic(_)
             | Cause::Copy(_)
+            | Cause::Unreadable { .. }
             | Cause::Database(_) => Error::internal(why),
         }
     }

@@ -110,7 +110,9 @@ pub fn find(tx: &mut Tx, ctx: &Ctx, claim: &Claim) -> Result<Option<Stored>> {
             ));
         }
         Ok(Stored {
-            status: u16::try_from(row.int(1)?).unwrap_or(200),
+            status: u16::try_from(row.int(1)?).map_err(|_| {
+                store::Error::unreadable("it is not an HTTP status").at("stored_answers", &claim.key, "status")
+            })?,
             location: row.text(2)?.to_string(),
             etag: row.text(3)?.to_string(),
             body: row.text(4)?.to_string(),

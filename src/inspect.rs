@@ -47,6 +47,9 @@ pub fn inspect<R: Record>(
     for (id, record) in rows {
         match record {
             Ok(record) => records.push(record),
+            Err(store::Error::Unreadable { column, why, .. }) => {
+                found.problems.push((id, format!("Column {column} cannot be read: {why}")));
+            }
             Err(error) => found.problems.push((id, format!("It cannot be read: {error}"))),
         }
     }

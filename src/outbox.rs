@@ -11,16 +11,34 @@ use store::{Migration, Row, Tx};
 use crate::app::App;
 use crate::call::Content;
 use crate::catalogue::registry;
+use crate::choice;
 use crate::clock::Moment;
 use crate::config::Config;
 use crate::context::Ctx;
 use crate::error::{Code, Error, Result};
 use crate::jobs::{self, Ending, Job, NewJob};
 use crate::perform;
-use crate::record::Record;
+use crate::record::{Kind, Record};
 use crate::resources::corporate_identity::CorporateIdentity;
 use crate::services::Services;
 use crate::usage;
+
+choice! {
+    /// How the delivery of a mail to one recipient stands.
+    enum Standing {
+        /// It waits for its first try.
+        #[default]
+        Queued = "queued",
+        /// A try is under way, or was cut off.
+        Sending = "sending",
+        /// A try failed; another follows.
+        Retrying = "retrying",
+        /// The mail server has taken it.
+        Sent = "sent",
+        /// It is not tried again.
+        Failed = "failed",
+    }
+}
 
 /// The tables of the outbox.
 pub const MIGRATION: Migration = Migration {
@@ -177,7 +195,7 @@ fn sender_address(tx: &mut Tx, ctx: &Ctx, own: &str) -> Result<String> {
 struct Delivery {
     mail_id: String,
     recipient: String,
-    status: String,
+    status: Standing,
     attempts: i64,
 }
 
@@ -198,13 +216,13 @@ pub fn deliver(app: &App, job: &Job) -> Result<Ending> {
     };
     let last = job.attempts >= job.max_attempts;
     let (status, reason, twice, ending) = match sent {
-        Ok(receipt) => ("sent", receipt.response, false, Ending::Done),
-        Err(Failure::Never(why)) => ("failed", why, false, Ending::Done),
-        Err(failure) if last => ("failed", failure.words().to_string(), false, Ending::Done),
+        Ok(receipt) => (Standing::Sent, receipt.response, false, Ending::Done),
+        Err(Failure::Never(why)) => (Standing::Failed, why, false, Ending::Done),
+        Err(failure) if last => (Standing::Failed, failure.words().to_string(), false, Ending::Done),
         Err(failure) => {
             let twice = matches!(failure, Failure::Unknown(_));
             let why = failure.words().to_string();
-            ("retrying", why.clone(), twice, Ending::Failed(why))
+            (Standing::Retrying, why.clone(), twice, Ending::Failed(why))
         }
     };
     let now = app.clock.now();
@@ -213,7 +231,7 @@ pub fn deliver(app: &App, job: &Job) -> Result<Ending> {
             "UPDATE deliveries SET status = $1, reason = $2, maybe_twice = CASE WHEN $3 = 1 THEN 1 ELSE maybe_twice END,
                     changed_at = $4
              WHERE account_id = $5 AND id = $6",
-            &[status.into(), (&reason).into(), i64::from(twice).into(), now.0.into(), account.into(), (&id).into()],
+            &[status.wire().into(), (&reason).into(), i64::from(twice).into(), now.0.into(), account.into(), (&id).into()],
         )
     })?;
     Ok(ending)
@@ -245,14 +263,14 @@ fn start_try(app: &App, account: i64, id: &str) -> Result<Option<(Delivery, Queu
             Ok::<_, Error>(Delivery {
                 mail_id: row.text(0)?.to_string(),
                 recipient: row.text(1)?.to_string(),
-                status: row.text(2)?.to_string(),
+                status: Standing::from_db(row, 2).map_err(|error| error.at("deliveries", &id, "status"))?,
                 attempts: row.int(3)?,
             })
         })?;
-        let Some(delivery) = found.filter(|found| !matches!(found.status.as_str(), "sent" | "failed")) else {
+        let Some(delivery) = found.filter(|found| !matches!(found.status, Standing::Sent | Standing::Failed)) else {
             return Ok(None);
         };
-        let cut_off = i64::from(delivery.status == "sending");
+        let cut_off = i64::from(delivery.status == Standing::Sending);
         tx.execute(
             "UPDATE deliveries SET status = 'sending', attempts = $1, changed_at = $2,
                     maybe_twice = CASE WHEN $3 = 1 THEN 1 ELSE maybe_twice END

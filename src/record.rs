@@ -11,8 +11,8 @@ mod rules;
 
 pub use checked::{Bic, Callable, Color, Country, Domain, Email, EmailList, Emails, Iban, Slug, VatNumber, Website};
 pub use html::Html;
-pub use kinds::{Day, Days, Kind, Link, VatRate, When, choose, other_spelling, parse_date, wrong_type};
-pub use lists::{Custom, CustomValue, Data, Texts};
+pub use kinds::{Day, Days, Kind, Link, VatRate, When, choose, other_spelling, parse_date, stored_date, wrong_type};
+pub use lists::{Custom, CustomValue, Data, Snapshot, Texts};
 pub use part::Part;
 pub use rules::{ACTED, ALL, COMPUTED, CREATED, DETAIL, INPUT, LIST, NOWHERE, REQUIRED, Rules, UPDATED, Views};
 
@@ -218,17 +218,21 @@ pub trait Record: Clone + Default + PartialEq + Send + Sync + 'static {
         Ok(record)
     }
 
-    /// From a row of `sql().select`.
+    /// From a row of `sql().select`. A value that cannot be read is an error that names its table, id and column; a
+    /// default in its place would be written back by the next save.
     fn from_row(row: &Row) -> store::Result<Self> {
+        let table = Self::shape().table;
+        let id = row.text(0).map_err(|error| error.at(table, "", "id"))?;
+        let at = |column: &'static str| move |error: store::Error| error.at(table, id, column);
         let mut record = Self::default();
         *record.base_mut() = Base {
-            id: row.text(0)?.to_string(),
-            created_at: Moment(row.int(1)?),
-            updated_at: Moment(row.int(2)?),
-            version: row.int(3)?,
+            id: id.to_string(),
+            created_at: Moment::from_db(row, 1).map_err(at("created_at"))?,
+            updated_at: Moment::from_db(row, 2).map_err(at("updated_at"))?,
+            version: row.int(3).map_err(at("version"))?,
         };
         for (place, field) in Self::fields().iter().enumerate() {
-            (field.from_db)(&mut record, row, BASE_COLUMNS + place)?;
+            (field.from_db)(&mut record, row, BASE_COLUMNS + place).map_err(at(field.info.name))?;
         }
         Ok(record)
     }

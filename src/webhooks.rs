@@ -5,7 +5,7 @@
 pub mod breaker;
 pub mod metrics;
 pub mod queue;
-mod signature;
+pub mod signature;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -110,7 +110,7 @@ pub fn work_out(app: &App, caller: &Caller) -> Result<bool> {
             let Some(run) = found.filter(|run| run.step == place_of.2) else { return Ok::<_, Error>(None) };
             let definition = definition(tx, &ctx, &engine_of, &run)?;
             let data = matching::data_of(tx, &ctx, &run)?;
-            let names = Known::of(&ctx, &own.account, &run, &data).names(tx, &ctx, &run, &definition)?;
+            let names = Known::of(&ctx, &own.account, &run, &data)?.names(tx, &ctx, &run, &definition)?;
             Ok(Some((names, definition, run.place())))
         })?;
         let Some((names, definition, step)) = found else { continue };
@@ -166,7 +166,12 @@ pub fn definition(tx: &mut Tx, ctx: &Ctx, engine: &Engine, run: &Run) -> Result<
     let sql = "SELECT definition FROM flow_definitions WHERE account_id = $1 AND flow_id = $2 AND version = $3";
     let values = [ctx.account.into(), (&run.flow_id.0).into(), run.flow_version.into()];
     let text = tx.first(sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
-    let parsed = Arc::new(Definition::parse(&text.unwrap_or_default()));
+    let text = text.unwrap_or_default();
+    if !text.is_empty() && serde_json::from_str::<serde::de::IgnoredAny>(&text).is_err() {
+        let of = format!("{} {}", run.flow_id.0, run.flow_version);
+        return Err(store::Error::unreadable("it is not JSON").at("flow_definitions", &of, "definition").into());
+    }
+    let parsed = Arc::new(Definition::parse(&text));
     let mut kept = engine.definitions.lock().unwrap_or_else(PoisonError::into_inner);
     if kept.len() >= MANY {
         kept.clear();
@@ -213,6 +218,10 @@ pub fn turn_of(
             turn.more = true;
             break;
         }
+        if let Err(cause) = definition(tx, ctx, engine, &run) {
+            set_aside(tx, ctx, &run.base.id, &cause)?;
+            continue;
+        }
         let room = room.saturating_sub(turn.calls.len());
         let (call, ended) = go(tx, ctx, account, engine, run, room, marked.is_some())?;
         turn.calls.extend(call);
@@ -226,11 +235,27 @@ pub fn turn_of(
 fn due(tx: &mut Tx, ctx: &Ctx) -> Result<Vec<Run>> {
     let select = &Run::sql().select;
     let lost = format!("{select} WHERE account_id = $1 AND lease_until > 0 AND lease_until <= $2 LIMIT {BATCH}");
-    let mut runs = tx.all(&lost, &[ctx.account.into(), ctx.machine_now.0.into()], Run::from_row)?;
+    let read = |row: &store::Row| Ok::<_, store::Error>((row.text(0)?.to_string(), Run::from_row(row)));
+    let mut found = tx.all(&lost, &[ctx.account.into(), ctx.machine_now.0.into()], read)?;
     let due =
         format!("{select} WHERE account_id = $1 AND due_at > 0 AND due_at <= $2 ORDER BY due_at, id LIMIT {BATCH}");
-    runs.extend(tx.all(&due, &[ctx.account.into(), ctx.now.0.into()], Run::from_row)?);
+    found.extend(tx.all(&due, &[ctx.account.into(), ctx.now.0.into()], read)?);
+    let mut runs = Vec::with_capacity(found.len());
+    for (id, run) in found {
+        match run {
+            Ok(run) => runs.push(run),
+            Err(cause) => set_aside(tx, ctx, &id, &cause.into())?,
+        }
+    }
     Ok(runs)
+}
+
+/// A run that cannot be read must not hold up the others of its account: it is tried again in an hour.
+fn set_aside(tx: &mut Tx, ctx: &Ctx, id: &str, cause: &Error) -> Result<()> {
+    tracing::error!(account = ctx.account, run = id, %cause, "A run cannot go on.");
+    let sql = "UPDATE runs SET due_at = $1, lease_until = 0 WHERE account_id = $2 AND id = $3";
+    tx.execute(sql, &[ctx.now.plus_seconds(3600).0.into(), ctx.account.into(), id.into()])?;
+    Ok(())
 }
 
 /// Goes on with one run until it ends, waits or has to call out; answers the call, and how it ended.
@@ -340,7 +365,7 @@ fn steps_of(
     let chain = if run.chain.is_empty() { &run.base.id } else { &run.chain };
     let own = ctx.acting_as(&format!("flow {}", run.flow_id.0), &run.base.id, run.depth, chain);
     let data = matching::data_of(tx, ctx, run)?;
-    let known = Known::of(&own, account, run, &data);
+    let known = Known::of(&own, account, run, &data)?;
     run.due_at = 0;
     run.lease_until = 0;
     run.next_attempt_at = When(None);
@@ -533,13 +558,16 @@ struct Known {
 }
 
 impl Known {
-    fn of(ctx: &Ctx, account: &Account, run: &Run, data: &str) -> Known {
-        let data: Value = serde_json::from_str(data).unwrap_or_else(|_| json!({}));
+    fn of(ctx: &Ctx, account: &Account, run: &Run, data: &str) -> Result<Known> {
+        let data: Value = match data {
+            "" => json!({}),
+            data => serde_json::from_str(data).map_err(|_| matching::unreadable_data(run.seq))?,
+        };
         let about = json!({
             "id": account.uid, "name": account.name, "today": ctx.now.date(&ctx.zone).to_string(),
             "time_zone": ctx.zone.iana_name().unwrap_or_default(),
         });
-        Known {
+        Ok(Known {
             fixed: vec![
                 ("event", run.event.as_str().into()),
                 ("entity_type", run.entity_type.as_str().into()),
@@ -547,7 +575,7 @@ impl Known {
                 ("account", template::of(&about)),
                 ("now", ctx.now.to_string().into()),
             ],
-        }
+        })
     }
 
     /// For the current step: with the results so far, and the record as it is now if the flow looks at it.

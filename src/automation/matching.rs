@@ -73,7 +73,7 @@ pub fn heard(tx: &mut Tx, ctx: &Ctx, event: &Event, seq: i64) -> Result<Vec<Star
     // Read once, however many flows listen.
     let scene = LazyCell::new(|| scene(event));
     for flow in listeners {
-        if flow.conditions != "[]" && !fits(&flow.conditions, &scene) {
+        if flow.conditions != "[]" && !fits(&flow.id, &flow.conditions, &scene) {
             continue;
         }
         let mut run = Run {
@@ -112,12 +112,17 @@ pub fn too_much(tx: &mut Tx, ctx: &Ctx) -> Result<Option<String>> {
     Ok(follows.then(|| format!("the same run has led to {MANY} runs")))
 }
 
-/// Whether the conditions that a flow keeps hold.
-pub fn fits(conditions: &str, scene: &Value) -> bool {
-    read_conditions(conditions).is_some_and(|wanted| holds(&wanted, scene))
+/// Whether the stored conditions of a flow hold. Conditions that cannot be read do not: an event must not fail because
+/// one of the flows that listen to it is damaged.
+pub fn fits(flow: &str, conditions: &str, scene: &Value) -> bool {
+    let wanted = read_conditions(conditions);
+    if wanted.is_none() {
+        let cause = store::Error::unreadable("it is not a list of conditions").at("flows", flow, "conditions");
+        tracing::error!(%cause, "A flow does not start.");
+    }
+    wanted.is_some_and(|wanted| holds(&wanted, scene))
 }
 
-/// The conditions that a flow keeps; `None` when one of them cannot be read, and so not hold either.
 fn read_conditions(text: &str) -> Option<Vec<Condition>> {
     let mut faults = Faults::default();
     let read = conditions::read(&serde_json::from_str(text).ok()?, "", TRIGGER_ROOTS, &mut faults);
@@ -237,7 +242,12 @@ pub fn data_of(tx: &mut Tx, ctx: &Ctx, run: &Run) -> Result<String> {
     }
     let noted = line.into_data();
     let data = serde_json::from_str::<Noted>(&noted).map(|noted| noted.data.get().to_string());
-    Ok(data.unwrap_or_default())
+    Ok(data.map_err(|_| unreadable_data(run.seq))?)
+}
+
+/// The data of a line of the log is not JSON.
+pub fn unreadable_data(seq: i64) -> store::Error {
+    store::Error::unreadable("it is not JSON").at("log", &seq.to_string(), "data")
 }
 
 /// A record of the account as the API shows it.

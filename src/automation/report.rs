@@ -59,7 +59,12 @@ impl Kind for Reports {
     }
 
     fn from_db(row: &Row, column: usize) -> store::Result<Self> {
-        Ok(Reports(serde_json::from_str(row.text(column)?).unwrap_or_default()))
+        match row.text(column)? {
+            "" => Ok(Reports::default()),
+            text => serde_json::from_str(text)
+                .map(Reports)
+                .map_err(|_| store::Error::unreadable("it is not a JSON array of reports")),
+        }
     }
 
     fn from_json(_: &Json, _: &Rules) -> Result<Self, Wrong> {

@@ -30,8 +30,20 @@ pub fn fire(tx: &mut Tx, ctx: &Ctx) -> Result<usize> {
         "{} WHERE account_id = $1 AND next_at > 0 AND next_at <= $2 ORDER BY next_at, id LIMIT 100",
         Flow::sql().select
     );
-    let due = tx.all(&sql, &[ctx.account.into(), ctx.now.0.into()], Flow::from_row)?;
-    for flow in &due {
+    let due = tx.all(&sql, &[ctx.account.into(), ctx.now.0.into()], |row| {
+        Ok::<_, store::Error>((row.text(0)?.to_string(), Flow::from_row(row)))
+    })?;
+    for (id, flow) in &due {
+        let flow = match flow {
+            Ok(flow) => flow,
+            Err(cause) => {
+                // The other schedules go on; this one is looked at again in an hour.
+                tracing::error!(%cause, "A scheduled flow does not start.");
+                let later = "UPDATE flows SET next_at = $1 WHERE account_id = $2 AND id = $3";
+                tx.execute(later, &[ctx.now.plus_seconds(3600).0.into(), ctx.account.into(), id.into()])?;
+                continue;
+            }
+        };
         let Ok(cron) = Cron::parse(&flow.trigger_key) else { continue };
         let time = cron.latest(Moment(flow.next_at), ctx.now, &ctx.zone);
         let next = cron.next(ctx.now, &ctx.zone).map_or(0, |next| next.0);
@@ -40,7 +52,7 @@ pub fn fire(tx: &mut Tx, ctx: &Ctx) -> Result<usize> {
         tx.execute(moved, &[Value::from(next), ctx.account.into(), (&flow.base.id).into()])?;
         let data = data(time, &ctx.zone);
         let event = Event { name: EVENT, entity_type: "", entity_id: "", data: &data.0 };
-        if !matching::fits(&flow.conditions, &matching::scene(&event)) {
+        if !matching::fits(&flow.base.id, &flow.conditions, &matching::scene(&event)) {
             continue;
         }
         let mut run = Run {

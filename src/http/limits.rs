@@ -31,8 +31,11 @@ pub fn take(tx: &mut Tx, ctx: &Ctx, per_minute: u32) -> Result<Left> {
     let values = [ctx.account.into(), (&*ctx.actor).into()];
     let asked = tx.first(sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))?.unwrap_or_default();
     // A node whose clock is behind may find moments of the future.
-    let asked = asked.split_whitespace().filter_map(|text| text.parse().ok()).map(|at: i64| at.min(now));
-    let mut asked: Vec<i64> = asked.filter(|at| *at > now - MINUTE_MS).collect();
+    let asked: Vec<i64> =
+        asked.split_whitespace().map(str::parse).collect::<Result<_, _>>().map_err(|_| {
+            store::Error::unreadable("it is not a list of moments").at("key_limits", &ctx.actor, "asked")
+        })?;
+    let mut asked: Vec<i64> = asked.into_iter().map(|at| at.min(now)).filter(|at| *at > now - MINUTE_MS).collect();
     let most = usize::try_from(per_minute).unwrap_or(usize::MAX);
     let reset = |at: Option<&i64>| at.map_or(0, |at| (at + MINUTE_MS - now + 999) / 1000);
     if asked.len() >= most {

@@ -23,6 +23,12 @@ const RELATIONS: &[(&str, &str, &str)] = &[
         "The mail that it delivers does not exist",
     ),
     (
+        "deliveries",
+        "SELECT id FROM deliveries WHERE account_id = $1 AND status NOT IN
+            ('queued', 'sending', 'retrying', 'sent', 'failed')",
+        "Column status cannot be read: it is not one of: queued, sending, retrying, sent, failed",
+    ),
+    (
         "webhook_cursors",
         "SELECT endpoint_id FROM webhook_cursors c WHERE account_id = $1 AND (
             NOT EXISTS (SELECT 1 FROM webhook_endpoints WHERE account_id = $1 AND id = c.endpoint_id)

@@ -101,8 +101,13 @@ impl Kind for EmailList {
     }
 
     fn from_db(row: &Row, column: usize) -> store::Result<Self> {
-        let text = row.text(column)?;
-        Ok(EmailList(text.split(',').filter(|one| !one.is_empty()).map(str::to_string).collect()))
+        match row.text(column)? {
+            "" => Ok(EmailList::default()),
+            text if text.split(',').all(|one| !one.is_empty()) => {
+                Ok(EmailList(text.split(',').map(str::to_string).collect()))
+            }
+            _ => Err(store::Error::unreadable("it has an empty address")),
+        }
     }
 
     fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong> {

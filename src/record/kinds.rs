@@ -17,7 +17,7 @@ use crate::json::{Json, write_text};
 pub trait Kind: Sized + Clone + Default {
     /// For the database.
     fn to_db(&self) -> Value<'_>;
-    /// From the database.
+    /// From the database. What is not a value of this kind is [`store::Error::unreadable`], never a default.
     fn from_db(row: &Row, column: usize) -> store::Result<Self>;
     /// From a body; `null` is seen to already.
     fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong>;
@@ -157,7 +157,11 @@ impl Kind for bool {
     }
 
     fn from_db(row: &Row, column: usize) -> store::Result<Self> {
-        Ok(row.int(column)? != 0)
+        match row.int(column)? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(store::Error::unreadable("it is neither 0 nor 1")),
+        }
     }
 
     fn from_json(json: &Json, _: &Rules) -> Result<Self, Wrong> {
@@ -233,7 +237,10 @@ impl Kind for Days {
     }
 
     fn from_db(row: &Row, column: usize) -> store::Result<Self> {
-        row.int(column).map(Days)
+        match row.int(column)? {
+            days @ -1.. => Ok(Days(days)),
+            _ => Err(store::Error::unreadable("it is neither a number of days nor -1")),
+        }
     }
 
     fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
@@ -311,13 +318,21 @@ pub fn parse_date(text: &str) -> Result<Date, Wrong> {
     date.ok_or_else(|| wrong(FieldCode::InvalidFormat, "must be a date in the format YYYY-MM-DD"))
 }
 
+/// A date of the database.
+pub fn stored_date(text: &str) -> store::Result<Date> {
+    parse_date(text).map_err(|_| store::Error::unreadable("it is not a date of the form YYYY-MM-DD"))
+}
+
 impl Kind for Day {
     fn to_db(&self) -> Value<'_> {
         self.0.map(|date| date.to_string()).unwrap_or_default().into()
     }
 
     fn from_db(row: &Row, column: usize) -> store::Result<Self> {
-        Ok(Day(row.text(column)?.parse().ok()))
+        match row.text(column)? {
+            "" => Ok(Day(None)),
+            text => Ok(Day(Some(stored_date(text)?))),
+        }
     }
 
     fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
@@ -354,8 +369,8 @@ impl Kind for When {
     }
 
     fn from_db(row: &Row, column: usize) -> store::Result<Self> {
-        let stored = row.int(column)?;
-        Ok(When((stored != 0).then_some(Moment(stored))))
+        let stored = Moment::from_db(row, column)?;
+        Ok(When((stored.0 != 0).then_some(stored)))
     }
 
     fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
@@ -422,7 +437,10 @@ impl Kind for VatRate {
     }
 
     fn from_db(row: &Row, column: usize) -> store::Result<Self> {
-        Ok(VatRate(row.text(column)?.to_string()))
+        match row.text(column)? {
+            text if text.is_empty() || text.parse::<Decimal<2>>().is_ok() => Ok(VatRate(text.to_string())),
+            _ => Err(store::Error::unreadable("it is not a percentage")),
+        }
     }
 
     fn from_json(json: &Json, _: &Rules) -> Result<Self, Wrong> {
@@ -484,7 +502,8 @@ macro_rules! choice {
             }
 
             fn from_db(row: &store::Row, column: usize) -> store::Result<Self> {
-                Ok($name::from_wire(row.text(column)?).unwrap_or_default())
+                let found = $name::from_wire(row.text(column)?);
+                found.ok_or_else(|| store::Error::unreadable(format!("it is not one of: {}", $name::WIRE.join(", "))))
             }
 
             fn from_json(json: &$crate::json::Json, _: &$crate::record::Rules) -> Result<Self, $crate::error::Wrong> {

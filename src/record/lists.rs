@@ -22,7 +22,13 @@ impl Kind for Texts {
     }
 
     fn from_db(row: &Row, column: usize) -> store::Result<Self> {
-        Ok(Texts(row.text(column)?.lines().map(str::to_string).collect()))
+        match row.text(column)? {
+            "" => Ok(Texts::default()),
+            text if text.split('\n').all(|one| !one.is_empty()) => {
+                Ok(Texts(text.split('\n').map(str::to_string).collect()))
+            }
+            _ => Err(store::Error::unreadable("it has an empty line")),
+        }
     }
 
     fn from_json(json: &Json, _: &Rules) -> Result<Self, Wrong> {
@@ -104,9 +110,14 @@ impl Kind for Custom {
         if text.is_empty() {
             return Ok(Custom::default());
         }
-        let Ok(Json::Object(members)) = Json::parse(text.as_bytes()) else { return Ok(Custom::default()) };
-        let values = members.into_iter().filter_map(|(key, json)| Some((key, CustomValue::from_json(&json).ok()?)));
-        Ok(Custom(values.collect()))
+        let Ok(Json::Object(members)) = Json::parse(text.as_bytes()) else { return Err(not_an_object()) };
+        let values = members.into_iter().map(|(key, json)| match json {
+            Json::Null => Ok((key, CustomValue::Nothing)),
+            Json::Bool(checked) => Ok((key, CustomValue::Checked(checked))),
+            Json::Text(text) => Ok((key, CustomValue::Text(text))),
+            other => Err(store::Error::unreadable(format!("the value of '{key}' is {}", other.kind()))),
+        });
+        values.collect::<store::Result<_>>().map(Custom)
     }
 
     fn from_json(json: &Json, _: &Rules) -> Result<Self, Wrong> {
@@ -158,9 +169,15 @@ impl From<Schema> for Data {
 }
 
 impl Data {
+    /// As JSON; an empty object when it is empty.
+    pub fn json(&self) -> Schema {
+        // What cannot be parsed never becomes a `Data`: see `from_db` and `from_json`.
+        serde_json::from_str(&self.0).unwrap_or_else(|_| json!({}))
+    }
+
     /// With the members of `more` that have a value.
     pub fn with(&self, more: &Schema) -> Data {
-        let mut all: Schema = serde_json::from_str(&self.0).unwrap_or_else(|_| json!({}));
+        let mut all = self.json();
         for (key, value) in more.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()) {
             all[key] = value.clone();
         }
@@ -174,7 +191,7 @@ impl Kind for Data {
     }
 
     fn from_db(row: &Row, column: usize) -> store::Result<Self> {
-        Ok(Data(row.text(column)?.to_string()))
+        stored_object(row.text(column)?).map(Data)
     }
 
     fn from_json(json: &Json, _: &Rules) -> Result<Self, Wrong> {
@@ -200,6 +217,54 @@ impl Kind for Data {
     fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+}
+
+/// Another record as it was when this one was saved, or nothing. Kept as the JSON that it was shown as.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Snapshot(pub String);
+
+impl Snapshot {
+    /// As JSON; null when there is none.
+    pub fn json(&self) -> Schema {
+        // What cannot be parsed never becomes a `Snapshot`: see `from_db`.
+        serde_json::from_str(&self.0).unwrap_or_default()
+    }
+}
+
+impl Kind for Snapshot {
+    fn to_db(&self) -> Value<'_> {
+        (&self.0).into()
+    }
+
+    fn from_db(row: &Row, column: usize) -> store::Result<Self> {
+        stored_object(row.text(column)?).map(Snapshot)
+    }
+
+    fn from_json(_: &Json, _: &Rules) -> Result<Self, Wrong> {
+        Err(wrong(FieldCode::ReadOnly, "cannot be set here"))
+    }
+
+    fn to_json(&self, _: &Rules, out: &mut Vec<u8>) {
+        out.extend_from_slice(if self.0.is_empty() { b"null" } else { self.0.as_bytes() });
+    }
+
+    fn schema(_: &Rules) -> Schema {
+        json!({"type": ["object", "null"], "additionalProperties": true})
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// The text of a JSON object in the database, or no text at all.
+fn stored_object(text: &str) -> store::Result<String> {
+    let is_object = || text.starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+    if text.is_empty() || is_object() { Ok(text.to_string()) } else { Err(not_an_object()) }
+}
+
+fn not_an_object() -> store::Error {
+    store::Error::unreadable("it is not a JSON object")
 }
 
 impl Json {

@@ -26,7 +26,7 @@ use crate::context::Ctx;
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
 use crate::input::{self, Input};
 use crate::record::{
-    ACTED, COMPUTED, CREATED, Checks, Custom, DETAIL, Day, INPUT, Link, NOWHERE, Record, UPDATED, Views, When,
+    ACTED, COMPUTED, CREATED, Checks, Custom, DETAIL, Day, INPUT, Link, NOWHERE, Record, Snapshot, UPDATED, Views, When,
 };
 use crate::records::{self, Work};
 use crate::{choice, record};
@@ -153,9 +153,9 @@ record! {
     /// Opens its page.
     token: String = COMPUTED.shown(NOWHERE);
     /// The client as it was, as JSON.
-    client: String = COMPUTED.heavy().shown(NOWHERE);
+    client: Snapshot = COMPUTED.heavy().shown(NOWHERE);
     /// The corporate identity as it was, as JSON.
-    sender: String = COMPUTED.heavy().shown(NOWHERE);
+    sender: Snapshot = COMPUTED.heavy().shown(NOWHERE);
 }
 
 impl<K: DocumentKind> Checks for Document<K> {

@@ -143,7 +143,10 @@ macro_rules! list_kind {
             }
 
             fn from_db(row: &Row, column: usize) -> store::Result<Self> {
-                Ok($name(serde_json::from_str(row.text(column)?).unwrap_or_default()))
+                match serde_json::from_str(row.text(column)?) {
+                    Ok(list @ Value::Array(_)) => Ok($name(list)),
+                    _ => Err(store::Error::unreadable("it is not a JSON array")),
+                }
             }
 
             fn from_json(json: &Json, _: &Rules) -> Result<Self, Wrong> {

@@ -117,8 +117,7 @@ record! {
 impl Payment {
     /// Where the client pays, as the provider said; or empty.
     pub fn payment_url(&self) -> String {
-        let said: Value = serde_json::from_str(&self.feedback_data.0).unwrap_or_default();
-        said["payment_url"].as_str().unwrap_or_default().to_string()
+        self.feedback_data.json()["payment_url"].as_str().unwrap_or_default().to_string()
     }
 }
 

@@ -59,7 +59,9 @@ impl Kind for Author {
     }
 
     fn from_db(row: &Row, column: usize) -> store::Result<Self> {
-        let (name, email) = row.text(column)?.split_once(SEPARATOR).unwrap_or_default();
+        let Some((name, email)) = row.text(column)?.split_once(SEPARATOR) else {
+            return Err(store::Error::unreadable("it is not a name and an address on two lines"));
+        };
         Ok(Author { name: name.to_string(), email: email.to_string() })
     }
 

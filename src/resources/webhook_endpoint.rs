@@ -17,6 +17,7 @@ use crate::record;
 use crate::record::{ACTED, ALL, COMPUTED, CREATED, Callable, Checks, INPUT, NOWHERE, REQUIRED, Texts, UPDATED, When};
 use crate::records::{self, Work};
 use crate::usage;
+use crate::webhooks::signature::Secret;
 use crate::webhooks::{breaker, queue};
 
 /// Endpoints of an account: each event may be sent to all of them.
@@ -43,9 +44,9 @@ record! {
     /// When the next probe is sent, after several webhooks in a row failed. Nothing is sent before that.
     next_probe_at: When = COMPUTED.nullable();
     /// The signing secret. It is shown only when it is created.
-    secret: String = COMPUTED.shown(CREATED.and(ACTED));
+    secret: Secret = COMPUTED.shown(CREATED.and(ACTED));
     /// The secret before this one.
-    old_secret: String = COMPUTED.shown(NOWHERE);
+    old_secret: Secret = COMPUTED.shown(NOWHERE);
     /// Until when webhooks are also signed with the previous secret.
     old_secret_until: When = COMPUTED.nullable();
 }
@@ -83,8 +84,8 @@ impl WebhookEndpoint {
     /// The secrets that sign at this moment: the newest first.
     pub fn secrets(&self, now: crate::clock::Moment) -> Vec<&str> {
         let old = self.old_secret_until.0.is_some_and(|until| now < until);
-        let old = Some(self.old_secret.as_str()).filter(|_| old);
-        std::iter::once(self.secret.as_str()).chain(old).collect()
+        let old = Some(self.old_secret.0.as_str()).filter(|_| old);
+        std::iter::once(self.secret.0.as_str()).chain(old).collect()
     }
 
     /// Switches it off on Kantoor's behalf, with a notice in the log.
@@ -229,7 +230,7 @@ fn rotate(call: Call) -> Result<Work> {
         let mut record = before.clone();
         record.secret.clone_from(&secret);
         (record.old_secret, record.old_secret_until) = match input.record().overlap_hours {
-            0 => (String::new(), When(None)),
+            0 => (Secret::default(), When(None)),
             // Receivers live by the machine's time, whatever the account's clock says.
             hours => (before.secret.clone(), When(Some(ctx.machine_now.plus_seconds(hours * 3600)))),
         };
@@ -262,10 +263,10 @@ impl WebhookEndpoint {
 }
 
 /// `whsec_` and 32 bytes of chance.
-fn new_secret() -> Result<String> {
+fn new_secret() -> Result<Secret> {
     let mut bytes = [0u8; 32];
-    getrandom::fill(&mut bytes).map_err(|error| Error::internal(format!("cannot generate random numbers: {error}")))?;
-    Ok(format!("whsec_{}", STANDARD.encode(bytes)))
+    getrandom::fill(&mut bytes).map_err(|error| Error::internal(format!("no random numbers: {error}")))?;
+    Ok(Secret(format!("whsec_{}", STANDARD.encode(bytes))))
 }
 
 const MIGRATIONS: &[Migration] = &[TABLES, BREAKER];

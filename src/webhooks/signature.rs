@@ -3,11 +3,57 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
+use serde_json::Value as Schema;
 use sha2::Sha256;
+use store::{Row, Value};
+
+use crate::error::Wrong;
+use crate::json::Json;
+use crate::record::{Kind, Rules};
+
+/// A secret that signs: `whsec_` and bytes in base64. Empty is none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Secret(pub String);
+
+impl Kind for Secret {
+    fn to_db(&self) -> Value<'_> {
+        (&self.0).into()
+    }
+
+    fn from_db(row: &Row, column: usize) -> store::Result<Self> {
+        let text = row.text(column)?;
+        match key(text) {
+            // Nothing may be signed with a key that is not the receiver's.
+            None => Err(store::Error::unreadable("it is not a secret in base64")),
+            Some(_) => Ok(Secret(text.to_string())),
+        }
+    }
+
+    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
+        String::from_json(json, rules).map(Secret)
+    }
+
+    fn to_json(&self, rules: &Rules, out: &mut Vec<u8>) {
+        self.0.to_json(rules, out);
+    }
+
+    fn schema(rules: &Rules) -> Schema {
+        String::schema(rules)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+fn key(secret: &str) -> Option<Vec<u8>> {
+    STANDARD.decode(secret.trim_start_matches("whsec_")).ok()
+}
 
 /// `v1,` and the HMAC-SHA256 of `id.timestamp.body` under the bytes of the secret, in base64.
 pub fn sign(secret: &str, id: &str, seconds: i64, body: &[u8]) -> String {
-    let key = STANDARD.decode(secret.trim_start_matches("whsec_")).unwrap_or_default();
+    // What cannot be decoded never becomes a `Secret`.
+    let key = key(secret).unwrap_or_default();
     let Ok(mut mac) = <Hmac<Sha256> as KeyInit>::new_from_slice(&key) else {
         unreachable!("HMAC takes keys of any length")
     };

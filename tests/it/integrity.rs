@@ -79,6 +79,14 @@ const DAMAGE: &[(&str, &[&str])] = &[
         "UPDATE subscriptions SET total_excl_vat = 1 WHERE id = (SELECT min(id) FROM subscriptions)",
         &["do not match its lines"],
     ),
+    (
+        "UPDATE tasks SET status = 'perhaps' WHERE id = (SELECT min(id) FROM tasks)",
+        &["Column status cannot be read: it is not one of: "],
+    ),
+    (
+        "UPDATE deliveries SET status = 'perhaps' WHERE id = (SELECT max(id) FROM deliveries)",
+        &["Column status cannot be read: it is not one of: queued"],
+    ),
     ("UPDATE deliveries SET mail_id = 'x' WHERE id = (SELECT min(id) FROM deliveries)", &["The mail that it delivers"]),
     ("UPDATE quota_usage SET value = value + 1 WHERE name = 'file_bytes'", &["The stored total size of the files"]),
     ("UPDATE log SET data = data || ' ' WHERE seq = 5", &["BROKEN at entry 5"]),

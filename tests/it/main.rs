@@ -38,5 +38,6 @@ mod subscriptions;
 mod support;
 mod timers;
 mod typesetting;
+mod unreadable;
 mod visitors;
 mod walk;

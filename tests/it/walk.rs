@@ -25,7 +25,7 @@ fn create_route(resource: &Resource) -> Option<&Route> {
 }
 
 /// Whether a request makes one out of nothing: settings are there, and a batch needs payments.
-fn can_be_made(resource: &Resource) -> bool {
+pub fn can_be_made(resource: &Resource) -> bool {
     create_route(resource).is_some() || resource.shape.table == "runs"
 }
 

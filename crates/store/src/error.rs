@@ -35,6 +35,18 @@ pub enum Error {
     Panic(String),
     /// A copy of the database could not be made; a sentence.
     Copy(String),
+    /// A stored value is not one that its column can have. It is an error and never a default: the next save would
+    /// overwrite what is there.
+    Unreadable {
+        /// The table, or empty while it is not known.
+        table: String,
+        /// The id of the row.
+        id: String,
+        /// The column.
+        column: String,
+        /// What is wrong with the value, without the value itself: it may be private.
+        why: String,
+    },
     /// Anything else the database said: a mistake in a statement.
     Database(String),
 }
@@ -46,6 +58,23 @@ impl Error {
     /// Whether the same closure may succeed when it is run again.
     pub fn is_retryable(&self) -> bool {
         matches!(self, Error::Conflict(_) | Error::Disconnected(_))
+    }
+
+    /// A stored value that cannot be read; [`Error::at`] adds where it is stored.
+    pub fn unreadable(why: impl Into<String>) -> Error {
+        Error::Unreadable { table: String::new(), id: String::new(), column: String::new(), why: why.into() }
+    }
+
+    /// Names the place of a value that could not be read from a row. Errors that are not about the value stay as they
+    /// are.
+    pub fn at(self, table: &str, id: &str, column: &str) -> Error {
+        match self {
+            Error::Unreadable { why, .. } | Error::Database(why) => {
+                let (table, id, column) = (table.to_string(), id.to_string(), column.to_string());
+                Error::Unreadable { table, id, column, why }
+            }
+            other => other,
+        }
     }
 
     pub(crate) fn from_panic(panic: Box<dyn Any + Send>) -> Error {
@@ -83,6 +112,9 @@ impl std::fmt::Display for Error {
             ),
             Error::Panic(what) => write!(f, "a panic: {what}"),
             Error::Copy(what) => f.write_str(what),
+            Error::Unreadable { table, id, column, why } => {
+                write!(f, "column {column} of {table} {id} cannot be read: {why}")
+            }
             Error::Database(what) => write!(f, "the database rejected a statement: {what}"),
         }
     }

@@ -187,7 +187,7 @@ pub fn post_usual<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: Document<K>
 
 /// The words as a quiet HTML mail with a button.
 fn in_html<K: DocumentKind>(document: &Document<K>, message: &str, link: &str) -> String {
-    let sender: Value = serde_json::from_str(&document.sender).unwrap_or_default();
+    let sender = document.sender.json();
     let color = sender["primary_color"].as_str().unwrap_or("#1f4e79");
     let button = match (document.language, K::WHICH) {
         (Language::Dutch, Which::Invoice) => "Factuur bekijken",
@@ -254,7 +254,7 @@ pub fn preview<K: DocumentKind>(call: Call) -> Result<Work> {
 
 /// Where mail of this kind goes for the client.
 fn addressee<K: DocumentKind>(document: &Document<K>, kind: SendType) -> String {
-    let client: Value = serde_json::from_str(&document.client).unwrap_or_default();
+    let client = document.client.json();
     let own = match kind {
         _ if kind.is_reminder() => client["email_reminders"].as_str(),
         _ if K::WHICH == Which::Invoice => client["email_invoices"].as_str(),
@@ -266,7 +266,7 @@ fn addressee<K: DocumentKind>(document: &Document<K>, kind: SendType) -> String 
 /// The usual subject and words, in the language of the document.
 pub fn words<K: DocumentKind>(document: &Document<K>, kind: SendType, sender: &str) -> (String, String) {
     let style = Style(document.language);
-    let client: Value = serde_json::from_str(&document.client).unwrap_or_default();
+    let client = document.client.json();
     let dutch = document.language == Language::Dutch;
     let salutation = match client["mail_salutation"].as_str().unwrap_or_default() {
         "" if document.client_firstname.is_empty() => if dutch { "Beste relatie" } else { "Dear customer" }.to_string(),

@@ -1,6 +1,5 @@
 //! What an invoice still has to get, and how it stands because of that.
 
-use jiff::civil::Date;
 use store::Tx;
 
 use super::{Document, DocumentKind, Which};
@@ -8,7 +7,7 @@ use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::{Error, Result};
 use crate::marks;
-use crate::record::{Record, When};
+use crate::record::{Record, When, stored_date};
 use crate::records;
 use crate::resources::client::Client;
 use crate::slice::{Slice, TOGETHER};
@@ -93,13 +92,16 @@ pub fn expire<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, status: &str, slice: &Sli
 /// When the next of them becomes late or invalid, after now.
 pub fn next_moment<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>> {
     let sql = format!(
-        "SELECT due_date FROM {} WHERE account_id = $1 AND payment_status = 'open' AND due_date >= $2
+        "SELECT due_date, id FROM {} WHERE account_id = $1 AND payment_status = 'open' AND due_date >= $2
          ORDER BY due_date LIMIT 1",
         Document::<K>::shape().table
     );
     let today = ctx.now.date(&ctx.zone).to_string();
-    let found = tx.first(&sql, &[ctx.account.into(), today.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
-    let day_after = found.and_then(|date| date.parse::<Date>().ok()).and_then(|date| date.tomorrow().ok());
+    let found = tx.first(&sql, &[ctx.account.into(), today.into()], |row| {
+        let id = row.text(1)?;
+        stored_date(row.text(0)?).map_err(|error| error.at(Document::<K>::shape().table, id, "due_date"))
+    })?;
+    let day_after = found.and_then(|date| date.tomorrow().ok());
     Ok(day_after.map(|date| Moment::start_of(date, &ctx.zone)))
 }
 

@@ -11,7 +11,7 @@ use crate::context::Ctx;
 use crate::error::{Faults, FieldCode, Result, wrong};
 use crate::input::{self, Input};
 use crate::record;
-use crate::record::{CREATED, Checks, Custom, DETAIL, Day, INPUT, Link, REQUIRED, Record};
+use crate::record::{CREATED, Checks, Custom, DETAIL, Day, INPUT, Link, REQUIRED, Record, Snapshot};
 use crate::records::{self, Image, Work};
 use crate::resources::client::{self, Client};
 use crate::resources::corporate_identity::{self, CorporateIdentity};
@@ -295,10 +295,10 @@ impl<K: DocumentKind> Document<K> {
     }
 }
 
-fn as_json<R: Record>(ctx: &Ctx, record: &R) -> String {
+fn as_json<R: Record>(ctx: &Ctx, record: &R) -> Snapshot {
     let mut out = Vec::new();
     record.write_json(DETAIL, ctx, &mut out);
-    String::from_utf8(out).unwrap_or_default()
+    Snapshot(String::from_utf8(out).unwrap_or_default())
 }
 
 /// `generation_mode` and `pdf` beside `meta` and in it, as the answer to a create has them.

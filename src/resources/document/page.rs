@@ -85,7 +85,7 @@ pub fn note_view<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()
 
 /// The logo as it was when the document became final, if it is still there.
 fn logo_of<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) -> Option<File> {
-    let sender: Value = serde_json::from_str(&document.sender).unwrap_or_default();
+    let sender = document.sender.json();
     let id = sender["meta"]["logo_file_id"].as_str().filter(|id| !id.is_empty())?;
     let file: File = records::find(tx, ctx, id).ok()?;
     matches!(file.content_type.as_str(), "image/png" | "image/jpeg").then_some(file)

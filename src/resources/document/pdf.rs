@@ -146,7 +146,7 @@ pub fn run(app: &App, job: &Job) -> Result<Ending> {
 
 /// All that is needed to print a document.
 pub fn print<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) -> Result<Print> {
-    let sender: Value = serde_json::from_str(&document.sender).unwrap_or_default();
+    let sender = document.sender.json();
     let logo = match sender["meta"]["logo_file_id"].as_str().unwrap_or_default() {
         "" => String::new(),
         id => records::find::<File>(tx, ctx, id).map(|file| file.content).unwrap_or_default(),
@@ -191,7 +191,7 @@ pub fn transfer_code(amount: Amount, number: &str, iban: &str, bic: &str, name: 
 /// The document as the template takes it.
 fn printed<K: DocumentKind>(ctx: &Ctx, document: &Document<K>, sender: &Value, original: &str) -> Value {
     let style = Style(document.language);
-    let client: Value = serde_json::from_str(&document.client).unwrap_or_default();
+    let client = document.client.json();
     let of = |from: &Value, key: &str| from[key].as_str().unwrap_or_default().trim().to_string();
     let meta = &sender["meta"];
     let kind = match K::WHICH {

@@ -380,7 +380,7 @@ impl Kind for Rows {
             "" => Ok(Rows::default()),
             text => serde_json::from_str(text)
                 .map(Rows)
-                .map_err(|error| store::Error::Database(format!("rows of a document: {error}"))),
+                .map_err(|_| store::Error::unreadable("it is not a JSON array of rows")),
         }
     }
 

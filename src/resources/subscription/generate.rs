@@ -5,7 +5,7 @@
 use futures_util::future::join_all;
 use jiff::ToSpan;
 use jiff::civil::Date;
-use store::Tx;
+use store::{Row, Tx};
 
 use super::{Status, Subscription};
 use crate::app::App;
@@ -15,7 +15,7 @@ use crate::context::{Caller, Ctx};
 use crate::error::{Code, Error, Result};
 use crate::jobs::{self, Ending, Job, NewJob};
 use crate::marks;
-use crate::record::{Day, Link};
+use crate::record::{Day, Link, stored_date};
 use crate::records;
 use crate::resources::client::Client;
 use crate::resources::document::{self, Invoice, Language, new};
@@ -115,10 +115,15 @@ fn due(tx: &mut Tx, ctx: &Ctx) -> Result<Vec<String>> {
 /// The earliest date of an invoice that is due.
 fn earliest(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Date>> {
     let today = ctx.now.date(&ctx.zone).to_string();
-    let sql = "SELECT next_generate FROM subscriptions WHERE account_id = $1 AND next_generate <> ''
+    let sql = "SELECT next_generate, id FROM subscriptions WHERE account_id = $1 AND next_generate <> ''
                AND next_generate <= $2 AND status <> 'draft' AND stuck_on <> $2 ORDER BY next_generate LIMIT 1";
-    let found = tx.first(sql, &[ctx.account.into(), today.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
-    Ok(found.and_then(|date| date.parse().ok()))
+    tx.first(sql, &[ctx.account.into(), today.into()], |row| day_of(row, "next_generate"))
+}
+
+/// A date of a subscription, whose id follows it in the row.
+fn day_of(row: &Row, column: &str) -> Result<Date> {
+    let id = row.text(1)?;
+    Ok(stored_date(row.text(0)?).map_err(|error| error.at("subscriptions", id, column))?)
 }
 
 /// When something of subscriptions is next to be done in the account, after now.
@@ -138,12 +143,11 @@ pub fn next_moment(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>> {
 /// The first date in a column after `date`.
 fn next_date(tx: &mut Tx, ctx: &Ctx, column: &str, date: Date) -> Result<Option<Date>> {
     let sql = format!(
-        "SELECT {column} FROM subscriptions WHERE account_id = $1 AND {column} <> '' AND {column} > $2
+        "SELECT {column}, id FROM subscriptions WHERE account_id = $1 AND {column} <> '' AND {column} > $2
          AND status <> 'draft' ORDER BY {column} LIMIT 1"
     );
     let values = [ctx.account.into(), date.to_string().into()];
-    let found = tx.first(&sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
-    Ok(found.and_then(|date| date.parse().ok()))
+    tx.first(&sql, &values, |row| day_of(row, column))
 }
 
 /// How many days before its end a subscription says that it is near; 0 for never.

@@ -8,7 +8,7 @@ use store::{Row, Value};
 use crate::choice;
 use crate::error::{FieldCode, Wrong, wrong};
 use crate::json::Json;
-use crate::record::{Kind, Rules};
+use crate::record::{Kind, Rules, stored_date};
 
 choice! {
     /// Frequency of the invoices.
@@ -93,11 +93,20 @@ impl Kind for Plan {
     }
 
     fn from_db(row: &Row, column: usize) -> store::Result<Self> {
-        let mut parts = row.text(column)?.split([',', ' ']);
-        let (anchor, first) = (parts.next().unwrap_or_default().parse().ok(), parts.next().unwrap_or_default());
-        let mut number = || parts.next().and_then(|part| part.parse().ok()).unwrap_or_default();
-        let (chosen_day, chosen_weekday, day, weekday) = (number(), number(), number(), number());
-        Ok(Plan { anchor, first: first.parse().ok(), chosen_day, chosen_weekday, day, weekday })
+        let parts: Vec<&str> = row.text(column)?.split([',', ' ']).collect();
+        let &[anchor, first, chosen_day, chosen_weekday, day, weekday] = parts.as_slice() else {
+            return Err(store::Error::unreadable("it is not two dates and four numbers"));
+        };
+        let date = |text: &str| if text.is_empty() { Ok(None) } else { stored_date(text).map(Some) };
+        let number = |text: &str| text.parse().map_err(|_| store::Error::unreadable("a day in it is not a number"));
+        Ok(Plan {
+            anchor: date(anchor)?,
+            first: date(first)?,
+            chosen_day: number(chosen_day)?,
+            chosen_weekday: number(chosen_weekday)?,
+            day: number(day)?,
+            weekday: number(weekday)?,
+        })
     }
 
     fn from_json(_: &Json, _: &Rules) -> Result<Self, Wrong> {
