@@ -180,10 +180,11 @@ fn say_overdue<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -
 
 /// Whether another invoice of the client is late. The plus keeps SQLite from taking the index of totals, in which it
 /// would look through every invoice of the account: it thinks a range finds less than two columns that must be equal.
+/// The marks are counted: for an `EXISTS` it would read all of them first, to be able to pass over some.
 fn owes_another(tx: &mut Tx, ctx: &Ctx, client: &str, id: &str) -> Result<bool> {
     let sql = "SELECT 1 FROM invoices WHERE account_id = $1 AND client_id = $2 AND payment_status = $3
-               AND due_date < $4 AND id <> $5 AND +total_incl_vat >= 0 AND EXISTS (SELECT 1 FROM marks
-               WHERE marks.account_id = $1 AND cause = 'invoice.late ' || due_date AND record_id = invoices.id)
+               AND due_date < $4 AND id <> $5 AND +total_incl_vat >= 0 AND (SELECT count(*) FROM marks
+               WHERE marks.account_id = $1 AND cause = 'invoice.late ' || due_date AND record_id = invoices.id) > 0
                LIMIT 1";
     let today = ctx.now.date(&ctx.zone).to_string();
     for status in LATE {
