@@ -12,6 +12,7 @@ use crate::automation::{Bell, Engine};
 use crate::clock::{Clock, Ids, Moment};
 use crate::config::Config;
 use crate::context::Caller;
+use crate::days::DueWork;
 use crate::demo;
 use crate::error::{Code, Error, Result};
 use crate::http::bodies::Bodies;
@@ -19,17 +20,42 @@ use crate::http::keys::KeyRing;
 use crate::http::metrics::Metrics;
 use crate::http::pages::Readiness;
 use crate::http::visitors::Visitors;
-use crate::jobs::{Claimant, SHARED};
+use crate::jobs::{Claimant, JobKind, Purge, SHARED};
+use crate::leases::LeaseTable;
 use crate::listeners::Listeners;
 use crate::loops::Loops;
 use crate::quotas::Quotas;
+use crate::registry::REGISTRY;
 use crate::resources;
 use crate::site::Site;
 use crate::turns::Turns;
 use crate::{outbox, printing};
 
+/// What the parts of the program add to its mechanisms. It is filled in one place: `registry.rs`.
+pub struct Registry {
+    /// The kinds of job.
+    pub jobs: &'static [JobKind],
+    /// The tables whose rows are worked on under a lease.
+    pub leases: &'static [&'static LeaseTable],
+    /// What housekeeping drops when it is old.
+    pub purges: &'static [Purge],
+    /// What comes with the days.
+    pub due_work: &'static [DueWork],
+    /// What runs in the background beside the workers.
+    pub background: &'static [Start],
+    /// Who wants to know at the start that a process died.
+    pub on_crash: &'static [OnCrash],
+}
+
+/// Starts a loop that runs until the process ends.
+pub type Start = fn(&Arc<App>);
+/// Takes note that a process may have died before this one started.
+pub type OnCrash = fn(&App);
+
 /// What every part of the program shares.
 pub struct App {
+    /// What the parts of the program add to its mechanisms.
+    pub registry: &'static Registry,
     /// The settings in force.
     pub config: Config,
     /// The database.
@@ -88,6 +114,7 @@ impl App {
         let visitors = Visitors::new(networks("trusted_proxies", &config.trusted_proxies)?);
         let node = Ids::SYSTEM.next();
         Ok(Arc::new(App {
+            registry: &REGISTRY,
             store,
             site,
             blobs,

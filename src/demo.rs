@@ -23,6 +23,7 @@ use crate::context::{Caller, Ctx};
 use crate::days;
 use crate::error::{Error, Result};
 use crate::perform::perform;
+use crate::registry::DUE_WORK;
 use crate::resources::document::page::{final_one, note_view};
 use crate::resources::document::{Quote, QuoteKind, quote};
 
@@ -86,7 +87,7 @@ fn sleep(tx: &mut Tx, ctx: &mut Ctx, today: &mut Date, day: Date) -> Result<()> 
     while *today < day {
         *today = today.tomorrow().unwrap_or(day);
         ctx.now = Moment::start_of(*today, &ctx.zone);
-        days::catch_up(tx, ctx)?;
+        days::catch_up(tx, ctx, DUE_WORK)?;
         contracts::pay(tx, ctx)?;
     }
     Ok(())

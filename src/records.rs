@@ -5,15 +5,15 @@ use store::{Tx, Value};
 
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
-use crate::days::{self, Slice};
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
 use crate::input::{self, Input};
 use crate::json::Json;
 use crate::log::{self, Event};
 use crate::record::{CREATED, Checks, DETAIL, Record, UPDATED, Views};
+use crate::registry;
 use crate::resources;
 use crate::search;
-use crate::timers;
+use crate::slice::{self, Slice};
 
 /// What a handler leaves to do in the transaction.
 pub type Work = Box<dyn Fn(&mut Tx, &Ctx) -> Result<Answer> + Send + Sync>;
@@ -268,7 +268,8 @@ pub fn unlink<R: Record>(tx: &mut Tx, ctx: &Ctx, field: &str, id: &str, slice: &
     let Some(link) = R::fields().iter().find(|own| own.info.name == field) else { return Ok(true) };
     // The second condition lets indexes serve that leave out records which name nothing.
     let named = format!("\"{field}\" = $2 AND \"{field}\" <> ''");
-    let sql = format!("SELECT id FROM {} WHERE account_id = $1 AND {named} LIMIT {}", R::shape().table, days::TOGETHER);
+    let sql =
+        format!("SELECT id FROM {} WHERE account_id = $1 AND {named} LIMIT {}", R::shape().table, slice::TOGETHER);
     loop {
         let naming = tx.all(&sql, &[ctx.account.into(), id.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
         if naming.is_empty() {
@@ -319,7 +320,7 @@ pub fn emit_with<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, name: &str, memb
     let data = String::from_utf8(data).map_err(|_| Error::internal("an answer is not UTF-8"))?;
     let event = Event { name, entity_type: shape.name, entity_id: &record.base().id, data: &data };
     log::append(tx, ctx, &event)?;
-    timers::note(tx, ctx, &event)
+    registry::on_event(tx, ctx, &event)
 }
 
 /// Totals of lists without a filter are kept, since counting a million rows is not free.

@@ -43,12 +43,12 @@ use store::{Migration, Tx};
 
 use crate::call::{Call, Query};
 use crate::context::Ctx;
-use crate::days::Slice;
 use crate::error::Result;
 use crate::integrity::Inspected;
 use crate::list::{self, Form, Statements};
 use crate::record::{FieldInfo, Record, Shape, Views};
 use crate::records::Work;
+use crate::slice::Slice;
 
 /// Every resource.
 pub static ALL: LazyLock<Vec<Resource>> = LazyLock::new(|| {
@@ -126,7 +126,6 @@ pub fn migrations() -> Vec<Migration> {
         crate::outbox::MIGRATION,
         document::pdf::MIGRATION,
         crate::timers::MIGRATION,
-        crate::timers::SINCE,
         document::DATES,
         document::OWED,
         crate::automation::MIGRATION,

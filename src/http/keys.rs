@@ -10,6 +10,8 @@ use crate::accounts::{self, Account, Key};
 use crate::app::App;
 use crate::clock::Moment;
 use crate::error::{Code, Error, Result};
+use crate::jobs::SHARED;
+use crate::loops::{self, Poll};
 
 const FRESH: Duration = Duration::from_secs(1);
 /// Far more keys than a second sees; keeps memory bounded.
@@ -50,6 +52,25 @@ impl Caller {
             key,
         }
     }
+}
+
+/// How often the use of keys is written down.
+const NOTED: Duration = Duration::from_secs(30);
+
+/// Starts to write down when keys were used, until the process ends.
+pub fn start(app: &Arc<App>) {
+    loops::keep(app, "use of keys", loops::PATIENCE, |app, pulse| async move {
+        let mut poll = Poll::every(NOTED).later();
+        loop {
+            poll.wait(&pulse).await;
+            let uses = app.keys.take_used();
+            let noted = match uses.is_empty() {
+                true => Ok(()),
+                false => app.store.write(SHARED, move |tx| Key::used(tx, &uses)).await,
+            };
+            poll.turned(noted.map(|_| false), "The use of keys could not be written down.");
+        }
+    });
 }
 
 /// The keys seen lately.
