@@ -28,7 +28,6 @@ pub use engine::Engine;
 
 use std::sync::Arc;
 
-use crate::app::App;
 use crate::config::Config;
 use crate::error::Result;
 use crate::log::Listener;
@@ -46,9 +45,4 @@ pub const LISTENER: Listener = Listener {
 pub fn open(_: &Config, node: &str, services: &mut Services) -> Result<()> {
     services.add(Arc::new(Engine::on(node)));
     Ok(())
-}
-
-/// A process died lately, and a run may be why.
-pub fn be_careful(app: &App) {
-    engine::engine_of(app).be_careful();
 }

@@ -1,7 +1,7 @@
 //! The registry: everything that the engine runs but does not know. The program fills it once, before anything else, and
 //! nothing changes it afterwards.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use axum::body::Body;
 use axum::http::{Request, Response};
@@ -13,8 +13,11 @@ use crate::app::App;
 use crate::clock::Moment;
 use crate::config::Config;
 use crate::context::Ctx;
+use crate::due::DueWork;
 use crate::error::{Error, Result};
 use crate::http::metrics::counts::{CounterInfo, HistogramInfo, Metric};
+use crate::jobs::{JobKind, Purge};
+use crate::leases::LeaseTable;
 use crate::log::{self, Listener};
 use crate::resource::{Resource, Route};
 use crate::services::Services;
@@ -25,6 +28,9 @@ pub type Methods = Vec<&'static Route>;
 
 /// Fills a new account, which has this name.
 pub type Fill = fn(&mut Tx, &Ctx, &str) -> Result<()>;
+
+/// Starts a loop that runs until the process ends.
+pub type Start = fn(&Arc<App>);
 
 /// Opens what the business shares, on the node with this id.
 pub type Open = fn(&Config, &str, &mut Services) -> Result<()>;
@@ -60,7 +66,17 @@ pub struct Registry {
     pub stored_gauges: &'static [fn(&mut Tx, Moment) -> Result<Metric>],
     /// Opens what the business shares beside what the engine shares.
     pub services: &'static [Open],
-    /// Called when the node before this one ended without a goodbye.
+    /// The kinds of job.
+    pub jobs: &'static [JobKind],
+    /// The tables whose rows are worked on under a lease.
+    pub leases: &'static [&'static LeaseTable],
+    /// What housekeeping drops when it is old.
+    pub purges: &'static [Purge],
+    /// What comes with the days.
+    pub due_work: &'static [DueWork],
+    /// What runs in the background beside the workers.
+    pub background: &'static [Start],
+    /// Who wants to know at the start that a process died.
     pub after_crash: &'static [fn(&App)],
 }
 
@@ -80,7 +96,7 @@ pub struct Page {
     /// The path with its placeholders, for the metrics; empty when it is not one of these pages.
     pub route: fn(&str) -> &'static str,
     /// Answers a request.
-    pub answer: fn(std::sync::Arc<App>, Request<Body>) -> BoxFuture<'static, Response<Body>>,
+    pub answer: fn(Arc<App>, Request<Body>) -> BoxFuture<'static, Response<Body>>,
 }
 
 static INSTALLED: OnceLock<(&'static Registry, matchit::Router<Methods>)> = OnceLock::new();

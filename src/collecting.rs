@@ -1,14 +1,16 @@
 //! Collecting money through a provider: by a mandate, or because the client pays. The payment is
 //! written first; a job asks the provider with the payment's id as the key, and writes what it said.
 
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use store::Tx;
 
 use crate::accounts::Account;
 use crate::app::App;
 use crate::context::{Caller, Ctx};
+use crate::due::DueWork;
 use crate::error::{Code, Error, Result};
-use crate::jobs::{self, Ending, Job, NewJob};
+use crate::jobs::{self, Claimed, Ending, Job, Lane, NewJob};
 use crate::providers::{self, Ask, News, Provider, Started, Trouble, Wish};
 use crate::record::{Data, Day, Link, Record};
 use crate::records;
@@ -30,14 +32,8 @@ pub fn begin(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Option<Payment
     };
     let payment = write(tx, ctx, invoice, mandate.provider, Method::Banktransfer)?;
     if mandate.provider != ProviderName::Manual {
-        let job = NewJob {
-            account: ctx.account,
-            kind: "collect",
-            payload: json!({"id": payment.base.id}).to_string(),
-            run_at: ctx.machine_now,
-            max_attempts: 20,
-            unique_key: Some(format!("collect {}", payment.base.id)),
-        };
+        let id = &payment.base.id;
+        let job = NewJob::of(ctx, &Collect { id: id.clone() })?.keyed(format!("collect {id}"));
         jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)?;
     }
     Ok(Some(payment))
@@ -197,59 +193,98 @@ fn accepted(tx: &mut Tx, ctx: &Ctx, id: &str, started: &Started, wish: Wish) -> 
 }
 
 /// The job: asks for a collection. When the provider will not, the payment has failed.
-pub fn run(app: &App, job: &Job) -> Result<Ending> {
-    let id = id_in(job);
-    let caller = app.acting_in(job.account, "provider")?;
-    match ask(app, &caller, &id, job.attempts > 1)? {
-        Ok(_) => Ok(Ending::Done),
-        Err(Trouble::Later(why)) if job.attempts < job.max_attempts => Ok(Ending::Failed(why)),
-        Err(trouble) => {
-            app.store.write_now(job.account, move |tx| {
-                let ctx = caller.writing(tx)?;
-                let payment: Payment = records::find(tx, &ctx, &id)?;
-                let why = json!({"reason": trouble.words()});
-                payment::told(tx, &ctx, &payment, Status::Failed, Some(&why)).map(drop)
-            })?;
-            Ok(Ending::Done)
+#[derive(Serialize, Deserialize)]
+pub struct Collect {
+    /// The payment.
+    id: String,
+}
+
+impl Job for Collect {
+    const KIND: &'static str = "collect";
+    const LANE: Lane = Lane::Outside;
+    const AWAITED: bool = true;
+
+    fn run(&self, app: &App, claimed: &Claimed) -> Result<Ending> {
+        let caller = app.acting_in(claimed.account, "provider")?;
+        match ask(app, &caller, &self.id, claimed.attempts > 1)? {
+            Ok(_) => Ok(Ending::Done),
+            Err(Trouble::Later(why)) if claimed.has_tries_left() => Ok(Ending::Failed(why)),
+            Err(trouble) => {
+                let id = self.id.clone();
+                app.store.write_now(claimed.account, move |tx| {
+                    let ctx = caller.writing(tx)?;
+                    let payment: Payment = records::find(tx, &ctx, &id)?;
+                    let why = json!({"reason": trouble.words()});
+                    payment::told(tx, &ctx, &payment, Status::Failed, Some(&why)).map(drop)
+                })?;
+                Ok(Ending::Done)
+            }
         }
     }
 }
 
-fn id_in(job: &Job) -> String {
-    let payload: Value = serde_json::from_str(&job.payload).unwrap_or_default();
-    payload["id"].as_str().unwrap_or_default().to_string()
+/// What a provider can be asked about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Subject {
+    /// A payment.
+    #[default]
+    Payment,
+    /// The verification of a bank account.
+    Verification,
+}
+
+impl Subject {
+    /// The subject with this name in the address of a provider's webhook.
+    pub fn named(name: &str) -> Option<Subject> {
+        match name {
+            "payment" => Some(Subject::Payment),
+            "verification" => Some(Subject::Verification),
+            _ => None,
+        }
+    }
+
+    /// Where they are kept.
+    pub fn table(self) -> &'static str {
+        match self {
+            Subject::Payment => "payments",
+            Subject::Verification => "verifications",
+        }
+    }
 }
 
 /// Has the provider asked how a payment or a verification stands. What is being looked at already
 /// is looked at once more: the news may have come after the look.
-pub fn look_soon(tx: &mut Tx, ctx: &Ctx, kind: &str, id: &str) -> Result<()> {
+pub fn look_soon(tx: &mut Tx, ctx: &Ctx, kind: Subject, id: &str) -> Result<()> {
     let first = format!("news {id}");
-    let running = "SELECT count(*) FROM jobs WHERE unique_key = $1 AND state = 'running'";
-    let key = if tx.int(running, &[(&first).into()])? > 0 { format!("{first} again") } else { first };
-    let job = NewJob {
-        account: ctx.account,
-        kind: "provider_news",
-        payload: json!({"id": id, "kind": kind}).to_string(),
-        run_at: ctx.machine_now,
-        max_attempts: 20,
-        unique_key: Some(key),
-    };
+    let key = if jobs::is_under_way(tx, &first)? { format!("{first} again") } else { first };
+    let job = NewJob::of(ctx, &ProviderNews { id: id.to_string(), kind })?.keyed(key);
     jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)
 }
 
 /// The job: asks the provider how something stands, and has it stand so here. Whatever order the
 /// news came in, what holds is what the provider says now.
-pub fn news(app: &App, job: &Job) -> Result<Ending> {
-    let payload: Value = serde_json::from_str(&job.payload).unwrap_or_default();
-    let caller = app.acting_in(job.account, "provider")?;
-    let id = id_in(job);
-    let looked = match payload["kind"].as_str() {
-        Some("verification") => look_at_verification(app, &caller, &id),
-        _ => look_at_payment(app, &caller, &id),
-    };
-    match looked? {
-        Ok(()) | Err(Trouble::Never(_)) => Ok(Ending::Done),
-        Err(Trouble::Later(why)) => Ok(Ending::Failed(why)),
+#[derive(Serialize, Deserialize)]
+pub struct ProviderNews {
+    id: String,
+    #[serde(default)]
+    kind: Subject,
+}
+
+impl Job for ProviderNews {
+    const KIND: &'static str = "provider_news";
+    const LANE: Lane = Lane::Outside;
+
+    fn run(&self, app: &App, claimed: &Claimed) -> Result<Ending> {
+        let caller = app.acting_in(claimed.account, "provider")?;
+        let looked = match self.kind {
+            Subject::Verification => look_at_verification(app, &caller, &self.id),
+            Subject::Payment => look_at_payment(app, &caller, &self.id),
+        };
+        match looked? {
+            Ok(()) | Err(Trouble::Never(_)) => Ok(Ending::Done),
+            Err(Trouble::Later(why)) => Ok(Ending::Failed(why)),
+        }
     }
 }
 
@@ -311,12 +346,16 @@ pub fn in_sandbox(tx: &mut Tx, external_id: &str) -> Result<Option<(Account, Str
     Ok(None)
 }
 
+/// Once an hour providers are asked after what is under way there.
+pub const DUE: DueWork = DueWork { hourly: ask_after, ..DueWork::NOTHING };
+
 /// Asks after everything that is under way at a provider which tells news, in case it told none.
-pub fn ask_after(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
-    for (kind, table) in [("payment", "payments"), ("verification", "verifications")] {
+fn ask_after(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+    for kind in [Subject::Payment, Subject::Verification] {
         let sql = format!(
-            "SELECT id FROM {table} WHERE account_id = $1 AND provider = 'mollie'
-             AND status IN ('open', 'pending', 'authorized') LIMIT 500"
+            "SELECT id FROM {} WHERE account_id = $1 AND provider = 'mollie'
+             AND status IN ('open', 'pending', 'authorized') LIMIT 500",
+            kind.table()
         );
         let ids = tx.all(&sql, &[ctx.account.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
         for id in ids {

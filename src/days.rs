@@ -1,6 +1,5 @@
-//! What comes with the days: invoices of subscriptions, invoices that become late, quotes that are no
-//! longer valid, ends that are near. Looked at every hour, by the date of each account; its cost is by
-//! what is due, not by what exists.
+//! What comes with the days: whatever the registry lists as due work. Looked at every hour, by the date of each account; its
+//! cost is by what is due, not by what exists.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +8,14 @@ use store::Tx;
 
 use crate::accounts::Account;
 use crate::app::App;
-use crate::automation::engine;
+use crate::catalogue::registry;
 use crate::clock::Moment;
-use crate::collecting;
 use crate::context::{Caller, Ctx};
-use crate::error::{Error, Result};
-use crate::jobs::{Ending, Job, SHARED};
-use crate::resources::document::{InvoiceKind, QuoteKind, money_due};
-use crate::resources::subscription::generate;
+use crate::due::DueWork;
+use crate::error::Result;
+use crate::jobs::{Claimed, Ending, FOREVER, Job, SHARED};
 use crate::slice::Slice;
-use crate::timers;
+use crate::worker;
 
 /// How often it looks, in seconds.
 const HOUR: i64 = 3600;
@@ -27,49 +24,58 @@ const HOUR: i64 = 3600;
 const DEATHS: u32 = 2;
 const SET_ASIDE: i64 = 24 * HOUR;
 
-/// The job: every account that has no test clock; those move when they are told to.
-pub fn run(app: &App, job: &Job) -> Result<Ending> {
-    let mut memory = Memory::of(job, app.clock.now());
-    for account in app.store.read_now(Account::all)? {
-        if account.has_test_clock || memory.is_set_aside(&account) {
-            continue;
-        }
-        if job.lost > 0 {
-            memory.begin(app, job, &account)?;
-        }
-        let caller = app.acting(account, "days");
-        // One account whose day cannot be done does not keep the others from theirs.
-        if let Err(error) = day_of(app, &caller) {
-            let (account, cause) = (&caller.account.uid, error.internal.as_deref().unwrap_or(""));
-            tracing::warn!(%account, %error, cause, "The daily work of an account failed; it is retried in an hour.");
-        }
-    }
-    memory.end(app, job)?;
-    Ok(Ending::Again(app.clock.now().plus_seconds(HOUR)))
-}
-
-/// What the job knows of the tries that ended with the process: where the last one was, and which accounts have ended it. It
-/// is written down only after such a try, so that an ordinary day costs nothing.
-#[derive(Default, Serialize, Deserialize, PartialEq)]
+/// The job: every account that has no test clock; those move when they are told to. Its payload is what it knows of the tries
+/// that ended with the process: where the last one was, and which accounts have ended it. That is written down only after
+/// such a try, so that an ordinary day costs nothing.
+#[derive(Clone, Default, Serialize, Deserialize, PartialEq)]
 #[serde(default)]
-struct Memory {
+pub struct Days {
     at: i64,
     deaths: BTreeMap<i64, u32>,
     set_aside: BTreeMap<i64, i64>,
 }
 
-impl Memory {
-    fn of(job: &Job, now: Moment) -> Memory {
-        let mut memory: Memory = serde_json::from_str(&job.payload).unwrap_or_default();
-        memory.set_aside.retain(|_, until| *until > now.0);
-        if memory.at > 0 && job.lost > 0 {
-            let deaths = memory.deaths.entry(memory.at).or_default();
-            *deaths += 1;
-            if *deaths >= DEATHS {
-                memory.set_aside.insert(memory.at, now.plus_seconds(SET_ASIDE).0);
+impl Job for Days {
+    const KIND: &'static str = "days";
+    const TRIES: i64 = FOREVER;
+
+    fn run(&self, app: &App, claimed: &Claimed) -> Result<Ending> {
+        let mut memory = self.clone().after(claimed, app.clock.now());
+        for account in app.store.read_now(Account::all)? {
+            if account.has_test_clock || memory.is_set_aside(&account) {
+                continue;
+            }
+            if claimed.lost > 0 {
+                memory.at = account.number;
+                memory.write(app, claimed)?;
+            }
+            let caller = app.acting(account, Self::KIND);
+            // One account whose day cannot be done does not keep the others from theirs.
+            if let Err(error) = day_of(app, &caller) {
+                let (account, cause) = (&caller.account.uid, error.internal.as_deref().unwrap_or(""));
+                tracing::warn!(%account, %error, cause, "The daily work of an account failed; it is retried in an hour.");
             }
         }
-        memory
+        // All accounts had their day. Those that were set aside stay so until their time is over.
+        let rest = Days { set_aside: memory.set_aside, ..Days::default() };
+        if claimed.lost > 0 || rest != *self {
+            rest.write(app, claimed)?;
+        }
+        Ok(Ending::Again(app.clock.now().plus_seconds(HOUR)))
+    }
+}
+
+impl Days {
+    fn after(mut self, claimed: &Claimed, now: Moment) -> Days {
+        self.set_aside.retain(|_, until| *until > now.0);
+        if self.at > 0 && claimed.lost > 0 {
+            let deaths = self.deaths.entry(self.at).or_default();
+            *deaths += 1;
+            if *deaths >= DEATHS {
+                self.set_aside.insert(self.at, now.plus_seconds(SET_ASIDE).0);
+            }
+        }
+        self
     }
 
     fn is_set_aside(&self, account: &Account) -> bool {
@@ -80,41 +86,30 @@ impl Memory {
         aside
     }
 
-    fn begin(&mut self, app: &App, job: &Job, account: &Account) -> Result<()> {
-        self.at = account.number;
-        self.write(app, job)
-    }
-
-    /// All accounts had their day. Those that were set aside stay so until their time is over.
-    fn end(self, app: &App, job: &Job) -> Result<()> {
-        let rest = Memory { set_aside: self.set_aside, ..Memory::default() };
-        let old: Memory = serde_json::from_str(&job.payload).unwrap_or_default();
-        if job.lost == 0 && rest == old { Ok(()) } else { rest.write(app, job) }
-    }
-
-    fn write(&self, app: &App, job: &Job) -> Result<()> {
-        let (own, payload) = (job.clone(), serde_json::to_string(self).unwrap_or_default());
-        app.store.write_now(SHARED, move |tx| own.keep(tx, &payload))
+    fn write(&self, app: &App, claimed: &Claimed) -> Result<()> {
+        let (own, memory) = (claimed.clone(), self.clone());
+        app.store.write_now(SHARED, move |tx| own.keep(tx, &memory))
     }
 }
 
 fn day_of(app: &App, caller: &Caller) -> Result<()> {
     pass(app, caller)?;
-    let own = caller.clone();
+    let (own, due) = (caller.clone(), registry().due_work);
     app.store.write_now(caller.account.number, move |tx| {
         let ctx = own.writing(tx)?;
-        collecting::ask_after(tx, &ctx)
+        due.iter().try_for_each(|due| (due.hourly)(tx, &ctx))
     })
 }
 
 /// Brings an account up to its date.
 pub fn pass(app: &App, caller: &Caller) -> Result<()> {
-    generate::pass(app, caller)?;
+    let due = registry().due_work;
+    due.iter().try_for_each(|due| (due.pass)(app, caller))?;
     loop {
         let own = caller.clone();
         let more = app.store.write_now(caller.account.number, move |tx| {
             let ctx = own.writing(tx)?;
-            some(tx, &ctx, &Slice::start())
+            some(tx, &ctx, due, &Slice::start())
         })?;
         if !more {
             return Ok(());
@@ -122,30 +117,37 @@ pub fn pass(app: &App, caller: &Caller) -> Result<()> {
     }
 }
 
-/// The same at once, in the transaction and at the time of the caller.
-pub fn catch_up(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
-    generate::catch_up(tx, ctx)?;
-    while some(tx, ctx, &Slice::endless())? {}
+/// Does what follows from that by the test clock of the account; answers whether there was anything.
+pub fn follow(app: &App, caller: &Caller) -> Result<bool> {
+    worker::drain(app, caller.account.number)?;
+    let mut any = false;
+    for due in registry().due_work {
+        any |= (due.follow)(app, caller)?;
+    }
+    Ok(any)
+}
+
+/// The same as `pass` at once, in the transaction and at the time of the caller.
+pub fn catch_up(tx: &mut Tx, ctx: &Ctx, due: &[DueWork]) -> Result<()> {
+    due.iter().try_for_each(|due| (due.catch_up)(tx, ctx))?;
+    while some(tx, ctx, due, &Slice::endless())? {}
     Ok(())
 }
 
 /// A part of what is due; answers whether there may be more.
-fn some(tx: &mut Tx, ctx: &Ctx, slice: &Slice) -> Result<bool, Error> {
-    let late = money_due::expire::<InvoiceKind>(tx, ctx, "overdue", slice)?;
-    let expired = money_due::expire::<QuoteKind>(tx, ctx, "expired", slice)?;
-    let ending = generate::announce(tx, ctx, slice)?;
-    let idle = timers::run_out(tx, ctx, slice)?;
-    Ok(late || expired || ending || idle)
+fn some(tx: &mut Tx, ctx: &Ctx, due: &[DueWork], slice: &Slice) -> Result<bool> {
+    let mut more = false;
+    for due in due {
+        more |= (due.some)(tx, ctx, slice)?;
+    }
+    Ok(more)
 }
 
 /// When something is next due in the account, after now.
-pub fn next_moment(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>> {
-    let moments = [
-        generate::next_moment(tx, ctx)?,
-        money_due::next_moment::<InvoiceKind>(tx, ctx)?,
-        money_due::next_moment::<QuoteKind>(tx, ctx)?,
-        timers::next_moment(tx, ctx)?,
-        engine::next_moment(tx, ctx)?,
-    ];
-    Ok(moments.into_iter().flatten().min())
+pub fn next_moment(tx: &mut Tx, ctx: &Ctx, due: &[DueWork]) -> Result<Option<Moment>> {
+    let mut next = None;
+    for due in due {
+        next = [next, (due.next_moment)(tx, ctx)?].into_iter().flatten().min();
+    }
+    Ok(next)
 }

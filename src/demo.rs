@@ -18,6 +18,7 @@ use jiff::civil::{Date, Weekday};
 use serde_json::Value;
 use store::Tx;
 
+use crate::catalogue::registry;
 use crate::clock::Moment;
 use crate::context::{Caller, Ctx};
 use crate::days;
@@ -87,7 +88,7 @@ fn sleep(tx: &mut Tx, ctx: &mut Ctx, today: &mut Date, day: Date) -> Result<()> 
     while *today < day {
         *today = today.tomorrow().unwrap_or(day);
         ctx.now = Moment::start_of(*today, &ctx.zone);
-        days::catch_up(tx, ctx)?;
+        days::catch_up(tx, ctx, registry().due_work)?;
         contracts::pay(tx, ctx)?;
     }
     Ok(())

@@ -5,6 +5,7 @@ pub mod bodies;
 pub mod busy;
 pub mod dispatch;
 pub mod fixed;
+pub mod key_use;
 pub mod keys;
 pub mod limits;
 pub mod metrics;

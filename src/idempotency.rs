@@ -145,10 +145,10 @@ pub fn keep(tx: &mut Tx, ctx: &Ctx, claim: &Claim, stored: &Stored) -> Result<()
 }
 
 /// Drops answers that are too old to be asked for, up to a thousand; answers how many.
-pub fn purge(tx: &mut Tx, account: i64, now: Moment) -> Result<u64> {
+pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
     let sql = "DELETE FROM stored_answers WHERE account_id = $1 AND key IN
                (SELECT key FROM stored_answers WHERE account_id = $1 AND created_at <= $2 LIMIT 1000)";
-    Ok(tx.execute(sql, &[account.into(), oldest(now).into()])?)
+    Ok(tx.execute(sql, &[ctx.account.into(), oldest(ctx.now).into()])?)
 }
 
 fn oldest(now: Moment) -> i64 {

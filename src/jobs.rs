@@ -6,17 +6,24 @@
 //! with ten thousand jobs delays the first job of another by one job.
 
 mod claims;
+mod housekeeping;
+mod kind;
 mod lost;
 mod shown;
 
 use store::{Migration, Row, Tx, Value};
 
 pub use claims::{Claimant, any_due, explain_turn};
+pub use housekeeping::{Housekeeping, Purge};
+pub use kind::{Job, JobKind};
 pub use lost::{Lost, any_ahead, any_lost, give_back, pull_back, take_back};
 pub use shown::{Shown, list, parked, retry};
 
+use crate::backoff::{self, Backoff};
 use crate::clock::{Ids, Moment};
-use crate::error::Result;
+use crate::context::Ctx;
+use crate::error::{Error, Result};
+use crate::leases::{Lease, LeaseTable};
 
 /// The table of jobs.
 pub const MIGRATION: Migration = Migration {
@@ -91,18 +98,30 @@ CREATE INDEX jobs_turns ON jobs (lane, account_id, run_at, id, kind) WHERE state
 
 /// How long a worker may be silent before its job is given to another. A node that dies is noticed sooner, by its heartbeat.
 pub const LEASE_SECONDS: i64 = 60;
-/// How often in a row a job may be begun without an end before it is parked.
-pub const LOST_AT_MOST: i64 = 5;
-/// No job waits longer than this, in seconds: the longest pause between tries is an hour and a quarter. One that stands
-/// further ahead was written by a clock that was wrong.
-pub const FURTHEST: i64 = 4500;
+/// The delays between the tries of a job that fails.
+const RETRY: Backoff = backoff::UP_TO_AN_HOUR;
+/// No job waits longer than this, in seconds: that is the longest pause between tries. One that stands further ahead was
+/// written by a clock that was wrong.
+pub const FURTHEST: i64 = RETRY.longest();
+/// The tries of a job that comes back for ever.
+pub const FOREVER: i64 = i64::MAX;
+
+/// Jobs under a lease.
+pub const LEASES: LeaseTable = LeaseTable {
+    table: "jobs",
+    until: "lease_until",
+    held: "state = 'running'",
+    ended: 0,
+    // A node that stops gives its jobs back under the number that they have.
+    ends_while_held: true,
+};
 
 /// Where a job waits. Each lane has its own workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
     /// Documents to print, which takes processor time.
     Printing,
-    /// Mail, payments and whatever else waits for somebody outside.
+    /// Whatever waits for somebody outside.
     Outside,
     /// Everything else.
     Other,
@@ -111,15 +130,6 @@ pub enum Lane {
 impl Lane {
     /// All of them.
     pub const ALL: [Lane; 3] = [Lane::Printing, Lane::Outside, Lane::Other];
-
-    /// The lane of a kind of job.
-    pub fn of(kind: &str) -> Lane {
-        match kind {
-            "document_pdf" => Lane::Printing,
-            "deliver" | "collect" | "provider_news" | "verification" | "provider_cancel" => Lane::Outside,
-            _ => Lane::Other,
-        }
-    }
 
     /// What it is called in the database and in metrics.
     pub fn name(self) -> &'static str {
@@ -138,19 +148,49 @@ pub struct NewJob {
     pub account: i64,
     /// Title.
     pub kind: &'static str,
+    /// Where it waits.
+    pub lane: Lane,
     /// With what, as JSON.
     pub payload: String,
     /// Not before this; at most [`FURTHEST`] from now.
     pub run_at: Moment,
-    /// How often to try; `i64::MAX` for a job that comes back for ever.
+    /// How often to try; [`FOREVER`] for a job that comes back for ever.
     pub max_attempts: i64,
     /// A job with this key that is there already makes this one unnecessary.
     pub unique_key: Option<String>,
 }
 
+impl NewJob {
+    /// A job of this kind in the account of `ctx`, to be done at once.
+    pub fn of<J: Job>(ctx: &Ctx, job: &J) -> Result<NewJob> {
+        let payload = serde_json::to_string(job).map_err(|error| Error::internal(error.to_string()))?;
+        Ok(NewJob {
+            account: ctx.account,
+            kind: J::KIND,
+            lane: J::LANE,
+            payload,
+            run_at: ctx.machine_now,
+            max_attempts: J::TRIES,
+            unique_key: None,
+        })
+    }
+
+    /// The same, but only if no job with this key waits or runs.
+    #[must_use]
+    pub fn keyed(self, key: String) -> NewJob {
+        NewJob { unique_key: Some(key), ..self }
+    }
+
+    /// The same, so many seconds later.
+    #[must_use]
+    pub fn after(self, seconds: i64) -> NewJob {
+        NewJob { run_at: self.run_at.plus_seconds(seconds), ..self }
+    }
+}
+
 /// A job under a lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Job {
+pub struct Claimed {
     /// Its id.
     pub id: String,
     /// The account it is for; 0 for the whole server.
@@ -200,7 +240,7 @@ pub fn enqueue(tx: &mut Tx, ids: &Ids, job: &NewJob, now: Moment) -> Result<()> 
             job.run_at.0.into(),
             job.max_attempts.into(),
             now.0.into(),
-            Lane::of(job.kind).name().into(),
+            job.lane.name().into(),
         ],
     )?;
     Ok(())
@@ -218,6 +258,19 @@ fn known<'v>(kinds: &[&'static str], values: &mut Vec<Value<'v>>) -> String {
     format!("kind IN ({})", places.join(", "))
 }
 
+/// How many of these unique keys have a job.
+pub fn count(tx: &mut Tx, unique_keys: &[&'static str]) -> Result<i64> {
+    let places: Vec<String> = (1..=unique_keys.len()).map(|n| format!("${n}")).collect();
+    let values: Vec<Value> = unique_keys.iter().map(|key| (*key).into()).collect();
+    Ok(tx.int(&format!("SELECT count(*) FROM jobs WHERE unique_key IN ({})", places.join(", ")), &values)?)
+}
+
+/// Whether a worker has the job with this key.
+pub fn is_under_way(tx: &mut Tx, unique_key: &str) -> Result<bool> {
+    let sql = "SELECT count(*) FROM jobs WHERE unique_key = $1 AND state = 'running'";
+    Ok(tx.int(sql, &[unique_key.into()])? > 0)
+}
+
 /// Whether somebody works on a job of the account.
 pub fn is_running(tx: &mut Tx, account: i64, kinds: &[&'static str]) -> Result<bool> {
     let mut values = vec![account.into()];
@@ -226,9 +279,9 @@ pub fn is_running(tx: &mut Tx, account: i64, kinds: &[&'static str]) -> Result<b
     Ok(tx.int(&sql, &values)? > 0)
 }
 
-impl Job {
-    fn from_row(row: &Row) -> Result<Job> {
-        Ok(Job {
+impl Claimed {
+    fn from_row(row: &Row) -> Result<Claimed> {
+        Ok(Claimed {
             id: row.text(0)?.to_string(),
             account: row.int(1)?,
             kind: row.text(2)?.to_string(),
@@ -240,8 +293,18 @@ impl Job {
         })
     }
 
+    fn lease(&self) -> Lease<'_> {
+        Lease { account: self.account, id: &self.id, claim: self.claim }
+    }
+
+    /// Whether another try follows when this one fails.
+    pub fn has_tries_left(&self) -> bool {
+        self.attempts < self.max_attempts
+    }
+
     /// Keeps something with the job, in case this try does not come to its end.
-    pub fn keep(&self, tx: &mut Tx, payload: &str) -> Result<()> {
+    pub fn keep<J: Job>(&self, tx: &mut Tx, job: &J) -> Result<()> {
+        let payload = serde_json::to_string(job).map_err(|error| Error::internal(error.to_string()))?;
         let sql = "UPDATE jobs SET payload = $1 WHERE id = $2 AND claim = $3";
         tx.execute(sql, &[payload.into(), (&self.id).into(), self.claim.into()])?;
         Ok(())
@@ -249,52 +312,27 @@ impl Job {
 
     /// Makes the lease longer; answers whether it is still ours.
     pub fn renew(&self, tx: &mut Tx, now: Moment) -> Result<bool> {
-        let sql = "UPDATE jobs SET lease_until = $1 WHERE id = $2 AND claim = $3 AND state = 'running'";
-        let lease = now.plus_seconds(LEASE_SECONDS);
-        Ok(tx.execute(sql, &[lease.0.into(), (&self.id).into(), self.claim.into()])? == 1)
+        LEASES.renew(tx, self.lease(), now.plus_seconds(LEASE_SECONDS))
     }
 
     /// Writes how the try ended; answers whether the lease was still ours. When it was not, the
     /// caller must undo whatever it did in this transaction.
     pub fn finish(&self, tx: &mut Tx, ending: &Ending, now: Moment) -> Result<bool> {
+        let pause = RETRY.seconds(&self.id, self.attempts);
         let (state, run_at, attempts, error) = match ending {
             Ending::Done => ("done", now, self.attempts, ""),
             Ending::Again(at) => ("ready", *at, 0, ""),
             Ending::Wait(at) => ("ready", *at, self.attempts - 1, ""),
-            Ending::Failed(why) if self.attempts >= self.max_attempts => ("failed", now, self.attempts, why.as_str()),
-            Ending::Failed(why) => ("ready", now.plus_seconds(self.pause()), self.attempts, why.as_str()),
+            Ending::Failed(why) if self.has_tries_left() => {
+                ("ready", now.plus_seconds(pause), self.attempts, why.as_str())
+            }
+            Ending::Failed(why) => ("failed", now, self.attempts, why.as_str()),
         };
         // What has ended does not stand in the way of a new job with the same unique key.
-        let sql = "UPDATE jobs SET state = $1, run_at = $2, attempts = $3, last_error = $4, lost = 0,
-                          unique_key = CASE WHEN $1 IN ('done', 'failed') THEN id ELSE unique_key END
-                   WHERE id = $5 AND claim = $6 AND state = 'running'";
-        let values =
-            [state.into(), run_at.0.into(), attempts.into(), error.into(), (&self.id).into(), self.claim.into()];
-        Ok(tx.execute(sql, &values)? == 1)
+        let set = "state = $1, run_at = $2, attempts = $3, last_error = $4, lost = 0,
+                   unique_key = CASE WHEN $1 IN ('done', 'failed') THEN id ELSE unique_key END";
+        LEASES.end(tx, self.lease(), set, &[state.into(), run_at.0.into(), attempts.into(), error.into()])
     }
-
-    /// Seconds until the next try: 10, 20, 40 … up to an hour, and up to a quarter more so that
-    /// jobs that failed together do not come back together.
-    fn pause(&self) -> i64 {
-        let doubled = 10_i64 << self.attempts.clamp(1, 10).saturating_sub(1);
-        let seconds = doubled.min(3600);
-        seconds + chance(&self.id) % (seconds / 4 + 1)
-    }
-}
-
-/// Seconds to wait after so many workers in a row died with it: none the first time, then longer each time and not as long as
-/// others.
-pub fn pause_after(lost: i64, id: &str) -> i64 {
-    if lost < 2 {
-        return 0;
-    }
-    let seconds = 10_i64 << (lost - 2).clamp(0, 7);
-    seconds + chance(id) % (seconds + 1)
-}
-
-/// A number that is always the same for a job, and seldom that of another.
-fn chance(id: &str) -> i64 {
-    id.bytes().rev().take(6).fold(7, |sum, byte| (sum * 31 + i64::from(byte)) % 10_007)
 }
 
 /// The moment at which the oldest job that waits became due.

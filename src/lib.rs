@@ -4,6 +4,7 @@
 pub mod accounts;
 pub mod app;
 pub mod automation;
+pub mod backoff;
 pub mod backup;
 pub mod call;
 pub mod catalogue;
@@ -16,6 +17,7 @@ pub mod context;
 pub mod counters;
 pub mod days;
 pub mod demo;
+pub mod due;
 pub mod error;
 pub mod http;
 pub mod idempotency;

@@ -6,14 +6,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use store::{Dialect, Migration, Tx};
+use store::{Migration, Tx};
 
 use crate::app::App;
 use crate::catalogue::registry;
 use crate::error::Result;
 use crate::jobs::{self, SHARED};
-use crate::leases;
-use crate::loops::{self, Pulse};
+use crate::leases::{self, LeaseTable};
+use crate::loops::{self, Poll, Pulse};
 
 /// How often a node says that it lives.
 const BEAT: Duration = Duration::from_secs(2);
@@ -47,7 +47,7 @@ pub fn start(app: &Arc<App>) -> Result<()> {
     if app.store.write_now(SHARED, move |tx| beat(tx, &own.node))?.len() > 1 {
         registry().after_crash.iter().for_each(|hook| hook(app));
     }
-    if app.store.dialect() == Dialect::Sqlite {
+    if !app.store.is_shared() {
         let own = app.clone();
         app.store.write_now(SHARED, move |tx| {
             tx.execute("DELETE FROM nodes WHERE id <> $1", &[(&own.node).into()]).map(drop)
@@ -60,29 +60,34 @@ pub fn start(app: &Arc<App>) -> Result<()> {
 
 async fn heartbeat(app: Arc<App>, pulse: Pulse) {
     let mut seen = Seen::default();
+    // A node that waits longer after an error would look dead.
+    let mut poll = Poll::every(BEAT).steady();
     loop {
-        pulse.turn();
+        poll.wait(&pulse).await;
         let own = app.clone();
         // Not behind the writes of this node, of which there may be many: it lives.
-        match app.store.write_urgently(SHARED, move |tx| beat(tx, &own.node)).await {
+        let nodes = app.store.write_urgently(SHARED, move |tx| beat(tx, &own.node)).await;
+        let beaten = match nodes {
             Ok(nodes) => {
                 for (node, beat) in seen.look(nodes, &app.node) {
                     declare_dead(&app, node, beat).await;
                 }
+                Ok(false)
             }
             Err(error) => {
-                tracing::warn!(cause = %error, "Cannot write the heartbeat of this node.");
                 // The others may have had the same trouble.
                 seen = Seen::default();
+                Err(error)
             }
-        }
-        tokio::time::sleep(BEAT).await;
+        };
+        poll.turned(beaten, "The heartbeat of this node could not be written.");
     }
 }
 
 async fn declare_dead(app: &Arc<App>, node: String, beat: i64) {
     let own = node.clone();
-    match app.store.write(SHARED, move |tx| bury(tx, &own, beat)).await {
+    let tables = registry().leases;
+    match app.store.write(SHARED, move |tx| bury(tx, tables, &own, beat)).await {
         Ok(true) => tracing::warn!(%node, "A node died; other nodes take over its work."),
         Ok(false) => {}
         Err(error) => tracing::warn!(%node, cause = %error, "Cannot release the work of a dead node yet."),
@@ -90,7 +95,7 @@ async fn declare_dead(app: &Arc<App>, node: String, beat: i64) {
 }
 
 /// Says that a node lives; answers the last heartbeat of each.
-pub fn beat(tx: &mut Tx, node: &str) -> Result<Vec<(String, i64)>> {
+fn beat(tx: &mut Tx, node: &str) -> Result<Vec<(String, i64)>> {
     tx.execute(
         "INSERT INTO nodes (id, beat) VALUES ($1, 1) ON CONFLICT (id) DO UPDATE SET beat = nodes.beat + 1",
         &[node.into()],
@@ -99,12 +104,12 @@ pub fn beat(tx: &mut Tx, node: &str) -> Result<Vec<(String, i64)>> {
 }
 
 /// Frees what a node had under way, unless it has shown a sign of life since; answers whether it did.
-pub fn bury(tx: &mut Tx, node: &str, beat: i64) -> Result<bool> {
+fn bury(tx: &mut Tx, tables: &[&LeaseTable], node: &str, beat: i64) -> Result<bool> {
     let last = [node.into(), beat.into()];
     if tx.first("SELECT 1 FROM nodes WHERE id = $1 AND beat = $2", &last, |_| Ok::<_, store::Error>(()))?.is_none() {
         return Ok(false);
     }
-    leases::end_of(tx, node)?;
+    leases::end_of(tx, tables, node)?;
     // One that was cut off as it said that it lives may hold its row for a while yet.
     let found = format!("SELECT id FROM nodes WHERE id = $1 AND beat = $2{}", tx.dialect().skip_locked());
     tx.execute(&format!("DELETE FROM nodes WHERE id IN ({found})"), &last)?;
@@ -117,7 +122,7 @@ pub async fn leave(app: &Arc<App>) {
     let left = app.store.write(SHARED, move |tx| {
         tx.execute("DELETE FROM nodes WHERE id = $1", &[(&own.node).into()])?;
         jobs::give_back(tx, &own.node)?;
-        leases::end_of(tx, &own.node)
+        leases::end_of(tx, registry().leases, &own.node)
     });
     if !matches!(tokio::time::timeout(GOODBYE, left).await, Ok(Ok(()))) {
         tracing::warn!(

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use mail::{Address, Attachment, Failure, Mail, Route, Security, Sender, SmtpSettings};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use store::{Migration, Row, Tx};
 
@@ -16,7 +17,7 @@ use crate::clock::Moment;
 use crate::config::Config;
 use crate::context::Ctx;
 use crate::error::{Code, Error, Result};
-use crate::jobs::{self, Ending, Job, NewJob};
+use crate::jobs::{self, Claimed, Ending, Job, Lane, NewJob};
 use crate::perform;
 use crate::record::{Kind, Record};
 use crate::resources::corporate_identity::CorporateIdentity;
@@ -107,8 +108,6 @@ pub struct Letter {
     pub reply_to: String,
 }
 
-/// How often a mail is tried: over about a day.
-const TRIES: i64 = 12;
 /// Bytes of a document beyond which it takes seconds to print.
 const LARGE: i64 = 32_000;
 
@@ -155,15 +154,7 @@ pub fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<()> {
                 ctx.now.0.into(),
             ],
         )?;
-        let job = NewJob {
-            account: ctx.account,
-            kind: "deliver",
-            payload: json!({"delivery": delivery}).to_string(),
-            run_at: ctx.machine_now,
-            max_attempts: TRIES,
-            unique_key: None,
-        };
-        jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)?;
+        jobs::enqueue(tx, &ctx.ids, &NewJob::of(ctx, &Deliver { delivery })?, ctx.machine_now)?;
     }
     Ok(())
 }
@@ -200,10 +191,24 @@ struct Delivery {
 }
 
 /// The job: delivers a mail to one recipient.
-pub fn deliver(app: &App, job: &Job) -> Result<Ending> {
-    let payload: Value = serde_json::from_str(&job.payload).unwrap_or_default();
-    let id = payload["delivery"].as_str().unwrap_or_default().to_string();
-    let (account, now) = (job.account, app.clock.now());
+#[derive(Serialize, Deserialize)]
+pub struct Deliver {
+    delivery: String,
+}
+
+impl Job for Deliver {
+    const KIND: &'static str = "deliver";
+    const LANE: Lane = Lane::Outside;
+    /// Over about a day.
+    const TRIES: i64 = 12;
+
+    fn run(&self, app: &App, claimed: &Claimed) -> Result<Ending> {
+        deliver(app, claimed, self.delivery.clone())
+    }
+}
+
+fn deliver(app: &App, claimed: &Claimed, id: String) -> Result<Ending> {
+    let (account, now) = (claimed.account, app.clock.now());
     let own = id.clone();
     if app.store.read_now(move |tx| awaits_print(tx, account, &own, now))? {
         return Ok(Ending::Wait(now.plus_seconds(2)));
@@ -214,11 +219,12 @@ pub fn deliver(app: &App, job: &Job) -> Result<Ending> {
         Ok((from, bytes)) => app.services.get::<Sender>().deliver(&from, &delivery.recipient, &bytes),
         Err(error) => Err(Failure::Later(error.to_string())),
     };
-    let last = job.attempts >= job.max_attempts;
     let (status, reason, twice, ending) = match sent {
         Ok(receipt) => (Standing::Sent, receipt.response, false, Ending::Done),
         Err(Failure::Never(why)) => (Standing::Failed, why, false, Ending::Done),
-        Err(failure) if last => (Standing::Failed, failure.words().to_string(), false, Ending::Done),
+        Err(failure) if !claimed.has_tries_left() => {
+            (Standing::Failed, failure.words().to_string(), false, Ending::Done)
+        }
         Err(failure) => {
             let twice = matches!(failure, Failure::Unknown(_));
             let why = failure.words().to_string();

@@ -3,11 +3,16 @@
 
 mod pieces;
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use store::{Migration, Store, Tx, Value};
 
+use crate::app::App;
 use crate::context::Ctx;
 use crate::error::{Error, Result};
 use crate::jobs::SHARED;
+use crate::loops::{self, Poll};
 use crate::record::Record;
 use crate::text::fold;
 
@@ -82,6 +87,23 @@ pub fn ids_with(tx: &mut Tx, words: &str) -> Result<(&'static str, Vec<Value<'st
 const MANY: i64 = 256;
 /// How many are added at a time: some milliseconds of the one writer.
 const CHUNK: i64 = 1000;
+
+/// How often is looked whether texts wait.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Starts to tidy the index, until the process ends.
+pub fn start(app: &Arc<App>) {
+    loops::keep(app, "search", loops::PATIENCE, |app, pulse| async move {
+        let mut poll = Poll::every(LOOK);
+        loop {
+            poll.wait(&pulse).await;
+            let own = app.clone();
+            let tidied = tokio::task::spawn_blocking(move || tidy(&own.store)).await;
+            let tidied = tidied.unwrap_or_else(|panic| Err(Error::internal(panic.to_string())));
+            poll.turned(tidied, "The search index cannot be brought up to date now.");
+        }
+    });
+}
 
 /// Adds texts that wait to the index, if there are enough, and new ones to the sample; answers
 /// whether there may be more.

@@ -1,15 +1,15 @@
-//! Work that grows is cut into slices of a few milliseconds, each a transaction of its own: everybody waits for the writer.
+//! Work that grows is cut into slices of a few milliseconds, each a transaction of its own: requests wait for the writer.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// About how long a transaction takes at most: requests wait for it.
+/// About how long a slice takes at most.
 const TURN: Duration = Duration::from_millis(5);
 /// How many things of a kind are looked up at once, and so how many happen in a transaction at most.
 pub const TOGETHER: usize = 100;
 
-/// The part of a piece of work that shares a transaction: one thing at least, or a slow machine would never get
-/// anywhere, and no more once a few milliseconds are over.
+/// The part of the work that shares a transaction: one thing at least, or a slow machine would never get anywhere, and no
+/// more once a few milliseconds are over.
 pub struct Slice {
     started: Instant,
     done: Cell<bool>,

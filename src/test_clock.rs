@@ -5,17 +5,18 @@ use serde_json::json;
 use store::Tx;
 
 use crate::app::App;
-use crate::automation::outside;
 use crate::call::{Answer, Call};
+use crate::catalogue::registry;
 use crate::clock::Moment;
 use crate::context::{Caller, Ctx};
+use crate::days;
+use crate::due::DueWork;
 use crate::error::{Code, Error, FieldCode, Result, wrong};
 use crate::input::{self, Input};
 use crate::record;
 use crate::record::{Checks, REQUIRED, When};
 use crate::records::Work;
 use crate::resources::{Method, Part, Resource, Takes};
-use crate::{days, worker};
 
 /// The furthest that a clock can be moved at once, in days: ten years.
 const FURTHEST: i64 = 3660;
@@ -92,15 +93,14 @@ fn move_to(app: &App, caller: &Caller, to: Moment) -> Result<()> {
         // What one of them does may be something for the others.
         loop {
             days::pass(app, &acting)?;
-            worker::drain(app, acting.account.number)?;
-            if !outside::pass(app, &acting)? {
+            if !days::follow(app, &acting)? {
                 break;
             }
         }
-        let own = acting.clone();
+        let (own, due) = (acting.clone(), registry().due_work);
         let arrived = app.store.write_now(acting.account.number, move |tx| {
             let ctx = own.writing(tx)?;
-            step(tx, &ctx, to)
+            step(tx, &ctx, due, to)
         })?;
         if arrived {
             return Ok(());
@@ -110,11 +110,11 @@ fn move_to(app: &App, caller: &Caller, to: Moment) -> Result<()> {
 
 /// Moves the clock to the next moment at which something is due, or to the end; answers whether it
 /// stood there already.
-fn step(tx: &mut Tx, ctx: &Ctx, to: Moment) -> Result<bool> {
+fn step(tx: &mut Tx, ctx: &Ctx, due: &[DueWork], to: Moment) -> Result<bool> {
     if ctx.now >= to {
         return Ok(true);
     }
-    let next = days::next_moment(tx, ctx)?.filter(|next| *next > ctx.now).map_or(to, |next| next.min(to));
+    let next = days::next_moment(tx, ctx, due)?.filter(|next| *next > ctx.now).map_or(to, |next| next.min(to));
     tx.execute("UPDATE accounts SET test_clock = $1 WHERE id = $2", &[next.0.into(), ctx.account.into()])?;
     Ok(false)
 }

@@ -1,28 +1,20 @@
-//! What happens when nothing happens: a deal that stalls, a ticket that nobody answers, a client who
-//! stays away. Each event arms the timers that wait for the next one; a timer that runs out looks
+//! What happens when nothing happens. Each event arms the timers that wait for the next one; a timer that runs out looks
 //! whether its cause still holds and says so, once. The cost is by what is due, not by what exists.
 //!
 //! A timer keeps the moment since which nothing has happened. How many days that may last is a setting,
-//! which is added when one looks: who changes it changes it for what waits already.
+//! which is added when one looks: who changes it changes it for what waits already. Which timers there are the registry
+//! says; each is declared in the file of the resource that it is about.
 
-use jiff::civil::Date;
-use serde::Deserialize;
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
 use store::{Migration, Tx};
 
 use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::{Code, Error, Result};
 use crate::log::Event;
-use crate::marks;
-use crate::record::Record;
-use crate::records;
-use crate::resources::client::Client;
-use crate::resources::deal::{self, Deal};
-use crate::resources::document::{
-    Document, DocumentKind, Invoice, InvoiceKind, Quote, QuoteKind, WorkorderKind, money_due,
-};
-use crate::resources::settings::Settings;
-use crate::resources::ticket::Ticket;
 use crate::slice::{Slice, TOGETHER};
 
 /// The table of timers.
@@ -41,207 +33,166 @@ CREATE INDEX timers_due ON timers (account_id, at, record_id);
 ",
 };
 
-/// They once kept the moment at which they run out.
-pub const SINCE: Migration = Migration {
-    number: 55,
-    name: "timers_since",
-    sql: "
-UPDATE timers SET at = at - 86400000 * COALESCE((SELECT CASE timers.cause
-    WHEN 'deal.stalled' THEN deal_stalled_days
-    WHEN 'deal.phase_idle' THEN deal_phase_idle_days
-    WHEN 'deal.no_followup' THEN deal_no_followup_days
-    WHEN 'ticket.stale' THEN ticket_stale_days
-    WHEN 'mail.unanswered' THEN mail_unanswered_days
-    WHEN 'quote.silent' THEN quote_silent_days
-    WHEN 'document.draft' THEN document_draft_days
-    WHEN 'customer.inactive' THEN customer_inactive_days
-    WHEN 'customer.no_followup' THEN customer_no_followup_days
-    ELSE 0 END FROM settings WHERE settings.account_id = timers.account_id), 0);
-ALTER TABLE timers RENAME COLUMN at TO since;
-DROP INDEX timers_due;
-CREATE INDEX timers_due ON timers (account_id, cause, since, record_id);
-",
-};
-
-/// What timers wait for.
-const CAUSES: &[&str] = &[
-    "deal.stalled",
-    "deal.phase_idle",
-    "deal.close_due",
-    "deal.no_followup",
-    "ticket.stale",
-    "mail.unanswered",
-    "quote.silent",
-    "document.draft",
-    "customer.inactive",
-    "customer.no_followup",
-    "invoice.late",
-];
-
 const DAY: i64 = 24 * 3600;
 
-/// What timers look at in a record. The rest is passed over unread: a document may have a thousand rows.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Looked {
-    client_id: Option<String>,
-    expected_close_date: Option<String>,
-    meta: LookedMeta,
+/// A timer, whose days are among the settings `S`.
+pub struct Timer<S> {
+    /// What it waits for, which is the event that it emits.
+    pub cause: &'static str,
+    /// The types of record that it is about.
+    pub about: &'static [&'static str],
+    /// The events that arm it, and of which record.
+    pub armed_by: &'static [(&'static str, Of)],
+    /// Since when it waits after such an event.
+    pub since: fn(&Ctx, &Data) -> Since,
+    /// How many days it waits, 0 for never; `None` for a timer that is armed for a moment of its own.
+    pub days: Option<fn(&S) -> i64>,
+    /// Emits the event about the record with this id, if the cause still holds.
+    pub run_out: fn(&mut Tx, &Ctx, &str) -> Result<()>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct LookedMeta {
-    deal_id: Option<String>,
-    generation_mode: Option<String>,
+/// Whose timer an event arms.
+pub enum Of {
+    /// That of the record that the event is about, if the timer is about such records.
+    Itself,
+    /// That of the record whose id this member of the event's data has, such as `meta.owner_id`.
+    Member(&'static str),
+}
+
+/// Since when a timer waits.
+pub enum Since {
+    /// Since the event.
+    Now,
+    /// Since this moment, which may be in the future.
+    At(Moment),
+    /// It waits no more.
+    Never,
+    /// As before.
+    AsBefore,
+}
+
+/// For timers that wait since the event.
+pub const NOW: fn(&Ctx, &Data) -> Since = |_, _| Since::Now;
+
+/// The data of an event, parsed when somebody looks and only as far as that: a document may have a thousand rows.
+pub struct Data<'d> {
+    json: &'d str,
+    members: OnceCell<BTreeMap<String, &'d RawValue>>,
+}
+
+impl<'d> Data<'d> {
+    fn of(json: &'d str) -> Data<'d> {
+        Data { json, members: OnceCell::new() }
+    }
+
+    /// The text at a path such as `owner_id` or `meta.owner_id`; nothing when it is empty or no text.
+    pub fn text(&self, path: &str) -> Option<String> {
+        let members = self.members.get_or_init(|| serde_json::from_str(self.json).unwrap_or_default());
+        let (name, rest) = path.split_once('.').unwrap_or((path, ""));
+        let member = members.get(name)?.get();
+        match rest {
+            "" => serde_json::from_str(member).ok().filter(|text: &String| !text.is_empty()),
+            rest => Data::of(member).text(rest),
+        }
+    }
 }
 
 /// Arms what follows from an event.
-pub fn note(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<()> {
-    // Most events arm nothing, and cost nothing here.
-    let wanted: &[&str] = match event.name {
-        "deal.created" => &["deal.stalled", "deal.phase_idle", "deal.close_due", "deal.no_followup"],
-        "deal.updated" => &["deal.stalled", "deal.close_due"],
-        "deal.phase_changed" => &["deal.phase_idle"],
-        "task.completed" | "task.deleted" => &["deal.no_followup"],
-        "ticket.created" => &["ticket.stale", "customer.inactive"],
-        "sales.document_sent" if event.entity_type == "quote" => &["quote.silent", "customer.no_followup"],
-        "sales.document_sent" => &["customer.no_followup"],
-        "invoice.created" | "quote.created" | "workorder.created" => &["document.draft", "customer.inactive"],
-        "invoice.credit_created" => &["customer.inactive"],
-        "customer.created" => &["customer.inactive"],
-        _ => return Ok(()),
-    };
-    let data: Looked = serde_json::from_str(event.data).unwrap_or_default();
-    for cause in wanted {
-        let record = match *cause {
-            "customer.inactive" | "customer.no_followup" if event.entity_type != "client" => data.client_id.as_deref(),
-            "deal.no_followup" if event.entity_type == "task" => data.meta.deal_id.as_deref(),
-            "document.draft" if data.meta.generation_mode.as_deref() == Some("final") => None,
-            _ => Some(event.entity_id),
-        };
-        let Some(record) = record.filter(|record| !record.is_empty()) else { continue };
-        let since = match *cause {
-            "deal.close_due" => {
-                let date = data.expected_close_date.as_deref().and_then(|date| date.parse::<Date>().ok());
-                let still = date.filter(|date| *date >= ctx.now.date(&ctx.zone));
-                still.map(|date| Moment::start_of(date, &ctx.zone))
+pub fn note<S>(tx: &mut Tx, ctx: &Ctx, timers: &[&Timer<S>], event: &Event) -> Result<()> {
+    let data = Data::of(event.data);
+    for timer in timers {
+        // Most events arm nothing, and cost nothing here.
+        for (_, of) in timer.armed_by.iter().filter(|(name, _)| *name == event.name) {
+            let record = match of {
+                Of::Itself => Some(event.entity_id.to_string()).filter(|_| timer.about.contains(&event.entity_type)),
+                Of::Member(path) => data.text(path),
+            };
+            if let Some(record) = record {
+                timer.apply(tx, ctx, &record, (timer.since)(ctx, &data))?;
             }
-            _ => Some(ctx.now),
-        };
-        match since {
-            Some(since) => arm(tx, ctx, cause, record, since)?,
-            None => disarm(tx, ctx, cause, record)?,
         }
     }
     Ok(())
 }
 
-/// Somebody has written on a ticket, to the client or from there. A note is not a word to anybody.
-pub fn spoken(tx: &mut Tx, ctx: &Ctx, ticket: &Ticket, by_client: bool) -> Result<()> {
-    let (id, client) = (&ticket.base.id, &ticket.client_id.0);
-    arm(tx, ctx, "ticket.stale", id, ctx.now)?;
-    if !client.is_empty() {
-        arm(tx, ctx, "customer.inactive", client, ctx.now)?;
-        arm(tx, ctx, "customer.no_followup", client, ctx.now)?;
+impl<S> Timer<S> {
+    fn apply(&self, tx: &mut Tx, ctx: &Ctx, record: &str, since: Since) -> Result<()> {
+        match since {
+            Since::Now => self.arm(tx, ctx, record, ctx.now),
+            Since::At(moment) => self.arm(tx, ctx, record, moment),
+            Since::Never => self.disarm(tx, ctx, record),
+            Since::AsBefore => Ok(()),
+        }
     }
-    if !by_client {
-        return disarm(tx, ctx, "mail.unanswered", id);
+
+    /// From now on it waits since this moment.
+    pub fn arm(&self, tx: &mut Tx, ctx: &Ctx, record: &str, since: Moment) -> Result<()> {
+        let sql = "INSERT INTO timers (account_id, cause, record_id, since) VALUES ($1, $2, $3, $4)
+                   ON CONFLICT (account_id, cause, record_id) DO UPDATE SET since = excluded.since";
+        tx.execute(sql, &[ctx.account.into(), self.cause.into(), record.into(), since.0.into()])?;
+        Ok(())
     }
-    // Who asks again every day waits since the first time.
-    let sql = "INSERT INTO timers (account_id, cause, record_id, since) VALUES ($1, 'mail.unanswered', $2, $3)
-               ON CONFLICT DO NOTHING";
-    tx.execute(sql, &[ctx.account.into(), id.into(), ctx.now.0.into()])?;
-    Ok(())
-}
 
-/// What ran out on a record while it was closed waits anew when it is open again.
-pub fn reopened(tx: &mut Tx, ctx: &Ctx, causes: &[&str], record: &str) -> Result<()> {
-    for cause in causes {
-        arm(tx, ctx, cause, record, ctx.now)?;
+    /// It waits since now, unless it waits already.
+    pub fn arm_first(&self, tx: &mut Tx, ctx: &Ctx, record: &str) -> Result<()> {
+        let sql = "INSERT INTO timers (account_id, cause, record_id, since) VALUES ($1, $2, $3, $4)
+                   ON CONFLICT DO NOTHING";
+        tx.execute(sql, &[ctx.account.into(), self.cause.into(), record.into(), ctx.now.0.into()])?;
+        Ok(())
     }
-    Ok(())
-}
 
-/// An invoice that is partly paid, or that a caller called overdue, says the day after it was due that it is late; one
-/// that is open becomes overdue then and says so.
-pub fn await_the_rest<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<()> {
-    match invoice.due_date.0.and_then(|due| due.tomorrow().ok()) {
-        Some(day) => arm(tx, ctx, "invoice.late", &invoice.base.id, Moment::start_of(day, &ctx.zone)),
-        None => Ok(()),
+    /// It waits no more.
+    pub fn disarm(&self, tx: &mut Tx, ctx: &Ctx, record: &str) -> Result<()> {
+        let sql = "DELETE FROM timers WHERE account_id = $1 AND cause = $2 AND record_id = $3";
+        tx.execute(sql, &[ctx.account.into(), self.cause.into(), record.into()])?;
+        Ok(())
     }
-}
 
-/// How long a cause waits, in seconds; nothing for one that never comes.
-fn patience(settings: &Settings, cause: &str) -> Option<i64> {
-    let days = match cause {
-        // These have their moment.
-        "deal.close_due" | "invoice.late" => return Some(0),
-        "deal.stalled" => settings.deal_stalled_days,
-        "deal.phase_idle" => settings.deal_phase_idle_days,
-        "deal.no_followup" => settings.deal_no_followup_days,
-        "ticket.stale" => settings.ticket_stale_days,
-        "mail.unanswered" => settings.mail_unanswered_days,
-        "quote.silent" => settings.quote_silent_days,
-        "document.draft" => settings.document_draft_days,
-        "customer.inactive" => settings.customer_inactive_days,
-        _ => settings.customer_no_followup_days,
-    };
-    (days > 0).then_some(days * DAY)
-}
-
-/// The causes that come, and how long each waits.
-fn awaited(tx: &mut Tx, ctx: &Ctx) -> Result<Vec<(&'static str, i64)>> {
-    let settings = Settings::of(tx, ctx)?;
-    Ok(CAUSES.iter().filter_map(|cause| Some((*cause, patience(&settings, cause)?))).collect())
-}
-
-fn arm(tx: &mut Tx, ctx: &Ctx, cause: &str, record: &str, since: Moment) -> Result<()> {
-    let sql = "INSERT INTO timers (account_id, cause, record_id, since) VALUES ($1, $2, $3, $4)
-               ON CONFLICT (account_id, cause, record_id) DO UPDATE SET since = excluded.since";
-    tx.execute(sql, &[ctx.account.into(), cause.into(), record.into(), since.0.into()])?;
-    Ok(())
-}
-
-fn disarm(tx: &mut Tx, ctx: &Ctx, cause: &str, record: &str) -> Result<()> {
-    let sql = "DELETE FROM timers WHERE account_id = $1 AND cause = $2 AND record_id = $3";
-    tx.execute(sql, &[ctx.account.into(), cause.into(), record.into()])?;
-    Ok(())
+    /// How long it waits, in seconds; nothing for one that never comes.
+    fn patience(&self, settings: &S) -> Option<i64> {
+        let Some(days) = self.days else { return Some(0) };
+        Some(days(settings) * DAY).filter(|seconds| *seconds > 0)
+    }
 }
 
 /// When the next timer runs out.
-pub fn next_moment(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>> {
+pub fn next_moment<S>(tx: &mut Tx, ctx: &Ctx, timers: &[&Timer<S>], settings: &S) -> Result<Option<Moment>> {
     let sql = "SELECT since FROM timers WHERE account_id = $1 AND cause = $2 ORDER BY since LIMIT 1";
     let mut next: Option<Moment> = None;
-    for (cause, seconds) in awaited(tx, ctx)? {
-        let since = tx.first(sql, &[ctx.account.into(), cause.into()], |row| Ok::<_, Error>(Moment(row.int(0)?)))?;
+    for timer in timers {
+        let Some(seconds) = timer.patience(settings) else { continue };
+        let values = [ctx.account.into(), timer.cause.into()];
+        let since = tx.first(sql, &values, |row| Ok::<_, Error>(Moment(row.int(0)?)))?;
         next = [next, since.map(|since| since.plus_seconds(seconds))].into_iter().flatten().min();
     }
     Ok(next)
 }
 
 /// Tells what has run out, in order, as far as it fits in the slice; answers whether there may be more.
-pub fn run_out(tx: &mut Tx, ctx: &Ctx, slice: &Slice) -> Result<bool> {
+pub fn run_out<S>(tx: &mut Tx, ctx: &Ctx, timers: &[&Timer<S>], settings: &S, slice: &Slice) -> Result<bool> {
     let sql = "SELECT since, record_id FROM timers WHERE account_id = $1 AND cause = $2 AND since <= $3
                ORDER BY since, record_id LIMIT $4";
-    let mut due: Vec<(i64, String, &str)> = Vec::new();
-    for (cause, seconds) in awaited(tx, ctx)? {
+    let mut due: Vec<(i64, String, &Timer<S>)> = Vec::new();
+    for timer in timers {
+        let Some(seconds) = timer.patience(settings) else { continue };
         let before = ctx.now.plus_seconds(-seconds);
-        let values = [ctx.account.into(), cause.into(), before.0.into(), (TOGETHER as i64).into()];
+        let values = [ctx.account.into(), timer.cause.into(), before.0.into(), (TOGETHER as i64).into()];
         due.extend(tx.all(sql, &values, |row| {
-            Ok::<_, Error>((row.int(0)? + seconds * 1000, row.text(1)?.to_string(), cause))
+            Ok::<_, Error>((row.int(0)? + seconds * 1000, row.text(1)?.to_string(), *timer))
         })?);
     }
-    due.sort_unstable();
+    due.sort_unstable_by(|(at, record, timer), (other_at, other, other_timer)| {
+        (at, record, timer.cause).cmp(&(other_at, other, other_timer.cause))
+    });
     let more = due.len() >= TOGETHER;
     due.truncate(TOGETHER);
-    for (_, record, cause) in &due {
+    for (_, record, timer) in &due {
         if slice.is_over() {
             return Ok(true);
         }
         slice.did_one();
-        disarm(tx, ctx, cause, record)?;
-        match tell(tx, ctx, cause, record) {
+        timer.disarm(tx, ctx, record)?;
+        match (timer.run_out)(tx, ctx, record) {
             // A record that is gone has nothing to say.
             Err(error) if error.code == Code::NotFound => {}
             told => told?,
@@ -250,69 +201,18 @@ pub fn run_out(tx: &mut Tx, ctx: &Ctx, slice: &Slice) -> Result<bool> {
     Ok(more)
 }
 
-/// Says that the time is up, if the cause still holds.
-fn tell(tx: &mut Tx, ctx: &Ctx, cause: &str, id: &str) -> Result<()> {
-    match cause {
-        "deal.stalled" | "deal.phase_idle" | "deal.close_due" | "deal.no_followup" => {
-            let deal: Deal = records::find(tx, ctx, id)?;
-            let holds = deal.status == deal::Status::Open
-                && match cause {
-                    "deal.no_followup" => !has_open_task(tx, ctx, "deal_id", id)?,
-                    // On the day itself each change arms it anew.
-                    "deal.close_due" => marks::once(tx, ctx, &format!("{cause} {}", close_date(&deal)), id)?,
-                    _ => true,
-                };
-            if holds { records::emit(tx, ctx, &deal, cause) } else { Ok(()) }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_asked_for_is_read() {
+        let data = Data::of(r#"{"owner_id":"a","rows":[1,{"x":2}],"empty":"","meta":{"owner_id":"\u0062","n":1}}"#);
+        assert_eq!(data.text("owner_id").as_deref(), Some("a"));
+        assert_eq!(data.text("meta.owner_id").as_deref(), Some("b"));
+        for nothing in ["empty", "rows", "meta.n", "meta.none", "none", "owner_id.x"] {
+            assert_eq!(data.text(nothing), None, "{nothing}");
         }
-        "ticket.stale" | "mail.unanswered" => {
-            let ticket: Ticket = records::find(tx, ctx, id)?;
-            let holds = ticket.closed_at.0.is_none() && (cause == "ticket.stale" || is_unanswered(tx, ctx, id)?);
-            if holds { records::emit(tx, ctx, &ticket, cause) } else { Ok(()) }
-        }
-        "invoice.late" => {
-            let invoice: Invoice = records::find(tx, ctx, id)?;
-            money_due::late_after_all(tx, ctx, &invoice)
-        }
-        "quote.silent" => {
-            let quote: Quote = records::find(tx, ctx, id)?;
-            // Each mail arms it, a reminder too: it would be told of for as long as it is reminded of.
-            let holds = quote.payment_status == "open" && marks::once(tx, ctx, cause, id)?;
-            if holds { records::emit(tx, ctx, &quote, cause) } else { Ok(()) }
-        }
-        "document.draft" => {
-            let told = still_draft::<InvoiceKind>(tx, ctx, id)? || still_draft::<QuoteKind>(tx, ctx, id)?;
-            if told { Ok(()) } else { still_draft::<WorkorderKind>(tx, ctx, id).map(drop) }
-        }
-        _ => {
-            let client: Client = records::find(tx, ctx, id)?;
-            let holds = cause == "customer.inactive" || !has_open_task(tx, ctx, "client_id", id)?;
-            if holds { records::emit(tx, ctx, &client, cause) } else { Ok(()) }
-        }
+        assert_eq!(Data::of("not json").text("x"), None);
     }
-}
-
-/// Says of a draft that it is one still; answers whether there is such a document.
-fn still_draft<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<bool> {
-    let found = tx.first(&K::sql().get, &[ctx.account.into(), id.into()], Document::<K>::from_row)?;
-    if let Some(document) = found.as_ref().filter(|document| !document.is_final()) {
-        records::emit(tx, ctx, document, "document.draft")?;
-    }
-    Ok(found.is_some())
-}
-
-fn close_date(deal: &Deal) -> String {
-    deal.expected_close_date.0.map(|date| date.to_string()).unwrap_or_default()
-}
-
-fn has_open_task(tx: &mut Tx, ctx: &Ctx, field: &str, id: &str) -> Result<bool> {
-    let sql = format!("SELECT 1 FROM tasks WHERE account_id = $1 AND {field} = $2 AND status = 'open' LIMIT 1");
-    Ok(tx.first(&sql, &[ctx.account.into(), id.into()], |_| Ok::<_, Error>(()))?.is_some())
-}
-
-/// Whether the last word is the client's.
-fn is_unanswered(tx: &mut Tx, ctx: &Ctx, ticket: &str) -> Result<bool> {
-    let sql = "SELECT direction FROM ticket_messages WHERE account_id = $1 AND ticket_id = $2 AND type = 'reply'
-               ORDER BY created_at DESC, id DESC LIMIT 1";
-    let last = tx.first(sql, &[ctx.account.into(), ticket.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
-    Ok(last.as_deref() == Some("in"))
 }

@@ -7,7 +7,7 @@ pub mod metrics;
 pub mod queue;
 pub mod signature;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,8 @@ use crate::app::App;
 use crate::clock::Moment;
 use crate::context::Caller;
 use crate::error::Result;
-use crate::loops::{self, Pulse};
+use crate::leases;
+use crate::loops::{self, Poll, Pulse, Woken};
 use metrics::{DELIVERIES, SECONDS};
 use queue::{Claimed, Outcome, Parcel};
 
@@ -32,32 +33,26 @@ const SERVED: usize = 256;
 const SERVED_OF_ONE: usize = 64;
 /// How long one is served before others that wait get its place.
 const TURN: Duration = Duration::from_secs(30);
-/// How long to wait before the end of a try is written once more.
-const AGAIN: Duration = Duration::from_secs(1);
+/// How long before the end of its lease the end of a try is last tried to be written, in seconds.
+const MARGIN: i64 = 5;
 /// Bytes of an answer that are kept.
 const ANSWER: usize = 1024;
 
-/// Starts to send the webhooks of this process, until it ends.
+/// Starts to send the webhooks of this process, until it ends. One without workers sends none.
 pub fn start(app: &Arc<App>) {
+    if app.config.workers == 0 {
+        return;
+    }
     let served = Served::default();
     loops::keep(app, "webhooks", loops::PATIENCE, move |app, pulse| send(app, served.clone(), pulse));
 }
 
 async fn send(app: Arc<App>, served: Served, pulse: Pulse) {
-    let mut looked: Option<Instant> = None;
+    let mut poll = Poll::every(LOOK).woken_by(&app.listeners.written, GATHER);
     loop {
-        pulse.turn();
-        let wrote = app.listeners.written.take();
-        let all = looked.is_none_or(|looked| looked.elapsed() >= LOOK);
-        if all {
-            looked = Some(Instant::now());
-        }
-        if let Err(error) = turn(&app, &served, if all { None } else { Some(wrote) }).await {
-            tracing::warn!(cause = %error, "Cannot send webhooks at the moment.");
-        }
-        if tokio::time::timeout(LOOK, app.listeners.written.wait()).await.is_ok() {
-            tokio::time::sleep(GATHER).await;
-        }
+        let woken = poll.wait(&pulse).await;
+        let sent = turn(&app, &served, woken).await;
+        poll.turned(sent.map(|()| false), "Cannot send webhooks at the moment.");
     }
 }
 
@@ -97,12 +92,12 @@ impl Drop for Place {
 
 /// Serves every endpoint that has something to send, each in a task of its own: those of the accounts in which
 /// something was written, or all.
-async fn turn(app: &Arc<App>, served: &Served, wrote: Option<BTreeSet<i64>>) -> Result<()> {
+async fn turn(app: &Arc<App>, served: &Served, woken: Woken) -> Result<()> {
     let now = app.clock.now();
-    let mut waiting = match wrote {
-        Some(wrote) => app.store.read(move |tx| queue::waiting_in(tx, now, &wrote)).await?,
+    let mut waiting = match woken.all {
+        false => app.store.read(move |tx| queue::waiting_in(tx, now, &woken.accounts)).await?,
         // There may be many endpoints.
-        None => app.store.read_apart(move |tx| queue::waiting(tx, now)).await?,
+        true => app.store.read_apart(move |tx| queue::waiting(tx, now)).await?,
     };
     // When there are more than can be served, chance decides.
     let chance = now.0.unsigned_abs() as usize % waiting.len().max(1);
@@ -186,22 +181,20 @@ async fn deliver(app: &Arc<App>, claimed: Claimed) {
 /// Writes down the end of a try, and as long as that cannot be done and the lease holds, once more: when it
 /// has run out the delivery is made again, under the same id. Answers what became of it.
 async fn write_end(app: &Arc<App>, caller: &Caller, claimed: &Arc<Claimed>, outcome: &Arc<Outcome>) -> &'static str {
-    loop {
+    let left = (claimed.lease.0 - app.clock.now().0) / 1000 - MARGIN;
+    let deadline = Instant::now() + Duration::from_secs(left.max(0).unsigned_abs());
+    let written = leases::write_end(deadline, || {
         let (own, claimed, outcome, now) = (caller.clone(), claimed.clone(), outcome.clone(), app.clock.now());
-        let (id, lease) = (claimed.id.clone(), claimed.lease);
-        let written = app.store.write(claimed.account, move |tx| {
+        app.store.write(claimed.account, move |tx| {
             let ctx = own.writing(tx)?;
             claimed.finish(tx, &ctx, &outcome, now)
-        });
-        match written.await {
-            Ok(became) => return became,
-            Err(_) if app.clock.now().plus_seconds(5) < lease => tokio::time::sleep(AGAIN).await,
-            Err(error) => {
-                tracing::warn!(delivery = %id, cause = %error, "Cannot record the outcome of a webhook; it will be sent again.");
-                return "lost";
-            }
-        }
-    }
+        })
+    });
+    written.await.unwrap_or_else(|error| {
+        let id = &claimed.id;
+        tracing::warn!(delivery = %id, cause = %error, "Cannot record the outcome of a webhook; it will be sent again.");
+        "lost"
+    })
 }
 
 async fn call(app: &App, id: &str, parcel: &Parcel) -> Outcome {

@@ -1,59 +1,28 @@
-//! Workers: they claim jobs, do them and write down how it ended.
+//! Workers: they claim jobs, do them and write down how it ended. What can be done they learn from the registry.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::accounts::{Account, Key};
 use crate::app::App;
-use crate::automation::outside;
+use crate::catalogue::registry;
 use crate::error::{Error, Result};
-use crate::jobs::{self, Ending, Job, LEASE_SECONDS, Lane, Lost, NewJob, SHARED};
-use crate::loops::{self, Pulse};
-use crate::resources::subscription::generate;
-use crate::resources::{document, file, flow, run as flow_run, verification};
-use crate::{collecting, days, idempotency, nodes, outbox, search, webhooks};
+use crate::jobs::{self, Claimed, Ending, JobKind, LEASE_SECONDS, Lane, Lost, NewJob, SHARED};
+use crate::leases;
+use crate::loops::{self, Poll, Pulse};
+use crate::nodes;
 
 /// How often a worker looks for jobs.
 const LOOK: Duration = Duration::from_millis(500);
-/// How long the end of a job is tried to be written down, and how long between tries: within its lease.
+/// How long the end of a job is tried to be written down: within its lease.
 const HELD: Duration = Duration::from_secs(30);
-const AGAIN: Duration = Duration::from_secs(1);
-/// How often that is looked after which can wait.
+/// How often the timetable is looked at.
 const SELDOM: Duration = Duration::from_secs(30);
-/// How long finished jobs can be looked at.
-const KEPT_SECONDS: i64 = 7 * 24 * 3600;
-/// How long those can be that failed or are parked.
-const FAILED_KEPT_SECONDS: i64 = 90 * 24 * 3600;
-const HOUR: i64 = 3600;
-
-/// What a job does. It runs outside any transaction and may take its time; its lease is kept.
-type Handler = fn(&App, &Job) -> Result<Ending>;
-
-/// The kinds of job.
-const KINDS: &[(&str, Handler)] = &[
-    ("housekeeping", housekeeping),
-    ("drop_content", file::drop_content),
-    ("document_pdf", document::pdf::run),
-    ("deliver", outbox::deliver),
-    ("days", days::run),
-    ("subscriptions", generate::run),
-    ("collect", collecting::run),
-    ("provider_news", collecting::news),
-    ("verification", verification::run),
-    ("provider_cancel", verification::cancel),
-];
-/// Those that come back by themselves; there is one of each.
-const REPEATED: [&str; 2] = ["housekeeping", "days"];
-/// Those of an account that the test clock waits for: what follows from a day.
-const AWAITED: &[&str] = &["collect"];
-/// How long it waits for one that another worker has.
+/// How long the test clock waits for a job that another worker has, in tenths of a second.
 const PATIENCE: u32 = 300;
-/// Their names.
-static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| KINDS.iter().map(|(name, _)| *name).collect());
 
-/// Starts the workers of this process, which run until it ends.
+/// Starts the workers and the other loops of this process, which run until it ends.
 pub fn start(app: &Arc<App>) -> Result<()> {
     nodes::start(app)?;
     keep_timetable(app)?;
@@ -63,90 +32,70 @@ pub fn start(app: &Arc<App>) -> Result<()> {
             loops::keep(app, name, loops::PATIENCE, move |app, pulse| work(app, lane, pulse));
         }
     }
-    if app.config.workers > 0 {
-        webhooks::start(app);
-    }
-    outside::start(app);
-    loops::keep(app, "use of keys", loops::PATIENCE, |app, pulse| async move {
-        loop {
-            pulse.turn();
-            tokio::time::sleep(SELDOM).await;
-            note_key_use(&app).await;
-        }
-    });
     loops::keep(app, "timetable", loops::PATIENCE, |app, pulse| async move {
+        let mut poll = Poll::every(SELDOM).later();
         loop {
-            pulse.turn();
-            tokio::time::sleep(SELDOM).await;
+            poll.wait(&pulse).await;
             let own = app.clone();
             let kept = tokio::task::spawn_blocking(move || keep_timetable(&own)).await;
-            if let Ok(Err(error)) = kept {
-                tracing::warn!(cause = %error, "Cannot read the schedule of jobs at the moment.");
-            }
+            let kept = kept.unwrap_or_else(|panic| Err(Error::internal(panic.to_string())));
+            poll.turned(kept.map(|()| false), "Cannot read the schedule of jobs at the moment.");
         }
     });
-    loops::keep(app, "search", loops::PATIENCE, |app, pulse| async move {
-        loop {
-            pulse.turn();
-            let own = app.clone();
-            let tidied = tokio::task::spawn_blocking(move || search::tidy(&own.store)).await;
-            if !matches!(tidied, Ok(Ok(true))) {
-                tokio::time::sleep(LOOK).await;
-            }
-        }
-    });
+    registry().background.iter().for_each(|start| start(app));
     Ok(())
 }
 
 /// A worker of a lane.
 async fn work(app: Arc<App>, lane: Lane, pulse: Pulse) {
+    let mut poll = Poll::every(LOOK);
     loop {
-        pulse.turn();
-        if app.listeners.is_stopping() || !turn_in(&app, lane, &pulse).await {
-            tokio::time::sleep(LOOK).await;
-        }
+        poll.wait(&pulse).await;
+        let done = if app.listeners.is_stopping() { Ok(false) } else { turn_in(&app, lane, &pulse).await };
+        poll.turned(done, "Jobs cannot be claimed now.");
     }
+}
+
+/// The names of the kinds of job that fit.
+fn kinds(fit: impl Fn(&JobKind) -> bool) -> Vec<&'static str> {
+    registry().jobs.iter().filter(|kind| fit(kind)).map(|kind| kind.kind).collect()
 }
 
 /// Claims one job of any lane and does it; answers whether there was one.
 pub async fn turn(app: &Arc<App>) -> bool {
     let pulse = Pulse::idle();
     for lane in Lane::ALL {
-        if turn_in(app, lane, &pulse).await {
-            return true;
+        match turn_in(app, lane, &pulse).await {
+            Ok(false) => {}
+            Ok(true) => return true,
+            Err(error) => tracing::warn!(cause = %error, "Jobs cannot be claimed now."),
         }
     }
     false
 }
 
 /// Claims one job of a lane and does it; answers whether there was one.
-async fn turn_in(app: &Arc<App>, lane: Lane, pulse: &Pulse) -> bool {
+async fn turn_in(app: &Arc<App>, lane: Lane, pulse: &Pulse) -> Result<bool> {
     // The process waits for what is under way before it ends.
     let busy = app.listeners.begin();
     let own = app.clone();
     let claimed = tokio::task::spawn_blocking(move || claim(&own, lane)).await;
-    let jobs = match claimed {
-        Ok(Ok(jobs)) => jobs,
-        Ok(Err(error)) => {
-            tracing::warn!(cause = %error, "Cannot claim jobs at the moment.");
-            return false;
-        }
-        Err(_) => return false,
-    };
+    let jobs = claimed.unwrap_or_else(|panic| Err(Error::internal(panic.to_string())))?;
     let any = !jobs.is_empty();
     for job in jobs {
         run(app, job, pulse).await;
     }
     drop(busy);
-    any
+    Ok(any)
 }
 
 /// Takes back what dead workers left, and claims a job; in transactions of their own when a look says that it is worth it.
-fn claim(app: &App, lane: Lane) -> Result<Vec<Job>> {
-    let now = app.clock.now();
+fn claim(app: &App, lane: Lane) -> Result<Vec<Claimed>> {
+    let (now, known) = (app.clock.now(), kinds(|_| true));
+    let own = known.clone();
     let (lost, due) = app
         .store
-        .read_now(move |tx| Ok::<_, Error>((jobs::any_lost(tx, now)?, jobs::any_due(tx, now, lane, &NAMES)?)))?;
+        .read_now(move |tx| Ok::<_, Error>((jobs::any_lost(tx, now)?, jobs::any_due(tx, now, lane, &own)?)))?;
     if lost {
         take_back(app)?;
     }
@@ -154,7 +103,7 @@ fn claim(app: &App, lane: Lane) -> Result<Vec<Job>> {
         return Ok(Vec::new());
     }
     let claimant = app.claimant.clone();
-    app.store.write_now(SHARED, move |tx| claimant.claim(tx, now, lane, &NAMES, 1))
+    app.store.write_now(SHARED, move |tx| claimant.claim(tx, now, lane, &known, 1))
 }
 
 fn take_back(app: &App) -> Result<()> {
@@ -175,21 +124,15 @@ fn take_back(app: &App) -> Result<()> {
 /// to be tried again later is left to the workers.
 pub fn drain(app: &App, account: i64) -> Result<()> {
     for _ in 0..PATIENCE {
-        let (claimant, now) = (app.claimant.clone(), app.clock.now());
+        let now = app.clock.now();
         if app.store.read_now(move |tx| jobs::any_lost(tx, now))? {
             take_back(app)?;
         }
-        let jobs =
-            app.store.write_now(SHARED, move |tx| claimant.claim_of(tx, now, account, Lane::Outside, AWAITED, 100))?;
-        for job in &jobs {
-            let ending = handle(app, job);
-            let (own, now) = (job.clone(), app.clock.now());
-            app.store.write_now(SHARED, move |tx| own.finish(tx, &ending, now))?;
-        }
-        if !jobs.is_empty() {
+        if drain_once(app, account)? {
             continue;
         }
-        if !app.store.read_now(move |tx| jobs::is_running(tx, account, AWAITED))? {
+        let awaited = kinds(|kind| kind.awaited);
+        if !app.store.read_now(move |tx| jobs::is_running(tx, account, &awaited))? {
             return Ok(());
         }
         std::thread::sleep(Duration::from_millis(100));
@@ -197,7 +140,28 @@ pub fn drain(app: &App, account: i64) -> Result<()> {
     Ok(())
 }
 
-async fn run(app: &Arc<App>, job: Job, pulse: &Pulse) {
+/// Does those that are due now; answers whether there were any.
+fn drain_once(app: &App, account: i64) -> Result<bool> {
+    let mut any = false;
+    for lane in Lane::ALL {
+        let awaited = kinds(|kind| kind.awaited && kind.lane == lane);
+        if awaited.is_empty() {
+            continue;
+        }
+        let (claimant, now) = (app.claimant.clone(), app.clock.now());
+        let claimed =
+            app.store.write_now(SHARED, move |tx| claimant.claim_of(tx, now, account, lane, &awaited, 100))?;
+        for job in &claimed {
+            let ending = handle(app, job);
+            let (own, now) = (job.clone(), app.clock.now());
+            app.store.write_now(SHARED, move |tx| own.finish(tx, &ending, now))?;
+        }
+        any |= !claimed.is_empty();
+    }
+    Ok(any)
+}
+
+async fn run(app: &Arc<App>, job: Claimed, pulse: &Pulse) {
     let (own, task) = (app.clone(), job.clone());
     let mut doing = tokio::task::spawn_blocking(move || handle(&own, &task));
     let often = Duration::from_secs(LEASE_SECONDS.unsigned_abs() / 3);
@@ -229,28 +193,23 @@ async fn run(app: &Arc<App>, job: Job, pulse: &Pulse) {
 }
 
 /// Writes down how a job ended, and as long as that cannot be done and the lease holds, once more.
-async fn write_end(app: &Arc<App>, job: Job, ending: Ending, pulse: &Pulse) {
+async fn write_end(app: &Arc<App>, job: Claimed, ending: Ending, pulse: &Pulse) {
     let known = Arc::new((job, ending));
-    let started = Instant::now();
-    loop {
+    let deadline = std::time::Instant::now() + HELD;
+    let written = leases::write_end(deadline, || {
         pulse.turn();
         let (own, now) = (known.clone(), app.clock.now());
-        match app.store.write(SHARED, move |tx| own.0.finish(tx, &own.1, now)).await {
-            Ok(_) => return,
-            Err(_) if started.elapsed() < HELD => tokio::time::sleep(AGAIN).await,
-            Err(error) => {
-                let job = &known.0.id;
-                tracing::warn!(%job, cause = %error, "Cannot record the outcome of a job; it will run again.");
-                return;
-            }
-        }
+        app.store.write(SHARED, move |tx| own.0.finish(tx, &own.1, now))
+    });
+    if let Err(error) = written.await {
+        let job = &known.0.id;
+        tracing::warn!(%job, cause = %error, "Cannot record the outcome of a job; it will run again.");
     }
 }
 
-fn handle(app: &App, job: &Job) -> Ending {
-    let handler = KINDS.iter().find(|(kind, _)| *kind == job.kind);
-    match handler {
-        Some((_, handler)) => handler(app, job).unwrap_or_else(|error| Ending::Failed(error.to_string())),
+fn handle(app: &App, job: &Claimed) -> Ending {
+    match registry().jobs.iter().find(|kind| kind.kind == job.kind) {
+        Some(kind) => (kind.run)(app, job).unwrap_or_else(|error| Ending::Failed(error.to_string())),
         None => Ending::Failed(format!("this version does not know the job kind '{}'", job.kind)),
     }
 }
@@ -259,25 +218,16 @@ fn handle(app: &App, job: &Job) -> Ending {
 /// can: the clock may have jumped forward and back.
 fn keep_timetable(app: &App) -> Result<()> {
     let (ids, now) = (app.ids, app.clock.now());
-    let (there, ahead) = app.store.read_now(move |tx| {
-        let sql = "SELECT count(*) FROM jobs WHERE unique_key IN ($1, $2)";
-        Ok::<_, Error>((tx.int(sql, &REPEATED.map(Into::into))?, jobs::any_ahead(tx, now)?))
-    })?;
-    if there == REPEATED.len() as i64 && !ahead {
+    let repeated: Vec<NewJob> =
+        registry().jobs.iter().filter(|kind| kind.is_repeated()).map(|kind| kind.repeated(now)).collect();
+    let keys: Vec<&'static str> = repeated.iter().map(|job| job.kind).collect();
+    let (there, ahead) =
+        app.store.read_now(move |tx| Ok::<_, Error>((jobs::count(tx, &keys)?, jobs::any_ahead(tx, now)?)))?;
+    if there == repeated.len() as i64 && !ahead {
         return Ok(());
     }
     let pulled = app.store.write_now(SHARED, move |tx| {
-        for kind in REPEATED {
-            let job = NewJob {
-                account: 0,
-                kind,
-                payload: "{}".to_string(),
-                run_at: now,
-                max_attempts: i64::MAX,
-                unique_key: Some(kind.to_string()),
-            };
-            jobs::enqueue(tx, &ids, &job, now)?;
-        }
+        repeated.iter().try_for_each(|job| jobs::enqueue(tx, &ids, job, now))?;
         jobs::pull_back(tx, now)
     })?;
     if pulled > 0 {
@@ -287,43 +237,4 @@ fn keep_timetable(app: &App) -> Result<()> {
         );
     }
     Ok(())
-}
-
-/// Once an hour: drops stored answers, deliveries, runs and jobs that are too old to be asked for, and definitions of
-/// flows that no run needs any more, a thousand at a time so that nobody waits for it.
-fn housekeeping(app: &App, _: &Job) -> Result<Ending> {
-    let now = app.clock.now();
-    for account in app.store.read_now(Account::all)? {
-        let caller = app.acting(account, "housekeeping");
-        until_done(|| {
-            let own = caller.clone();
-            app.store.write_now(caller.account.number, move |tx| {
-                let ctx = own.writing(tx)?;
-                let answers = idempotency::purge(tx, ctx.account, ctx.now)?;
-                let deliveries = webhooks::queue::purge(tx, ctx.account, ctx.machine_now)?;
-                let runs = flow_run::purge(tx, &ctx)?;
-                Ok(answers + deliveries + runs + flow::purge(tx, &ctx)?)
-            })
-        })?;
-    }
-    for (state, kept) in [("done", KEPT_SECONDS), ("failed", FAILED_KEPT_SECONDS), ("parked", FAILED_KEPT_SECONDS)] {
-        until_done(|| app.store.write_now(SHARED, move |tx| jobs::purge(tx, state, now.plus_seconds(-kept))))?;
-    }
-    Ok(Ending::Again(now.plus_seconds(HOUR)))
-}
-
-fn until_done(purge: impl Fn() -> Result<u64>) -> Result<()> {
-    while purge()? > 0 {}
-    Ok(())
-}
-
-async fn note_key_use(app: &App) {
-    let uses = app.keys.take_used();
-    if uses.is_empty() {
-        return;
-    }
-    let written = app.store.write(SHARED, move |tx| Key::used(tx, &uses)).await;
-    if let Err(error) = written {
-        tracing::warn!(cause = %error, "Cannot record when keys were last used.");
-    }
 }

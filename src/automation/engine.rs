@@ -23,16 +23,19 @@ use super::steps::{self, Done, Trouble};
 use super::template::{self, Made, Names, Results};
 use crate::accounts::Account;
 use crate::app::App;
+use crate::backoff::{self, Backoff};
 use crate::clock::Moment;
 use crate::context::{Caller, Ctx};
 use crate::error::{Error, Result};
-use crate::jobs::{self, LOST_AT_MOST};
+use crate::leases::{self, Comeback, LOST_AT_MOST, Lease};
 use crate::record::{Record, When};
 use crate::resources::run::{self, Run};
 
 /// How long a call to the outside may be silent before another worker makes it, in seconds. A node that dies is noticed
 /// sooner, by its heartbeat.
 pub const LEASE_SECONDS: i64 = 90;
+/// The delays between the tries of a step that fails.
+const RETRY: Backoff = backoff::UP_TO_AN_HOUR;
 /// Runs in one transaction.
 const BATCH: i64 = 64;
 /// About how long a transaction takes at most: requests wait for it.
@@ -74,12 +77,7 @@ impl Engine {
         Engine { node: node.to_string(), ..Engine::default() }
     }
 
-    /// A process died lately, and a run may be why: for a while they go on one by one, each after a note that it is about to.
-    pub fn be_careful(&self) {
-        let _ = self.careful_until.set(Instant::now() + CAREFUL);
-    }
-
-    /// Whether that is so now.
+    /// Whether a process died lately.
     pub fn is_careful(&self) -> bool {
         self.careful_until.get().is_some_and(|until| Instant::now() < *until)
     }
@@ -130,6 +128,11 @@ pub fn work_out(app: &App, caller: &Caller) -> Result<bool> {
 /// What the runs of all accounts share.
 pub fn engine_of(app: &App) -> &Arc<Engine> {
     app.services.get()
+}
+
+/// A process died, and a run may be why: for a while they go on one by one, each after a note that it is about to.
+pub fn be_careful(app: &App) {
+    let _ = engine_of(app).careful_until.set(Instant::now() + CAREFUL);
 }
 
 /// What a transaction came to.
@@ -294,7 +297,8 @@ fn go(
 /// and a step that was begun too often has failed: the call may be what ends the process.
 fn may_go_on(tx: &mut Tx, ctx: &Ctx, engine: &Engine, run: &mut Run) -> Result<bool> {
     run.lease_until = 0;
-    if run.lost >= LOST_AT_MOST {
+    let comeback = leases::after_deaths(&run.base.id, run.lost);
+    if comeback == Comeback::Never {
         let definition = definition(tx, ctx, engine, run)?;
         if let Some(step) = definition.steps.get(run.place()) {
             let words = format!("It was started {} times in a row and never completed.", run.lost);
@@ -303,12 +307,13 @@ fn may_go_on(tx: &mut Tx, ctx: &Ctx, engine: &Engine, run: &mut Run) -> Result<b
         run.lost = 0;
         return Ok(!run.is_final());
     }
-    let pause = jobs::pause_after(run.lost, &run.base.id);
-    if pause > 0 && !ctx.has_test_clock {
-        wait(run, "retrying", ctx.now.plus_seconds(pause));
-        return Ok(false);
+    match comeback {
+        Comeback::After(seconds) if !ctx.has_test_clock => {
+            wait(run, "retrying", ctx.now.plus_seconds(seconds));
+            Ok(false)
+        }
+        _ => Ok(true),
     }
-    Ok(true)
 }
 
 /// Writes down how a call ended and goes on, if the claim that announced it still holds.
@@ -346,10 +351,8 @@ pub fn called(
 
 /// Makes the lease of a call longer; answers whether it is still ours.
 pub fn renew(tx: &mut Tx, ctx: &Ctx, request: &Request) -> Result<bool> {
-    let sql = "UPDATE runs SET lease_until = $1 WHERE account_id = $2 AND id = $3 AND claim = $4 AND lease_until > 0";
-    let lease = ctx.machine_now.plus_seconds(LEASE_SECONDS);
-    let values = [lease.0.into(), ctx.account.into(), (&request.run_id).into(), request.claim.into()];
-    Ok(tx.execute(sql, &values)? == 1)
+    let lease = Lease { account: ctx.account, id: &request.run_id, claim: request.claim };
+    run::LEASES.renew(tx, lease, ctx.machine_now.plus_seconds(LEASE_SECONDS))
 }
 
 /// The steps from the current one on.
@@ -522,7 +525,7 @@ fn failed(ctx: &Ctx, run: &mut Run, step: &Step, trouble: &Trouble) {
     if again {
         report(run).status = "retrying".to_string();
         run.error = words;
-        wait(run, "retrying", ctx.now.plus_seconds(pause(run)));
+        wait(run, "retrying", ctx.now.plus_seconds(RETRY.seconds(&run.base.id, run.attempts)));
         return;
     }
     report(run).close(ctx, "failed");
@@ -539,17 +542,6 @@ fn wait(run: &mut Run, status: &str, until: Moment) {
     run.status = status.to_string();
     run.due_at = until.0;
     run.next_attempt_at = When(Some(until));
-}
-
-/// Seconds until the next try: 10, 20, 40 … up to an hour, and up to a quarter more so that runs that
-/// failed together do not come back together. The chance is in the id: a transaction that runs again must
-/// do the same again.
-fn pause(run: &Run) -> i64 {
-    let doubled = 10_i64 << run.attempts.clamp(1, 10).saturating_sub(1);
-    let seconds = doubled.min(3600);
-    let letters = run.base.id.bytes().rev().take(6).chain([u8::try_from(run.attempts & 0x7f).unwrap_or(0)]);
-    let chance = letters.fold(7_i64, |sum, byte| (sum * 31 + i64::from(byte)) % 10_007);
-    seconds + chance % (seconds / 4 + 1)
 }
 
 /// What the templates of a run know, but for what changes from step to step.

@@ -17,9 +17,11 @@ use super::steps::Trouble;
 use crate::accounts::Account;
 use crate::app::App;
 use crate::context::Caller;
+use crate::due::DueWork;
 use crate::error::{Error, Result};
+use crate::leases;
 use crate::listeners::Busy;
-use crate::loops::{self, Pulse};
+use crate::loops::{self, Poll, Pulse};
 
 /// How often the worker looks by itself: for what other nodes began, and for what waited.
 const LOOK: Duration = Duration::from_millis(500);
@@ -31,9 +33,8 @@ const MANY_ACCOUNTS: usize = 4;
 const LARGEST: usize = 16 * 1024;
 /// A call that waited this long for its turn asks whether it is still wanted.
 const STALE: Duration = Duration::from_secs(20);
-/// How long the end of a call is tried to be written down, and how long between tries: within its lease.
+/// How long the end of a call is tried to be written down: within its lease.
 const HELD: Duration = Duration::from_secs(60);
-const AGAIN: Duration = Duration::from_secs(1);
 /// How long the test clock waits for a call that another worker makes.
 const PATIENCE: u32 = 400;
 
@@ -74,29 +75,19 @@ pub fn start(app: &Arc<App>) {
 
 async fn work(app: Arc<App>, pulse: Pulse) {
     let mut waiting: BTreeSet<i64> = BTreeSet::new();
-    let mut looked: Option<Instant> = None;
+    let mut poll = Poll::every(LOOK).woken_by(&app.bell, Duration::ZERO);
     loop {
-        pulse.turn();
-        waiting.append(&mut app.bell.take());
-        if looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
-            waiting.extend(look(&app).await);
-            looked = Some(Instant::now());
-        }
-        if waiting.is_empty() {
-            let _ = tokio::time::timeout(LOOK, app.bell.wait()).await;
-            continue;
-        }
+        let woken = poll.wait(&pulse).await;
+        waiting.extend(woken.accounts);
+        let now = app.clock.now();
+        let looked = match woken.all {
+            true => app.store.read(move |tx| engine::due_accounts(tx, now)).await,
+            false => Ok(Vec::new()),
+        };
+        let looked = looked.map(|due| waiting.extend(due));
         waiting = round(&app, waiting, &pulse).await;
+        poll.turned(looked.map(|()| !waiting.is_empty()), "Runs cannot be looked for now.");
     }
-}
-
-/// Accounts in which something is due.
-async fn look(app: &Arc<App>) -> Vec<i64> {
-    let now = app.clock.now();
-    app.store.read(move |tx| engine::due_accounts(tx, now)).await.unwrap_or_else(|error| {
-        tracing::warn!(cause = %error, "Cannot look for due runs at the moment.");
-        Vec::new()
-    })
 }
 
 /// A turn for each account; answers those that have more to do.
@@ -227,17 +218,14 @@ async fn write_end(
     announced: Instant,
 ) -> Result<Called> {
     let (outcome, known) = (outcome(&ended), Arc::new((request, ended)));
-    loop {
+    let written = leases::write_end(announced + HELD, || {
         let (own, engine, known) = (caller.clone(), engine_of(app).clone(), known.clone());
-        let written = app.store.write(caller.account.number, move |tx| {
+        app.store.write(caller.account.number, move |tx| {
             let ctx = own.writing(tx)?;
             engine::called(tx, &ctx, &own.account, &engine, &known.0, &known.1)
-        });
-        match written.await {
-            Err(_) if announced.elapsed() < HELD => tokio::time::sleep(AGAIN).await,
-            written => return count(app, outcome, written),
-        }
-    }
+        })
+    });
+    count(app, outcome, written.await)
 }
 
 fn outcome(ended: &Result<Value, Trouble>) -> &'static str {
@@ -288,9 +276,12 @@ pub async fn make(app: &App, request: &Request) -> Result<Value, Trouble> {
     Ok(json!({"status": answer.status, "body": body}))
 }
 
+/// What the test clock does instead of the worker.
+pub const DUE: DueWork = DueWork { next_moment: engine::next_moment, follow: pass, ..DueWork::NOTHING };
+
 /// Does everything in an account that is due by its clock, calls included; answers whether there was
 /// anything. For the test clock: blocks.
-pub fn pass(app: &App, caller: &Caller) -> Result<bool> {
+fn pass(app: &App, caller: &Caller) -> Result<bool> {
     let mut any = false;
     let mut patience = PATIENCE;
     loop {

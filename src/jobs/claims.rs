@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use store::{Tx, Value};
 
-use super::{Job, LEASE_SECONDS, Lane, known};
+use super::{Claimed, LEASE_SECONDS, LEASES, Lane, known};
 use crate::clock::Moment;
 use crate::error::Result;
 
@@ -27,7 +27,14 @@ impl Claimant {
 
     /// Takes up to `limit` jobs of these kinds, all of the account whose turn it is. A node that is older than a kind
     /// leaves its jobs to the others.
-    pub fn claim(&self, tx: &mut Tx, now: Moment, lane: Lane, kinds: &[&'static str], limit: i64) -> Result<Vec<Job>> {
+    pub fn claim(
+        &self,
+        tx: &mut Tx,
+        now: Moment,
+        lane: Lane,
+        kinds: &[&'static str],
+        limit: i64,
+    ) -> Result<Vec<Claimed>> {
         let turn = &self.turns[lane as usize];
         let last = turn.load(Ordering::Relaxed);
         let (mut after, mut around) = (last, false);
@@ -57,7 +64,7 @@ impl Claimant {
         lane: Lane,
         kinds: &[&'static str],
         limit: i64,
-    ) -> Result<Vec<Job>> {
+    ) -> Result<Vec<Claimed>> {
         let mut values = vec![lane.name().into(), account.into(), now.0.into()];
         let known = known(kinds, &mut values);
         values.extend([limit.into(), now.plus_seconds(LEASE_SECONDS).0.into(), (&self.node).into()]);
@@ -67,14 +74,13 @@ impl Claimant {
             "WITH due AS MATERIALIZED (
                 SELECT id FROM jobs WHERE lane = $1 AND state = 'ready' AND account_id = $2 AND run_at <= $3 AND {known}
                 ORDER BY run_at, id LIMIT ${place}{})
-             UPDATE jobs SET state = 'running', claim = claim + 1, attempts = attempts + 1, lease_until = ${}, node = ${}
+             UPDATE jobs SET state = 'running', attempts = attempts + 1, {}
              WHERE id IN (SELECT id FROM due)
              RETURNING id, account_id, kind, payload, claim, attempts, max_attempts, lost",
             tx.dialect().skip_locked(),
-            place + 1,
-            place + 2
+            LEASES.claimed(place + 1)
         );
-        let mut jobs = tx.all(&sql, &values, Job::from_row)?;
+        let mut jobs = tx.all(&sql, &values, Claimed::from_row)?;
         // RETURNING keeps no order; ids grow with time.
         jobs.sort_by(|a, b| a.id.cmp(&b.id));
         Ok(jobs)

@@ -2,9 +2,10 @@
 
 use store::Tx;
 
-use super::{FURTHEST, LOST_AT_MOST, pause_after};
+use super::{FOREVER, FURTHEST};
 use crate::clock::Moment;
 use crate::error::Result;
+use crate::leases::{self, Comeback};
 
 /// A job whose worker died.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,19 +36,24 @@ pub fn take_back(tx: &mut Tx, now: Moment) -> Result<Vec<Lost>> {
         tx.dialect().skip_locked()
     );
     let found = tx.all(&find, &[now.0.into()], |row| {
-        let (times, max_attempts) = (row.int(2)? + 1, row.int(4)?);
-        let parked = times >= LOST_AT_MOST && max_attempts != i64::MAX;
-        let lost = Lost { id: row.text(0)?.to_string(), kind: row.text(1)?.to_string(), times, parked };
-        Ok::<_, store::Error>((lost, Moment(row.int(3)?), max_attempts))
+        let (id, kind) = (row.text(0)?.to_string(), row.text(1)?.to_string());
+        let lost = Lost { id, kind, times: row.int(2)? + 1, parked: false };
+        Ok::<_, store::Error>((lost, Moment(row.int(3)?), row.int(4)?))
     })?;
     let mut all = Vec::new();
-    for (lost, run_at, max_attempts) in found {
-        let (state, run_at, why) = match (lost.times, pause_after(lost.times, &lost.id)) {
-            (times, _) if lost.parked => {
-                ("parked", now, format!("it was started {times} times in a row and never completed"))
+    for (mut lost, run_at, max_attempts) in found {
+        let comeback = match max_attempts {
+            FOREVER => leases::always_after_deaths(&lost.id, lost.times),
+            _ => leases::after_deaths(&lost.id, lost.times),
+        };
+        lost.parked = comeback == Comeback::Never;
+        let times = lost.times;
+        let (state, run_at, why) = match comeback {
+            Comeback::Never => ("parked", now, format!("it was started {times} times in a row and never completed")),
+            Comeback::AtOnce => ("ready", run_at, "the worker was lost".to_string()),
+            Comeback::After(seconds) => {
+                ("ready", now.plus_seconds(seconds), format!("the worker was lost {times} times in a row"))
             }
-            (_, 0) => ("ready", run_at, "the worker was lost".to_string()),
-            (times, pause) => ("ready", now.plus_seconds(pause), format!("the worker was lost {times} times in a row")),
         };
         // A worker that died is none of the tries that a job may fail.
         let sql =
@@ -67,7 +73,7 @@ pub fn give_back(tx: &mut Tx, node: &str) -> Result<u64> {
     let sql = "UPDATE jobs SET state = 'ready', last_error = 'the worker was stopped',
                       max_attempts = CASE WHEN max_attempts < $1 THEN max_attempts + 1 ELSE max_attempts END
                WHERE state = 'running' AND node = $2";
-    Ok(tx.execute(sql, &[i64::MAX.into(), node.into()])?)
+    Ok(tx.execute(sql, &[FOREVER.into(), node.into()])?)
 }
 
 /// Whether a job stands further ahead than it can by a clock that is right.
@@ -84,7 +90,7 @@ pub fn pull_back(tx: &mut Tx, now: Moment) -> Result<u64> {
         let sql =
             format!("UPDATE jobs SET run_at = $1 WHERE state = 'ready' AND run_at > $2 AND max_attempts {which} $3");
         let furthest = now.plus_seconds(FURTHEST);
-        pulled += tx.execute(&sql, &[run_at.0.into(), furthest.0.into(), i64::MAX.into()])?;
+        pulled += tx.execute(&sql, &[run_at.0.into(), furthest.0.into(), FOREVER.into()])?;
     }
     Ok(pulled)
 }

@@ -9,7 +9,7 @@ use axum::http::{Method, Request, Response, StatusCode};
 use super::public;
 use crate::accounts::Account;
 use crate::app::App;
-use crate::collecting;
+use crate::collecting::{self, Subject};
 use crate::error::{Code, Error, Result};
 use crate::http::{dispatch, reply};
 use crate::records;
@@ -39,11 +39,7 @@ async fn take(app: &Arc<App>, request: Request<Body>) -> Result<()> {
     let mut parts = head.uri.path().trim_start_matches("/hooks/").split('/').map(str::to_string);
     let parts = (parts.next(), parts.next(), parts.next(), parts.next());
     let (Some(_), Some(account), Some(kind), Some(id)) = parts else { return Ok(()) };
-    let table = match kind.as_str() {
-        "payment" => "payments",
-        "verification" => "verifications",
-        _ => return Ok(()),
-    };
+    let Some(subject) = Subject::named(&kind) else { return Ok(()) };
     let known = app.store.read(move |tx| match Account::find(tx, &account) {
         Ok(account) => Ok(Some(account)),
         Err(error) if error.code == Code::NotFound => Ok(None),
@@ -53,8 +49,8 @@ async fn take(app: &Arc<App>, request: Request<Body>) -> Result<()> {
     let caller = app.acting(account, "provider");
     let written = app.store.write(caller.account.number, move |tx| {
         let ctx = caller.writing(tx)?;
-        if records::exists(tx, &ctx, table, &id)? {
-            collecting::look_soon(tx, &ctx, &kind, &id)?;
+        if records::exists(tx, &ctx, subject.table(), &id)? {
+            collecting::look_soon(tx, &ctx, subject, &id)?;
         }
         Ok::<_, Error>(())
     });

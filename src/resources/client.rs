@@ -14,6 +14,7 @@ use crate::record::{
     Bic, COMPUTED, Checks, Country, Custom, Days, Email, Emails, INPUT, Iban, Kind, Record, VatNumber, Website,
 };
 use crate::records;
+use crate::timers::{self, Of, Timer};
 use crate::{choice, record};
 
 choice! {
@@ -178,6 +179,41 @@ pub fn merge_nested(body: Json, name: &str) -> Json {
     }
     Json::Object(members)
 }
+
+/// Nothing was heard of a client for a while.
+pub static INACTIVE: Timer<Settings> = Timer {
+    cause: "customer.inactive",
+    about: &["client"],
+    armed_by: &[
+        ("customer.created", Of::Itself),
+        ("ticket.created", Of::Member("client_id")),
+        ("invoice.created", Of::Member("client_id")),
+        ("invoice.credit_created", Of::Member("client_id")),
+        ("quote.created", Of::Member("client_id")),
+        ("workorder.created", Of::Member("client_id")),
+    ],
+    since: timers::NOW,
+    days: Some(|settings| settings.customer_inactive_days),
+    run_out: |tx, ctx, id| {
+        let client: Client = records::find(tx, ctx, id)?;
+        records::emit(tx, ctx, &client, INACTIVE.cause)
+    },
+};
+
+/// Nobody has had a task for a client for a while after the last word.
+pub static NO_FOLLOWUP: Timer<Settings> = Timer {
+    cause: "customer.no_followup",
+    about: &["client"],
+    armed_by: &[("sales.document_sent", Of::Member("client_id"))],
+    since: timers::NOW,
+    days: Some(|settings| settings.customer_no_followup_days),
+    run_out: |tx, ctx, id| {
+        let client: Client = records::find(tx, ctx, id)?;
+        let sql = "SELECT 1 FROM tasks WHERE account_id = $1 AND client_id = $2 AND status = 'open' LIMIT 1";
+        let has_task = tx.first(sql, &[ctx.account.into(), id.into()], |_| Ok::<_, Error>(()))?.is_some();
+        if has_task { Ok(()) } else { records::emit(tx, ctx, &client, NO_FOLLOWUP.cause) }
+    },
+};
 
 /// Clients and their routes.
 pub fn resource() -> Resource {

@@ -1,5 +1,6 @@
 //! Deals: what may become a sale.
 
+use jiff::civil::Date;
 use money::Amount;
 use store::{Migration, Tx};
 
@@ -7,13 +8,16 @@ use super::Resource;
 use super::phase::Phase;
 use super::pipeline::{Pipeline, in_order};
 use crate::call::{Answer, Call};
+use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::{Error, FieldCode, Result, wrong};
 use crate::input::{self, Input};
 use crate::json::Json;
+use crate::marks;
 use crate::record::{ALL, Checks, DETAIL, Day, INPUT, Kind, Link, REQUIRED};
 use crate::records::{self, Work};
-use crate::timers;
+use crate::resources::settings::Settings;
+use crate::timers::{self, Of, Since, Timer};
 use crate::{choice, record};
 
 choice! {
@@ -109,8 +113,85 @@ impl Checks for Deal {
 
     fn saved(&self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         let opens = self.status == Status::Open && before.is_some_and(|before| before.status != Status::Open);
-        if opens { timers::reopened(tx, ctx, &["deal.phase_idle", "deal.no_followup"], &self.base.id) } else { Ok(()) }
+        if !opens {
+            return Ok(());
+        }
+        // What ran out while it was closed waits anew.
+        PHASE_IDLE.arm(tx, ctx, &self.base.id, ctx.now)?;
+        NO_FOLLOWUP.arm(tx, ctx, &self.base.id, ctx.now)
     }
+}
+
+/// Nothing about it has changed for a while.
+pub static STALLED: Timer<Settings> = Timer {
+    cause: "deal.stalled",
+    about: &["deal"],
+    armed_by: &[("deal.created", Of::Itself), ("deal.updated", Of::Itself)],
+    since: timers::NOW,
+    days: Some(|settings| settings.deal_stalled_days),
+    run_out: |tx, ctx, id| match open(tx, ctx, id)? {
+        Some(deal) => records::emit(tx, ctx, &deal, STALLED.cause),
+        None => Ok(()),
+    },
+};
+
+/// It has been in its phase for a while.
+pub static PHASE_IDLE: Timer<Settings> = Timer {
+    cause: "deal.phase_idle",
+    about: &["deal"],
+    armed_by: &[("deal.created", Of::Itself), ("deal.phase_changed", Of::Itself)],
+    since: timers::NOW,
+    days: Some(|settings| settings.deal_phase_idle_days),
+    run_out: |tx, ctx, id| match open(tx, ctx, id)? {
+        Some(deal) => records::emit(tx, ctx, &deal, PHASE_IDLE.cause),
+        None => Ok(()),
+    },
+};
+
+/// The day has come on which it was expected to be decided.
+pub static CLOSE_DUE: Timer<Settings> = Timer {
+    cause: "deal.close_due",
+    about: &["deal"],
+    armed_by: &[("deal.created", Of::Itself), ("deal.updated", Of::Itself)],
+    since: |ctx, data| {
+        let date = data.text("expected_close_date").and_then(|date| date.parse::<Date>().ok());
+        match date.filter(|date| *date >= ctx.now.date(&ctx.zone)) {
+            Some(date) => Since::At(Moment::start_of(date, &ctx.zone)),
+            None => Since::Never,
+        }
+    },
+    days: None,
+    run_out: |tx, ctx, id| {
+        let Some(deal) = open(tx, ctx, id)? else { return Ok(()) };
+        let date = deal.expected_close_date.0.map(|date| date.to_string()).unwrap_or_default();
+        // On the day itself each change arms it anew.
+        let first = marks::once(tx, ctx, &format!("{} {date}", CLOSE_DUE.cause), id)?;
+        if first { records::emit(tx, ctx, &deal, CLOSE_DUE.cause) } else { Ok(()) }
+    },
+};
+
+/// Nobody has had a task for it for a while.
+pub static NO_FOLLOWUP: Timer<Settings> = Timer {
+    cause: "deal.no_followup",
+    about: &["deal"],
+    armed_by: &[
+        ("deal.created", Of::Itself),
+        ("task.completed", Of::Member("meta.deal_id")),
+        ("task.deleted", Of::Member("meta.deal_id")),
+    ],
+    since: timers::NOW,
+    days: Some(|settings| settings.deal_no_followup_days),
+    run_out: |tx, ctx, id| {
+        let Some(deal) = open(tx, ctx, id)? else { return Ok(()) };
+        let sql = "SELECT 1 FROM tasks WHERE account_id = $1 AND deal_id = $2 AND status = 'open' LIMIT 1";
+        let has_task = tx.first(sql, &[ctx.account.into(), id.into()], |_| Ok::<_, Error>(()))?.is_some();
+        if has_task { Ok(()) } else { records::emit(tx, ctx, &deal, NO_FOLLOWUP.cause) }
+    },
+};
+
+/// The deal, if it is under way.
+fn open(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Option<Deal>> {
+    Ok(Some(records::find::<Deal>(tx, ctx, id)?).filter(|deal| deal.status == Status::Open))
 }
 
 record! {

@@ -13,6 +13,7 @@ pub mod quote;
 pub mod rows;
 mod sound;
 mod tables;
+pub mod timers;
 pub mod workorder;
 
 use jiff::civil::Date;

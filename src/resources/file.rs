@@ -3,7 +3,7 @@
 //! that makes the record. So no crash leaves a content without a record for long, or a record
 //! without its content.
 
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 use store::{Migration, Tx};
 
 use super::Resource;
@@ -12,7 +12,7 @@ use crate::call::{Answer, Call, Content};
 use crate::contents::{Upload, extension, holds};
 use crate::context::Ctx;
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
-use crate::jobs::{self, Ending, Job, NewJob};
+use crate::jobs::{self, Claimed, Ending, Job, NewJob};
 use crate::record::{ALL, Address, COMPUTED, CREATED, Checks, NOWHERE};
 use crate::records::{self, Work};
 use crate::tables;
@@ -135,14 +135,8 @@ pub const PATIENCE_SECONDS: i64 = 3600;
 
 /// Has a content dropped after so many seconds, unless a record has it by then.
 pub fn drop_later(tx: &mut Tx, account: i64, ctx: &Ctx, content: &str, seconds: i64) -> Result<()> {
-    let job = NewJob {
-        account,
-        kind: "drop_content",
-        payload: json!({"content": content}).to_string(),
-        run_at: ctx.machine_now.plus_seconds(seconds),
-        max_attempts: 1000,
-        unique_key: Some(drop_key(content)),
-    };
+    let job = NewJob::of(ctx, &DropContent { content: content.to_string() })?;
+    let job = NewJob { account, ..job.keyed(drop_key(content)).after(seconds) };
     jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)
 }
 
@@ -165,24 +159,31 @@ pub fn drop_key(content: &str) -> String {
 }
 
 /// The job: drops a content that no record has.
-pub fn drop_content(app: &App, job: &Job) -> Result<Ending> {
-    let payload: serde_json::Value = serde_json::from_str(&job.payload).unwrap_or_default();
-    let (account, content) = (job.account, payload["content"].as_str().unwrap_or_default().to_string());
-    let key = content.clone();
-    let now = app.clock.now();
-    let (used, held) = app.store.read_now(move |tx| {
-        let sql = "SELECT count(*) FROM files WHERE account_id = $1 AND content = $2";
-        Ok::<_, Error>((tx.int(sql, &[account.into(), (&key).into()])?, holds::is_held(tx, now)?))
-    })?;
-    if used > 0 {
-        return Ok(Ending::Done);
-    }
-    if held {
-        return Ok(Ending::Again(now.plus_seconds(60)));
-    }
-    match tokio::runtime::Handle::current().block_on(app.blobs.drop(&content)) {
-        Ok(()) => Ok(Ending::Done),
-        Err(error) => Ok(Ending::Failed(error.to_string())),
+#[derive(Serialize, Deserialize)]
+pub struct DropContent {
+    content: String,
+}
+
+impl Job for DropContent {
+    const KIND: &'static str = "drop_content";
+    const TRIES: i64 = 1000;
+
+    fn run(&self, app: &App, claimed: &Claimed) -> Result<Ending> {
+        let (account, key, now) = (claimed.account, self.content.clone(), app.clock.now());
+        let (used, held) = app.store.read_now(move |tx| {
+            let sql = "SELECT count(*) FROM files WHERE account_id = $1 AND content = $2";
+            Ok::<_, Error>((tx.int(sql, &[account.into(), (&key).into()])?, holds::is_held(tx, now)?))
+        })?;
+        if used > 0 {
+            return Ok(Ending::Done);
+        }
+        if held {
+            return Ok(Ending::Again(now.plus_seconds(60)));
+        }
+        match tokio::runtime::Handle::current().block_on(app.blobs.drop(&self.content)) {
+            Ok(()) => Ok(Ending::Done),
+            Err(error) => Ok(Ending::Failed(error.to_string())),
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use crate::automation::report::{Report, Reports};
 use crate::call::{Answer, Call, Outcome};
 use crate::context::Ctx;
 use crate::error::{Code, Error, Result};
+use crate::leases::{Lease, LeaseTable};
 use crate::record::{ALL, COMPUTED, Data, Link, NOWHERE, When};
 use crate::records::{self, Work};
 use crate::{input, record};
@@ -137,16 +138,22 @@ pub fn insert(tx: &mut Tx, ctx: &Ctx, run: &mut Run) -> Result<()> {
     records::insert_uncounted(tx, ctx, run)
 }
 
+/// Runs whose call to the outside is under way.
+pub const LEASES: LeaseTable =
+    LeaseTable { table: "runs", until: "lease_until", held: "lease_until > 0", ended: 1, ends_while_held: false };
+
 /// Saves a run if `claim` is still its claim; answers whether it was. Its data never changes.
 pub fn save(tx: &mut Tx, ctx: &Ctx, run: &mut Run, claim: i64) -> Result<bool> {
     run.base.updated_at = ctx.now;
     run.base.version += 1;
-    let sql = "UPDATE runs SET updated_at = $1, version = $2, status = $3, attempts = $4, actions_done = $5, error = $6,
+    let set = "updated_at = $1, version = $2, status = $3, attempts = $4, actions_done = $5, error = $6,
                       next_attempt_at = $7, cancel_requested = $8, finished_at = $9, step = $10, failures = $11, claim = $12,
-                      lease_until = $13, due_at = $14, results = $15, node = $16, lost = $17
-               WHERE account_id = $18 AND id = $19 AND claim = $20";
-    let saved = tx.execute(
-        sql,
+                      lease_until = $13, due_at = $14, results = $15, node = $16, lost = $17";
+    let lease = Lease { account: ctx.account, id: &run.base.id, claim };
+    LEASES.end(
+        tx,
+        lease,
+        set,
         &[
             run.base.updated_at.0.into(),
             run.base.version.into(),
@@ -165,12 +172,8 @@ pub fn save(tx: &mut Tx, ctx: &Ctx, run: &mut Run, claim: i64) -> Result<bool> {
             run.results.to_text().into(),
             (&run.node).into(),
             run.lost.into(),
-            ctx.account.into(),
-            (&run.base.id).into(),
-            claim.into(),
         ],
-    )?;
-    Ok(saved == 1)
+    )
 }
 
 /// What the actions answer.

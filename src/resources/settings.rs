@@ -224,6 +224,27 @@ CREATE UNIQUE INDEX settings_once ON settings (account_id);
         name: "runs_kept_days",
         sql: "ALTER TABLE settings ADD COLUMN runs_kept_days BIGINT NOT NULL DEFAULT 90;",
     },
+    // Timers once kept the moment at which they run out.
+    Migration {
+        number: 55,
+        name: "timers_since",
+        sql: "
+UPDATE timers SET at = at - 86400000 * COALESCE((SELECT CASE timers.cause
+    WHEN 'deal.stalled' THEN deal_stalled_days
+    WHEN 'deal.phase_idle' THEN deal_phase_idle_days
+    WHEN 'deal.no_followup' THEN deal_no_followup_days
+    WHEN 'ticket.stale' THEN ticket_stale_days
+    WHEN 'mail.unanswered' THEN mail_unanswered_days
+    WHEN 'quote.silent' THEN quote_silent_days
+    WHEN 'document.draft' THEN document_draft_days
+    WHEN 'customer.inactive' THEN customer_inactive_days
+    WHEN 'customer.no_followup' THEN customer_no_followup_days
+    ELSE 0 END FROM settings WHERE settings.account_id = timers.account_id), 0);
+ALTER TABLE timers RENAME COLUMN at TO since;
+DROP INDEX timers_due;
+CREATE INDEX timers_due ON timers (account_id, cause, since, record_id);
+",
+    },
     // 0 once meant that there was no term, and could not be a term itself.
     Migration {
         number: 58,

@@ -9,7 +9,9 @@ use crate::counters;
 use crate::error::{Error, FieldCode, Result, wrong};
 use crate::json::Json;
 use crate::record::{ALL, COMPUTED, CREATED, Checks, DETAIL, Email, INPUT, Link, REQUIRED, UPDATED, When};
-use crate::timers;
+use crate::records;
+use crate::resources::settings::Settings;
+use crate::timers::{self, Of, Timer};
 use crate::{choice, record};
 
 choice! {
@@ -101,7 +103,8 @@ impl Checks for Ticket {
 
     fn saved(&self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         let opens = self.closed_at.0.is_none() && before.is_some_and(|before| before.closed_at.0.is_some());
-        if opens { timers::reopened(tx, ctx, &["ticket.stale"], &self.base.id) } else { Ok(()) }
+        // What ran out while it was closed waits anew.
+        if opens { STALE.arm(tx, ctx, &self.base.id, ctx.now) } else { Ok(()) }
     }
 
     /// An unknown priority is stored as `normal`, whatever its JSON type.
@@ -116,6 +119,19 @@ impl Checks for Ticket {
         Json::Object(members)
     }
 }
+
+/// Nobody has written on it for a while.
+pub static STALE: Timer<Settings> = Timer {
+    cause: "ticket.stale",
+    about: &["ticket"],
+    armed_by: &[("ticket.created", Of::Itself)],
+    since: timers::NOW,
+    days: Some(|settings| settings.ticket_stale_days),
+    run_out: |tx, ctx, id| {
+        let ticket: Ticket = records::find(tx, ctx, id)?;
+        if ticket.closed_at.0.is_none() { records::emit(tx, ctx, &ticket, STALE.cause) } else { Ok(()) }
+    },
+};
 
 /// Tickets and their routes.
 pub fn resource() -> Resource {

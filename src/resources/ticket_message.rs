@@ -4,19 +4,20 @@ use serde_json::{Value as Schema, json};
 use store::{Migration, Row, Tx, Value};
 
 use super::Resource;
-use super::client::Client;
-use super::ticket::Ticket;
+use super::client::{self, Client};
+use super::settings::Settings;
+use super::ticket::{self, Ticket};
 use super::ticket_channel::TicketChannel;
 use super::ticket_status::{self, Role};
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
-use crate::error::{Faults, FieldCode, Result, Wrong, wrong};
+use crate::error::{Error, Faults, FieldCode, Result, Wrong, wrong};
 use crate::input::Input;
 use crate::json::{Json, write_key, write_text};
 use crate::outbox::{self, Letter};
 use crate::record::{ALL, COMPUTED, CREATED, Checks, Email, Emails, Html, INPUT, Kind, Link, NOWHERE, Rules};
 use crate::records::Work;
-use crate::timers;
+use crate::timers::{self, Timer};
 use crate::{choice, input, record, records};
 
 choice! {
@@ -173,7 +174,41 @@ fn answered(tx: &mut Tx, ctx: &Ctx, before: &Ticket, message: &TicketMessage) ->
     if by_client {
         records::emit_with(tx, ctx, &ticket, "ticket.inbound_message", &member)?;
     }
-    if message.r#type == MessageType::Reply { timers::spoken(tx, ctx, &ticket, by_client) } else { Ok(()) }
+    if message.r#type == MessageType::Reply { spoken(tx, ctx, &ticket, by_client) } else { Ok(()) }
+}
+
+/// Somebody has written on a ticket, to the client or from there. A note is not a word to anybody.
+fn spoken(tx: &mut Tx, ctx: &Ctx, ticket: &Ticket, by_client: bool) -> Result<()> {
+    let (id, client) = (&ticket.base.id, &ticket.client_id.0);
+    ticket::STALE.arm(tx, ctx, id, ctx.now)?;
+    if !client.is_empty() {
+        client::INACTIVE.arm(tx, ctx, client, ctx.now)?;
+        client::NO_FOLLOWUP.arm(tx, ctx, client, ctx.now)?;
+    }
+    // Who asks again every day waits since the first time.
+    if by_client { UNANSWERED.arm_first(tx, ctx, id) } else { UNANSWERED.disarm(tx, ctx, id) }
+}
+
+/// A client has waited for an answer for a while.
+pub static UNANSWERED: Timer<Settings> = Timer {
+    cause: "mail.unanswered",
+    about: &["ticket"],
+    armed_by: &[],
+    since: timers::NOW,
+    days: Some(|settings| settings.mail_unanswered_days),
+    run_out: |tx, ctx, id| {
+        let ticket: Ticket = records::find(tx, ctx, id)?;
+        let waits = ticket.closed_at.0.is_none() && is_unanswered(tx, ctx, id)?;
+        if waits { records::emit(tx, ctx, &ticket, UNANSWERED.cause) } else { Ok(()) }
+    },
+};
+
+/// Whether the last word is the client's.
+fn is_unanswered(tx: &mut Tx, ctx: &Ctx, ticket: &str) -> Result<bool> {
+    let sql = "SELECT direction FROM ticket_messages WHERE account_id = $1 AND ticket_id = $2 AND type = 'reply'
+               ORDER BY created_at DESC, id DESC LIMIT 1";
+    let last = tx.first(sql, &[ctx.account.into(), ticket.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
+    Ok(last.as_deref() == Some("in"))
 }
 
 /// Messages and their routes.

@@ -2,6 +2,7 @@
 //! by it. The provider is asked between two transactions; a job finishes what was cut off there.
 
 use money::Amount;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use store::{Migration, Row, Tx};
 
@@ -15,7 +16,7 @@ use crate::call::{Answer, Call, Outcome};
 use crate::context::Ctx;
 use crate::error::{Code, Error, Faults, FieldCode, Result, Wrong, wrong};
 use crate::input::{self, Input};
-use crate::jobs::{self, Ending, Job, NewJob};
+use crate::jobs::{self, Claimed, Ending, Job, Lane, NewJob};
 use crate::json::Json;
 use crate::providers::{self, Ask, Started, Trouble, Wish};
 use crate::record;
@@ -217,7 +218,8 @@ fn begin(
         }
     })?;
     let id = &verification.base.id;
-    enqueue(tx, ctx, "verification", id, &json!({"id": id}), 60)?;
+    let net = NewJob::of(ctx, &FinishVerification { id: id.to_string() })?.keyed(finish_key(id)).after(60);
+    jobs::enqueue(tx, &ctx.ids, &net, ctx.machine_now)?;
     Ok(verification)
 }
 
@@ -237,20 +239,15 @@ fn break_off(tx: &mut Tx, ctx: &Ctx, verification: &Verification) -> Result<()> 
     if verification.external_id.is_empty() {
         return Ok(());
     }
-    let cancel = json!({"provider": verification.provider.wire(), "external_id": verification.external_id});
-    enqueue(tx, ctx, "provider_cancel", &verification.base.id, &cancel, 0)
+    let provider = verification.provider.wire().to_string();
+    let cancel = CancelAtProvider { provider, external_id: verification.external_id.clone() };
+    let job = NewJob::of(ctx, &cancel)?.keyed(format!("provider_cancel {}", verification.base.id));
+    jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)
 }
 
-fn enqueue(tx: &mut Tx, ctx: &Ctx, kind: &'static str, id: &str, payload: &Value, seconds: i64) -> Result<()> {
-    let job = NewJob {
-        account: ctx.account,
-        kind,
-        payload: payload.to_string(),
-        run_at: ctx.machine_now.plus_seconds(seconds),
-        max_attempts: 20,
-        unique_key: Some(format!("{kind} {id}")),
-    };
-    jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)
+/// The key of the job that finishes a verification.
+fn finish_key(id: &str) -> String {
+    format!("verification {id}")
 }
 
 /// Asks the provider, outside any transaction.
@@ -306,7 +303,7 @@ fn over(app: &App, account: i64, id: &str, status: Status) -> Result<()> {
     app.store.write_now(caller.account.number, move |tx| {
         let ctx = caller.writing(tx)?;
         let verification: Verification = records::find(tx, &ctx, &id)?;
-        jobs::call_off(tx, &format!("verification {id}"))?;
+        jobs::call_off(tx, &finish_key(&id))?;
         told(tx, &ctx, &verification, status, None)
     })
 }
@@ -327,7 +324,7 @@ fn finish(tx: &mut Tx, ctx: &Ctx, id: &str, started: &Started) -> Result<Option<
     verification.payment_url.clone_from(&started.payment_url);
     verification.customer_id.clone_from(&started.customer_id);
     records::update(tx, ctx, &before, &mut verification, "updated")?;
-    jobs::call_off(tx, &format!("verification {id}"))?;
+    jobs::call_off(tx, &finish_key(id))?;
     if is_over {
         break_off(tx, ctx, &verification)?;
         return Ok(None);
@@ -346,10 +343,22 @@ fn is_over(status: Status) -> bool {
 }
 
 /// The job: finishes a verification that was cut off between its two transactions.
-pub fn run(app: &App, job: &Job) -> Result<Ending> {
-    let payload: Value = serde_json::from_str(&job.payload).unwrap_or_default();
-    let id = payload["id"].as_str().unwrap_or_default().to_string();
-    let caller = app.acting_in(job.account, "provider")?;
+#[derive(Serialize, Deserialize)]
+pub struct FinishVerification {
+    id: String,
+}
+
+impl Job for FinishVerification {
+    const KIND: &'static str = "verification";
+    const LANE: Lane = Lane::Outside;
+
+    fn run(&self, app: &App, claimed: &Claimed) -> Result<Ending> {
+        finish_later(app, claimed, self.id.clone())
+    }
+}
+
+fn finish_later(app: &App, claimed: &Claimed, id: String) -> Result<Ending> {
+    let caller = app.acting_in(claimed.account, "provider")?;
     let (reading, own) = (caller.clone(), id.clone());
     let status = app.store.read_now(move |tx| {
         let ctx = reading.reading(tx)?;
@@ -358,17 +367,17 @@ pub fn run(app: &App, job: &Job) -> Result<Ending> {
     if status != Status::Created {
         return Ok(Ending::Done);
     }
-    match ask(app, job.account, &id, true) {
+    match ask(app, claimed.account, &id, true) {
         Ok(started) => {
-            app.store.write_now(job.account, move |tx| {
+            app.store.write_now(claimed.account, move |tx| {
                 let ctx = caller.writing(tx)?;
                 finish(tx, &ctx, &id, &started).map(drop)
             })?;
             Ok(Ending::Done)
         }
-        Err(Trouble::Later(why)) if job.attempts < job.max_attempts => Ok(Ending::Failed(why)),
+        Err(Trouble::Later(why)) if claimed.has_tries_left() => Ok(Ending::Failed(why)),
         Err(_) => {
-            over(app, job.account, &id, Status::Failed)?;
+            over(app, claimed.account, &id, Status::Failed)?;
             Ok(Ending::Done)
         }
     }
@@ -376,21 +385,29 @@ pub fn run(app: &App, job: &Job) -> Result<Ending> {
 
 /// The job: breaks off at the provider what another has taken the place of. When it was paid in the
 /// meantime nothing is broken off.
-pub fn cancel(app: &App, job: &Job) -> Result<Ending> {
-    let payload: Value = serde_json::from_str(&job.payload).unwrap_or_default();
-    let text = |name: &str| payload[name].as_str().unwrap_or_default().to_string();
-    let (name, external_id) = (ProviderName::from_wire(&text("provider")).unwrap_or_default(), text("external_id"));
-    if external_id.is_empty() {
-        return Ok(Ending::Done);
-    }
-    let caller = app.acting_in(job.account, "provider")?;
-    let settings = app.store.read_now(move |tx| {
-        let ctx = caller.reading(tx)?;
-        Settings::of(tx, &ctx)
-    })?;
-    match providers::named(app, name, &settings).and_then(|provider| provider.cancel(&external_id)) {
-        Ok(()) | Err(Trouble::Never(_)) => Ok(Ending::Done),
-        Err(Trouble::Later(why)) => Ok(Ending::Failed(why)),
+#[derive(Serialize, Deserialize)]
+pub struct CancelAtProvider {
+    provider: String,
+    external_id: String,
+}
+
+impl Job for CancelAtProvider {
+    const KIND: &'static str = "provider_cancel";
+    const LANE: Lane = Lane::Outside;
+
+    fn run(&self, app: &App, claimed: &Claimed) -> Result<Ending> {
+        let Some(name) = ProviderName::from_wire(&self.provider) else {
+            return Ok(Ending::Failed(format!("there is no provider '{}'", self.provider)));
+        };
+        let caller = app.acting_in(claimed.account, "provider")?;
+        let settings = app.store.read_now(move |tx| {
+            let ctx = caller.reading(tx)?;
+            Settings::of(tx, &ctx)
+        })?;
+        match providers::named(app, name, &settings).and_then(|provider| provider.cancel(&self.external_id)) {
+            Ok(()) | Err(Trouble::Never(_)) => Ok(Ending::Done),
+            Err(Trouble::Later(why)) => Ok(Ending::Failed(why)),
+        }
     }
 }
 

@@ -265,7 +265,7 @@ impl WebhookEndpoint {
 /// `whsec_` and 32 bytes of chance.
 fn new_secret() -> Result<Secret> {
     let mut bytes = [0u8; 32];
-    getrandom::fill(&mut bytes).map_err(|error| Error::internal(format!("no random numbers: {error}")))?;
+    getrandom::fill(&mut bytes).map_err(|error| Error::internal(format!("cannot generate random numbers: {error}")))?;
     Ok(Secret(format!("whsec_{}", STANDARD.encode(bytes))))
 }
 

@@ -7,7 +7,8 @@
 
 use store::{Tx, Value};
 
-use super::queue::{IN_FLIGHT, with_chance};
+use super::queue::IN_FLIGHT;
+use crate::backoff::Backoff;
 use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::Result;
@@ -15,8 +16,8 @@ use crate::resources::webhook_delivery::WebhookDelivery;
 
 /// Deliveries in a row whose first try fails before the breaker opens.
 const FAILURES: i64 = 5;
-/// Seconds between probes; the last one goes on until the endpoint is switched off.
-const PROBES: [i64; 6] = [10, 30, 60, 180, 420, 900];
+/// Between probes; the last delay goes on until the endpoint is switched off.
+const PROBES: Backoff = Backoff { delays: &[10, 30, 60, 180, 420, 900], spread: 5 };
 /// How many deliveries become due at once in one transaction.
 const RELEASED: i64 = 500;
 
@@ -101,12 +102,9 @@ impl Breaker {
         }
         let counts = delivery.attempts == 1 || self.next_probe_at > 0;
         let failures = self.failures + i64::from(counts);
-        let next_probe_at = match usize::try_from(failures - FAILURES) {
-            Ok(probes) => {
-                let seconds = PROBES[probes.min(PROBES.len() - 1)];
-                now.plus_seconds(with_chance(seconds, &delivery.endpoint_id.0, failures)).0
-            }
-            Err(_) => 0,
+        let next_probe_at = match failures - FAILURES {
+            ..0 => 0,
+            probes => now.plus_seconds(PROBES.seconds(&delivery.endpoint_id.0, probes + 1)).0,
         };
         let since = if self.failing_since == 0 { now.0 } else { self.failing_since };
         let healed_at = if next_probe_at > 0 { 0 } else { self.healed_at };

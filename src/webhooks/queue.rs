@@ -8,10 +8,11 @@ use store::Tx;
 use super::breaker::{self, Breaker};
 use crate::accounts::Account;
 use crate::app::App;
+use crate::backoff::Backoff;
 use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::{Error, Result};
-use crate::jobs::{self, LOST_AT_MOST};
+use crate::leases::{self, Comeback, Lease, LeaseTable};
 use crate::log;
 use crate::record::Record;
 use crate::resources::webhook_delivery::{self, WebhookDelivery};
@@ -28,10 +29,20 @@ const KEPT_SECONDS: i64 = 30 * DAY;
 const DAY: i64 = 24 * 3600;
 /// How long an endpoint may fail before it is switched off.
 const PATIENCE_SECONDS: i64 = 5 * DAY;
-/// Seconds between tries: ten tries over about three days.
-const PAUSES: [i64; 9] = [5, 60, 300, 1800, 7200, 18_000, 36_000, 72_000, 108_000];
+/// Ten tries over about three days, with up to a fifth more between them.
+const RETRY: Backoff = Backoff { delays: &[5, 60, 300, 1800, 7200, 18_000, 36_000, 72_000, 108_000], spread: 5 };
 /// How often a delivery is tried.
-pub const TRIES: i64 = PAUSES.len() as i64 + 1;
+pub const TRIES: i64 = RETRY.delays.len() as i64 + 1;
+
+/// Deliveries under way.
+pub const LEASES: LeaseTable = LeaseTable {
+    table: "webhook_deliveries",
+    until: "due_at",
+    held: "due_at > 0 AND status = 'sending'",
+    ended: 1,
+    // An endpoint that is switched off ends what is under way, unless whoever has it knows better.
+    ends_while_held: false,
+};
 
 /// Something behind an endpoint's place in the log, or a delivery that is due, and no breaker that keeps it back: $1 is
 /// the time.
@@ -178,12 +189,15 @@ fn claim(tx: &mut Tx, ctx: &Ctx, id: &str, node: &str, now: Moment, lease: Momen
             tx.execute(sql, &[now.0.into(), ctx.account.into(), (&one.id).into()])?;
             continue;
         }
-        let pause = jobs::pause_after(lost, &one.id);
-        if was_lost && (lost >= LOST_AT_MOST || pause > 0) {
-            let (status, next, reason) = match lost {
-                LOST_AT_MOST.. => ("failed", 0, "It was started five times in a row, and no attempt completed."),
-                _ => ("retrying", now.plus_seconds(pause).0, "The last attempts did not complete."),
-            };
+        let comeback = if was_lost { leases::after_deaths(&one.id, lost) } else { Comeback::AtOnce };
+        let kept_back = match comeback {
+            Comeback::AtOnce => None,
+            Comeback::After(seconds) => {
+                Some(("retrying", now.plus_seconds(seconds).0, "The last attempts did not complete."))
+            }
+            Comeback::Never => Some(("failed", 0, "It was started five times in a row, and no attempt completed.")),
+        };
+        if let Some((status, next, reason)) = kept_back {
             tx.execute(
                 "UPDATE webhook_deliveries SET status = $1, due_at = $2, next_attempt_at = $2, reason = $3, lost = $4,
                         updated_at = $5, version = version + 1, claim = claim + 1
@@ -200,12 +214,14 @@ fn claim(tx: &mut Tx, ctx: &Ctx, id: &str, node: &str, now: Moment, lease: Momen
             )?;
             continue;
         }
-        tx.execute(
-            "UPDATE webhook_deliveries SET status = 'sending', attempts = attempts + 1, claim = claim + 1, due_at = $1,
-                    next_attempt_at = 0, updated_at = $2, version = version + 1, node = $3, lost = $4
+        let sql = format!(
+            "UPDATE webhook_deliveries SET status = 'sending', attempts = attempts + 1, next_attempt_at = 0, {},
+                    updated_at = $3, version = version + 1, lost = $4
              WHERE account_id = $5 AND id = $6",
-            &[lease.0.into(), now.0.into(), node.into(), lost.into(), ctx.account.into(), (&one.id).into()],
-        )?;
+            LEASES.claimed(1)
+        );
+        let values = [lease.0.into(), node.into(), now.0.into(), lost.into(), ctx.account.into(), (&one.id).into()];
+        tx.execute(&sql, &values)?;
         claimed.push(one);
     }
     Ok(claimed)
@@ -262,12 +278,13 @@ impl Claimed {
         let (status, next) = match good {
             true => ("delivered", 0),
             false if gone || !is_active || delivery.attempts >= TRIES => ("failed", 0),
-            false => ("retrying", now.plus_seconds(pause(&self.id, delivery.attempts)).0),
+            false => ("retrying", now.plus_seconds(RETRY.seconds(&self.id, delivery.attempts)).0),
         };
-        let written = tx.execute(
-            "UPDATE webhook_deliveries SET status = $1, due_at = $2, next_attempt_at = $2, response_status = $3,
-                    response_body = $4, reason = $5, duration_ms = $6, updated_at = $7, version = version + 1, lost = 0
-             WHERE account_id = $8 AND id = $9 AND claim = $10",
+        let ours = LEASES.end(
+            tx,
+            Lease { account: self.account, id: &self.id, claim: self.claim },
+            "status = $1, due_at = $2, next_attempt_at = $2, response_status = $3, response_body = $4, reason = $5,
+             duration_ms = $6, updated_at = $7, version = version + 1, lost = 0",
             &[
                 status.into(),
                 next.into(),
@@ -276,18 +293,15 @@ impl Claimed {
                 (&outcome.reason).into(),
                 outcome.duration_ms.into(),
                 now.0.into(),
-                self.account.into(),
-                (&self.id).into(),
-                self.claim.into(),
             ],
         )?;
         let became = match status {
-            _ if written == 0 => "lost",
+            _ if !ours => "lost",
             "retrying" => "failed",
             "failed" => "given_up",
             _ => "delivered",
         };
-        let Some(endpoint) = endpoint.filter(|_| written == 1 && is_active) else { return Ok(became) };
+        let Some(endpoint) = endpoint.filter(|_| ours && is_active) else { return Ok(became) };
         if good {
             breaker::succeeded(tx, ctx, &endpoint.base.id, now)?;
         } else if let Some(reason) = verdict(tx, ctx, &delivery, gone, now)? {
@@ -333,18 +347,6 @@ fn verdict(
     Ok(too_long.then_some("No delivery has succeeded for five days."))
 }
 
-/// Seconds until the next try.
-fn pause(id: &str, attempts: i64) -> i64 {
-    let place = usize::try_from(attempts - 1).unwrap_or(0).min(PAUSES.len() - 1);
-    with_chance(PAUSES[place], id, attempts)
-}
-
-/// So many seconds and up to a fifth more, so that what failed together does not come back together.
-pub fn with_chance(seconds: i64, id: &str, turn: i64) -> i64 {
-    let chance = id.bytes().rev().take(6).fold(turn, |sum, byte| sum * 31 + i64::from(byte));
-    seconds + chance.rem_euclid(seconds / 5 + 1)
-}
-
 /// After an endpoint was switched on it starts at the end of the log; after it was switched off
 /// nothing more is sent. What is under way then has failed too, unless whoever has it comes back and knows
 /// better: it keeps its claim.
@@ -383,10 +385,10 @@ pub fn forget(tx: &mut Tx, ctx: &Ctx, endpoint: &str) -> Result<()> {
 }
 
 /// Drops deliveries of an account that are old, up to a thousand; answers how many.
-pub fn purge(tx: &mut Tx, account: i64, now: Moment) -> Result<u64> {
+pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
     let sql = "DELETE FROM webhook_deliveries WHERE account_id = $1 AND id IN
                (SELECT id FROM webhook_deliveries WHERE account_id = $1 AND created_at < $2 LIMIT 1000)";
-    Ok(tx.execute(sql, &[account.into(), now.plus_seconds(-KEPT_SECONDS).0.into()])?)
+    Ok(tx.execute(sql, &[ctx.account.into(), ctx.machine_now.plus_seconds(-KEPT_SECONDS).0.into()])?)
 }
 
 #[cfg(test)]
@@ -395,6 +397,7 @@ mod tests {
 
     #[test]
     fn ten_tries_take_about_three_days() {
+        let pause = |id: &str, attempts| RETRY.seconds(id, attempts);
         let days = |id: &str| (1..TRIES).map(|attempts| pause(id, attempts)).sum::<i64>() / 3600;
         for id in ["0190d5a2-0000-7000-8000-000000000000", "0190d5a2-0000-7000-8000-ffffffffffff", "x"] {
             assert!((67..=82).contains(&days(id)), "{}", days(id));

@@ -47,7 +47,7 @@ fn account(server: &Server, client: &Client) -> Account {
 fn work(server: &Server, client: &Client) {
     let (app, account) = (server.app.clone(), account(server, client));
     let done = server.block_on(async move {
-        tokio::task::spawn_blocking(move || outside::pass(&app, &app.acting(account, "automation"))).await
+        tokio::task::spawn_blocking(move || (outside::DUE.follow)(&app, &app.acting(account, "automation"))).await
     });
     done.unwrap().unwrap();
 }

@@ -223,7 +223,7 @@ on_both! {
         mollie.fail_payment(&failed.id, "AM04", "Insufficient funds");
         // Nobody calls; the hourly look finds it.
         let caller = server.app.acting_in(client.account, "test").unwrap();
-        server.app.store.write_now(client.account, move |tx| { let ctx = caller.writing(tx)?; kantoor::collecting::ask_after(tx, &ctx) }).unwrap();
+        server.app.store.write_now(client.account, move |tx| { let ctx = caller.writing(tx)?; (kantoor::collecting::DUE.hourly)(tx, &ctx) }).unwrap();
         work_off(&server);
         let (_, payments) = billed(&client, &subscription);
         assert_eq!((&payments[0]["status"], payments[0]["meta"]["feedback_data"]["reason"].as_str().unwrap().contains("Insufficient")), (&json!("failed"), true));

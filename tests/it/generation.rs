@@ -57,7 +57,7 @@ on_both! {
             let account = client.account;
             server.apart(move || {
                 let caller = app.acting_in(account, "test")?;
-                generate::pass(&app, &caller)
+                (generate::DUE.pass)(&app, &caller)
             })
         }).collect();
         for pass in passes {

@@ -7,8 +7,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kantoor::clock::{Clock, Ids, Moment};
-use kantoor::jobs::{self, Claimant, Ending, FURTHEST, Job, LEASE_SECONDS, LOST_AT_MOST, Lane, NewJob};
+use kantoor::days::Days;
+use kantoor::jobs::{self, Claimant, Claimed, Ending, FURTHEST, JobKind, LEASE_SECONDS, Lane, NewJob};
+use kantoor::leases::LOST_AT_MOST;
 use kantoor::loops;
+use kantoor::rooms::JOBS;
 use store::Tx;
 
 use crate::on_both;
@@ -17,7 +20,8 @@ use crate::support::Server;
 const START: Moment = Moment(1_700_000_000_000);
 
 fn new_job(kind: &'static str) -> NewJob {
-    NewJob { account: 1, kind, payload: "{}".into(), run_at: START, max_attempts: 3, unique_key: None }
+    let lane = JOBS.iter().find(|known| known.kind == kind).map_or(Lane::Other, |known| known.lane);
+    NewJob { account: 1, kind, lane, payload: "{}".into(), run_at: START, max_attempts: 3, unique_key: None }
 }
 
 fn write<T: Send + 'static>(
@@ -33,7 +37,7 @@ fn enqueue(server: &Server, job: NewJob) {
 
 const KINDS: &[&str] = &["a", "b", "housekeeping"];
 
-fn claim(server: &Server, now: Moment) -> Vec<Job> {
+fn claim(server: &Server, now: Moment) -> Vec<Claimed> {
     let claimant = server.app.claimant.clone();
     write(server, move |tx| {
         jobs::take_back(tx, now)?;
@@ -42,7 +46,7 @@ fn claim(server: &Server, now: Moment) -> Vec<Job> {
 }
 
 /// Claims one job; answers whose it is.
-fn next(server: &Server, claimant: &Arc<Claimant>, now: Moment) -> Option<Job> {
+fn next(server: &Server, claimant: &Arc<Claimant>, now: Moment) -> Option<Claimed> {
     let claimant = claimant.clone();
     write(server, move |tx| claimant.claim(tx, now, Lane::Other, KINDS, 1)).pop()
 }
@@ -65,7 +69,7 @@ fn state(server: &Server, sql: &'static str) -> i64 {
     server.app.store.read_now(move |tx| tx.int(sql, &[])).unwrap()
 }
 
-fn finish(server: &Server, job: &Job, ending: Ending, now: Moment) -> bool {
+fn finish(server: &Server, job: &Claimed, ending: Ending, now: Moment) -> bool {
     let own = job.clone();
     write(server, move |tx| own.finish(tx, &ending, now))
 }
@@ -76,7 +80,7 @@ on_both! {
         for _ in 0..50 {
             enqueue(&server, new_job("a"));
         }
-        let claimed: Vec<Job> = std::thread::scope(|scope| {
+        let claimed: Vec<Claimed> = std::thread::scope(|scope| {
             let workers: Vec<_> = (0..8).map(|_| scope.spawn(|| {
                 let (mut mine, claimant) = (Vec::new(), Arc::new(Claimant::new("x".to_string())));
                 loop {
@@ -222,7 +226,7 @@ on_both! {
     fn lanes_do_not_wait_for_each_other(db) {
         let server = Server::start(db);
         for (account, kind) in [(1, "document_pdf"), (1, "document_pdf"), (2, "deliver"), (1, "days"), (2, "collect")] {
-            enqueue(&server, NewJob { account, kind, ..new_job("a") });
+            enqueue(&server, NewJob { account, ..new_job(kind) });
         }
         let claimed = |lane: Lane| {
             let claimant = server.app.claimant.clone();
@@ -256,7 +260,7 @@ on_both! {
         let server = Server::start(db);
         let accounts: Vec<_> = (0..3).map(|n| kantoor::opening::create_account(&server.app, &format!("{n}"), None).unwrap().0).collect();
         let ill = accounts[1].number;
-        let job = |lost: i64, payload: String| Job {
+        let job = |lost: i64, payload: String| Claimed {
             id: "days".into(), account: 0, kind: "days".into(), payload, claim: 0, attempts: 1, max_attempts: i64::MAX, lost,
         };
         enqueue(&server, NewJob { unique_key: Some("days".into()), max_attempts: i64::MAX, ..new_job("a") });
@@ -264,9 +268,9 @@ on_both! {
         let payload = || server.app.store.read_now(|tx| {
             tx.first("SELECT payload FROM jobs", &[], |row| Ok::<_, store::Error>(row.text(0)?.to_string()))
         }).unwrap().unwrap();
-        let day = |job: Job| {
+        let day = |job: Claimed| {
             let app = server.app.clone();
-            server.block_on(server.apart(move || kantoor::days::run(&app, &job))).unwrap().unwrap();
+            server.block_on(server.apart(move || (JobKind::of::<Days>().run)(&app, &job))).unwrap().unwrap();
         };
         day(job(0, "{}".into()));
         assert_eq!(payload(), "{}", "an ordinary day writes nothing down");
@@ -287,9 +291,9 @@ on_both! {
         let far = app.clock.now().plus_seconds(FURTHEST + 3600).0;
         for kind in ["housekeeping", "days"] {
             let max_attempts = i64::MAX;
-            enqueue(&server, NewJob { account: 0, kind, run_at: Moment(far), max_attempts, unique_key: Some(kind.into()), ..new_job("a") });
+            enqueue(&server, NewJob { account: 0, run_at: Moment(far), max_attempts, unique_key: Some(kind.into()), ..new_job(kind) });
         }
-        enqueue(&server, NewJob { kind: "drop_content", run_at: Moment(far), ..new_job("a") });
+        enqueue(&server, NewJob { run_at: Moment(far), ..new_job("drop_content") });
         server.block_on(async move {
             tokio::task::spawn_blocking(move || kantoor::worker::start(&app)).await.unwrap().unwrap();
         });
@@ -337,6 +341,44 @@ on_both! {
         std::thread::sleep(Duration::from_millis(1100));
         let ready = client.get("/ready").expect(503).json();
         assert_eq!(ready["checks"]["loops"], "failed: stuck", "{ready}");
+    }
+
+    /// The payloads of version 0.1: jobs that wait while the program is replaced are done by the new one.
+    fn waiting_jobs_of_older_versions_can_be_read(db) {
+        let server = Server::start(db);
+        let account = server.client().account;
+        let print = r#"{"account":1,"document":"x","revision":1,"name":"x.pdf","created":0,"logo":"","qr":"","data":{}}"#;
+        let payloads = [
+            ("housekeeping", "{}"),
+            ("days", "{}"),
+            ("days", r#"{"at":1,"deaths":{"1":1},"set_aside":{}}"#),
+            ("drop_content", r#"{"content":"x"}"#),
+            ("document_pdf", print),
+            ("deliver", r#"{"delivery":"x"}"#),
+            ("subscriptions", "{}"),
+            ("collect", r#"{"id":"x"}"#),
+            ("provider_news", r#"{"id":"x","kind":"payment"}"#),
+            ("provider_news", r#"{"id":"x","kind":"verification"}"#),
+            ("provider_news", r#"{"id":"x"}"#),
+            ("verification", r#"{"id":"x"}"#),
+            ("provider_cancel", r#"{"provider":"sandbox","external_id":"x"}"#),
+        ];
+        let run = |kind: &'static JobKind, payload: &str| {
+            let (app, payload) = (server.app.clone(), payload.to_string());
+            let claimed = Claimed { id: "x".into(), account, kind: kind.kind.into(), payload, claim: 0, attempts: 1, max_attempts: 2, lost: 0 };
+            server.block_on(server.apart(move || (kind.run)(&app, &claimed))).unwrap()
+        };
+        for kind in JOBS {
+            let own: Vec<&str> = payloads.iter().filter(|(name, _)| *name == kind.kind).map(|(_, payload)| *payload).collect();
+            assert!(!own.is_empty(), "add a payload of {}", kind.kind);
+            for payload in own {
+                if let Ok(Ending::Failed(why)) = run(kind, payload) {
+                    assert!(!why.contains("cannot be read:"), "{}: {payload}: {why}", kind.kind);
+                }
+            }
+            let Ok(Ending::Failed(why)) = run(kind, "7") else { panic!("{}", kind.kind) };
+            assert!(why.starts_with("the payload of the job cannot be read:"), "{}: {why}", kind.kind);
+        }
     }
 
     fn a_unique_job_is_there_once(db) {

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use kantoor::jobs::{Ending, Lane};
-use kantoor::{outbox, worker};
+use kantoor::jobs::{Ending, JobKind, Lane};
+use kantoor::outbox::Deliver;
+use kantoor::worker;
 use mail::sink::{Act, Rule, Sink, Verb};
 use serde_json::{Value, json};
 
@@ -146,7 +147,7 @@ on_both! {
             server.block_on(server.apart(move || {
                 let (claimant, now) = (app.claimant.clone(), app.clock.now().plus_seconds(10));
                 let job = app.store.write_now(0, move |tx| claimant.claim(tx, now, Lane::Outside, &["deliver"], 1)).unwrap().remove(0);
-                let ending = outbox::deliver(&app, &job).unwrap();
+                let ending = (JobKind::of::<Deliver>().run)(&app, &job).unwrap();
                 let kept = ending.clone();
                 app.store.write_now(0, move |tx| job.finish(tx, &kept, now)).unwrap();
                 ending

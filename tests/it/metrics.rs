@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use kantoor::automation::outside;
-use kantoor::jobs::{self, NewJob};
+use kantoor::jobs::{self, Lane, NewJob};
 use kantoor::webhooks;
 use serde_json::{Value, json};
 use web::scripted::{Reply, Scripted};
@@ -123,7 +123,7 @@ on_both! {
         change("UPDATE runs SET due_at = due_at - 300000");
         about("flows", 300);
         let (ids, now) = (server.app.ids, server.app.clock.now());
-        let job = NewJob { account: 0, kind: "housekeeping", payload: "{}".to_string(), run_at: now.plus_seconds(-400), max_attempts: 1, unique_key: None };
+        let job = NewJob { account: 0, kind: "housekeeping", lane: Lane::Other, payload: "{}".to_string(), run_at: now.plus_seconds(-400), max_attempts: 1, unique_key: None };
         server.app.store.write_now(0, move |tx| jobs::enqueue(tx, &ids, &job, now)).unwrap();
         about("jobs", 400);
         // What is due later is not behind, nor is what was switched off.

@@ -143,6 +143,11 @@ impl Store {
         Ok(Store { inner: Arc::new(inner) })
     }
 
+    /// Whether other processes may serve the same database: a PostgreSQL, but not a SQLite file.
+    pub fn is_shared(&self) -> bool {
+        self.dialect() == Dialect::Postgres
+    }
+
     /// Which of the two databases this is.
     pub fn dialect(&self) -> Dialect {
         match self.inner.readers {

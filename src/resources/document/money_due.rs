@@ -2,16 +2,17 @@
 
 use store::Tx;
 
-use super::{Document, DocumentKind, Which};
+use super::timers::INVOICE_LATE;
+use super::{Document, DocumentKind, InvoiceKind, QuoteKind, Which};
 use crate::clock::Moment;
 use crate::context::Ctx;
+use crate::due::DueWork;
 use crate::error::{Error, Result};
 use crate::marks;
 use crate::record::{Record, When, stored_date};
 use crate::records;
 use crate::resources::client::Client;
 use crate::slice::{Slice, TOGETHER};
-use crate::timers;
 
 impl<K: DocumentKind> Document<K> {
     /// How it stands after a payment or a credit: by what was paid of what is due.
@@ -59,9 +60,23 @@ fn first_paid<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) ->
     records::happened(tx, ctx, &client, "first_invoice_paid")
 }
 
+/// Invoices that become late.
+pub const LATE_INVOICES: DueWork = DueWork {
+    some: |tx, ctx, slice| expire::<InvoiceKind>(tx, ctx, "overdue", slice),
+    next_moment: next_moment::<InvoiceKind>,
+    ..DueWork::NOTHING
+};
+
+/// Quotes that are no longer valid.
+pub const EXPIRED_QUOTES: DueWork = DueWork {
+    some: |tx, ctx, slice| expire::<QuoteKind>(tx, ctx, "expired", slice),
+    next_moment: next_moment::<QuoteKind>,
+    ..DueWork::NOTHING
+};
+
 /// Invoices that are late and quotes that are no longer valid, as of today in the account: those
 /// that were open and are so no more. As many as fit in the slice; answers whether there may be more.
-pub fn expire<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, status: &str, slice: &Slice) -> Result<bool> {
+fn expire<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, status: &str, slice: &Slice) -> Result<bool> {
     // Nobody is late with an invoice below zero, which stays open until it is paid back.
     let owed = if K::WHICH == Which::Invoice { " AND total_incl_vat - credited_amount >= 0" } else { "" };
     // Their ids alone: a document may have a thousand rows, and the slice may be over before its turn.
@@ -90,7 +105,7 @@ pub fn expire<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, status: &str, slice: &Sli
 }
 
 /// When the next of them becomes late or invalid, after now.
-pub fn next_moment<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>> {
+fn next_moment<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>> {
     let sql = format!(
         "SELECT due_date, id FROM {} WHERE account_id = $1 AND payment_status = 'open' AND due_date >= $2
          ORDER BY due_date LIMIT 1",
@@ -129,10 +144,19 @@ pub fn follow<K: DocumentKind>(
     match invoice.payment_status.as_str() {
         "overdue" if invoice.is_past_due(ctx) => say_late(tx, ctx, invoice).map(drop)?,
         // A caller may call an invoice overdue before it is due.
-        "overdue" | "partial" => timers::await_the_rest(tx, ctx, invoice)?,
+        "overdue" | "partial" => await_the_rest(tx, ctx, invoice)?,
         _ => {}
     }
     if !was_late && is_late(tx, ctx, invoice)? { say_overdue(tx, ctx, invoice) } else { Ok(()) }
+}
+
+/// An invoice that is partly paid, or that a caller called overdue, says the day after it was due that it is late; one
+/// that is open becomes overdue then and says so.
+fn await_the_rest<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<()> {
+    match invoice.due_date.0.and_then(|due| due.tomorrow().ok()) {
+        Some(day) => INVOICE_LATE.arm(tx, ctx, &invoice.base.id, Moment::start_of(day, &ctx.zone)),
+        None => Ok(()),
+    }
 }
 
 /// The day after it was due an invoice is late, too, that is partly paid or that a caller called overdue before.

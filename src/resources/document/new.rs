@@ -5,6 +5,7 @@ use money::{Amount, Percent, Price};
 use store::Tx;
 
 use super::rows::{Row, Rows, check_total};
+use super::timers::STILL_DRAFT;
 use super::{Document, DocumentKind, Language, Mode, Which, check_dates, numbering, pdf};
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
@@ -154,7 +155,7 @@ pub fn save_as<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &mut Document<
     if document.is_final() {
         pdf::enqueue(tx, ctx, document)?;
     } else {
-        image.tell(tx, ctx, document, "document.draft")?;
+        image.tell(tx, ctx, document, STILL_DRAFT.cause)?;
     }
     Ok(image)
 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use money::{Amount, Price};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use store::{Migration, Tx};
 
@@ -12,7 +13,7 @@ use crate::app::App;
 use crate::call::{Answer, Call, Content, Outcome};
 use crate::context::Ctx;
 use crate::error::Result;
-use crate::jobs::{self, Ending, Job, NewJob};
+use crate::jobs::{self, Claimed, Ending, Job, Lane, NewJob};
 use crate::printing;
 use crate::printing::Print;
 use crate::record::Record;
@@ -117,30 +118,29 @@ pub fn state_when_made<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> Va
 
 /// Has the PDF of this revision made.
 pub fn enqueue<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) -> Result<()> {
-    let job = NewJob {
-        account: ctx.account,
-        kind: "document_pdf",
-        payload: serde_json::to_string(&print(tx, ctx, document)?).unwrap_or_default(),
-        run_at: ctx.machine_now,
-        max_attempts: 20,
-        unique_key: Some(format!("document_pdf {} {}", document.base.id, document.revision)),
-    };
+    let key = format!("document_pdf {} {}", document.base.id, document.revision);
+    let job = NewJob::of(ctx, &DocumentPdf(print(tx, ctx, document)?))?.keyed(key);
     jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)
 }
 
 /// The job: prints and keeps a PDF.
-pub fn run(app: &App, job: &Job) -> Result<Ending> {
-    let print: Print = match serde_json::from_str(&job.payload) {
-        Ok(print) => print,
-        Err(error) => return Ok(Ending::Failed(format!("the job cannot be read: {error}"))),
-    };
-    let (account, document, revision) = (print.account, print.document.clone(), print.revision);
-    if app.store.read_now(move |tx| printing::is_made(tx, account, &document, revision))? {
-        return Ok(Ending::Done);
-    }
-    match printing::print_and_keep(app, &print) {
-        Ok(_) => Ok(Ending::Done),
-        Err(error) => Ok(Ending::Failed(error.to_string())),
+#[derive(Serialize, Deserialize)]
+pub struct DocumentPdf(Print);
+
+impl Job for DocumentPdf {
+    const KIND: &'static str = "document_pdf";
+    const LANE: Lane = Lane::Printing;
+
+    fn run(&self, app: &App, _: &Claimed) -> Result<Ending> {
+        let DocumentPdf(print) = self;
+        let (account, document, revision) = (print.account, print.document.clone(), print.revision);
+        if app.store.read_now(move |tx| printing::is_made(tx, account, &document, revision))? {
+            return Ok(Ending::Done);
+        }
+        match printing::print_and_keep(app, print) {
+            Ok(_) => Ok(Ending::Done),
+            Err(error) => Ok(Ending::Failed(error.to_string())),
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 use futures_util::future::join_all;
 use jiff::ToSpan;
 use jiff::civil::Date;
+use serde::{Deserialize, Serialize};
 use store::{Row, Tx};
 
 use super::{Status, Subscription};
@@ -12,8 +13,9 @@ use crate::app::App;
 use crate::clock::Moment;
 use crate::collecting;
 use crate::context::{Caller, Ctx};
+use crate::due::DueWork;
 use crate::error::{Code, Error, Result};
-use crate::jobs::{self, Ending, Job, NewJob};
+use crate::jobs::{self, Claimed, Ending, Job, NewJob};
 use crate::marks;
 use crate::record::{Day, Link, stored_date};
 use crate::records;
@@ -37,29 +39,31 @@ pub fn soon(tx: &mut Tx, ctx: &Ctx, subscription: &Subscription) -> Result<()> {
 
 /// A job for the account; `cause` tells it from others that wait.
 pub fn enqueue(tx: &mut Tx, ctx: &Ctx, cause: &str) -> Result<()> {
-    let job = NewJob {
-        account: ctx.account,
-        kind: "subscriptions",
-        payload: "{}".to_string(),
-        run_at: ctx.machine_now,
-        max_attempts: 20,
-        unique_key: Some(format!("subscriptions {} {cause}", ctx.account)),
-    };
+    let job = NewJob::of(ctx, &MakeInvoices {})?.keyed(format!("subscriptions {} {cause}", ctx.account));
     jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)
 }
 
 /// The job: every invoice of an account that is due.
-pub fn run(app: &App, job: &Job) -> Result<Ending> {
-    let number = job.account;
-    let account = app.store.read_now(move |tx| crate::accounts::Account::numbered(tx, number))?;
-    if !account.has_test_clock {
-        pass(app, &app.acting(account, "subscriptions"))?;
+#[derive(Serialize, Deserialize)]
+pub struct MakeInvoices {}
+
+impl Job for MakeInvoices {
+    const KIND: &'static str = "subscriptions";
+
+    fn run(&self, app: &App, claimed: &Claimed) -> Result<Ending> {
+        let caller = app.acting_in(claimed.account, Self::KIND)?;
+        if !caller.account.has_test_clock {
+            pass(app, &caller)?;
+        }
+        Ok(Ending::Done)
     }
-    Ok(Ending::Done)
 }
 
+/// Invoices that are due, and ends that are near.
+pub const DUE: DueWork = DueWork { pass, catch_up, some: announce, next_moment, ..DueWork::NOTHING };
+
 /// Makes every invoice that is due in the account.
-pub fn pass(app: &App, caller: &Caller) -> Result<()> {
+fn pass(app: &App, caller: &Caller) -> Result<()> {
     loop {
         let own = caller.clone();
         let due = app.store.read_now(move |tx| {
@@ -90,7 +94,7 @@ pub fn pass(app: &App, caller: &Caller) -> Result<()> {
 }
 
 /// The same at once, in the transaction and at the time of the caller.
-pub fn catch_up(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+fn catch_up(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     loop {
         let due = due(tx, ctx)?;
         if due.is_empty() {
@@ -127,7 +131,7 @@ fn day_of(row: &Row, column: &str) -> Result<Date> {
 }
 
 /// When something of subscriptions is next to be done in the account, after now.
-pub fn next_moment(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>> {
+fn next_moment(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>> {
     let today = ctx.now.date(&ctx.zone);
     let generated = next_date(tx, ctx, "next_generate", today)?;
     let announced = match announced_before(tx, ctx)? {
@@ -258,7 +262,7 @@ fn note_problem(app: &App, caller: &Caller, id: String, error: Error) -> Result<
 
 /// Says of subscriptions that their end is near, once per end, as far as it fits in the slice; answers whether there
 /// may be more. It goes by the end alone: the last invoice may have been made long before.
-pub fn announce(tx: &mut Tx, ctx: &Ctx, slice: &Slice) -> Result<bool> {
+fn announce(tx: &mut Tx, ctx: &Ctx, slice: &Slice) -> Result<bool> {
     let today = ctx.now.date(&ctx.zone);
     let seen = match announced_before(tx, ctx)? {
         0 => return Ok(false),

@@ -1,0 +1,28 @@
+//! When keys were last used.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::accounts::Key;
+use crate::app::App;
+use crate::jobs::SHARED;
+use crate::loops::{self, Poll};
+
+/// How often the use of keys is written down.
+const NOTED: Duration = Duration::from_secs(30);
+
+/// Starts to write down when keys were used, until the process ends.
+pub fn start(app: &Arc<App>) {
+    loops::keep(app, "use of keys", loops::PATIENCE, |app, pulse| async move {
+        let mut poll = Poll::every(NOTED).later();
+        loop {
+            poll.wait(&pulse).await;
+            let uses = app.keys.take_used();
+            let noted = match uses.is_empty() {
+                true => Ok(()),
+                false => app.store.write(SHARED, move |tx| Key::used(tx, &uses)).await,
+            };
+            poll.turned(noted.map(|_| false), "Cannot record when keys were last used.");
+        }
+    });
+}
