@@ -47,6 +47,9 @@ CREATE TABLE record_counts (
 /// The zone of an account that chose none.
 pub const DEFAULT_ZONE: &str = "Europe/Amsterdam";
 
+/// The store's key for writes that belong to no account.
+pub const SHARED: i64 = 0;
+
 /// A business with its own records.
 #[derive(Clone, Debug)]
 pub struct Account {

@@ -15,7 +15,7 @@ use crate::http::bodies::Bodies;
 use crate::http::keys::KeyRing;
 use crate::http::metrics::counts::Metrics;
 use crate::http::visitors::Visitors;
-use crate::jobs::Claimant;
+use crate::jobs::claims::Claimant;
 use crate::listeners::Listeners;
 use crate::loops::state::Loops;
 use crate::quotas::Quotas;

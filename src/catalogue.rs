@@ -16,7 +16,7 @@ use crate::context::Ctx;
 use crate::due::DueWork;
 use crate::error::{Error, Result};
 use crate::http::metrics::counts::{CounterInfo, HistogramInfo, Metric};
-use crate::jobs::{JobKind, Purge};
+use crate::jobs::kind::{JobKind, Purge};
 use crate::leases::LeaseTable;
 use crate::log::{self, Listener};
 use crate::resource::{Resource, Route};

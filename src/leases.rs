@@ -5,18 +5,14 @@
 //! A process that serves a SQLite file alone knows at its start that nobody works on anything, and ends all leases. On
 //! PostgreSQL a node that misses its heartbeats loses them (`nodes.rs`).
 
-use std::fs::{File, TryLockError};
 use std::future::Future;
 use std::time::{Duration, Instant};
 
 use store::{Tx, Value};
 
-use crate::app::App;
 use crate::backoff::Backoff;
-use crate::catalogue::registry;
 use crate::clock::Moment;
-use crate::error::{Code, Error, Result};
-use crate::jobs::SHARED;
+use crate::error::Result;
 
 /// How many times in a row the worker of something may die before it is given up.
 pub const LOST_AT_MOST: i64 = 5;
@@ -25,9 +21,6 @@ pub const LOST_AT_MOST: i64 = 5;
 const AFTER_DEATHS: Backoff = Backoff { delays: &[0, 10, 20, 40, 80, 160, 320, 640, 1280], spread: 1 };
 /// How long to wait before the end of something is written once more.
 const AGAIN: Duration = Duration::from_secs(1);
-
-/// The file beside the database that is locked while somebody serves it.
-const LOCK: &str = "kantoor.lock";
 
 /// A table whose rows are worked on under a lease. It has the columns `account_id`, `id`, `claim` and `node`.
 pub struct LeaseTable {
@@ -93,7 +86,7 @@ impl LeaseTable {
         Ok(())
     }
 
-    fn end_all(&self, tx: &mut Tx) -> Result<()> {
+    pub fn end_all(&self, tx: &mut Tx) -> Result<()> {
         let LeaseTable { table, until, held, ended, .. } = self;
         tx.execute(&format!("UPDATE {table} SET {until} = {ended} WHERE {held}"), &[])?;
         Ok(())
@@ -138,27 +131,6 @@ where
             Err(_) if Instant::now() < deadline => tokio::time::sleep(AGAIN).await,
             written => return written,
         }
-    }
-}
-
-/// Ends all leases, unless others may serve this database too. Who serves alone does so while the answer lives.
-pub fn take_over(app: &App) -> Result<Option<File>> {
-    if app.store.is_shared() {
-        return Ok(None);
-    }
-    let path = app.config.data.join(LOCK);
-    let unusable = |error: std::io::Error| {
-        Error::new(Code::Unavailable, format!("Cannot create the file {}: {error}.", path.display()))
-    };
-    let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(unusable)?;
-    match file.try_lock() {
-        Ok(()) => {
-            let tables = registry().leases;
-            app.store.write_now(SHARED, move |tx| tables.iter().try_for_each(|table| table.end_all(tx)))?;
-            Ok(Some(file))
-        }
-        // Another process, or a disk that has no locks.
-        Err(TryLockError::WouldBlock | TryLockError::Error(_)) => Ok(None),
     }
 }
 

@@ -53,6 +53,7 @@ pub mod services;
 pub mod site;
 pub mod slice;
 pub mod tables;
+pub mod takeover;
 pub mod test_clock;
 pub mod text;
 pub mod timers;

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use store::{Migration, Store, Tx, Value};
 
+use crate::accounts::SHARED;
 use crate::app::App;
 use crate::context::Ctx;
 use crate::error::{Error, Result};
-use crate::jobs::SHARED;
 use crate::loops::{self, Poll};
 use crate::record::Record;
 use crate::text::fold;

@@ -6,9 +6,9 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use store::{Migration, Store};
 
+use crate::accounts::SHARED;
 use crate::clock::Moment;
 use crate::error::{Error, Result};
-use crate::jobs::SHARED;
 use crate::query::Query;
 
 /// The table of the server's own secrets.

@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::config::Config;
 use crate::http::server;
 use crate::opening;
-use crate::{leases, loops, nodes, worker};
+use crate::{loops, nodes, takeover, worker};
 
 #[derive(Args)]
 pub struct Serve {
@@ -32,7 +32,7 @@ impl Serve {
         let _log = logging::start(&config)?;
         allow_many_files();
         let app = super::open(config)?;
-        let _alone = leases::take_over(&app).map_err(|error| error.to_string())?;
+        let _alone = takeover::take_over(&app).map_err(|error| error.to_string())?;
         // Two a core, so that a slow read holds up nobody.
         let threads = match app.config.threads {
             0 => std::thread::available_parallelism().map_or(4, |cores| cores.get() * 2),

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use store::{Tx, Value};
 
-use super::{Claimed, LEASE_SECONDS, LEASES, Lane, known};
+use super::queue::{Claimed, LEASE_SECONDS, LEASES, Lane, known};
 use crate::clock::Moment;
 use crate::error::Result;
 

@@ -1,13 +1,12 @@
 //! Once an hour: drops what is too old to be asked for.
 
 use serde::{Deserialize, Serialize};
-use store::Tx;
 
-use super::{Claimed, Ending, FOREVER, Job, SHARED};
-use crate::accounts::Account;
+use super::kind::Job;
+use super::queue::{self, Claimed, Ending, FOREVER};
+use crate::accounts::{Account, SHARED};
 use crate::app::App;
 use crate::catalogue::registry;
-use crate::context::Ctx;
 use crate::error::Result;
 
 /// How long finished jobs can be looked at.
@@ -15,9 +14,6 @@ const KEPT_SECONDS: i64 = 7 * 24 * 3600;
 /// How long those can be that failed or are parked.
 const FAILED_KEPT_SECONDS: i64 = 90 * 24 * 3600;
 const HOUR: i64 = 3600;
-
-/// Drops rows of an account that are too old, a thousand at most so that nobody waits for it; answers how many.
-pub type Purge = fn(&mut Tx, &Ctx) -> Result<u64>;
 
 /// The job.
 #[derive(Default, Serialize, Deserialize)]
@@ -41,7 +37,7 @@ impl Job for Housekeeping {
         }
         for (state, kept) in [("done", KEPT_SECONDS), ("failed", FAILED_KEPT_SECONDS), ("parked", FAILED_KEPT_SECONDS)]
         {
-            until_done(|| app.store.write_now(SHARED, move |tx| super::purge(tx, state, now.plus_seconds(-kept))))?;
+            until_done(|| app.store.write_now(SHARED, move |tx| queue::purge(tx, state, now.plus_seconds(-kept))))?;
         }
         Ok(Ending::Again(now.plus_seconds(HOUR)))
     }

@@ -2,11 +2,14 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use store::Tx;
 
-use super::{Claimed, Ending, FOREVER, Lane, NewJob, SHARED};
+use super::queue::{Claimed, Ending, FOREVER, Lane, NewJob};
+use crate::accounts::SHARED;
 use crate::app::App;
 use crate::clock::Moment;
-use crate::error::Result;
+use crate::context::Ctx;
+use crate::error::{Error, Result};
 
 /// A kind of job; its fields are its payload. Waiting jobs of an older version must stay readable, so a new field has a
 /// default.
@@ -22,6 +25,32 @@ pub trait Job: Serialize + DeserializeOwned {
 
     /// Does it. It runs outside any transaction and may take its time; its lease is kept. It may run twice.
     fn run(&self, app: &App, claimed: &Claimed) -> Result<Ending>;
+}
+
+impl Claimed {
+    /// Keeps something with the job, in case this try does not come to its end.
+    pub fn keep<J: Job>(&self, tx: &mut Tx, job: &J) -> Result<()> {
+        let payload = serde_json::to_string(job).map_err(|error| Error::internal(error.to_string()))?;
+        let sql = "UPDATE jobs SET payload = $1 WHERE id = $2 AND claim = $3";
+        tx.execute(sql, &[payload.into(), (&self.id).into(), self.claim.into()])?;
+        Ok(())
+    }
+}
+
+impl NewJob {
+    /// A job of this kind in the account of `ctx`, to be done at once.
+    pub fn of<J: Job>(ctx: &Ctx, job: &J) -> Result<NewJob> {
+        let payload = serde_json::to_string(job).map_err(|error| Error::internal(error.to_string()))?;
+        Ok(NewJob {
+            account: ctx.account,
+            kind: J::KIND,
+            lane: J::LANE,
+            payload,
+            run_at: ctx.machine_now,
+            max_attempts: J::TRIES,
+            unique_key: None,
+        })
+    }
 }
 
 /// A kind of job as the workers know it.
@@ -69,3 +98,6 @@ fn run<J: Job>(app: &App, claimed: &Claimed) -> Result<Ending> {
         Err(error) => Ok(Ending::Failed(format!("the payload of the job cannot be read: {error}"))),
     }
 }
+
+/// Drops rows of an account that are too old, a thousand at most so that nobody waits for it; answers how many.
+pub type Purge = fn(&mut Tx, &Ctx) -> Result<u64>;

@@ -2,7 +2,7 @@
 
 use store::Tx;
 
-use super::{FOREVER, FURTHEST};
+use super::queue::{FOREVER, FURTHEST};
 use crate::clock::Moment;
 use crate::error::Result;
 use crate::leases::{self, Comeback};
