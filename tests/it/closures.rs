@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use store::seen;
 
 use crate::on_both;
-use crate::support::Server;
+use crate::support::{Db, Server};
 use crate::walk;
 
 /// What one closure may do: a document of a thousand rows, and all that follows from it.
@@ -30,205 +30,243 @@ fn most(count: fn(&seen::Closure) -> u64) -> (usize, u64) {
     (closures.len(), closures.iter().map(count).max().unwrap_or(0))
 }
 
-on_both! {
-    fn a_deal_with_many_tasks_goes_in_small_steps(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let owner = client.post("/v1/clients", json!({"company_name": "x"})).expect(201).id();
-        let deal = client.post("/v1/deals", json!({"title": "Large", "client_id": owner})).expect(201).id();
-        let tasks: Vec<String> = (0..250).map(|_| {
-            client.post("/v1/tasks", json!({"title": "x", "deal_id": deal})).expect(201).id()
-        }).collect();
-        seen::closures();
-        client.delete(&format!("/v1/deals/{deal}")).expect(200);
-        // Each task takes four statements or so, and a transaction has a hundred at most.
-        let closures = seen::closures();
-        let most = closures.iter().map(|closure| closure.statements).max().unwrap();
-        assert!(closures.len() > 1 && most < 700, "{} transactions, of {most} statements", closures.len());
-        client.get(&format!("/v1/deals/{deal}")).expect(404);
-        for id in tasks.iter().step_by(25) {
-            assert_eq!(client.get(&format!("/v1/tasks/{id}")).data()["meta"]["deal_id"], "");
-        }
-    }
+on_both![
+    a_deal_with_many_tasks_goes_in_small_steps,
+    the_text_of_a_document_has_a_limit,
+    a_large_document_is_written_as_often_as_it_must,
+    products_of_rows_are_looked_up_together,
+    a_product_in_many_drafts_goes_in_small_steps,
+    the_day_on_which_ends_are_told_rewrites_nothing,
+    html_that_takes_long_to_clean_is_refused,
+    no_route_does_much_in_a_transaction,
+];
 
-    fn the_text_of_a_document_has_a_limit(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let made = client.post("/v1/invoices", large()).expect(201).id();
-        let too_large = json!(vec![row(600); 1000]);
-        for reply in [
-            client.post("/v1/invoices", json!({"title": "x", "rows": too_large})),
-            client.patch(&format!("/v1/invoices/{made}"), json!({"rows": too_large})),
-        ] {
-            assert_eq!(reply.expect(422).faults(), ["rows: too_long"]);
-        }
-        let refused = client.post("/v1/subscriptions", json!({"title": "x", "lines": too_large})).expect(422);
-        assert_eq!(refused.faults(), ["lines: too_long"]);
-        assert!(refused.text.contains("may have 524288 bytes of text in all rows together, but has 601000"), "{}", refused.text);
-        // What comes from products counts, too.
-        let name = "😀".repeat(255);
-        let product = client.post("/v1/products", json!({"name": name})).expect(201).id();
-        let rows = json!(vec![json!({"product_id": product}); 1000]);
-        assert_eq!(client.post("/v1/quotes", json!({"title": "x", "rows": rows})).expect(422).faults(), ["rows: too_long"]);
-        let rows = json!(vec![json!({"product_id": product}); 100]);
-        assert_eq!(client.post("/v1/quotes", json!({"title": "x", "rows": rows})).expect(201).data()["rows"][99]["name"], name);
+fn a_deal_with_many_tasks_goes_in_small_steps(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let owner = client.post("/v1/clients", json!({"company_name": "x"})).expect(201).id();
+    let deal = client.post("/v1/deals", json!({"title": "Large", "client_id": owner})).expect(201).id();
+    let tasks: Vec<String> =
+        (0..250).map(|_| client.post("/v1/tasks", json!({"title": "x", "deal_id": deal})).expect(201).id()).collect();
+    seen::closures();
+    client.delete(&format!("/v1/deals/{deal}")).expect(200);
+    // Each task takes four statements or so, and a transaction has a hundred at most.
+    let closures = seen::closures();
+    let most = closures.iter().map(|closure| closure.statements).max().unwrap();
+    assert!(closures.len() > 1 && most < 700, "{} transactions, of {most} statements", closures.len());
+    client.get(&format!("/v1/deals/{deal}")).expect(404);
+    for id in tasks.iter().step_by(25) {
+        assert_eq!(client.get(&format!("/v1/tasks/{id}")).data()["meta"]["deal_id"], "");
     }
+}
 
-    fn a_large_document_is_written_as_often_as_it_must(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        seen::closures();
-        let path = format!("/v1/invoices/{}", client.post("/v1/invoices", large()).expect(201).id());
-        // The record and two events, of 700 KB each.
-        assert!(most(|one| one.bytes).1 < 2_300_000);
-        client.patch(&path, json!({"reference": "x"})).expect(200);
-        assert!(most(|one| one.bytes).1 < 1_600_000);
-        client.act(&format!("{path}/finalize")).expect(200);
-        // The record, its event, and what is printed.
-        assert!(most(|one| one.bytes).1 < 2_300_000);
+fn the_text_of_a_document_has_a_limit(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let made = client.post("/v1/invoices", large()).expect(201).id();
+    let too_large = json!(vec![row(600); 1000]);
+    for reply in [
+        client.post("/v1/invoices", json!({"title": "x", "rows": too_large})),
+        client.patch(&format!("/v1/invoices/{made}"), json!({"rows": too_large})),
+    ] {
+        assert_eq!(reply.expect(422).faults(), ["rows: too_long"]);
     }
+    let refused = client.post("/v1/subscriptions", json!({"title": "x", "lines": too_large})).expect(422);
+    assert_eq!(refused.faults(), ["lines: too_long"]);
+    assert!(
+        refused.text.contains("may have 524288 bytes of text in all rows together, but has 601000"),
+        "{}",
+        refused.text
+    );
+    // What comes from products counts, too.
+    let name = "😀".repeat(255);
+    let product = client.post("/v1/products", json!({"name": name})).expect(201).id();
+    let rows = json!(vec![json!({"product_id": product}); 1000]);
+    assert_eq!(client.post("/v1/quotes", json!({"title": "x", "rows": rows})).expect(422).faults(), ["rows: too_long"]);
+    let rows = json!(vec![json!({"product_id": product}); 100]);
+    assert_eq!(
+        client.post("/v1/quotes", json!({"title": "x", "rows": rows})).expect(201).data()["rows"][99]["name"],
+        name
+    );
+}
 
-    fn products_of_rows_are_looked_up_together(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let products: Vec<String> = (0..150).map(|n| client.post("/v1/products", json!({"name": format!("P{n}"), "price": n})).expect(201).id()).collect();
-        let rows: Vec<Value> = (0..1000).map(|n| json!({"product_id": products[n % 150]})).collect();
-        seen::closures();
-        let made = client.post("/v1/invoices", json!({"title": "x", "rows": rows})).expect(201).data();
-        assert!(most(|one| one.statements).1 < 50);
-        assert_eq!((&made["rows"][149]["name"], &made["rows"][999]["unit_price"]), (&json!("P149"), &json!(99)));
-        let unknown = json!([{"product_id": products[0]}, {"product_id": "nobody"}]);
-        let refused = client.post("/v1/invoices", json!({"title": "x", "rows": unknown})).expect(422);
-        assert!(refused.faults().contains(&"rows[1].product_id: reference_not_found".to_string()), "{}", refused.text);
-    }
+fn a_large_document_is_written_as_often_as_it_must(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    seen::closures();
+    let path = format!("/v1/invoices/{}", client.post("/v1/invoices", large()).expect(201).id());
+    // The record and two events, of 700 KB each.
+    assert!(most(|one| one.bytes).1 < 2_300_000);
+    client.patch(&path, json!({"reference": "x"})).expect(200);
+    assert!(most(|one| one.bytes).1 < 1_600_000);
+    client.act(&format!("{path}/finalize")).expect(200);
+    // The record, its event, and what is printed.
+    assert!(most(|one| one.bytes).1 < 2_300_000);
+}
 
-    fn a_product_in_many_drafts_goes_in_small_steps(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let product = client.post("/v1/products", json!({"name": "Boiler", "price": 10})).expect(201).id();
-        let rows = json!([{"product_id": product}, {"name": "Other", "unit_price": 1}]);
-        let paths: Vec<String> = (0..90).map(|n| {
+fn products_of_rows_are_looked_up_together(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let products: Vec<String> = (0..150)
+        .map(|n| client.post("/v1/products", json!({"name": format!("P{n}"), "price": n})).expect(201).id())
+        .collect();
+    let rows: Vec<Value> = (0..1000).map(|n| json!({"product_id": products[n % 150]})).collect();
+    seen::closures();
+    let made = client.post("/v1/invoices", json!({"title": "x", "rows": rows})).expect(201).data();
+    assert!(most(|one| one.statements).1 < 50);
+    assert_eq!((&made["rows"][149]["name"], &made["rows"][999]["unit_price"]), (&json!("P149"), &json!(99)));
+    let unknown = json!([{"product_id": products[0]}, {"product_id": "nobody"}]);
+    let refused = client.post("/v1/invoices", json!({"title": "x", "rows": unknown})).expect(422);
+    assert!(refused.faults().contains(&"rows[1].product_id: reference_not_found".to_string()), "{}", refused.text);
+}
+
+fn a_product_in_many_drafts_goes_in_small_steps(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let product = client.post("/v1/products", json!({"name": "Boiler", "price": 10})).expect(201).id();
+    let rows = json!([{"product_id": product}, {"name": "Other", "unit_price": 1}]);
+    let paths: Vec<String> = (0..90)
+        .map(|n| {
             let kind = ["invoices", "quotes", "workorders"][n % 3];
-            format!("/v1/{kind}/{}", client.post(&format!("/v1/{kind}"), json!({"title": "x", "rows": rows})).expect(201).id())
-        }).collect();
-        let fixed = format!("/v1/invoices/{}", client.post("/v1/invoices", json!({"title": "x", "rows": rows, "generate": true})).expect(201).id());
-        let lines = json!([{"product_id": product, "vat_code": "NL21"}]);
-        let subscription = format!("/v1/subscriptions/{}", client.post("/v1/subscriptions", json!({"title": "x", "lines": lines})).expect(201).id());
-        seen::closures();
-        client.delete(&format!("/v1/products/{product}")).expect(204);
-        // Each draft takes six statements or so.
-        let (closures, statements) = most(|one| one.statements);
-        assert!(closures > 1 && statements < 700, "{closures} transactions, of {statements} statements");
-        client.get(&format!("/v1/products/{product}")).expect(404);
-        for path in &paths {
-            let data = client.get(path).data();
-            assert_eq!((&data["rows"][0]["product_id"], &data["rows"][0]["name"]), (&json!(""), &json!("Boiler")), "{path}");
-            assert_eq!(data["meta"]["version"], 2);
-        }
-        assert_eq!(client.get(&fixed).data()["rows"][0]["product_id"], product);
-        assert_eq!(client.get(&subscription).data()["lines"][0]["product_id"], "");
-        let rates = client.get("/v1/tax-rates").data();
-        let rate = rates.as_array().unwrap().iter().find(|rate| rate["code"] == "NL21").unwrap()["id"].clone();
-        let rate = format!("/v1/tax-rates/{}", rate.as_str().unwrap());
-        assert_eq!(client.delete(&rate).expect(409).code(), "in_use");
-        client.patch(&subscription, json!({"lines": [{"title": "x", "vat_code": "NL9"}]})).expect(200);
-        client.delete(&rate).expect(204);
+            format!(
+                "/v1/{kind}/{}",
+                client.post(&format!("/v1/{kind}"), json!({"title": "x", "rows": rows})).expect(201).id()
+            )
+        })
+        .collect();
+    let fixed = format!(
+        "/v1/invoices/{}",
+        client.post("/v1/invoices", json!({"title": "x", "rows": rows, "generate": true})).expect(201).id()
+    );
+    let lines = json!([{"product_id": product, "vat_code": "NL21"}]);
+    let subscription = format!(
+        "/v1/subscriptions/{}",
+        client.post("/v1/subscriptions", json!({"title": "x", "lines": lines})).expect(201).id()
+    );
+    seen::closures();
+    client.delete(&format!("/v1/products/{product}")).expect(204);
+    // Each draft takes six statements or so.
+    let (closures, statements) = most(|one| one.statements);
+    assert!(closures > 1 && statements < 700, "{closures} transactions, of {statements} statements");
+    client.get(&format!("/v1/products/{product}")).expect(404);
+    for path in &paths {
+        let data = client.get(path).data();
+        assert_eq!(
+            (&data["rows"][0]["product_id"], &data["rows"][0]["name"]),
+            (&json!(""), &json!("Boiler")),
+            "{path}"
+        );
+        assert_eq!(data["meta"]["version"], 2);
     }
+    assert_eq!(client.get(&fixed).data()["rows"][0]["product_id"], product);
+    assert_eq!(client.get(&subscription).data()["lines"][0]["product_id"], "");
+    let rates = client.get("/v1/tax-rates").data();
+    let rate = rates.as_array().unwrap().iter().find(|rate| rate["code"] == "NL21").unwrap()["id"].clone();
+    let rate = format!("/v1/tax-rates/{}", rate.as_str().unwrap());
+    assert_eq!(client.delete(&rate).expect(409).code(), "in_use");
+    client.patch(&subscription, json!({"lines": [{"title": "x", "vat_code": "NL9"}]})).expect(200);
+    client.delete(&rate).expect(204);
+}
 
-    fn the_day_on_which_ends_are_told_rewrites_nothing(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        for day in 1..=60 {
-            let end = format!("2026-{:02}-{:02}", 6 + day / 30, 1 + day % 28);
-            let body = json!({"title": "x", "subscription_end": end, "lines": [{"title": "x", "unit_price": 1}]});
-            client.post("/v1/subscriptions", body).expect(201);
-        }
-        let advance = |to: &str| client.post("/v1/test-clock/advance", json!({"to": to})).expect(200);
-        let expiring = || server.events(&client, 0).iter().filter(|name| *name == "subscription.expiring").count();
-        client.patch("/v1/settings", json!({"subscription_expiring_days": 0})).expect(200);
-        advance("2026-05-20T10:00:00Z");
-        assert_eq!(expiring(), 0);
-        seen::closures();
-        client.patch("/v1/settings", json!({"subscription_expiring_days": 100})).expect(200);
-        let (_, rows) = most(|one| one.rows);
-        assert!(rows < 20, "{rows}");
-        advance("2026-05-20T11:00:00Z");
-        assert_eq!(expiring(), 60);
-        client.patch("/v1/settings", json!({"subscription_expiring_days": 101})).expect(200);
-        advance("2026-09-01T10:00:00Z");
-        assert_eq!(expiring(), 60, "each is told once");
+fn the_day_on_which_ends_are_told_rewrites_nothing(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    for day in 1..=60 {
+        let end = format!("2026-{:02}-{:02}", 6 + day / 30, 1 + day % 28);
+        let body = json!({"title": "x", "subscription_end": end, "lines": [{"title": "x", "unit_price": 1}]});
+        client.post("/v1/subscriptions", body).expect(201);
     }
+    let advance = |to: &str| client.post("/v1/test-clock/advance", json!({"to": to})).expect(200);
+    let expiring = || server.events(&client, 0).iter().filter(|name| *name == "subscription.expiring").count();
+    client.patch("/v1/settings", json!({"subscription_expiring_days": 0})).expect(200);
+    advance("2026-05-20T10:00:00Z");
+    assert_eq!(expiring(), 0);
+    seen::closures();
+    client.patch("/v1/settings", json!({"subscription_expiring_days": 100})).expect(200);
+    let (_, rows) = most(|one| one.rows);
+    assert!(rows < 20, "{rows}");
+    advance("2026-05-20T11:00:00Z");
+    assert_eq!(expiring(), 60);
+    client.patch("/v1/settings", json!({"subscription_expiring_days": 101})).expect(200);
+    advance("2026-09-01T10:00:00Z");
+    assert_eq!(expiring(), 60, "each is told once");
+}
 
-    fn html_that_takes_long_to_clean_is_refused(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let ticket = client.post("/v1/tickets", json!({"subject": "x"})).expect(201).id();
-        let nested = json!({"body": "x", "html": "<b>".repeat(21_000)});
-        for path in [format!("/v1/tickets/{ticket}/messages"), format!("/v1/tickets/{ticket}/messages/inbound")] {
-            let refused = client.post(&path, nested.clone()).expect(422);
-            assert_eq!(refused.faults(), ["html: too_long"]);
-            assert!(refused.text.contains("has tags nested more than 500 deep"), "{}", refused.text);
-            let table = "<table><tr><td>One<td><b>two</b><script>x</script></table>".repeat(1000);
-            let made = client.post(&path, json!({"html": table})).expect(201).data();
-            assert!(!made.to_string().contains("script") && made["body"].as_str().unwrap().starts_with("Onetwo"), "{made}");
-        }
+fn html_that_takes_long_to_clean_is_refused(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let ticket = client.post("/v1/tickets", json!({"subject": "x"})).expect(201).id();
+    let nested = json!({"body": "x", "html": "<b>".repeat(21_000)});
+    for path in [format!("/v1/tickets/{ticket}/messages"), format!("/v1/tickets/{ticket}/messages/inbound")] {
+        let refused = client.post(&path, nested.clone()).expect(422);
+        assert_eq!(refused.faults(), ["html: too_long"]);
+        assert!(refused.text.contains("has tags nested more than 500 deep"), "{}", refused.text);
+        let table = "<table><tr><td>One<td><b>two</b><script>x</script></table>".repeat(1000);
+        let made = client.post(&path, json!({"html": table})).expect(201).data();
+        assert!(!made.to_string().contains("script") && made["body"].as_str().unwrap().starts_with("Onetwo"), "{made}");
     }
+}
 
-    fn no_route_does_much_in_a_transaction(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let mut wrong = Vec::new();
-        for (resource, route) in walk::routes() {
-            if route.method == Method::Get || route.path.contains("test-clock") {
-                continue;
-            }
-            let made = walk::make(&client, resource);
-            let path = made.path(resource, route);
-            let good = match route.takes {
-                Takes::Nothing | Takes::File => Value::Null,
-                _ => walk::good_body(&client, route),
-            };
-            // The largest that it takes: all at once, else field by field.
-            let mut largest = good.clone();
-            for field in &route.fields {
-                for value in larger(&good[field.name], field) {
-                    let before = std::mem::replace(&mut largest[field.name], value);
-                    let tried = client.send(route.method.name(), &path.replace(&made.id, "nobody"), &[], &largest.to_string());
-                    // Another record is not there: whatever is said of the body comes first.
-                    if matches!(tried.status, 422 | 413 | 400) {
-                        largest[field.name] = before;
-                    } else {
-                        break;
-                    }
+fn no_route_does_much_in_a_transaction(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let mut wrong = Vec::new();
+    for (resource, route) in walk::routes() {
+        if route.method == Method::Get || route.path.contains("test-clock") {
+            continue;
+        }
+        let made = walk::make(&client, resource);
+        let path = made.path(resource, route);
+        let good = match route.takes {
+            Takes::Nothing | Takes::File => Value::Null,
+            _ => walk::good_body(&client, route),
+        };
+        // The largest that it takes: all at once, else field by field.
+        let mut largest = good.clone();
+        for field in &route.fields {
+            for value in larger(&good[field.name], field) {
+                let before = std::mem::replace(&mut largest[field.name], value);
+                let tried =
+                    client.send(route.method.name(), &path.replace(&made.id, "nobody"), &[], &largest.to_string());
+                // Another record is not there: whatever is said of the body comes first.
+                if matches!(tried.status, 422 | 413 | 400) {
+                    largest[field.name] = before;
+                } else {
+                    break;
                 }
             }
-            // What must differ from other documents.
-            for name in ["number", "external_id"] {
-                if largest[name].is_string() {
-                    largest[name] = json!(format!("L{}", walk::next_number()));
-                }
-            }
-            seen::closures();
-            let reply = match route.takes {
-                Takes::File => client.upload("large.txt", &vec![b'x'; 1_000_000]),
-                Takes::Nothing => client.send(route.method.name(), &path, &[], ""),
-                _ => client.send(route.method.name(), &path, &[], &walk::renamed(largest, route).to_string()),
-            };
-            let closures = seen::closures();
-            let most = |count: fn(&seen::Closure) -> u64| closures.iter().map(count).max().unwrap_or(0);
-            let (statements, rows, bytes) = (most(|one| one.statements), most(|one| one.rows), most(|one| one.bytes));
-            let what = format!("{} {}: {statements} statements, {rows} rows, {bytes} bytes ({})", route.method.name(), route.path, reply.status);
-            if std::env::var("KANTOOR_CLOSURES").is_ok() {
-                let took = closures.iter().map(|one| one.took).max().unwrap_or_default();
-                eprintln!("{took:>12.3?} {what}");
-            }
-            assert!(reply.status < 500, "{what}: {}", reply.text);
-            if statements > STATEMENTS || rows > ROWS || bytes > BYTES {
-                wrong.push(what);
+        }
+        // What must differ from other documents.
+        for name in ["number", "external_id"] {
+            if largest[name].is_string() {
+                largest[name] = json!(format!("L{}", walk::next_number()));
             }
         }
-        assert!(wrong.is_empty(), "{wrong:#?}");
+        seen::closures();
+        let reply = match route.takes {
+            Takes::File => client.upload("large.txt", &vec![b'x'; 1_000_000]),
+            Takes::Nothing => client.send(route.method.name(), &path, &[], ""),
+            _ => client.send(route.method.name(), &path, &[], &walk::renamed(largest, route).to_string()),
+        };
+        let closures = seen::closures();
+        let most = |count: fn(&seen::Closure) -> u64| closures.iter().map(count).max().unwrap_or(0);
+        let (statements, rows, bytes) = (most(|one| one.statements), most(|one| one.rows), most(|one| one.bytes));
+        let what = format!(
+            "{} {}: {statements} statements, {rows} rows, {bytes} bytes ({})",
+            route.method.name(),
+            route.path,
+            reply.status
+        );
+        if std::env::var("KANTOOR_CLOSURES").is_ok() {
+            let took = closures.iter().map(|one| one.took).max().unwrap_or_default();
+            eprintln!("{took:>12.3?} {what}");
+        }
+        assert!(reply.status < 500, "{what}: {}", reply.text);
+        if statements > STATEMENTS || rows > ROWS || bytes > BYTES {
+            wrong.push(what);
+        }
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 /// Values of a field that are as large as may be, the largest first.

@@ -92,102 +92,118 @@ const DAMAGE: &[(&str, &[&str])] = &[
     ("UPDATE log SET data = data || ' ' WHERE seq = 5", &["BROKEN at entry 5"]),
 ];
 
-on_both! {
-    fn every_kind_of_damage_is_named(db) {
-        let binary = Binary::start(&db, "", &["--demo", "--set", "workers=0"]);
-        let client = &binary.client;
-        for content in ["kept", "to be cut", "to be flipped", "to go missing"] {
-            client.upload("a.txt", content.as_bytes()).expect(201);
-        }
-        // Numbers that callers bring along leave no gap, and neither does a draft with one that is deleted.
-        let own = |number: &str| client.post("/v1/workorders", serde_json::json!({"title": "x", "number": number})).expect(201).id();
-        let listed = client.get("/v1/workorders?per_page=100").data();
-        let numbers: Vec<&str> = listed.as_array().unwrap().iter().filter_map(|one| one["number"].as_str()).collect();
-        let year = numbers.iter().find_map(|number| number.strip_prefix('W')?.split('-').next()).unwrap();
-        let count = numbers.iter().filter(|number| number.starts_with(&format!("W{year}-"))).count();
-        let passed = own(&format!("W{year}-{:04}", count + 1));
-        own(&format!("W{year}-9000"));
-        let next = client.post("/v1/workorders", serde_json::json!({"title": "y", "invoice_date": format!("{year}-06-01"), "due_date": format!("{year}-07-01"), "generation_mode": "final"}));
-        assert_eq!(next.expect(201).data()["number"], format!("W{year}-{:04}", count + 2));
-        client.delete(&format!("/v1/workorders/{passed}")).expect(204);
-        drop(binary);
-        let (sound, words) = verify(&db);
-        assert!(sound && words.contains("no problems"), "{words}");
-        assert!(words.contains("  intact: "), "{words}");
+on_both![every_kind_of_damage_is_named, what_the_log_and_the_numbers_prove_is_named, one_account_can_be_checked_alone,];
 
-        for (sql, _) in DAMAGE {
-            spoil(&db, sql);
-        }
-        let files = db.data.join("files");
-        let flipped = holding(&files, b"to be flipped");
-        std::fs::write(holding(&files, b"to be cut"), b"to be").unwrap();
-        std::fs::write(&flipped, b"to be fliqped").unwrap();
-        std::fs::remove_file(holding(&files, b"to go missing")).unwrap();
-        std::fs::write(flipped.with_file_name("stray"), b"?").unwrap();
-        let (sound, words) = verify(&db);
-        assert!(!sound, "{words}");
-        for expected in DAMAGE.iter().flat_map(|(_, expected)| *expected) {
-            assert!(words.contains(expected), "no '{expected}' in\n{words}");
-        }
-        for expected in ["has 5 bytes instead of 9", "its SHA-256 differs", "is missing", "stray  PROBLEM: No file has this content"] {
-            assert!(words.contains(expected), "no '{expected}' in\n{words}");
-        }
-        assert!(words.contains(" problems."), "{words}");
+fn every_kind_of_damage_is_named(db: Db) {
+    let binary = Binary::start(&db, "", &["--demo", "--set", "workers=0"]);
+    let client = &binary.client;
+    for content in ["kept", "to be cut", "to be flipped", "to go missing"] {
+        client.upload("a.txt", content.as_bytes()).expect(201);
     }
+    // Numbers that callers bring along leave no gap, and neither does a draft with one that is deleted.
+    let own = |number: &str| {
+        client.post("/v1/workorders", serde_json::json!({"title": "x", "number": number})).expect(201).id()
+    };
+    let listed = client.get("/v1/workorders?per_page=100").data();
+    let numbers: Vec<&str> = listed.as_array().unwrap().iter().filter_map(|one| one["number"].as_str()).collect();
+    let year = numbers.iter().find_map(|number| number.strip_prefix('W')?.split('-').next()).unwrap();
+    let count = numbers.iter().filter(|number| number.starts_with(&format!("W{year}-"))).count();
+    let passed = own(&format!("W{year}-{:04}", count + 1));
+    own(&format!("W{year}-9000"));
+    let next = client.post("/v1/workorders", serde_json::json!({"title": "y", "invoice_date": format!("{year}-06-01"), "due_date": format!("{year}-07-01"), "generation_mode": "final"}));
+    assert_eq!(next.expect(201).data()["number"], format!("W{year}-{:04}", count + 2));
+    client.delete(&format!("/v1/workorders/{passed}")).expect(204);
+    drop(binary);
+    let (sound, words) = verify(&db);
+    assert!(sound && words.contains("no problems"), "{words}");
+    assert!(words.contains("  intact: "), "{words}");
 
-    fn what_the_log_and_the_numbers_prove_is_named(db) {
-        let binary = Binary::start(&db, "", &["--demo", "--set", "workers=0"]);
-        let client = &binary.client;
-        let post = |path: &str, body: serde_json::Value| client.post(path, body).expect(201);
-        let rows = serde_json::json!([{"name": "x", "quantity": 1, "unit_price": 10}]);
-        let dates = serde_json::json!({"title": "x", "rows": rows, "invoice_date": "2031-01-01", "due_date": "2031-02-01"});
-        let draft = post("/v1/invoices", dates.clone()).id();
-        client.act(&format!("/v1/invoices/{draft}/finalize")).expect(200);
-        let mut paid = dates.clone();
-        (paid["generation_mode"], paid["payment_status"]) = ("final".into(), "paid".into());
-        post("/v1/invoices", paid);
-        let ticket = post("/v1/tickets", serde_json::json!({"subject": "x"})).data()["number"].as_str().unwrap().to_string();
-        // What happens to a record without changing it, and events that callers fire, say nothing else about it.
-        let product = post("/v1/products", serde_json::json!({"name": "Kept"})).id();
-        let fired = serde_json::json!({"event": "product.seen", "entity_type": "product", "data": {"id": product, "name": "Other"}});
-        client.post("/v1/automation/trigger", fired).expect(200);
-        drop(binary);
-        let (sound, words) = verify(&db);
-        assert!(sound && words.contains("no problems") && !words.contains("NOTE"), "{words}");
-
-        let year = 2031;
-        for sql in [
-            "UPDATE products SET price = price + 1 WHERE name = 'Kept'",
-            "UPDATE clients SET city = 'Elsewhere' WHERE id = (SELECT min(id) FROM clients)",
-            "UPDATE deals SET version = version + 1 WHERE id = (SELECT min(id) FROM deals)",
-            "UPDATE counters SET value = 0 WHERE name = 'invoice 2031'",
-            "UPDATE counters SET value = value - 1 WHERE name = 'ticket'",
-            "UPDATE invoices SET paid_at = 0 WHERE payment_status = 'paid' AND number LIKE 'F2031%'",
-        ] {
-            spoil(&db, sql);
-        }
-        let (sound, words) = verify(&db);
-        assert!(!sound, "{words}");
-        for expected in [
-            "price is ", "city is \"Elsewhere\", but the last entry of the log says ", "version is ",
-            &format!("The counter stands at 0, but F{year}-0001 was given"), &format!("but {ticket} was given"),
-            &format!("NOTE: Invoice F{year}-0002 is paid, but has no payment and no moment of payment"),
-            "paid_at is null, but the last entry of the log says ",
-        ] {
-            assert!(words.contains(expected), "no '{expected}' in\n{words}");
-        }
-        assert!(words.contains("): 6 problems."), "{words}");
+    for (sql, _) in DAMAGE {
+        spoil(&db, sql);
     }
-
-    fn one_account_can_be_checked_alone(db) {
-        let made = |name: &str| -> serde_json::Value { serde_json::from_str(&said(&kantoor(&db, &["account", "create", name, "--json"]))).unwrap() };
-        let (first, second) = (made("A"), made("B"));
-        spoil(&db, "UPDATE record_counts SET total = 9 WHERE kind = 'tax_rate' AND account_id = 2");
-        let check = |account: &serde_json::Value| kantoor(&db, &["verify", "--account", account["account"]["id"].as_str().unwrap()]);
-        assert!(check(&first).status.success());
-        let second = check(&second);
-        assert!(!second.status.success() && said(&second).contains("The stored count of tax_rates is 9"), "{}", said(&second));
+    let files = db.data.join("files");
+    let flipped = holding(&files, b"to be flipped");
+    std::fs::write(holding(&files, b"to be cut"), b"to be").unwrap();
+    std::fs::write(&flipped, b"to be fliqped").unwrap();
+    std::fs::remove_file(holding(&files, b"to go missing")).unwrap();
+    std::fs::write(flipped.with_file_name("stray"), b"?").unwrap();
+    let (sound, words) = verify(&db);
+    assert!(!sound, "{words}");
+    for expected in DAMAGE.iter().flat_map(|(_, expected)| *expected) {
+        assert!(words.contains(expected), "no '{expected}' in\n{words}");
     }
+    for expected in
+        ["has 5 bytes instead of 9", "its SHA-256 differs", "is missing", "stray  PROBLEM: No file has this content"]
+    {
+        assert!(words.contains(expected), "no '{expected}' in\n{words}");
+    }
+    assert!(words.contains(" problems."), "{words}");
+}
+
+fn what_the_log_and_the_numbers_prove_is_named(db: Db) {
+    let binary = Binary::start(&db, "", &["--demo", "--set", "workers=0"]);
+    let client = &binary.client;
+    let post = |path: &str, body: serde_json::Value| client.post(path, body).expect(201);
+    let rows = serde_json::json!([{"name": "x", "quantity": 1, "unit_price": 10}]);
+    let dates = serde_json::json!({"title": "x", "rows": rows, "invoice_date": "2031-01-01", "due_date": "2031-02-01"});
+    let draft = post("/v1/invoices", dates.clone()).id();
+    client.act(&format!("/v1/invoices/{draft}/finalize")).expect(200);
+    let mut paid = dates.clone();
+    (paid["generation_mode"], paid["payment_status"]) = ("final".into(), "paid".into());
+    post("/v1/invoices", paid);
+    let ticket =
+        post("/v1/tickets", serde_json::json!({"subject": "x"})).data()["number"].as_str().unwrap().to_string();
+    // What happens to a record without changing it, and events that callers fire, say nothing else about it.
+    let product = post("/v1/products", serde_json::json!({"name": "Kept"})).id();
+    let fired = serde_json::json!({"event": "product.seen", "entity_type": "product", "data": {"id": product, "name": "Other"}});
+    client.post("/v1/automation/trigger", fired).expect(200);
+    drop(binary);
+    let (sound, words) = verify(&db);
+    assert!(sound && words.contains("no problems") && !words.contains("NOTE"), "{words}");
+
+    let year = 2031;
+    for sql in [
+        "UPDATE products SET price = price + 1 WHERE name = 'Kept'",
+        "UPDATE clients SET city = 'Elsewhere' WHERE id = (SELECT min(id) FROM clients)",
+        "UPDATE deals SET version = version + 1 WHERE id = (SELECT min(id) FROM deals)",
+        "UPDATE counters SET value = 0 WHERE name = 'invoice 2031'",
+        "UPDATE counters SET value = value - 1 WHERE name = 'ticket'",
+        "UPDATE invoices SET paid_at = 0 WHERE payment_status = 'paid' AND number LIKE 'F2031%'",
+    ] {
+        spoil(&db, sql);
+    }
+    let (sound, words) = verify(&db);
+    assert!(!sound, "{words}");
+    for expected in [
+        "price is ",
+        "city is \"Elsewhere\", but the last entry of the log says ",
+        "version is ",
+        &format!("The counter stands at 0, but F{year}-0001 was given"),
+        &format!("but {ticket} was given"),
+        &format!("NOTE: Invoice F{year}-0002 is paid, but has no payment and no moment of payment"),
+        "paid_at is null, but the last entry of the log says ",
+    ] {
+        assert!(words.contains(expected), "no '{expected}' in\n{words}");
+    }
+    assert!(words.contains("): 6 problems."), "{words}");
+}
+
+fn one_account_can_be_checked_alone(db: Db) {
+    let made = |name: &str| -> serde_json::Value {
+        serde_json::from_str(&said(&kantoor(&db, &["account", "create", name, "--json"]))).unwrap()
+    };
+    let (first, second) = (made("A"), made("B"));
+    spoil(&db, "UPDATE record_counts SET total = 9 WHERE kind = 'tax_rate' AND account_id = 2");
+    let check = |account: &serde_json::Value| {
+        kantoor(&db, &["verify", "--account", account["account"]["id"].as_str().unwrap()])
+    };
+    assert!(check(&first).status.success());
+    let second = check(&second);
+    assert!(
+        !second.status.success() && said(&second).contains("The stored count of tax_rates is 9"),
+        "{}",
+        said(&second)
+    );
 }
 
 #[test]

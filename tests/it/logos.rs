@@ -29,77 +29,86 @@ fn has(bytes: &[u8], words: &[u8]) -> bool {
     bytes.windows(words.len()).any(|window| window == words)
 }
 
-on_both! {
-    fn a_logo_is_kept_as_it_was_redrawn(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let sent = picture(1);
-        let logo = client.upload("logo.png", &sent).expect(201);
-        let path = format!("/v1/files/{}", logo.id());
-        let content = || client.get(&format!("{path}/content")).expect(200).bytes;
-        assert_eq!(content(), sent, "what is uploaded stays as it is");
-        let seq = server.last_seq(&client);
-        client.patch(&identity(&client), json!({"logo_file_id": logo.id()})).expect(200);
-        assert_eq!(server.events(&client, seq), ["file.updated", "corporate_identity.updated"]);
-        let drawn = content();
-        assert!(has(&sent, b"iCCP") && !has(&drawn, b"iCCP") && has(&drawn, b"IEND") && drawn.len() < sent.len());
-        let file = client.get(&path).expect(200).data();
-        assert_eq!((&file["id"], &file["meta"]["size"]), (&logo.data()["id"], &json!(drawn.len())));
-        assert!(file["meta"]["sha256"] != logo.data()["meta"]["sha256"]);
-        assert_eq!(client.get("/v1/settings/usage").data()["file_bytes"], json!(drawn.len()));
+on_both![
+    a_logo_is_kept_as_it_was_redrawn,
+    a_picture_that_cannot_be_decoded_is_refused,
+    a_request_that_fails_leaves_the_file_as_it_was,
+];
 
-        // Another identity gets the same picture, and nothing is drawn twice.
-        let seq = server.last_seq(&client);
-        let body = json!({"name": "Two", "logo_file_id": logo.id()});
-        client.post("/v1/corporate-identities", body).expect(201);
-        assert_eq!(server.events(&client, seq), ["corporate_identity.created"]);
-        assert_eq!(content(), drawn);
-        drop_all(&server);
-        assert_eq!(contents(&server).len(), 1, "the first content is dropped");
-        assert_eq!(content(), drawn);
+fn a_logo_is_kept_as_it_was_redrawn(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let sent = picture(1);
+    let logo = client.upload("logo.png", &sent).expect(201);
+    let path = format!("/v1/files/{}", logo.id());
+    let content = || client.get(&format!("{path}/content")).expect(200).bytes;
+    assert_eq!(content(), sent, "what is uploaded stays as it is");
+    let seq = server.last_seq(&client);
+    client.patch(&identity(&client), json!({"logo_file_id": logo.id()})).expect(200);
+    assert_eq!(server.events(&client, seq), ["file.updated", "corporate_identity.updated"]);
+    let drawn = content();
+    assert!(has(&sent, b"iCCP") && !has(&drawn, b"iCCP") && has(&drawn, b"IEND") && drawn.len() < sent.len());
+    let file = client.get(&path).expect(200).data();
+    assert_eq!((&file["id"], &file["meta"]["size"]), (&logo.data()["id"], &json!(drawn.len())));
+    assert!(file["meta"]["sha256"] != logo.data()["meta"]["sha256"]);
+    assert_eq!(client.get("/v1/settings/usage").data()["file_bytes"], json!(drawn.len()));
+
+    // Another identity gets the same picture, and nothing is drawn twice.
+    let seq = server.last_seq(&client);
+    let body = json!({"name": "Two", "logo_file_id": logo.id()});
+    client.post("/v1/corporate-identities", body).expect(201);
+    assert_eq!(server.events(&client, seq), ["corporate_identity.created"]);
+    assert_eq!(content(), drawn);
+    drop_all(&server);
+    assert_eq!(contents(&server).len(), 1, "the first content is dropped");
+    assert_eq!(content(), drawn);
+}
+
+fn a_picture_that_cannot_be_decoded_is_refused(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let path = identity(&client);
+    let whole = black(40, 30);
+    let broken = [&whole[..whole.len() - 20], b"\0\0\0\0"].concat();
+    for content in
+        [&whole[..whole.len() - 1], &whole[..40], &broken, &b"\xff\xd8\xff\xc0\0\x11\x08\0\x08\0\x08\x03"[..]]
+    {
+        let logo = client.upload("logo.png", content).expect(201).id();
+        let refused = client.patch(&path, json!({"logo_file_id": logo})).expect(422);
+        assert_eq!(refused.faults(), ["logo_file_id: invalid_format"], "{content:?}");
+        let body = json!({"name": "x", "logo_file_id": logo});
+        assert_eq!(
+            client.post("/v1/corporate-identities", body).expect(422).faults(),
+            ["logo_file_id: invalid_format"]
+        );
+        assert_eq!(client.get(&format!("/v1/files/{logo}/content")).expect(200).bytes, content, "it stays as it was");
+        client.delete(&format!("/v1/files/{logo}")).expect(204);
     }
+    assert_eq!(client.get(&path).data()["meta"]["logo_file_id"], Value::Null);
+    drop_all(&server);
+    assert!(contents(&server).is_empty());
+}
 
-    fn a_picture_that_cannot_be_decoded_is_refused(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let path = identity(&client);
-        let whole = black(40, 30);
-        let broken = [&whole[..whole.len() - 20], b"\0\0\0\0"].concat();
-        for content in [&whole[..whole.len() - 1], &whole[..40], &broken, &b"\xff\xd8\xff\xc0\0\x11\x08\0\x08\0\x08\x03"[..]] {
-            let logo = client.upload("logo.png", content).expect(201).id();
-            let refused = client.patch(&path, json!({"logo_file_id": logo})).expect(422);
-            assert_eq!(refused.faults(), ["logo_file_id: invalid_format"], "{content:?}");
-            let body = json!({"name": "x", "logo_file_id": logo});
-            assert_eq!(client.post("/v1/corporate-identities", body).expect(422).faults(), ["logo_file_id: invalid_format"]);
-            assert_eq!(client.get(&format!("/v1/files/{logo}/content")).expect(200).bytes, content, "it stays as it was");
-            client.delete(&format!("/v1/files/{logo}")).expect(204);
-        }
-        assert_eq!(client.get(&path).data()["meta"]["logo_file_id"], Value::Null);
-        drop_all(&server);
-        assert!(contents(&server).is_empty());
-    }
+fn a_request_that_fails_leaves_the_file_as_it_was(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let path = identity(&client);
+    let logo = client.upload("logo.png", &picture(0)).expect(201).id();
+    let body = json!({"logo_file_id": logo, "is_default": false});
+    let seq = server.last_seq(&client);
+    assert_eq!(client.patch(&path, body.clone()).expect(422).faults(), ["is_default: invalid_choice"]);
+    assert_eq!(client.send("PATCH", &path, &[("if-match", "\"9\"")], &body.to_string()).status, 412);
+    client.patch("/v1/corporate-identities/none", body).expect(404);
+    assert_eq!(client.get(&format!("/v1/files/{logo}/content")).bytes, picture(0));
+    assert_eq!(server.last_seq(&client), seq);
+    drop_all(&server);
+    assert_eq!(contents(&server).len(), 1);
 
-    fn a_request_that_fails_leaves_the_file_as_it_was(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let path = identity(&client);
-        let logo = client.upload("logo.png", &picture(0)).expect(201).id();
-        let body = json!({"logo_file_id": logo, "is_default": false});
-        let seq = server.last_seq(&client);
-        assert_eq!(client.patch(&path, body.clone()).expect(422).faults(), ["is_default: invalid_choice"]);
-        assert_eq!(client.send("PATCH", &path, &[("if-match", "\"9\"")], &body.to_string()).status, 412);
-        client.patch("/v1/corporate-identities/none", body).expect(404);
-        assert_eq!(client.get(&format!("/v1/files/{logo}/content")).bytes, picture(0));
-        assert_eq!(server.last_seq(&client), seq);
-        drop_all(&server);
-        assert_eq!(contents(&server).len(), 1);
-
-        // The same key, the same answer.
-        let body = json!({"name": "Two", "logo_file_id": logo}).to_string();
-        let make = || client.send("POST", "/v1/corporate-identities", &[("idempotency-key", "two")], &body).expect(201);
-        assert_eq!(make().id(), make().id());
-        assert_eq!(client.get("/v1/corporate-identities").data().as_array().unwrap().len(), 2);
-    }
+    // The same key, the same answer.
+    let body = json!({"name": "Two", "logo_file_id": logo}).to_string();
+    let make = || client.send("POST", "/v1/corporate-identities", &[("idempotency-key", "two")], &body).expect(201);
+    assert_eq!(make().id(), make().id());
+    assert_eq!(client.get("/v1/corporate-identities").data().as_array().unwrap().len(), 2);
 }
 
 #[test]
