@@ -86,6 +86,7 @@ impl LeaseTable {
         Ok(())
     }
 
+    /// Ends all of them.
     pub fn end_all(&self, tx: &mut Tx) -> Result<()> {
         let LeaseTable { table, until, held, ended, .. } = self;
         tx.execute(&format!("UPDATE {table} SET {until} = {ended} WHERE {held}"), &[])?;
