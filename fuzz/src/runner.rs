@@ -94,14 +94,17 @@ fn remember_panics() -> Arc<Mutex<String>> {
     said
 }
 
+/// The input that is being run, and since when.
+type Current = Mutex<Option<(Instant, Vec<u8>)>>;
+
 /// Ends the process when an input takes too long, since a thread cannot be stopped.
 struct Watch {
-    current: Arc<Mutex<Option<(Instant, Vec<u8>)>>>,
+    current: Arc<Current>,
 }
 
 impl Watch {
     fn start(name: &'static str) -> Watch {
-        let current: Arc<Mutex<Option<(Instant, Vec<u8>)>>> = Arc::default();
+        let current: Arc<Current> = Arc::default();
         let watched = Arc::downgrade(&current);
         std::thread::spawn(move || {
             while let Some(current) = watched.upgrade() {

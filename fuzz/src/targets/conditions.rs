@@ -60,7 +60,9 @@ fn agree(found: Option<&Value>, wanted: &Value) {
     let holds = OPS.map(|op| conditions::compare(op, found, wanted));
     let [eq, ne, gt, gte, lt, lte, ..] = holds;
     assert_ne!(eq, ne);
-    assert!(!(gt && lte) && !(lt && gte) && (!gt || gte) && (!lt || lte), "{found:?} {wanted}: {holds:?}");
+    let more_or_less = [(gt, gte, lte), (lt, lte, gte)];
+    let agrees = more_or_less.iter().all(|(holds, also, never)| !holds || (*also && !never));
+    assert!(agrees, "{found:?} {wanted}: {holds:?}");
     if let Some(found) = found {
         assert_eq!(conditions::compare(Op::Lt, Some(wanted), found), gt, "{found} {wanted}");
         assert_eq!(conditions::compare(Op::Eq, Some(wanted), found), eq, "{found} {wanted}");
