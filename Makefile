@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run check fast bench docs-snapshots fmt deny
+.PHONY: help run check fast bench docs-snapshots fmt deny fuzz
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,3 +25,6 @@ fmt: ## Format the code
 deny: ## Check the licences, advisories and sources of all dependencies
 	@cargo deny --version >/dev/null 2>&1 || { echo "cargo-deny was not found. Install it: cargo install --locked cargo-deny"; exit 1; }
 	cargo deny check
+
+fuzz: ## Feed each parser mutated input for a minute
+	cargo run --release -p fuzz -- all 60

@@ -1,4 +1,4 @@
-//! A field is declared once. [`record!`] turns one line per field into the struct, the columns,
+//! A field is declared once. [`record!`](crate::record!) turns one line per field into the struct, the columns,
 //! the create and PATCH input, the checks, the answers, the list filters and sorts, and the
 //! OpenAPI schema. What the lines can say is in [`Rules`]; they are flags, never logic.
 
@@ -181,7 +181,7 @@ pub struct Field<R> {
     pub from_query: fn(&str, &Rules) -> Result<Value<'static>, Wrong>,
 }
 
-/// A record: what [`record!`] makes.
+/// A record: what [`record!`](crate::record!) makes.
 pub trait Record: Clone + Default + PartialEq + Send + Sync + 'static {
     /// What is said once about it.
     fn shape() -> &'static Shape;
@@ -496,7 +496,7 @@ macro_rules! record {
     };
 }
 
-/// The fields of a record with their accessors; for [`record!`].
+/// The fields of a record with their accessors; for [`record!`](crate::record!).
 #[macro_export]
 macro_rules! fields {
     ($( [$($doc:literal),+] $field:ident : $kind:ty = $rules:expr; )*) => {

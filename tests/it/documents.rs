@@ -88,6 +88,7 @@ fn every_link_of_the_documents_leads_somewhere() {
         "README.md",
         "ARCHITECTURE.md",
         "CONTRIBUTING.md",
+        "SECURITY.md",
         "docs/api.md",
         "docs/backup.md",
         "docs/events.md",

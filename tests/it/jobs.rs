@@ -94,6 +94,7 @@ on_both![
 
 fn a_job_is_claimed_once_by_many_workers(db: Db) {
     let server = Server::start(db);
+    server.leaves_jobs();
     for _ in 0..50 {
         enqueue(&server, new_job("a"));
     }
@@ -137,6 +138,7 @@ fn a_dead_workers_job_is_taken_over_and_its_late_result_changes_nothing(db: Db) 
 
 fn failures_come_back_later_and_end(db: Db) {
     let server = Server::start(db);
+    server.leaves_jobs();
     enqueue(&server, new_job("a"));
     let mut now = START;
     for attempt in 1..=3 {
@@ -237,6 +239,7 @@ fn a_job_that_comes_back_for_ever_is_never_parked(db: Db) {
 /// An account with many jobs delays the first of another by one, and none is left out.
 fn accounts_take_turns(db: Db) {
     let server = Server::start(db);
+    server.leaves_jobs();
     let claimant = Arc::new(Claimant::new("x".to_string()));
     enqueue_many(&server, 7, 10_000, START);
     let order = |count: usize| -> Vec<i64> {
@@ -256,6 +259,7 @@ fn accounts_take_turns(db: Db) {
 /// Each kind of work has workers of its own: printing delays no mail.
 fn lanes_do_not_wait_for_each_other(db: Db) {
     let server = Server::start(db);
+    server.leaves_jobs();
     for (account, kind) in [(1, "document_pdf"), (1, "document_pdf"), (2, "deliver"), (1, "days"), (2, "collect")] {
         enqueue(&server, NewJob { account, ..new_job(kind) });
     }
@@ -273,6 +277,7 @@ fn lanes_do_not_wait_for_each_other(db: Db) {
 /// By the index alone: the work does not grow with what waits.
 fn a_turn_is_found_by_an_index(db: Db) {
     let server = Server::start(db);
+    server.leaves_jobs();
     for account in 1..=5 {
         enqueue_many(&server, account, 20_000, START.plus_seconds(1000));
     }
@@ -442,6 +447,7 @@ fn waiting_jobs_of_older_versions_can_be_read(db: Db) {
 
 fn a_unique_job_is_there_once(db: Db) {
     let server = Server::start(db);
+    server.leaves_jobs();
     for _ in 0..3 {
         enqueue(&server, NewJob { unique_key: Some("only".into()), ..new_job("a") });
     }

@@ -156,6 +156,7 @@ fn a_recipient_who_is_named_twice_gets_one_mail(db: Db) {
 fn mail_waits_for_a_large_document(db: Db) {
     let sink = Sink::start().unwrap();
     let server = with_smtp(db, &sink);
+    server.leaves_jobs();
     let client = server.client();
     let rows: Vec<Value> = (0..600).map(|n| json!({"name": format!("Row {n}"), "unit_price": 1})).collect();
     let path = format!(

@@ -18,6 +18,7 @@ mod events;
 mod failover;
 mod files;
 mod generation;
+mod house;
 mod integrity;
 mod jobs;
 mod logos;

@@ -120,6 +120,7 @@ on_both![no_statement_looks_through_what_grows,];
 fn no_statement_looks_through_what_grows(db: Db) {
     let (folder, url) = (db.data.clone(), db.url.clone());
     let server = Server::with(db, |config| config.allow_private_addresses = "127.0.0.1".to_string());
+    server.leaves_jobs();
     drive(&server);
     let dialect = server.app.store.dialect();
     let statements: Vec<String> = seen::statements(dialect)

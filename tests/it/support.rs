@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use kantoor::accounts::{self, Key, NewKey};
@@ -120,8 +120,29 @@ pub struct Server {
     pub app: Arc<App>,
     pub address: SocketAddr,
     runtime: tokio::runtime::Runtime,
+    leaves_jobs: AtomicBool,
     /// Last, so that it goes last.
     _db: Db,
+}
+
+/// A test that ends with a job that failed, was parked or is still running has not seen what happened in it.
+impl Drop for Server {
+    fn drop(&mut self) {
+        if std::thread::panicking() || self.leaves_jobs.load(Ordering::Relaxed) {
+            return;
+        }
+        let started = std::time::Instant::now();
+        loop {
+            let left = self.jobs_left();
+            // Workers of the server may be busy with one.
+            if left.iter().any(|job| job.contains("running")) && started.elapsed() < Duration::from_secs(10) {
+                std::thread::sleep(Duration::from_millis(50));
+                continue;
+            }
+            assert!(left.is_empty(), "the test leaves jobs behind; see `Server::leaves_jobs`: {left:#?}");
+            return;
+        }
+    }
 }
 
 impl Server {
@@ -135,7 +156,7 @@ impl Server {
         let app = kantoor::opening::open(config).unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let address = serve(&runtime, &app);
-        Server { app, address, runtime, _db: db }
+        Server { app, address, runtime, leaves_jobs: AtomicBool::new(false), _db: db }
     }
 
     /// A second process, as far as the database can tell.
@@ -148,6 +169,22 @@ impl Server {
         let clock = Moment::parse("2026-05-04T10:00:00Z");
         let (account, key) = kantoor::opening::create_account(&self.app, "Test", clock).unwrap();
         Client::new(self.address, key, account.number)
+    }
+
+    /// Says that jobs which do not end well are what this test is about.
+    pub fn leaves_jobs(&self) {
+        self.leaves_jobs.store(true, Ordering::Relaxed);
+    }
+
+    /// Jobs that have begun and did not end well; none when the database cannot say.
+    pub fn jobs_left(&self) -> Vec<String> {
+        let sql = "SELECT kind, state, last_error FROM jobs WHERE state IN ('running', 'failed', 'parked') ORDER BY id";
+        let read = move |tx: &mut store::Tx| {
+            tx.all(sql, &[], |row| {
+                Ok::<_, store::Error>(format!("{} is {}: {}", row.text(0)?, row.text(1)?, row.text(2)?))
+            })
+        };
+        self.app.store.read_now(read).unwrap_or_default()
     }
 
     /// The names of what happened in the account since `seq`, in order.

@@ -1,7 +1,7 @@
 //! Files that ask a bank to collect SEPA direct debits: `pain.008.001.08`, the version of the
 //! scheme's rulebooks since November 2023.
 //!
-//! [`write`] checks what a bank would refuse and says it in words. Texts are never a reason to
+//! [`write()`] checks what a bank would refuse and says it in words. Texts are never a reason to
 //! refuse: what the scheme cannot carry is spelled with letters it has, and cut to its limits.
 
 mod text;
