@@ -17,7 +17,7 @@ use crate::collecting;
 use crate::context::{Caller, Ctx};
 use crate::error::{Error, Result};
 use crate::jobs::{Ending, Job, SHARED};
-use crate::resources::document::{InvoiceKind, QuoteKind, money_due};
+use crate::resources::document::{InvoiceKind, PaymentStatus, QuoteKind, money_due};
 use crate::resources::subscription::generate;
 use crate::timers;
 
@@ -167,8 +167,8 @@ pub fn catch_up(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
 
 /// A part of what is due; answers whether there may be more.
 fn some(tx: &mut Tx, ctx: &Ctx, slice: &Slice) -> Result<bool, Error> {
-    let late = money_due::expire::<InvoiceKind>(tx, ctx, "overdue", slice)?;
-    let expired = money_due::expire::<QuoteKind>(tx, ctx, "expired", slice)?;
+    let late = money_due::expire::<InvoiceKind>(tx, ctx, &PaymentStatus::Overdue, slice)?;
+    let expired = money_due::expire::<QuoteKind>(tx, ctx, &PaymentStatus::Expired, slice)?;
     let ending = generate::announce(tx, ctx, slice)?;
     let idle = timers::run_out(tx, ctx, slice)?;
     Ok(late || expired || ending || idle)

@@ -44,7 +44,7 @@ use store::{Migration, Tx};
 use crate::call::{Call, Query};
 use crate::context::Ctx;
 use crate::days::Slice;
-use crate::error::Result;
+use crate::error::{Code, Result};
 use crate::integrity::Inspected;
 use crate::list::{self, Form, Statements};
 use crate::record::{FieldInfo, Record, Shape, Views};
@@ -95,6 +95,12 @@ pub static ALL: LazyLock<Vec<Resource>> = LazyLock::new(|| {
         crate::test_clock::resource(),
     ]
 });
+
+/// Every error code: those that all areas share, and those that an area declares.
+pub fn error_codes() -> Vec<Code> {
+    let areas = [document::CODES, run::CODES, client_link::CODES, crate::providers::CODES];
+    Code::SHARED.iter().chain(areas.into_iter().flatten()).copied().collect()
+}
 
 /// What a new account starts with.
 pub fn defaults(tx: &mut Tx, ctx: &Ctx, name: &str) -> Result<()> {

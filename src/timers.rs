@@ -20,7 +20,7 @@ use crate::records;
 use crate::resources::client::Client;
 use crate::resources::deal::{self, Deal};
 use crate::resources::document::{
-    Document, DocumentKind, Invoice, InvoiceKind, Quote, QuoteKind, WorkorderKind, money_due,
+    Document, DocumentKind, Invoice, InvoiceKind, PaymentStatus, Quote, QuoteKind, WorkorderKind, money_due,
 };
 use crate::resources::settings::Settings;
 use crate::resources::ticket::Ticket;
@@ -276,7 +276,7 @@ fn tell(tx: &mut Tx, ctx: &Ctx, cause: &str, id: &str) -> Result<()> {
         "quote.silent" => {
             let quote: Quote = records::find(tx, ctx, id)?;
             // Each mail arms it, a reminder too: it would be told of for as long as it is reminded of.
-            let holds = quote.payment_status == "open" && marks::once(tx, ctx, cause, id)?;
+            let holds = quote.payment_status == PaymentStatus::Open && marks::once(tx, ctx, cause, id)?;
             if holds { records::emit(tx, ctx, &quote, cause) } else { Ok(()) }
         }
         "document.draft" => {

@@ -109,7 +109,7 @@ impl Metrics {
             drop(metrics.connections_closed.get_or_create(&Why { reason }));
         }
         for status in FINAL {
-            drop(metrics.flow_runs.get_or_create(&Ended { status }));
+            drop(metrics.flow_runs.get_or_create(&Ended { status: status.wire() }));
         }
         for (family, outcomes) in [(&metrics.flow_calls, CALLS), (&metrics.webhooks, WEBHOOKS)] {
             for outcome in outcomes {

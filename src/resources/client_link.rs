@@ -5,10 +5,15 @@ use store::{Migration, Tx};
 use super::Resource;
 use super::client::{Client, ContactType};
 use crate::context::Ctx;
-use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
-use crate::record;
+use crate::error::{Error, Faults, FieldCode, Result, wrong};
 use crate::record::{COMPUTED, Checks, INPUT, Link, NOWHERE, REQUIRED};
 use crate::records;
+use crate::{error_codes, record};
+
+error_codes! {
+    /// The two are linked already.
+    ALREADY_LINKED = "already_linked", Conflict, retry: false;
+}
 
 record! {
     /// A person who works at a company; both are clients.
@@ -39,7 +44,7 @@ impl Checks for ClientLink {
         let linked = "SELECT count(*) FROM client_links WHERE account_id = $1 AND company_id = $2 AND client_id = $3";
         let values = [ctx.account.into(), (&self.company_id.0).into(), (&self.client_id.0).into()];
         if before.is_none() && tx.int(linked, &values)? > 0 {
-            return Err(Error::new(Code::AlreadyLinked, "This person is linked to this company already."));
+            return Err(Error::new(ALREADY_LINKED, "This person is linked to this company already."));
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use crate::collecting;
 use crate::context::Ctx;
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
 use crate::input::{self, Input};
-use crate::record::{COMPUTED, Checks, DETAIL, Data, Day, INPUT, Link, Record};
+use crate::record::{COMPUTED, Checks, DETAIL, Data, Day, INPUT, Link, Record, Transitions, check_transition};
 use crate::records::{self, Work};
 use crate::{choice, record};
 
@@ -75,7 +75,7 @@ choice! {
 }
 
 /// The moves of an online payment; those of a manual one are free.
-const TRANSITIONS: &[(Status, &[Status])] = {
+pub const TRANSITIONS: Transitions<Status> = {
     use Status::{Authorized, Canceled, Chargeback, Created, Expired, Failed, Open, Paid, Pending, Refunded};
     &[
         (Created, &[Open]),
@@ -127,12 +127,10 @@ impl Checks for Payment {
         }
         let Some(before) = before else { return Ok(()) };
         if self.r#type == PaymentType::Online && self.status != before.status {
-            let moves = TRANSITIONS.iter().find(|(from, _)| *from == before.status).map_or(&[][..], |(_, to)| to);
-            if !moves.contains(&self.status) {
+            check_transition(TRANSITIONS, &before.status, &self.status, || {
                 let (from, to) = (before.status.wire(), self.status.wire());
-                let message = format!("An online payment cannot go from {from} to {to}.");
-                return Err(Error::new(Code::InvalidTransition, message));
-            }
+                format!("An online payment cannot go from {from} to {to}.")
+            })?;
         }
         Ok(())
     }

@@ -36,6 +36,7 @@ mod store;
 mod subscriptions;
 mod support;
 mod timers;
+mod transitions;
 mod typesetting;
 mod unreadable;
 mod visitors;

@@ -2,7 +2,7 @@
 
 use store::Tx;
 
-use super::{Document, DocumentKind, Which};
+use super::{Document, DocumentKind, PaymentStatus, Which};
 use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::days::{Slice, TOGETHER};
@@ -21,16 +21,16 @@ impl<K: DocumentKind> Document<K> {
         let late = self.due_date.0.is_some_and(|date| date < ctx.now.date(&ctx.zone));
         let all_credited = !self.rows.0.is_empty() && self.rows.0.iter().all(|row| row.credited);
         let status = match paid {
-            0 if all_credited || (due == 0 && self.credited_amount.scaled() != 0) => "credited",
-            0 if due == 0 && !self.is_credit => "paid",
-            0 if late => "overdue",
-            0 => "open",
+            0 if all_credited || (due == 0 && self.credited_amount.scaled() != 0) => PaymentStatus::Credited,
+            0 if due == 0 && !self.is_credit => PaymentStatus::Paid,
+            0 if late => PaymentStatus::Overdue,
+            0 => PaymentStatus::Open,
             // A credit is paid back: its amounts are below zero.
-            _ if (due >= 0 && paid < due) || (due < 0 && paid > due) => "partial",
-            _ => "paid",
+            _ if (due >= 0 && paid < due) || (due < 0 && paid > due) => PaymentStatus::Partial,
+            _ => PaymentStatus::Paid,
         };
-        self.payment_status = status.to_string();
-        self.paid_at = When(if status == "paid" { self.paid_at.0.or(Some(ctx.now)) } else { None });
+        self.paid_at = When(if status == PaymentStatus::Paid { self.paid_at.0.or(Some(ctx.now)) } else { None });
+        self.payment_status = status;
     }
 
     /// What was paid beyond what is due, in cents.
@@ -52,7 +52,7 @@ fn first_paid<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) ->
 
 /// Invoices that are late and quotes that are no longer valid, as of today in the account: those
 /// that were open and are so no more. As many as fit in the slice; answers whether there may be more.
-pub fn expire<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, status: &str, slice: &Slice) -> Result<bool> {
+pub fn expire<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, status: &PaymentStatus, slice: &Slice) -> Result<bool> {
     // Their ids alone: a document may have a thousand rows, and the slice may be over before its turn.
     let sql = format!(
         "SELECT id FROM {} WHERE account_id = $1 AND payment_status = 'open' AND due_date < $2 AND due_date <> ''
@@ -70,7 +70,7 @@ pub fn expire<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, status: &str, slice: &Sli
         // Where nothing is left to pay nobody is late.
         match K::WHICH {
             Which::Invoice if document.open_amount().scaled() == 0 => document.settle_payments(ctx),
-            _ => document.payment_status = status.to_string(),
+            _ => document.payment_status = status.clone(),
         }
         records::change(tx, ctx, &before, &mut document, "updated")?;
         slice.did_one();
@@ -103,7 +103,7 @@ pub fn follow<K: DocumentKind>(
     invoice: &Document<K>,
 ) -> Result<()> {
     let stands = |invoice: &Document<K>| (invoice.is_final(), invoice.payment_status.clone(), invoice.due_date.clone());
-    if invoice.comes_to("paid", before) {
+    if invoice.comes_to(&PaymentStatus::Paid, before) {
         first_paid(tx, ctx, invoice)?;
     }
     // Nobody is late with a credit, whose amounts are below zero, nor with nothing, nor with a draft.
@@ -115,9 +115,9 @@ pub fn follow<K: DocumentKind>(
         Some(before) => before.is_final() && is_late(tx, ctx, before)?,
         None => false,
     };
-    match invoice.payment_status.as_str() {
-        "overdue" => say_late(tx, ctx, invoice).map(drop)?,
-        "partial" => timers::await_the_rest(tx, ctx, invoice)?,
+    match invoice.payment_status {
+        PaymentStatus::Overdue => say_late(tx, ctx, invoice).map(drop)?,
+        PaymentStatus::Partial => timers::await_the_rest(tx, ctx, invoice)?,
         _ => {}
     }
     if !was_late && is_late(tx, ctx, invoice)? { say_overdue(tx, ctx, invoice) } else { Ok(()) }
@@ -126,7 +126,7 @@ pub fn follow<K: DocumentKind>(
 /// The day after it was due an invoice that is partly paid is late, too.
 pub fn late_in_part<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<()> {
     let past = invoice.due_date.0.is_some_and(|due| due < ctx.now.date(&ctx.zone));
-    if invoice.payment_status == "partial" && past && say_late(tx, ctx, invoice)? {
+    if invoice.payment_status == PaymentStatus::Partial && past && say_late(tx, ctx, invoice)? {
         say_overdue(tx, ctx, invoice)?;
     }
     Ok(())
@@ -149,9 +149,9 @@ fn say_late<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> R
 /// Whether an invoice counts as late. One that is partly paid does when that was said: two that become late
 /// on one day would else each take the other for the first.
 fn is_late<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<bool> {
-    match invoice.payment_status.as_str() {
-        "overdue" => Ok(true),
-        "partial" => marks::has(tx, ctx, &lateness(invoice), &invoice.base.id),
+    match invoice.payment_status {
+        PaymentStatus::Overdue => Ok(true),
+        PaymentStatus::Partial => marks::has(tx, ctx, &lateness(invoice), &invoice.base.id),
         _ => Ok(false),
     }
 }
