@@ -14,7 +14,7 @@ use crate::clock::Moment;
 use crate::config::Config;
 use crate::context::Ctx;
 use crate::due::DueWork;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::http::metrics::counts::{CounterInfo, HistogramInfo, Metric};
 use crate::jobs::kind::{JobKind, Purge};
 use crate::leases::LeaseTable;
@@ -48,6 +48,8 @@ pub struct Registry {
     pub areas: &'static [&'static str],
     /// Who starts work when something happens.
     pub listener: Option<Listener>,
+    /// The error codes of each area, beside those that all share.
+    pub error_codes: &'static [&'static [Code]],
     /// Called for every event of a record, in its transaction.
     pub on_event: &'static [OnEvent],
     /// Refuse to delete a record that something still needs.
@@ -150,6 +152,11 @@ fn router(registry: &'static Registry) -> matchit::Router<Methods> {
 }
 
 impl Registry {
+    /// Every error code: those that all areas share, and those that an area declares.
+    pub fn error_codes(&self) -> Vec<Code> {
+        Code::SHARED.iter().chain(self.error_codes.iter().copied().flatten()).copied().collect()
+    }
+
     /// Every route of every resource.
     pub fn routes(&self) -> impl Iterator<Item = &Route> {
         self.resources.iter().flat_map(|resource| &resource.routes)

@@ -3,6 +3,182 @@
 
 use std::fmt;
 
+/// What kind of failure a code is. `http` maps each class to a status; nothing below it knows statuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// The request cannot be parsed.
+    BadRequest,
+    /// The caller is not known.
+    Unauthorized,
+    /// The caller may not do this.
+    Forbidden,
+    /// There is no such address or record.
+    NotFound,
+    /// The address does not take this method.
+    MethodNotAllowed,
+    /// The request did not arrive in time.
+    Timeout,
+    /// The request contradicts what is stored.
+    Conflict,
+    /// The record has another version than the caller expects.
+    PreconditionFailed,
+    /// The body is too large.
+    TooLarge,
+    /// The body is of a type that is not accepted.
+    UnsupportedMedia,
+    /// The request can be parsed, but not carried out.
+    Invalid,
+    /// There were too many requests.
+    TooMany,
+    /// The server cannot do it now.
+    Unavailable,
+    /// The server failed.
+    Internal,
+}
+
+/// The declaration of an error code: everything that is known of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Declared {
+    /// As it goes over the wire.
+    pub name: &'static str,
+    /// What kind of failure it is.
+    pub class: Class,
+    /// What it means: a sentence for the documents.
+    pub meaning: &'static str,
+    /// Whether the same request may succeed later, without a change in what it asks: what somebody else must do or
+    /// finish first, and failures of the server.
+    pub retry: bool,
+}
+
+/// Declares the codes that every area shares, one line each.
+macro_rules! shared_codes {
+    ($( $(#[doc = $doc:literal])+ $code:ident = $wire:literal, $class:ident, retry: $retry:literal; )+) => {
+        /// What went wrong with a request. An area declares codes of its own with [`crate::error_codes!`].
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Code {
+            $( $(#[doc = $doc])+ $code, )+
+            /// A code that one area declares.
+            Area(&'static Declared),
+        }
+
+        impl Code {
+            /// The codes that every area shares.
+            pub const SHARED: &[Code] = &[$( Code::$code, )+];
+
+            /// Its declaration.
+            pub const fn declared(self) -> &'static Declared {
+                match self {
+                    $( Code::$code => const {
+                        &Declared {
+                            name: $wire,
+                            class: Class::$class,
+                            meaning: concat!($($doc),+).trim_ascii_start(),
+                            retry: $retry,
+                        }
+                    }, )+
+                    Code::Area(declared) => declared,
+                }
+            }
+        }
+    };
+}
+
+shared_codes! {
+    /// The body is not valid JSON or UTF-8, or is nested too deeply.
+    MalformedJson = "malformed_json", BadRequest, retry: false;
+    /// An object contains the same key twice.
+    DuplicateKey = "duplicate_key", BadRequest, retry: false;
+    /// A header has an invalid value.
+    InvalidHeader = "invalid_header", BadRequest, retry: false;
+    /// The `Idempotency-Key` is not 1 to 255 visible ASCII characters.
+    InvalidIdempotencyKey = "invalid_idempotency_key", BadRequest, retry: false;
+    /// The key is missing, unknown, revoked or expired.
+    Unauthorized = "unauthorized", Unauthorized, retry: false;
+    /// The key lacks the scope named in the message.
+    Forbidden = "forbidden", Forbidden, retry: false;
+    /// The account has used up a quota: files, bytes of files, mail per day (`Retry-After` tells when the next day begins) or webhook endpoints per host. The message names the quota, its limit and what to do.
+    QuotaExceeded = "quota_exceeded", Forbidden, retry: true;
+    /// The path does not exist, or your account has no such record.
+    NotFound = "not_found", NotFound, retry: false;
+    /// The path does not support this method; `Allow` lists the supported ones.
+    MethodNotAllowed = "method_not_allowed", MethodNotAllowed, retry: false;
+    /// The body did not arrive in time.
+    RequestTimeout = "request_timeout", Timeout, retry: true;
+    /// A request with this `Idempotency-Key` is still being processed.
+    IdempotencyInFlight = "idempotency_in_flight", Conflict, retry: true;
+    /// Another record of the same type has this `external_id`.
+    DuplicateExternalId = "duplicate_external_id", Conflict, retry: false;
+    /// Another record of the same type has this value in a field that must be unique.
+    Duplicate = "duplicate", Conflict, retry: false;
+    /// The record cannot move from its current state to the requested one.
+    InvalidTransition = "invalid_transition", Conflict, retry: true;
+    /// The record is final and cannot be changed.
+    Locked = "locked", Conflict, retry: false;
+    /// Other records refer to this one, so it cannot be deleted.
+    InUse = "in_use", Conflict, retry: true;
+    /// The account has the maximum number of these records.
+    LimitReached = "limit_reached", Conflict, retry: true;
+    /// The version of the record differs from the one in `If-Match`.
+    PreconditionFailed = "precondition_failed", PreconditionFailed, retry: true;
+    /// The body exceeds 2 MiB, or a file 25 MiB.
+    BodyTooLarge = "body_too_large", TooLarge, retry: false;
+    /// The `Content-Type` is not JSON.
+    UnsupportedMediaType = "unsupported_media_type", UnsupportedMedia, retry: false;
+    /// Fields or parameters are invalid; see `details`.
+    ValidationFailed = "validation_failed", Invalid, retry: false;
+    /// The key was used before for a different request.
+    IdempotencyKeyReused = "idempotency_key_reused", Invalid, retry: false;
+    /// The rate limit is exceeded; `Retry-After` tells when to continue.
+    TooManyRequests = "too_many_requests", TooMany, retry: true;
+    /// The server has too much work waiting; `Retry-After` tells when to retry.
+    Overloaded = "overloaded", Unavailable, retry: true;
+    /// The server's disk is full; nothing was changed.
+    DiskFull = "disk_full", Unavailable, retry: true;
+    /// The database cannot be reached.
+    Unavailable = "unavailable", Unavailable, retry: true;
+    /// Internal error. The server log has the cause under the request id.
+    Internal = "internal_error", Internal, retry: true;
+}
+
+impl Code {
+    /// As it goes over the wire.
+    pub const fn wire(self) -> &'static str {
+        self.declared().name
+    }
+
+    /// What it means.
+    pub const fn meaning(self) -> &'static str {
+        self.declared().meaning
+    }
+
+    /// What kind of failure it is.
+    pub const fn class(self) -> Class {
+        self.declared().class
+    }
+
+    /// Whether the same request may succeed later, without a change in what it asks.
+    pub const fn may_pass(self) -> bool {
+        self.declared().retry
+    }
+}
+
+/// Declares the error codes of an area as constants, and `CODES` with all of them, which the registry lists.
+#[macro_export]
+macro_rules! error_codes {
+    ($( $(#[doc = $doc:literal])+ $code:ident = $wire:literal, $class:ident, retry: $retry:literal; )+) => {
+        $( $(#[doc = $doc])+
+        pub const $code: $crate::error::Code = $crate::error::Code::Area(&$crate::error::Declared {
+            name: $wire,
+            class: $crate::error::Class::$class,
+            meaning: concat!($($doc),+).trim_ascii_start(),
+            retry: $retry,
+        }); )+
+
+        /// The error codes of this area.
+        pub const CODES: &[$crate::error::Code] = &[$( $code, )+];
+    };
+}
+
 /// Declares a closed list of codes, each with its wire name and a sentence for the docs.
 macro_rules! codes {
     ($(#[$about:meta])* $name:ident { $( $(#[doc = $doc:literal])+ $code:ident = $wire:literal, )+ }) => {
@@ -25,117 +201,6 @@ macro_rules! codes {
             }
         }
     };
-}
-
-codes! {
-    /// What went wrong with a request.
-    Code {
-        /// The body is not valid JSON or UTF-8, or is nested too deeply.
-        MalformedJson = "malformed_json",
-        /// An object contains the same key twice.
-        DuplicateKey = "duplicate_key",
-        /// A header has an invalid value.
-        InvalidHeader = "invalid_header",
-        /// The `Idempotency-Key` is not 1 to 255 visible ASCII characters.
-        InvalidIdempotencyKey = "invalid_idempotency_key",
-        /// The key is missing, unknown, revoked or expired.
-        Unauthorized = "unauthorized",
-        /// The key lacks the scope named in the message.
-        Forbidden = "forbidden",
-        /// The account has used up a quota: files, bytes of files, mail per day (`Retry-After` tells when the next day
-        /// begins) or webhook endpoints per host. The message names the quota, its limit and what to do.
-        QuotaExceeded = "quota_exceeded",
-        /// The path does not exist, or your account has no such record.
-        NotFound = "not_found",
-        /// The path does not support this method; `Allow` lists the supported ones.
-        MethodNotAllowed = "method_not_allowed",
-        /// The body did not arrive in time.
-        RequestTimeout = "request_timeout",
-        /// A request with this `Idempotency-Key` is still being processed.
-        IdempotencyInFlight = "idempotency_in_flight",
-        /// Another record of the same type has this `external_id`.
-        DuplicateExternalId = "duplicate_external_id",
-        /// Another record of the same type has this value in a field that must be unique.
-        Duplicate = "duplicate",
-        /// The two records are already linked.
-        AlreadyLinked = "already_linked",
-        /// The record cannot move from its current state to the requested one.
-        InvalidTransition = "invalid_transition",
-        /// The record is final and cannot be changed.
-        Locked = "locked",
-        /// The document is final: it can be credited, but not deleted.
-        DocumentNotDraft = "document_not_draft",
-        /// The rows have already been credited.
-        AlreadyCredited = "already_credited",
-        /// The run has already ended.
-        RunFinished = "run_finished",
-        /// The payment provider rejected the request; the message says why.
-        ProviderRefused = "provider_refused",
-        /// Other records refer to this one, so it cannot be deleted.
-        InUse = "in_use",
-        /// The account has the maximum number of these records.
-        LimitReached = "limit_reached",
-        /// The version of the record differs from the one in `If-Match`.
-        PreconditionFailed = "precondition_failed",
-        /// The body exceeds 2 MiB, or a file 25 MiB.
-        BodyTooLarge = "body_too_large",
-        /// The `Content-Type` is not JSON.
-        UnsupportedMediaType = "unsupported_media_type",
-        /// Fields or parameters are invalid; see `details`.
-        ValidationFailed = "validation_failed",
-        /// The key was used before for a different request.
-        IdempotencyKeyReused = "idempotency_key_reused",
-        /// The rate limit is exceeded; `Retry-After` tells when to continue.
-        TooManyRequests = "too_many_requests",
-        /// The server has too much work waiting; `Retry-After` tells when to retry.
-        Overloaded = "overloaded",
-        /// The server's disk is full; nothing was changed.
-        DiskFull = "disk_full",
-        /// The database cannot be reached.
-        Unavailable = "unavailable",
-        /// Internal error. The server log has the cause under the request id.
-        Internal = "internal_error",
-    }
-}
-
-impl Code {
-    /// Whether the same request may go well later, without a change in what it asks. Every code is here, so
-    /// that whoever adds one decides.
-    pub const fn may_pass(self) -> bool {
-        match self {
-            // What somebody else must do or finish first, and what is wrong with the server.
-            Code::RequestTimeout
-            | Code::IdempotencyInFlight
-            | Code::InvalidTransition
-            | Code::ProviderRefused
-            | Code::InUse
-            | Code::LimitReached
-            | Code::QuotaExceeded
-            | Code::PreconditionFailed
-            | Code::TooManyRequests
-            | Code::Overloaded
-            | Code::DiskFull
-            | Code::Unavailable
-            | Code::Internal => true,
-            // What is final stays so: nobody makes a draft of it again.
-            Code::Locked | Code::DocumentNotDraft | Code::AlreadyCredited | Code::RunFinished => false,
-            Code::MalformedJson
-            | Code::DuplicateKey
-            | Code::InvalidHeader
-            | Code::InvalidIdempotencyKey
-            | Code::Unauthorized
-            | Code::Forbidden
-            | Code::NotFound
-            | Code::MethodNotAllowed
-            | Code::DuplicateExternalId
-            | Code::Duplicate
-            | Code::AlreadyLinked
-            | Code::BodyTooLarge
-            | Code::UnsupportedMediaType
-            | Code::ValidationFailed
-            | Code::IdempotencyKeyReused => false,
-        }
-    }
 }
 
 codes! {

@@ -26,7 +26,7 @@ use crate::usage;
 
 choice! {
     /// How the delivery of a mail to one recipient stands.
-    enum Standing {
+    pub enum Standing {
         /// It waits for its first try.
         #[default]
         Queued = "queued",

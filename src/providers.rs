@@ -8,8 +8,14 @@ use money::Amount;
 use serde_json::Value;
 
 use crate::app::App;
+use crate::error_codes;
 use crate::resources::payment::Status;
 use crate::resources::settings::{ProviderName, Settings};
+
+error_codes! {
+    /// The payment provider rejected the request; the message says why.
+    PROVIDER_REFUSED = "provider_refused", Conflict, retry: true;
+}
 
 /// What kind of payment is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

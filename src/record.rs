@@ -6,6 +6,7 @@ mod checked;
 mod html;
 mod kinds;
 mod lists;
+mod open;
 mod part;
 mod rules;
 
@@ -13,6 +14,7 @@ pub use checked::{Bic, Callable, Color, Country, Domain, Email, EmailList, Email
 pub use html::Html;
 pub use kinds::{Day, Days, Kind, Link, VatRate, When, choose, other_spelling, parse_date, stored_date, wrong_type};
 pub use lists::{Custom, CustomValue, Data, Snapshot, Texts};
+pub use open::{Transitions, check_transition, may_become};
 pub use part::Part;
 pub use rules::{ACTED, ALL, COMPUTED, CREATED, DETAIL, INPUT, LIST, NOWHERE, REQUIRED, Rules, UPDATED, Views};
 

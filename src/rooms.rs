@@ -28,7 +28,7 @@ use crate::tables::Guard;
 use crate::timers::Timer;
 use crate::webhooks::queue;
 use crate::{automation, outbox, pages, printing, test_clock, timers, usage, webhooks};
-use crate::{idempotency, search};
+use crate::{idempotency, providers, search};
 
 /// The registry of the program.
 pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
@@ -110,6 +110,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         "keys",
         "audit",
     ],
+    error_codes: &[document::CODES, run::CODES, client_link::CODES, providers::CODES],
     listener: Some(automation::LISTENER),
     on_event: &[note_timers],
     guards: &[

@@ -29,7 +29,7 @@ use crate::context::{Caller, Ctx};
 use crate::error::{Error, Result};
 use crate::leases::{self, Comeback, LOST_AT_MOST, Lease};
 use crate::record::{Record, When};
-use crate::resources::run::{self, Run};
+use crate::resources::run::{self, Run, Status};
 
 /// How long a call to the outside may be silent before another worker makes it, in seconds. A node that dies is noticed
 /// sooner, by its heartbeat.
@@ -309,7 +309,7 @@ fn may_go_on(tx: &mut Tx, ctx: &Ctx, engine: &Engine, run: &mut Run) -> Result<b
     }
     match comeback {
         Comeback::After(seconds) if !ctx.has_test_clock => {
-            wait(run, "retrying", ctx.now.plus_seconds(seconds));
+            wait(run, Status::Retrying, ctx.now.plus_seconds(seconds));
             Ok(false)
         }
         _ => Ok(true),
@@ -338,7 +338,7 @@ pub fn called(
         }
     }
     let next = if run.cancel_requested && !run.is_final() {
-        run.end(ctx, "cancelled");
+        run.end(ctx, Status::Cancelled);
         None
     } else if run.due_at > 0 || run.is_final() {
         None
@@ -380,12 +380,12 @@ fn steps_of(
             return Ok(None);
         }
         if run.cancel_requested {
-            run.end(ctx, "cancelled");
+            run.end(ctx, Status::Cancelled);
             return Ok(None);
         }
         let Some(step) = definition.steps.get(run.place()) else {
             run.error.clear();
-            run.end(ctx, if run.failures > 0 { "partial" } else { "success" });
+            run.end(ctx, if run.failures > 0 { Status::Partial } else { Status::Success });
             return Ok(None);
         };
         let names = known.names(tx, &own, run, &definition)?.within(TEMPLATES);
@@ -405,37 +405,37 @@ fn steps_of(
         });
         match done {
             Ok(Done::Wait(until)) if until > ctx.now => {
-                begin(ctx, run, "waiting");
+                begin(ctx, run, Status::Waiting);
                 // One try, however often it is looked at.
                 report(run).attempts = 1;
                 run.attempts = 1;
                 report(run).result = json!({"until": until.to_string()});
-                wait(run, "waiting", until);
+                wait(run, Status::Waiting, until);
                 return Ok(None);
             }
             Ok(Done::Wait(until)) => {
-                begin_unless(ctx, run, "waiting");
+                begin_unless(ctx, run, Status::Waiting);
                 succeeded(ctx, run, json!({"until": until.to_string()}));
             }
             Ok(Done::Approval(message)) => {
-                begin(ctx, run, "pending_approval");
+                begin(ctx, run, Status::PendingApproval);
                 report(run).result = json!({"message": message});
-                run.status = "pending_approval".to_string();
+                run.status = Status::PendingApproval;
                 return Ok(None);
             }
             Ok(Done::Call(call)) if room == 0 => {
                 drop(call);
                 // Others may go on meanwhile. A clock that stands still has no second to wait for.
                 let later = if ctx.has_test_clock { ctx.now } else { ctx.now.plus_seconds(1) };
-                run.status = "queued".to_string();
+                run.status = Status::Queued;
                 run.due_at = later.0;
                 return Ok(None);
             }
             Ok(Done::Call(call)) => {
-                begin(ctx, run, "running");
+                begin(ctx, run, Status::Running);
                 report(run).call = Some(call.clone());
                 run.claim += 1;
-                run.status = "running".to_string();
+                run.status = Status::Running;
                 run.lease_until = ctx.machine_now.plus_seconds(LEASE_SECONDS).0;
                 run.node.clone_from(&engine.node);
                 let key = format!("{}.{}", run.base.id, run.step);
@@ -448,14 +448,14 @@ fn steps_of(
                 }));
             }
             Ok(Done::Result(result)) => {
-                begin(ctx, run, "running");
+                begin(ctx, run, Status::Running);
                 succeeded(ctx, run, result);
             }
             Ok(Done::Enough(result)) => {
-                begin(ctx, run, "running");
+                begin(ctx, run, Status::Running);
                 succeeded(ctx, run, result);
                 run.error.clear();
-                run.end(ctx, if run.failures > 0 { "partial" } else { "success" });
+                run.end(ctx, if run.failures > 0 { Status::Partial } else { Status::Success });
                 return Ok(None);
             }
             Err(_) if made.is_none() && names.were_late() => {
@@ -464,7 +464,7 @@ fn steps_of(
                 return Ok(None);
             }
             Err(trouble) => {
-                begin(ctx, run, "running");
+                begin(ctx, run, Status::Running);
                 failed(ctx, run, step, &trouble);
                 if run.due_at > 0 || run.is_final() {
                     return Ok(None);
@@ -475,7 +475,7 @@ fn steps_of(
 }
 
 /// A step is tried, once more.
-fn begin(ctx: &Ctx, run: &mut Run, status: &str) {
+fn begin(ctx: &Ctx, run: &mut Run, status: Status) {
     let place = run.place();
     if run.results.0.len() <= place {
         run.results.0.resize(place + 1, Report::default());
@@ -488,11 +488,11 @@ fn begin(ctx: &Ctx, run: &mut Run, status: &str) {
         report.started_at = ctx.now.to_string();
     }
     report.attempts = attempts;
-    report.status = status.to_string();
+    report.status = Some(status);
 }
 
 /// The same, unless it was begun before.
-fn begin_unless(ctx: &Ctx, run: &mut Run, status: &str) {
+fn begin_unless(ctx: &Ctx, run: &mut Run, status: Status) {
     if run.results.0.len() <= run.place() {
         begin(ctx, run, status);
     }
@@ -511,7 +511,7 @@ fn succeeded(ctx: &Ctx, run: &mut Run, result: Value) {
     let report = report(run);
     report.result = result;
     report.error.clear();
-    report.close(ctx, "success");
+    report.close(ctx, Status::Success);
     run.error.clear();
     run.step += 1;
     run.actions_done += 1;
@@ -523,23 +523,23 @@ fn failed(ctx: &Ctx, run: &mut Run, step: &Step, trouble: &Trouble) {
     let words = format!("Step {} ({}): {}", run.step + 1, step.kind, trouble.words);
     report(run).error.clone_from(&trouble.words);
     if again {
-        report(run).status = "retrying".to_string();
+        report(run).status = Some(Status::Retrying);
         run.error = words;
-        wait(run, "retrying", ctx.now.plus_seconds(RETRY.seconds(&run.base.id, run.attempts)));
+        wait(run, Status::Retrying, ctx.now.plus_seconds(RETRY.seconds(&run.base.id, run.attempts)));
         return;
     }
-    report(run).close(ctx, "failed");
+    report(run).close(ctx, Status::Failed);
     if step.continue_on_error {
         run.failures += 1;
         run.step += 1;
         return;
     }
     run.error = words;
-    run.end(ctx, "failed");
+    run.end(ctx, Status::Failed);
 }
 
-fn wait(run: &mut Run, status: &str, until: Moment) {
-    run.status = status.to_string();
+fn wait(run: &mut Run, status: Status, until: Moment) {
+    run.status = status;
     run.due_at = until.0;
     run.next_attempt_at = When(Some(until));
 }

@@ -9,11 +9,19 @@ use crate::app::App;
 use crate::clock::Moment;
 use crate::error::Result;
 use crate::http::metrics::{CounterInfo, Metric, waiting};
-use crate::resources::run;
+use crate::resources::run::{self, Status};
+
+/// How runs end.
+const FINAL: [&str; 4] = [
+    Status::Success.wire(),
+    Status::Partial.wire(),
+    Status::Failed.wire(),
+    Status::Cancelled.wire(),
+];
 
 /// Runs that ended.
 pub const RUNS: CounterInfo =
-    CounterInfo { name: run::RUNS, help: "Flow runs by outcome", label: "status", values: run::FINAL };
+    CounterInfo { name: run::RUNS, help: "Flow runs by outcome", label: "status", values: &FINAL };
 /// Calls that were made.
 pub const CALLS: CounterInfo = CounterInfo {
     name: "flow_calls",

@@ -1,6 +1,7 @@
 //! What became of each step of a run.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use store::Row;
 
@@ -9,12 +10,14 @@ use crate::context::Ctx;
 use crate::error::Wrong;
 use crate::json::Json;
 use crate::record::{Kind, Rules};
+use crate::resources::run::Status;
 
 /// What became of a step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// Status.
-    pub status: String,
+    /// Status; nothing before it is tried.
+    #[serde(default, serialize_with = "write_status", deserialize_with = "read_status")]
+    pub status: Option<Status>,
     /// When it was first tried.
     pub started_at: String,
     /// When the step ended, or empty.
@@ -35,10 +38,23 @@ pub struct Report {
 
 impl Report {
     /// Ends it.
-    pub fn close(&mut self, ctx: &Ctx, status: &str) {
-        self.status = status.to_string();
+    pub fn close(&mut self, ctx: &Ctx, status: Status) {
+        self.status = Some(status);
         self.call = None;
         self.finished_at = ctx.now.to_string();
+    }
+}
+
+fn write_status<S: Serializer>(status: &Option<Status>, out: S) -> Result<S::Ok, S::Error> {
+    out.serialize_str(status.map_or("", Status::wire))
+}
+
+fn read_status<'d, D: Deserializer<'d>>(input: D) -> Result<Option<Status>, D::Error> {
+    let text = String::deserialize(input)?;
+    match (text.as_str(), Status::from_wire(&text)) {
+        ("", _) => Ok(None),
+        (_, None) => Err(D::Error::custom("not a status")),
+        (_, found) => Ok(found),
     }
 }
 

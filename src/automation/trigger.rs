@@ -9,6 +9,7 @@ use crate::input::{self, Input};
 use crate::record;
 use crate::record::{Checks, Data, INPUT, REQUIRED};
 use crate::records::Work;
+use crate::resources::run::Status;
 use crate::resources::{Method, Part, Resource, Takes};
 
 /// Declares what a route takes: the same but for the number of the record, which each calls its own.
@@ -110,6 +111,6 @@ fn with_number(data: &Data, number: Option<(&str, i64)>) -> Value {
 }
 
 fn answered(event: &str, started: &[Started], flow: &str, run: &str) -> Answer {
-    let runs = started.iter().map(|one| json!({flow: one.flow_id, run: one.run_id, "status": "queued"}));
+    let runs = started.iter().map(|one| json!({flow: one.flow_id, run: one.run_id, "status": Status::Queued.wire()}));
     Answer::json(&json!({"event": event, "matched": started.len(), "runs": runs.collect::<Vec<_>>()}))
 }

@@ -394,8 +394,8 @@ fn errors(resource: &Resource, route: &Route) -> Vec<Code> {
 
 fn error_responses() -> Value {
     let mut responses = Map::new();
-    for code in Code::ALL {
-        let status = reply::status(*code).as_u16().to_string();
+    for code in registry().error_codes() {
+        let status = reply::status(code).as_u16().to_string();
         let meaning = format!("`{}`: {}", code.wire(), code.meaning());
         let response = responses.entry(response_name(&status)).or_insert_with(|| {
             json!({
@@ -432,7 +432,7 @@ fn response_name(status: &str) -> String {
 }
 
 fn error_schema() -> Value {
-    let codes: Vec<&str> = Code::ALL.iter().map(|code| code.wire()).collect();
+    let codes: Vec<&str> = registry().error_codes().into_iter().map(Code::wire).collect();
     let field_codes: Vec<&str> = FieldCode::ALL.iter().map(|code| code.wire()).collect();
     json!({
         "type": "object",

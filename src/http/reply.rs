@@ -9,39 +9,26 @@ use axum::http::{HeaderMap, Response, StatusCode};
 use serde_json::json;
 
 use crate::call::{After, Answer, Content, Outcome};
-use crate::error::{Code, Error};
+use crate::error::{Class, Code, Error};
 use crate::idempotency::Stored;
 
 /// The status of an error.
 pub fn status(code: Code) -> StatusCode {
-    match code {
-        Code::MalformedJson | Code::DuplicateKey | Code::InvalidHeader | Code::InvalidIdempotencyKey => {
-            StatusCode::BAD_REQUEST
-        }
-        Code::Unauthorized => StatusCode::UNAUTHORIZED,
-        Code::Forbidden | Code::QuotaExceeded => StatusCode::FORBIDDEN,
-        Code::NotFound => StatusCode::NOT_FOUND,
-        Code::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-        Code::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
-        Code::IdempotencyInFlight
-        | Code::DuplicateExternalId
-        | Code::Duplicate
-        | Code::AlreadyLinked
-        | Code::InvalidTransition
-        | Code::Locked
-        | Code::DocumentNotDraft
-        | Code::AlreadyCredited
-        | Code::RunFinished
-        | Code::ProviderRefused
-        | Code::InUse
-        | Code::LimitReached => StatusCode::CONFLICT,
-        Code::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
-        Code::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-        Code::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        Code::ValidationFailed | Code::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
-        Code::TooManyRequests => StatusCode::TOO_MANY_REQUESTS,
-        Code::Overloaded | Code::DiskFull | Code::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
-        Code::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+    match code.class() {
+        Class::BadRequest => StatusCode::BAD_REQUEST,
+        Class::Unauthorized => StatusCode::UNAUTHORIZED,
+        Class::Forbidden => StatusCode::FORBIDDEN,
+        Class::NotFound => StatusCode::NOT_FOUND,
+        Class::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+        Class::Timeout => StatusCode::REQUEST_TIMEOUT,
+        Class::Conflict => StatusCode::CONFLICT,
+        Class::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
+        Class::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        Class::UnsupportedMedia => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        Class::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
+        Class::TooMany => StatusCode::TOO_MANY_REQUESTS,
+        Class::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        Class::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 

@@ -476,24 +476,9 @@ impl Kind for VatRate {
 #[macro_export]
 macro_rules! choice {
     ($(#[doc = $about:literal])+ $vis:vis enum $name:ident { $( $(#[doc = $doc:literal])+ $(#[$flag:meta])? $variant:ident = $wire:literal, )+ }) => {
-        $(#[doc = $about])+
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        $vis enum $name { $( $(#[doc = $doc])+ $(#[$flag])? $variant, )+ }
-
-        impl $name {
-            /// Every value as it goes over the wire.
-            pub const WIRE: &[&str] = &[$( $wire, )+];
-
-            /// As it goes over the wire.
-            pub const fn wire(self) -> &'static str {
-                match self { $( $name::$variant => $wire, )+ }
-            }
-
-            /// The value with this name, in British or American spelling.
-            pub fn from_wire(text: &str) -> Option<$name> {
-                let find = |text: &str| match text { $( $wire => Some($name::$variant), )+ _ => None };
-                find(text).or_else(|| find($crate::record::other_spelling(text)?))
-            }
+        $crate::words! {
+            $(#[doc = $about])+
+            $vis enum $name { $( $(#[doc = $doc])+ $(#[$flag])? $variant = $wire, )+ }
         }
 
         impl $crate::record::Kind for $name {

@@ -5,10 +5,15 @@ use store::{Migration, Tx};
 use super::Resource;
 use super::client::{Client, ContactType};
 use crate::context::Ctx;
-use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
-use crate::record;
+use crate::error::{Error, Faults, FieldCode, Result, wrong};
 use crate::record::{COMPUTED, Checks, INPUT, Link, NOWHERE, REQUIRED};
 use crate::records;
+use crate::{error_codes, record};
+
+error_codes! {
+    /// The two records are already linked.
+    ALREADY_LINKED = "already_linked", Conflict, retry: false;
+}
 
 record! {
     /// Links a person to the company they work at; both are clients.
@@ -42,7 +47,7 @@ impl Checks for ClientLink {
         let linked = "SELECT count(*) FROM client_links WHERE account_id = $1 AND company_id = $2 AND client_id = $3";
         let values = [ctx.account.into(), (&self.company_id.0).into(), (&self.client_id.0).into()];
         if before.is_none() && tx.int(linked, &values)? > 0 {
-            return Err(Error::new(Code::AlreadyLinked, "This person is already linked to this company."));
+            return Err(Error::new(ALREADY_LINKED, "This person is already linked to this company."));
         }
         Ok(())
     }

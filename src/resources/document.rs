@@ -12,6 +12,7 @@ pub mod pdf;
 pub mod quote;
 pub mod rows;
 mod sound;
+pub mod status;
 mod tables;
 pub mod timers;
 pub mod workorder;
@@ -30,9 +31,10 @@ use crate::record::{
     ACTED, COMPUTED, CREATED, Checks, Custom, DETAIL, Day, INPUT, Link, NOWHERE, Record, Snapshot, UPDATED, Views, When,
 };
 use crate::records::{self, Work};
-use crate::{choice, record};
+use crate::{choice, error_codes, record};
 pub use kind::{DocumentKind, Invoice, InvoiceKind, Quote, QuoteKind, Which, Workorder, WorkorderKind};
 use rows::Rows;
+pub use status::PaymentStatus;
 pub use tables::{DATES, OWED, SAID};
 use tables::{INVOICES, QUOTES, WORKORDERS};
 
@@ -56,6 +58,13 @@ choice! {
         /// English.
         English = "en",
     }
+}
+
+error_codes! {
+    /// The document is final: it can be credited, but not deleted.
+    DOCUMENT_NOT_DRAFT = "document_not_draft", Conflict, retry: false;
+    /// The rows have already been credited.
+    ALREADY_CREDITED = "already_credited", Conflict, retry: false;
 }
 
 /// Everywhere but in lists.
@@ -86,7 +95,7 @@ record! {
     /// The client.
     client_id: Link = INPUT.refers("clients").filter().sort();
     /// Status: draft, open, partial, paid, overdue, credited, accepted …, or a custom value.
-    payment_status: String = INPUT.kept().at_most(64).filter().sort().example("\"draft\"");
+    payment_status: PaymentStatus = INPUT.kept().at_most(64).filter().sort().example("\"draft\"");
     /// When the document was paid.
     paid_at: When = COMPUTED.nullable().sort();
     /// When the document was first sent.
@@ -188,9 +197,9 @@ impl<K: DocumentKind> Checks for Document<K> {
             events.push("phase_changed");
         }
         match K::WHICH {
-            Which::Invoice if self.comes_to("paid", before) => events.push("paid"),
-            Which::Quote if self.comes_to("accepted", before) => events.push("accepted"),
-            Which::Workorder if self.comes_to("completed", before) => events.push("completed"),
+            Which::Invoice if self.comes_to(&PaymentStatus::Paid, before) => events.push("paid"),
+            Which::Quote if self.comes_to(&PaymentStatus::Accepted, before) => events.push("accepted"),
+            Which::Workorder if self.comes_to(&PaymentStatus::Completed, before) => events.push("completed"),
             _ => {}
         }
         events
@@ -199,7 +208,9 @@ impl<K: DocumentKind> Checks for Document<K> {
     fn saved(&self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         match K::WHICH {
             Which::Invoice => money_due::follow(tx, ctx, before, self),
-            Which::Quote if self.comes_to("accepted", before) => quote::tell_deal(tx, ctx, &self.deal_id.0),
+            Which::Quote if self.comes_to(&PaymentStatus::Accepted, before) => {
+                quote::tell_deal(tx, ctx, &self.deal_id.0)
+            }
             _ => Ok(()),
         }
     }
@@ -215,9 +226,6 @@ fn check_dates(date: Option<Date>, due: Option<Date>, field: &str, faults: &mut 
     }
 }
 
-/// How an invoice stands on which something is left to pay.
-const UNPAID: [&str; 3] = ["open", "partial", "overdue"];
-
 impl<K: DocumentKind> Document<K> {
     /// Whether it can no longer be changed.
     pub fn is_final(&self) -> bool {
@@ -225,8 +233,8 @@ impl<K: DocumentKind> Document<K> {
     }
 
     /// Whether it has this status now and had not before. What is said of a draft is told when it becomes final.
-    fn comes_to(&self, status: &str, before: Option<&Self>) -> bool {
-        let stands = |document: &Self| document.is_final() && document.payment_status == status;
+    fn comes_to(&self, status: &PaymentStatus, before: Option<&Self>) -> bool {
+        let stands = |document: &Self| document.is_final() && document.payment_status == *status;
         stands(self) && !before.is_some_and(stands)
     }
 
@@ -289,18 +297,18 @@ impl<K: DocumentKind> Document<K> {
     pub fn note_status(&mut self, ctx: &Ctx) {
         // Where nothing is to be paid, nobody has to wait for it, and nobody is late.
         let owes_nothing = self.is_final() && !self.is_credit && self.total_incl_vat.scaled() == 0;
-        if K::WHICH == Which::Invoice && owes_nothing && UNPAID.contains(&self.payment_status.as_str()) {
-            self.payment_status = "paid".to_string();
+        if K::WHICH == Which::Invoice && owes_nothing && self.payment_status.is_unpaid() {
+            self.payment_status = PaymentStatus::Paid;
         }
         let is_paid_back = self.is_final() && self.due_amount() < 0;
-        if K::WHICH == Which::Invoice && is_paid_back && self.payment_status == "overdue" {
+        if K::WHICH == Which::Invoice && is_paid_back && self.payment_status == PaymentStatus::Overdue {
             self.settle_payments(ctx);
         }
-        match (K::WHICH, self.payment_status.as_str()) {
-            (Which::Invoice, "paid") => self.paid_at = When(self.paid_at.0.or(Some(ctx.now))),
+        match (K::WHICH, &self.payment_status) {
+            (Which::Invoice, PaymentStatus::Paid) => self.paid_at = When(self.paid_at.0.or(Some(ctx.now))),
             (Which::Invoice, _) => self.paid_at = When(None),
-            (Which::Quote, "accepted") => self.accepted_at = When(Some(ctx.now)),
-            (Which::Quote, "rejected") => self.rejected_at = When(Some(ctx.now)),
+            (Which::Quote, PaymentStatus::Accepted) => self.accepted_at = When(Some(ctx.now)),
+            (Which::Quote, PaymentStatus::Rejected) => self.rejected_at = When(Some(ctx.now)),
             _ => {}
         }
     }
@@ -311,9 +319,9 @@ impl<K: DocumentKind> Document<K> {
         if self.due_date == before.due_date || self.due_date.0.is_none_or(|due| due < today) {
             return;
         }
-        match (K::WHICH, self.payment_status.as_str()) {
-            (Which::Invoice, "overdue") => self.settle_payments(ctx),
-            (Which::Quote, "expired") => self.payment_status = "open".to_string(),
+        match (K::WHICH, &self.payment_status) {
+            (Which::Invoice, PaymentStatus::Overdue) => self.settle_payments(ctx),
+            (Which::Quote, PaymentStatus::Expired) => self.payment_status = PaymentStatus::Open,
             _ => {}
         }
     }
@@ -406,7 +414,7 @@ fn delete<K: DocumentKind>(call: Call) -> Result<Work> {
                 Which::Workorder => "complete it instead",
             };
             let message = format!("{} is final and cannot be deleted; {way}.", document.number);
-            return Err(Error::new(Code::DocumentNotDraft, message));
+            return Err(Error::new(DOCUMENT_NOT_DRAFT, message));
         }
         records::remove(tx, ctx, &document)?;
         Ok(match K::WHICH {

@@ -7,7 +7,7 @@ use super::Resource;
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Code, Error, FieldCode, Result, wrong};
-use crate::record::{COMPUTED, Checks, DETAIL, Day, INPUT, Link};
+use crate::record::{COMPUTED, Checks, DETAIL, Day, INPUT, Link, Transitions, check_transition};
 use crate::records::{self, Work};
 use crate::{choice, record};
 
@@ -27,11 +27,10 @@ choice! {
 }
 
 /// Every move that there is.
-const TRANSITIONS: &[(Status, Status)] = &[
-    (Status::Draft, Status::Submitted),
-    (Status::Rejected, Status::Submitted),
-    (Status::Submitted, Status::Approved),
-    (Status::Submitted, Status::Rejected),
+pub const TRANSITIONS: Transitions<Status> = &[
+    (Status::Draft, &[Status::Submitted]),
+    (Status::Rejected, &[Status::Submitted]),
+    (Status::Submitted, &[Status::Approved, Status::Rejected]),
 ];
 
 record! {
@@ -112,10 +111,9 @@ pub fn resource() -> Resource {
 
 impl Hour {
     fn become_status(&mut self, to: Status, event: &'static str) -> Result<&'static str> {
-        if !TRANSITIONS.contains(&(self.status, to)) {
-            let message = format!("Hours cannot move from {} to {}.", self.status.wire(), to.wire());
-            return Err(Error::new(Code::InvalidTransition, message));
-        }
+        check_transition(TRANSITIONS, &self.status, &to, || {
+            format!("Hours cannot move from {} to {}.", self.status.wire(), to.wire())
+        })?;
         self.status = to;
         Ok(event)
     }

@@ -4,14 +4,14 @@ use money::Amount;
 use serde_json::Value;
 use store::{Migration, Tx};
 
-use super::document::{Invoice, change_to_final, make_final, with_finalized};
+use super::document::{Invoice, PaymentStatus, change_to_final, make_final, with_finalized};
 use super::{Gives, Part, Resource};
 use crate::call::{Answer, Call, Outcome};
 use crate::collecting;
 use crate::context::Ctx;
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
 use crate::input::{self, Input};
-use crate::record::{COMPUTED, Checks, DETAIL, Data, Day, INPUT, Link, Record};
+use crate::record::{COMPUTED, Checks, DETAIL, Data, Day, INPUT, Link, Record, Transitions, check_transition};
 use crate::records::{self, Work};
 use crate::tables;
 use crate::{choice, record};
@@ -76,7 +76,7 @@ choice! {
 }
 
 /// The moves of an online payment; those of a manual one are free.
-const TRANSITIONS: &[(Status, &[Status])] = {
+pub const TRANSITIONS: Transitions<Status> = {
     use Status::{Authorized, Canceled, Chargeback, Created, Expired, Failed, Open, Paid, Pending, Refunded};
     &[
         (Created, &[Open]),
@@ -128,12 +128,10 @@ impl Checks for Payment {
         }
         let Some(before) = before else { return Ok(()) };
         if self.r#type == PaymentType::Online && self.status != before.status {
-            let moves = TRANSITIONS.iter().find(|(from, _)| *from == before.status).map_or(&[][..], |(_, to)| to);
-            if !moves.contains(&self.status) {
+            check_transition(TRANSITIONS, &before.status, &self.status, || {
                 let (from, to) = (before.status.wire(), self.status.wire());
-                let message = format!("An online payment cannot move from {from} to {to}.");
-                return Err(Error::new(Code::InvalidTransition, message));
-            }
+                format!("An online payment cannot move from {from} to {to}.")
+            })?;
         }
         Ok(())
     }
@@ -194,7 +192,7 @@ fn create(call: Call) -> Result<Work> {
         // The payment says how the invoice stands, not what its caller called the draft: one that was called paid and
         // is paid in part would else emit that it is paid.
         if payment.status == Status::Paid && !draft.is_final() {
-            invoice.payment_status = "draft".to_string();
+            invoice.payment_status = PaymentStatus::Draft;
         }
         let finalized = !draft.is_final() && change_to_final(tx, ctx, &draft, &mut invoice)?;
         if !input.has("amount") {

@@ -1,7 +1,7 @@
 //! Runs of flows: what happened, what waits, what failed.
 
 use serde_json::{Value, json};
-use store::{Migration, Tx};
+use store::{Migration, Row, Tx};
 
 use super::settings::Settings;
 use super::{Part, Resource};
@@ -9,11 +9,90 @@ use crate::automation::engine::{self, Engine};
 use crate::automation::report::{Report, Reports};
 use crate::call::{Answer, Call, Outcome};
 use crate::context::Ctx;
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Result, Wrong};
+use crate::json::Json;
 use crate::leases::{Lease, LeaseTable};
-use crate::record::{ALL, COMPUTED, Data, Link, NOWHERE, When};
+use crate::record::{ALL, COMPUTED, Data, Kind, Link, NOWHERE, Rules, Transitions, When, choose};
 use crate::records::{self, Work};
-use crate::{input, record};
+use crate::{error_codes, input, record, words};
+
+words! {
+    /// How a run stands, or a step of it.
+    pub enum Status {
+        /// It waits for its turn.
+        #[default]
+        Queued = "queued",
+        /// A call to the outside is under way.
+        Running = "running",
+        /// It waits for a moment.
+        Waiting = "waiting",
+        /// A try failed; another follows.
+        Retrying = "retrying",
+        /// It waits for somebody to approve it.
+        PendingApproval = "pending_approval",
+        /// Every step succeeded.
+        Success = "success",
+        /// It went to its end, but some of its steps failed.
+        Partial = "partial",
+        /// A step failed.
+        Failed = "failed",
+        /// Somebody ended it.
+        Cancelled = "cancelled",
+    }
+}
+
+/// Stored as its name. Lists may be filtered by any text: one that is not a status finds nothing.
+impl Kind for Status {
+    fn to_db(&self) -> store::Value<'_> {
+        self.wire().into()
+    }
+
+    fn from_db(row: &Row, column: usize) -> store::Result<Self> {
+        let found = Status::from_wire(row.text(column)?);
+        found.ok_or_else(|| store::Error::unreadable(format!("it is not one of: {}", Status::WIRE.join(", "))))
+    }
+
+    fn from_json(json: &Json, _: &Rules) -> Result<Self, Wrong> {
+        choose(json, Status::WIRE, Status::from_wire)
+    }
+
+    fn to_json(&self, rules: &Rules, out: &mut Vec<u8>) {
+        self.wire().to_string().to_json(rules, out);
+    }
+
+    fn schema(rules: &Rules) -> Value {
+        String::schema(rules)
+    }
+
+    fn filter(text: &str, rules: &Rules) -> Result<store::Value<'static>, Wrong> {
+        String::filter(text, rules)
+    }
+}
+
+/// What people can do with a run: from which statuses, and what comes of it.
+pub const ACTIONS: &[(&str, Transitions<Status>)] = {
+    use Status::{Cancelled, Failed, PendingApproval, Queued, Retrying, Running, Waiting};
+    &[
+        (
+            "cancel",
+            &[
+                (Queued, &[Cancelled]),
+                (Running, &[Cancelled]),
+                (Waiting, &[Cancelled]),
+                (Retrying, &[Cancelled]),
+                (PendingApproval, &[Cancelled]),
+            ],
+        ),
+        ("approve", &[(PendingApproval, &[Queued])]),
+        ("reject", &[(PendingApproval, &[Cancelled])]),
+        ("retry", &[(Failed, &[Queued])]),
+    ]
+};
+
+error_codes! {
+    /// The run has already ended.
+    RUN_FINISHED = "run_finished", Conflict, retry: false;
+}
 
 record! {
     /// One execution of a flow.
@@ -25,7 +104,7 @@ record! {
     flow_name: String = COMPUTED;
     /// `queued`, `running`, `waiting`, `retrying`, `pending_approval`, `success`, `partial`, `failed` or
     /// `cancelled`; lists accept several, separated by commas.
-    status: String = COMPUTED.filter_many();
+    status: Status = COMPUTED.filter_many();
     /// Trigger type of the flow.
     trigger_type: String = COMPUTED;
     /// Trigger key of the flow.
@@ -81,12 +160,12 @@ record! {
 /// The counter of runs that ended.
 pub const RUNS: &str = "flow_runs_finished";
 /// States that a run does not leave by itself.
-pub const FINAL: &[&str] = &["success", "partial", "failed", "cancelled"];
+pub const FINAL: &[Status] = &[Status::Success, Status::Partial, Status::Failed, Status::Cancelled];
 
 impl Run {
     /// Whether it has ended.
     pub fn is_final(&self) -> bool {
-        FINAL.contains(&self.status.as_str())
+        FINAL.contains(&self.status)
     }
 
     /// Which step is the current one.
@@ -106,12 +185,12 @@ impl Run {
 
     /// How it ended, if it has.
     pub fn ended(&self) -> Option<&'static str> {
-        FINAL.iter().find(|status| **status == self.status).copied()
+        self.is_final().then(|| self.status.wire())
     }
 
     /// Ends it.
-    pub fn end(&mut self, ctx: &Ctx, status: &str) {
-        self.status = status.to_string();
+    pub fn end(&mut self, ctx: &Ctx, status: Status) {
+        self.status = status;
         self.due_at = 0;
         self.lease_until = 0;
         self.next_attempt_at = When(None);
@@ -120,7 +199,7 @@ impl Run {
 
     /// Puts it in the queue.
     pub fn queue(&mut self, ctx: &Ctx) {
-        self.status = "queued".to_string();
+        self.status = Status::Queued;
         self.due_at = ctx.now.0;
         self.lease_until = 0;
         self.next_attempt_at = When(None);
@@ -157,7 +236,7 @@ pub fn save(tx: &mut Tx, ctx: &Ctx, run: &mut Run, claim: i64) -> Result<bool> {
         &[
             run.base.updated_at.0.into(),
             run.base.version.into(),
-            (&run.status).into(),
+            run.status.wire().into(),
             run.attempts.into(),
             run.actions_done.into(),
             (&run.error).into(),
@@ -223,7 +302,7 @@ fn act(call: Call, verb: fn(&mut Tx, &Ctx, &mut Run) -> Result<&'static str>) ->
         let event = verb(tx, ctx, &mut run)?;
         save(tx, ctx, &mut run, before.claim)?;
         records::happened(tx, ctx, &run, event)?;
-        let data = json!({"id": run.base.id, "status": run.status});
+        let data = json!({"id": run.base.id, "status": run.status.wire()});
         let answer = Answer { counts: run.ended().map(|status| (RUNS, status)), ..Answer::json(&data) };
         Ok(answer.with_texts("warnings", &warnings))
     }))
@@ -232,17 +311,17 @@ fn act(call: Call, verb: fn(&mut Tx, &Ctx, &mut Run) -> Result<&'static str>) ->
 /// `POST /v1/automation/runs/{id}/cancel`
 fn cancel(call: Call) -> Result<Work> {
     act(call, |_, ctx, run| {
-        if run.is_final() {
-            return Err(Error::new(Code::RunFinished, format!("The run has already ended: {}.", run.status)));
+        if !allows("cancel", run.status) {
+            return Err(Error::new(RUN_FINISHED, format!("The run has already ended: {}.", run.status.wire())));
         }
         if run.lease_until > 0 {
             run.cancel_requested = true;
             return Ok("cancel_requested");
         }
         if let Some(report) = run.report_mut().filter(|report| report.finished_at.is_empty()) {
-            report.close(ctx, "cancelled");
+            report.close(ctx, Status::Cancelled);
         }
-        run.end(ctx, "cancelled");
+        run.end(ctx, Status::Cancelled);
         Ok("cancelled")
     })
 }
@@ -250,10 +329,10 @@ fn cancel(call: Call) -> Result<Work> {
 /// `POST /v1/automation/runs/{id}/approve`
 fn approve(call: Call) -> Result<Work> {
     act(call, |_, ctx, run| {
-        awaits_approval(run)?;
+        awaits_approval(run, "approve")?;
         if let Some(report) = run.report_mut() {
             report.result = json!({"approved": true, "by": &*ctx.actor});
-            report.close(ctx, "success");
+            report.close(ctx, Status::Success);
         }
         run.step += 1;
         run.actions_done += 1;
@@ -265,19 +344,25 @@ fn approve(call: Call) -> Result<Work> {
 /// `POST /v1/automation/runs/{id}/reject`
 fn reject(call: Call) -> Result<Work> {
     act(call, |_, ctx, run| {
-        awaits_approval(run)?;
+        awaits_approval(run, "reject")?;
         if let Some(report) = run.report_mut() {
             report.result = json!({"approved": false, "by": &*ctx.actor});
-            report.close(ctx, "cancelled");
+            report.close(ctx, Status::Cancelled);
         }
-        run.end(ctx, "cancelled");
+        run.end(ctx, Status::Cancelled);
         Ok("rejected")
     })
 }
 
-fn awaits_approval(run: &Run) -> Result<()> {
-    if run.status != "pending_approval" {
-        let message = format!("The run is not waiting for approval; it is {}.", run.status);
+/// Whether an action may be taken on a run that stands so.
+fn allows(action: &str, status: Status) -> bool {
+    let table = ACTIONS.iter().find(|(own, _)| *own == action);
+    table.is_some_and(|(_, moves)| moves.iter().any(|(from, _)| *from == status))
+}
+
+fn awaits_approval(run: &Run, action: &str) -> Result<()> {
+    if !allows(action, run.status) {
+        let message = format!("The run is not waiting for approval; it is {}.", run.status.wire());
         return Err(Error::new(Code::InvalidTransition, message));
     }
     Ok(())
@@ -286,8 +371,8 @@ fn awaits_approval(run: &Run) -> Result<()> {
 /// `POST /v1/automation/runs/{id}/retry`
 fn retry(call: Call) -> Result<Work> {
     act(call, |_, ctx, run| {
-        if run.status != "failed" {
-            let message = format!("Only a failed run can be retried; this one is {}.", run.status);
+        if !allows("retry", run.status) {
+            let message = format!("Only a failed run can be retried; this one is {}.", run.status.wire());
             return Err(Error::new(Code::InvalidTransition, message));
         }
         run.attempts = 0;
@@ -297,7 +382,7 @@ fn retry(call: Call) -> Result<Work> {
         run.cancel_requested = false;
         if let Some(report) = run.report_mut() {
             report.finished_at.clear();
-            report.status.clear();
+            report.status = None;
         }
         run.queue(ctx);
         Ok("retried")
@@ -312,10 +397,10 @@ fn steps(call: Call) -> Result<Work> {
         let of_step = definition.steps.iter().enumerate().map(|(place, step)| {
             let none = Report::default();
             let report = run.results.0.get(place).unwrap_or(&none);
-            let status = match report.status.as_str() {
-                "" if run.is_final() => "skipped",
-                "" => "pending",
-                status => status,
+            let status = match report.status {
+                None if run.is_final() => "skipped",
+                None => "pending",
+                Some(status) => status.wire(),
             };
             json!({
                 "place": place, "type": step.kind, "name": step.name, "status": status,

@@ -19,10 +19,12 @@ use super::document::Invoice;
 use super::{Part, Resource, Takes};
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
-use crate::error::{Code, Error, FieldCode, Result, wrong};
+use crate::error::{Error, FieldCode, Result, wrong};
 use crate::input::{self, Input};
 use crate::list;
-use crate::record::{ALL, COMPUTED, Checks, DETAIL, Day, INPUT, Link, NOWHERE, Record, UPDATED};
+use crate::record::{
+    ALL, COMPUTED, Checks, DETAIL, Day, INPUT, Link, NOWHERE, Record, Transitions, UPDATED, check_transition,
+};
 use crate::records::{self, Work};
 use crate::{choice, marks, record};
 pub use lines::Lines;
@@ -40,6 +42,9 @@ choice! {
         Ended = "ended",
     }
 }
+
+/// From where a subscription can be activated. One that ended by its date goes on with a later one; see `new`.
+pub const ACTIVATE: Transitions<Status> = &[(Status::Draft, &[Status::Active]), (Status::Active, &[Status::Active])];
 
 record! {
     /// A recurring invoice for a client.
@@ -222,10 +227,9 @@ fn activate(call: Call) -> Result<Work> {
 
 /// Makes a draft active; one that is active already stays so.
 pub fn make_active(tx: &mut Tx, ctx: &Ctx, before: Subscription) -> Result<Subscription> {
-    if before.status == Status::Ended {
-        let message = format!("{} has ended. Create a new subscription.", before.number);
-        return Err(Error::new(Code::InvalidTransition, message));
-    }
+    check_transition(ACTIVATE, &before.status, &Status::Active, || {
+        format!("{} has ended. Create a new subscription.", before.number)
+    })?;
     let mut subscription = before.clone();
     subscription.status = Status::Active;
     records::change(tx, ctx, &before, &mut subscription, "updated")?;

@@ -293,7 +293,7 @@ fn refused(app: &App, account: i64, id: &str, trouble: Trouble) -> Error {
             if let Err(error) = over(app, account, id, Status::Failed) {
                 return error;
             }
-            Error::new(Code::ProviderRefused, format!("The payment provider rejected the request: {why}"))
+            Error::new(providers::PROVIDER_REFUSED, format!("The payment provider rejected the request: {why}"))
         }
     }
 }

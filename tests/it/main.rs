@@ -38,6 +38,7 @@ mod store;
 mod subscriptions;
 mod support;
 mod timers;
+mod transitions;
 mod typesetting;
 mod unreadable;
 mod visitors;

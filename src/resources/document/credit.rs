@@ -4,7 +4,7 @@ use money::Amount;
 use serde_json::{Value as Schema, json};
 use store::{Row, Tx, Value};
 
-use super::{Document, Invoice, Mode, make_final, new, with_finalized};
+use super::{Document, Invoice, Mode, PaymentStatus, make_final, new, with_finalized};
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Code, Error, FieldCode, Result, Wrong, wrong};
@@ -148,10 +148,10 @@ fn credit_rows(tx: &mut Tx, ctx: &Ctx, before: Invoice, wish: &Credit) -> Result
     let all = source.rows.0.iter().all(|row| row.credited);
     // What was paid is to be paid back; what was not is settled by the two together.
     if source.paid_amount.scaled() == 0 || credit.total_incl_vat.scaled() == 0 {
-        credit.payment_status = "credited".to_string();
+        credit.payment_status = PaymentStatus::Credited;
     }
     if all {
-        source.payment_status = "credited".to_string();
+        source.payment_status = PaymentStatus::Credited;
     } else {
         source.settle_payments(ctx);
     }
@@ -164,10 +164,10 @@ fn credit_rows(tx: &mut Tx, ctx: &Ctx, before: Invoice, wish: &Credit) -> Result
 /// The places of the rows to credit.
 fn chosen(source: &Invoice, wish: &Credit) -> Result<Vec<usize>> {
     let rows = &source.rows.0;
-    let already = |message: String| Err(Error::new(Code::AlreadyCredited, message));
+    let already = |message: String| Err(Error::new(super::ALREADY_CREDITED, message));
     if wish.credit_all {
         let left: Vec<usize> = (0..rows.len()).filter(|place| !rows[*place].credited).collect();
-        if left.is_empty() && (!rows.is_empty() || source.payment_status == "credited") {
+        if left.is_empty() && (!rows.is_empty() || source.payment_status == PaymentStatus::Credited) {
             return already(format!("All rows of {} have already been credited.", source.number));
         }
         return Ok(left);

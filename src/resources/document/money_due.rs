@@ -3,7 +3,7 @@
 use store::Tx;
 
 use super::timers::INVOICE_LATE;
-use super::{Document, DocumentKind, InvoiceKind, QuoteKind, Which};
+use super::{Document, DocumentKind, InvoiceKind, PaymentStatus, QuoteKind, Which};
 use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::due::DueWork;
@@ -21,16 +21,18 @@ impl<K: DocumentKind> Document<K> {
         let paid = self.paid_amount.scaled();
         let all_credited = !self.rows.0.is_empty() && self.rows.0.iter().all(|row| row.credited);
         let status = match paid {
-            0 if all_credited || (due == 0 && (self.is_credit || self.credited_amount.scaled() != 0)) => "credited",
-            0 if due == 0 => "paid",
-            0 if due > 0 && self.is_past_due(ctx) => "overdue",
-            0 => "open",
+            0 if all_credited || (due == 0 && (self.is_credit || self.credited_amount.scaled() != 0)) => {
+                PaymentStatus::Credited
+            }
+            0 if due == 0 => PaymentStatus::Paid,
+            0 if due > 0 && self.is_past_due(ctx) => PaymentStatus::Overdue,
+            0 => PaymentStatus::Open,
             // A credit is paid back: its amounts are below zero.
-            _ if (due >= 0 && paid < due) || (due < 0 && paid > due) => "partial",
-            _ => "paid",
+            _ if (due >= 0 && paid < due) || (due < 0 && paid > due) => PaymentStatus::Partial,
+            _ => PaymentStatus::Paid,
         };
-        self.payment_status = status.to_string();
-        self.paid_at = When(if status == "paid" { self.paid_at.0.or(Some(ctx.now)) } else { None });
+        self.paid_at = When(if status == PaymentStatus::Paid { self.paid_at.0.or(Some(ctx.now)) } else { None });
+        self.payment_status = status;
     }
 
     /// What is to be paid in all, in cents: the total without what was credited. Below zero it is to be paid back.
@@ -62,21 +64,21 @@ fn first_paid<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) ->
 
 /// Invoices that become late.
 pub const LATE_INVOICES: DueWork = DueWork {
-    some: |tx, ctx, slice| expire::<InvoiceKind>(tx, ctx, "overdue", slice),
+    some: |tx, ctx, slice| expire::<InvoiceKind>(tx, ctx, &PaymentStatus::Overdue, slice),
     next_moment: next_moment::<InvoiceKind>,
     ..DueWork::NOTHING
 };
 
 /// Quotes that are no longer valid.
 pub const EXPIRED_QUOTES: DueWork = DueWork {
-    some: |tx, ctx, slice| expire::<QuoteKind>(tx, ctx, "expired", slice),
+    some: |tx, ctx, slice| expire::<QuoteKind>(tx, ctx, &PaymentStatus::Expired, slice),
     next_moment: next_moment::<QuoteKind>,
     ..DueWork::NOTHING
 };
 
 /// Invoices that are late and quotes that are no longer valid, as of today in the account: those
 /// that were open and are so no more. As many as fit in the slice; answers whether there may be more.
-fn expire<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, status: &str, slice: &Slice) -> Result<bool> {
+fn expire<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, status: &PaymentStatus, slice: &Slice) -> Result<bool> {
     // Nobody is late with an invoice below zero, which stays open until it is paid back.
     let owed = if K::WHICH == Which::Invoice { " AND total_incl_vat - credited_amount >= 0" } else { "" };
     // Their ids alone: a document may have a thousand rows, and the slice may be over before its turn.
@@ -96,7 +98,7 @@ fn expire<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, status: &str, slice: &Slice) 
         // Where nothing is left to pay nobody is late.
         match K::WHICH {
             Which::Invoice if document.open_amount().scaled() <= 0 => document.settle_payments(ctx),
-            _ => document.payment_status = status.to_string(),
+            _ => document.payment_status = status.clone(),
         }
         records::change(tx, ctx, &before, &mut document, "updated")?;
         slice.did_one();
@@ -129,7 +131,7 @@ pub fn follow<K: DocumentKind>(
     invoice: &Document<K>,
 ) -> Result<()> {
     let stands = |invoice: &Document<K>| (invoice.is_final(), invoice.payment_status.clone(), invoice.due_date.clone());
-    if invoice.comes_to("paid", before) {
+    if invoice.comes_to(&PaymentStatus::Paid, before) {
         first_paid(tx, ctx, invoice)?;
     }
     // Nobody is late with a credit, whose amounts are below zero, nor with nothing, nor with a draft.
@@ -141,10 +143,10 @@ pub fn follow<K: DocumentKind>(
         Some(before) => before.is_final() && is_late(tx, ctx, before)?,
         None => false,
     };
-    match invoice.payment_status.as_str() {
-        "overdue" if invoice.is_past_due(ctx) => say_late(tx, ctx, invoice).map(drop)?,
+    match invoice.payment_status {
+        PaymentStatus::Overdue if invoice.is_past_due(ctx) => say_late(tx, ctx, invoice).map(drop)?,
         // A caller may call an invoice overdue before it is due.
-        "overdue" | "partial" => await_the_rest(tx, ctx, invoice)?,
+        PaymentStatus::Overdue | PaymentStatus::Partial => await_the_rest(tx, ctx, invoice)?,
         _ => {}
     }
     if !was_late && is_late(tx, ctx, invoice)? { say_overdue(tx, ctx, invoice) } else { Ok(()) }
@@ -161,7 +163,7 @@ fn await_the_rest<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>
 
 /// The day after it was due an invoice is late, too, that is partly paid or that a caller called overdue before.
 pub fn late_after_all<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<()> {
-    let unpaid = LATE.contains(&invoice.payment_status.as_str()) && invoice.due_amount() > 0;
+    let unpaid = LATE.contains(&invoice.payment_status) && invoice.due_amount() > 0;
     if unpaid && invoice.is_past_due(ctx) && say_late(tx, ctx, invoice)? {
         say_overdue(tx, ctx, invoice)?;
     }
@@ -183,12 +185,12 @@ fn say_late<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> R
 }
 
 /// How an invoice stands that can be late.
-const LATE: [&str; 2] = ["overdue", "partial"];
+const LATE: [PaymentStatus; 2] = [PaymentStatus::Overdue, PaymentStatus::Partial];
 
 /// Whether an invoice counts as late: it is not paid, and that it is late was said. Two that become late on one day
 /// would else each take the other for the first.
 fn is_late<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<bool> {
-    let unpaid = LATE.contains(&invoice.payment_status.as_str());
+    let unpaid = LATE.contains(&invoice.payment_status);
     Ok(unpaid && marks::has(tx, ctx, &lateness(invoice), &invoice.base.id)?)
 }
 
@@ -212,7 +214,7 @@ fn owes_another(tx: &mut Tx, ctx: &Ctx, client: &str, id: &str) -> Result<bool> 
                LIMIT 1";
     let today = ctx.now.date(&ctx.zone).to_string();
     for status in LATE {
-        let values = [ctx.account.into(), client.into(), status.into(), (&today).into(), id.into()];
+        let values = [ctx.account.into(), client.into(), status.to_string().into(), (&today).into(), id.into()];
         if tx.first(sql, &values, |_| Ok::<_, Error>(()))?.is_some() {
             return Ok(true);
         }

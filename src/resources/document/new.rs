@@ -6,7 +6,7 @@ use store::Tx;
 
 use super::rows::{Row, Rows, check_total};
 use super::timers::STILL_DRAFT;
-use super::{Document, DocumentKind, Language, Mode, Which, check_dates, numbering, pdf};
+use super::{Document, DocumentKind, Language, Mode, PaymentStatus, Which, check_dates, numbering, pdf};
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Faults, FieldCode, Result, wrong};
@@ -134,7 +134,7 @@ fn make<K: DocumentKind>(
     check_totals(input, new, &document)?;
     document.start(tx, ctx)?;
     if !new.payment_status.trim().is_empty() {
-        document.payment_status.clone_from(&new.payment_status);
+        document.payment_status = PaymentStatus::from(new.payment_status.as_str());
     }
     document.note_status(ctx);
     if new.generate || new.generation_mode == Mode::Final {
@@ -232,7 +232,7 @@ impl<K: DocumentKind> Document<K> {
         if self.number.is_empty() {
             self.number = numbering::of_draft(&self.base.id);
         }
-        self.payment_status = "draft".to_string();
+        self.payment_status = PaymentStatus::Draft;
         self.take_snapshots(tx, ctx)?;
         self.settle_dates(tx, ctx)?;
         let mut faults = Faults::default();

@@ -3,7 +3,7 @@
 
 use store::Tx;
 
-use super::{Document, DocumentKind, Mode, UNPAID, Which};
+use super::{Document, DocumentKind, Mode, PaymentStatus, Which};
 use crate::context::Ctx;
 use crate::counters;
 use crate::error::Result;
@@ -27,10 +27,10 @@ impl<K: DocumentKind> Document<K> {
         self.generation_mode = Mode::Final;
         self.finalized_at = When(Some(ctx.now));
         self.revision = 1;
-        if self.payment_status == "draft" {
-            self.payment_status = "open".to_string();
+        if self.payment_status == PaymentStatus::Draft {
+            self.payment_status = PaymentStatus::Open;
         }
-        if UNPAID.contains(&self.payment_status.as_str()) {
+        if self.payment_status.is_unpaid() {
             self.note_status(ctx);
         }
         Ok(())

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use store::Tx;
 
 use super::pdf::{self, Style};
-use super::{Document, DocumentKind, InvoiceKind, QuoteKind, Which, WorkorderKind, quote};
+use super::{Document, DocumentKind, InvoiceKind, PaymentStatus, QuoteKind, Which, WorkorderKind, quote};
 use crate::call::Content;
 use crate::context::Ctx;
 use crate::error::{Code, Error, Result};
@@ -135,7 +135,7 @@ fn website(address: &Value) -> Option<&str> {
 
 /// Whether a quote can still be accepted or rejected.
 fn can_answer<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> bool {
-    K::WHICH == Which::Quote && quote::check_open(ctx, document).is_ok()
+    K::WHICH == Which::Quote && quote::is_open(ctx, document)
 }
 
 fn is_late<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> bool {
@@ -144,7 +144,7 @@ fn is_late<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> bool {
 
 /// Whether money is still wanted.
 fn is_owed<K: DocumentKind>(document: &Document<K>) -> bool {
-    let settled = matches!(document.payment_status.as_str(), "paid" | "credited");
+    let settled = matches!(document.payment_status, PaymentStatus::Paid | PaymentStatus::Credited);
     K::WHICH == Which::Invoice && !document.is_credit && !settled && document.open_amount().scaled() > 0
 }
 
@@ -166,51 +166,50 @@ fn how_to_pay<K: DocumentKind>(document: &Document<K>, data: &Value) -> Value {
 fn state<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> Value {
     let style = Style(document.language);
     let never = When(None);
-    let (status, late) = (document.payment_status.as_str(), is_late(ctx, document));
+    let (status, late) = (&document.payment_status, is_late(ctx, document));
     let (tone, key, when) = match K::WHICH {
         Which::Invoice if document.is_credit => match status {
-            "paid" => ("good", "paid_out", document.paid_at),
-            "credited" => ("calm", "settled", never),
+            PaymentStatus::Paid => ("good", "paid_out", document.paid_at),
+            PaymentStatus::Credited => ("calm", "settled", never),
             _ => ("wait", "owing", never),
         },
         Which::Invoice => match status {
-            "paid" if document.total_incl_vat.scaled() == 0 => ("calm", "nothing", never),
-            "paid" => ("good", "paid", document.paid_at),
-            "credited" => ("calm", "credited", never),
+            PaymentStatus::Paid if document.total_incl_vat.scaled() == 0 => ("calm", "nothing", never),
+            PaymentStatus::Paid => ("good", "paid", document.paid_at),
+            PaymentStatus::Credited => ("calm", "credited", never),
             _ if !is_owed(document) => ("calm", "nothing", never),
-            "partial" if late => ("bad", "partial_late", never),
-            "partial" => ("wait", "partial", never),
-            _ if late || status == "overdue" => ("bad", "overdue", never),
+            PaymentStatus::Partial if late => ("bad", "partial_late", never),
+            PaymentStatus::Partial => ("wait", "partial", never),
+            _ if late || *status == PaymentStatus::Overdue => ("bad", "overdue", never),
             _ => ("wait", "open", never),
         },
         Which::Quote => match status {
-            "accepted" | "invoiced" if !document.accepted_by.is_empty() => {
+            PaymentStatus::Accepted | PaymentStatus::Invoiced if !document.accepted_by.is_empty() => {
                 ("good", "accepted_by", document.accepted_at)
             }
-            "accepted" => ("good", "accepted", document.accepted_at),
-            "invoiced" if document.accepted_at.0.is_some() => ("good", "accepted", document.accepted_at),
-            "invoiced" => ("good", "invoiced", never),
-            "rejected" => ("bad", "rejected", document.rejected_at),
-            _ if late || status == "expired" => ("bad", "expired", never),
+            PaymentStatus::Accepted => ("good", "accepted", document.accepted_at),
+            PaymentStatus::Invoiced if document.accepted_at.0.is_some() => ("good", "accepted", document.accepted_at),
+            PaymentStatus::Invoiced => ("good", "invoiced", never),
+            PaymentStatus::Rejected => ("bad", "rejected", document.rejected_at),
+            _ if late || *status == PaymentStatus::Expired => ("bad", "expired", never),
             _ => ("wait", "asked", never),
         },
         Which::Workorder => match status {
-            "completed" => ("good", "completed", never),
-            "invoiced" => ("good", "invoiced", never),
+            PaymentStatus::Completed => ("good", "completed", never),
+            PaymentStatus::Invoiced => ("good", "invoiced", never),
             _ => ("wait", "planned", never),
         },
     };
+    // A word of the business' own is shown as it is.
+    let own_word = if let PaymentStatus::Other(word) = status { word } else { "" };
     json!({
-        "tone": tone, "key": key, "own_word": if KNOWN.split(' ').any(|known| known == status) { "" } else { status },
+        "tone": tone, "key": key, "own_word": own_word,
         "day": when.0.map(|moment| style.date(moment.date(&ctx.zone))),
         "paid": style.money(document.paid_amount), "open": style.money(document.open_amount()),
         // Isolated, so that a name from right to left leaves the sentence in its order.
         "by": format!("\u{2068}{}\u{2069}", document.accepted_by),
     })
 }
-
-/// What `payment_status` can be, unless the business has made up a word of its own; that is shown as it is.
-const KNOWN: &str = "draft open partial paid overdue credited accepted rejected expired invoiced completed";
 
 /// The colours of the identity, and such as can be read on light and on dark.
 pub fn colors(of: &Value) -> Value {

@@ -3,7 +3,10 @@
 use money::Amount;
 use store::Tx;
 
-use super::{Document, DocumentKind, Invoice, Quote, change_to_final, make_final, new, pdf, with_finalized};
+use super::status::{Effect, Verb};
+use super::{
+    Document, DocumentKind, Invoice, PaymentStatus, Quote, change_to_final, make_final, new, pdf, with_finalized,
+};
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Code, Error, Result};
@@ -26,13 +29,13 @@ pub fn accept(call: Call) -> Result<Work> {
 
 /// Accepts a quote in somebody's name, and makes it final in the same change; again: no change.
 pub fn accept_by(tx: &mut Tx, ctx: &Ctx, mut before: Quote, name: &str) -> Result<Quote> {
-    if matches!(before.payment_status.as_str(), "accepted" | "invoiced") {
+    if !before.may(Verb::Accept)? {
         make_final(tx, ctx, &mut before)?;
         return Ok(before);
     }
-    check_open(ctx, &before)?;
+    check_valid(ctx, &before)?;
     let mut quote = before.clone();
-    quote.payment_status = "accepted".to_string();
+    quote.payment_status = PaymentStatus::Accepted;
     quote.accepted_at = When(Some(ctx.now));
     quote.accepted_by = name.to_string();
     change_to_final(tx, ctx, &before, &mut quote)?;
@@ -61,28 +64,30 @@ pub fn reject(call: Call) -> Result<Work> {
 
 /// Rejects a quote, and makes it final in the same change; again: no change.
 pub fn reject_now(tx: &mut Tx, ctx: &Ctx, mut before: Quote) -> Result<Quote> {
-    if before.payment_status == "rejected" {
+    if !before.may(Verb::Reject)? {
         make_final(tx, ctx, &mut before)?;
         return Ok(before);
     }
-    check_open(ctx, &before)?;
+    check_valid(ctx, &before)?;
     let mut quote = before.clone();
-    quote.payment_status = "rejected".to_string();
+    quote.payment_status = PaymentStatus::Rejected;
     quote.rejected_at = When(Some(ctx.now));
     change_to_final(tx, ctx, &before, &mut quote)?;
     Ok(quote)
 }
 
 /// Whether a client can still answer.
-pub fn check_open<K: DocumentKind>(ctx: &Ctx, quote: &Document<K>) -> Result<()> {
-    let refuse = |why: &str| Err(Error::new(Code::InvalidTransition, format!("{} {why}.", quote.number)));
-    match quote.payment_status.as_str() {
-        "accepted" | "invoiced" => refuse("has already been accepted"),
-        "rejected" => refuse("has been rejected"),
-        "expired" => refuse("is no longer valid"),
-        _ if quote.due_date.0.is_some_and(|until| until < ctx.now.date(&ctx.zone)) => refuse("is no longer valid"),
-        _ => Ok(()),
+pub fn is_open<K: DocumentKind>(ctx: &Ctx, quote: &Document<K>) -> bool {
+    let open = |verb: Verb| verb.effect(&quote.payment_status) == Effect::Allowed;
+    open(Verb::Accept) && open(Verb::Reject) && check_valid(ctx, quote).is_ok()
+}
+
+/// After its last day nobody can answer, also before the quote is marked as expired.
+fn check_valid<K: DocumentKind>(ctx: &Ctx, quote: &Document<K>) -> Result<()> {
+    if quote.due_date.0.is_some_and(|until| until < ctx.now.date(&ctx.zone)) {
+        return Err(Error::new(Code::InvalidTransition, format!("{} is no longer valid.", quote.number)));
     }
+    Ok(())
 }
 
 /// `POST /v1/quotes/{id}/invoice`
@@ -91,19 +96,10 @@ pub fn invoice(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let quote: Quote = records::find_to_change(tx, ctx, &call)?;
         let finalized = !quote.is_final();
-        check_alive(&quote, "invoiced")?;
+        quote.may(Verb::Invoice)?;
         let invoice = invoice_of(tx, ctx, quote)?;
         Ok(with_finalized(Answer::created(ctx, &invoice, CREATED).with_texts("warnings", &warnings), finalized))
     }))
-}
-
-/// What nobody wants is not carried out.
-fn check_alive(quote: &Quote, what: &str) -> Result<()> {
-    if matches!(quote.payment_status.as_str(), "rejected" | "expired") {
-        let message = format!("{} is {}; it cannot be {what}.", quote.number, quote.payment_status);
-        return Err(Error::new(Code::InvalidTransition, message));
-    }
-    Ok(())
 }
 
 /// `POST /v1/quotes/{id}/project`
@@ -112,7 +108,7 @@ pub fn project(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let mut quote: Quote = records::find_to_change(tx, ctx, &call)?;
         let finalized = make_final(tx, ctx, &mut quote)?;
-        check_alive(&quote, "converted to a project")?;
+        quote.may(Verb::MakeProject)?;
         let project = project_of(tx, ctx, &quote)?;
         Ok(with_finalized(Answer::created(ctx, &project, CREATED).with_texts("warnings", &warnings), finalized))
     }))
@@ -165,7 +161,7 @@ pub fn invoice_of<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, before: Document<K>) 
     new::save(tx, ctx, &mut invoice)?;
     let mut source = before.clone();
     source.invoice_id = Link(invoice.base.id.clone());
-    source.payment_status = "invoiced".to_string();
+    source.payment_status = PaymentStatus::Invoiced;
     change_to_final(tx, ctx, &before, &mut source)?;
     Ok(invoice)
 }

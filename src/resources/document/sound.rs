@@ -2,7 +2,7 @@
 
 use store::Tx;
 
-use super::{Document, DocumentKind, Which};
+use super::{Document, DocumentKind, PaymentStatus, Which};
 use crate::error::Result;
 
 /// Sentences about what is wrong with a document.
@@ -72,9 +72,9 @@ fn payments<K: DocumentKind>(
             faults.push(format!("{name} is {own}, but its {of} add up to {right}"));
         }
     }
-    let is_paid = document.payment_status == "paid";
+    let is_paid = document.payment_status == PaymentStatus::Paid;
     // An invoice that was paid and then credited whole keeps the moment.
-    if document.paid_at.0.is_some() && !is_paid && document.payment_status != "credited" {
+    if document.paid_at.0.is_some() && !is_paid && document.payment_status != PaymentStatus::Credited {
         faults.push(format!("It has a payment time, but its payment_status is '{}'", document.payment_status));
     }
     if is_paid && paid != 0 && document.paid_at.0.is_none() {

@@ -2,7 +2,7 @@
 
 use store::Tx;
 
-use super::{Document, DocumentKind, Invoice, InvoiceKind, Quote, QuoteKind, WorkorderKind, money_due};
+use super::{Document, DocumentKind, Invoice, InvoiceKind, PaymentStatus, Quote, QuoteKind, WorkorderKind, money_due};
 use crate::context::Ctx;
 use crate::error::Result;
 use crate::marks;
@@ -21,7 +21,7 @@ pub static QUOTE_SILENT: Timer<Settings> = Timer {
     run_out: |tx, ctx, id| {
         let quote: Quote = records::find(tx, ctx, id)?;
         // Each mail arms it, a reminder too: it would be told of for as long as it is reminded of.
-        let holds = quote.payment_status == "open" && marks::once(tx, ctx, QUOTE_SILENT.cause, id)?;
+        let holds = quote.payment_status == PaymentStatus::Open && marks::once(tx, ctx, QUOTE_SILENT.cause, id)?;
         if holds { records::emit(tx, ctx, &quote, QUOTE_SILENT.cause) } else { Ok(()) }
     },
 };

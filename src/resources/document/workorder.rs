@@ -1,8 +1,9 @@
 //! Workorders: done, and made into an invoice.
 
-use super::{Workorder, change_to_final, quote, with_finalized};
+use super::status::Verb;
+use super::{PaymentStatus, Workorder, change_to_final, quote, with_finalized};
 use crate::call::{Answer, Call};
-use crate::error::{Code, Error, Result};
+use crate::error::Result;
 use crate::input;
 use crate::record::{CREATED, DETAIL};
 use crate::records::{self, Work};
@@ -13,13 +14,8 @@ pub fn complete(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let before: Workorder = records::find_to_change(tx, ctx, &call)?;
         let mut order = before.clone();
-        match order.payment_status.as_str() {
-            "completed" => {}
-            "invoiced" => {
-                let message = format!("{} already has an invoice.", order.number);
-                return Err(Error::new(Code::InvalidTransition, message));
-            }
-            _ => order.payment_status = "completed".to_string(),
+        if order.may(Verb::Complete)? {
+            order.payment_status = PaymentStatus::Completed;
         }
         let finalized = change_to_final(tx, ctx, &before, &mut order)?;
         Ok(with_finalized(Answer::record(ctx, &order, DETAIL).with_texts("warnings", &warnings), finalized))
