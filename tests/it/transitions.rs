@@ -132,7 +132,7 @@ on_both! {
         let client = server.client();
         let firm = client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201).id();
         let body = json!({"client_id": firm, "title": "Hosting", "frequency": "monthly",
-            "subscription_start": "2027-01-01", "lines": [{"name": "Hosting", "unit_price": 10}]});
+            "subscription_start": "2027-01-01", "lines": [{"title": "Hosting", "unit_price": 10, "vat_code": "NL21"}]});
         for from in subscription::Status::ALL {
             let id = client.post("/v1/subscriptions", body.clone()).expect(201).id();
             put(&server, "subscriptions", &id, from.wire());
