@@ -62,7 +62,7 @@ type Problems = Vec<(String, String)>;
 
 fn references<R: Record>(tx: &mut Tx, account: i64, records: &[R], problems: &mut Problems) -> Result<()> {
     let is_fleeting = resources::ALL.iter().any(|one| one.shape.table == R::shape().table && one.fleeting);
-    for field in R::fields().iter().filter(|field| resources::has_table(field.info.rules.refers) && !is_fleeting) {
+    for field in R::columns().filter(|field| resources::has_table(field.info.rules.refers) && !is_fleeting) {
         let (name, table) = (field.info.name, field.info.rules.refers);
         let named = |record: &R| match (field.to_db)(record) {
             Value::Text(id) if !id.is_empty() => Some(id.into_owned()),

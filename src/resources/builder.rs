@@ -6,7 +6,7 @@ use super::{Gives, Handler, List, Method, Part, Resource, Route, Takes};
 use crate::error::Result;
 use crate::integrity::inspect;
 use crate::list;
-use crate::record::{CREATED, Checks, DETAIL, FieldInfo, LIST, Record, UPDATED, Views};
+use crate::record::{CREATED, Checks, DETAIL, FieldInfo, Fields, LIST, Record, UPDATED, Views};
 use crate::records;
 
 impl Resource {
@@ -92,7 +92,7 @@ impl Resource {
     }
 
     /// `POST /v1/…` with the fields of `B`.
-    pub fn create_from<B: Record>(self, handler: Handler) -> Resource {
+    pub fn create_from<B: Fields>(self, handler: Handler) -> Resource {
         self.create_with(handler).with_fields(B::infos())
     }
 
@@ -171,7 +171,7 @@ impl Resource {
     }
 
     /// The same with the fields of `B`.
-    pub fn action_parts<B: Record>(
+    pub fn action_parts<B: Fields>(
         self,
         path: &str,
         summary: &str,
@@ -182,14 +182,14 @@ impl Resource {
     }
 
     /// `PUT /v1/…/{id}` with the fields of `B`, all of them.
-    pub fn replace_from<B: Record>(self, handler: Handler) -> Resource {
+    pub fn replace_from<B: Fields>(self, handler: Handler) -> Resource {
         let summary = format!("Replace {}", self.one());
         let resource = self.own(Method::Put, "", summary, Takes::Body, Gives::Item(DETAIL), handler);
         resource.with_fields(B::infos())
     }
 
     /// `POST /v1/…/{id}/…` with the fields of `B`, if any are sent, which makes a record of the same kind.
-    pub fn action_made<B: Record>(self, path: &str, summary: &str, handler: Handler) -> Resource {
+    pub fn action_made<B: Fields>(self, path: &str, summary: &str, handler: Handler) -> Resource {
         let path = format!("/{path}");
         let resource = self.own(Method::Post, &path, summary.to_string(), Takes::Maybe, Gives::Made(CREATED), handler);
         resource.with_fields(B::infos())
@@ -202,7 +202,7 @@ impl Resource {
     }
 
     /// `PATCH /v1/…/{id}` with those fields of `B` that can be changed.
-    pub fn patch_from<B: Record>(self, handler: Handler) -> Resource {
+    pub fn patch_from<B: Fields>(self, handler: Handler) -> Resource {
         let summary = format!("Change {}", self.one());
         let fields = B::infos().into_iter().filter(|field| field.rules.patch).collect();
         self.own(Method::Patch, "", summary, Takes::Patch, Gives::Item(UPDATED), handler).with_fields(fields)
@@ -226,7 +226,7 @@ impl Resource {
     }
 
     /// The last route takes the fields of `B`.
-    pub fn taking<B: Record>(mut self, takes: Takes) -> Resource {
+    pub fn taking<B: Fields>(mut self, takes: Takes) -> Resource {
         if let Some(route) = self.routes.last_mut() {
             route.takes = takes;
             route.fields = B::infos();
@@ -287,7 +287,7 @@ impl Resource {
     }
 
     /// The same with a body of its own, the fields of `B`.
-    pub fn action_with<B: Record>(self, path: &str, summary: &str, view: Views, handler: Handler) -> Resource {
+    pub fn action_with<B: Fields>(self, path: &str, summary: &str, view: Views, handler: Handler) -> Resource {
         let path = format!("/{path}");
         let resource = self.own(Method::Post, &path, summary.to_string(), Takes::Body, Gives::Item(view), handler);
         resource.with_fields(B::infos())

@@ -27,7 +27,8 @@ use crate::context::Ctx;
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
 use crate::input;
 use crate::record::{
-    ACTED, COMPUTED, CREATED, Checks, Custom, DETAIL, Day, INPUT, Link, NOWHERE, Record, UPDATED, Views, When,
+    ACTED, COMPUTED, CREATED, Checks, Custom, DETAIL, Day, GIVEN, INPUT, Link, NOWHERE, REQUIRED, Record, UPDATED,
+    Views, When,
 };
 use crate::records::{self, Work};
 use crate::{choice, record};
@@ -65,26 +66,29 @@ record! {
     /// An invoice, a quote or a workorder.
     pub struct Document<K: DocumentKind>;
 
-    /// Given when it becomes final, without gaps; a draft has one that starts with DRAFT.
-    number: String = COMPUTED.search().filter().sort().unique(&[]);
+    /// Given when it becomes final, without gaps; a draft has one that starts with DRAFT. A document from elsewhere can
+    /// be sent with a number of its own.
+    number: String = GIVEN.at_most(64).search().filter().sort().unique(&[]).example("\"\"");
     /// What it is about.
-    title: String = INPUT.kept().search().sort().example("\"Boiler, with installation\"");
+    title: String = REQUIRED.revises().copied().search().sort().example("\"Boiler, with installation\"");
     /// The date on it; today when nothing is sent.
-    invoice_date: Day = INPUT.kept().sort().range("date_from", "date_to").example("\"2026-05-04\"");
-    /// When it is to be paid, or until when a quote is valid.
-    due_date: Day = INPUT.kept().sort().range("due_date_from", "due_date_to").example("\"2026-06-03\"");
-    /// The sum of the rows.
-    subtotal: Amount = COMPUTED;
-    /// The VAT percentage; with several rates, what it comes to.
-    vat_rate: Percent = COMPUTED;
-    /// The VAT.
-    vat_amount: Amount = COMPUTED;
-    /// The total without VAT.
-    total_excl_vat: Amount = COMPUTED.sort();
-    /// The total with VAT.
-    total_incl_vat: Amount = COMPUTED.sort();
+    invoice_date: Day = INPUT.kept().revises().sort().range("date_from", "date_to").example("\"2026-05-04\"");
+    /// When it is to be paid, or until when a quote is valid; by the terms of the client when nothing is sent.
+    due_date: Day = INPUT.kept().revises().sort().range("due_date_from", "due_date_to").example("\"2026-06-03\"");
+    /// The sum of the rows. When sent, it is checked against the rows; without rows it makes the one row.
+    subtotal: Amount = GIVEN.example("1250");
+    /// The VAT percentage; with several rates, what it comes to. When sent, the percentage of rows that have none.
+    vat_rate: Percent = GIVEN.between(0, 100).example("21");
+    /// The VAT. When sent, it is checked against the rows.
+    vat_amount: Amount = GIVEN.example("262.5");
+    /// The total without VAT. When sent, it is checked against the rows; without rows it makes the one row.
+    total_excl_vat: Amount = GIVEN.sort().example("1250");
+    /// The total with VAT. When sent, it is checked against the rows; without rows it makes the one row.
+    total_incl_vat: Amount = GIVEN.sort().example("1512.5");
     /// The client.
-    client_id: Link = INPUT.refers("clients").filter().sort();
+    client_id: Link = INPUT.refers("clients").locked_when_final().copied().filter().sort();
+    /// The client, by your own reference.
+    client_external_id: String = INPUT.create_only().sent_only().example("\"\"");
     /// How it stands: draft, open, partial, paid, overdue, credited, accepted …, or your own word.
     payment_status: String = INPUT.kept().at_most(64).filter().sort().example("\"draft\"");
     /// When it was paid.
@@ -96,9 +100,10 @@ record! {
     /// Whether it is a credit.
     is_credit: bool = COMPUTED;
     /// Your own reference; no two have the same.
-    external_id: String = COMPUTED.nullable().search().filter().unique(&[]);
-    /// What is sold; can be changed as long as it is a draft.
-    rows: Rows = INPUT.heavy().shown(WHOLE).example("[{\"name\": \"Boiler\", \"quantity\": 1, \"unit_price\": 1250, \"vat_rate\": \"21\"}]");
+    external_id: String = GIVEN.nullable_once_made().search().filter().unique(&[]).example("\"\"");
+    /// What is sold: `name` or `title`, `quantity`, `unit`, `unit_price`, and `vat_code` or `vat_rate`. Can be changed as
+    /// long as it is a draft.
+    rows: Rows = INPUT.locked_when_final().copied().heavy().shown(WHOLE).example("[{\"name\": \"Boiler\", \"quantity\": 1, \"unit_price\": 1250, \"vat_rate\": \"21\"}]");
     /// The client's company, as it was.
     client_company_name: String = COMPUTED.search().shown(WHOLE);
     /// The client's first name, as it was.
@@ -108,25 +113,27 @@ record! {
     /// Values of your own fields, by their key; null takes one away.
     custom_fields: Custom = INPUT.shown(WHOLE).example("{}");
     /// `draft` or `final`; sending `final` makes a draft final.
-    generation_mode: Mode = INPUT.in_meta().example("\"draft\"");
+    generation_mode: Mode = INPUT.locked_when_final().in_meta().example("\"draft\"");
+    /// The same as `generation_mode: "final"`.
+    generate: bool = INPUT.create_only().sent_only().example("false");
     /// When it became final.
     finalized_at: When = COMPUTED.nullable().in_meta();
     /// Grows with every change of a final document.
     revision: i64 = COMPUTED.in_meta();
-    /// The language of the PDF, the page and the mail.
-    language: Language = INPUT.in_meta().example("\"nl\"");
+    /// The language of the PDF, the page and the mail; by the client's country when nothing is sent.
+    language: Language = INPUT.locked_when_final().copied().in_meta().example("\"nl\"");
     /// A reference of the client, printed on it.
-    reference: String = INPUT.in_meta().example("\"PO-2026-17\"");
+    reference: String = INPUT.locked_when_final().copied().in_meta().example("\"PO-2026-17\"");
     /// Words below the rows.
-    notes: String = INPUT.at_most(4096).in_meta().example("\"Thank you for your order.\"");
+    notes: String = INPUT.at_most(4096).locked_when_final().in_meta().example("\"Thank you for your order.\"");
     /// Where mail about it goes, as it was.
     client_email: String = COMPUTED.search().in_meta();
-    /// The corporate identity it has.
-    corporate_identity_id: Link = INPUT.refers("corporate_identities").in_meta();
+    /// The corporate identity it has; the default one when nothing is sent.
+    corporate_identity_id: Link = INPUT.refers("corporate_identities").locked_when_final().copied().in_meta();
     /// The project it belongs to.
-    project_id: Link = INPUT.nullable().refers("projects").in_meta();
+    project_id: Link = INPUT.nullable_once_made().refers("projects").revises().copied().in_meta();
     /// The deal it belongs to.
-    deal_id: Link = INPUT.nullable().refers("deals").in_meta();
+    deal_id: Link = INPUT.nullable_once_made().refers("deals").copied().in_meta();
     /// The invoice that this one credits.
     credited_invoice_id: Link = COMPUTED.nullable().refers("invoices").in_meta();
     /// The invoice that was made of it.
@@ -237,26 +244,11 @@ impl<K: DocumentKind> Document<K> {
     }
 
     fn settle_final(&mut self, before: &Self) -> Result<()> {
-        let same = self.rows == before.rows
-            && self.client_id == before.client_id
-            && self.generation_mode == before.generation_mode
-            && self.language == before.language
-            && self.corporate_identity_id == before.corporate_identity_id
-            && self.reference == before.reference
-            && self.notes == before.notes;
-        if !same {
+        if self.differs(before, |rules| rules.locked_when_final) {
             let message = "The document is final: title, dates and payment_status can be changed, the rest is locked.";
             return Err(Error::new(Code::Locked, message));
         }
-        let shown = |document: &Self| {
-            (
-                document.title.clone(),
-                document.invoice_date.clone(),
-                document.due_date.clone(),
-                document.project_id.clone(),
-            )
-        };
-        if shown(self) != shown(before) {
+        if self.differs(before, |rules| rules.revises) {
             self.revision += 1;
         }
         Ok(())
@@ -433,7 +425,7 @@ fn shared<K: DocumentKind>(title: &'static str, migrations: &'static [Migration]
     let resource = Resource::of::<Document<K>>(title, "invoices", migrations)
         .inspected::<Document<K>>(sound::faults)
         .list::<Document<K>>()
-        .create_from::<new::NewDocument>(new::create::<K>)
+        .create_with(new::create::<K>)
         .get::<Document<K>>()
         .patch_with::<Document<K>>(patch::<K>);
     let resource = match K::WHICH {

@@ -11,7 +11,7 @@ use crate::error::{Code, Error, FieldCode, Result, Wrong, wrong};
 use crate::input::{self, Input};
 use crate::json::Json;
 use crate::record;
-use crate::record::{CREATED, Checks, Day, INPUT, Kind, Link, Rules};
+use crate::record::{CREATED, Checks, Day, INPUT, Kind, Link, Record, Rules};
 use crate::records::{self, Work};
 
 /// Places of rows, from 0 on.
@@ -99,17 +99,10 @@ fn credit_rows(tx: &mut Tx, ctx: &Ctx, before: Invoice, wish: &Credit) -> Result
     let today = ctx.now.date(&ctx.zone);
     let mut credit: Invoice = Document {
         is_credit: true,
-        title: before.title.clone(),
-        client_id: before.client_id.clone(),
         rows: before.rows.opposite(&places),
-        language: before.language,
-        reference: before.reference.clone(),
-        corporate_identity_id: before.corporate_identity_id.clone(),
-        project_id: before.project_id.clone(),
-        deal_id: before.deal_id.clone(),
         credited_invoice_id: Link(before.base.id.clone()),
         due_date: Day(Some(today)),
-        ..Document::default()
+        ..before.copied()
     };
     let totals = credit.rows.totals()?;
     credit.take_totals(&totals);
