@@ -85,6 +85,13 @@ impl<R: Fields> Input<R> {
         }
     }
 
+    /// Puts every field that can be sent over `record`, with the default of those that were not: for a PUT.
+    pub fn replace_in(&self, record: &mut R) {
+        for field in R::fields().iter().filter(|field| field.info.rules.create) {
+            (field.copy)(&self.values, record);
+        }
+    }
+
     /// Whether a field was sent.
     pub fn has(&self, name: &str) -> bool {
         self.sent().any(|field| field.info.name == name)

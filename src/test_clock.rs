@@ -10,9 +10,9 @@ use crate::call::{Answer, Call};
 use crate::clock::Moment;
 use crate::context::{Caller, Ctx};
 use crate::error::{Code, Error, FieldCode, Result, wrong};
-use crate::input::{self, Input};
-use crate::record;
-use crate::record::{Checks, REQUIRED, When};
+use crate::input;
+use crate::input::Input;
+use crate::record::{Body, Fields, REQUIRED, Shape, When};
 use crate::records::Work;
 use crate::resources::{Method, Part, Resource, Takes};
 use crate::{days, worker};
@@ -20,21 +20,23 @@ use crate::{days, worker};
 /// The furthest that a clock can be moved at once, in days: ten years.
 const FURTHEST: i64 = 3660;
 
-record! {
+input! {
     /// Where to move the clock.
-    pub struct Advance = "test_clock" in "test_clocks";
+    pub struct Advance;
 
     /// The moment to move to.
     to: When = REQUIRED.example("\"2026-06-01T09:00:00Z\"");
 }
 
-impl Checks for Advance {}
+impl Body for Advance {}
+
+static SHAPE: Shape = Shape::new("test_clock", "test_clocks", &["Where to move the clock."]);
 
 const PARTS: &[Part] = &[Part("now", "string", "What time it is in the account.")];
 
 /// The test clock and its routes.
 pub fn resource() -> Resource {
-    Resource::of::<Advance>("Test clock", "settings", &[])
+    Resource::without_records(&SHAPE, "Test clock", "settings", Advance::infos())
         .at("/v1/test-clock")
         .beside(Method::Get, "", "What time it is in an account with a test clock", PARTS, get)
         .extension()

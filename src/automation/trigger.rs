@@ -5,18 +5,18 @@ use serde_json::{Value, json};
 use super::matching::{self, Fired, Sent, Started};
 use crate::call::{Answer, Call};
 use crate::error::Result;
-use crate::input::{self, Input};
-use crate::record;
-use crate::record::{Checks, Data, INPUT, REQUIRED};
+use crate::input;
+use crate::input::Input;
+use crate::record::{Body, Data, Fields, INPUT, REQUIRED, Shape};
 use crate::records::Work;
 use crate::resources::{Method, Part, Resource, Takes};
 
 /// Declares what a route takes: the same but for the number of the record, which each calls its own.
 macro_rules! trigger {
-    ($name:ident = $singular:literal in $table:literal; $($number:tt)+) => {
-        record! {
+    ($name:ident; $($number:tt)+) => {
+        input! {
             /// An event that is fired.
-            pub struct $name = $singular in $table;
+            pub struct $name;
 
             /// Its name: a built-in event, or a key of your own.
             event: String = REQUIRED.example("\"order.shipped\"");
@@ -27,21 +27,25 @@ macro_rules! trigger {
             $($number)+
         }
 
-        impl Checks for $name {}
+        impl Body for $name {}
     };
 }
 
 trigger! {
-    Trigger = "trigger" in "triggers";
+    Trigger;
     /// The number of the record in another administration. It goes in version 2: send it in `data`.
     legacy_entity_id: i64 = INPUT.example("7");
 }
 
 trigger! {
-    WebhookTrigger = "webhook_trigger" in "webhook_triggers";
+    WebhookTrigger;
     /// The number of the record in another administration; flows see it as `data.entity_id`.
     entity_id: i64 = INPUT.example("7");
 }
+
+const ABOUT: &[&str] = &["An event that is fired."];
+static TRIGGER: Shape = Shape::new("trigger", "triggers", ABOUT);
+static WEBHOOK_TRIGGER: Shape = Shape::new("webhook_trigger", "webhook_triggers", ABOUT);
 
 const PARTS: &[Part] = &[
     Part("event", "string", "The event as it was sent."),
@@ -56,7 +60,7 @@ const WEBHOOK_PARTS: &[Part] = &[
 
 /// `POST /v1/automation/trigger`
 pub fn by_automation() -> Resource {
-    Resource::of::<Trigger>("Automation trigger", "automation", &[])
+    Resource::without_records(&TRIGGER, "Automation trigger", "automation", Trigger::infos())
         .at("/v1/automation/trigger")
         .beside(Method::Post, "", "Fire an event", PARTS, automation)
         .taking::<Trigger>(Takes::Body)
@@ -64,7 +68,7 @@ pub fn by_automation() -> Resource {
 
 /// `POST /v1/webhooks/trigger`
 pub fn by_webhook() -> Resource {
-    Resource::of::<WebhookTrigger>("Webhook trigger", "webhooks", &[])
+    Resource::without_records(&WEBHOOK_TRIGGER, "Webhook trigger", "webhooks", WebhookTrigger::infos())
         .at("/v1/webhooks/trigger")
         .beside(Method::Post, "", "Fire an event; 30 times a minute", WEBHOOK_PARTS, webhook)
         .taking::<WebhookTrigger>(Takes::Body)

@@ -4,9 +4,9 @@ use store::{Migration, Tx};
 
 use super::{Gives, Handler, List, Method, Part, Resource, Route, Takes};
 use crate::error::Result;
-use crate::integrity::inspect;
+use crate::integrity::{Inspected, inspect};
 use crate::list;
-use crate::record::{CREATED, Checks, DETAIL, FieldInfo, Fields, LIST, Record, UPDATED, Views};
+use crate::record::{CREATED, Checks, DETAIL, FieldInfo, Fields, LIST, Record, Shape, UPDATED, Views};
 use crate::records;
 
 impl Resource {
@@ -25,6 +25,30 @@ impl Resource {
             unlink: records::unlink::<R>,
             show: records::shown::<R>,
             inspect: Box::new(|tx, account, after| inspect::<R>(tx, account, after, |_, _, _| Ok(Vec::new()))),
+            fleeting: false,
+        }
+    }
+
+    /// Routes that are about no records: what they are called in the documents, and the fields described there.
+    pub fn without_records(
+        shape: &'static Shape,
+        title: &'static str,
+        area: &'static str,
+        fields: Vec<FieldInfo>,
+    ) -> Resource {
+        Resource {
+            area,
+            write_area: area,
+            title,
+            shape,
+            path: format!("/v1/{}", shape.table.replace('_', "-")),
+            fields,
+            routes: Vec::new(),
+            list: None,
+            migrations: &[],
+            unlink: |_, _, _, _, _| Ok(true),
+            show: |_, _, _| Ok(None),
+            inspect: Box::new(|_, _, _| Ok(Inspected::default())),
             fleeting: false,
         }
     }
@@ -181,11 +205,11 @@ impl Resource {
         self.act_parts(path, summary, parts, handler).taking::<B>(Takes::Body)
     }
 
-    /// `PUT /v1/…/{id}` with the fields of `B`, all of them.
-    pub fn replace_from<B: Fields>(self, handler: Handler) -> Resource {
+    /// `PUT /v1/…/{id}` with the fields of a new record.
+    pub fn replace_with(self, handler: Handler) -> Resource {
         let summary = format!("Replace {}", self.one());
-        let resource = self.own(Method::Put, "", summary, Takes::Body, Gives::Item(DETAIL), handler);
-        resource.with_fields(B::infos())
+        let fields = self.fields.iter().filter(|field| field.rules.create).copied().collect();
+        self.own(Method::Put, "", summary, Takes::Body, Gives::Item(DETAIL), handler).with_fields(fields)
     }
 
     /// `POST /v1/…/{id}/…` with the fields of `B`, if any are sent, which makes a record of the same kind.

@@ -6,17 +6,13 @@ use super::{Gives, Method, Part, Resource};
 use crate::call::{Answer, Call, Outcome, Query};
 use crate::context::Ctx;
 use crate::error::{Code, Error, Faults, FieldCode, Result, Wrong, wrong};
-use crate::record::{COMPUTED, When};
+use crate::log;
+use crate::record::{COMPUTED, FieldInfo, Kind, Shape, When};
 use crate::records::Work;
-use crate::{log, record};
 
-record! {
-    /// Something that happened.
-    pub struct Change = "change" in "changes";
-
-    /// When, on the account's clock.
-    timestamp: When = COMPUTED;
-}
+static SHAPE: Shape = Shape::new("change", "changes", &["Something that happened."]);
+const TIMESTAMP: FieldInfo =
+    FieldInfo { name: "timestamp", doc: &["When, on the account's clock."], rules: COMPUTED, schema: When::schema };
 
 const PARTS: &[Part] = &[
     Part("type", "string", "What happened, such as `invoice.paid`."),
@@ -37,7 +33,7 @@ const BYTES: i64 = 8 * 1024 * 1024;
 
 /// Changes and their routes.
 pub fn resource() -> Resource {
-    Resource::of::<Change>("Changes", "audit", &[])
+    Resource::without_records(&SHAPE, "Changes", "audit", vec![TIMESTAMP])
         .at("/v1")
         .beside(Method::Get, "/changes", "Read what happened, in order", PARTS, feed)
         .gives(Gives::Feed(PARTS, QUERY))

@@ -9,9 +9,10 @@ use super::pipeline::{Pipeline, in_order};
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Error, FieldCode, Result, wrong};
-use crate::input::{self, Input};
+use crate::input;
+use crate::input::Input;
 use crate::json::Json;
-use crate::record::{ALL, Checks, DETAIL, Day, INPUT, Kind, Link, REQUIRED};
+use crate::record::{ALL, Body, Checks, DETAIL, Day, INPUT, Kind, Link, REQUIRED};
 use crate::records::{self, Work};
 use crate::timers;
 use crate::{choice, record};
@@ -113,9 +114,9 @@ impl Checks for Deal {
     }
 }
 
-record! {
+input! {
     /// Where a deal goes.
-    pub struct Move = "move" in "";
+    pub struct Move;
 
     /// The phase, also of another pipeline.
     phase_id: Link = INPUT.refers("phases");
@@ -123,7 +124,7 @@ record! {
     status: Status = INPUT.example("\"won\"");
 }
 
-impl Checks for Move {
+impl Body for Move {
     /// `null` is the same as nothing.
     fn body(body: Json) -> Json {
         let Json::Object(mut members) = body else { return body };

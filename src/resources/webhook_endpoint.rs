@@ -12,10 +12,13 @@ use super::{Gives, Part, Resource, Takes};
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
-use crate::input::{self, Input};
+use crate::input;
+use crate::input::Input;
 use crate::quotas;
 use crate::record;
-use crate::record::{ACTED, ALL, COMPUTED, CREATED, Callable, Checks, INPUT, NOWHERE, REQUIRED, Texts, UPDATED, When};
+use crate::record::{
+    ACTED, ALL, Body, COMPUTED, CREATED, Callable, Checks, INPUT, NOWHERE, REQUIRED, Texts, UPDATED, When,
+};
 use crate::records::{self, Work};
 use crate::webhooks::{breaker, queue};
 
@@ -99,15 +102,15 @@ impl WebhookEndpoint {
     }
 }
 
-record! {
+input! {
     /// A new secret for an endpoint.
-    pub struct Rotate = "rotate" in "rotate";
+    pub struct Rotate;
 
     /// For how many hours the old secret signs too.
     overlap_hours: i64 = INPUT.between(0, 168).default("24").example("24");
 }
 
-impl Checks for Rotate {}
+impl Body for Rotate {}
 
 const TESTED: &[Part] = &[
     Part("delivery_id", "string", "The delivery; see the list of deliveries for what became of it."),
@@ -164,7 +167,7 @@ fn patch(call: Call) -> Result<Work> {
         let mut record = before.clone();
         input.merge_into(&mut record);
         let mut faults = Faults::default();
-        record.check(&mut faults);
+        Checks::check(&record, &mut faults);
         faults.into_result()?;
         if record.url != before.url {
             quotas::room_for_endpoint(tx, ctx, &record.base.id, &record.url.0)?;

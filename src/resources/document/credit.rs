@@ -8,10 +8,10 @@ use super::{Document, Invoice, Mode, make_final, new, with_finalized};
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Code, Error, FieldCode, Result, Wrong, wrong};
-use crate::input::{self, Input};
+use crate::input;
+use crate::input::Input;
 use crate::json::Json;
-use crate::record;
-use crate::record::{CREATED, Checks, Day, INPUT, Kind, Link, Record, Rules};
+use crate::record::{Body, CREATED, Day, INPUT, Kind, Link, Record, Rules};
 use crate::records::{self, Work};
 
 /// Places of rows, from 0 on.
@@ -55,9 +55,9 @@ impl Kind for Places {
     }
 }
 
-record! {
+input! {
     /// What to credit.
-    pub struct Credit = "credit" in "credits";
+    pub struct Credit;
 
     /// All rows that are not credited yet.
     credit_all: bool = INPUT.default("true").example("true");
@@ -65,7 +65,7 @@ record! {
     row_indexes: Places = INPUT.example("[0]");
 }
 
-impl Checks for Credit {}
+impl Body for Credit {}
 
 /// `POST /v1/invoices/{id}/credit`
 pub fn credit(call: Call) -> Result<Work> {
