@@ -19,9 +19,10 @@ use super::{Part, Resource, Takes};
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Code, Error, FieldCode, Result, wrong};
-use crate::input::{self, Input};
+use crate::input;
+use crate::input::Input;
 use crate::list;
-use crate::record::{ALL, COMPUTED, Checks, DETAIL, Day, INPUT, Link, NOWHERE, Record, UPDATED};
+use crate::record::{ALL, Body, COMPUTED, Checks, DETAIL, Day, INPUT, Link, NOWHERE, Record, UPDATED};
 use crate::records::{self, Work};
 use crate::{choice, marks, record};
 pub use lines::Lines;
@@ -46,12 +47,28 @@ record! {
 
     /// Given when it is made, without gaps.
     number: String = COMPUTED.search().filter().sort();
-    /// What it is about.
-    title: String = COMPUTED.search().sort();
     /// The client.
-    client_id: Link = COMPUTED.refers("clients").filter();
-    /// `draft`, `active` or `ended`.
-    status: Status = COMPUTED.filter().sort();
+    client_id: Link = INPUT.create_only().refers("clients").filter();
+    /// The client, by your own reference.
+    client_external_id: String = INPUT.create_only().sent_only().example("\"\"");
+    /// What it is about; the title of the first line when nothing is sent.
+    title: String = INPUT.kept().search().sort().example("\"Hosting\"");
+    /// How often an invoice is made.
+    frequency: Term = INPUT.sent_only().default("\"monthly\"").example("\"monthly\"");
+    /// When it begins; today when nothing is sent.
+    subscription_start: Day = INPUT.kept().sent_only().example("\"2026-06-01\"");
+    /// When it ends: periods that begin before it are invoiced.
+    subscription_end: Day = INPUT.nullable().sent_only().example("\"2027-06-01\"");
+    /// The date of the first invoice, whatever the start says. Nothing is invoiced for the time before it. The second
+    /// invoice comes one term later, on the chosen day, else on the day of this date.
+    first_generate_date: Day = INPUT.create_only().sent_only().example("\"\"");
+    /// The day of the month, from 1 to 31; in shorter months the last day. Not for `weekly` and `four_weeks`.
+    day_of_month: i64 = INPUT.between(1, 31).nullable().sent_only().example("1");
+    /// The day of the week, from Monday (1) to Sunday (7); for `weekly` and `four_weeks` only.
+    day_of_week: i64 = INPUT.between(1, 7).nullable().sent_only().example("null");
+    /// `draft`, `active` or `ended`. A new one can be sent as `draft`, to begin later; it is `active` when nothing is sent,
+    /// unless the client's mandate is still awaited.
+    status: Status = INPUT.create_only().filter().sort().example("\"active\"");
     /// How often an invoice is made.
     term: Term = COMPUTED;
     /// When it begins.
@@ -74,8 +91,9 @@ record! {
     total_excl_vat: Amount = COMPUTED;
     /// What a period costs with VAT.
     total_incl_vat: Amount = COMPUTED.sort();
-    /// What is invoiced each time. Shown when one subscription is retrieved, and in events.
-    lines: Lines = COMPUTED.heavy().shown(DETAIL);
+    /// What is invoiced each time: `title`, `quantity`, `unit`, `unit_price` and `vat_code`. When they are changed, all are
+    /// replaced. Shown when one subscription is retrieved, and in events.
+    lines: Lines = INPUT.heavy().shown(DETAIL).example("[{\"title\": \"Hosting\", \"quantity\": 1, \"unit_price\": 25, \"vat_code\": \"NL21\"}]");
     /// Why the next invoice could not be made, or empty.
     problem: String = COMPUTED.in_meta();
     /// The names of the client, for searches.
@@ -84,6 +102,12 @@ record! {
     stuck_on: Day = COMPUTED.shown(NOWHERE);
     /// The day on which its end is announced.
     notify_on: Day = COMPUTED.shown(NOWHERE);
+
+    // For the tests in `declared.rs`.
+    /// A text.
+    #[cfg(test)] test_text: String = INPUT.filter().example("\"red\"");
+    /// An amount.
+    #[cfg(test)] test_amount: Amount = INPUT.filter().example("12.5");
 }
 
 impl Checks for Subscription {
@@ -147,16 +171,16 @@ impl Subscription {
     }
 }
 
-record! {
+input! {
     /// When a subscription ends.
-    pub struct Deactivation = "deactivation" in "deactivations";
+    pub struct Deactivation;
 
     /// The day from which nothing is invoiced any more. By default today, or the start date of a subscription that has
     /// not started.
     subscription_end: Day = INPUT.example("\"2027-01-01\"");
 }
 
-impl Checks for Deactivation {}
+impl Body for Deactivation {}
 
 /// What ending a subscription answers.
 const ENDED: &[Part] = &[
@@ -303,9 +327,9 @@ pub fn resource() -> Resource {
     Resource::of::<Subscription>("Subscriptions", "relations", MIGRATIONS)
         .inspected::<Subscription>(faults)
         .list::<Subscription>()
-        .create_from::<new::NewSubscription>(new::create)
+        .create_with(new::create)
         .get::<Subscription>()
-        .patch_from::<new::NewSubscription>(new::patch)
+        .patch_with::<Subscription>(new::patch)
         .action_parts::<Deactivation>("deactivate", "End a subscription", ENDED, deactivate)
         .taking::<Deactivation>(Takes::Maybe)
         .pages_of("invoices", "List the invoices of a subscription", "invoices", invoices)
