@@ -1,6 +1,9 @@
 //! A field is declared once. [`record!`] turns one line per field into the struct, the columns,
 //! the create and PATCH input, the checks, the answers, the list filters and sorts, and the
-//! OpenAPI schema. What the lines can say is in [`Rules`]; they are flags, never logic.
+//! OpenAPI schema. What the lines can say is in [`Rules`]; they are flags, never logic. A body that is
+//! no record is an [`input!`].
+//!
+//! [`input!`]: crate::input!
 
 mod body;
 mod checked;
@@ -317,7 +320,8 @@ pub trait Checks: Record {
     fn check(&self, _faults: &mut Faults) {}
 
     /// In the transaction, before it is saved: fills in what follows from other records, and
-    /// refuses what they do not allow. `before` is the record as it was.
+    /// refuses what they do not allow. `before` is the record as it was. Fields that are in the body alone
+    /// still have their value here.
     fn settle(&mut self, _tx: &mut Tx, _ctx: &Ctx, _before: Option<&Self>) -> Result<(), Error> {
         Ok(())
     }

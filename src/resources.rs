@@ -10,6 +10,8 @@ pub mod corporate_identity;
 pub mod custom_field;
 pub mod deal;
 pub mod deal_source;
+#[cfg(test)]
+mod declared;
 pub mod document;
 pub mod email_domain;
 pub mod file;
@@ -127,14 +129,15 @@ pub fn migrations() -> Vec<Migration> {
         document::pdf::MIGRATION,
         crate::timers::MIGRATION,
         crate::timers::SINCE,
-        document::DATES,
-        document::OWED,
         crate::automation::MIGRATION,
         crate::backup::MIGRATION,
         crate::quotas::MIGRATION,
     ];
     let resources = ALL.iter().flat_map(|resource| resource.migrations.iter().copied());
-    let mut all: Vec<Migration> = base.into_iter().chain(resources).collect();
+    let documents = document::MIGRATIONS.iter().copied();
+    let mut all: Vec<Migration> = base.into_iter().chain(documents).chain(resources).collect();
+    #[cfg(test)]
+    all.push(declared::MIGRATION);
     all.sort_by_key(|migration| migration.number);
     all
 }

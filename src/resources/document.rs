@@ -34,7 +34,7 @@ use crate::records::{self, Work};
 use crate::{choice, record};
 pub use kind::{DocumentKind, Invoice, InvoiceKind, Quote, QuoteKind, Which, Workorder, WorkorderKind};
 use rows::Rows;
-pub use tables::{DATES, OWED};
+pub use tables::MIGRATIONS;
 use tables::{INVOICES, QUOTES, WORKORDERS};
 
 choice! {
@@ -164,6 +164,28 @@ record! {
     client: String = COMPUTED.heavy().shown(NOWHERE);
     /// The corporate identity as it was, as JSON.
     sender: String = COMPUTED.heavy().shown(NOWHERE);
+
+    // A field of each kind, for the tests in `declared.rs`.
+    /// A text.
+    #[cfg(test)] test_text: String = INPUT.locked_when_final().copied().filter().example("\"red\"");
+    /// An amount.
+    #[cfg(test)] test_amount: Amount = INPUT.copied().filter().example("12.5");
+    /// A number.
+    #[cfg(test)] test_number: i64 = INPUT.revises().copied().filter().example("1");
+    /// A switch.
+    #[cfg(test)] test_switch: bool = INPUT.copied().filter().example("true");
+    /// A day.
+    #[cfg(test)] test_day: Day = INPUT.copied().filter().example("\"2026-05-04\"");
+    /// A moment.
+    #[cfg(test)] test_moment: When = INPUT.copied().filter().example("\"2026-05-04T09:30:00Z\"");
+    /// A choice.
+    #[cfg(test)] test_choice: Language = INPUT.copied().filter().example("\"en\"");
+    /// A link.
+    #[cfg(test)] test_link: Link = INPUT.refers("clients").copied().filter();
+    /// A list.
+    #[cfg(test)] test_list: record::Texts = INPUT.copied().example("[]");
+    /// In the body alone.
+    #[cfg(test)] test_hint: String = INPUT.sent_only().example("\"x\"");
 }
 
 impl<K: DocumentKind> Checks for Document<K> {

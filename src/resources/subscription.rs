@@ -65,7 +65,7 @@ record! {
     /// The day of the month, from 1 to 31; in shorter months the last day. Not for `weekly` and `four_weeks`.
     day_of_month: i64 = INPUT.between(1, 31).nullable().sent_only().example("1");
     /// The day of the week, from Monday (1) to Sunday (7); for `weekly` and `four_weeks` only.
-    day_of_week: i64 = INPUT.between(1, 7).nullable().sent_only().example("null");
+    day_of_week: i64 = INPUT.between(1, 7).nullable().sent_only();
     /// `draft`, `active` or `ended`. A new one can be sent as `draft`, to begin later; it is `active` when nothing is sent,
     /// unless the client's mandate is still awaited.
     status: Status = INPUT.create_only().filter().sort().example("\"active\"");

@@ -91,6 +91,7 @@ on_both! {
             ("client_id", json!("nope"), "client_id: reference_not_found"), ("client_external_id", json!("nope"), "client_external_id: reference_not_found"),
             ("due_date", json!("2026-05-03"), "due_date: out_of_range"), ("generation_mode", json!("maybe"), "generation_mode: invalid_choice"),
             ("rows", json!(vec![json!({"name": "x"}); 1001]), "rows: too_long"), ("number", json!("DRAFT-1"), "number: invalid_format"),
+            ("paid_at", json!("2026-05-04T09:30:00Z"), "paid_at: read_only"), ("payed_at", json!(1), "payed_at: unknown_field"),
         ] {
             let mut wrong = body(&firm);
             wrong[field] = value;
