@@ -39,136 +39,146 @@ fn manifest(folder: &Path) -> Value {
     serde_json::from_str(&std::fs::read_to_string(folder.join("backup.json")).unwrap()).unwrap()
 }
 
-on_both! {
-    fn backups_under_load_are_whole_and_can_be_gone_on_with(db) {
-        let binary = Binary::start(&db, "", &[]);
-        let client = &binary.client;
-        let (stop, number) = (AtomicBool::new(false), AtomicU32::new(0));
-        let folder = tempfile::tempdir().unwrap();
-        let mut made: Vec<PathBuf> = Vec::new();
-        std::thread::scope(|scope| {
-            for _ in 0..2 {
-                scope.spawn(|| while !stop.load(Ordering::Relaxed) {
+on_both![
+    backups_under_load_are_whole_and_can_be_gone_on_with,
+    a_folder_with_something_in_it_is_refused,
+    a_backup_that_is_killed_is_not_taken_for_one,
+    what_is_broken_is_not_called_a_backup,
+    contents_stay_while_a_backup_is_made,
+];
+
+fn backups_under_load_are_whole_and_can_be_gone_on_with(db: Db) {
+    let binary = Binary::start(&db, "", &[]);
+    let client = &binary.client;
+    let (stop, number) = (AtomicBool::new(false), AtomicU32::new(0));
+    let folder = tempfile::tempdir().unwrap();
+    let mut made: Vec<PathBuf> = Vec::new();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
                     let n = number.fetch_add(1, Ordering::Relaxed);
                     let row = json!({"name": "x", "quantity": n, "unit_price": 1.17, "vat_rate": "21"});
                     client.post("/v1/quotes", json!({"title": format!("q{n}"), "rows": [row]})).expect(201);
                     client.post("/v1/products", json!({"name": format!("p{n}")})).expect(201);
-                });
-                scope.spawn(|| {
-                    let mut kept: Vec<String> = Vec::new();
-                    while !stop.load(Ordering::Relaxed) {
-                        let n = number.fetch_add(1, Ordering::Relaxed);
-                        let (kind, body) = multipart(&[("file", Some("x.bin"), &vec![n as u8; 1 + (n as usize * 7_777) % 90_000])]);
-                        let sent = client.try_send_bytes("POST", "/v1/files", &[("content-type", &kind)], body).unwrap();
-                        kept.push(sent.expect(201).id());
-                        if kept.len() > 5 {
-                            client.delete(&format!("/v1/files/{}", kept.remove(0))).expect(204);
-                        }
-                    }
-                });
-            }
-            std::thread::sleep(Duration::from_millis(500));
-            for n in 0..3 {
-                let target = folder.path().join(format!("backup {n}"));
-                let (done, words) = backup(&db, &target);
-                if !done {
-                    stop.store(true, Ordering::Relaxed);
                 }
-                assert!(done, "{words}");
-                made.push(target);
+            });
+            scope.spawn(|| {
+                let mut kept: Vec<String> = Vec::new();
+                while !stop.load(Ordering::Relaxed) {
+                    let n = number.fetch_add(1, Ordering::Relaxed);
+                    let (kind, body) =
+                        multipart(&[("file", Some("x.bin"), &vec![n as u8; 1 + (n as usize * 7_777) % 90_000])]);
+                    let sent = client.try_send_bytes("POST", "/v1/files", &[("content-type", &kind)], body).unwrap();
+                    kept.push(sent.expect(201).id());
+                    if kept.len() > 5 {
+                        client.delete(&format!("/v1/files/{}", kept.remove(0))).expect(204);
+                    }
+                }
+            });
+        }
+        std::thread::sleep(Duration::from_millis(500));
+        for n in 0..3 {
+            let target = folder.path().join(format!("backup {n}"));
+            let (done, words) = backup(&db, &target);
+            if !done {
+                stop.store(true, Ordering::Relaxed);
             }
-            stop.store(true, Ordering::Relaxed);
-        });
-        for target in &made {
-            let told = manifest(target);
-            assert!(told["files"]["count"].as_u64().unwrap() >= 1, "{told}");
-            assert!(!target.with_file_name("backup 0.unfinished").exists());
-            let own = restored(&db, target);
-            let checked = kantoor(&own, &["verify"]);
-            assert!(checked.status.success(), "{}", said(&checked));
-            let again = Binary::start(&own, &client.key, &["--set", "workers=0"]);
-            let before = again.client.get("/v1/quotes").json()["meta"]["total"].as_i64().unwrap();
-            assert!(before > 0);
-            let quote = again.client.post("/v1/quotes", json!({"title": "on", "generation_mode": "final"})).expect(201);
-            assert!(quote.data()["number"].as_str().unwrap().ends_with("-0001"), "{quote:?}");
-            let files = again.client.get("/v1/files").data();
-            let file = files.as_array().unwrap().last().unwrap()["id"].as_str().unwrap().to_string();
-            again.client.get(&format!("/v1/files/{file}/content")).expect(200);
+            assert!(done, "{words}");
+            made.push(target);
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    for target in &made {
+        let told = manifest(target);
+        assert!(told["files"]["count"].as_u64().unwrap() >= 1, "{told}");
+        assert!(!target.with_file_name("backup 0.unfinished").exists());
+        let own = restored(&db, target);
+        let checked = kantoor(&own, &["verify"]);
+        assert!(checked.status.success(), "{}", said(&checked));
+        let again = Binary::start(&own, &client.key, &["--set", "workers=0"]);
+        let before = again.client.get("/v1/quotes").json()["meta"]["total"].as_i64().unwrap();
+        assert!(before > 0);
+        let quote = again.client.post("/v1/quotes", json!({"title": "on", "generation_mode": "final"})).expect(201);
+        assert!(quote.data()["number"].as_str().unwrap().ends_with("-0001"), "{quote:?}");
+        let files = again.client.get("/v1/files").data();
+        let file = files.as_array().unwrap().last().unwrap()["id"].as_str().unwrap().to_string();
+        again.client.get(&format!("/v1/files/{file}/content")).expect(200);
+    }
+}
+
+fn a_folder_with_something_in_it_is_refused(db: Db) {
+    assert!(kantoor(&db, &["account", "create", "A"]).status.success());
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("b");
+    std::fs::create_dir(&target).unwrap();
+    assert!(backup(&db, &target).0, "an empty one will do");
+    let before = std::fs::read(target.join("backup.json")).unwrap();
+    let (done, words) = backup(&db, &target);
+    assert!(!done && words.contains("is there already and is not empty"), "{words}");
+    assert_eq!(std::fs::read(target.join("backup.json")).unwrap(), before);
+    let (done, words) = backup(&db, &db.data.join("files/b"));
+    assert!(!done && words.contains("where the files are kept"), "{words}");
+}
+
+fn a_backup_that_is_killed_is_not_taken_for_one(db: Db) {
+    let binary = Binary::start(&db, "", &["--demo", "--set", "workers=0"]);
+    for n in 0..30_u8 {
+        binary.client.upload("x.bin", &vec![n; 50_000]).expect(201);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("b");
+    let mut left = 0;
+    for wait in [30, 100, 200, 300, 500, 800, 1_200] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kantoor"));
+        command.arg("backup").arg(&target).env("KANTOOR_DATABASE_URL", &db.url).env("KANTOOR_DATA", &db.data);
+        let mut child =
+            command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(wait));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        left += u32::from(folder.path().join("b.unfinished").exists());
+        if target.exists() {
+            manifest(&target);
+            std::fs::remove_dir_all(&target).unwrap();
         }
     }
+    assert!(left > 0, "none was killed in the middle");
+    let (done, words) = backup(&db, &target);
+    assert!(done, "{words}");
+    assert!(!folder.path().join("b.unfinished").exists());
+    assert_eq!(manifest(&target)["files"]["count"], 30);
+    let own = restored(&db, &target);
+    assert!(kantoor(&own, &["verify"]).status.success());
+}
 
-    fn a_folder_with_something_in_it_is_refused(db) {
-        assert!(kantoor(&db, &["account", "create", "A"]).status.success());
-        let folder = tempfile::tempdir().unwrap();
-        let target = folder.path().join("b");
-        std::fs::create_dir(&target).unwrap();
-        assert!(backup(&db, &target).0, "an empty one will do");
-        let before = std::fs::read(target.join("backup.json")).unwrap();
-        let (done, words) = backup(&db, &target);
-        assert!(!done && words.contains("is there already and is not empty"), "{words}");
-        assert_eq!(std::fs::read(target.join("backup.json")).unwrap(), before);
-        let (done, words) = backup(&db, &db.data.join("files/b"));
-        assert!(!done && words.contains("where the files are kept"), "{words}");
-    }
+fn what_is_broken_is_not_called_a_backup(db: Db) {
+    let binary = Binary::start(&db, "", &["--set", "workers=0"]);
+    let made = binary.client.upload("x.bin", b"hello").expect(201);
+    let uid = std::fs::read_dir(db.data.join("files")).unwrap().next().unwrap().unwrap().path();
+    let content = std::fs::read_dir(uid).unwrap().next().unwrap().unwrap().path();
+    std::fs::remove_file(content).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (done, words) = backup(&db, &folder.path().join("b"));
+    assert!(!done && words.contains(&made.id()) && words.contains("did not pass its check"), "{words}");
+    assert!(!folder.path().join("b").exists());
+}
 
-    fn a_backup_that_is_killed_is_not_taken_for_one(db) {
-        let binary = Binary::start(&db, "", &["--demo", "--set", "workers=0"]);
-        for n in 0..30_u8 {
-            binary.client.upload("x.bin", &vec![n; 50_000]).expect(201);
-        }
-        let folder = tempfile::tempdir().unwrap();
-        let target = folder.path().join("b");
-        let mut left = 0;
-        for wait in [30, 100, 200, 300, 500, 800, 1_200] {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_kantoor"));
-            command.arg("backup").arg(&target).env("KANTOOR_DATABASE_URL", &db.url).env("KANTOOR_DATA", &db.data);
-            let mut child = command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
-            std::thread::sleep(Duration::from_millis(wait));
-            child.kill().unwrap();
-            child.wait().unwrap();
-            left += u32::from(folder.path().join("b.unfinished").exists());
-            if target.exists() {
-                manifest(&target);
-                std::fs::remove_dir_all(&target).unwrap();
-            }
-        }
-        assert!(left > 0, "none was killed in the middle");
-        let (done, words) = backup(&db, &target);
-        assert!(done, "{words}");
-        assert!(!folder.path().join("b.unfinished").exists());
-        assert_eq!(manifest(&target)["files"]["count"], 30);
-        let own = restored(&db, &target);
-        assert!(kantoor(&own, &["verify"]).status.success());
-    }
-
-    fn what_is_broken_is_not_called_a_backup(db) {
-        let binary = Binary::start(&db, "", &["--set", "workers=0"]);
-        let made = binary.client.upload("x.bin", b"hello").expect(201);
-        let uid = std::fs::read_dir(db.data.join("files")).unwrap().next().unwrap().unwrap().path();
-        let content = std::fs::read_dir(uid).unwrap().next().unwrap().unwrap().path();
-        std::fs::remove_file(content).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let (done, words) = backup(&db, &folder.path().join("b"));
-        assert!(!done && words.contains(&made.id()) && words.contains("did not pass its check"), "{words}");
-        assert!(!folder.path().join("b").exists());
-    }
-
-    fn contents_stay_while_a_backup_is_made(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let made = client.upload("x.bin", b"hello").expect(201);
-        let run = |sql: &'static str| server.app.store.write_now(0, move |tx| tx.execute(sql, &[]).map(drop)).unwrap();
-        let contents = || server.block_on(server.app.blobs.keys()).unwrap().len();
-        let work = || server.block_on(async { while kantoor::worker::turn(&server.app).await {} });
-        run("INSERT INTO holds (account_id, id, until) VALUES (0, 'x', 9000000000000)");
-        client.delete(&format!("/v1/files/{}", made.id())).expect(204);
-        work();
-        assert_eq!(contents(), 1, "it is held");
-        run("UPDATE holds SET until = 1");
-        run("UPDATE jobs SET run_at = 0 WHERE kind = 'drop_content'");
-        work();
-        assert_eq!(contents(), 0);
-    }
+fn contents_stay_while_a_backup_is_made(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let made = client.upload("x.bin", b"hello").expect(201);
+    let run = |sql: &'static str| server.app.store.write_now(0, move |tx| tx.execute(sql, &[]).map(drop)).unwrap();
+    let contents = || server.block_on(server.app.blobs.keys()).unwrap().len();
+    let work = || server.block_on(async { while kantoor::worker::turn(&server.app).await {} });
+    run("INSERT INTO holds (account_id, id, until) VALUES (0, 'x', 9000000000000)");
+    client.delete(&format!("/v1/files/{}", made.id())).expect(204);
+    work();
+    assert_eq!(contents(), 1, "it is held");
+    run("UPDATE holds SET until = 1");
+    run("UPDATE jobs SET run_at = 0 WHERE kind = 'drop_content'");
+    work();
+    assert_eq!(contents(), 0);
 }
 
 /// The `sh` blocks of a section of docs/backup.md.

@@ -25,66 +25,83 @@ fn complained(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-on_both! {
-    fn accounts_and_keys_while_the_server_runs(db) {
-        let binary = Binary::start(&db, "", &[]);
-        binary.client.get("/v1/products").expect(200);
-        let made: Value = serde_json::from_str(&said(&kantoor(&db, &["account", "create", "Second", "--json"]))).unwrap();
-        let account = made["account"]["id"].as_str().unwrap();
-        assert_eq!(made["account"]["name"], "Second");
-        let with = |key: &Value| Client { key: key.as_str().unwrap().to_string(), ..binary.client.clone() };
-        with(&made["key"]).get("/v1/products").expect(200);
-        let arguments = ["key", "create", "--account", account, "--scopes", "products.read,tasks.write", "--name", "robot", "--expires", "2099-01-01", "--json"];
-        let key: Value = serde_json::from_str(&said(&kantoor(&db, &arguments))).unwrap();
-        with(&key["key"]).get("/v1/products").expect(200);
-        with(&key["key"]).get("/v1/tasks").expect(403);
-        let listed = said(&kantoor(&db, &["key", "list", "--account", account]));
-        assert!(listed.contains("robot") && listed.contains("until 2098-12-31T23:00:00.000Z"), "{listed}");
-        assert!(!listed.contains(key["key"].as_str().unwrap()));
-        assert!(kantoor(&db, &["key", "revoke", key["id"].as_str().unwrap()]).status.success());
-        std::thread::sleep(std::time::Duration::from_millis(1100));
-        with(&key["key"]).get("/v1/products").expect(401);
-        let accounts: Value = serde_json::from_str(&said(&kantoor(&db, &["account", "list", "--json"]))).unwrap();
-        assert_eq!(accounts.as_array().unwrap().len(), 2);
-        assert_eq!(said(&kantoor(&db, &["migrate"])).trim(), "The database is up to date.");
-        let verified = said(&kantoor(&db, &["verify"]));
-        assert_eq!(verified.matches("  whole: ").count(), 2, "{verified}");
-    }
+on_both![accounts_and_keys_while_the_server_runs, a_test_clock_stands_still, a_demo_when_asked_for,];
 
-    fn a_test_clock_stands_still(db) {
-        let made: Value = serde_json::from_str(&said(&kantoor(&db, &["account", "create", "T", "--test-clock", "2026-01-31T12:00:00+01:00", "--json"]))).unwrap();
-        let binary = Binary::start(&db, made["key"].as_str().unwrap(), &[]);
-        let note = binary.client.post("/v1/notes", serde_json::json!({"body": "then"})).expect(201);
-        assert_eq!(note.data()["created_at"], "2026-01-31T11:00:00.000Z");
-        assert!(!binary.said().contains("kt_"), "there was an account, so no first one is made");
-        let arguments = ["account", "create", "T", "--test-clock", "2026-01-31T12:00:00Z", "--time-zone", "Pacific/Auckland", "--json"];
-        let far: Value = serde_json::from_str(&said(&kantoor(&db, &arguments))).unwrap();
-        let far = Client { key: far["key"].as_str().unwrap().to_string(), ..binary.client.clone() };
-        let invoice = far.post("/v1/invoices", serde_json::json!({"title": "there"})).expect(201);
-        assert_eq!(invoice.data()["invoice_date"], "2026-02-01", "it is tomorrow there");
-        let wrong = complained(&kantoor(&db, &["account", "create", "T", "--time-zone", "Mars/North"]));
-        assert!(wrong.contains("There is no time zone 'Mars/North'"), "{wrong}");
-    }
+fn accounts_and_keys_while_the_server_runs(db: Db) {
+    let binary = Binary::start(&db, "", &[]);
+    binary.client.get("/v1/products").expect(200);
+    let made: Value = serde_json::from_str(&said(&kantoor(&db, &["account", "create", "Second", "--json"]))).unwrap();
+    let account = made["account"]["id"].as_str().unwrap();
+    assert_eq!(made["account"]["name"], "Second");
+    let with = |key: &Value| Client { key: key.as_str().unwrap().to_string(), ..binary.client.clone() };
+    with(&made["key"]).get("/v1/products").expect(200);
+    let arguments = [
+        "key",
+        "create",
+        "--account",
+        account,
+        "--scopes",
+        "products.read,tasks.write",
+        "--name",
+        "robot",
+        "--expires",
+        "2099-01-01",
+        "--json",
+    ];
+    let key: Value = serde_json::from_str(&said(&kantoor(&db, &arguments))).unwrap();
+    with(&key["key"]).get("/v1/products").expect(200);
+    with(&key["key"]).get("/v1/tasks").expect(403);
+    let listed = said(&kantoor(&db, &["key", "list", "--account", account]));
+    assert!(listed.contains("robot") && listed.contains("until 2098-12-31T23:00:00.000Z"), "{listed}");
+    assert!(!listed.contains(key["key"].as_str().unwrap()));
+    assert!(kantoor(&db, &["key", "revoke", key["id"].as_str().unwrap()]).status.success());
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    with(&key["key"]).get("/v1/products").expect(401);
+    let accounts: Value = serde_json::from_str(&said(&kantoor(&db, &["account", "list", "--json"]))).unwrap();
+    assert_eq!(accounts.as_array().unwrap().len(), 2);
+    assert_eq!(said(&kantoor(&db, &["migrate"])).trim(), "The database is up to date.");
+    let verified = said(&kantoor(&db, &["verify"]));
+    assert_eq!(verified.matches("  whole: ").count(), 2, "{verified}");
+}
 
-    fn a_demo_when_asked_for(db) {
-        let binary = Binary::start(&db, "", &["--demo"]);
-        assert!(binary.said().contains("Your account is called \"Van Dijk Installatietechniek\""), "{}", binary.said());
-        let clients = |key: &str| {
-            let client = Client { key: key.to_string(), ..binary.client.clone() };
-            client.get("/v1/clients").expect(200).json()["meta"]["total"].clone()
-        };
-        assert_eq!(clients(&binary.client.key), 12);
-        let made: Value = serde_json::from_str(&said(&kantoor(&db, &["demo", "--json"]))).unwrap();
-        assert_eq!(made["account"]["name"], "Van Dijk Installatietechniek");
-        assert_eq!(clients(made["key"].as_str().unwrap()), 12);
-        let words = said(&kantoor(&db, &["demo"]));
-        assert!(words.contains("Its key, shown only now: kt_"), "{words}");
-        assert_eq!(said(&kantoor(&db, &["verify"])).matches("  whole: ").count(), 3);
-        drop(binary);
-        let again = Binary::start(&db, made["key"].as_str().unwrap(), &["--demo"]);
-        assert!(again.said().contains("There is an account already"), "{}", again.said());
-        assert_eq!(said(&kantoor(&db, &["account", "list"])).lines().count(), 3);
-    }
+fn a_test_clock_stands_still(db: Db) {
+    let made: Value = serde_json::from_str(&said(&kantoor(
+        &db,
+        &["account", "create", "T", "--test-clock", "2026-01-31T12:00:00+01:00", "--json"],
+    )))
+    .unwrap();
+    let binary = Binary::start(&db, made["key"].as_str().unwrap(), &[]);
+    let note = binary.client.post("/v1/notes", serde_json::json!({"body": "then"})).expect(201);
+    assert_eq!(note.data()["created_at"], "2026-01-31T11:00:00.000Z");
+    assert!(!binary.said().contains("kt_"), "there was an account, so no first one is made");
+    let arguments =
+        ["account", "create", "T", "--test-clock", "2026-01-31T12:00:00Z", "--time-zone", "Pacific/Auckland", "--json"];
+    let far: Value = serde_json::from_str(&said(&kantoor(&db, &arguments))).unwrap();
+    let far = Client { key: far["key"].as_str().unwrap().to_string(), ..binary.client.clone() };
+    let invoice = far.post("/v1/invoices", serde_json::json!({"title": "there"})).expect(201);
+    assert_eq!(invoice.data()["invoice_date"], "2026-02-01", "it is tomorrow there");
+    let wrong = complained(&kantoor(&db, &["account", "create", "T", "--time-zone", "Mars/North"]));
+    assert!(wrong.contains("There is no time zone 'Mars/North'"), "{wrong}");
+}
+
+fn a_demo_when_asked_for(db: Db) {
+    let binary = Binary::start(&db, "", &["--demo"]);
+    assert!(binary.said().contains("Your account is called \"Van Dijk Installatietechniek\""), "{}", binary.said());
+    let clients = |key: &str| {
+        let client = Client { key: key.to_string(), ..binary.client.clone() };
+        client.get("/v1/clients").expect(200).json()["meta"]["total"].clone()
+    };
+    assert_eq!(clients(&binary.client.key), 12);
+    let made: Value = serde_json::from_str(&said(&kantoor(&db, &["demo", "--json"]))).unwrap();
+    assert_eq!(made["account"]["name"], "Van Dijk Installatietechniek");
+    assert_eq!(clients(made["key"].as_str().unwrap()), 12);
+    let words = said(&kantoor(&db, &["demo"]));
+    assert!(words.contains("Its key, shown only now: kt_"), "{words}");
+    assert_eq!(said(&kantoor(&db, &["verify"])).matches("  whole: ").count(), 3);
+    drop(binary);
+    let again = Binary::start(&db, made["key"].as_str().unwrap(), &["--demo"]);
+    assert!(again.said().contains("There is an account already"), "{}", again.said());
+    assert_eq!(said(&kantoor(&db, &["account", "list"])).lines().count(), 3);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use serde_json::json;
 use sha2::Digest;
 
 use crate::on_both;
-use crate::support::{Client, Reply, Server};
+use crate::support::{Client, Db, Reply, Server};
 
 fn posts(client: &Client, count: usize, key: &str) -> Vec<Reply> {
     std::thread::scope(|scope| {
@@ -25,180 +25,208 @@ fn posts(client: &Client, count: usize, key: &str) -> Vec<Reply> {
     })
 }
 
-on_both! {
-    fn fifty_posts_of_one_key_make_one_record(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let replies = posts(&client, 50, "the-one");
-        let bodies: HashSet<&str> = replies.iter().map(|reply| reply.text.as_str()).collect();
-        assert!(replies.iter().all(|reply| reply.status == 201), "{replies:?}");
-        assert_eq!(bodies.len(), 1);
-        assert_eq!(replies.iter().filter(|reply| reply.header("x-idempotent-replay").is_empty()).count(), 1);
-        assert_eq!(client.get("/v1/products").json()["meta"]["total"], 1);
-    }
+on_both![
+    fifty_posts_of_one_key_make_one_record,
+    two_accounts_may_use_the_same_key,
+    a_key_belongs_to_the_json_and_not_to_how_it_is_written,
+    answers_are_kept_for_a_day_of_the_accounts_clock,
+    many_writers_leave_no_gap_in_the_log,
+    tampering_with_the_log_is_found,
+    every_change_has_its_event,
+    keys_end_when_they_are_told_to,
+];
 
-    fn two_accounts_may_use_the_same_key(db) {
-        let server = Server::start(db);
-        let (one, other) = (server.client(), server.client());
-        let (first, second) = (posts(&one, 1, "k"), posts(&other, 1, "k"));
-        assert_ne!(first[0].id(), second[0].id());
-        // A request that was refused is not remembered: the caller mends it and sends it again.
-        let bad = one.send("POST", "/v1/products", &[("idempotency-key", "m")], "{}").expect(422);
-        assert_eq!(bad.faults(), ["name: required"]);
-        one.send("POST", "/v1/products", &[("idempotency-key", "m")], "{\"name\":\"good\"}").expect(201);
-    }
+fn fifty_posts_of_one_key_make_one_record(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let replies = posts(&client, 50, "the-one");
+    let bodies: HashSet<&str> = replies.iter().map(|reply| reply.text.as_str()).collect();
+    assert!(replies.iter().all(|reply| reply.status == 201), "{replies:?}");
+    assert_eq!(bodies.len(), 1);
+    assert_eq!(replies.iter().filter(|reply| reply.header("x-idempotent-replay").is_empty()).count(), 1);
+    assert_eq!(client.get("/v1/products").json()["meta"]["total"], 1);
+}
 
-    fn a_key_belongs_to_the_json_and_not_to_how_it_is_written(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let send = |key: &str, body: &str| client.send("POST", "/v1/products", &[("idempotency-key", key)], body);
-        let first = send("k", r#"{"name":"é","price":12.5,"active":true}"#).expect(201);
-        for same in [
-            r#"{"name":"é","price":12.5,"active":true}"#,
-            r#" { "name" : "é" , "price" : 12.5 , "active" : true } "#,
-            "{\r\n\t\"active\": true,\n\t\"price\": 12.50,\n\t\"name\": \"\\u00e9\"\n}\n",
-            r#"{"price":125e-1,"active":true,"name":"é"}"#,
-        ] {
-            let again = send("k", same).expect(201);
-            assert_eq!((again.header("x-idempotent-replay"), &again.text), ("true", &first.text), "{same}");
-        }
-        for other in [
-            r#"{"name":"e","price":12.5,"active":true}"#,
-            r#"{"name":"é ","price":12.5,"active":true}"#,
-            r#"{"name":"é","price":12.51,"active":true}"#,
-            r#"{"name":"é","price":"12.5","active":true}"#,
-            r#"{"name":"é","price":12.5}"#,
-            r#"{"name":"é","price":12.5,"active":true,"code":null}"#,
-            "{}", "[]", "null",
-        ] {
-            assert_eq!(send("k", other).expect(422).code(), "idempotency_key_reused", "{other}");
-        }
-        assert_eq!(client.get("/v1/products").json()["meta"]["total"], 1);
-        // No body says the same as an empty object.
-        let task = client.post("/v1/tasks", json!({"title": "x"})).expect(201).id();
-        for body in ["", "{}", " { } "] {
-            let done = client.send("POST", &format!("/v1/tasks/{task}/complete"), &[("idempotency-key", "none")], body).expect(200);
-            assert_eq!(done.header("x-idempotent-replay"), if body.is_empty() { "" } else { "true" }, "{body}");
-        }
-        // A key that was used before an upgrade still stands for the bytes it was sent with.
-        let body = r#"{"name": "old"}"#;
-        let first = send("old", body).expect(201);
-        let mut hasher = sha2::Sha256::new();
-        for part in ["POST", "/v1/products", body] {
-            hasher.update((part.len() as u64).to_be_bytes());
-            hasher.update(part);
-        }
-        let (account, as_sent) = (client.account, hasher.finalize().to_vec());
-        let forget = move |tx: &mut store::Tx| {
-            let sql = "UPDATE stored_answers SET fingerprint = $1 WHERE account_id = $2 AND key = 'old'";
-            tx.execute(sql, &[as_sent.as_slice().into(), account.into()]).map(drop)
-        };
-        server.app.store.write_now(account, forget).unwrap();
-        assert_eq!(send("old", body).expect(201).text, first.text);
-    }
+fn two_accounts_may_use_the_same_key(db: Db) {
+    let server = Server::start(db);
+    let (one, other) = (server.client(), server.client());
+    let (first, second) = (posts(&one, 1, "k"), posts(&other, 1, "k"));
+    assert_ne!(first[0].id(), second[0].id());
+    // A request that was refused is not remembered: the caller mends it and sends it again.
+    let bad = one.send("POST", "/v1/products", &[("idempotency-key", "m")], "{}").expect(422);
+    assert_eq!(bad.faults(), ["name: required"]);
+    one.send("POST", "/v1/products", &[("idempotency-key", "m")], "{\"name\":\"good\"}").expect(201);
+}
 
-    fn answers_are_kept_for_a_day_of_the_accounts_clock(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let first = posts(&client, 1, "day").remove(0);
-        let at = |text: &str| Moment::parse(text).unwrap().0;
-        for (now, replayed) in [(at("2026-05-05T09:59:59Z"), true), (at("2026-05-05T10:00:01Z"), false)] {
-            let account = client.account;
-            server.app.store.write_now(0, move |tx| {
+fn a_key_belongs_to_the_json_and_not_to_how_it_is_written(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let send = |key: &str, body: &str| client.send("POST", "/v1/products", &[("idempotency-key", key)], body);
+    let first = send("k", r#"{"name":"é","price":12.5,"active":true}"#).expect(201);
+    for same in [
+        r#"{"name":"é","price":12.5,"active":true}"#,
+        r#" { "name" : "é" , "price" : 12.5 , "active" : true } "#,
+        "{\r\n\t\"active\": true,\n\t\"price\": 12.50,\n\t\"name\": \"\\u00e9\"\n}\n",
+        r#"{"price":125e-1,"active":true,"name":"é"}"#,
+    ] {
+        let again = send("k", same).expect(201);
+        assert_eq!((again.header("x-idempotent-replay"), &again.text), ("true", &first.text), "{same}");
+    }
+    for other in [
+        r#"{"name":"e","price":12.5,"active":true}"#,
+        r#"{"name":"é ","price":12.5,"active":true}"#,
+        r#"{"name":"é","price":12.51,"active":true}"#,
+        r#"{"name":"é","price":"12.5","active":true}"#,
+        r#"{"name":"é","price":12.5}"#,
+        r#"{"name":"é","price":12.5,"active":true,"code":null}"#,
+        "{}",
+        "[]",
+        "null",
+    ] {
+        assert_eq!(send("k", other).expect(422).code(), "idempotency_key_reused", "{other}");
+    }
+    assert_eq!(client.get("/v1/products").json()["meta"]["total"], 1);
+    // No body says the same as an empty object.
+    let task = client.post("/v1/tasks", json!({"title": "x"})).expect(201).id();
+    for body in ["", "{}", " { } "] {
+        let done = client
+            .send("POST", &format!("/v1/tasks/{task}/complete"), &[("idempotency-key", "none")], body)
+            .expect(200);
+        assert_eq!(done.header("x-idempotent-replay"), if body.is_empty() { "" } else { "true" }, "{body}");
+    }
+    // A key that was used before an upgrade still stands for the bytes it was sent with.
+    let body = r#"{"name": "old"}"#;
+    let first = send("old", body).expect(201);
+    let mut hasher = sha2::Sha256::new();
+    for part in ["POST", "/v1/products", body] {
+        hasher.update((part.len() as u64).to_be_bytes());
+        hasher.update(part);
+    }
+    let (account, as_sent) = (client.account, hasher.finalize().to_vec());
+    let forget = move |tx: &mut store::Tx| {
+        let sql = "UPDATE stored_answers SET fingerprint = $1 WHERE account_id = $2 AND key = 'old'";
+        tx.execute(sql, &[as_sent.as_slice().into(), account.into()]).map(drop)
+    };
+    server.app.store.write_now(account, forget).unwrap();
+    assert_eq!(send("old", body).expect(201).text, first.text);
+}
+
+fn answers_are_kept_for_a_day_of_the_accounts_clock(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let first = posts(&client, 1, "day").remove(0);
+    let at = |text: &str| Moment::parse(text).unwrap().0;
+    for (now, replayed) in [(at("2026-05-05T09:59:59Z"), true), (at("2026-05-05T10:00:01Z"), false)] {
+        let account = client.account;
+        server
+            .app
+            .store
+            .write_now(0, move |tx| {
                 tx.execute("UPDATE accounts SET test_clock = $1 WHERE id = $2", &[now.into(), account.into()])
-            }).unwrap();
-            let again = posts(&client, 1, "day").remove(0);
-            assert_eq!(again.text == first.text, replayed);
-        }
-    }
-
-    fn many_writers_leave_no_gap_in_the_log(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let before = server.last_seq(&client);
-        std::thread::scope(|scope| {
-            for _ in 0..8 {
-                let own = client.clone();
-                scope.spawn(move || {
-                    for _ in 0..20 {
-                        let id = own.post("/v1/tasks", json!({"title": "t"})).expect(201).id();
-                        own.act(&format!("/v1/tasks/{id}/complete")).expect(200);
-                    }
-                });
-            }
-        });
-        let account = client.account;
-        let seqs: Vec<i64> = server.app.store.read_now(move |tx| {
-            tx.all("SELECT seq FROM log WHERE account_id = $1 ORDER BY seq", &[account.into()], |row| row.int(0))
-        }).unwrap();
-        assert_eq!(seqs, (1..=before + 320).collect::<Vec<_>>());
-        let verdict = server.app.store.read_now(move |tx| kantoor::log::verify(tx, account)).unwrap();
-        assert!(matches!(verdict, kantoor::log::Verdict::Whole { rows, .. } if rows == before + 320), "{verdict:?}");
-    }
-
-    fn tampering_with_the_log_is_found(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        for name in ["a", "b", "c"] {
-            client.post("/v1/products", json!({"name": name})).expect(201);
-        }
-        let account = client.account;
-        let last = server.last_seq(&client);
-        for (harm, found) in [
-            ("UPDATE log SET data = '{}' WHERE account_id = $1 AND seq = $2", last - 1),
-            ("DELETE FROM log WHERE account_id = $1 AND seq = $2 - 1", last - 1),
-        ] {
-            server.app.store.write_now(0, move |tx| tx.execute(harm, &[account.into(), (last - 1).into()])).unwrap();
-            let verdict = server.app.store.read_now(move |tx| kantoor::log::verify(tx, account)).unwrap();
-            assert!(matches!(verdict, kantoor::log::Verdict::Broken { seq, .. } if seq == found), "{verdict:?}");
-        }
-    }
-
-    fn every_change_has_its_event(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let before = server.last_seq(&client);
-        let id = client.post("/v1/tasks", json!({"title": "t"})).id();
-        let path = format!("/v1/tasks/{id}");
-        client.patch(&path, json!({"title": "u"})).expect(200);
-        client.patch(&path, json!({"title": "u"})).expect(200);
-        client.act(&format!("{path}/complete")).expect(200);
-        client.act(&format!("{path}/complete")).expect(200);
-        client.act(&format!("{path}/reopen")).expect(200);
-        client.post("/v1/tasks", json!({"title": "", "notes": "refused"})).expect(422);
-        let last = client.delete(&path).expect(204);
-        let names = ["task.created", "task.updated", "task.completed", "task.reopened", "task.deleted"];
-        assert_eq!(server.events(&client, before), names);
-        let account = client.account;
-        let of_last = server.app.store.read_now(move |tx| {
-            tx.first("SELECT entity_id, request_id FROM log WHERE account_id = $1 ORDER BY seq DESC LIMIT 1", &[account.into()], |row| {
-                Ok::<_, store::Error>((row.text(0)?.to_string(), row.text(1)?.to_string()))
             })
-        }).unwrap();
-        assert_eq!(of_last, Some((id, last.header("x-request-id").to_string())));
+            .unwrap();
+        let again = posts(&client, 1, "day").remove(0);
+        assert_eq!(again.text == first.text, replayed);
     }
+}
 
-    fn keys_end_when_they_are_told_to(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let scopes = vec!["products.read".to_string()];
-        let now = server.app.clock.now();
-        let (old, _) = server.add_key(&client, NewKey { name: String::new(), scopes: scopes.clone(), expires_at: Some(now) });
-        let expired = Client::new(server.address, old, client.account);
-        assert_eq!(expired.get("/v1/products").expect(401).code(), "unauthorized");
-        let later = now.plus_seconds(3600);
-        let (fresh, id) = server.add_key(&client, NewKey { name: String::new(), scopes, expires_at: Some(later) });
-        let fresh = Client::new(server.address, fresh, client.account);
-        fresh.get("/v1/products").expect(200);
-        server.app.store.write_now(0, move |tx| kantoor::accounts::Key::revoke(tx, &id, now)).unwrap();
-        std::thread::sleep(Duration::from_millis(1100));
-        assert_eq!(fresh.get("/v1/products").status, 401);
+fn many_writers_leave_no_gap_in_the_log(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let before = server.last_seq(&client);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            let own = client.clone();
+            scope.spawn(move || {
+                for _ in 0..20 {
+                    let id = own.post("/v1/tasks", json!({"title": "t"})).expect(201).id();
+                    own.act(&format!("/v1/tasks/{id}/complete")).expect(200);
+                }
+            });
+        }
+    });
+    let account = client.account;
+    let seqs: Vec<i64> = server
+        .app
+        .store
+        .read_now(move |tx| {
+            tx.all("SELECT seq FROM log WHERE account_id = $1 ORDER BY seq", &[account.into()], |row| row.int(0))
+        })
+        .unwrap();
+    assert_eq!(seqs, (1..=before + 320).collect::<Vec<_>>());
+    let verdict = server.app.store.read_now(move |tx| kantoor::log::verify(tx, account)).unwrap();
+    assert!(matches!(verdict, kantoor::log::Verdict::Whole { rows, .. } if rows == before + 320), "{verdict:?}");
+}
+
+fn tampering_with_the_log_is_found(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    for name in ["a", "b", "c"] {
+        client.post("/v1/products", json!({"name": name})).expect(201);
     }
+    let account = client.account;
+    let last = server.last_seq(&client);
+    for (harm, found) in [
+        ("UPDATE log SET data = '{}' WHERE account_id = $1 AND seq = $2", last - 1),
+        ("DELETE FROM log WHERE account_id = $1 AND seq = $2 - 1", last - 1),
+    ] {
+        server.app.store.write_now(0, move |tx| tx.execute(harm, &[account.into(), (last - 1).into()])).unwrap();
+        let verdict = server.app.store.read_now(move |tx| kantoor::log::verify(tx, account)).unwrap();
+        assert!(matches!(verdict, kantoor::log::Verdict::Broken { seq, .. } if seq == found), "{verdict:?}");
+    }
+}
+
+fn every_change_has_its_event(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let before = server.last_seq(&client);
+    let id = client.post("/v1/tasks", json!({"title": "t"})).id();
+    let path = format!("/v1/tasks/{id}");
+    client.patch(&path, json!({"title": "u"})).expect(200);
+    client.patch(&path, json!({"title": "u"})).expect(200);
+    client.act(&format!("{path}/complete")).expect(200);
+    client.act(&format!("{path}/complete")).expect(200);
+    client.act(&format!("{path}/reopen")).expect(200);
+    client.post("/v1/tasks", json!({"title": "", "notes": "refused"})).expect(422);
+    let last = client.delete(&path).expect(204);
+    let names = ["task.created", "task.updated", "task.completed", "task.reopened", "task.deleted"];
+    assert_eq!(server.events(&client, before), names);
+    let account = client.account;
+    let of_last = server
+        .app
+        .store
+        .read_now(move |tx| {
+            tx.first(
+                "SELECT entity_id, request_id FROM log WHERE account_id = $1 ORDER BY seq DESC LIMIT 1",
+                &[account.into()],
+                |row| Ok::<_, store::Error>((row.text(0)?.to_string(), row.text(1)?.to_string())),
+            )
+        })
+        .unwrap();
+    assert_eq!(of_last, Some((id, last.header("x-request-id").to_string())));
+}
+
+fn keys_end_when_they_are_told_to(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let scopes = vec!["products.read".to_string()];
+    let now = server.app.clock.now();
+    let (old, _) =
+        server.add_key(&client, NewKey { name: String::new(), scopes: scopes.clone(), expires_at: Some(now) });
+    let expired = Client::new(server.address, old, client.account);
+    assert_eq!(expired.get("/v1/products").expect(401).code(), "unauthorized");
+    let later = now.plus_seconds(3600);
+    let (fresh, id) = server.add_key(&client, NewKey { name: String::new(), scopes, expires_at: Some(later) });
+    let fresh = Client::new(server.address, fresh, client.account);
+    fresh.get("/v1/products").expect(200);
+    server.app.store.write_now(0, move |tx| kantoor::accounts::Key::revoke(tx, &id, now)).unwrap();
+    std::thread::sleep(Duration::from_millis(1100));
+    assert_eq!(fresh.get("/v1/products").status, 401);
 }
 
 #[test]
 fn limits_are_told_and_kept() {
-    let server = Server::with(crate::support::Db::sqlite(), |config| config.rate_limit_per_minute = 5);
+    let server = Server::with(Db::sqlite(), |config| config.rate_limit_per_minute = 5);
     let client = server.client();
     let replies: Vec<Reply> = (0..6).map(|_| client.get("/v1/products")).collect();
     assert_eq!(replies[0].header("ratelimit-policy"), "\"key\";q=5;w=60");
@@ -211,7 +239,7 @@ fn limits_are_told_and_kept() {
 
 #[test]
 fn errors_come_in_the_envelope_or_as_a_problem() {
-    let server = Server::start(crate::support::Db::sqlite());
+    let server = Server::start(Db::sqlite());
     let client = server.client();
     let body = "{\"nmae\":\"x\",\"price\":\"1,5\",\"active\":\"yes\"}";
     let refused = client.send("POST", "/v1/products", &[("x-request-id", "my-own-id")], body).expect(422);
@@ -228,7 +256,7 @@ fn errors_come_in_the_envelope_or_as_a_problem() {
 
 #[test]
 fn heads_gzip_and_headers() {
-    let server = Server::start(crate::support::Db::sqlite());
+    let server = Server::start(Db::sqlite());
     let client = server.client();
     for number in 0..25 {
         client.post("/v1/products", json!({"name": format!("Product {number}")})).expect(201);
@@ -250,8 +278,7 @@ fn heads_gzip_and_headers() {
 
 #[test]
 fn ready_says_what_is_missing() {
-    let server =
-        Server::with(crate::support::Db::sqlite(), |config| config.min_free_disk_mib = u64::MAX / (1024 * 1024));
+    let server = Server::with(Db::sqlite(), |config| config.min_free_disk_mib = u64::MAX / (1024 * 1024));
     let client = server.client();
     let reply = client.get("/ready").expect(503);
     assert_eq!(reply.json()["status"], "not ready");
@@ -261,7 +288,7 @@ fn ready_says_what_is_missing() {
 /// Two nodes on one PostgreSQL, one account: one record per key, one chain.
 #[test]
 fn two_nodes_act_as_one() {
-    let Some(db) = crate::support::Db::postgres() else { return };
+    let Some(db) = Db::postgres() else { return };
     let mut config = db.config();
     config.database_writers = 1;
     let first = Server::start(db);

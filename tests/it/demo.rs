@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use store::Tx;
 
 use crate::on_both;
-use crate::support::{Client, Server};
+use crate::support::{Client, Db, Server};
 
 const NOW: &str = "2026-05-04T10:00:00Z";
 
@@ -84,133 +84,154 @@ fn log_of(server: &Server, client: &Client) -> Vec<(i64, String)> {
     server.app.store.read_now(read).unwrap()
 }
 
-on_both! {
-    fn it_is_the_same_every_time(db) {
-        let server = Server::start(db);
-        let everything = |client: &Client| {
-            let mut seen = HashMap::new();
-            let mut lists = lists(client);
-            for item in lists.iter_mut().flat_map(|(_, items)| items) {
-                number_ids(item, &mut seen);
-            }
-            lists
-        };
-        let (one, other) = (everything(&demo(&server)), everything(&demo(&server)));
-        assert!(one.len() > 15 && one.iter().map(|(_, items)| items.len()).sum::<usize>() > 100);
-        for (first, second) in one.iter().zip(&other) {
-            assert_eq!(first, second);
-        }
-        assert_eq!(one.len(), other.len());
-    }
+on_both![
+    it_is_the_same_every_time,
+    it_has_some_of_everything,
+    its_documents_stand_in_every_way,
+    its_log_is_whole_and_in_order_of_time,
+    nothing_in_it_leads_outside,
+];
 
-    fn it_has_some_of_everything(db) {
-        let server = Server::start(db);
-        let client = demo(&server);
-        for (path, count) in [
-            ("/v1/clients", 12), ("/v1/suppliers", 5), ("/v1/products", 10), ("/v1/deals", 10), ("/v1/tickets", 6),
-            ("/v1/projects", 4), ("/v1/tasks", 10), ("/v1/notes", 8), ("/v1/custom-fields", 2), ("/v1/email-domains", 1),
-            ("/v1/corporate-identities", 1),
-        ] {
-            assert_eq!(items(&client, path).len(), count, "{path}");
+fn it_is_the_same_every_time(db: Db) {
+    let server = Server::start(db);
+    let everything = |client: &Client| {
+        let mut seen = HashMap::new();
+        let mut lists = lists(client);
+        for item in lists.iter_mut().flat_map(|(_, items)| items) {
+            number_ids(item, &mut seen);
         }
-        let deals = items(&client, "/v1/deals");
-        for phase in items(&client, "/v1/phases") {
-            let open = deals.iter().filter(|deal| deal["phase_id"] == phase["id"] && deal["status"] == "open").count();
-            assert!(open > 0, "no deal in phase {}", phase["name"]);
-        }
-        assert_eq!(counts(&deals, "status"), HashMap::from([("open".into(), 5), ("won".into(), 3), ("lost".into(), 2)]));
-        let tickets = counts(&items(&client, "/v1/tickets"), "status");
-        for status in texts(&items(&client, "/v1/ticket-statuses"), "name") {
-            assert!(tickets.contains_key(&status), "no ticket is {status}");
-        }
-        let messages = under(&client, "/v1/tickets", "messages");
-        assert!(counts(&messages, "type")["note"] >= 5 && counts(&messages, "direction")["in"] >= 6);
-        let hours = counts(&under(&client, "/v1/projects", "hours"), "status");
-        let expected = [("draft", 2), ("submitted", 2), ("approved", 14), ("rejected", 2)];
-        assert_eq!(hours, HashMap::from(expected.map(|(status, count)| (status.to_string(), count))));
-        assert_eq!(counts(&items(&client, "/v1/projects"), "status").len(), 4);
-        assert_eq!(counts(&items(&client, "/v1/tasks"), "status")["completed"], 4);
-        let due = |query: &str| client.get(&format!("/v1/tasks?status=open&{query}")).json()["meta"]["total"].clone();
-        assert_eq!((due("deadline_to=2026-05-03"), due("deadline_from=2026-05-04")), (json!(2), json!(4)));
-        assert_eq!(under(&client, "/v1/clients", "links").len(), 3);
-        let countries = counts(&items(&client, "/v1/clients"), "country");
-        assert_eq!(countries, HashMap::from([("NL".into(), 10), ("BE".into(), 1), ("DE".into(), 1)]));
-        let found = client.get("/v1/clients?search=bakkerij&contact_type=company").data();
-        assert_eq!(found[0]["custom_fields"], json!({"onderhoud": "compleet", "sleutel": true}));
+        lists
+    };
+    let (one, other) = (everything(&demo(&server)), everything(&demo(&server)));
+    assert!(one.len() > 15 && one.iter().map(|(_, items)| items.len()).sum::<usize>() > 100);
+    for (first, second) in one.iter().zip(&other) {
+        assert_eq!(first, second);
     }
+    assert_eq!(one.len(), other.len());
+}
 
-    fn its_documents_stand_in_every_way(db) {
-        let server = Server::start(db);
-        let client = demo(&server);
-        let statuses = |path: &str| {
-            let mut counts: Vec<(String, usize)> = counts(&items(&client, path), "payment_status").into_iter().collect();
-            counts.sort();
-            counts.into_iter().map(|(status, count)| format!("{status} {count}")).collect::<Vec<_>>().join(", ")
-        };
-        assert_eq!(statuses("/v1/quotes"), "accepted 2, draft 1, expired 1, invoiced 8, open 3, rejected 2");
-        assert_eq!(statuses("/v1/workorders"), "completed 4, draft 1, invoiced 6, open 2");
-        assert_eq!(statuses("/v1/invoices"), "credited 3, draft 4, open 8, overdue 4, paid 54, partial 1");
-        let whole = |path: &str, query: &str| -> Vec<Value> {
-            let found = client.get(&format!("{path}?per_page=100&{query}")).expect(200).data();
-            texts(found.as_array().unwrap(), "id").iter().map(|id| client.get(&format!("{path}/{id}")).expect(200).data()).collect()
-        };
-        for quote in whole("/v1/quotes", "payment_status=accepted") {
-            assert!(quote["meta"]["accepted_by"] != "" && quote["sent_at"].is_string());
+fn it_has_some_of_everything(db: Db) {
+    let server = Server::start(db);
+    let client = demo(&server);
+    for (path, count) in [
+        ("/v1/clients", 12),
+        ("/v1/suppliers", 5),
+        ("/v1/products", 10),
+        ("/v1/deals", 10),
+        ("/v1/tickets", 6),
+        ("/v1/projects", 4),
+        ("/v1/tasks", 10),
+        ("/v1/notes", 8),
+        ("/v1/custom-fields", 2),
+        ("/v1/email-domains", 1),
+        ("/v1/corporate-identities", 1),
+    ] {
+        assert_eq!(items(&client, path).len(), count, "{path}");
+    }
+    let deals = items(&client, "/v1/deals");
+    for phase in items(&client, "/v1/phases") {
+        let open = deals.iter().filter(|deal| deal["phase_id"] == phase["id"] && deal["status"] == "open").count();
+        assert!(open > 0, "no deal in phase {}", phase["name"]);
+    }
+    assert_eq!(counts(&deals, "status"), HashMap::from([("open".into(), 5), ("won".into(), 3), ("lost".into(), 2)]));
+    let tickets = counts(&items(&client, "/v1/tickets"), "status");
+    for status in texts(&items(&client, "/v1/ticket-statuses"), "name") {
+        assert!(tickets.contains_key(&status), "no ticket is {status}");
+    }
+    let messages = under(&client, "/v1/tickets", "messages");
+    assert!(counts(&messages, "type")["note"] >= 5 && counts(&messages, "direction")["in"] >= 6);
+    let hours = counts(&under(&client, "/v1/projects", "hours"), "status");
+    let expected = [("draft", 2), ("submitted", 2), ("approved", 14), ("rejected", 2)];
+    assert_eq!(hours, HashMap::from(expected.map(|(status, count)| (status.to_string(), count))));
+    assert_eq!(counts(&items(&client, "/v1/projects"), "status").len(), 4);
+    assert_eq!(counts(&items(&client, "/v1/tasks"), "status")["completed"], 4);
+    let due = |query: &str| client.get(&format!("/v1/tasks?status=open&{query}")).json()["meta"]["total"].clone();
+    assert_eq!((due("deadline_to=2026-05-03"), due("deadline_from=2026-05-04")), (json!(2), json!(4)));
+    assert_eq!(under(&client, "/v1/clients", "links").len(), 3);
+    let countries = counts(&items(&client, "/v1/clients"), "country");
+    assert_eq!(countries, HashMap::from([("NL".into(), 10), ("BE".into(), 1), ("DE".into(), 1)]));
+    let found = client.get("/v1/clients?search=bakkerij&contact_type=company").data();
+    assert_eq!(found[0]["custom_fields"], json!({"onderhoud": "compleet", "sleutel": true}));
+}
+
+fn its_documents_stand_in_every_way(db: Db) {
+    let server = Server::start(db);
+    let client = demo(&server);
+    let statuses = |path: &str| {
+        let mut counts: Vec<(String, usize)> = counts(&items(&client, path), "payment_status").into_iter().collect();
+        counts.sort();
+        counts.into_iter().map(|(status, count)| format!("{status} {count}")).collect::<Vec<_>>().join(", ")
+    };
+    assert_eq!(statuses("/v1/quotes"), "accepted 2, draft 1, expired 1, invoiced 8, open 3, rejected 2");
+    assert_eq!(statuses("/v1/workorders"), "completed 4, draft 1, invoiced 6, open 2");
+    assert_eq!(statuses("/v1/invoices"), "credited 3, draft 4, open 8, overdue 4, paid 54, partial 1");
+    let whole = |path: &str, query: &str| -> Vec<Value> {
+        let found = client.get(&format!("{path}?per_page=100&{query}")).expect(200).data();
+        texts(found.as_array().unwrap(), "id")
+            .iter()
+            .map(|id| client.get(&format!("{path}/{id}")).expect(200).data())
+            .collect()
+    };
+    for quote in whole("/v1/quotes", "payment_status=accepted") {
+        assert!(quote["meta"]["accepted_by"] != "" && quote["sent_at"].is_string());
+    }
+    assert!(whole("/v1/quotes", "payment_status=open").iter().any(|quote| quote["meta"]["viewed_at"].is_string()));
+    let invoices = whole("/v1/invoices", "");
+    for invoice in &invoices {
+        let (date, due) = (invoice["invoice_date"].as_str().unwrap(), invoice["due_date"].as_str().unwrap());
+        assert!(("2025-11-03"..="2026-05-04").contains(&date), "{invoice}");
+        match invoice["payment_status"].as_str().unwrap() {
+            "overdue" => assert!(due < "2026-05-04", "{invoice}"),
+            "open" => assert!(due >= "2026-05-04", "{invoice}"),
+            "draft" => assert_eq!(invoice["sent_at"], json!(null)),
+            _ => {}
         }
-        assert!(whole("/v1/quotes", "payment_status=open").iter().any(|quote| quote["meta"]["viewed_at"].is_string()));
-        let invoices = whole("/v1/invoices", "");
-        for invoice in &invoices {
-            let (date, due) = (invoice["invoice_date"].as_str().unwrap(), invoice["due_date"].as_str().unwrap());
-            assert!(("2025-11-03"..="2026-05-04").contains(&date), "{invoice}");
-            match invoice["payment_status"].as_str().unwrap() {
-                "overdue" => assert!(due < "2026-05-04", "{invoice}"),
-                "open" => assert!(due >= "2026-05-04", "{invoice}"),
-                "draft" => assert_eq!(invoice["sent_at"], json!(null)),
-                _ => {}
-            }
-        }
-        let credits = invoices.iter().filter(|invoice| invoice["is_credit"] == true).count();
-        let kinds: HashSet<String> = invoices.iter().flat_map(|invoice| {
+    }
+    let credits = invoices.iter().filter(|invoice| invoice["is_credit"] == true).count();
+    let kinds: HashSet<String> = invoices
+        .iter()
+        .flat_map(|invoice| {
             let path = format!("/v1/invoices/{}/deliveries", invoice["id"].as_str().unwrap());
             texts(client.get(&path).data().as_array().unwrap(), "send_type")
-        }).collect();
-        assert_eq!((credits, kinds), (3, ["invoice", "credit", "invoice_rem1", "invoice_rem2"].map(String::from).into()));
-        let numbers: Vec<String> = texts(&invoices, "number").into_iter().filter(|number| number.starts_with('F')).collect();
-        assert!(numbers.is_sorted_by(|one, other| one > other), "newest first: {numbers:?}");
-    }
+        })
+        .collect();
+    assert_eq!((credits, kinds), (3, ["invoice", "credit", "invoice_rem1", "invoice_rem2"].map(String::from).into()));
+    let numbers: Vec<String> =
+        texts(&invoices, "number").into_iter().filter(|number| number.starts_with('F')).collect();
+    assert!(numbers.is_sorted_by(|one, other| one > other), "newest first: {numbers:?}");
+}
 
-    fn its_log_is_whole_and_in_order_of_time(db) {
-        let server = Server::start(db);
-        let client = demo(&server);
-        let log = log_of(&server, &client);
-        assert!(log.is_sorted_by_key(|(at, _)| *at));
-        let (first, last) = (log[0].0, log[log.len() - 1].0);
-        assert_eq!(Moment(first).to_string(), "2025-11-03T07:00:00.000Z", "half a year before");
-        assert!(last < Moment::parse(NOW).unwrap().0 && log.len() > 200);
-        let account = client.account;
-        let verdict = server.app.store.read_now(move |tx| log::verify(tx, account)).unwrap();
-        assert!(matches!(verdict, Verdict::Whole { rows, .. } if rows == i64::try_from(log.len()).unwrap()), "{verdict:?}");
-    }
+fn its_log_is_whole_and_in_order_of_time(db: Db) {
+    let server = Server::start(db);
+    let client = demo(&server);
+    let log = log_of(&server, &client);
+    assert!(log.is_sorted_by_key(|(at, _)| *at));
+    let (first, last) = (log[0].0, log[log.len() - 1].0);
+    assert_eq!(Moment(first).to_string(), "2025-11-03T07:00:00.000Z", "half a year before");
+    assert!(last < Moment::parse(NOW).unwrap().0 && log.len() > 200);
+    let account = client.account;
+    let verdict = server.app.store.read_now(move |tx| log::verify(tx, account)).unwrap();
+    assert!(matches!(verdict, Verdict::Whole { rows, .. } if rows == i64::try_from(log.len()).unwrap()), "{verdict:?}");
+}
 
-    fn nothing_in_it_leads_outside(db) {
-        let server = Server::start(db);
-        let client = demo(&server);
-        let mut addresses = 0;
-        for (_, data) in log_of(&server, &client) {
-            for word in data.split(|c: char| c.is_whitespace() || "\",<>()[]{}".contains(c)) {
-                let is_own = word.starts_with(&format!("{}/", client.base));
-                if !is_own && (word.contains('@') || word.contains("://")) {
-                    assert!(word.ends_with(".example"), "{word} in {data}");
-                    addresses += 1;
-                }
+fn nothing_in_it_leads_outside(db: Db) {
+    let server = Server::start(db);
+    let client = demo(&server);
+    let mut addresses = 0;
+    for (_, data) in log_of(&server, &client) {
+        for word in data.split(|c: char| c.is_whitespace() || "\",<>()[]{}".contains(c)) {
+            let is_own = word.starts_with(&format!("{}/", client.base));
+            if !is_own && (word.contains('@') || word.contains("://")) {
+                assert!(word.ends_with(".example"), "{word} in {data}");
+                addresses += 1;
             }
         }
-        assert!(addresses > 50);
-        let account = client.account;
-        let count = |sql: &'static str| server.app.store.read_now(move |tx| tx.int(sql, &[account.into()])).unwrap();
-        let waiting = count("SELECT count(*) FROM jobs WHERE account_id = $1 AND kind = 'deliver'");
-        assert_eq!(waiting, 0, "old mail would be sent today");
-        assert_eq!(count("SELECT count(*) FROM deliveries WHERE account_id = $1 AND status <> 'sent'"), 0);
-        assert!(count("SELECT count(*) FROM deliveries WHERE account_id = $1") > 0);
     }
+    assert!(addresses > 50);
+    let account = client.account;
+    let count = |sql: &'static str| server.app.store.read_now(move |tx| tx.int(sql, &[account.into()])).unwrap();
+    let waiting = count("SELECT count(*) FROM jobs WHERE account_id = $1 AND kind = 'deliver'");
+    assert_eq!(waiting, 0, "old mail would be sent today");
+    assert_eq!(count("SELECT count(*) FROM deliveries WHERE account_id = $1 AND status <> 'sent'"), 0);
+    assert!(count("SELECT count(*) FROM deliveries WHERE account_id = $1") > 0);
 }

@@ -2,6 +2,7 @@
 //! what goes wrong in between in `events/lost.rs`, receivers that are down in `events/breaker.rs`.
 
 mod breaker;
+mod deliveries;
 mod following;
 mod lost;
 
@@ -109,352 +110,292 @@ fn signatures(received: &Received) -> usize {
     received.header("webhook-signature").unwrap().split(' ').count()
 }
 
-on_both! {
-    fn an_endpoint_has_a_life(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let before = server.last_seq(&client);
-        let made = client.post("/v1/webhook-endpoints", json!({"url": "https://example.com/in", "description": "Books"})).expect(201);
-        let data = made.data();
-        let secret = data["secret"].as_str().unwrap().to_string();
-        assert!(secret.starts_with("whsec_") && secret.len() == 6 + 44, "{secret}");
-        assert_eq!((&data["events"], &data["active"], &data["disabled_reason"]), (&json!(["*"]), &json!(true), &json!("")));
-        let path = format!("/v1/webhook-endpoints/{}", made.id());
-        let rotated = client.act(&format!("{path}/rotate-secret")).expect(200);
-        let second = rotated.data()["secret"].as_str().unwrap().to_string();
-        assert_ne!(second, secret);
-        assert!(rotated.data()["old_secret_until"].is_string());
-        assert!(client.post(&format!("{path}/rotate-secret"), json!({"overlap_hours": 0})).expect(200).data()["old_secret_until"].is_null());
-        client.patch(&path, json!({"events": ["invoice.*"], "url": "https://example.com/other"})).expect(200);
-        client.patch(&path, json!({"active": false})).expect(200);
-        for reply in [client.get(&path), client.get("/v1/webhook-endpoints"), client.patch(&path, json!({"active": true})), client.get("/v1/changes?limit=1000")] {
-            let text = reply.expect(200).text;
-            assert!(!text.contains("whsec_") && !text.contains("\"secret\"") && !text.contains("old_secret\""), "{text}");
+on_both![
+    an_endpoint_has_a_life,
+    bad_endpoints_are_refused,
+    an_account_has_so_many_endpoints,
+    a_webhook_is_signed_as_the_standard_says,
+    each_endpoint_gets_what_it_asked_for,
+    a_secret_is_replaced_without_a_gap,
+    a_name_that_leads_inside_is_refused_when_it_is_called,
+    a_webhook_that_was_cut_off_comes_again_under_the_same_id,
+];
+
+fn an_endpoint_has_a_life(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let before = server.last_seq(&client);
+    let made = client
+        .post("/v1/webhook-endpoints", json!({"url": "https://example.com/in", "description": "Books"}))
+        .expect(201);
+    let data = made.data();
+    let secret = data["secret"].as_str().unwrap().to_string();
+    assert!(secret.starts_with("whsec_") && secret.len() == 6 + 44, "{secret}");
+    assert_eq!((&data["events"], &data["active"], &data["disabled_reason"]), (&json!(["*"]), &json!(true), &json!("")));
+    let path = format!("/v1/webhook-endpoints/{}", made.id());
+    let rotated = client.act(&format!("{path}/rotate-secret")).expect(200);
+    let second = rotated.data()["secret"].as_str().unwrap().to_string();
+    assert_ne!(second, secret);
+    assert!(rotated.data()["old_secret_until"].is_string());
+    assert!(client.post(&format!("{path}/rotate-secret"), json!({"overlap_hours": 0})).expect(200).data()["old_secret_until"].is_null());
+    client.patch(&path, json!({"events": ["invoice.*"], "url": "https://example.com/other"})).expect(200);
+    client.patch(&path, json!({"active": false})).expect(200);
+    for reply in [
+        client.get(&path),
+        client.get("/v1/webhook-endpoints"),
+        client.patch(&path, json!({"active": true})),
+        client.get("/v1/changes?limit=1000"),
+    ] {
+        let text = reply.expect(200).text;
+        assert!(!text.contains("whsec_") && !text.contains("\"secret\"") && !text.contains("old_secret\""), "{text}");
+    }
+    let own: Vec<String> = server.events(&client, before);
+    assert_eq!(
+        own,
+        [
+            "webhook_endpoint.created",
+            "webhook_endpoint.secret_rotated",
+            "webhook_endpoint.secret_rotated",
+            "webhook_endpoint.updated",
+            "webhook_endpoint.updated",
+            "webhook_endpoint.updated"
+        ]
+    );
+    assert_eq!(client.get("/v1/webhook-endpoints?active=1").json()["meta"]["total"], 1);
+    client.delete(&path).expect(204);
+    client.get(&path).expect(404);
+    client.get(&format!("{path}/deliveries")).expect(404);
+    client.act(&format!("{path}/test")).expect(404);
+}
+
+fn bad_endpoints_are_refused(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let refused = |field: &str, value: Value| {
+        let mut body = json!({"url": "https://example.com/"});
+        body[field] = value;
+        client.post("/v1/webhook-endpoints", body).expect(422).faults()
+    };
+    for url in [
+        "http://127.0.0.1/",
+        "http://10.1.2.3:80/x",
+        "https://[::1]/",
+        "http://2130706433/",
+        "http://0x7f.1/",
+        "http://169.254.169.254/latest",
+        "ftp://example.com/",
+        "example.com",
+        "https://",
+        "https://me:secret@example.com/",
+        "https://exa mple.com/",
+        "https://example.com/\nx",
+        "http://[fd00::1]/",
+    ] {
+        assert_eq!(refused("url", json!(url)), ["url: invalid_format"], "{url}");
+    }
+    for events in [json!([""]), json!(["invoice*"]), json!(["in voice"])] {
+        assert_eq!(refused("events", events), ["events: invalid_format"]);
+    }
+    assert_eq!(refused("events", json!([])), ["events: required"]);
+    assert_eq!(refused("events", json!(["*", "*"])), ["events: given_twice"]);
+    assert_eq!(refused("secret", json!("whsec_x")), ["secret: read_only"]);
+    let path = format!(
+        "/v1/webhook-endpoints/{}",
+        client.post("/v1/webhook-endpoints", json!({"url": "https://example.com/"})).expect(201).id()
+    );
+    assert_eq!(
+        client.patch(&path, json!({"url": "http://192.168.1.1/"})).expect(422).faults(),
+        ["url: invalid_format"]
+    );
+    assert_eq!(client.patch(&path, json!({"events": []})).expect(422).faults(), ["events: required"]);
+    assert_eq!(client.get(&path).data()["url"], "https://example.com/");
+    assert_eq!(
+        client.post(&format!("{path}/rotate-secret"), json!({"overlap_hours": 169})).expect(422).faults(),
+        ["overlap_hours: out_of_range"]
+    );
+    assert_eq!(client.get(&format!("{path}/deliveries?status=lost")).expect(422).faults(), ["status: invalid_choice"]);
+    client.patch(&path, json!({"active": false})).expect(200);
+    assert_eq!(client.act(&format!("{path}/test")).expect(409).code(), "invalid_transition");
+}
+
+fn an_account_has_so_many_endpoints(db: Db) {
+    let server = Server::start(db);
+    let (client, other) = (server.client(), server.client());
+    let add = |client: &Client| client.post("/v1/webhook-endpoints", json!({"url": "https://example.com/"}));
+    let paths: Vec<String> =
+        (0..100).map(|_| format!("/v1/webhook-endpoints/{}", add(&client).expect(201).id())).collect();
+    let refused = add(&client).expect(409);
+    assert_eq!(refused.code(), "limit_reached");
+    assert!(refused.text.contains("An account may have 100 endpoints"), "{}", refused.text);
+    add(&other).expect(201);
+    client.patch(&paths[0], json!({"active": false})).expect(200);
+    add(&client).expect(409);
+    client.delete(&paths[0]).expect(204);
+    add(&client).expect(201);
+    assert_eq!(client.get("/v1/webhook-endpoints").json()["meta"]["total"], 100);
+}
+
+fn a_webhook_is_signed_as_the_standard_says(db: Db) {
+    let receiver = receiver(|_| Reply::json(200, "{\"thanks\":true}"));
+    let server = sending(db);
+    let client = server.client();
+    let (path, secret) = endpoint(&client, &receiver.url("/in?x=1"), &["product.created"]);
+    let id = product(&client, "Ketel – é \"x\"\n");
+    let one = received(&receiver, 1).remove(0);
+    assert_eq!(
+        (one.method.as_str(), one.path.as_str(), one.header("content-type")),
+        ("POST", "/in?x=1", Some("application/json"))
+    );
+    assert!(is_genuine(&secret, &one));
+    assert!(!is_genuine("whsec_AAAA", &one));
+    let mut forged = one.clone();
+    forged.body.push(b' ');
+    assert!(!is_genuine(&secret, &forged));
+    let sent = body(&one);
+    assert_eq!(sent.as_object().unwrap().keys().collect::<Vec<_>>(), ["type", "timestamp", "data", "seq"]);
+    assert_eq!(
+        (&sent["type"], &sent["timestamp"], &sent["seq"]),
+        (&json!("product.created"), &json!("2026-05-04T10:00:00.000Z"), &json!(server.last_seq(&client)))
+    );
+    assert_eq!(sent["data"], client.get(&format!("/v1/products/{id}")).data());
+    let delivered = settled(&client, &path, "delivered", 1);
+    assert_eq!(delivered["id"].as_str(), one.header("webhook-id"));
+    assert_eq!(
+        (
+            &delivered["event"],
+            &delivered["seq"],
+            &delivered["response_status"],
+            &delivered["response_body"],
+            &delivered["next_attempt_at"],
+            &delivered["reason"]
+        ),
+        (&json!("product.created"), &sent["seq"], &json!(200), &json!("{\"thanks\":true}"), &json!(null), &json!(""))
+    );
+    assert!(delivered["duration_ms"].as_i64().unwrap() < 5000 && delivered["created_at"].is_string());
+    checked_by_the_documents(&secret, &one);
+}
+
+fn each_endpoint_gets_what_it_asked_for(db: Db) {
+    let receiver = receiver(|_| Reply::new(204));
+    let server = sending(db);
+    let (client, stranger) = (server.client(), server.client());
+    let (all, _) = endpoint(&client, &receiver.url("/all"), &["*"]);
+    endpoint(&client, &receiver.url("/prefix"), &["product.*"]);
+    endpoint(&client, &receiver.url("/names"), &["note.created", "customer.created"]);
+    let (off, _) = endpoint(&client, &receiver.url("/off"), &["*"]);
+    client.patch(&off, json!({"active": false})).expect(200);
+    endpoint(&stranger, &receiver.url("/stranger"), &["*"]);
+    let id = product(&client, "a");
+    client.patch(&format!("/v1/products/{id}"), json!({"name": "b"})).expect(200);
+    client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201);
+    client.delete(&format!("/v1/products/{id}")).expect(204);
+    client.patch(&off, json!({"active": true})).expect(200);
+    product(&client, "c");
+    let of = |path: &str| receiver.received().into_iter().filter(|one| one.path == path).collect::<Vec<_>>();
+    let own = |path: &str, count: usize| {
+        until(path, || Some(of(path)).filter(|all| all.len() >= count));
+        let mut found = of(path);
+        found.sort_by_key(|one| body(one)["seq"].as_i64());
+        names(&found)
+    };
+    assert_eq!(
+        own("/all", 10),
+        [
+            "webhook_endpoint.created",
+            "webhook_endpoint.created",
+            "webhook_endpoint.created",
+            "webhook_endpoint.updated",
+            "product.created",
+            "product.updated",
+            "customer.created",
+            "product.deleted",
+            "webhook_endpoint.updated",
+            "product.created"
+        ]
+    );
+    assert_eq!(own("/prefix", 4), ["product.created", "product.updated", "product.deleted", "product.created"]);
+    assert_eq!(own("/names", 1), ["customer.created"]);
+    assert_eq!(own("/off", 1), ["product.created"], "what happened while it was off is not sent later");
+    assert!(of("/stranger").is_empty());
+    until("the end", || {
+        deliveries(&client, &all, "per_page=100").iter().all(|one| one["status"] == "delivered").then_some(())
+    });
+    assert_eq!(deliveries(&client, &all, "event=product.created").len(), 2);
+    let page = client.get(&format!("{all}/deliveries?status=delivered&per_page=3&page=2")).expect(200).json();
+    assert_eq!((&page["meta"]["total"], page["data"].as_array().unwrap().len()), (&json!(10), 3));
+    assert_eq!(deliveries(&client, &all, "status=failed").len(), 0);
+    let elsewhere = client.get("/v1/webhook-endpoints").data()[0]["id"].as_str().unwrap().to_string();
+    let delivery = deliveries(&client, &all, "")[0]["id"].as_str().unwrap().to_string();
+    client.act(&format!("/v1/webhook-endpoints/{elsewhere}/deliveries/{delivery}/resend")).expect(404);
+}
+
+fn a_secret_is_replaced_without_a_gap(db: Db) {
+    let receiver = receiver(|_| Reply::new(200));
+    let server = sending(db);
+    let client = server.client();
+    let (path, old) = endpoint(&client, &receiver.url("/"), &["product.created"]);
+    let rotate = |hours: i64| {
+        client.post(&format!("{path}/rotate-secret"), json!({"overlap_hours": hours})).expect(200).data()["secret"]
+            .as_str()
+            .unwrap()
+            .to_string()
+    };
+    let new = rotate(2);
+    product(&client, "a");
+    let one = received(&receiver, 1).pop().unwrap();
+    assert!(is_genuine(&old, &one) && is_genuine(&new, &one) && signatures(&one) == 2);
+    let sql = "UPDATE webhook_endpoints SET old_secret_until = 1";
+    server.app.store.write_now(0, move |tx| tx.execute(sql, &[]).map(drop)).unwrap();
+    product(&client, "b");
+    let two = received(&receiver, 2).pop().unwrap();
+    assert!(!is_genuine(&old, &two) && is_genuine(&new, &two) && signatures(&two) == 1);
+    let newest = rotate(0);
+    product(&client, "c");
+    let three = received(&receiver, 3).pop().unwrap();
+    assert!(!is_genuine(&new, &three) && is_genuine(&newest, &three) && signatures(&three) == 1);
+}
+
+fn a_name_that_leads_inside_is_refused_when_it_is_called(db: Db) {
+    let receiver = receiver(|_| Reply::new(200));
+    let server = sending_with(db, |config| config.allow_private_addresses = String::new());
+    let client = server.client();
+    let url = format!("http://localhost:{}/", receiver.address().port());
+    let (path, _) = endpoint(&client, &url, &["product.*"]);
+    product(&client, "a");
+    let tried = settled(&client, &path, "retrying", 1);
+    assert!(tried["reason"].as_str().unwrap().contains("is not allowed"), "{tried}");
+    assert!(receiver.received().is_empty());
+}
+
+/// The receiver has answered, or is about to, when the process is killed.
+fn a_webhook_that_was_cut_off_comes_again_under_the_same_id(db: Db) {
+    let victim = Arc::new(Mutex::new(None::<rustix::process::Pid>));
+    let kills = victim.clone();
+    let receiver = receiver(move |_| {
+        if let Some(pid) = kills.lock().unwrap().take() {
+            rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
         }
-        let own: Vec<String> = server.events(&client, before);
-        assert_eq!(own, ["webhook_endpoint.created", "webhook_endpoint.secret_rotated", "webhook_endpoint.secret_rotated",
-            "webhook_endpoint.updated", "webhook_endpoint.updated", "webhook_endpoint.updated"]);
-        assert_eq!(client.get("/v1/webhook-endpoints?active=1").json()["meta"]["total"], 1);
-        client.delete(&path).expect(204);
-        client.get(&path).expect(404);
-        client.get(&format!("{path}/deliveries")).expect(404);
-        client.act(&format!("{path}/test")).expect(404);
-    }
-
-    fn bad_endpoints_are_refused(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let refused = |field: &str, value: Value| {
-            let mut body = json!({"url": "https://example.com/"});
-            body[field] = value;
-            client.post("/v1/webhook-endpoints", body).expect(422).faults()
-        };
-        for url in ["http://127.0.0.1/", "http://10.1.2.3:80/x", "https://[::1]/", "http://2130706433/", "http://0x7f.1/", "http://169.254.169.254/latest",
-            "ftp://example.com/", "example.com", "https://", "https://me:secret@example.com/", "https://exa mple.com/", "https://example.com/\nx", "http://[fd00::1]/"] {
-            assert_eq!(refused("url", json!(url)), ["url: invalid_format"], "{url}");
-        }
-        for events in [json!([""]), json!(["invoice*"]), json!(["in voice"])] {
-            assert_eq!(refused("events", events), ["events: invalid_format"]);
-        }
-        assert_eq!(refused("events", json!([])), ["events: required"]);
-        assert_eq!(refused("events", json!(["*", "*"])), ["events: given_twice"]);
-        assert_eq!(refused("secret", json!("whsec_x")), ["secret: read_only"]);
-        let path = format!("/v1/webhook-endpoints/{}", client.post("/v1/webhook-endpoints", json!({"url": "https://example.com/"})).expect(201).id());
-        assert_eq!(client.patch(&path, json!({"url": "http://192.168.1.1/"})).expect(422).faults(), ["url: invalid_format"]);
-        assert_eq!(client.patch(&path, json!({"events": []})).expect(422).faults(), ["events: required"]);
-        assert_eq!(client.get(&path).data()["url"], "https://example.com/");
-        assert_eq!(client.post(&format!("{path}/rotate-secret"), json!({"overlap_hours": 169})).expect(422).faults(), ["overlap_hours: out_of_range"]);
-        assert_eq!(client.get(&format!("{path}/deliveries?status=lost")).expect(422).faults(), ["status: invalid_choice"]);
-        client.patch(&path, json!({"active": false})).expect(200);
-        assert_eq!(client.act(&format!("{path}/test")).expect(409).code(), "invalid_transition");
-    }
-
-    fn an_account_has_so_many_endpoints(db) {
-        let server = Server::start(db);
-        let (client, other) = (server.client(), server.client());
-        let add = |client: &Client| client.post("/v1/webhook-endpoints", json!({"url": "https://example.com/"}));
-        let paths: Vec<String> = (0..100).map(|_| format!("/v1/webhook-endpoints/{}", add(&client).expect(201).id())).collect();
-        let refused = add(&client).expect(409);
-        assert_eq!(refused.code(), "limit_reached");
-        assert!(refused.text.contains("An account may have 100 endpoints"), "{}", refused.text);
-        add(&other).expect(201);
-        client.patch(&paths[0], json!({"active": false})).expect(200);
-        add(&client).expect(409);
-        client.delete(&paths[0]).expect(204);
-        add(&client).expect(201);
-        assert_eq!(client.get("/v1/webhook-endpoints").json()["meta"]["total"], 100);
-    }
-
-    fn a_webhook_is_signed_as_the_standard_says(db) {
-        let receiver = receiver(|_| Reply::json(200, "{\"thanks\":true}"));
-        let server = sending(db);
-        let client = server.client();
-        let (path, secret) = endpoint(&client, &receiver.url("/in?x=1"), &["product.created"]);
-        let id = product(&client, "Ketel – é \"x\"\n");
-        let one = received(&receiver, 1).remove(0);
-        assert_eq!((one.method.as_str(), one.path.as_str(), one.header("content-type")), ("POST", "/in?x=1", Some("application/json")));
-        assert!(is_genuine(&secret, &one));
-        assert!(!is_genuine("whsec_AAAA", &one));
-        let mut forged = one.clone();
-        forged.body.push(b' ');
-        assert!(!is_genuine(&secret, &forged));
-        let sent = body(&one);
-        assert_eq!(sent.as_object().unwrap().keys().collect::<Vec<_>>(), ["type", "timestamp", "data", "seq"]);
-        assert_eq!((&sent["type"], &sent["timestamp"], &sent["seq"]), (&json!("product.created"), &json!("2026-05-04T10:00:00.000Z"), &json!(server.last_seq(&client))));
-        assert_eq!(sent["data"], client.get(&format!("/v1/products/{id}")).data());
-        let delivered = settled(&client, &path, "delivered", 1);
-        assert_eq!(delivered["id"].as_str(), one.header("webhook-id"));
-        assert_eq!((&delivered["event"], &delivered["seq"], &delivered["response_status"], &delivered["response_body"], &delivered["next_attempt_at"], &delivered["reason"]),
-            (&json!("product.created"), &sent["seq"], &json!(200), &json!("{\"thanks\":true}"), &json!(null), &json!("")));
-        assert!(delivered["duration_ms"].as_i64().unwrap() < 5000 && delivered["created_at"].is_string());
-        checked_by_the_documents(&secret, &one);
-    }
-
-    fn each_endpoint_gets_what_it_asked_for(db) {
-        let receiver = receiver(|_| Reply::new(204));
-        let server = sending(db);
-        let (client, stranger) = (server.client(), server.client());
-        let (all, _) = endpoint(&client, &receiver.url("/all"), &["*"]);
-        endpoint(&client, &receiver.url("/prefix"), &["product.*"]);
-        endpoint(&client, &receiver.url("/names"), &["note.created", "customer.created"]);
-        let (off, _) = endpoint(&client, &receiver.url("/off"), &["*"]);
-        client.patch(&off, json!({"active": false})).expect(200);
-        endpoint(&stranger, &receiver.url("/stranger"), &["*"]);
-        let id = product(&client, "a");
-        client.patch(&format!("/v1/products/{id}"), json!({"name": "b"})).expect(200);
-        client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201);
-        client.delete(&format!("/v1/products/{id}")).expect(204);
-        client.patch(&off, json!({"active": true})).expect(200);
-        product(&client, "c");
-        let of = |path: &str| receiver.received().into_iter().filter(|one| one.path == path).collect::<Vec<_>>();
-        let own = |path: &str, count: usize| {
-            until(path, || Some(of(path)).filter(|all| all.len() >= count));
-            let mut found = of(path);
-            found.sort_by_key(|one| body(one)["seq"].as_i64());
-            names(&found)
-        };
-        assert_eq!(own("/all", 10), ["webhook_endpoint.created", "webhook_endpoint.created", "webhook_endpoint.created", "webhook_endpoint.updated", "product.created", "product.updated",
-            "customer.created", "product.deleted", "webhook_endpoint.updated", "product.created"]);
-        assert_eq!(own("/prefix", 4), ["product.created", "product.updated", "product.deleted", "product.created"]);
-        assert_eq!(own("/names", 1), ["customer.created"]);
-        assert_eq!(own("/off", 1), ["product.created"], "what happened while it was off is not sent later");
-        assert!(of("/stranger").is_empty());
-        until("the end", || deliveries(&client, &all, "per_page=100").iter().all(|one| one["status"] == "delivered").then_some(()));
-        assert_eq!(deliveries(&client, &all, "event=product.created").len(), 2);
-        let page = client.get(&format!("{all}/deliveries?status=delivered&per_page=3&page=2")).expect(200).json();
-        assert_eq!((&page["meta"]["total"], page["data"].as_array().unwrap().len()), (&json!(10), 3));
-        assert_eq!(deliveries(&client, &all, "status=failed").len(), 0);
-        let elsewhere = client.get("/v1/webhook-endpoints").data()[0]["id"].as_str().unwrap().to_string();
-        let delivery = deliveries(&client, &all, "")[0]["id"].as_str().unwrap().to_string();
-        client.act(&format!("/v1/webhook-endpoints/{elsewhere}/deliveries/{delivery}/resend")).expect(404);
-    }
-
-    fn what_fails_is_tried_again_with_growing_pauses(db) {
-        let left = AtomicI32::new(3);
-        let receiver = receiver(move |_| match left.fetch_sub(1, Ordering::SeqCst) {
-            3 => Reply::json(500, format!("{}\u{0}", "x".repeat(5000))),
-            2 => Reply::new(302).header("location", "/elsewhere"),
-            1 => Reply::new(200).then(web::scripted::Then::CutOff),
-            _ => Reply::new(200),
-        });
-        let server = sending(db);
-        let client = server.client();
-        let (path, secret) = endpoint(&client, &receiver.url("/in"), &["product.*"]);
-        product(&client, "a");
-        let mut pauses = Vec::new();
-        for (attempt, status, reason) in [(1, 500, "It answered 500."), (2, 302, "It answered 302; redirects are not followed."), (3, 0, "broke off")] {
-            let tried = settled(&client, &path, "retrying", attempt);
-            assert_eq!(tried["response_status"], status);
-            assert!(tried["reason"].as_str().unwrap().contains(reason), "{tried}");
-            if attempt == 1 {
-                assert_eq!(tried["response_body"], "x".repeat(1024));
-            }
-            let next: jiff::Timestamp = tried["next_attempt_at"].as_str().unwrap().parse().unwrap();
-            let now: jiff::Timestamp = server.app.clock.now().to_string().parse().unwrap();
-            pauses.push(next.as_second() - now.as_second());
-            hurry(&server);
-        }
-        assert!(pauses[0] <= 7 && (50..=73).contains(&pauses[1]) && (290..=361).contains(&pauses[2]), "{pauses:?}");
-        settled(&client, &path, "delivered", 4);
-        let all = receiver.received();
-        assert_eq!(all.len(), 4, "a redirect is not followed");
-        let first = &all[0];
-        assert!(all.iter().all(|one| one.path == "/in" && one.body == first.body && one.header("webhook-id") == first.header("webhook-id") && is_genuine(&secret, one)));
-    }
-
-    fn gone_is_off_at_once(db) {
-        let receiver = receiver(|received| Reply::new(if received.path == "/gone" { 410 } else { 204 }));
-        let server = sending(db);
-        let client = server.client();
-        let (watcher, _) = endpoint(&client, &receiver.url("/watch"), &["webhook_endpoint.disabled"]);
-        let (path, _) = endpoint(&client, &receiver.url("/gone"), &["product.*"]);
-        for name in ["a", "b", "c", "d", "e"] {
-            product(&client, name);
-        }
-        let off = until("off", || Some(client.get(&path).data()).filter(|data| data["active"] == false));
-        assert_eq!((&off["disabled_reason"], &off["disabled_at"]), (&json!("The receiver says that it is gone for good. It answered 410."), &json!("2026-05-04T10:00:00.000Z")));
-        let notice = until("the notice", || receiver.received().into_iter().find(|one| one.path == "/watch"));
-        assert_eq!((&body(&notice)["type"], &body(&notice)["data"]["active"]), (&json!("webhook_endpoint.disabled"), &json!(false)));
-        until("the end of all", || deliveries(&client, &path, "").iter().all(|one| one["status"] == "failed").then_some(()));
-        product(&client, "f");
-        settled(&client, &watcher, "delivered", 1);
-        assert!(receiver.received().iter().filter(|one| one.path == "/gone").count() <= 3, "those in flight at most");
-        let failed = deliveries(&client, &path, "")[0]["id"].as_str().unwrap().to_string();
-        assert_eq!(client.act(&format!("{path}/deliveries/{failed}/resend")).expect(409).code(), "invalid_transition");
-        let on = client.patch(&path, json!({"active": true, "url": receiver.url("/back")})).expect(200).data();
-        assert_eq!((&on["disabled_reason"], &on["disabled_at"]), (&json!(""), &json!(null)));
-        product(&client, "g");
-        settled(&client, &path, "delivered", 1);
-    }
-
-    fn an_endpoint_that_fails_for_days_is_switched_off(db) {
-        let receiver = receiver(|received| Reply::new(if body(received)["data"]["name"] == "poison" || received.path == "/dead" { 503 } else { 200 }));
-        let server = sending(db);
-        let client = server.client();
-        let (dead, _) = endpoint(&client, &receiver.url("/dead"), &["product.*"]);
-        let (alive, _) = endpoint(&client, &receiver.url("/alive"), &["product.*"]);
-        let before = server.last_seq(&client);
-        product(&client, "poison");
-        for attempt in 1..10 {
-            settled(&client, &dead, "retrying", attempt);
-            settled(&client, &alive, "retrying", attempt);
-            if attempt == 5 {
-                client.act(&format!("{alive}/test")).expect(200);
-                until("the test", || deliveries(&client, &alive, "status=delivered&event=webhook.test").pop());
-                let sql = "DELETE FROM webhook_deliveries WHERE event = 'webhook.test'";
-                server.app.store.write_now(0, move |tx| tx.execute(sql, &[]).map(drop)).unwrap();
-            }
-            hurry(&server);
-        }
-        settled(&client, &dead, "failed", 10);
-        settled(&client, &alive, "failed", 10);
-        let off = client.get(&dead).data();
-        assert_eq!((&off["active"], &off["disabled_reason"]), (&json!(false), &json!("A delivery failed ten times over days, and none went well meanwhile. It answered 503.")));
-        assert!(server.events(&client, before).contains(&"webhook_endpoint.disabled".to_string()));
-        assert_eq!(client.get(&alive).data()["active"], true, "others went well meanwhile");
-
-        let sql = "UPDATE webhook_cursors SET failing_since = failing_since - 6 * 24 * 3600 * 1000";
-        server.app.store.write_now(0, move |tx| tx.execute(sql, &[]).map(drop)).unwrap();
-        product(&client, "poison");
-        let off = until("off", || Some(client.get(&alive).data()).filter(|data| data["active"] == false));
-        assert_eq!(off["disabled_reason"], "No delivery went well for five days. It answered 503.");
-    }
-
-    fn a_slow_receiver_delays_nobody(db) {
-        let (busy, most) = (Arc::new(AtomicI32::new(0)), Arc::new(AtomicI32::new(0)));
-        let (now, peak) = (busy.clone(), most.clone());
-        let slow = receiver(move |_| {
-            peak.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-            std::thread::sleep(Duration::from_millis(1500));
-            now.fetch_sub(1, Ordering::SeqCst);
-            Reply::new(200)
-        });
-        let dead = receiver(|_| Reply::new(200).after(Duration::from_secs(30)));
-        let quick = receiver(|_| Reply::new(200));
-        let server = sending_with(db, |config| config.webhook_timeout_seconds = 1);
-        let client = server.client();
-        let (dead_path, _) = endpoint(&client, &dead.url("/"), &["product.*"]);
-        let (slow_path, _) = endpoint(&client, &slow.url("/"), &["product.*"]);
-        endpoint(&client, &quick.url("/"), &["product.*"]);
-        let started = Instant::now();
-        for name in 0..20 {
-            product(&client, &name.to_string());
-        }
-        received(&quick, 20);
-        assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
-        until("a time-out", || deliveries(&client, &dead_path, "status=retrying").pop());
-        let tried = deliveries(&client, &dead_path, "status=retrying").pop().unwrap();
-        assert_eq!(tried["reason"], "It did not answer within 1 seconds.");
-        until("another", || (slow.received().len() >= 3).then_some(()));
-        // The receiver works on after we have hung up, so it may see two more than are in flight.
-        assert!(most.load(Ordering::SeqCst) <= 4, "{most:?}");
-        assert!(deliveries(&client, &slow_path, "status=sending").len() <= 2);
-    }
-
-    fn an_event_can_be_sent_again(db) {
-        let receiver = receiver(|_| Reply::new(200));
-        let server = sending(db);
-        let client = server.client();
-        let (path, secret) = endpoint(&client, &receiver.url("/"), &["product.created"]);
-        product(&client, "a");
-        let first = settled(&client, &path, "delivered", 1);
-        let again = client.act(&format!("{path}/deliveries/{}/resend", first["id"].as_str().unwrap())).expect(201);
-        assert_eq!((&again.data()["resend_of"], &again.data()["seq"], &again.data()["status"]), (&first["id"], &first["seq"], &json!("queued")));
-        let both = received(&receiver, 2);
-        assert_eq!(both[0].body, both[1].body);
-        assert_ne!(both[0].header("webhook-id"), both[1].header("webhook-id"));
-        assert!(is_genuine(&secret, &both[1]));
-
-        let test = client.act(&format!("{path}/test")).expect(200).data();
-        assert_eq!((&test["event"], &test["status"]), (&json!("webhook.test"), &json!("queued")));
-        let third = received(&receiver, 3).pop().unwrap();
-        assert!(is_genuine(&secret, &third));
-        assert_eq!(third.header("webhook-id"), test["delivery_id"].as_str());
-        assert_eq!(body(&third), json!({"type": "webhook.test", "timestamp": "2026-05-04T10:00:00.000Z", "data": {"endpoint_id": path.rsplit('/').next()}, "seq": 0}));
-        let id = test["delivery_id"].as_str().unwrap();
-        client.act(&format!("{path}/deliveries/{id}/resend")).expect(201);
-        assert_eq!(received(&receiver, 4).pop().unwrap().body, third.body);
-    }
-
-    fn a_secret_is_replaced_without_a_gap(db) {
-        let receiver = receiver(|_| Reply::new(200));
-        let server = sending(db);
-        let client = server.client();
-        let (path, old) = endpoint(&client, &receiver.url("/"), &["product.created"]);
-        let rotate = |hours: i64| client.post(&format!("{path}/rotate-secret"), json!({"overlap_hours": hours})).expect(200).data()["secret"].as_str().unwrap().to_string();
-        let new = rotate(2);
-        product(&client, "a");
-        let one = received(&receiver, 1).pop().unwrap();
-        assert!(is_genuine(&old, &one) && is_genuine(&new, &one) && signatures(&one) == 2);
-        let sql = "UPDATE webhook_endpoints SET old_secret_until = 1";
-        server.app.store.write_now(0, move |tx| tx.execute(sql, &[]).map(drop)).unwrap();
-        product(&client, "b");
-        let two = received(&receiver, 2).pop().unwrap();
-        assert!(!is_genuine(&old, &two) && is_genuine(&new, &two) && signatures(&two) == 1);
-        let newest = rotate(0);
-        product(&client, "c");
-        let three = received(&receiver, 3).pop().unwrap();
-        assert!(!is_genuine(&new, &three) && is_genuine(&newest, &three) && signatures(&three) == 1);
-    }
-
-    fn a_name_that_leads_inside_is_refused_when_it_is_called(db) {
-        let receiver = receiver(|_| Reply::new(200));
-        let server = sending_with(db, |config| config.allow_private_addresses = String::new());
-        let client = server.client();
-        let url = format!("http://localhost:{}/", receiver.address().port());
-        let (path, _) = endpoint(&client, &url, &["product.*"]);
-        product(&client, "a");
-        let tried = settled(&client, &path, "retrying", 1);
-        assert!(tried["reason"].as_str().unwrap().contains("is not allowed"), "{tried}");
-        assert!(receiver.received().is_empty());
-    }
-
-    /// The receiver has answered, or is about to, when the process is killed.
-    fn a_webhook_that_was_cut_off_comes_again_under_the_same_id(db) {
-        let victim = Arc::new(Mutex::new(None::<rustix::process::Pid>));
-        let kills = victim.clone();
-        let receiver = receiver(move |_| {
-            if let Some(pid) = kills.lock().unwrap().take() {
-                rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-            }
-            Reply::new(200)
-        });
-        let arguments = ["--set", "allow_private_addresses=127.0.0.1"];
-        let mut binary = Binary::start(&db, "", &arguments);
-        let (path, secret) = endpoint(&binary.client, &receiver.url("/"), &["product.*"]);
-        *victim.lock().unwrap() = rustix::process::Pid::from_raw(i32::try_from(binary.child.id()).unwrap());
-        let _ = binary.client.try_send("POST", "/v1/products", &[], "{\"name\":\"a\"}");
-        received(&receiver, 1);
-        let _ = binary.child.wait();
-        let binary = Binary::start(&db, &binary.client.key.clone(), &arguments);
-        assert_eq!(deliveries(&binary.client, &path, "")[0]["status"], "sending");
-        let store = kantoor::app::open_store(&db.config()).unwrap();
-        store.write_now(0, |tx| tx.execute("UPDATE webhook_deliveries SET due_at = 1 WHERE status = 'sending'", &[]).map(drop)).unwrap();
-        let both = received(&receiver, 2);
-        assert_eq!(both[0].header("webhook-id"), both[1].header("webhook-id"));
-        assert!(both[0].body == both[1].body && is_genuine(&secret, &both[1]));
-        settled(&binary.client, &path, "delivered", 2);
-    }
+        Reply::new(200)
+    });
+    let arguments = ["--set", "allow_private_addresses=127.0.0.1"];
+    let mut binary = Binary::start(&db, "", &arguments);
+    let (path, secret) = endpoint(&binary.client, &receiver.url("/"), &["product.*"]);
+    *victim.lock().unwrap() = rustix::process::Pid::from_raw(i32::try_from(binary.child.id()).unwrap());
+    let _ = binary.client.try_send("POST", "/v1/products", &[], "{\"name\":\"a\"}");
+    received(&receiver, 1);
+    let _ = binary.child.wait();
+    let binary = Binary::start(&db, &binary.client.key.clone(), &arguments);
+    assert_eq!(deliveries(&binary.client, &path, "")[0]["status"], "sending");
+    let store = kantoor::app::open_store(&db.config()).unwrap();
+    store
+        .write_now(0, |tx| {
+            tx.execute("UPDATE webhook_deliveries SET due_at = 1 WHERE status = 'sending'", &[]).map(drop)
+        })
+        .unwrap();
+    let both = received(&receiver, 2);
+    assert_eq!(both[0].header("webhook-id"), both[1].header("webhook-id"));
+    assert!(both[0].body == both[1].body && is_genuine(&secret, &both[1]));
+    settled(&binary.client, &path, "delivered", 2);
 }
 
 /// Runs the lines of docs/events.md that check a signature.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::on_both;
 use crate::server::Binary;
-use crate::support::{Client, Server};
+use crate::support::{Client, Db, Server};
 
 /// Subscriptions of a quarter of a year ago and of today; answers how many invoices they owe.
 fn subscribe(client: &Client, count: usize, today: jiff::civil::Date) -> usize {
@@ -47,50 +47,58 @@ fn total(client: &Client, path: &str) -> usize {
     usize::try_from(client.get(path).json()["meta"]["total"].as_u64().unwrap()).unwrap()
 }
 
-on_both! {
-    fn two_nodes_at_once_make_each_invoice_once(db) {
-        let config = db.config();
-        let server = Server::start(db);
-        let client = server.client();
-        let owed = subscribe(&client, 20, "2026-05-04".parse().unwrap());
-        let other = App::open(config).unwrap();
-        let passes: Vec<_> = [server.app.clone(), other.clone(), server.app.clone(), other].into_iter().map(|app| {
+on_both![two_nodes_at_once_make_each_invoice_once, kill_9_in_the_middle_doubles_and_misses_none,];
+
+fn two_nodes_at_once_make_each_invoice_once(db: Db) {
+    let config = db.config();
+    let server = Server::start(db);
+    let client = server.client();
+    let owed = subscribe(&client, 20, "2026-05-04".parse().unwrap());
+    let other = App::open(config).unwrap();
+    let passes: Vec<_> = [server.app.clone(), other.clone(), server.app.clone(), other]
+        .into_iter()
+        .map(|app| {
             let account = client.account;
             server.apart(move || {
                 let caller = app.acting_in(account, "test")?;
                 generate::pass(&app, &caller)
             })
-        }).collect();
-        for pass in passes {
-            server.block_on(pass).unwrap().unwrap();
-        }
-        let made = made(&client);
-        assert_eq!((made.len(), made.values().all(|count| *count == 1)), (owed, true), "{made:?}");
-        let first = client.get("/v1/subscriptions?search=s0").data()[0].clone();
-        let periods = client.get(&format!("/v1/subscriptions/{}/periods", first["id"].as_str().unwrap())).data();
-        let told: Vec<&Value> = periods.as_array().unwrap().iter().map(|one| &one["status"]).collect();
-        assert_eq!(told, ["made", "made", "made", "upcoming"]);
+        })
+        .collect();
+    for pass in passes {
+        server.block_on(pass).unwrap().unwrap();
     }
+    let made = made(&client);
+    assert_eq!((made.len(), made.values().all(|count| *count == 1)), (owed, true), "{made:?}");
+    let first = client.get("/v1/subscriptions?search=s0").data()[0].clone();
+    let periods = client.get(&format!("/v1/subscriptions/{}/periods", first["id"].as_str().unwrap())).data();
+    let told: Vec<&Value> = periods.as_array().unwrap().iter().map(|one| &one["status"]).collect();
+    assert_eq!(told, ["made", "made", "made", "upcoming"]);
+}
 
-    fn kill_9_in_the_middle_doubles_and_misses_none(db) {
-        let mut binary = Binary::start(&db, "", &[]);
-        let key = binary.client.key.clone();
-        let zone = jiff::tz::TimeZone::get("Europe/Amsterdam").unwrap();
-        let today = zone.to_datetime(kantoor::clock::Clock::System.now().to_string().parse().unwrap()).date();
-        let owed = subscribe(&binary.client, 120, today);
-        for round in 0..4 {
-            std::thread::sleep(Duration::from_millis(30 + round * 40));
-            binary.signal(rustix::process::Signal::KILL);
-            let _ = binary.child.wait();
-            binary = Binary::start(&db, &key, &[]);
-        }
-        // The job of a worker that died is free again after its lease; here nobody waits for that.
-        let started = Instant::now();
-        while total(&binary.client, "/v1/invoices") < owed {
-            assert!(started.elapsed() < Duration::from_secs(90), "{} of {owed}: {}", total(&binary.client, "/v1/invoices"), binary.said());
-            std::thread::sleep(Duration::from_millis(200));
-        }
-        let made = made(&binary.client);
-        assert_eq!((made.len(), made.values().all(|count| *count == 1)), (owed, true), "{made:?}");
+fn kill_9_in_the_middle_doubles_and_misses_none(db: Db) {
+    let mut binary = Binary::start(&db, "", &[]);
+    let key = binary.client.key.clone();
+    let zone = jiff::tz::TimeZone::get("Europe/Amsterdam").unwrap();
+    let today = zone.to_datetime(kantoor::clock::Clock::System.now().to_string().parse().unwrap()).date();
+    let owed = subscribe(&binary.client, 120, today);
+    for round in 0..4 {
+        std::thread::sleep(Duration::from_millis(30 + round * 40));
+        binary.signal(rustix::process::Signal::KILL);
+        let _ = binary.child.wait();
+        binary = Binary::start(&db, &key, &[]);
     }
+    // The job of a worker that died is free again after its lease; here nobody waits for that.
+    let started = Instant::now();
+    while total(&binary.client, "/v1/invoices") < owed {
+        assert!(
+            started.elapsed() < Duration::from_secs(90),
+            "{} of {owed}: {}",
+            total(&binary.client, "/v1/invoices"),
+            binary.said()
+        );
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    let made = made(&binary.client);
+    assert_eq!((made.len(), made.values().all(|count| *count == 1)), (owed, true), "{made:?}");
 }

@@ -84,58 +84,70 @@ const DAMAGE: &[(&str, &[&str])] = &[
     ("UPDATE log SET data = data || ' ' WHERE seq = 5", &["BROKEN at entry 5"]),
 ];
 
-on_both! {
-    fn every_kind_of_damage_is_named(db) {
-        let binary = Binary::start(&db, "", &["--demo", "--set", "workers=0"]);
-        let client = &binary.client;
-        for content in ["kept", "to be cut", "to be flipped", "to go missing"] {
-            client.upload("a.txt", content.as_bytes()).expect(201);
-        }
-        // Numbers that callers bring along leave no gap, and neither does a draft with one that is deleted.
-        let own = |number: &str| client.post("/v1/workorders", serde_json::json!({"title": "x", "number": number})).expect(201).id();
-        let listed = client.get("/v1/workorders?per_page=100").data();
-        let numbers: Vec<&str> = listed.as_array().unwrap().iter().filter_map(|one| one["number"].as_str()).collect();
-        let year = numbers.iter().find_map(|number| number.strip_prefix('W')?.split('-').next()).unwrap();
-        let count = numbers.iter().filter(|number| number.starts_with(&format!("W{year}-"))).count();
-        let passed = own(&format!("W{year}-{:04}", count + 1));
-        own(&format!("W{year}-9000"));
-        let next = client.post("/v1/workorders", serde_json::json!({"title": "y", "invoice_date": format!("{year}-06-01"), "due_date": format!("{year}-07-01"), "generation_mode": "final"}));
-        assert_eq!(next.expect(201).data()["number"], format!("W{year}-{:04}", count + 2));
-        client.delete(&format!("/v1/workorders/{passed}")).expect(204);
-        drop(binary);
-        let (sound, words) = verify(&db);
-        assert!(sound && words.contains("no problems"), "{words}");
-        assert!(words.contains("  whole: "), "{words}");
+on_both![every_kind_of_damage_is_named, one_account_can_be_checked_alone,];
 
-        for (sql, _) in DAMAGE {
-            spoil(&db, sql);
-        }
-        let files = db.data.join("files");
-        let flipped = holding(&files, b"to be flipped");
-        std::fs::write(holding(&files, b"to be cut"), b"to be").unwrap();
-        std::fs::write(&flipped, b"to be fliqped").unwrap();
-        std::fs::remove_file(holding(&files, b"to go missing")).unwrap();
-        std::fs::write(flipped.with_file_name("stray"), b"?").unwrap();
-        let (sound, words) = verify(&db);
-        assert!(!sound, "{words}");
-        for expected in DAMAGE.iter().flat_map(|(_, expected)| *expected) {
-            assert!(words.contains(expected), "no '{expected}' in\n{words}");
-        }
-        for expected in ["has 5 bytes instead of 9", "its SHA-256 differs", "is missing", "stray  PROBLEM: No file has this content"] {
-            assert!(words.contains(expected), "no '{expected}' in\n{words}");
-        }
-        assert!(words.contains(" problems."), "{words}");
+fn every_kind_of_damage_is_named(db: Db) {
+    let binary = Binary::start(&db, "", &["--demo", "--set", "workers=0"]);
+    let client = &binary.client;
+    for content in ["kept", "to be cut", "to be flipped", "to go missing"] {
+        client.upload("a.txt", content.as_bytes()).expect(201);
     }
+    // Numbers that callers bring along leave no gap, and neither does a draft with one that is deleted.
+    let own = |number: &str| {
+        client.post("/v1/workorders", serde_json::json!({"title": "x", "number": number})).expect(201).id()
+    };
+    let listed = client.get("/v1/workorders?per_page=100").data();
+    let numbers: Vec<&str> = listed.as_array().unwrap().iter().filter_map(|one| one["number"].as_str()).collect();
+    let year = numbers.iter().find_map(|number| number.strip_prefix('W')?.split('-').next()).unwrap();
+    let count = numbers.iter().filter(|number| number.starts_with(&format!("W{year}-"))).count();
+    let passed = own(&format!("W{year}-{:04}", count + 1));
+    own(&format!("W{year}-9000"));
+    let next = client.post("/v1/workorders", serde_json::json!({"title": "y", "invoice_date": format!("{year}-06-01"), "due_date": format!("{year}-07-01"), "generation_mode": "final"}));
+    assert_eq!(next.expect(201).data()["number"], format!("W{year}-{:04}", count + 2));
+    client.delete(&format!("/v1/workorders/{passed}")).expect(204);
+    drop(binary);
+    let (sound, words) = verify(&db);
+    assert!(sound && words.contains("no problems"), "{words}");
+    assert!(words.contains("  whole: "), "{words}");
 
-    fn one_account_can_be_checked_alone(db) {
-        let made = |name: &str| -> serde_json::Value { serde_json::from_str(&said(&kantoor(&db, &["account", "create", name, "--json"]))).unwrap() };
-        let (first, second) = (made("A"), made("B"));
-        spoil(&db, "UPDATE record_counts SET total = 9 WHERE kind = 'tax_rate' AND account_id = 2");
-        let check = |account: &serde_json::Value| kantoor(&db, &["verify", "--account", account["account"]["id"].as_str().unwrap()]);
-        assert!(check(&first).status.success());
-        let second = check(&second);
-        assert!(!second.status.success() && said(&second).contains("The kept count of tax_rates is 9"), "{}", said(&second));
+    for (sql, _) in DAMAGE {
+        spoil(&db, sql);
     }
+    let files = db.data.join("files");
+    let flipped = holding(&files, b"to be flipped");
+    std::fs::write(holding(&files, b"to be cut"), b"to be").unwrap();
+    std::fs::write(&flipped, b"to be fliqped").unwrap();
+    std::fs::remove_file(holding(&files, b"to go missing")).unwrap();
+    std::fs::write(flipped.with_file_name("stray"), b"?").unwrap();
+    let (sound, words) = verify(&db);
+    assert!(!sound, "{words}");
+    for expected in DAMAGE.iter().flat_map(|(_, expected)| *expected) {
+        assert!(words.contains(expected), "no '{expected}' in\n{words}");
+    }
+    for expected in
+        ["has 5 bytes instead of 9", "its SHA-256 differs", "is missing", "stray  PROBLEM: No file has this content"]
+    {
+        assert!(words.contains(expected), "no '{expected}' in\n{words}");
+    }
+    assert!(words.contains(" problems."), "{words}");
+}
+
+fn one_account_can_be_checked_alone(db: Db) {
+    let made = |name: &str| -> serde_json::Value {
+        serde_json::from_str(&said(&kantoor(&db, &["account", "create", name, "--json"]))).unwrap()
+    };
+    let (first, second) = (made("A"), made("B"));
+    spoil(&db, "UPDATE record_counts SET total = 9 WHERE kind = 'tax_rate' AND account_id = 2");
+    let check = |account: &serde_json::Value| {
+        kantoor(&db, &["verify", "--account", account["account"]["id"].as_str().unwrap()])
+    };
+    assert!(check(&first).status.success());
+    let second = check(&second);
+    assert!(
+        !second.status.success() && said(&second).contains("The kept count of tax_rates is 9"),
+        "{}",
+        said(&second)
+    );
 }
 
 #[test]

@@ -12,7 +12,7 @@ use kantoor::loops;
 use store::Tx;
 
 use crate::on_both;
-use crate::support::Server;
+use crate::support::{Db, Server};
 
 const START: Moment = Moment(1_700_000_000_000);
 
@@ -70,309 +70,362 @@ fn finish(server: &Server, job: &Job, ending: Ending, now: Moment) -> bool {
     write(server, move |tx| own.finish(tx, &ending, now))
 }
 
-on_both! {
-    fn a_job_is_claimed_once_by_many_workers(db) {
-        let server = Server::start(db);
-        for _ in 0..50 {
-            enqueue(&server, new_job("a"));
-        }
-        let claimed: Vec<Job> = std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..8).map(|_| scope.spawn(|| {
-                let (mut mine, claimant) = (Vec::new(), Arc::new(Claimant::new("x".to_string())));
-                loop {
-                    let claimant = claimant.clone();
-                    let some = write(&server, move |tx| claimant.claim(tx, START, Lane::Other, &["a"], 3));
-                    if some.is_empty() {
-                        return mine;
+on_both![
+    a_job_is_claimed_once_by_many_workers,
+    a_dead_workers_job_is_taken_over_and_its_late_result_changes_nothing,
+    failures_come_back_later_and_end,
+    a_job_that_kills_its_workers_is_parked,
+    an_end_forgets_the_workers_that_died,
+    a_job_that_comes_back_for_ever_is_never_parked,
+    accounts_take_turns,
+    lanes_do_not_wait_for_each_other,
+    a_turn_is_found_by_an_index,
+    a_day_that_ends_the_process_is_set_aside,
+    jobs_that_a_wrong_clock_put_far_ahead_are_pulled_back,
+    a_loop_that_panics_is_started_again,
+    a_unique_job_is_there_once,
+    housekeeping_drops_what_is_too_old,
+];
+
+fn a_job_is_claimed_once_by_many_workers(db: Db) {
+    let server = Server::start(db);
+    for _ in 0..50 {
+        enqueue(&server, new_job("a"));
+    }
+    let claimed: Vec<Job> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..8)
+            .map(|_| {
+                scope.spawn(|| {
+                    let (mut mine, claimant) = (Vec::new(), Arc::new(Claimant::new("x".to_string())));
+                    loop {
+                        let claimant = claimant.clone();
+                        let some = write(&server, move |tx| claimant.claim(tx, START, Lane::Other, &["a"], 3));
+                        if some.is_empty() {
+                            return mine;
+                        }
+                        mine.extend(some);
                     }
-                    mine.extend(some);
-                }
-            })).collect();
-            workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
-        });
-        let ids: std::collections::HashSet<&str> = claimed.iter().map(|job| job.id.as_str()).collect();
-        assert_eq!((claimed.len(), ids.len()), (50, 50));
-    }
+                })
+            })
+            .collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
+    });
+    let ids: std::collections::HashSet<&str> = claimed.iter().map(|job| job.id.as_str()).collect();
+    assert_eq!((claimed.len(), ids.len()), (50, 50));
+}
 
-    fn a_dead_workers_job_is_taken_over_and_its_late_result_changes_nothing(db) {
-        let server = Server::start(db);
-        enqueue(&server, new_job("a"));
-        let first = claim(&server, START).remove(0);
-        assert!(claim(&server, START.plus_seconds(LEASE_SECONDS - 1)).is_empty());
-        let later = START.plus_seconds(LEASE_SECONDS);
-        let second = claim(&server, later).remove(0);
-        assert_eq!((second.id.as_str(), second.claim, second.attempts), (first.id.as_str(), 2, 2));
-        let own = first.clone();
-        assert!(!write(&server, move |tx| own.renew(tx, later)), "a lost lease cannot be renewed");
-        assert!(!finish(&server, &first, Ending::Done, later));
-        assert!(finish(&server, &second, Ending::Done, later));
-        assert!(!finish(&server, &second, Ending::Done, later), "done is done");
-        assert!(claim(&server, later.plus_seconds(86_400)).is_empty());
-    }
+fn a_dead_workers_job_is_taken_over_and_its_late_result_changes_nothing(db: Db) {
+    let server = Server::start(db);
+    enqueue(&server, new_job("a"));
+    let first = claim(&server, START).remove(0);
+    assert!(claim(&server, START.plus_seconds(LEASE_SECONDS - 1)).is_empty());
+    let later = START.plus_seconds(LEASE_SECONDS);
+    let second = claim(&server, later).remove(0);
+    assert_eq!((second.id.as_str(), second.claim, second.attempts), (first.id.as_str(), 2, 2));
+    let own = first.clone();
+    assert!(!write(&server, move |tx| own.renew(tx, later)), "a lost lease cannot be renewed");
+    assert!(!finish(&server, &first, Ending::Done, later));
+    assert!(finish(&server, &second, Ending::Done, later));
+    assert!(!finish(&server, &second, Ending::Done, later), "done is done");
+    assert!(claim(&server, later.plus_seconds(86_400)).is_empty());
+}
 
-    fn failures_come_back_later_and_end(db) {
-        let server = Server::start(db);
-        enqueue(&server, new_job("a"));
-        let mut now = START;
-        for attempt in 1..=3 {
-            let job = claim(&server, now).remove(0);
-            assert_eq!(job.attempts, attempt);
-            assert!(finish(&server, &job, Ending::Failed("no luck".into()), now));
-            assert!(claim(&server, now.plus_seconds(5)).is_empty(), "there is a pause");
-            now = now.plus_seconds(3600);
-        }
-        assert!(claim(&server, now).is_empty());
-        let state = server.app.store.read_now(|tx| {
+fn failures_come_back_later_and_end(db: Db) {
+    let server = Server::start(db);
+    enqueue(&server, new_job("a"));
+    let mut now = START;
+    for attempt in 1..=3 {
+        let job = claim(&server, now).remove(0);
+        assert_eq!(job.attempts, attempt);
+        assert!(finish(&server, &job, Ending::Failed("no luck".into()), now));
+        assert!(claim(&server, now.plus_seconds(5)).is_empty(), "there is a pause");
+        now = now.plus_seconds(3600);
+    }
+    assert!(claim(&server, now).is_empty());
+    let state = server
+        .app
+        .store
+        .read_now(|tx| {
             tx.first("SELECT state, last_error FROM jobs", &[], |row| {
                 Ok::<_, store::Error>((row.text(0)?.to_string(), row.text(1)?.to_string()))
             })
-        }).unwrap();
-        assert_eq!(state, Some(("failed".to_string(), "no luck".to_string())));
-    }
+        })
+        .unwrap();
+    assert_eq!(state, Some(("failed".to_string(), "no luck".to_string())));
+}
 
-    fn a_job_that_kills_its_workers_is_parked(db) {
-        let server = Server::start(db);
-        enqueue(&server, NewJob { unique_key: Some("only".into()), ..new_job("a") });
-        enqueue(&server, new_job("unknown here"));
-        let (mut now, mut pauses) = (START, Vec::new());
-        for begun in 1..=LOST_AT_MOST {
-            let job = claim(&server, now).pop().unwrap_or_else(|| panic!("it is not begun for the {begun}th time"));
-            assert_eq!(job.attempts, begun);
-            assert!(job.attempts < job.max_attempts, "a worker that died is none of its tries: {job:?}");
-            let died = now.plus_seconds(LEASE_SECONDS);
-            now = died;
-            write(&server, move |tx| jobs::take_back(tx, died));
-            while begun < LOST_AT_MOST && !server.app.store.read_now(move |tx| jobs::any_due(tx, now, Lane::Other, KINDS)).unwrap() {
-                now = now.plus_seconds(1);
-            }
-            pauses.push((now.0 - died.0) / 1000);
+fn a_job_that_kills_its_workers_is_parked(db: Db) {
+    let server = Server::start(db);
+    enqueue(&server, NewJob { unique_key: Some("only".into()), ..new_job("a") });
+    enqueue(&server, new_job("unknown here"));
+    let (mut now, mut pauses) = (START, Vec::new());
+    for begun in 1..=LOST_AT_MOST {
+        let job = claim(&server, now).pop().unwrap_or_else(|| panic!("it is not begun for the {begun}th time"));
+        assert_eq!(job.attempts, begun);
+        assert!(job.attempts < job.max_attempts, "a worker that died is none of its tries: {job:?}");
+        let died = now.plus_seconds(LEASE_SECONDS);
+        now = died;
+        write(&server, move |tx| jobs::take_back(tx, died));
+        while begun < LOST_AT_MOST
+            && !server.app.store.read_now(move |tx| jobs::any_due(tx, now, Lane::Other, KINDS)).unwrap()
+        {
+            now = now.plus_seconds(1);
         }
-        assert!(pauses[0] == 0 && pauses[1..4].is_sorted() && (10..=20).contains(&pauses[1]), "{pauses:?}");
-        let far = now.plus_seconds(1_000_000);
-        assert!(claim(&server, far).is_empty());
-        assert_eq!(state(&server, "SELECT count(*) FROM jobs WHERE state = 'parked'"), 1);
-        assert_eq!(state(&server, "SELECT count(*) FROM jobs WHERE state = 'ready'"), 1, "the other kind is left to a node that knows it");
-        assert_eq!(server.metric("kantoor_jobs_parked"), 1);
-        enqueue(&server, NewJob { unique_key: Some("only".into()), ..new_job("a") });
-        assert!(claim(&server, far).is_empty(), "nobody begins it anew behind our back");
-
-        let parked = server.app.store.read_now(|tx| jobs::list(tx, &["parked"])).unwrap().remove(0);
-        assert_eq!((parked.kind.as_str(), parked.lost), ("a", LOST_AT_MOST));
-        assert_eq!(parked.last_error, "it was begun 5 times in a row and never ended");
-        let id = parked.id.clone();
-        assert!(write(&server, move |tx| jobs::retry(tx, &id, far)));
-        let job = claim(&server, far).remove(0);
-        assert!(job.attempts < job.max_attempts, "{job:?}");
-        assert!(finish(&server, &job, Ending::Done, far));
-        assert!(!write(&server, move |tx| jobs::retry(tx, &parked.id, far)), "what is done is done");
+        pauses.push((now.0 - died.0) / 1000);
     }
+    assert!(pauses[0] == 0 && pauses[1..4].is_sorted() && (10..=20).contains(&pauses[1]), "{pauses:?}");
+    let far = now.plus_seconds(1_000_000);
+    assert!(claim(&server, far).is_empty());
+    assert_eq!(state(&server, "SELECT count(*) FROM jobs WHERE state = 'parked'"), 1);
+    assert_eq!(
+        state(&server, "SELECT count(*) FROM jobs WHERE state = 'ready'"),
+        1,
+        "the other kind is left to a node that knows it"
+    );
+    assert_eq!(server.metric("kantoor_jobs_parked"), 1);
+    enqueue(&server, NewJob { unique_key: Some("only".into()), ..new_job("a") });
+    assert!(claim(&server, far).is_empty(), "nobody begins it anew behind our back");
 
-    fn an_end_forgets_the_workers_that_died(db) {
-        let server = Server::start(db);
-        enqueue(&server, NewJob { max_attempts: 100, ..new_job("a") });
-        let mut now = START;
-        for _ in 0..3 {
-            for _ in 1..LOST_AT_MOST {
-                assert_eq!(claim(&server, now).len(), 1);
-                let died = now.plus_seconds(LEASE_SECONDS);
-                write(&server, move |tx| jobs::take_back(tx, died));
-                now = died.plus_seconds(7200);
-            }
-            let job = claim(&server, now).remove(0);
-            assert!(finish(&server, &job, Ending::Failed("no luck".into()), now));
-            now = now.plus_seconds(7200);
-        }
-        assert_eq!(state(&server, "SELECT count(*) FROM jobs WHERE state = 'parked'"), 0);
-    }
+    let parked = server.app.store.read_now(|tx| jobs::list(tx, &["parked"])).unwrap().remove(0);
+    assert_eq!((parked.kind.as_str(), parked.lost), ("a", LOST_AT_MOST));
+    assert_eq!(parked.last_error, "it was begun 5 times in a row and never ended");
+    let id = parked.id.clone();
+    assert!(write(&server, move |tx| jobs::retry(tx, &id, far)));
+    let job = claim(&server, far).remove(0);
+    assert!(job.attempts < job.max_attempts, "{job:?}");
+    assert!(finish(&server, &job, Ending::Done, far));
+    assert!(!write(&server, move |tx| jobs::retry(tx, &parked.id, far)), "what is done is done");
+}
 
-    fn a_job_that_comes_back_for_ever_is_never_parked(db) {
-        let server = Server::start(db);
-        enqueue(&server, NewJob { unique_key: Some("days".into()), max_attempts: i64::MAX, ..new_job("a") });
-        let mut now = START;
-        for _ in 0..20 {
-            let died = now.plus_seconds(LEASE_SECONDS);
+fn an_end_forgets_the_workers_that_died(db: Db) {
+    let server = Server::start(db);
+    enqueue(&server, NewJob { max_attempts: 100, ..new_job("a") });
+    let mut now = START;
+    for _ in 0..3 {
+        for _ in 1..LOST_AT_MOST {
             assert_eq!(claim(&server, now).len(), 1);
+            let died = now.plus_seconds(LEASE_SECONDS);
             write(&server, move |tx| jobs::take_back(tx, died));
-            let run_at = state(&server, "SELECT run_at FROM jobs");
-            assert!(run_at <= died.plus_seconds(3600).0, "it comes back within an hour");
-            now = Moment(run_at.max(died.0));
+            now = died.plus_seconds(7200);
         }
+        let job = claim(&server, now).remove(0);
+        assert!(finish(&server, &job, Ending::Failed("no luck".into()), now));
+        now = now.plus_seconds(7200);
     }
+    assert_eq!(state(&server, "SELECT count(*) FROM jobs WHERE state = 'parked'"), 0);
+}
 
-    /// An account with many jobs delays the first of another by one, and none is left out.
-    fn accounts_take_turns(db) {
-        let server = Server::start(db);
-        let claimant = Arc::new(Claimant::new("x".to_string()));
-        enqueue_many(&server, 7, 10_000, START);
-        let order = |count: usize| -> Vec<i64> {
-            (0..count).map(|_| next(&server, &claimant, START.plus_seconds(5)).map_or(-1, |job| job.account)).collect()
-        };
-        assert_eq!(order(3), [7, 7, 7]);
-        enqueue_many(&server, 3, 2, START.plus_seconds(1));
-        enqueue_many(&server, 9, 2, START.plus_seconds(2));
-        // These are not due yet.
-        enqueue_many(&server, 8, 1000, START.plus_seconds(1000));
-        assert_eq!(order(6), [9, 3, 7, 9, 3, 7]);
-        assert_eq!(order(2), [7, 7]);
-        let ids: Vec<String> = (0..3).map(|_| next(&server, &claimant, START).unwrap().id).collect();
-        assert!(ids.is_sorted(), "within an account by their time: {ids:?}");
+fn a_job_that_comes_back_for_ever_is_never_parked(db: Db) {
+    let server = Server::start(db);
+    enqueue(&server, NewJob { unique_key: Some("days".into()), max_attempts: i64::MAX, ..new_job("a") });
+    let mut now = START;
+    for _ in 0..20 {
+        let died = now.plus_seconds(LEASE_SECONDS);
+        assert_eq!(claim(&server, now).len(), 1);
+        write(&server, move |tx| jobs::take_back(tx, died));
+        let run_at = state(&server, "SELECT run_at FROM jobs");
+        assert!(run_at <= died.plus_seconds(3600).0, "it comes back within an hour");
+        now = Moment(run_at.max(died.0));
     }
+}
 
-    /// Each kind of work has workers of its own: printing delays no mail.
-    fn lanes_do_not_wait_for_each_other(db) {
-        let server = Server::start(db);
-        for (account, kind) in [(1, "document_pdf"), (1, "document_pdf"), (2, "deliver"), (1, "days"), (2, "collect")] {
-            enqueue(&server, NewJob { account, kind, ..new_job("a") });
-        }
-        let claimed = |lane: Lane| {
-            let claimant = server.app.claimant.clone();
-            let all: &[&str] = &["document_pdf", "deliver", "days", "collect"];
-            let jobs = write(&server, move |tx| claimant.claim(tx, START, lane, all, 100));
-            jobs.into_iter().map(|job| job.kind).collect::<Vec<_>>()
-        };
-        assert_eq!(claimed(Lane::Outside), ["deliver", "collect"]);
-        assert_eq!(claimed(Lane::Other), ["days"]);
-        assert_eq!(claimed(Lane::Printing), ["document_pdf", "document_pdf"]);
+/// An account with many jobs delays the first of another by one, and none is left out.
+fn accounts_take_turns(db: Db) {
+    let server = Server::start(db);
+    let claimant = Arc::new(Claimant::new("x".to_string()));
+    enqueue_many(&server, 7, 10_000, START);
+    let order = |count: usize| -> Vec<i64> {
+        (0..count).map(|_| next(&server, &claimant, START.plus_seconds(5)).map_or(-1, |job| job.account)).collect()
+    };
+    assert_eq!(order(3), [7, 7, 7]);
+    enqueue_many(&server, 3, 2, START.plus_seconds(1));
+    enqueue_many(&server, 9, 2, START.plus_seconds(2));
+    // These are not due yet.
+    enqueue_many(&server, 8, 1000, START.plus_seconds(1000));
+    assert_eq!(order(6), [9, 3, 7, 9, 3, 7]);
+    assert_eq!(order(2), [7, 7]);
+    let ids: Vec<String> = (0..3).map(|_| next(&server, &claimant, START).unwrap().id).collect();
+    assert!(ids.is_sorted(), "within an account by their time: {ids:?}");
+}
+
+/// Each kind of work has workers of its own: printing delays no mail.
+fn lanes_do_not_wait_for_each_other(db: Db) {
+    let server = Server::start(db);
+    for (account, kind) in [(1, "document_pdf"), (1, "document_pdf"), (2, "deliver"), (1, "days"), (2, "collect")] {
+        enqueue(&server, NewJob { account, kind, ..new_job("a") });
     }
+    let claimed = |lane: Lane| {
+        let claimant = server.app.claimant.clone();
+        let all: &[&str] = &["document_pdf", "deliver", "days", "collect"];
+        let jobs = write(&server, move |tx| claimant.claim(tx, START, lane, all, 100));
+        jobs.into_iter().map(|job| job.kind).collect::<Vec<_>>()
+    };
+    assert_eq!(claimed(Lane::Outside), ["deliver", "collect"]);
+    assert_eq!(claimed(Lane::Other), ["days"]);
+    assert_eq!(claimed(Lane::Printing), ["document_pdf", "document_pdf"]);
+}
 
-    /// By the index alone: the work does not grow with what waits.
-    fn a_turn_is_found_by_an_index(db) {
-        let server = Server::start(db);
-        for account in 1..=5 {
-            enqueue_many(&server, account, 20_000, START.plus_seconds(1000));
-        }
-        enqueue_many(&server, 9, 1, START);
-        write(&server, |tx| Ok(tx.execute("ANALYZE", &[])?));
-        let plan = server.app.store.read_now(|tx| jobs::explain_turn(tx, START, Lane::Other, KINDS)).unwrap();
-        let touched: Vec<&String> = plan.iter().filter(|line| line.contains(" jobs")).collect();
-        assert!(!touched.is_empty() && touched.iter().all(|line| line.contains("jobs_turns")), "{plan:#?}");
-        let claimant = Arc::new(Claimant::new("x".to_string()));
-        assert_eq!(next(&server, &claimant, START).unwrap().account, 9);
-        assert!(next(&server, &claimant, START).is_none());
+/// By the index alone: the work does not grow with what waits.
+fn a_turn_is_found_by_an_index(db: Db) {
+    let server = Server::start(db);
+    for account in 1..=5 {
+        enqueue_many(&server, account, 20_000, START.plus_seconds(1000));
     }
+    enqueue_many(&server, 9, 1, START);
+    write(&server, |tx| Ok(tx.execute("ANALYZE", &[])?));
+    let plan = server.app.store.read_now(|tx| jobs::explain_turn(tx, START, Lane::Other, KINDS)).unwrap();
+    let touched: Vec<&String> = plan.iter().filter(|line| line.contains(" jobs")).collect();
+    assert!(!touched.is_empty() && touched.iter().all(|line| line.contains("jobs_turns")), "{plan:#?}");
+    let claimant = Arc::new(Claimant::new("x".to_string()));
+    assert_eq!(next(&server, &claimant, START).unwrap().account, 9);
+    assert!(next(&server, &claimant, START).is_none());
+}
 
-    /// When the process dies in the day of an account again and again, the others still get theirs.
-    fn a_day_that_ends_the_process_is_set_aside(db) {
-        let server = Server::start(db);
-        let accounts: Vec<_> = (0..3).map(|n| server.app.create_account(&format!("{n}"), None).unwrap().0).collect();
-        let ill = accounts[1].number;
-        let job = |lost: i64, payload: String| Job {
-            id: "days".into(), account: 0, kind: "days".into(), payload, claim: 0, attempts: 1, max_attempts: i64::MAX, lost,
-        };
-        enqueue(&server, NewJob { unique_key: Some("days".into()), max_attempts: i64::MAX, ..new_job("a") });
-        write(&server, |tx| Ok(tx.execute("UPDATE jobs SET id = 'days'", &[])?));
-        let payload = || server.app.store.read_now(|tx| {
-            tx.first("SELECT payload FROM jobs", &[], |row| Ok::<_, store::Error>(row.text(0)?.to_string()))
-        }).unwrap().unwrap();
-        let day = |job: Job| {
-            let app = server.app.clone();
-            server.block_on(server.apart(move || kantoor::days::run(&app, &job))).unwrap().unwrap();
-        };
-        day(job(0, "{}".into()));
-        assert_eq!(payload(), "{}", "an ordinary day writes nothing down");
-        day(job(2, format!("{{\"at\":{ill},\"deaths\":{{\"{ill}\":1}}}}")));
-        let kept: serde_json::Value = serde_json::from_str(&payload()).unwrap();
-        assert!(kept["set_aside"][ill.to_string()].is_i64() && kept["at"] == 0, "{kept}");
-        let before = payload();
-        day(job(0, before.clone()));
-        assert_eq!(payload(), before, "it stays so for a day");
-        day(job(0, format!("{{\"set_aside\":{{\"{ill}\":1}}}}")));
-        let kept: serde_json::Value = serde_json::from_str(&payload()).unwrap();
-        assert_eq!(kept["set_aside"], serde_json::json!({}));
-    }
-
-    fn jobs_that_a_wrong_clock_put_far_ahead_are_pulled_back(db) {
-        let server = Server::with(db, |config| config.workers = 1);
+/// When the process dies in the day of an account again and again, the others still get theirs.
+fn a_day_that_ends_the_process_is_set_aside(db: Db) {
+    let server = Server::start(db);
+    let accounts: Vec<_> = (0..3).map(|n| server.app.create_account(&format!("{n}"), None).unwrap().0).collect();
+    let ill = accounts[1].number;
+    let job = |lost: i64, payload: String| Job {
+        id: "days".into(),
+        account: 0,
+        kind: "days".into(),
+        payload,
+        claim: 0,
+        attempts: 1,
+        max_attempts: i64::MAX,
+        lost,
+    };
+    enqueue(&server, NewJob { unique_key: Some("days".into()), max_attempts: i64::MAX, ..new_job("a") });
+    write(&server, |tx| Ok(tx.execute("UPDATE jobs SET id = 'days'", &[])?));
+    let payload = || {
+        server
+            .app
+            .store
+            .read_now(|tx| {
+                tx.first("SELECT payload FROM jobs", &[], |row| Ok::<_, store::Error>(row.text(0)?.to_string()))
+            })
+            .unwrap()
+            .unwrap()
+    };
+    let day = |job: Job| {
         let app = server.app.clone();
-        let far = app.clock.now().plus_seconds(FURTHEST + 3600).0;
-        for kind in ["housekeeping", "days"] {
-            let max_attempts = i64::MAX;
-            enqueue(&server, NewJob { account: 0, kind, run_at: Moment(far), max_attempts, unique_key: Some(kind.into()), ..new_job("a") });
-        }
-        enqueue(&server, NewJob { kind: "drop_content", run_at: Moment(far), ..new_job("a") });
-        server.block_on(async move {
-            tokio::task::spawn_blocking(move || kantoor::worker::start(&app)).await.unwrap().unwrap();
-        });
-        let started = Instant::now();
-        // Both run, and stand an hour ahead after that.
-        while state(&server, "SELECT count(*) FROM jobs WHERE claim > 0 AND state = 'ready'") < 2 {
-            assert!(started.elapsed() < Duration::from_secs(30), "they still stand far ahead");
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        let furthest = server.app.clock.now().plus_seconds(FURTHEST).0;
-        assert!(state(&server, "SELECT max(run_at) FROM jobs") < furthest);
-    }
+        server.block_on(server.apart(move || kantoor::days::run(&app, &job))).unwrap().unwrap();
+    };
+    day(job(0, "{}".into()));
+    assert_eq!(payload(), "{}", "an ordinary day writes nothing down");
+    day(job(2, format!("{{\"at\":{ill},\"deaths\":{{\"{ill}\":1}}}}")));
+    let kept: serde_json::Value = serde_json::from_str(&payload()).unwrap();
+    assert!(kept["set_aside"][ill.to_string()].is_i64() && kept["at"] == 0, "{kept}");
+    let before = payload();
+    day(job(0, before.clone()));
+    assert_eq!(payload(), before, "it stays so for a day");
+    day(job(0, format!("{{\"set_aside\":{{\"{ill}\":1}}}}")));
+    let kept: serde_json::Value = serde_json::from_str(&payload()).unwrap();
+    assert_eq!(kept["set_aside"], serde_json::json!({}));
+}
 
-    fn a_loop_that_panics_is_started_again(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let begun = Arc::new(std::sync::atomic::AtomicU32::new(0));
-        let count = begun.clone();
-        server.block_on(async {
-            loops::keep(&server.app, "shaky", loops::PATIENCE, move |_, pulse| {
-                let n = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-                async move {
-                    pulse.turn();
-                    match n {
-                        0 => panic!("on purpose"),
-                        1 => {}
-                        _ => std::future::pending::<()>().await,
-                    }
+fn jobs_that_a_wrong_clock_put_far_ahead_are_pulled_back(db: Db) {
+    let server = Server::with(db, |config| config.workers = 1);
+    let app = server.app.clone();
+    let far = app.clock.now().plus_seconds(FURTHEST + 3600).0;
+    for kind in ["housekeeping", "days"] {
+        let max_attempts = i64::MAX;
+        enqueue(
+            &server,
+            NewJob {
+                account: 0,
+                kind,
+                run_at: Moment(far),
+                max_attempts,
+                unique_key: Some(kind.into()),
+                ..new_job("a")
+            },
+        );
+    }
+    enqueue(&server, NewJob { kind: "drop_content", run_at: Moment(far), ..new_job("a") });
+    server.block_on(async move {
+        tokio::task::spawn_blocking(move || kantoor::worker::start(&app)).await.unwrap().unwrap();
+    });
+    let started = Instant::now();
+    // Both run, and stand an hour ahead after that.
+    while state(&server, "SELECT count(*) FROM jobs WHERE claim > 0 AND state = 'ready'") < 2 {
+        assert!(started.elapsed() < Duration::from_secs(30), "they still stand far ahead");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let furthest = server.app.clock.now().plus_seconds(FURTHEST).0;
+    assert!(state(&server, "SELECT max(run_at) FROM jobs") < furthest);
+}
+
+fn a_loop_that_panics_is_started_again(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let begun = Arc::new(std::sync::atomic::AtomicU32::new(0));
+    let count = begun.clone();
+    server.block_on(async {
+        loops::keep(&server.app, "shaky", loops::PATIENCE, move |_, pulse| {
+            let n = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            async move {
+                pulse.turn();
+                match n {
+                    0 => panic!("on purpose"),
+                    1 => {}
+                    _ => std::future::pending::<()>().await,
                 }
-            });
+            }
         });
-        let started = Instant::now();
-        while begun.load(std::sync::atomic::Ordering::SeqCst) < 3 {
-            assert!(started.elapsed() < Duration::from_secs(30), "it is not started again");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        assert_eq!(server.metric("kantoor_loop_restarts_total{loop=\"shaky\"}"), 2);
-        assert!(server.metric("kantoor_loop_last_turn_seconds{loop=\"shaky\"}") < 60);
-        let ready = client.get("/ready").expect(200).json();
-        assert_eq!(ready["checks"]["loops"], "ok");
-        server.block_on(async {
-            loops::keep(&server.app, "stuck", Duration::ZERO, |_, _| std::future::pending());
-        });
-        // The answer is kept for a second.
-        std::thread::sleep(Duration::from_millis(1100));
-        let ready = client.get("/ready").expect(503).json();
-        assert_eq!(ready["checks"]["loops"], "failed: stuck", "{ready}");
+    });
+    let started = Instant::now();
+    while begun.load(std::sync::atomic::Ordering::SeqCst) < 3 {
+        assert!(started.elapsed() < Duration::from_secs(30), "it is not started again");
+        std::thread::sleep(Duration::from_millis(20));
     }
+    assert_eq!(server.metric("kantoor_loop_restarts_total{loop=\"shaky\"}"), 2);
+    assert!(server.metric("kantoor_loop_last_turn_seconds{loop=\"shaky\"}") < 60);
+    let ready = client.get("/ready").expect(200).json();
+    assert_eq!(ready["checks"]["loops"], "ok");
+    server.block_on(async {
+        loops::keep(&server.app, "stuck", Duration::ZERO, |_, _| std::future::pending());
+    });
+    // The answer is kept for a second.
+    std::thread::sleep(Duration::from_millis(1100));
+    let ready = client.get("/ready").expect(503).json();
+    assert_eq!(ready["checks"]["loops"], "failed: stuck", "{ready}");
+}
 
-    fn a_unique_job_is_there_once(db) {
-        let server = Server::start(db);
-        for _ in 0..3 {
-            enqueue(&server, NewJob { unique_key: Some("only".into()), ..new_job("a") });
-        }
-        let job = claim(&server, START).remove(0);
-        assert!(finish(&server, &job, Ending::Again(START.plus_seconds(60)), START));
-        assert!(claim(&server, START).is_empty());
-        let job = claim(&server, START.plus_seconds(60)).remove(0);
-        assert!(finish(&server, &job, Ending::Done, START));
+fn a_unique_job_is_there_once(db: Db) {
+    let server = Server::start(db);
+    for _ in 0..3 {
         enqueue(&server, NewJob { unique_key: Some("only".into()), ..new_job("a") });
-        assert_eq!(claim(&server, START).len(), 1, "what has ended does not stand in the way");
     }
+    let job = claim(&server, START).remove(0);
+    assert!(finish(&server, &job, Ending::Again(START.plus_seconds(60)), START));
+    assert!(claim(&server, START).is_empty());
+    let job = claim(&server, START.plus_seconds(60)).remove(0);
+    assert!(finish(&server, &job, Ending::Done, START));
+    enqueue(&server, NewJob { unique_key: Some("only".into()), ..new_job("a") });
+    assert_eq!(claim(&server, START).len(), 1, "what has ended does not stand in the way");
+}
 
-    fn housekeeping_drops_what_is_too_old(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let headers = [("idempotency-key", "old")];
-        client.send("POST", "/v1/products", &headers, "{\"name\":\"x\"}").expect(201);
-        let stored = || server.app.store.read_now(|tx| tx.int("SELECT count(*) FROM stored_answers", &[])).unwrap();
-        assert_eq!(stored(), 1);
-        let account = client.account;
-        let later = Clock::System.now().plus_seconds(365 * 86_400).0;
-        write(&server, move |tx| {
-            Ok(tx.execute("UPDATE accounts SET test_clock = $1 WHERE id = $2", &[later.into(), account.into()])?)
-        });
-        let app = server.app.clone();
-        server.block_on(async move {
-            tokio::task::spawn_blocking(move || kantoor::worker::start(&app)).await.unwrap().unwrap();
-        });
-        let started = Instant::now();
-        while stored() > 0 {
-            assert!(started.elapsed() < Duration::from_secs(20), "housekeeping does not run");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+fn housekeeping_drops_what_is_too_old(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let headers = [("idempotency-key", "old")];
+    client.send("POST", "/v1/products", &headers, "{\"name\":\"x\"}").expect(201);
+    let stored = || server.app.store.read_now(|tx| tx.int("SELECT count(*) FROM stored_answers", &[])).unwrap();
+    assert_eq!(stored(), 1);
+    let account = client.account;
+    let later = Clock::System.now().plus_seconds(365 * 86_400).0;
+    write(&server, move |tx| {
+        Ok(tx.execute("UPDATE accounts SET test_clock = $1 WHERE id = $2", &[later.into(), account.into()])?)
+    });
+    let app = server.app.clone();
+    server.block_on(async move {
+        tokio::task::spawn_blocking(move || kantoor::worker::start(&app)).await.unwrap().unwrap();
+    });
+    let started = Instant::now();
+    while stored() > 0 {
+        assert!(started.elapsed() < Duration::from_secs(20), "housekeeping does not run");
+        std::thread::sleep(Duration::from_millis(50));
     }
 }

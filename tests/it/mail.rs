@@ -69,198 +69,274 @@ fn states(client: &Client, path: &str) -> Vec<(String, String, i64)> {
         .collect()
 }
 
-on_both! {
-    fn a_document_is_mailed_with_its_pdf(db) {
-        let sink = Sink::start().unwrap();
-        let server = with_smtp(db, &sink);
-        let client = server.client();
-        let path = invoice(&client);
-        let before = server.last_seq(&client);
-        let sent = client.post(&format!("{path}/send"), letter()).expect(200).json();
-        assert_eq!(sent["data"], json!({"success": true, "recipients": ["anna@ster.example", "bob@ster.example", "boss@ster.example"],
-            "recipients_list": "anna@ster.example, bob@ster.example, boss@ster.example"}));
-        assert_eq!(sent["meta"]["finalized"], true);
-        assert_eq!(client.get(&path).data()["sent_at"], "2026-05-04T10:00:00.000Z");
-        assert!(server.events(&client, before).contains(&"sales.document_sent".to_string()));
-        assert_eq!(states(&client, &path)[0], ("anna@ster.example".into(), "queued".into(), 0));
-        work_off(&server);
-        let mails = sink.wait(3, Duration::from_secs(10));
-        assert_eq!(mails.len(), 3, "one for each recipient");
-        let text = String::from_utf8_lossy(&mails[0].message).to_string();
-        assert!(text.contains("To: anna@ster.example") && text.contains("boss@ster.example"), "{text}");
-        assert!(text.contains("Reply-To: \"Jansen & Zn\" <info@jansen.example>") || text.contains("info@jansen.example"), "{text}");
-        assert!(text.contains("filename=\"F2026-0001.pdf\"") || text.contains("F2026-0001.pdf"), "{text}");
-        assert!(text.contains("multipart/alternative") && text.contains("application/pdf"), "{text}");
-        assert_eq!(mails[0].from, "kantoor@server.example", "no domain of the account is verified");
-        assert!(states(&client, &path).iter().all(|(_, status, attempts)| status == "sent" && *attempts == 1));
+on_both![
+    a_document_is_mailed_with_its_pdf,
+    a_recipient_who_is_named_twice_gets_one_mail,
+    mail_waits_for_a_large_document,
+    bad_letters_are_refused,
+    nothing_is_lost_and_nothing_doubled_in_silence,
+    a_server_that_is_down_costs_no_mail,
+    a_reply_to_a_ticket_is_mailed,
+];
 
-        client.post("/v1/email-domains", json!({"domain": "jansen.example", "status": "verified"})).expect(201);
-        let reminder = json!({"to": "a@ster.example", "subject": "x", "message": "y", "send_type": "invoice_rem1", "include_pdf": false});
-        client.post(&format!("{path}/send"), reminder).expect(200);
-        work_off(&server);
-        let last = sink.wait(4, Duration::from_secs(10)).pop().unwrap();
-        assert_eq!(last.from, "info@jansen.example", "now it comes from the business itself");
-        assert!(!String::from_utf8_lossy(&last.message).contains("application/pdf"));
+fn a_document_is_mailed_with_its_pdf(db: Db) {
+    let sink = Sink::start().unwrap();
+    let server = with_smtp(db, &sink);
+    let client = server.client();
+    let path = invoice(&client);
+    let before = server.last_seq(&client);
+    let sent = client.post(&format!("{path}/send"), letter()).expect(200).json();
+    assert_eq!(
+        sent["data"],
+        json!({"success": true, "recipients": ["anna@ster.example", "bob@ster.example", "boss@ster.example"],
+            "recipients_list": "anna@ster.example, bob@ster.example, boss@ster.example"})
+    );
+    assert_eq!(sent["meta"]["finalized"], true);
+    assert_eq!(client.get(&path).data()["sent_at"], "2026-05-04T10:00:00.000Z");
+    assert!(server.events(&client, before).contains(&"sales.document_sent".to_string()));
+    assert_eq!(states(&client, &path)[0], ("anna@ster.example".into(), "queued".into(), 0));
+    work_off(&server);
+    let mails = sink.wait(3, Duration::from_secs(10));
+    assert_eq!(mails.len(), 3, "one for each recipient");
+    let text = String::from_utf8_lossy(&mails[0].message).to_string();
+    assert!(text.contains("To: anna@ster.example") && text.contains("boss@ster.example"), "{text}");
+    assert!(
+        text.contains("Reply-To: \"Jansen & Zn\" <info@jansen.example>") || text.contains("info@jansen.example"),
+        "{text}"
+    );
+    assert!(text.contains("filename=\"F2026-0001.pdf\"") || text.contains("F2026-0001.pdf"), "{text}");
+    assert!(text.contains("multipart/alternative") && text.contains("application/pdf"), "{text}");
+    assert_eq!(mails[0].from, "kantoor@server.example", "no domain of the account is verified");
+    assert!(states(&client, &path).iter().all(|(_, status, attempts)| status == "sent" && *attempts == 1));
+
+    client.post("/v1/email-domains", json!({"domain": "jansen.example", "status": "verified"})).expect(201);
+    let reminder = json!({"to": "a@ster.example", "subject": "x", "message": "y", "send_type": "invoice_rem1", "include_pdf": false});
+    client.post(&format!("{path}/send"), reminder).expect(200);
+    work_off(&server);
+    let last = sink.wait(4, Duration::from_secs(10)).pop().unwrap();
+    assert_eq!(last.from, "info@jansen.example", "now it comes from the business itself");
+    assert!(!String::from_utf8_lossy(&last.message).contains("application/pdf"));
+}
+
+fn a_recipient_who_is_named_twice_gets_one_mail(db: Db) {
+    let sink = Sink::start().unwrap();
+    let server = with_smtp(db, &sink);
+    let client = server.client();
+    let path = invoice(&client);
+    let to = "anna@ster.example, anna@STER.example,bob@ster.example,anna@ster.example";
+    let cc = "Bob@Ster.Example, boss@ster.example, boss@ster.EXAMPLE";
+    let sent = client
+        .post(&format!("{path}/send"), json!({"to": to, "cc": cc, "subject": "x", "message": "y"}))
+        .expect(200)
+        .data();
+    let each = ["anna@ster.example", "bob@ster.example", "boss@ster.example"];
+    assert_eq!((&sent["recipients"], &sent["recipients_list"]), (&json!(each), &json!(each.join(", "))));
+    let recipients: Vec<String> = states(&client, &path).into_iter().map(|(recipient, _, _)| recipient).collect();
+    assert_eq!(recipients, each);
+    work_off(&server);
+    let mails = sink.wait(3, Duration::from_secs(10));
+    assert_eq!(mails.len(), 3);
+    let text = String::from_utf8_lossy(&mails[0].message).to_lowercase();
+    let head = text.split("\r\n\r\n").next().unwrap();
+    for address in each {
+        assert_eq!(head.matches(address).count(), 1, "{head}");
     }
+    // A reply on a ticket goes the same way.
+    let ticket =
+        client.post("/v1/tickets", json!({"subject": "s", "client_email": "anna@ster.example"})).expect(201).id();
+    let reply = json!({"body": "b", "to": "anna@ster.example, anna@Ster.example", "cc": "anna@ster.example"});
+    client.post(&format!("/v1/tickets/{ticket}/messages"), reply).expect(201);
+    work_off(&server);
+    assert_eq!(sink.wait(4, Duration::from_secs(10)).len(), 4);
+}
 
-    fn a_recipient_who_is_named_twice_gets_one_mail(db) {
-        let sink = Sink::start().unwrap();
-        let server = with_smtp(db, &sink);
-        let client = server.client();
-        let path = invoice(&client);
-        let to = "anna@ster.example, anna@STER.example,bob@ster.example,anna@ster.example";
-        let cc = "Bob@Ster.Example, boss@ster.example, boss@ster.EXAMPLE";
-        let sent = client.post(&format!("{path}/send"), json!({"to": to, "cc": cc, "subject": "x", "message": "y"})).expect(200).data();
-        let each = ["anna@ster.example", "bob@ster.example", "boss@ster.example"];
-        assert_eq!((&sent["recipients"], &sent["recipients_list"]), (&json!(each), &json!(each.join(", "))));
-        let recipients: Vec<String> = states(&client, &path).into_iter().map(|(recipient, _, _)| recipient).collect();
-        assert_eq!(recipients, each);
-        work_off(&server);
-        let mails = sink.wait(3, Duration::from_secs(10));
-        assert_eq!(mails.len(), 3);
-        let text = String::from_utf8_lossy(&mails[0].message).to_lowercase();
-        let head = text.split("\r\n\r\n").next().unwrap();
-        for address in each {
-            assert_eq!(head.matches(address).count(), 1, "{head}");
-        }
-        // A reply on a ticket goes the same way.
-        let ticket = client.post("/v1/tickets", json!({"subject": "s", "client_email": "anna@ster.example"})).expect(201).id();
-        let reply = json!({"body": "b", "to": "anna@ster.example, anna@Ster.example", "cc": "anna@ster.example"});
-        client.post(&format!("/v1/tickets/{ticket}/messages"), reply).expect(201);
-        work_off(&server);
-        assert_eq!(sink.wait(4, Duration::from_secs(10)).len(), 4);
-    }
-
-    /// A large document is printed in its own lane; the mail waits for it, and others' mail does not wait.
-    fn mail_waits_for_a_large_document(db) {
-        let sink = Sink::start().unwrap();
-        let server = with_smtp(db, &sink);
-        let client = server.client();
-        let rows: Vec<Value> = (0..600).map(|n| json!({"name": format!("Row {n}"), "unit_price": 1})).collect();
-        let path = format!("/v1/invoices/{}", client.post("/v1/invoices", json!({"title": "Large", "rows": rows})).expect(201).id());
-        let letter = json!({"to": "anna@ster.example", "subject": "x", "message": "x"});
-        client.post(&format!("{path}/send"), letter).expect(200);
-        let deliver = || {
-            let app = server.app.clone();
-            server.block_on(server.apart(move || {
+/// A large document is printed in its own lane; the mail waits for it, and others' mail does not wait.
+fn mail_waits_for_a_large_document(db: Db) {
+    let sink = Sink::start().unwrap();
+    let server = with_smtp(db, &sink);
+    let client = server.client();
+    let rows: Vec<Value> = (0..600).map(|n| json!({"name": format!("Row {n}"), "unit_price": 1})).collect();
+    let path = format!(
+        "/v1/invoices/{}",
+        client.post("/v1/invoices", json!({"title": "Large", "rows": rows})).expect(201).id()
+    );
+    let letter = json!({"to": "anna@ster.example", "subject": "x", "message": "x"});
+    client.post(&format!("{path}/send"), letter).expect(200);
+    let deliver = || {
+        let app = server.app.clone();
+        server
+            .block_on(server.apart(move || {
                 let (claimant, now) = (app.claimant.clone(), app.clock.now().plus_seconds(10));
-                let job = app.store.write_now(0, move |tx| claimant.claim(tx, now, Lane::Outside, &["deliver"], 1)).unwrap().remove(0);
+                let job = app
+                    .store
+                    .write_now(0, move |tx| claimant.claim(tx, now, Lane::Outside, &["deliver"], 1))
+                    .unwrap()
+                    .remove(0);
                 let ending = outbox::deliver(&app, &job).unwrap();
                 let kept = ending.clone();
                 app.store.write_now(0, move |tx| job.finish(tx, &kept, now)).unwrap();
                 ending
-            })).unwrap()
-        };
-        assert!(matches!(deliver(), Ending::Wait(_)));
-        assert_eq!(states(&client, &path), [("anna@ster.example".to_string(), "queued".to_string(), 0)], "that was no try");
-        let sql = "UPDATE jobs SET state = 'failed' WHERE kind = 'document_pdf'";
-        server.app.store.write_now(0, move |tx| tx.execute(sql, &[]).map(drop)).unwrap();
-        assert_eq!(deliver(), Ending::Done, "nobody else prints it");
-        assert_eq!(sink.wait(1, Duration::from_secs(20)).len(), 1);
-    }
+            }))
+            .unwrap()
+    };
+    assert!(matches!(deliver(), Ending::Wait(_)));
+    assert_eq!(states(&client, &path), [("anna@ster.example".to_string(), "queued".to_string(), 0)], "that was no try");
+    let sql = "UPDATE jobs SET state = 'failed' WHERE kind = 'document_pdf'";
+    server.app.store.write_now(0, move |tx| tx.execute(sql, &[]).map(drop)).unwrap();
+    assert_eq!(deliver(), Ending::Done, "nobody else prints it");
+    assert_eq!(sink.wait(1, Duration::from_secs(20)).len(), 1);
+}
 
-    fn bad_letters_are_refused(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let path = invoice(&client);
-        let send = |field: &str, value: Value| {
-            let mut body = letter();
-            body[field] = value;
-            client.post(&format!("{path}/send"), body)
-        };
-        for (field, value, fault) in [
-            ("to", json!("a@b.example\r\nBcc: x@y.example"), "to: invalid_format"), ("to", json!("nobody"), "to: invalid_format"), ("to", json!(""), "to: required"),
-            ("subject", json!("a\nBcc: x"), "subject: invalid_characters"), ("subject", json!("x".repeat(999)), "subject: too_long"), ("message", json!(null), "message: required"),
-            ("send_type", json!("quote"), "send_type: invalid_choice"), ("send_type", json!("letter"), "send_type: invalid_choice"), ("include_pdf", json!("yes"), "include_pdf: wrong_type"),
-            ("cc", json!((0..50).map(|n| format!("a{n}@b.example")).collect::<Vec<_>>().join(",")), "to: too_long"),
-        ] {
-            assert_eq!(send(field, value).expect(422).faults(), [fault]);
-        }
-        // All at once: rules of a field alone, of the whole letter and of the kind of document.
-        let all = json!({"to": "nobody", "subject": "a\nb", "cc": 1, "send_type": "quote", "zz": 1});
-        let faults = client.post(&format!("{path}/send"), all).expect(422).faults();
-        let told = ["to: invalid_format", "cc: wrong_type", "zz: unknown_field", "message: required", "subject: invalid_characters", "send_type: invalid_choice"];
-        assert_eq!(faults, told);
-        assert_eq!(client.get(&path).data()["payment_status"], "draft", "what is refused leaves a draft");
-        for kind in ["invoice", "credit", "invoice_rem1", "invoice_rem2", "invoice_rem3", "subscription"] {
-            send("send_type", json!(kind)).expect(200);
-            let words = client.get(&format!("{path}/send-preview?send_type={kind}")).expect(200).data();
-            assert!(words["message"].as_str().unwrap().contains("Met vriendelijke groet,\nJansen & Zn"), "{words}");
-            assert!(words["subject"].as_str().unwrap().contains("F2026-0001"), "{words}");
-            let to = if kind.contains("rem") { "admin@ster.example" } else { "anna@ster.example" };
-            assert_eq!(words["to"], to);
-        }
-        assert_eq!(client.get(&format!("{path}/send-preview?send_type=quote")).expect(422).faults(), ["send_type: invalid_choice"]);
-        // Without SMTP settings the mail lies in the data folder.
-        work_off(&server);
-        let folder = server.app.config.data.join("mail");
-        let written = std::fs::read_dir(folder).unwrap().filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|end| end == "eml")).count();
-        assert_eq!(written, 6);
+fn bad_letters_are_refused(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let path = invoice(&client);
+    let send = |field: &str, value: Value| {
+        let mut body = letter();
+        body[field] = value;
+        client.post(&format!("{path}/send"), body)
+    };
+    for (field, value, fault) in [
+        ("to", json!("a@b.example\r\nBcc: x@y.example"), "to: invalid_format"),
+        ("to", json!("nobody"), "to: invalid_format"),
+        ("to", json!(""), "to: required"),
+        ("subject", json!("a\nBcc: x"), "subject: invalid_characters"),
+        ("subject", json!("x".repeat(999)), "subject: too_long"),
+        ("message", json!(null), "message: required"),
+        ("send_type", json!("quote"), "send_type: invalid_choice"),
+        ("send_type", json!("letter"), "send_type: invalid_choice"),
+        ("include_pdf", json!("yes"), "include_pdf: wrong_type"),
+        ("cc", json!((0..50).map(|n| format!("a{n}@b.example")).collect::<Vec<_>>().join(",")), "to: too_long"),
+    ] {
+        assert_eq!(send(field, value).expect(422).faults(), [fault]);
     }
+    // All at once: rules of a field alone, of the whole letter and of the kind of document.
+    let all = json!({"to": "nobody", "subject": "a\nb", "cc": 1, "send_type": "quote", "zz": 1});
+    let faults = client.post(&format!("{path}/send"), all).expect(422).faults();
+    let told = [
+        "to: invalid_format",
+        "cc: wrong_type",
+        "zz: unknown_field",
+        "message: required",
+        "subject: invalid_characters",
+        "send_type: invalid_choice",
+    ];
+    assert_eq!(faults, told);
+    assert_eq!(client.get(&path).data()["payment_status"], "draft", "what is refused leaves a draft");
+    for kind in ["invoice", "credit", "invoice_rem1", "invoice_rem2", "invoice_rem3", "subscription"] {
+        send("send_type", json!(kind)).expect(200);
+        let words = client.get(&format!("{path}/send-preview?send_type={kind}")).expect(200).data();
+        assert!(words["message"].as_str().unwrap().contains("Met vriendelijke groet,\nJansen & Zn"), "{words}");
+        assert!(words["subject"].as_str().unwrap().contains("F2026-0001"), "{words}");
+        let to = if kind.contains("rem") { "admin@ster.example" } else { "anna@ster.example" };
+        assert_eq!(words["to"], to);
+    }
+    assert_eq!(
+        client.get(&format!("{path}/send-preview?send_type=quote")).expect(422).faults(),
+        ["send_type: invalid_choice"]
+    );
+    // Without SMTP settings the mail lies in the data folder.
+    work_off(&server);
+    let folder = server.app.config.data.join("mail");
+    let written = std::fs::read_dir(folder)
+        .unwrap()
+        .filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|end| end == "eml"))
+        .count();
+    assert_eq!(written, 6);
+}
 
-    fn nothing_is_lost_and_nothing_doubled_in_silence(db) {
-        let sink = Sink::start().unwrap();
-        let server = with_smtp(db, &sink);
-        let client = server.client();
-        let path = invoice(&client);
-        sink.rule(Rule::new(Verb::Rcpt, Act::answer("550 No such user")).having("bob@"));
-        sink.rule(Rule::new(Verb::Rcpt, Act::answer("451 Try later")).having("anna@").times(1));
-        sink.rule(Rule::new(Verb::End, Act::KeepAndClose).having("boss@").times(1));
-        client.post(&format!("{path}/send"), letter()).expect(200);
-        work_off(&server);
-        let find = |who: &str| client.get(&format!("{path}/deliveries")).data().as_array().unwrap().iter().find(|one| one["recipient"] == who).unwrap().clone();
-        let refused = find("bob@ster.example");
-        assert_eq!((&refused["status"], &refused["attempts"]), (&json!("failed"), &json!(1)));
-        assert!(refused["reason"].as_str().unwrap().contains("No such user"), "{refused}");
-        assert_eq!(find("anna@ster.example")["status"], "retrying");
-        let unsure = find("boss@ster.example");
-        assert_eq!((&unsure["status"], &unsure["maybe_twice"]), (&json!("retrying"), &json!(true)), "it may have arrived");
-        hurry(&server);
-        assert_eq!((&find("anna@ster.example")["status"], &find("anna@ster.example")["attempts"]), (&json!("sent"), &json!(2)));
-        assert_eq!((&find("boss@ster.example")["status"], &find("boss@ster.example")["maybe_twice"]), (&json!("sent"), &json!(true)));
-        let ids: Vec<String> = sink.mails().iter().filter(|mail| mail.to == ["boss@ster.example"]).map(|mail| {
+fn nothing_is_lost_and_nothing_doubled_in_silence(db: Db) {
+    let sink = Sink::start().unwrap();
+    let server = with_smtp(db, &sink);
+    let client = server.client();
+    let path = invoice(&client);
+    sink.rule(Rule::new(Verb::Rcpt, Act::answer("550 No such user")).having("bob@"));
+    sink.rule(Rule::new(Verb::Rcpt, Act::answer("451 Try later")).having("anna@").times(1));
+    sink.rule(Rule::new(Verb::End, Act::KeepAndClose).having("boss@").times(1));
+    client.post(&format!("{path}/send"), letter()).expect(200);
+    work_off(&server);
+    let find = |who: &str| {
+        client
+            .get(&format!("{path}/deliveries"))
+            .data()
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|one| one["recipient"] == who)
+            .unwrap()
+            .clone()
+    };
+    let refused = find("bob@ster.example");
+    assert_eq!((&refused["status"], &refused["attempts"]), (&json!("failed"), &json!(1)));
+    assert!(refused["reason"].as_str().unwrap().contains("No such user"), "{refused}");
+    assert_eq!(find("anna@ster.example")["status"], "retrying");
+    let unsure = find("boss@ster.example");
+    assert_eq!((&unsure["status"], &unsure["maybe_twice"]), (&json!("retrying"), &json!(true)), "it may have arrived");
+    hurry(&server);
+    assert_eq!(
+        (&find("anna@ster.example")["status"], &find("anna@ster.example")["attempts"]),
+        (&json!("sent"), &json!(2))
+    );
+    assert_eq!(
+        (&find("boss@ster.example")["status"], &find("boss@ster.example")["maybe_twice"]),
+        (&json!("sent"), &json!(true))
+    );
+    let ids: Vec<String> = sink
+        .mails()
+        .iter()
+        .filter(|mail| mail.to == ["boss@ster.example"])
+        .map(|mail| {
             let text = String::from_utf8_lossy(&mail.message).to_string();
             text.lines().find(|line| line.starts_with("Message-ID")).unwrap().to_string()
-        }).collect();
-        assert!(ids.len() == 2 && ids[0] == ids[1], "a second copy has the same id, so that it can be dropped: {ids:?}");
-        hurry(&server);
-        assert_eq!(sink.mails().len(), 3, "what is sent is not sent again");
-    }
+        })
+        .collect();
+    assert!(ids.len() == 2 && ids[0] == ids[1], "a second copy has the same id, so that it can be dropped: {ids:?}");
+    hurry(&server);
+    assert_eq!(sink.mails().len(), 3, "what is sent is not sent again");
+}
 
-    fn a_server_that_is_down_costs_no_mail(db) {
-        let sink = Sink::start().unwrap();
-        let server = with_smtp(db, &sink);
-        let client = server.client();
-        let path = invoice(&client);
-        sink.rule(Rule::new(Verb::Greeting, Act::Close));
-        client.post(&format!("{path}/send"), json!({"to": "a@b.example", "subject": "x", "message": "y"})).expect(200);
-        for tries in 1..=3 {
-            hurry(&server);
-            assert_eq!(states(&client, &path), [("a@b.example".to_string(), "retrying".to_string(), tries)]);
-        }
-        sink.heal();
+fn a_server_that_is_down_costs_no_mail(db: Db) {
+    let sink = Sink::start().unwrap();
+    let server = with_smtp(db, &sink);
+    let client = server.client();
+    let path = invoice(&client);
+    sink.rule(Rule::new(Verb::Greeting, Act::Close));
+    client.post(&format!("{path}/send"), json!({"to": "a@b.example", "subject": "x", "message": "y"})).expect(200);
+    for tries in 1..=3 {
         hurry(&server);
-        assert_eq!(states(&client, &path), [("a@b.example".to_string(), "sent".to_string(), 4)]);
-        sink.rule(Rule::new(Verb::Mail, Act::answer("421 Closing")));
-        client.post(&format!("{path}/send"), json!({"to": "b@b.example", "subject": "x", "message": "y"})).expect(200);
-        for _ in 0..14 {
-            hurry(&server);
-        }
-        let given_up = states(&client, &path).pop().unwrap();
-        assert_eq!(given_up, ("b@b.example".to_string(), "failed".to_string(), 12), "it is given up, with a reason that can be seen");
+        assert_eq!(states(&client, &path), [("a@b.example".to_string(), "retrying".to_string(), tries)]);
     }
+    sink.heal();
+    hurry(&server);
+    assert_eq!(states(&client, &path), [("a@b.example".to_string(), "sent".to_string(), 4)]);
+    sink.rule(Rule::new(Verb::Mail, Act::answer("421 Closing")));
+    client.post(&format!("{path}/send"), json!({"to": "b@b.example", "subject": "x", "message": "y"})).expect(200);
+    for _ in 0..14 {
+        hurry(&server);
+    }
+    let given_up = states(&client, &path).pop().unwrap();
+    assert_eq!(
+        given_up,
+        ("b@b.example".to_string(), "failed".to_string(), 12),
+        "it is given up, with a reason that can be seen"
+    );
+}
 
-    fn a_reply_to_a_ticket_is_mailed(db) {
-        let sink = Sink::start().unwrap();
-        let server = with_smtp(db, &sink);
-        let client = server.client();
-        let ticket = client.post("/v1/tickets", json!({"subject": "Koud", "client_email": "a@b.example"})).expect(201).id();
-        client.post(&format!("/v1/tickets/{ticket}/messages"), json!({"html": "<p>Morgen <b>negen</b> uur</p>"})).expect(201);
-        client.post(&format!("/v1/tickets/{ticket}/messages"), json!({"type": "note", "body": "geheim"})).expect(201);
-        work_off(&server);
-        let mails = sink.wait(1, Duration::from_secs(10));
-        assert_eq!(mails.len(), 1);
-        let text = String::from_utf8_lossy(&mails[0].message).to_string();
-        assert!(text.contains("Subject: Re: Koud [T00001]") && text.contains("<b>negen</b>") && !text.contains("geheim"), "{text}");
-    }
+fn a_reply_to_a_ticket_is_mailed(db: Db) {
+    let sink = Sink::start().unwrap();
+    let server = with_smtp(db, &sink);
+    let client = server.client();
+    let ticket = client.post("/v1/tickets", json!({"subject": "Koud", "client_email": "a@b.example"})).expect(201).id();
+    client
+        .post(&format!("/v1/tickets/{ticket}/messages"), json!({"html": "<p>Morgen <b>negen</b> uur</p>"}))
+        .expect(201);
+    client.post(&format!("/v1/tickets/{ticket}/messages"), json!({"type": "note", "body": "geheim"})).expect(201);
+    work_off(&server);
+    let mails = sink.wait(1, Duration::from_secs(10));
+    assert_eq!(mails.len(), 1);
+    let text = String::from_utf8_lossy(&mails[0].message).to_string();
+    assert!(
+        text.contains("Subject: Re: Koud [T00001]") && text.contains("<b>negen</b>") && !text.contains("geheim"),
+        "{text}"
+    );
 }

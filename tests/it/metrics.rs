@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use web::scripted::{Reply, Scripted};
 
 use crate::on_both;
-use crate::support::{Client, Server};
+use crate::support::{Client, Db, Server};
 
 /// The metric, once it has this value.
 #[track_caller]
@@ -33,122 +33,147 @@ fn run(client: &Client, key: &str, steps: Value) -> String {
     format!("/v1/automation/runs/{}", fired["runs"][0]["run_id"].as_str().unwrap())
 }
 
-on_both! {
-    fn flows_and_webhooks_are_counted(db) {
-        let outside = Scripted::start(|received| match received.path.as_str() {
-            "/ok" => Reply::new(200),
-            "/slow" => Reply::new(200).after(Duration::from_secs(2)),
-            "/gone" => Reply::new(410),
-            _ => Reply::new(500),
-        }).unwrap();
-        let server = Server::with(db, |config| config.allow_private_addresses = "127.0.0.1".to_string());
-        server.block_on(async {
-            webhooks::start(&server.app);
-            outside::start(&server.app);
-        });
-        let client = server.client();
-        let ended = |status: &str, count: u64| shows(&server, &format!("kantoor_flow_runs_finished_total{{status=\"{status}\"}}"), count);
-        let calls = |outcome: &str, count: u64| shows(&server, &format!("kantoor_flow_calls_total{{outcome=\"{outcome}\"}}"), count);
-        let call = |path: &str| json!({"type": "http", "url": outside.url(path)});
-        for status in ["success", "partial", "failed", "cancelled"] {
-            ended(status, 0);
-        }
-        run(&client, "a.task", json!([{"type": "create_task", "title": "x"}]));
-        ended("success", 1);
-        run(&client, "a.call", json!([call("/ok"), call("/ok")]));
-        ended("success", 2);
-        calls("success", 2);
-        let mut lenient = call("/bad");
-        lenient["continue_on_error"] = json!(true);
-        run(&client, "a.partial", json!([lenient]));
-        ended("partial", 1);
-        calls("failed", 1);
-        run(&client, "a.refused", json!([{"type": "http", "url": "http://{{ \"10.0.0.1\" }}/"}]));
-        ended("failed", 1);
-        calls("refused", 1);
-        let waits = json!([{"type": "approval", "message": "May I?"}]);
-        for (key, verb) in [("a.cancelled", "cancel"), ("a.rejected", "reject")] {
-            let path = run(&client, key, waits.clone());
-            until(|| client.get(&path).data()["status"] == "pending_approval");
-            let act = |status| client.send("POST", &format!("{path}/{verb}"), &[("idempotency-key", key)], "").expect(status);
-            act(200);
-            act(200);
-        }
-        ended("cancelled", 2);
-        run(&client, "a.slow", json!([call("/slow")]));
-        shows(&server, "kantoor_flow_calls_open", 1);
-        ended("success", 3);
-        shows(&server, "kantoor_flow_calls_open", 0);
-        calls("success", 3);
-        calls("lost", 0);
+on_both![flows_and_webhooks_are_counted, what_waits_shows, how_long_the_writer_is_held_shows,];
 
-        let became = |outcome: &str, count: u64| shows(&server, &format!("kantoor_webhook_deliveries_total{{outcome=\"{outcome}\"}}"), count);
-        for path in ["/ok", "/bad", "/gone"] {
-            let made = client.post("/v1/webhook-endpoints", json!({"url": outside.url(path), "events": ["product.*"]}));
-            made.expect(201);
-        }
-        client.post("/v1/products", json!({"name": "x"})).expect(201);
-        for outcome in ["delivered", "failed", "given_up"] {
-            became(outcome, 1);
-        }
-        became("lost", 0);
-        shows(&server, "kantoor_webhook_seconds_count", 3);
-        // The first of the tests above would not see what is counted too often.
-        for (status, count) in [("success", 3), ("partial", 1), ("failed", 1), ("cancelled", 2)] {
-            ended(status, count);
-        }
+fn flows_and_webhooks_are_counted(db: Db) {
+    let outside = Scripted::start(|received| match received.path.as_str() {
+        "/ok" => Reply::new(200),
+        "/slow" => Reply::new(200).after(Duration::from_secs(2)),
+        "/gone" => Reply::new(410),
+        _ => Reply::new(500),
+    })
+    .unwrap();
+    let server = Server::with(db, |config| config.allow_private_addresses = "127.0.0.1".to_string());
+    server.block_on(async {
+        webhooks::start(&server.app);
+        outside::start(&server.app);
+    });
+    let client = server.client();
+    let ended = |status: &str, count: u64| {
+        shows(&server, &format!("kantoor_flow_runs_finished_total{{status=\"{status}\"}}"), count)
+    };
+    let calls = |outcome: &str, count: u64| {
+        shows(&server, &format!("kantoor_flow_calls_total{{outcome=\"{outcome}\"}}"), count)
+    };
+    let call = |path: &str| json!({"type": "http", "url": outside.url(path)});
+    for status in ["success", "partial", "failed", "cancelled"] {
+        ended(status, 0);
     }
-
-    fn what_waits_shows(db) {
-        let server = Server::start(db);
-        let (account, key) = server.app.create_account("Real", None).unwrap();
-        let client = Client::new(server.address, key, account.number);
-        let change = |sql: &'static str| server.app.store.write_now(0, move |tx| tx.execute(sql, &[]).map(drop)).unwrap();
-        let about = |name: &str, seconds: u64| {
-            let shown = server.metric(&format!("kantoor_{name}_behind_seconds"));
-            assert!((seconds..seconds + 60).contains(&shown), "{name}: {shown}");
-        };
-        for name in ["jobs", "flows", "webhooks"] {
-            about(name, 0);
-        }
-        let path = format!("/v1/webhook-endpoints/{}", client.post("/v1/webhook-endpoints", json!({"url": "https://example.com/"})).expect(201).id());
-        client.post("/v1/products", json!({"name": "x"})).expect(201);
-        change("UPDATE log SET at = at - 100000");
-        about("webhooks", 100);
-        client.act(&format!("{path}/test")).expect(200);
-        change("UPDATE webhook_deliveries SET due_at = due_at - 200000");
-        about("webhooks", 200);
-        run(&client, "a.b", json!([{"type": "create_task", "title": "x"}]));
-        about("flows", 0);
-        change("UPDATE runs SET due_at = due_at - 300000");
-        about("flows", 300);
-        let (ids, now) = (server.app.ids, server.app.clock.now());
-        let job = NewJob { account: 0, kind: "housekeeping", payload: "{}".to_string(), run_at: now.plus_seconds(-400), max_attempts: 1, unique_key: None };
-        server.app.store.write_now(0, move |tx| jobs::enqueue(tx, &ids, &job, now)).unwrap();
-        about("jobs", 400);
-        // What is due later is not behind, nor is what was switched off.
-        change("UPDATE jobs SET run_at = run_at + 1000000");
-        change("UPDATE runs SET due_at = due_at + 1000000");
-        client.patch(&path, json!({"active": false})).expect(200);
-        for name in ["jobs", "flows", "webhooks"] {
-            about(name, 0);
-        }
+    run(&client, "a.task", json!([{"type": "create_task", "title": "x"}]));
+    ended("success", 1);
+    run(&client, "a.call", json!([call("/ok"), call("/ok")]));
+    ended("success", 2);
+    calls("success", 2);
+    let mut lenient = call("/bad");
+    lenient["continue_on_error"] = json!(true);
+    run(&client, "a.partial", json!([lenient]));
+    ended("partial", 1);
+    calls("failed", 1);
+    run(&client, "a.refused", json!([{"type": "http", "url": "http://{{ \"10.0.0.1\" }}/"}]));
+    ended("failed", 1);
+    calls("refused", 1);
+    let waits = json!([{"type": "approval", "message": "May I?"}]);
+    for (key, verb) in [("a.cancelled", "cancel"), ("a.rejected", "reject")] {
+        let path = run(&client, key, waits.clone());
+        until(|| client.get(&path).data()["status"] == "pending_approval");
+        let act =
+            |status| client.send("POST", &format!("{path}/{verb}"), &[("idempotency-key", key)], "").expect(status);
+        act(200);
+        act(200);
     }
+    ended("cancelled", 2);
+    run(&client, "a.slow", json!([call("/slow")]));
+    shows(&server, "kantoor_flow_calls_open", 1);
+    ended("success", 3);
+    shows(&server, "kantoor_flow_calls_open", 0);
+    calls("success", 3);
+    calls("lost", 0);
 
-    fn how_long_the_writer_is_held_shows(db) {
-        let server = Server::start(db);
-        let before = server.metric("kantoor_writer_hold_seconds_count");
-        server.app.store.write_now(0, |_| { std::thread::sleep(Duration::from_millis(60)); Ok::<_, store::Error>(()) }).unwrap();
-        assert_eq!(server.metric("kantoor_writer_hold_seconds_count"), before + 1);
-        let longer = |end: &str| before + 1 - server.metric(&format!("kantoor_writer_hold_seconds_bucket{{le=\"{end}\"}}"));
-        assert!(longer("0.05") >= 1);
-        assert_eq!(longer("+Inf"), 0);
-        let text = server.block_on(server.app.metrics.text(&server.app));
-        for name in ["hold", "closure"] {
-            let name = format!("kantoor_writer_longest_{name}_seconds ");
-            let longest: f64 = text.lines().find_map(|line| line.strip_prefix(&name)?.parse().ok()).unwrap();
-            assert!(longest >= 0.06, "{name}{longest}");
-        }
+    let became = |outcome: &str, count: u64| {
+        shows(&server, &format!("kantoor_webhook_deliveries_total{{outcome=\"{outcome}\"}}"), count)
+    };
+    for path in ["/ok", "/bad", "/gone"] {
+        let made = client.post("/v1/webhook-endpoints", json!({"url": outside.url(path), "events": ["product.*"]}));
+        made.expect(201);
+    }
+    client.post("/v1/products", json!({"name": "x"})).expect(201);
+    for outcome in ["delivered", "failed", "given_up"] {
+        became(outcome, 1);
+    }
+    became("lost", 0);
+    shows(&server, "kantoor_webhook_seconds_count", 3);
+    // The first of the tests above would not see what is counted too often.
+    for (status, count) in [("success", 3), ("partial", 1), ("failed", 1), ("cancelled", 2)] {
+        ended(status, count);
+    }
+}
+
+fn what_waits_shows(db: Db) {
+    let server = Server::start(db);
+    let (account, key) = server.app.create_account("Real", None).unwrap();
+    let client = Client::new(server.address, key, account.number);
+    let change = |sql: &'static str| server.app.store.write_now(0, move |tx| tx.execute(sql, &[]).map(drop)).unwrap();
+    let about = |name: &str, seconds: u64| {
+        let shown = server.metric(&format!("kantoor_{name}_behind_seconds"));
+        assert!((seconds..seconds + 60).contains(&shown), "{name}: {shown}");
+    };
+    for name in ["jobs", "flows", "webhooks"] {
+        about(name, 0);
+    }
+    let path = format!(
+        "/v1/webhook-endpoints/{}",
+        client.post("/v1/webhook-endpoints", json!({"url": "https://example.com/"})).expect(201).id()
+    );
+    client.post("/v1/products", json!({"name": "x"})).expect(201);
+    change("UPDATE log SET at = at - 100000");
+    about("webhooks", 100);
+    client.act(&format!("{path}/test")).expect(200);
+    change("UPDATE webhook_deliveries SET due_at = due_at - 200000");
+    about("webhooks", 200);
+    run(&client, "a.b", json!([{"type": "create_task", "title": "x"}]));
+    about("flows", 0);
+    change("UPDATE runs SET due_at = due_at - 300000");
+    about("flows", 300);
+    let (ids, now) = (server.app.ids, server.app.clock.now());
+    let job = NewJob {
+        account: 0,
+        kind: "housekeeping",
+        payload: "{}".to_string(),
+        run_at: now.plus_seconds(-400),
+        max_attempts: 1,
+        unique_key: None,
+    };
+    server.app.store.write_now(0, move |tx| jobs::enqueue(tx, &ids, &job, now)).unwrap();
+    about("jobs", 400);
+    // What is due later is not behind, nor is what was switched off.
+    change("UPDATE jobs SET run_at = run_at + 1000000");
+    change("UPDATE runs SET due_at = due_at + 1000000");
+    client.patch(&path, json!({"active": false})).expect(200);
+    for name in ["jobs", "flows", "webhooks"] {
+        about(name, 0);
+    }
+}
+
+fn how_long_the_writer_is_held_shows(db: Db) {
+    let server = Server::start(db);
+    let before = server.metric("kantoor_writer_hold_seconds_count");
+    server
+        .app
+        .store
+        .write_now(0, |_| {
+            std::thread::sleep(Duration::from_millis(60));
+            Ok::<_, store::Error>(())
+        })
+        .unwrap();
+    assert_eq!(server.metric("kantoor_writer_hold_seconds_count"), before + 1);
+    let longer = |end: &str| before + 1 - server.metric(&format!("kantoor_writer_hold_seconds_bucket{{le=\"{end}\"}}"));
+    assert!(longer("0.05") >= 1);
+    assert_eq!(longer("+Inf"), 0);
+    let text = server.block_on(server.app.metrics.text(&server.app));
+    for name in ["hold", "closure"] {
+        let name = format!("kantoor_writer_longest_{name}_seconds ");
+        let longest: f64 = text.lines().find_map(|line| line.strip_prefix(&name)?.parse().ok()).unwrap();
+        assert!(longest >= 0.06, "{name}{longest}");
     }
 }
 

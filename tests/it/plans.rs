@@ -5,7 +5,7 @@ use kantoor::error::Error;
 use kantoor::resources::{self, Resource};
 
 use crate::on_both;
-use crate::support::Server;
+use crate::support::{Db, Server};
 
 /// A query for each way to ask a list, and whether the rows come sorted from the index.
 fn queries(resource: &Resource) -> Vec<(String, bool)> {
@@ -42,17 +42,21 @@ fn queries(resource: &Resource) -> Vec<(String, bool)> {
     queries
 }
 
-on_both! {
-    fn every_list_has_an_index_behind_it(db) {
-        let server = Server::start(db);
-        server.client();
-        let account = server.app.store.read_now(kantoor::accounts::Account::all).unwrap().pop().unwrap();
-        let caller = server.app.acting(account, "test");
-        for resource in resources::ALL.iter().filter(|resource| resource.list.is_some()) {
-            for (query, sorted) in queries(resource) {
-                let (own, text) = (caller.clone(), query.clone());
-                let statements = resource.list.as_ref().unwrap().statements;
-                let plans: Vec<Vec<String>> = server.app.store.read_now(move |tx| {
+on_both![every_list_has_an_index_behind_it, every_table_has_an_account,];
+
+fn every_list_has_an_index_behind_it(db: Db) {
+    let server = Server::start(db);
+    server.client();
+    let account = server.app.store.read_now(kantoor::accounts::Account::all).unwrap().pop().unwrap();
+    let caller = server.app.acting(account, "test");
+    for resource in resources::ALL.iter().filter(|resource| resource.list.is_some()) {
+        for (query, sorted) in queries(resource) {
+            let (own, text) = (caller.clone(), query.clone());
+            let statements = resource.list.as_ref().unwrap().statements;
+            let plans: Vec<Vec<String>> = server
+                .app
+                .store
+                .read_now(move |tx| {
                     let ctx = own.reading(tx)?;
                     let call = Call { query: Query::parse(&text)?, path: vec!["x".into()], ..Call::default() };
                     let found = statements(&call, tx, &ctx)?;
@@ -61,43 +65,67 @@ on_both! {
                         dialect.explain(tx, &found.page, &found.page_values)?,
                         dialect.explain(tx, &found.total, &found.total_values)?,
                     ])
-                }).unwrap();
-                for (plan, is_page) in plans.iter().zip([true, false]) {
-                    let text = plan.join("\n");
-                    let what = format!("{}?{query}:\n{text}", resource.path);
-                    assert!(!text.contains("Seq Scan"), "{what}");
-                    let scans = plan.iter().any(|line| line.starts_with("SCAN") && !line.contains("VIRTUAL TABLE INDEX 0:M") && !line.contains("found") && !line.starts_with("SCAN part") && !line.contains("search_texts_pending"));
-                    assert!(!scans, "{what}");
-                    if query.starts_with("search") && server.app.store.dialect() == store::Dialect::Sqlite {
-                        assert!(text.contains("VIRTUAL TABLE INDEX 0:M") && !text.contains("search_texts_record"), "{what}");
-                    }
-                    if let Some((_, link)) = query.split_once('&').filter(|(_, link)| link.ends_with("_id=x")) && server.app.store.dialect() == store::Dialect::Sqlite {
-                        let column = link.trim_end_matches("=x");
-                        assert!(text.contains(&format!("AND {column}=?")), "{what}");
-                    }
-                    if sorted && is_page {
-                        assert!(!text.contains("TEMP B-TREE") && !text.contains("Sort"), "{what}");
-                    }
+                })
+                .unwrap();
+            for (plan, is_page) in plans.iter().zip([true, false]) {
+                let text = plan.join("\n");
+                let what = format!("{}?{query}:\n{text}", resource.path);
+                assert!(!text.contains("Seq Scan"), "{what}");
+                let scans = plan.iter().any(|line| {
+                    line.starts_with("SCAN")
+                        && !line.contains("VIRTUAL TABLE INDEX 0:M")
+                        && !line.contains("found")
+                        && !line.starts_with("SCAN part")
+                        && !line.contains("search_texts_pending")
+                });
+                assert!(!scans, "{what}");
+                if query.starts_with("search") && server.app.store.dialect() == store::Dialect::Sqlite {
+                    assert!(
+                        text.contains("VIRTUAL TABLE INDEX 0:M") && !text.contains("search_texts_record"),
+                        "{what}"
+                    );
+                }
+                if let Some((_, link)) = query.split_once('&').filter(|(_, link)| link.ends_with("_id=x"))
+                    && server.app.store.dialect() == store::Dialect::Sqlite
+                {
+                    let column = link.trim_end_matches("=x");
+                    assert!(text.contains(&format!("AND {column}=?")), "{what}");
+                }
+                if sorted && is_page {
+                    assert!(!text.contains("TEMP B-TREE") && !text.contains("Sort"), "{what}");
                 }
             }
         }
     }
+}
 
-    fn every_table_has_an_account(db) {
-        let server = Server::start(db);
-        let tables: Vec<(String, String)> = resources::migrations().iter().flat_map(|migration| {
+fn every_table_has_an_account(db: Db) {
+    let server = Server::start(db);
+    let tables: Vec<(String, String)> = resources::migrations()
+        .iter()
+        .flat_map(|migration| {
             migration.sql.split("CREATE TABLE ").skip(1).map(|text| {
                 let (name, rest) = text.split_once('(').unwrap();
                 (name.trim().to_string(), rest.split("\n)").next().unwrap().to_string())
             })
-        }).collect();
-        assert!(tables.len() > 8);
-        for (name, columns) in tables {
-            // The letters of all accounts are counted together, as they share the index of searches; nodes work for all of them.
-            assert!(["accounts", "secrets", "search_pieces", "nodes"].contains(&name.as_str()) || columns.contains("account_id BIGINT NOT NULL") || columns.contains("account_id INTEGER NOT NULL"), "{name} has no account");
-            assert!(!columns.lines().any(|line| line.contains(" TEXT") && !line.contains("NOT NULL") && !line.contains("PRIMARY KEY")), "{name} has a column that may be NULL");
-            server.app.store.read_now(move |tx| tx.int(&format!("SELECT count(*) FROM {name}"), &[])).unwrap();
-        }
+        })
+        .collect();
+    assert!(tables.len() > 8);
+    for (name, columns) in tables {
+        // The letters of all accounts are counted together, as they share the index of searches; nodes work for all of them.
+        assert!(
+            ["accounts", "secrets", "search_pieces", "nodes"].contains(&name.as_str())
+                || columns.contains("account_id BIGINT NOT NULL")
+                || columns.contains("account_id INTEGER NOT NULL"),
+            "{name} has no account"
+        );
+        assert!(
+            !columns
+                .lines()
+                .any(|line| line.contains(" TEXT") && !line.contains("NOT NULL") && !line.contains("PRIMARY KEY")),
+            "{name} has a column that may be NULL"
+        );
+        server.app.store.read_now(move |tx| tx.int(&format!("SELECT count(*) FROM {name}"), &[])).unwrap();
     }
 }
 
@@ -105,7 +133,7 @@ on_both! {
 /// has enough texts to choose them by itself.
 #[test]
 fn postgres_searches_by_its_trigrams() {
-    let Some(db) = crate::support::Db::postgres() else { return };
+    let Some(db) = Db::postgres() else { return };
     let url = db.url.clone();
     let server = Server::start(db);
     let client = server.client();

@@ -24,99 +24,114 @@ fn contents_come_to(server: &Server, expected: usize) {
     }
 }
 
-on_both! {
-    fn files_have_a_limit_that_holds_at_once(db) {
-        let server = Server::with(db, |config| config.quota_files = 3);
-        let client = server.client();
-        let sent: Vec<_> = std::thread::scope(|scope| {
-            let send = || client.upload("x.bin", b"hello");
-            let threads: Vec<_> = (0..8).map(|_| scope.spawn(send)).collect();
-            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-        });
-        let (kept, refused): (Vec<_>, Vec<_>) = sent.into_iter().partition(|reply| reply.status == 201);
-        assert_eq!((kept.len(), refused.len()), (3, 5));
-        for reply in &refused {
-            assert_eq!((reply.status, reply.code().as_str()), (403, "quota_exceeded"), "{reply:?}");
-            assert!(reply.text.contains("may keep 3 files") && reply.text.contains("quota_files"), "{reply:?}");
-        }
-        contents_come_to(&server, 3);
-        client.delete(&format!("/v1/files/{}", kept[0].id())).expect(204);
-        client.upload("x.bin", b"hello").expect(201);
-        server.client().upload("x.bin", b"of another account").expect(201);
-        let usage = client.get("/v1/settings/usage").expect(200).data();
-        assert_eq!((&usage["files"], &usage["files_quota"], &usage["file_bytes"]), (&json!(3), &json!(3), &json!(15)));
-    }
+on_both![
+    files_have_a_limit_that_holds_at_once,
+    bytes_of_files_have_a_limit,
+    mail_has_a_limit_per_day,
+    endpoints_at_one_host_have_a_limit,
+    uploads_that_are_refused_are_dropped_at_once,
+];
 
-    fn bytes_of_files_have_a_limit(db) {
-        let server = Server::with(db, |config| config.quota_file_mib = 1);
-        let client = server.client();
-        let first = client.upload("x.bin", &vec![1; 700_000]).expect(201);
-        let refused = client.upload("x.bin", &vec![2; 700_000]).expect(403);
-        assert_eq!(refused.code(), "quota_exceeded");
-        assert!(refused.text.contains("1048576") && refused.text.contains("quota_file_mib"), "{refused:?}");
-        contents_come_to(&server, 1);
-        client.delete(&format!("/v1/files/{}", first.id())).expect(204);
-        client.upload("x.bin", &vec![2; 1024 * 1024]).expect(201);
-        assert_eq!(client.upload("x.bin", b"").expect(403).code(), "quota_exceeded");
-        contents_come_to(&server, 1);
+fn files_have_a_limit_that_holds_at_once(db: Db) {
+    let server = Server::with(db, |config| config.quota_files = 3);
+    let client = server.client();
+    let sent: Vec<_> = std::thread::scope(|scope| {
+        let send = || client.upload("x.bin", b"hello");
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(send)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let (kept, refused): (Vec<_>, Vec<_>) = sent.into_iter().partition(|reply| reply.status == 201);
+    assert_eq!((kept.len(), refused.len()), (3, 5));
+    for reply in &refused {
+        assert_eq!((reply.status, reply.code().as_str()), (403, "quota_exceeded"), "{reply:?}");
+        assert!(reply.text.contains("may keep 3 files") && reply.text.contains("quota_files"), "{reply:?}");
     }
+    contents_come_to(&server, 3);
+    client.delete(&format!("/v1/files/{}", kept[0].id())).expect(204);
+    client.upload("x.bin", b"hello").expect(201);
+    server.client().upload("x.bin", b"of another account").expect(201);
+    let usage = client.get("/v1/settings/usage").expect(200).data();
+    assert_eq!((&usage["files"], &usage["files_quota"], &usage["file_bytes"]), (&json!(3), &json!(3), &json!(15)));
+}
 
-    fn mail_has_a_limit_per_day(db) {
-        let server = Server::with(db, |config| config.quota_mails_per_day = 3);
-        let client = server.client();
-        let made = client.post("/v1/invoices", json!({"title": "x", "generation_mode": "final"})).expect(201);
-        let path = format!("/v1/invoices/{}", made.id());
-        let send = |to: &str| client.post(&format!("{path}/send"), json!({"to": to, "subject": "x", "message": "y", "include_pdf": false}));
-        send("a@example.com, b@example.com, A@example.com").expect(200);
-        let refused = send("c@example.com, d@example.com").expect(403);
-        assert_eq!(refused.code(), "quota_exceeded");
-        assert!(refused.text.contains("may mail 3 recipients a day and has mailed 2"), "{refused:?}");
-        assert!((1..=90_000).contains(&refused.header("retry-after").parse::<u32>().unwrap()), "{refused:?}");
-        send("c@example.com").expect(200);
-        assert_eq!(send("d@example.com").status, 403);
-        assert_eq!(client.get(&format!("{path}/deliveries")).data().as_array().unwrap().len(), 3);
-        assert_eq!(client.get("/v1/settings/usage").data()["mails_today"], 3);
-        // The next day everything may be sent again.
-        server.app.store.write_now(0, |tx| tx.execute("UPDATE quota_usage SET day = '2026-01-01' WHERE name = 'mails'", &[]).map(drop)).unwrap();
-        assert_eq!(client.get("/v1/settings/usage").data()["mails_today"], 0);
-        send("d@example.com").expect(200);
-    }
+fn bytes_of_files_have_a_limit(db: Db) {
+    let server = Server::with(db, |config| config.quota_file_mib = 1);
+    let client = server.client();
+    let first = client.upload("x.bin", &vec![1; 700_000]).expect(201);
+    let refused = client.upload("x.bin", &vec![2; 700_000]).expect(403);
+    assert_eq!(refused.code(), "quota_exceeded");
+    assert!(refused.text.contains("1048576") && refused.text.contains("quota_file_mib"), "{refused:?}");
+    contents_come_to(&server, 1);
+    client.delete(&format!("/v1/files/{}", first.id())).expect(204);
+    client.upload("x.bin", &vec![2; 1024 * 1024]).expect(201);
+    assert_eq!(client.upload("x.bin", b"").expect(403).code(), "quota_exceeded");
+    contents_come_to(&server, 1);
+}
 
-    fn endpoints_at_one_host_have_a_limit(db) {
-        let server = Server::with(db, |config| config.quota_endpoints_per_host = 2);
-        let client = server.client();
-        let add = |url: &str| client.post("/v1/webhook-endpoints", json!({"url": url, "active": false}));
-        add("https://example.com/a").expect(201);
-        add("https://EXAMPLE.com:8443/b").expect(201);
-        let refused = add("https://example.com/c").expect(403);
-        assert_eq!(refused.code(), "quota_exceeded");
-        assert!(refused.text.contains("2 webhook endpoints at one host"), "{refused:?}");
-        let other = add("https://example.org/").expect(201).id();
-        let moved = client.patch(&format!("/v1/webhook-endpoints/{other}"), json!({"url": "https://example.com/"}));
-        assert_eq!(moved.expect(403).code(), "quota_exceeded");
-    }
+fn mail_has_a_limit_per_day(db: Db) {
+    let server = Server::with(db, |config| config.quota_mails_per_day = 3);
+    let client = server.client();
+    let made = client.post("/v1/invoices", json!({"title": "x", "generation_mode": "final"})).expect(201);
+    let path = format!("/v1/invoices/{}", made.id());
+    let send = |to: &str| {
+        client.post(&format!("{path}/send"), json!({"to": to, "subject": "x", "message": "y", "include_pdf": false}))
+    };
+    send("a@example.com, b@example.com, A@example.com").expect(200);
+    let refused = send("c@example.com, d@example.com").expect(403);
+    assert_eq!(refused.code(), "quota_exceeded");
+    assert!(refused.text.contains("may mail 3 recipients a day and has mailed 2"), "{refused:?}");
+    assert!((1..=90_000).contains(&refused.header("retry-after").parse::<u32>().unwrap()), "{refused:?}");
+    send("c@example.com").expect(200);
+    assert_eq!(send("d@example.com").status, 403);
+    assert_eq!(client.get(&format!("{path}/deliveries")).data().as_array().unwrap().len(), 3);
+    assert_eq!(client.get("/v1/settings/usage").data()["mails_today"], 3);
+    // The next day everything may be sent again.
+    server
+        .app
+        .store
+        .write_now(0, |tx| tx.execute("UPDATE quota_usage SET day = '2026-01-01' WHERE name = 'mails'", &[]).map(drop))
+        .unwrap();
+    assert_eq!(client.get("/v1/settings/usage").data()["mails_today"], 0);
+    send("d@example.com").expect(200);
+}
 
-    fn uploads_that_are_refused_are_dropped_at_once(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let send = |headers: &[(&str, &str)], parts: &[(&str, Option<&str>, &[u8])]| {
-            let (kind, body) = multipart(parts);
-            let mut all = vec![("content-type", kind.as_str())];
-            all.extend(headers);
-            client.try_send_bytes("POST", "/v1/files", &all, body).unwrap()
-        };
-        send(&[], &[("file", Some("a"), b"x"), ("odd", None, b"y")]).expect(422);
-        send(&[], &[("file", Some("a"), b"x"), ("file", Some("a"), b"y")]).expect(422);
-        let key = [("idempotency-key", "k")];
-        send(&key, &[("file", Some("a"), b"x")]).expect(201);
-        send(&key, &[("file", Some("a"), b"x")]).expect(201);
-        send(&key, &[("file", Some("a"), b"other")]).expect(422);
-        contents_come_to(&server, 1);
-        let waiting = server.app.store.read_now(|tx| tx.int("SELECT count(*) FROM jobs WHERE kind = 'drop_content' AND state = 'ready'", &[]));
-        assert_eq!(waiting.unwrap(), 0, "nothing waits for an hour");
-        let only = client.get("/v1/files").data()[0]["id"].as_str().unwrap().to_string();
-        assert_eq!(client.get(&format!("/v1/files/{only}/content")).expect(200).text, "x");
-    }
+fn endpoints_at_one_host_have_a_limit(db: Db) {
+    let server = Server::with(db, |config| config.quota_endpoints_per_host = 2);
+    let client = server.client();
+    let add = |url: &str| client.post("/v1/webhook-endpoints", json!({"url": url, "active": false}));
+    add("https://example.com/a").expect(201);
+    add("https://EXAMPLE.com:8443/b").expect(201);
+    let refused = add("https://example.com/c").expect(403);
+    assert_eq!(refused.code(), "quota_exceeded");
+    assert!(refused.text.contains("2 webhook endpoints at one host"), "{refused:?}");
+    let other = add("https://example.org/").expect(201).id();
+    let moved = client.patch(&format!("/v1/webhook-endpoints/{other}"), json!({"url": "https://example.com/"}));
+    assert_eq!(moved.expect(403).code(), "quota_exceeded");
+}
+
+fn uploads_that_are_refused_are_dropped_at_once(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let send = |headers: &[(&str, &str)], parts: &[(&str, Option<&str>, &[u8])]| {
+        let (kind, body) = multipart(parts);
+        let mut all = vec![("content-type", kind.as_str())];
+        all.extend(headers);
+        client.try_send_bytes("POST", "/v1/files", &all, body).unwrap()
+    };
+    send(&[], &[("file", Some("a"), b"x"), ("odd", None, b"y")]).expect(422);
+    send(&[], &[("file", Some("a"), b"x"), ("file", Some("a"), b"y")]).expect(422);
+    let key = [("idempotency-key", "k")];
+    send(&key, &[("file", Some("a"), b"x")]).expect(201);
+    send(&key, &[("file", Some("a"), b"x")]).expect(201);
+    send(&key, &[("file", Some("a"), b"other")]).expect(422);
+    contents_come_to(&server, 1);
+    let waiting = server
+        .app
+        .store
+        .read_now(|tx| tx.int("SELECT count(*) FROM jobs WHERE kind = 'drop_content' AND state = 'ready'", &[]));
+    assert_eq!(waiting.unwrap(), 0, "nothing waits for an hour");
+    let only = client.get("/v1/files").data()[0]["id"].as_str().unwrap().to_string();
+    assert_eq!(client.get(&format!("/v1/files/{only}/content")).expect(200).text, "x");
 }
 
 /// A request whose body stops in the middle, once what there is of it has arrived.

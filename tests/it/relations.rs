@@ -1,9 +1,11 @@
 //! Clients, suppliers and deals: from a lead to a sale.
 
+mod tickets;
+
 use serde_json::{Value, json};
 
 use crate::on_both;
-use crate::support::{Client, Server};
+use crate::support::{Client, Db, Server};
 
 fn keys(value: &Value) -> Vec<String> {
     value.as_object().unwrap().keys().cloned().collect()
@@ -47,430 +49,417 @@ fn phases(client: &Client) -> Vec<String> {
     pipeline["phases"].as_array().unwrap().iter().map(|phase| phase["id"].as_str().unwrap().to_string()).collect()
 }
 
-on_both! {
-    fn clients_and_suppliers_as_the_contract_says(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let before = server.last_seq(&client);
-        let body = json!({"type": "company", "company_name": "Bakkerij De Ster", "email": "info@ster.example", "country": "Nederland",
+on_both![
+    clients_and_suppliers_as_the_contract_says,
+    all_faults_of_a_client_at_once,
+    people_are_linked_to_companies,
+    a_lead_becomes_a_won_deal,
+    deals_move_between_pipelines,
+    a_pipeline_is_shown_with_its_phases,
+    what_is_made_in_its_last_state_says_so,
+    both_spellings_of_cancelled_are_one_word,
+    a_project_with_hours,
+];
+
+fn clients_and_suppliers_as_the_contract_says(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let before = server.last_seq(&client);
+    let body = json!({"type": "company", "company_name": "Bakkerij De Ster", "email": "info@ster.example", "country": "Nederland",
             "iban": "nl91 abna 0417 1643 00", "vat_number": "be 0403.019.261", "payment_term": 30, "external_id": "crm-7",
             "email_invoices": "a@ster.example,b@ster.example"});
-        let made = client.post("/v1/clients", body).expect(201);
-        let data = made.data();
-        assert_eq!(keys(&data), FIELDS);
-        assert_eq!((&data["country"], &data["iban"], &data["vat_number"]), (&json!("NL"), &json!("NL91ABNA0417164300"), &json!("BE0403019261")));
-        assert_eq!((&data["debtor_number"], &data["email_invoices"]), (&json!("1"), &json!("a@ster.example, b@ster.example")));
-        assert_eq!(data["meta"]["external_id"], "crm-7");
-        let path = format!("/v1/clients/{}", made.id());
-        client.patch(&path, json!({"city": "Utrecht"})).expect(200);
-        assert_eq!(server.events(&client, before), ["customer.created", "customer.updated"]);
-        let twice = client.post("/v1/clients", json!({"company_name": "Other", "external_id": "crm-7"})).expect(409);
-        assert_eq!(twice.code(), "duplicate_external_id");
-        client.patch(&path, json!({"external_id": "crm-7", "phone": "1"})).expect(200);
-        // Nested, and the top level wins.
-        let nested = client.post("/v1/clients", json!({"client": {"type": "private", "lastname": "Nested", "city": "A"}, "city": "B"})).expect(201).data();
-        assert_eq!((&nested["type"], &nested["lastname"], &nested["city"]), (&json!("private"), &json!("Nested"), &json!("B")));
-        assert_eq!(client.get("/v1/clients?contact_type=private").json()["meta"]["total"], 1);
-        assert_eq!(client.get("/v1/clients?contact_type=alien").expect(200).json()["meta"]["total"], 2);
-        assert_eq!(client.get("/v1/clients?search=STER").json()["meta"]["total"], 1);
-        assert_eq!(client.get("/v1/clients?search=nested").json()["meta"]["total"], 1);
-        let supplier = client.post("/v1/suppliers", json!({"company_name": "Molen", "city": "Utrecht"})).expect(201).data();
-        assert_eq!(keys(&supplier), FIELDS);
-        assert_eq!(client.post("/v1/suppliers", json!({"company_name": "x", "iban": "NL91ABNA0417164300"})).expect(422).faults(), ["iban: read_only"]);
-    }
+    let made = client.post("/v1/clients", body).expect(201);
+    let data = made.data();
+    assert_eq!(keys(&data), FIELDS);
+    assert_eq!(
+        (&data["country"], &data["iban"], &data["vat_number"]),
+        (&json!("NL"), &json!("NL91ABNA0417164300"), &json!("BE0403019261"))
+    );
+    assert_eq!(
+        (&data["debtor_number"], &data["email_invoices"]),
+        (&json!("1"), &json!("a@ster.example, b@ster.example"))
+    );
+    assert_eq!(data["meta"]["external_id"], "crm-7");
+    let path = format!("/v1/clients/{}", made.id());
+    client.patch(&path, json!({"city": "Utrecht"})).expect(200);
+    assert_eq!(server.events(&client, before), ["customer.created", "customer.updated"]);
+    let twice = client.post("/v1/clients", json!({"company_name": "Other", "external_id": "crm-7"})).expect(409);
+    assert_eq!(twice.code(), "duplicate_external_id");
+    client.patch(&path, json!({"external_id": "crm-7", "phone": "1"})).expect(200);
+    // Nested, and the top level wins.
+    let nested = client
+        .post("/v1/clients", json!({"client": {"type": "private", "lastname": "Nested", "city": "A"}, "city": "B"}))
+        .expect(201)
+        .data();
+    assert_eq!(
+        (&nested["type"], &nested["lastname"], &nested["city"]),
+        (&json!("private"), &json!("Nested"), &json!("B"))
+    );
+    assert_eq!(client.get("/v1/clients?contact_type=private").json()["meta"]["total"], 1);
+    assert_eq!(client.get("/v1/clients?contact_type=alien").expect(200).json()["meta"]["total"], 2);
+    assert_eq!(client.get("/v1/clients?search=STER").json()["meta"]["total"], 1);
+    assert_eq!(client.get("/v1/clients?search=nested").json()["meta"]["total"], 1);
+    let supplier = client.post("/v1/suppliers", json!({"company_name": "Molen", "city": "Utrecht"})).expect(201).data();
+    assert_eq!(keys(&supplier), FIELDS);
+    assert_eq!(
+        client.post("/v1/suppliers", json!({"company_name": "x", "iban": "NL91ABNA0417164300"})).expect(422).faults(),
+        ["iban: read_only"]
+    );
+}
 
-    fn all_faults_of_a_client_at_once(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let body = json!({"type": "company", "email": "nope", "iban": "NL91ABNA0417164301", "bic": "X", "vat_number": "BE1",
+fn all_faults_of_a_client_at_once(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let body = json!({"type": "company", "email": "nope", "iban": "NL91ABNA0417164301", "bic": "X", "vat_number": "BE1",
             "country": "Atlantis", "website": "javascript:alert(1)", "payment_term": -1, "email_reminders": "a@b.nl, c"});
-        let faults = client.post("/v1/clients", body).expect(422).faults();
-        let fields: Vec<&str> = faults.iter().map(|fault| fault.split(':').next().unwrap()).collect();
-        assert_eq!(fields, ["email", "iban", "bic", "vat_number", "country", "website", "payment_term", "email_reminders", "company_name"]);
-        assert_eq!(client.post("/v1/clients", json!({"type": "company"})).expect(422).faults(), ["company_name: required"]);
-        // Which name it needs depends on what it is.
-        assert_eq!(client.post("/v1/clients", json!({"type": "robot"})).expect(422).faults(), ["type: invalid_choice"]);
-        assert_eq!(client.post("/v1/clients", json!({"type": "private", "lastname": 1})).expect(422).faults(), ["lastname: wrong_type"]);
-        assert_eq!(client.post("/v1/clients", json!({"type": "private", "company_name": "x"})).expect(422).faults(), ["firstname: required"]);
-        let id = company(&client, "Good");
-        assert_eq!(client.patch(&format!("/v1/clients/{id}"), json!({"company_name": ""})).expect(422).faults(), ["company_name: required"]);
-    }
+    let faults = client.post("/v1/clients", body).expect(422).faults();
+    let fields: Vec<&str> = faults.iter().map(|fault| fault.split(':').next().unwrap()).collect();
+    assert_eq!(
+        fields,
+        ["email", "iban", "bic", "vat_number", "country", "website", "payment_term", "email_reminders", "company_name"]
+    );
+    assert_eq!(client.post("/v1/clients", json!({"type": "company"})).expect(422).faults(), ["company_name: required"]);
+    // Which name it needs depends on what it is.
+    assert_eq!(client.post("/v1/clients", json!({"type": "robot"})).expect(422).faults(), ["type: invalid_choice"]);
+    assert_eq!(
+        client.post("/v1/clients", json!({"type": "private", "lastname": 1})).expect(422).faults(),
+        ["lastname: wrong_type"]
+    );
+    assert_eq!(
+        client.post("/v1/clients", json!({"type": "private", "company_name": "x"})).expect(422).faults(),
+        ["firstname: required"]
+    );
+    let id = company(&client, "Good");
+    assert_eq!(
+        client.patch(&format!("/v1/clients/{id}"), json!({"company_name": ""})).expect(422).faults(),
+        ["company_name: required"]
+    );
+}
 
-    fn people_are_linked_to_companies(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let firm = company(&client, "Firm");
-        let person = client.post("/v1/clients", json!({"type": "private", "lastname": "Jansen"})).expect(201).id();
-        let path = format!("/v1/clients/{firm}/links");
-        let link = client.post(&path, json!({"client_id": person, "function": "CEO"})).expect(201);
-        let data = link.data();
-        assert_eq!((&data["company_id"], &data["client_id"], &data["function"], &data["department"]), (&json!(firm), &json!(person), &json!("CEO"), &json!("")));
-        assert_eq!(link.header("location"), format!("{path}/{}", link.id()));
-        assert_eq!(client.get(link.header("location")).expect(200).data(), data);
-        assert_eq!(client.post(&path, json!({"client_id": person})).expect(409).code(), "already_linked");
-        assert_eq!(client.post(&path, json!({"client_id": firm})).expect(422).faults(), ["client_id: invalid_choice"]);
-        assert_eq!(client.post(&path, json!({"client_id": "nobody"})).expect(422).faults(), ["client_id: reference_not_found"]);
-        assert_eq!(client.post("/v1/clients/nobody/links", json!({"client_id": person})).status, 404);
-        // A company and a person, in this order.
-        let other = company(&client, "Other");
-        let (people, companies) = (format!("/v1/clients/{person}/links"), ["client_id: invalid_choice"]);
-        assert_eq!(client.post(&path, json!({"client_id": other})).expect(422).faults(), companies);
-        assert_eq!(client.post(&people, json!({"client_id": person})).expect(422).faults(), ["company_id: invalid_choice"]);
-        assert_eq!(client.post(&people, json!({"client_id": firm})).expect(422).faults(), ["company_id: invalid_choice", "client_id: invalid_choice"]);
-        // And they stay that while they are linked.
-        let become_private = json!({"type": "private", "lastname": "Firm"});
-        assert_eq!(client.patch(&format!("/v1/clients/{firm}"), become_private.clone()).expect(422).faults(), ["type: invalid_choice"]);
-        let become_company = json!({"type": "company", "company_name": "Jansen"});
-        assert_eq!(client.patch(&format!("/v1/clients/{person}"), become_company).expect(422).faults(), ["type: invalid_choice"]);
-        client.patch(&format!("/v1/clients/{other}"), become_private).expect(200);
-        assert_eq!(client.get(&path).json()["meta"], json!({"total": 1}));
-        assert_eq!(client.get(&format!("{people}/{}", link.id())).status, 404);
-        assert_eq!(client.delete(&format!("/v1/clients/{person}/links/{}", link.id())).status, 404);
-        assert_eq!(client.delete(&format!("{path}/{}", link.id())).status, 204);
-    }
+fn people_are_linked_to_companies(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let firm = company(&client, "Firm");
+    let person = client.post("/v1/clients", json!({"type": "private", "lastname": "Jansen"})).expect(201).id();
+    let path = format!("/v1/clients/{firm}/links");
+    let link = client.post(&path, json!({"client_id": person, "function": "CEO"})).expect(201);
+    let data = link.data();
+    assert_eq!(
+        (&data["company_id"], &data["client_id"], &data["function"], &data["department"]),
+        (&json!(firm), &json!(person), &json!("CEO"), &json!(""))
+    );
+    assert_eq!(link.header("location"), format!("{path}/{}", link.id()));
+    assert_eq!(client.get(link.header("location")).expect(200).data(), data);
+    assert_eq!(client.post(&path, json!({"client_id": person})).expect(409).code(), "already_linked");
+    assert_eq!(client.post(&path, json!({"client_id": firm})).expect(422).faults(), ["client_id: invalid_choice"]);
+    assert_eq!(
+        client.post(&path, json!({"client_id": "nobody"})).expect(422).faults(),
+        ["client_id: reference_not_found"]
+    );
+    assert_eq!(client.post("/v1/clients/nobody/links", json!({"client_id": person})).status, 404);
+    // A company and a person, in this order.
+    let other = company(&client, "Other");
+    let (people, companies) = (format!("/v1/clients/{person}/links"), ["client_id: invalid_choice"]);
+    assert_eq!(client.post(&path, json!({"client_id": other})).expect(422).faults(), companies);
+    assert_eq!(client.post(&people, json!({"client_id": person})).expect(422).faults(), ["company_id: invalid_choice"]);
+    assert_eq!(
+        client.post(&people, json!({"client_id": firm})).expect(422).faults(),
+        ["company_id: invalid_choice", "client_id: invalid_choice"]
+    );
+    // And they stay that while they are linked.
+    let become_private = json!({"type": "private", "lastname": "Firm"});
+    assert_eq!(
+        client.patch(&format!("/v1/clients/{firm}"), become_private.clone()).expect(422).faults(),
+        ["type: invalid_choice"]
+    );
+    let become_company = json!({"type": "company", "company_name": "Jansen"});
+    assert_eq!(
+        client.patch(&format!("/v1/clients/{person}"), become_company).expect(422).faults(),
+        ["type: invalid_choice"]
+    );
+    client.patch(&format!("/v1/clients/{other}"), become_private).expect(200);
+    assert_eq!(client.get(&path).json()["meta"], json!({"total": 1}));
+    assert_eq!(client.get(&format!("{people}/{}", link.id())).status, 404);
+    assert_eq!(client.delete(&format!("/v1/clients/{person}/links/{}", link.id())).status, 404);
+    assert_eq!(client.delete(&format!("{path}/{}", link.id())).status, 204);
+}
 
-    fn a_lead_becomes_a_won_deal(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let firm = company(&client, "Lead");
-        let phases = phases(&client);
-        assert_eq!(phases.len(), 5);
-        assert_eq!(client.post("/v1/deals", json!({"title": "x"})).expect(422).faults(), ["client_id: required"]);
+fn a_lead_becomes_a_won_deal(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let firm = company(&client, "Lead");
+    let phases = phases(&client);
+    assert_eq!(phases.len(), 5);
+    assert_eq!(client.post("/v1/deals", json!({"title": "x"})).expect(422).faults(), ["client_id: required"]);
+    let before = server.last_seq(&client);
+    let made =
+        client.post("/v1/deals", json!({"title": "Website", "client_id": firm, "amount": "2500.50"})).expect(201);
+    let data = made.data();
+    assert_eq!(
+        keys(&data),
+        [
+            "id",
+            "title",
+            "amount",
+            "status",
+            "priority",
+            "pipeline_id",
+            "phase_id",
+            "client_id",
+            "expected_close_date",
+            "created_at",
+            "meta"
+        ]
+    );
+    assert_eq!(
+        (&data["amount"], &data["status"], &data["priority"], &data["phase_id"]),
+        (&json!(2500.5), &json!("open"), &json!("medium"), &json!(phases[0]))
+    );
+    let path = format!("/v1/deals/{}", made.id());
+    assert_eq!(client.post(&format!("{path}/move"), json!({})).expect(422).faults(), ["body: no_fields"]);
+    for (body, faults) in [
+        (json!({"phase_id": null}), vec!["body: no_fields"]),
+        (json!({"phase_id": null, "status": null}), vec!["body: no_fields"]),
+        (json!({"phase_id": "", "status": ""}), vec!["status: invalid_choice", "phase_id: required"]),
+        (json!({"phase_id": " ", "status": "won"}), vec!["phase_id: required"]),
+    ] {
+        assert_eq!(client.post(&format!("{path}/move"), body).expect(422).faults(), faults);
+    }
+    assert_eq!(
+        client.post(&format!("{path}/move"), json!({"phase_id": "nope"})).expect(422).faults(),
+        ["phase_id: reference_not_found"]
+    );
+    let moved = client.post(&format!("{path}/move"), json!({"phase_id": phases[2]})).expect(200).data();
+    assert_eq!(moved["phase_id"], phases[2]);
+    for _ in 0..2 {
+        assert_eq!(client.act(&format!("{path}/win")).expect(200).data()["status"], "won");
+    }
+    assert_eq!(client.act(&format!("{path}/lose")).expect(200).data()["status"], "lost");
+    assert_eq!(client.patch(&path, json!({"status": "open"})).expect(200).data()["status"], "open");
+    assert_eq!(
+        server.events(&client, before),
+        [
+            "deal.created",
+            "deal.updated",
+            "deal.phase_changed",
+            "deal.updated",
+            "deal.won",
+            "deal.updated",
+            "deal.lost",
+            "deal.updated",
+        ]
+    );
+    for (filter, total) in [
+        ("status=open", 1),
+        ("status=won", 0),
+        (&format!("client_id={firm}"), 1),
+        (&format!("phase_id={}", phases[2]), 1),
+    ] {
+        assert_eq!(client.get(&format!("/v1/deals?{filter}")).json()["meta"]["total"], total, "{filter}");
+    }
+    assert_eq!(client.get("/v1/deals?status=maybe").expect(422).faults(), ["status: invalid_choice"]);
+    assert_eq!(client.patch(&path, json!({"amount": "1,50"})).expect(422).faults(), ["amount: wrong_type"]);
+    assert_eq!(client.delete(&path).expect(200).data()["title"], "Website");
+    assert_eq!(client.get(&path).status, 404);
+}
+
+fn deals_move_between_pipelines(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let firm = company(&client, "Firm");
+    let first = phases(&client);
+    let other = client.post("/v1/pipelines", json!({"name": "Partners", "order": 2})).expect(201).id();
+    let phase = |name: &str, order: i64| {
+        client.post("/v1/phases", json!({"pipeline_id": other, "name": name, "order": order})).expect(201).id()
+    };
+    let (late, early) = (phase("Late", 2), phase("Early", 1));
+    let deal = client.post("/v1/deals", json!({"title": "d", "client_id": firm, "pipeline_id": other})).expect(201);
+    assert_eq!(deal.data()["phase_id"], json!(early));
+    let clash = json!({"title": "d", "client_id": firm, "pipeline_id": other, "phase_id": first[0]});
+    assert_eq!(client.post("/v1/deals", clash).expect(422).faults(), ["phase_id: invalid_choice"]);
+    let path = format!("/v1/deals/{}", deal.id());
+    let moved = client.patch(&path, json!({"phase_id": first[1]})).expect(200).data();
+    assert_ne!(moved["pipeline_id"], json!(other));
+    let back = client.patch(&path, json!({"pipeline_id": other})).expect(200).data();
+    assert_eq!(back["phase_id"], json!(early));
+    assert_eq!(client.delete(&format!("/v1/phases/{early}")).expect(409).code(), "in_use");
+    assert_eq!(client.delete(&format!("/v1/pipelines/{other}")).expect(409).code(), "in_use");
+    client.delete(&format!("/v1/phases/{late}")).expect(204);
+    client.delete(&path).expect(200);
+    client.delete(&format!("/v1/pipelines/{other}")).expect(204);
+    assert_eq!(
+        client.get(&format!("/v1/phases?pipeline_id={other}")).json(),
+        json!({"data": [], "meta": {"total": 0}})
+    );
+    assert_eq!(client.get("/v1/phases").json()["meta"]["total"], 5);
+    let sources = client.get("/v1/deal-sources").data();
+    assert_eq!((&sources[0]["name"], &sources[0]["order"]), (&json!("Website"), &json!(1)));
+}
+
+fn a_pipeline_is_shown_with_its_phases(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let made = client.post("/v1/pipelines", json!({"name": "Partners"})).expect(201);
+    assert_eq!(keys(&made.data()), ["id", "name", "active", "phases"]);
+    assert_eq!(made.data()["phases"], json!([]));
+    let path = format!("/v1/pipelines/{}", made.id());
+    assert_eq!(client.get(&path).expect(200).data(), made.data());
+    let before = server.last_seq(&client);
+    let phase =
+        client.post("/v1/phases", json!({"pipeline_id": made.id(), "name": "Talk", "order": 1})).expect(201).id();
+    let shown = client.get(&path).expect(200);
+    assert_eq!(shown.data()["phases"], json!([{"id": phase, "name": "Talk", "order": 1}]));
+    let tag = shown.header("etag").to_string();
+    client.patch(&format!("/v1/phases/{phase}"), json!({"order": 1})).expect(200);
+    assert_eq!(client.send("GET", &path, &[("if-none-match", &tag)], "").status, 304, "nothing changed");
+    client.patch(&format!("/v1/phases/{phase}"), json!({"name": "Meet"})).expect(200);
+    let changed = client.send("GET", &path, &[("if-none-match", &tag)], "").expect(200).data();
+    assert_eq!(changed["phases"][0]["name"], "Meet");
+    let renamed = client.patch(&path, json!({"name": "Friends"})).expect(200).data();
+    assert_eq!((&renamed["name"], &renamed["phases"]), (&json!("Friends"), &changed["phases"]));
+    assert!(client.get("/v1/pipelines").data().as_array().unwrap().contains(&renamed));
+    client.delete(&format!("/v1/phases/{phase}")).expect(204);
+    assert_eq!(client.get(&path).data()["phases"], json!([]));
+    assert_eq!(
+        server.events(&client, before),
+        [
+            "phase.created",
+            "pipeline.updated",
+            "phase.updated",
+            "pipeline.updated",
+            "pipeline.updated",
+            "phase.deleted",
+            "pipeline.updated"
+        ]
+    );
+}
+
+fn what_is_made_in_its_last_state_says_so(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let firm = company(&client, "Firm");
+    for (path, body, events) in [
+        ("/v1/projects", json!({"name": "Site", "status": "completed"}), vec!["project.created", "project.completed"]),
+        ("/v1/projects", json!({"name": "Site", "status": "active"}), vec!["project.created"]),
+        ("/v1/deals", json!({"title": "Site", "client_id": firm, "status": "won"}), vec!["deal.created", "deal.won"]),
+        ("/v1/deals", json!({"title": "Site", "client_id": firm, "status": "lost"}), vec!["deal.created", "deal.lost"]),
+        ("/v1/tickets", json!({"subject": "Help", "status": "Closed"}), vec!["ticket.created", "ticket.closed"]),
+        ("/v1/tickets", json!({"subject": "Help", "status": "Waiting"}), vec!["ticket.created"]),
+        (
+            "/v1/subscriptions",
+            json!({"title": "x", "subscription_start": "2026-06-01", "subscription_end": "2026-06-01"}),
+            vec!["subscription.created", "subscription.ended"],
+        ),
+    ] {
         let before = server.last_seq(&client);
-        let made = client.post("/v1/deals", json!({"title": "Website", "client_id": firm, "amount": "2500.50"})).expect(201);
-        let data = made.data();
-        assert_eq!(keys(&data), ["id", "title", "amount", "status", "priority", "pipeline_id", "phase_id", "client_id", "expected_close_date", "created_at", "meta"]);
-        assert_eq!((&data["amount"], &data["status"], &data["priority"], &data["phase_id"]), (&json!(2500.5), &json!("open"), &json!("medium"), &json!(phases[0])));
-        let path = format!("/v1/deals/{}", made.id());
-        assert_eq!(client.post(&format!("{path}/move"), json!({})).expect(422).faults(), ["body: no_fields"]);
-        for (body, faults) in [
-            (json!({"phase_id": null}), vec!["body: no_fields"]),
-            (json!({"phase_id": null, "status": null}), vec!["body: no_fields"]),
-            (json!({"phase_id": "", "status": ""}), vec!["status: invalid_choice", "phase_id: required"]),
-            (json!({"phase_id": " ", "status": "won"}), vec!["phase_id: required"]),
-        ] {
-            assert_eq!(client.post(&format!("{path}/move"), body).expect(422).faults(), faults);
-        }
-        assert_eq!(client.post(&format!("{path}/move"), json!({"phase_id": "nope"})).expect(422).faults(), ["phase_id: reference_not_found"]);
-        let moved = client.post(&format!("{path}/move"), json!({"phase_id": phases[2]})).expect(200).data();
-        assert_eq!(moved["phase_id"], phases[2]);
-        for _ in 0..2 {
-            assert_eq!(client.act(&format!("{path}/win")).expect(200).data()["status"], "won");
-        }
-        assert_eq!(client.act(&format!("{path}/lose")).expect(200).data()["status"], "lost");
-        assert_eq!(client.patch(&path, json!({"status": "open"})).expect(200).data()["status"], "open");
-        assert_eq!(server.events(&client, before), [
-            "deal.created", "deal.updated", "deal.phase_changed", "deal.updated", "deal.won", "deal.updated", "deal.lost", "deal.updated",
-        ]);
-        for (filter, total) in [("status=open", 1), ("status=won", 0), (&format!("client_id={firm}"), 1), (&format!("phase_id={}", phases[2]), 1)] {
-            assert_eq!(client.get(&format!("/v1/deals?{filter}")).json()["meta"]["total"], total, "{filter}");
-        }
-        assert_eq!(client.get("/v1/deals?status=maybe").expect(422).faults(), ["status: invalid_choice"]);
-        assert_eq!(client.patch(&path, json!({"amount": "1,50"})).expect(422).faults(), ["amount: wrong_type"]);
-        assert_eq!(client.delete(&path).expect(200).data()["title"], "Website");
-        assert_eq!(client.get(&path).status, 404);
+        client.post(path, body).expect(201);
+        assert_eq!(server.events(&client, before), events);
     }
+}
 
-    fn deals_move_between_pipelines(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let firm = company(&client, "Firm");
-        let first = phases(&client);
-        let other = client.post("/v1/pipelines", json!({"name": "Partners", "order": 2})).expect(201).id();
-        let phase = |name: &str, order: i64| client.post("/v1/phases", json!({"pipeline_id": other, "name": name, "order": order})).expect(201).id();
-        let (late, early) = (phase("Late", 2), phase("Early", 1));
-        let deal = client.post("/v1/deals", json!({"title": "d", "client_id": firm, "pipeline_id": other})).expect(201);
-        assert_eq!(deal.data()["phase_id"], json!(early));
-        let clash = json!({"title": "d", "client_id": firm, "pipeline_id": other, "phase_id": first[0]});
-        assert_eq!(client.post("/v1/deals", clash).expect(422).faults(), ["phase_id: invalid_choice"]);
-        let path = format!("/v1/deals/{}", deal.id());
-        let moved = client.patch(&path, json!({"phase_id": first[1]})).expect(200).data();
-        assert_ne!(moved["pipeline_id"], json!(other));
-        let back = client.patch(&path, json!({"pipeline_id": other})).expect(200).data();
-        assert_eq!(back["phase_id"], json!(early));
-        assert_eq!(client.delete(&format!("/v1/phases/{early}")).expect(409).code(), "in_use");
-        assert_eq!(client.delete(&format!("/v1/pipelines/{other}")).expect(409).code(), "in_use");
-        client.delete(&format!("/v1/phases/{late}")).expect(204);
-        client.delete(&path).expect(200);
-        client.delete(&format!("/v1/pipelines/{other}")).expect(204);
-        assert_eq!(client.get(&format!("/v1/phases?pipeline_id={other}")).json(), json!({"data": [], "meta": {"total": 0}}));
-        assert_eq!(client.get("/v1/phases").json()["meta"]["total"], 5);
-        let sources = client.get("/v1/deal-sources").data();
-        assert_eq!((&sources[0]["name"], &sources[0]["order"]), (&json!("Website"), &json!(1)));
-    }
-
-    fn a_pipeline_is_shown_with_its_phases(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let made = client.post("/v1/pipelines", json!({"name": "Partners"})).expect(201);
-        assert_eq!(keys(&made.data()), ["id", "name", "active", "phases"]);
-        assert_eq!(made.data()["phases"], json!([]));
-        let path = format!("/v1/pipelines/{}", made.id());
-        assert_eq!(client.get(&path).expect(200).data(), made.data());
-        let before = server.last_seq(&client);
-        let phase = client.post("/v1/phases", json!({"pipeline_id": made.id(), "name": "Talk", "order": 1})).expect(201).id();
-        let shown = client.get(&path).expect(200);
-        assert_eq!(shown.data()["phases"], json!([{"id": phase, "name": "Talk", "order": 1}]));
-        let tag = shown.header("etag").to_string();
-        client.patch(&format!("/v1/phases/{phase}"), json!({"order": 1})).expect(200);
-        assert_eq!(client.send("GET", &path, &[("if-none-match", &tag)], "").status, 304, "nothing changed");
-        client.patch(&format!("/v1/phases/{phase}"), json!({"name": "Meet"})).expect(200);
-        let changed = client.send("GET", &path, &[("if-none-match", &tag)], "").expect(200).data();
-        assert_eq!(changed["phases"][0]["name"], "Meet");
-        let renamed = client.patch(&path, json!({"name": "Friends"})).expect(200).data();
-        assert_eq!((&renamed["name"], &renamed["phases"]), (&json!("Friends"), &changed["phases"]));
-        assert!(client.get("/v1/pipelines").data().as_array().unwrap().contains(&renamed));
-        client.delete(&format!("/v1/phases/{phase}")).expect(204);
-        assert_eq!(client.get(&path).data()["phases"], json!([]));
-        assert_eq!(server.events(&client, before), ["phase.created", "pipeline.updated", "phase.updated", "pipeline.updated", "pipeline.updated", "phase.deleted", "pipeline.updated"]);
-    }
-
-    fn what_is_made_in_its_last_state_says_so(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let firm = company(&client, "Firm");
-        for (path, body, events) in [
-            ("/v1/projects", json!({"name": "Site", "status": "completed"}), vec!["project.created", "project.completed"]),
-            ("/v1/projects", json!({"name": "Site", "status": "active"}), vec!["project.created"]),
-            ("/v1/deals", json!({"title": "Site", "client_id": firm, "status": "won"}), vec!["deal.created", "deal.won"]),
-            ("/v1/deals", json!({"title": "Site", "client_id": firm, "status": "lost"}), vec!["deal.created", "deal.lost"]),
-            ("/v1/tickets", json!({"subject": "Help", "status": "Closed"}), vec!["ticket.created", "ticket.closed"]),
-            ("/v1/tickets", json!({"subject": "Help", "status": "Waiting"}), vec!["ticket.created"]),
-            ("/v1/subscriptions", json!({"title": "x", "subscription_start": "2026-06-01", "subscription_end": "2026-06-01"}), vec!["subscription.created", "subscription.ended"]),
-        ] {
-            let before = server.last_seq(&client);
-            client.post(path, body).expect(201);
-            assert_eq!(server.events(&client, before), events);
+fn both_spellings_of_cancelled_are_one_word(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let project = client.post("/v1/projects", json!({"name": "Site", "status": "canceled"})).expect(201).data();
+    assert_eq!(project["status"], "cancelled");
+    let invoice = client
+        .post("/v1/invoices", json!({"title": "x", "generate": true, "rows": [{"name": "x", "unit_price": 10}]}))
+        .expect(201)
+        .id();
+    let payments = format!("/v1/invoices/{invoice}/payments");
+    let payment = client.post(&payments, json!({"amount": 1, "status": "cancelled"})).expect(201).data();
+    assert_eq!(payment["payment"]["status"], "canceled");
+    let flow = json!({"name": "Wait", "trigger_type": "custom", "trigger_key": "a.b", "steps": [{"type": "approval"}]});
+    client.post("/v1/automation/flows", flow).expect(201);
+    let run =
+        client.post("/v1/automation/trigger", json!({"event": "a.b"})).expect(200).data()["runs"][0]["run_id"].clone();
+    client.act(&format!("/v1/automation/runs/{}/cancel", run.as_str().unwrap())).expect(200);
+    for word in ["canceled", "cancelled"] {
+        for list in ["/v1/projects", &payments, "/v1/automation/runs"] {
+            assert_eq!(
+                client.get(&format!("{list}?status={word}")).expect(200).json()["meta"]["total"],
+                1,
+                "{list} {word}"
+            );
         }
     }
+    assert_eq!(client.get("/v1/automation/runs?status=canceled,cancelled,failed").json()["meta"]["total"], 1);
+    assert_eq!(client.get("/v1/projects?status=canceling").expect(422).faults(), ["status: invalid_choice"]);
+}
 
-    fn both_spellings_of_cancelled_are_one_word(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let project = client.post("/v1/projects", json!({"name": "Site", "status": "canceled"})).expect(201).data();
-        assert_eq!(project["status"], "cancelled");
-        let invoice = client.post("/v1/invoices", json!({"title": "x", "generate": true, "rows": [{"name": "x", "unit_price": 10}]})).expect(201).id();
-        let payments = format!("/v1/invoices/{invoice}/payments");
-        let payment = client.post(&payments, json!({"amount": 1, "status": "cancelled"})).expect(201).data();
-        assert_eq!(payment["payment"]["status"], "canceled");
-        let flow = json!({"name": "Wait", "trigger_type": "custom", "trigger_key": "a.b", "steps": [{"type": "approval"}]});
-        client.post("/v1/automation/flows", flow).expect(201);
-        let run = client.post("/v1/automation/trigger", json!({"event": "a.b"})).expect(200).data()["runs"][0]["run_id"].clone();
-        client.act(&format!("/v1/automation/runs/{}/cancel", run.as_str().unwrap())).expect(200);
-        for word in ["canceled", "cancelled"] {
-            for list in ["/v1/projects", &payments, "/v1/automation/runs"] {
-                assert_eq!(client.get(&format!("{list}?status={word}")).expect(200).json()["meta"]["total"], 1, "{list} {word}");
-            }
-        }
-        assert_eq!(client.get("/v1/automation/runs?status=canceled,cancelled,failed").json()["meta"]["total"], 1);
-        assert_eq!(client.get("/v1/projects?status=canceling").expect(422).faults(), ["status: invalid_choice"]);
+fn a_project_with_hours(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let firm = company(&client, "Firm");
+    let before = server.last_seq(&client);
+    let made = client.post("/v1/projects", json!({"name": "Site", "client_id": firm, "budget": 1234.5})).expect(201);
+    let data = made.data();
+    assert_eq!(
+        keys(&data),
+        ["id", "name", "number", "status", "client_id", "budget", "start_date", "end_date", "meta"]
+    );
+    assert_eq!(
+        (&data["number"], &data["status"], &data["budget"]),
+        (&json!("P0001"), &json!("planned"), &json!(1234.5))
+    );
+    let path = format!("/v1/projects/{}", made.id());
+    assert_eq!(
+        client.patch(&path, json!({"start_date": "2026-05-02", "end_date": "2026-05-01"})).expect(422).faults(),
+        ["end_date: out_of_range"]
+    );
+    assert_eq!(client.patch(&path, json!({"status": "finished"})).expect(422).faults(), ["status: invalid_choice"]);
+    client.patch(&path, json!({"status": "active"})).expect(200);
+    client.patch(&path, json!({"status": "completed"})).expect(200);
+    assert_eq!(
+        server.events(&client, before),
+        [
+            "project.created",
+            "project.updated",
+            "project.status_changed",
+            "project.updated",
+            "project.status_changed",
+            "project.completed"
+        ]
+    );
+
+    let hours = format!("{path}/hours");
+    let entry = client.post(&hours, json!({"hours": 1.5, "activity_name": "Design"})).expect(201);
+    let data = entry.data();
+    assert_eq!(keys(&data), ["id", "date", "hours", "minutes", "status", "activity_name", "meta"]);
+    assert_eq!((&data["minutes"], &data["date"], &data["status"]), (&json!(90), &json!("2026-05-04"), &json!("draft")));
+    let short = client.post(&hours, json!({"minutes": 50, "date": "2026-05-01"})).expect(201);
+    assert_eq!(short.data()["hours"], 0.83);
+    client.post(&hours, json!({"minutes": 50, "hours": 0.83})).expect(201);
+    assert_eq!(client.post(&hours, json!({"minutes": 50, "hours": 2})).expect(422).faults(), ["minutes: out_of_range"]);
+    assert_eq!(client.post(&hours, json!({"activity_name": "nothing"})).expect(422).faults(), ["hours: out_of_range"]);
+    assert_eq!(client.get(&format!("{hours}?from=2026-05-02&to=2026-05-04&status=draft")).json()["meta"]["total"], 2);
+
+    // Every move, allowed and refused.
+    let own = format!("{hours}/{}", entry.id());
+    let act = |action: &str| client.act(&format!("{own}/{action}"));
+    for (action, status) in [
+        ("approve", 409),
+        ("reject", 409),
+        ("submit", 200),
+        ("submit", 409),
+        ("reject", 200),
+        ("approve", 409),
+        ("reject", 409),
+        ("submit", 200),
+        ("approve", 200),
+        ("submit", 409),
+        ("approve", 409),
+        ("reject", 409),
+    ] {
+        let reply = act(action);
+        assert_eq!(reply.status, status, "{action}: {reply:?}");
+        assert!(status == 200 || reply.code() == "invalid_transition");
     }
-
-    fn a_project_with_hours(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let firm = company(&client, "Firm");
-        let before = server.last_seq(&client);
-        let made = client.post("/v1/projects", json!({"name": "Site", "client_id": firm, "budget": 1234.5})).expect(201);
-        let data = made.data();
-        assert_eq!(keys(&data), ["id", "name", "number", "status", "client_id", "budget", "start_date", "end_date", "meta"]);
-        assert_eq!((&data["number"], &data["status"], &data["budget"]), (&json!("P0001"), &json!("planned"), &json!(1234.5)));
-        let path = format!("/v1/projects/{}", made.id());
-        assert_eq!(client.patch(&path, json!({"start_date": "2026-05-02", "end_date": "2026-05-01"})).expect(422).faults(), ["end_date: out_of_range"]);
-        assert_eq!(client.patch(&path, json!({"status": "finished"})).expect(422).faults(), ["status: invalid_choice"]);
-        client.patch(&path, json!({"status": "active"})).expect(200);
-        client.patch(&path, json!({"status": "completed"})).expect(200);
-        assert_eq!(server.events(&client, before), ["project.created", "project.updated", "project.status_changed", "project.updated", "project.status_changed", "project.completed"]);
-
-        let hours = format!("{path}/hours");
-        let entry = client.post(&hours, json!({"hours": 1.5, "activity_name": "Design"})).expect(201);
-        let data = entry.data();
-        assert_eq!(keys(&data), ["id", "date", "hours", "minutes", "status", "activity_name", "meta"]);
-        assert_eq!((&data["minutes"], &data["date"], &data["status"]), (&json!(90), &json!("2026-05-04"), &json!("draft")));
-        let short = client.post(&hours, json!({"minutes": 50, "date": "2026-05-01"})).expect(201);
-        assert_eq!(short.data()["hours"], 0.83);
-        client.post(&hours, json!({"minutes": 50, "hours": 0.83})).expect(201);
-        assert_eq!(client.post(&hours, json!({"minutes": 50, "hours": 2})).expect(422).faults(), ["minutes: out_of_range"]);
-        assert_eq!(client.post(&hours, json!({"activity_name": "nothing"})).expect(422).faults(), ["hours: out_of_range"]);
-        assert_eq!(client.get(&format!("{hours}?from=2026-05-02&to=2026-05-04&status=draft")).json()["meta"]["total"], 2);
-
-        // Every move, allowed and refused.
-        let own = format!("{hours}/{}", entry.id());
-        let act = |action: &str| client.act(&format!("{own}/{action}"));
-        for (action, status) in [
-            ("approve", 409), ("reject", 409), ("submit", 200), ("submit", 409), ("reject", 200), ("approve", 409), ("reject", 409),
-            ("submit", 200), ("approve", 200), ("submit", 409), ("approve", 409), ("reject", 409),
-        ] {
-            let reply = act(action);
-            assert_eq!(reply.status, status, "{action}: {reply:?}");
-            assert!(status == 200 || reply.code() == "invalid_transition");
-        }
-        assert_eq!(client.patch(&own, json!({"hours": 2})).expect(409).code(), "locked");
-        assert_eq!(client.delete(&own).expect(409).code(), "locked");
-        let changed = client.patch(&format!("{hours}/{}", short.id()), json!({"hours": 2})).expect(200).data();
-        assert_eq!((&changed["hours"], &changed["minutes"]), (&json!(2), &json!(120)));
-        client.delete(&format!("{hours}/{}", short.id())).expect(204);
-        assert_eq!(client.get("/v1/projects/nothing/hours").status, 404);
-        assert_eq!(client.get(&format!("/v1/projects?client_id={firm}&search=site")).json()["meta"]["total"], 1);
-    }
-
-    fn a_ticket_from_question_to_closed(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let before = server.last_seq(&client);
-        let made = client.post("/v1/tickets", json!({"subject": "Help", "priority": "very!", "client_email": "a@b.example"})).expect(201);
-        let data = made.data();
-        assert_eq!(keys(&data), ["id", "number", "subject", "status", "priority", "client_name", "client_email", "client_id", "project_id", "source", "closed_at", "created_at", "updated_at", "meta"]);
-        assert_eq!((&data["status"], &data["priority"], &data["client_id"], &data["closed_at"], &data["number"]), (&json!("New"), &json!("normal"), &json!(null), &json!(null), &json!("T00001")));
-        let item = client.get("/v1/tickets").data()[0].clone();
-        assert_eq!(keys(&item), ["id", "number", "subject", "status", "priority", "client_name", "client_email", "client_id", "project_id", "created_at", "meta"]);
-        let path = format!("/v1/tickets/{}", made.id());
-        let messages = format!("{path}/messages");
-        assert_eq!(client.post(&messages, json!({"type": "note"})).expect(422).faults(), ["body: required"]);
-        let note = client.post(&messages, json!({"type": "note", "body": "for us"})).expect(201).data();
-        assert_eq!(client.get(&path).data()["status"], "New", "a note is no answer");
-        assert_eq!(keys(&note), ["id", "direction", "type", "body", "author", "via_staff_save", "created_at", "meta"]);
-        let html = "<p>Hi <b>you</b></p><script>alert(1)</script><a href=\"javascript:x\" onclick=\"y\">z</a>";
-        let reply = client.post(&messages, json!({"html": html, "author_name": "Sam", "author_email": "sam@us.example"})).expect(201);
-        let data = reply.data();
-        assert_eq!((&data["direction"], &data["type"], &data["author"]), (&json!("out"), &json!("reply"), &json!({"name": "Sam", "email": "sam@us.example"})));
-        let clean = data["meta"]["html"].as_str().unwrap();
-        assert!(clean.contains("<b>you</b>") && !clean.contains("script") && !clean.contains("onclick"), "{clean}");
-        assert_eq!(data["body"], "Hi you\nz");
-        assert_eq!(data["meta"]["to"], "a@b.example");
-        assert_eq!(client.get(&format!("{messages}/{}", reply.id())).data()["body"], data["body"]);
-        assert_eq!(client.get(&messages).json()["meta"], json!({"total": 2}));
-        assert_eq!(client.get(&path).data()["status"], "Open");
-        let outbox = server.app.store.read_now(|tx| tx.int("SELECT count(*) FROM jobs WHERE kind = 'deliver'", &[])).unwrap();
-        assert_eq!(outbox, 1, "the reply waits in the outbox, the note does not");
-        assert_eq!(client.patch(&path, json!({"status": "Nowhere"})).expect(422).faults(), ["status: invalid_choice"]);
-        let closed = client.patch(&path, json!({"status": "closed"})).expect(200).data();
-        assert_eq!((&closed["status"], &closed["closed_at"]), (&json!("Closed"), &json!("2026-05-04T10:00:00.000Z")));
-        assert_eq!(client.patch(&path, json!({"status": "Waiting"})).expect(200).data()["closed_at"], json!(null));
-        let inbound = format!("{messages}/inbound");
-        let told = client.post(&inbound, json!({"body": "Still cold", "author_name": "Anna", "author_email": "a@b.example"})).expect(201).data();
-        assert_eq!((&told["direction"], &told["type"], &told["via_staff_save"], &told["meta"]["to"]), (&json!("in"), &json!("reply"), &json!(false), &json!("")));
-        assert_eq!(client.get(&path).data()["status"], "Open", "a word of the client opens it again");
-        assert_eq!(server.events(&client, before), [
-            "ticket.created", "message.created", "ticket.message", "message.created", "ticket.updated", "ticket.status_changed", "ticket.message",
-            "ticket.updated", "ticket.status_changed", "ticket.closed", "ticket.updated", "ticket.status_changed",
-            "message.created", "ticket.updated", "ticket.status_changed", "ticket.message", "ticket.inbound_message",
-        ]);
-        assert_eq!(client.get("/v1/tickets?search=help").json()["meta"]["total"], 1);
-        let names: Vec<Value> = client.get("/v1/ticket-statuses").data().as_array().unwrap().iter().map(|status| status["name"].clone()).collect();
-        assert_eq!(names, ["New", "Open", "Waiting", "Closed"]);
-        assert_eq!(client.get("/v1/ticket-statuses?active=0").json()["meta"]["total"], 0);
-        let channel = client.get("/v1/ticket-channels").data()[0].clone();
-        assert_eq!(keys(&channel), ["id", "name", "email", "from_email", "from_name", "inbound_email", "forwarding_emails", "active", "order", "meta"]);
-        assert_eq!(channel["forwarding_emails"], json!([]));
-    }
-
-    fn any_unknown_priority_of_a_ticket_is_normal(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let path = format!("/v1/tickets/{}", client.post("/v1/tickets", json!({"subject": "Help"})).expect(201).id());
-        for unknown in [json!(1), json!(null), json!(true), json!({}), json!({"a": [1]}), json!(["high"]), json!(""), json!("HIGH"), json!("a\u{0}b"), json!("x".repeat(9999))] {
-            let made = client.post("/v1/tickets", json!({"subject": "Help", "priority": unknown})).expect(201).data();
-            assert_eq!(made["priority"], "normal", "{unknown}");
-            assert_eq!(client.patch(&path, json!({"priority": "urgent"})).expect(200).data()["priority"], "urgent");
-            assert_eq!(client.patch(&path, json!({"priority": unknown})).expect(200).data()["priority"], "normal");
-        }
-        // The contract says so of tickets alone.
-        let deal = json!({"title": "x", "client_id": company(&client, "Firm"), "priority": "urgent"});
-        assert_eq!(client.post("/v1/deals", deal).expect(422).faults(), ["priority: invalid_choice"]);
-    }
-
-    fn events_of_a_ticket_carry_the_message(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let ticket = client.post("/v1/tickets", json!({"subject": "Koud", "client_email": "a@b.example"})).expect(201).id();
-        let messages = format!("/v1/tickets/{ticket}/messages");
-        let seq = server.last_seq(&client);
-        client.post(&messages, json!({"type": "note", "body": "for us", "author_name": "Sam"})).expect(201);
-        let inbound = client.post(&format!("{messages}/inbound"), json!({"body": "Nog koud", "author_email": "a@b.example"})).expect(201).data();
-        let changes = client.get(&format!("/v1/changes?after={seq}")).expect(200).data();
-        let events: Vec<&Value> = changes.as_array().unwrap().iter().filter(|event| event["type"].as_str().unwrap().ends_with("message")).collect();
-        let names: Vec<&str> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
-        assert_eq!(names, ["ticket.message", "ticket.message", "ticket.inbound_message"]);
-        assert!(events.iter().all(|event| event["data"]["subject"] == "Koud" && event["entity_id"] == json!(ticket)));
-        let note = &events[0]["data"]["message"];
-        assert_eq!((&note["direction"], &note["type"], &note["body"], &note["author"]["name"]), (&json!("out"), &json!("note"), &json!("for us"), &json!("Sam")));
-        let said = json!({"id": inbound["id"], "direction": "in", "type": "reply", "body": "Nog koud", "author": {"name": "", "email": "a@b.example"}, "created_at": inbound["created_at"]});
-        assert_eq!((&events[1]["data"]["message"], &events[2]["data"]["message"]), (&said, &said));
-    }
-
-    fn a_reply_never_goes_to_nobody_in_silence(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let with_address = client.post("/v1/clients", json!({"company_name": "Ster", "email": "anna@ster.example"})).expect(201).id();
-        let without = company(&client, "Maan");
-        let messages = |body: Value| {
-            let mut ticket = json!({"subject": "Koud"});
-            ticket.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
-            format!("/v1/tickets/{}/messages", client.post("/v1/tickets", ticket).expect(201).id())
-        };
-        let mailed = || {
-            let mut sent: Vec<String> = server.app.store.read_now(|tx| {
-                tx.all("SELECT recipient FROM deliveries", &[], |row| Ok::<_, store::Error>(row.text(0)?.to_string()))
-            }).unwrap();
-            sent.sort();
-            sent
-        };
-        let own = json!({"client_id": with_address, "client_email": "own@ster.example"});
-        let mut expected: Vec<&str> = Vec::new();
-        for (ticket, message, goes_to, warned) in [
-            (json!({"client_id": with_address}), json!({"body": "x"}), "anna@ster.example", ""),
-            (own.clone(), json!({"body": "x"}), "own@ster.example", ""),
-            (own, json!({"body": "x", "to": "other@ster.example"}), "other@ster.example", ""),
-            (json!({"client_id": without}), json!({"body": "x", "to": "sent@maan.example"}), "sent@maan.example", ""),
-            (json!({"client_id": without}), json!({"body": "x"}), "", "The reply was not mailed"),
-            (json!({}), json!({"body": "x", "zz": 1}), "", "The reply was not mailed"),
-            (json!({}), json!({"body": "x", "cc": "copy@maan.example"}), "copy@maan.example", "'cc' alone"),
-            (json!({"client_id": with_address}), json!({"body": "x", "type": "note"}), "", ""),
-            (json!({"client_id": with_address}), json!({"body": "x", "type": "note", "to": "a@b.example"}), "", "A note is never mailed"),
-        ] {
-            let reply = client.send("POST", &messages(ticket), &[("prefer", "handling=lenient")], &message.to_string()).expect(201).json();
-            let warnings = reply["meta"]["warnings"].as_array().cloned().unwrap_or_default();
-            assert_eq!(warnings.iter().any(|one| one.as_str().unwrap().contains(warned)), !warned.is_empty(), "{reply}");
-            expected.extend((!goes_to.is_empty()).then_some(goes_to));
-            expected.sort_unstable();
-            assert_eq!(mailed(), expected, "{message}");
-        }
-    }
-
-    fn a_status_takes_its_tickets_to_its_new_name(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let statuses = client.get("/v1/ticket-statuses").data();
-        let path = |place: usize| format!("/v1/ticket-statuses/{}", statuses[place]["id"].as_str().unwrap());
-        let ticket = |status: &str| {
-            let id = client.post("/v1/tickets", json!({"subject": "Help"})).expect(201).id();
-            client.patch(&format!("/v1/tickets/{id}"), json!({"status": status})).expect(200);
-            id
-        };
-        let (one, two, other) = (ticket("Waiting"), ticket("Closed"), ticket("Closed"));
-        for taken in ["Closed", "closed", "NEW"] {
-            assert_eq!(client.post("/v1/ticket-statuses", json!({"name": taken})).expect(409).code(), "duplicate");
-            assert_eq!(client.patch(&path(2), json!({"name": taken})).expect(409).code(), "duplicate");
-        }
-        let before = server.last_seq(&client);
-        client.patch(&path(3), json!({"name": "Afgehandeld", "order": 9})).expect(200);
-        assert_eq!(server.events(&client, before), ["ticket_status.updated", "ticket.updated", "ticket.updated"], "no ticket moved");
-        let shown = |id: &str| { let data = client.get(&format!("/v1/tickets/{id}")).data(); (data["status"].as_str().unwrap().to_string(), data["closed_at"].is_string(), data["meta"]["version"].as_i64().unwrap()) };
-        assert_eq!(shown(&two), ("Afgehandeld".into(), true, 3));
-        assert_eq!((shown(&other).0.as_str(), shown(&one).0.as_str()), ("Afgehandeld", "Waiting"));
-        assert_eq!(client.get("/v1/tickets?status=Afgehandeld").json()["meta"]["total"], 2);
-        assert_eq!(client.get("/v1/tickets?status=Closed").json()["meta"]["total"], 0);
-        assert_eq!(client.patch(&format!("/v1/tickets/{one}"), json!({"status": "Closed"})).expect(422).faults(), ["status: invalid_choice"]);
-        // Only the case of its letters; then its old name is free for another.
-        client.patch(&path(3), json!({"name": "AFGEHANDELD"})).expect(200);
-        assert_eq!(shown(&other).0, "AFGEHANDELD");
-        let before = server.last_seq(&client);
-        client.patch(&path(3), json!({"order": 8})).expect(200);
-        assert_eq!(server.events(&client, before), ["ticket_status.updated"]);
-        client.post("/v1/ticket-statuses", json!({"name": "Closed"})).expect(201);
-        assert_eq!(client.delete(&path(3)).expect(409).code(), "in_use");
-        client.patch(&format!("/v1/tickets/{one}"), json!({"status": "New"})).expect(200);
-        client.delete(&path(2)).expect(204);
-    }
+    assert_eq!(client.patch(&own, json!({"hours": 2})).expect(409).code(), "locked");
+    assert_eq!(client.delete(&own).expect(409).code(), "locked");
+    let changed = client.patch(&format!("{hours}/{}", short.id()), json!({"hours": 2})).expect(200).data();
+    assert_eq!((&changed["hours"], &changed["minutes"]), (&json!(2), &json!(120)));
+    client.delete(&format!("{hours}/{}", short.id())).expect(204);
+    assert_eq!(client.get("/v1/projects/nothing/hours").status, 404);
+    assert_eq!(client.get(&format!("/v1/projects?client_id={firm}&search=site")).json()["meta"]["total"], 1);
 }

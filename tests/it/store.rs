@@ -140,119 +140,134 @@ fn group_commit_equals_one_by_one_on_postgres() {
     }
 }
 
-on_both! {
-    fn wrong_types_are_refused_by_the_database(db) {
-        let store = open(&db);
-        let done = store.write_now(0, |tx| tx.execute("INSERT INTO t (id, word) VALUES ($1, $2)", &["x".into(), 1.into()]));
-        assert!(done.is_err());
-        assert_eq!(rows(&store), []);
-    }
+on_both![
+    wrong_types_are_refused_by_the_database,
+    reads_do_not_write,
+    many_nodes_may_migrate_at_once,
+    a_migration_that_fails_leaves_nothing,
+    a_newer_schema_is_refused_in_words,
+    too_many_waiting_writes_are_turned_away,
+    an_account_with_dear_writes_lets_others_pass,
+];
 
-    fn reads_do_not_write(db) {
-        let store = open(&db);
-        assert!(store.read_now(|tx| put(tx, 1, "x")).is_err());
-        assert_eq!(rows(&store), []);
-    }
-
-    fn many_nodes_may_migrate_at_once(db) {
-        let config = db.config();
-        let applied: usize = std::thread::scope(|scope| {
-            let nodes: Vec<_> = (0..4).map(|_| scope.spawn(|| {
-                open_store(&config).unwrap().migrate(&resources::migrations()).unwrap()
-            })).collect();
-            nodes.into_iter().map(|node| node.join().unwrap()).sum()
-        });
-        assert_eq!(applied, resources::migrations().len());
-    }
-
-    fn a_migration_that_fails_leaves_nothing(db) {
-        let store = open(&db);
-        let broken = Migration { number: 2, name: "broken", sql: "CREATE TABLE half (id BIGINT PRIMARY KEY) STRICT; CREATE TABLE half (id BIGINT) STRICT;" };
-        assert!(store.migrate(&[TABLE, broken]).is_err());
-        let mended = Migration { sql: "CREATE TABLE half (id BIGINT PRIMARY KEY) STRICT;", ..broken };
-        assert_eq!(store.migrate(&[TABLE, mended]).unwrap(), 1);
-    }
-
-    fn a_newer_schema_is_refused_in_words(db) {
-        let store = open(&db);
-        let newer = Migration { number: 2, name: "newer", sql: "CREATE TABLE n (id BIGINT PRIMARY KEY) STRICT;" };
-        store.migrate(&[TABLE, newer]).unwrap();
-        let refused = store.migrate(&[TABLE]).unwrap_err();
-        assert_eq!(refused, Error::NewerSchema { database: 2, program: 1 });
-        assert!(refused.to_string().contains("a newer kantoor has been here"));
-        assert_eq!((store.is_migrated(&[TABLE]).unwrap(), store.is_migrated(&[TABLE, newer]).unwrap()), (false, true));
-    }
-
-    fn too_many_waiting_writes_are_turned_away(db) {
-        let mut config = db.config();
-        config.write_queue = 2;
-        config.database_writers = 1;
-        let store = open_store(&config).unwrap();
-        store.migrate(&[TABLE]).unwrap();
-        let (go, wait) = std::sync::mpsc::channel::<()>();
-        let wait = Arc::new(std::sync::Mutex::new(wait));
-        std::thread::scope(|scope| {
-            let first = wait.clone();
-            let own = &store;
-            scope.spawn(move || own.write_now(0, move |_| { let _ = first.lock().unwrap().recv(); Ok::<_, Error>(()) }));
-            std::thread::sleep(std::time::Duration::from_millis(100));
-            let refused = AtomicU32::new(0);
-            std::thread::scope(|inner| {
-                for id in 0..6 {
-                    let refused = &refused;
-                    inner.spawn(move || {
-                        if own.write_now(0, move |tx| put(tx, id, "x")) == Err(Error::Overloaded) {
-                            refused.fetch_add(1, Ordering::Relaxed);
-                        }
-                    });
-                }
-                std::thread::sleep(std::time::Duration::from_millis(100));
-                go.send(()).unwrap();
-            });
-            assert_eq!(refused.load(Ordering::Relaxed), 4);
-        });
-        assert_eq!(rows(&store).len(), 2);
-    }
+fn wrong_types_are_refused_by_the_database(db: Db) {
+    let store = open(&db);
+    let done = store.write_now(0, |tx| tx.execute("INSERT INTO t (id, word) VALUES ($1, $2)", &["x".into(), 1.into()]));
+    assert!(done.is_err());
+    assert_eq!(rows(&store), []);
 }
 
-on_both! {
-    fn an_account_with_dear_writes_lets_others_pass(db) {
-        const DEAR: i64 = 1;
-        const CHEAP: i64 = 3;
-        let store = open(&db);
-        let (go, wait) = std::sync::mpsc::channel::<()>();
-        let wait = Arc::new(std::sync::Mutex::new(wait));
-        let order = Arc::new(std::sync::Mutex::new(Vec::new()));
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let writes = [DEAR; 30].into_iter().chain([CHEAP]).enumerate().map(|(number, key)| {
-            let (store, wait, order) = (store.clone(), wait.clone(), order.clone());
-            Box::pin(async move {
-                let write = move |tx: &mut Tx| {
-                    if number == 0 {
-                        let _ = wait.lock().unwrap().recv();
-                    }
-                    if key == DEAR {
-                        std::thread::sleep(std::time::Duration::from_millis(30));
-                    }
-                    order.lock().unwrap().push(key);
-                    put(tx, i64::try_from(number).unwrap(), "x")
-                };
-                store.write(key, write).await
+fn reads_do_not_write(db: Db) {
+    let store = open(&db);
+    assert!(store.read_now(|tx| put(tx, 1, "x")).is_err());
+    assert_eq!(rows(&store), []);
+}
+
+fn many_nodes_may_migrate_at_once(db: Db) {
+    let config = db.config();
+    let applied: usize = std::thread::scope(|scope| {
+        let nodes: Vec<_> = (0..4)
+            .map(|_| scope.spawn(|| open_store(&config).unwrap().migrate(&resources::migrations()).unwrap()))
+            .collect();
+        nodes.into_iter().map(|node| node.join().unwrap()).sum()
+    });
+    assert_eq!(applied, resources::migrations().len());
+}
+
+fn a_migration_that_fails_leaves_nothing(db: Db) {
+    let store = open(&db);
+    let broken = Migration {
+        number: 2,
+        name: "broken",
+        sql: "CREATE TABLE half (id BIGINT PRIMARY KEY) STRICT; CREATE TABLE half (id BIGINT) STRICT;",
+    };
+    assert!(store.migrate(&[TABLE, broken]).is_err());
+    let mended = Migration { sql: "CREATE TABLE half (id BIGINT PRIMARY KEY) STRICT;", ..broken };
+    assert_eq!(store.migrate(&[TABLE, mended]).unwrap(), 1);
+}
+
+fn a_newer_schema_is_refused_in_words(db: Db) {
+    let store = open(&db);
+    let newer = Migration { number: 2, name: "newer", sql: "CREATE TABLE n (id BIGINT PRIMARY KEY) STRICT;" };
+    store.migrate(&[TABLE, newer]).unwrap();
+    let refused = store.migrate(&[TABLE]).unwrap_err();
+    assert_eq!(refused, Error::NewerSchema { database: 2, program: 1 });
+    assert!(refused.to_string().contains("a newer kantoor has been here"));
+    assert_eq!((store.is_migrated(&[TABLE]).unwrap(), store.is_migrated(&[TABLE, newer]).unwrap()), (false, true));
+}
+
+fn too_many_waiting_writes_are_turned_away(db: Db) {
+    let mut config = db.config();
+    config.write_queue = 2;
+    config.database_writers = 1;
+    let store = open_store(&config).unwrap();
+    store.migrate(&[TABLE]).unwrap();
+    let (go, wait) = std::sync::mpsc::channel::<()>();
+    let wait = Arc::new(std::sync::Mutex::new(wait));
+    std::thread::scope(|scope| {
+        let first = wait.clone();
+        let own = &store;
+        scope.spawn(move || {
+            own.write_now(0, move |_| {
+                let _ = first.lock().unwrap().recv();
+                Ok::<_, Error>(())
             })
         });
-        let all = async {
-            let writes = futures_util::future::join_all(writes);
-            let freed = async { go.send(()).unwrap() };
-            // The first has the writer and all others wait before it is let go.
-            futures_util::future::join(writes, freed).await.0
-        };
-        assert!(runtime.block_on(all).iter().all(Result::is_ok));
-        let order = order.lock().unwrap();
-        let passed = order.iter().position(|key| *key == CHEAP).unwrap();
-        assert!(passed <= 2, "{passed} dear writes came first");
-        assert_eq!(store.waiting(), 0);
-        assert!(store.stats().longest_closure.load(Ordering::Relaxed) >= 30_000_000);
-    }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        let refused = AtomicU32::new(0);
+        std::thread::scope(|inner| {
+            for id in 0..6 {
+                let refused = &refused;
+                inner.spawn(move || {
+                    if own.write_now(0, move |tx| put(tx, id, "x")) == Err(Error::Overloaded) {
+                        refused.fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+            }
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            go.send(()).unwrap();
+        });
+        assert_eq!(refused.load(Ordering::Relaxed), 4);
+    });
+    assert_eq!(rows(&store).len(), 2);
+}
+
+fn an_account_with_dear_writes_lets_others_pass(db: Db) {
+    const DEAR: i64 = 1;
+    const CHEAP: i64 = 3;
+    let store = open(&db);
+    let (go, wait) = std::sync::mpsc::channel::<()>();
+    let wait = Arc::new(std::sync::Mutex::new(wait));
+    let order = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let writes = [DEAR; 30].into_iter().chain([CHEAP]).enumerate().map(|(number, key)| {
+        let (store, wait, order) = (store.clone(), wait.clone(), order.clone());
+        Box::pin(async move {
+            let write = move |tx: &mut Tx| {
+                if number == 0 {
+                    let _ = wait.lock().unwrap().recv();
+                }
+                if key == DEAR {
+                    std::thread::sleep(std::time::Duration::from_millis(30));
+                }
+                order.lock().unwrap().push(key);
+                put(tx, i64::try_from(number).unwrap(), "x")
+            };
+            store.write(key, write).await
+        })
+    });
+    let all = async {
+        let writes = futures_util::future::join_all(writes);
+        let freed = async { go.send(()).unwrap() };
+        // The first has the writer and all others wait before it is let go.
+        futures_util::future::join(writes, freed).await.0
+    };
+    assert!(runtime.block_on(all).iter().all(Result::is_ok));
+    let order = order.lock().unwrap();
+    let passed = order.iter().position(|key| *key == CHEAP).unwrap();
+    assert!(passed <= 2, "{passed} dear writes came first");
+    assert_eq!(store.waiting(), 0);
+    assert!(store.stats().longest_closure.load(Ordering::Relaxed) >= 30_000_000);
 }
 
 #[test]

@@ -42,45 +42,45 @@ fn picture(profile_mib: usize) -> Vec<u8> {
     .concat()
 }
 
-on_both! {
-    fn a_draft_is_made_once_for_each_version(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let path = draft(&client, "First");
-        let made = || server.metric("kantoor_documents_typeset_total");
-        let pdf = || client.get(&format!("{path}/pdf/content")).expect(200);
-        let first = pdf();
-        assert_eq!((pdf().bytes == first.bytes, pdf().header("etag") == first.header("etag"), made()), (true, true, 1));
-        client.patch(&path, json!({"title": "Second"})).expect(200);
-        assert!(pdf().bytes != first.bytes);
-        assert_eq!((pdf().status, made()), (200, 2));
-        // Another account with the same words has its own.
-        let other = server.client();
-        let theirs = draft(&other, "Second");
-        other.get(&format!("{theirs}/pdf/content")).expect(200);
-        assert_eq!(made(), 3);
-        client.get(&format!("{theirs}/pdf/content")).expect(404);
-    }
+on_both![a_draft_is_made_once_for_each_version, many_who_ask_at_once_take_turns,];
 
-    fn many_who_ask_at_once_take_turns(db) {
-        let server = Server::start(db);
-        let (client, other) = (server.client(), server.client());
-        let drafts: Vec<String> = (0..40).map(|number| draft(&client, &format!("Draft {number}"))).collect();
-        let own = draft(&other, "Mine");
-        std::thread::scope(|scope| {
-            for path in &drafts {
-                let client = client.clone();
-                scope.spawn(move || {
-                    let reply = client.get(&format!("{path}/pdf/content"));
-                    if reply.status != 200 {
-                        assert_eq!(reply.expect(503).header("retry-after"), "1");
-                    }
-                });
-            }
-            assert_eq!(other.get("/ready").status, 200);
-            assert!(other.get(&format!("{own}/pdf/content")).expect(200).bytes.starts_with(b"%PDF-"));
-        });
-    }
+fn a_draft_is_made_once_for_each_version(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let path = draft(&client, "First");
+    let made = || server.metric("kantoor_documents_typeset_total");
+    let pdf = || client.get(&format!("{path}/pdf/content")).expect(200);
+    let first = pdf();
+    assert_eq!((pdf().bytes == first.bytes, pdf().header("etag") == first.header("etag"), made()), (true, true, 1));
+    client.patch(&path, json!({"title": "Second"})).expect(200);
+    assert!(pdf().bytes != first.bytes);
+    assert_eq!((pdf().status, made()), (200, 2));
+    // Another account with the same words has its own.
+    let other = server.client();
+    let theirs = draft(&other, "Second");
+    other.get(&format!("{theirs}/pdf/content")).expect(200);
+    assert_eq!(made(), 3);
+    client.get(&format!("{theirs}/pdf/content")).expect(404);
+}
+
+fn many_who_ask_at_once_take_turns(db: Db) {
+    let server = Server::start(db);
+    let (client, other) = (server.client(), server.client());
+    let drafts: Vec<String> = (0..40).map(|number| draft(&client, &format!("Draft {number}"))).collect();
+    let own = draft(&other, "Mine");
+    std::thread::scope(|scope| {
+        for path in &drafts {
+            let client = client.clone();
+            scope.spawn(move || {
+                let reply = client.get(&format!("{path}/pdf/content"));
+                if reply.status != 200 {
+                    assert_eq!(reply.expect(503).header("retry-after"), "1");
+                }
+            });
+        }
+        assert_eq!(other.get("/ready").status, 200);
+        assert!(other.get(&format!("{own}/pdf/content")).expect(200).bytes.starts_with(b"%PDF-"));
+    });
 }
 
 #[test]

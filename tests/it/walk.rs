@@ -12,7 +12,7 @@ use kantoor::resources::{self, Gives, Method, Resource, Route, Takes};
 use serde_json::{Value, json};
 
 use crate::on_both;
-use crate::support::{Client, Reply, Server};
+use crate::support::{Client, Db, Reply, Server};
 
 /// Every route with its resource.
 pub fn routes() -> impl Iterator<Item = (&'static Resource, &'static Route)> {
@@ -142,296 +142,332 @@ fn spoiled(client: &Client, route: &Route, field: &str, value: &Value) -> Value 
     body
 }
 
-on_both! {
-    fn keys_and_scopes_are_checked_first(db) {
-        let server = Server::with(db, |config| config.public_limit_per_minute = 0);
-        let client = server.client();
-        let bogus = accounts::new_secret().unwrap();
-        for (resource, route) in routes() {
-            let made = make(&client, resource);
-            let path = made.path(resource, route);
-            let what = format!("{} {path}", route.method.name());
-            for header in ["", "Bearer", "Bearer x", "Basic abc", &format!("Bearer {bogus}")] {
-                // Even a body that is no JSON at an address that is not there says 401 first.
-                let reply = client.send(route.method.name(), &path, &[("authorization", header)], "{");
-                assert_eq!(reply.status, 401, "{what} with '{header}'");
-                assert_eq!(reply.code(), "unauthorized");
-                assert!(reply.header("www-authenticate").starts_with("Bearer"));
-            }
-            let others: Vec<String> = accounts::scopes().into_iter().filter(|s| s != "*" && *s != route.scope).collect();
-            let others: Vec<&str> = others.iter().map(String::as_str).collect();
-            let reply = call(&server.with_scopes(&client, &others), &path, route, &client);
-            if route.scope.is_empty() {
-                assert!(reply.status < 300, "{what} is for everybody: {reply:?}");
-                continue;
-            }
-            assert_eq!(reply.status, 403, "{what} without its scope");
-            assert!(reply.text.contains(&route.scope), "{}", reply.text);
-            // A stream has no end to wait for.
-            if matches!(route.gives, Gives::Stream(_)) {
-                continue;
-            }
-            let mut scopes = vec![route.scope.as_str()];
-            if let Some(other) = route.also_needs {
-                let reply = call(&server.with_scopes(&client, &scopes), &path, route, &client);
-                assert!(reply.status == 403 && reply.text.contains(other), "{what} without {other}: {reply:?}");
-                scopes.push(other);
-            }
+on_both![
+    keys_and_scopes_are_checked_first,
+    nobody_sees_another_account,
+    bad_bodies_are_told_apart,
+    lists_have_pages_filters_sorts_and_totals,
+    a_post_with_a_key_happens_once,
+    wrong_methods_name_the_right_ones,
+    etags_guard_changes,
+];
+
+fn keys_and_scopes_are_checked_first(db: Db) {
+    let server = Server::with(db, |config| config.public_limit_per_minute = 0);
+    let client = server.client();
+    let bogus = accounts::new_secret().unwrap();
+    for (resource, route) in routes() {
+        let made = make(&client, resource);
+        let path = made.path(resource, route);
+        let what = format!("{} {path}", route.method.name());
+        for header in ["", "Bearer", "Bearer x", "Basic abc", &format!("Bearer {bogus}")] {
+            // Even a body that is no JSON at an address that is not there says 401 first.
+            let reply = client.send(route.method.name(), &path, &[("authorization", header)], "{");
+            assert_eq!(reply.status, 401, "{what} with '{header}'");
+            assert_eq!(reply.code(), "unauthorized");
+            assert!(reply.header("www-authenticate").starts_with("Bearer"));
+        }
+        let others: Vec<String> = accounts::scopes().into_iter().filter(|s| s != "*" && *s != route.scope).collect();
+        let others: Vec<&str> = others.iter().map(String::as_str).collect();
+        let reply = call(&server.with_scopes(&client, &others), &path, route, &client);
+        if route.scope.is_empty() {
+            assert!(reply.status < 300, "{what} is for everybody: {reply:?}");
+            continue;
+        }
+        assert_eq!(reply.status, 403, "{what} without its scope");
+        assert!(reply.text.contains(&route.scope), "{}", reply.text);
+        // A stream has no end to wait for.
+        if matches!(route.gives, Gives::Stream(_)) {
+            continue;
+        }
+        let mut scopes = vec![route.scope.as_str()];
+        if let Some(other) = route.also_needs {
             let reply = call(&server.with_scopes(&client, &scopes), &path, route, &client);
-            // 409: an action that a new record is not ready for.
-            let missing = reply.status == 404 && !can_be_made(resource);
-            assert!(reply.status < 300 || reply.status == 409 || missing, "{what} with its scope: {reply:?}");
+            assert!(reply.status == 403 && reply.text.contains(other), "{what} without {other}: {reply:?}");
+            scopes.push(other);
         }
-        assert_eq!(client.send("GET", "/v1/nowhere", &[("authorization", "")], "").status, 401);
-        assert_eq!(client.get("/v1/nowhere").code(), "not_found");
+        let reply = call(&server.with_scopes(&client, &scopes), &path, route, &client);
+        // 409: an action that a new record is not ready for.
+        let missing = reply.status == 404 && !can_be_made(resource);
+        assert!(reply.status < 300 || reply.status == 409 || missing, "{what} with its scope: {reply:?}");
     }
+    assert_eq!(client.send("GET", "/v1/nowhere", &[("authorization", "")], "").status, 401);
+    assert_eq!(client.get("/v1/nowhere").code(), "not_found");
+}
 
-    fn nobody_sees_another_account(db) {
-        let server = Server::start(db);
-        let (owner, stranger) = (server.client(), server.client());
-        for (resource, route) in routes() {
-            let made = make(&owner, resource);
-            // By the contract this one says that there is no such client.
-            if route.path.ends_with("/mandate") && route.method == Method::Get {
-                let reply = stranger.get(&made.path(resource, route)).expect(200);
-                assert_eq!((&reply.data()["client_found"], &reply.data()["mandate_id"]), (&json!(false), &json!("")));
-            } else if route.path.contains('{') {
-                for id in [made.id.as_str(), "00000000-0000-7000-8000-000000000000", "x", "%00", "%ff", "'"] {
-                    let reply = call(&stranger, &made.with_id(resource, route, id), route, &stranger);
-                    assert_eq!((reply.status, reply.code().as_str()), (404, "not_found"), "{} {id}", route.path);
-                }
-            }
-            if resource.list.is_some() && !resource.path.contains('{') {
-                let list = stranger.get(&format!("{}?id={}", resource.path, made.id)).expect(200).json();
-                let ids: Vec<&Value> = list["data"].as_array().unwrap().iter().map(|item| &item["id"]).collect();
-                assert!(!ids.contains(&&json!(made.id)), "{}", resource.path);
+fn nobody_sees_another_account(db: Db) {
+    let server = Server::start(db);
+    let (owner, stranger) = (server.client(), server.client());
+    for (resource, route) in routes() {
+        let made = make(&owner, resource);
+        // By the contract this one says that there is no such client.
+        if route.path.ends_with("/mandate") && route.method == Method::Get {
+            let reply = stranger.get(&made.path(resource, route)).expect(200);
+            assert_eq!((&reply.data()["client_found"], &reply.data()["mandate_id"]), (&json!(false), &json!("")));
+        } else if route.path.contains('{') {
+            for id in [made.id.as_str(), "00000000-0000-7000-8000-000000000000", "x", "%00", "%ff", "'"] {
+                let reply = call(&stranger, &made.with_id(resource, route, id), route, &stranger);
+                assert_eq!((reply.status, reply.code().as_str()), (404, "not_found"), "{} {id}", route.path);
             }
         }
-        // And nothing that the stranger tried left a mark.
-        for resource in resources::ALL.iter().filter(|one| can_be_made(one) && !one.path.contains('{')) {
-            assert!(owner.get(&resource.path).json()["meta"]["total"].as_i64().unwrap() > 0);
-        }
-    }
-
-    fn bad_bodies_are_told_apart(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        for (resource, route) in routes().filter(|(_, route)| !matches!(route.method, Method::Get | Method::Delete)) {
-            if route.takes == Takes::File || resource.shape.table == "batches" {
-                continue;
-            }
-            let made = make(&client, resource);
-            let path = made.path(resource, route);
-            let method = route.method.name();
-            let with = |body: &str| client.send(method, &path, &[], body);
-            for body in ["{", "{\"a\":1", "not json", "{\"a\":1}}", "\u{0}"] {
-                assert_eq!(with(body).expect(400).code(), "malformed_json", "{path} {body}");
-            }
-            assert_eq!(with("{\"zz\":1,\"zz\":2}").expect(400).code(), "duplicate_key");
-            let deep = format!("{{\"a\":{}1{}}}", "[".repeat(80), "]".repeat(80));
-            assert_eq!(with(&deep).expect(400).code(), "malformed_json");
-            for body in ["[]", "1", "null", "\"x\""] {
-                assert_eq!(with(body).expect(422).faults(), ["body: wrong_type"], "{path} {body}");
-            }
-            let reply = with("{\"no_such_field\":1}").expect(422);
-            assert!(reply.faults().contains(&"no_such_field: unknown_field".to_string()), "{reply:?}");
-            let reply = client.send(method, &path, &[("content-type", "text/plain")], "{}");
-            assert_eq!(reply.expect(415).code(), "unsupported_media_type");
-            let reply = client.send(method, &path, &[("content-type", "")], "{}");
-            assert_eq!(reply.expect(415).code(), "unsupported_media_type");
-            let large = format!("{{\"x\":\"{}\"}}", "y".repeat(2 * 1024 * 1024));
-            assert_eq!(with(&large).expect(413).code(), "body_too_large");
-            if !matches!(route.takes, Takes::Nothing | Takes::Maybe) {
-                assert_eq!(with("").expect(400).code(), "malformed_json");
-                let body = spoiled(&client, route, "no_such_field", &json!(1)).to_string();
-                let reply = client.send(method, &path, &[("prefer", "handling=lenient")], &body);
-                assert!(reply.status < 300, "{reply:?}");
-                if route.has_meta {
-                    assert!(reply.json()["meta"]["warnings"][0].as_str().unwrap().contains("no_such_field"));
-                } else {
-                    let reply = client.send(method, &format!("{path}?x=1"), &[("prefer", "handling=lenient")], &body);
-                    assert_eq!(reply.expect(200).json()["meta"], json!({}));
-                }
-            }
-            if route.takes == Takes::Patch {
-                assert_eq!(with("{}").expect(422).faults(), ["body: no_fields"]);
-            }
+        if resource.list.is_some() && !resource.path.contains('{') {
+            let list = stranger.get(&format!("{}?id={}", resource.path, made.id)).expect(200).json();
+            let ids: Vec<&Value> = list["data"].as_array().unwrap().iter().map(|item| &item["id"]).collect();
+            assert!(!ids.contains(&&json!(made.id)), "{}", resource.path);
         }
     }
+    // And nothing that the stranger tried left a mark.
+    for resource in resources::ALL.iter().filter(|one| can_be_made(one) && !one.path.contains('{')) {
+        assert!(owner.get(&resource.path).json()["meta"]["total"].as_i64().unwrap() > 0);
+    }
+}
 
-    fn lists_have_pages_filters_sorts_and_totals(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        for resource in resources::ALL.iter() {
-            let Some(list) = resource.list.as_ref().filter(|_| can_be_made(resource)) else { continue };
-            // Those that come all at once unless pages are asked for have tests of their own.
-            if resource.routes.iter().any(|route| route.gives == Gives::Either) {
-                continue;
-            }
-            // A new account has flows to begin with.
-            for flow in client.get(&resource.path).data().as_array().into_iter().flatten().filter(|_| resource.shape.table == "flows") {
-                client.delete(&format!("{}/{}", resource.path, flow["id"].as_str().unwrap())).expect(204);
-            }
-            let before = client.get(&resource.path).json()["meta"]["total"].as_i64().unwrap_or(0);
-            assert_eq!(before, 0, "{} has records already", resource.path);
-            let first = make(&client, resource);
-            let path = resource.path.replace("{id}", &first.parent);
-            let mut made = vec![first.id];
-            made.extend((1..30).map(|_| make_in(&client, resource, first.parent.clone()).id));
-            let page = |query: &str| client.get(&format!("{path}?{query}"));
-            let ids = |reply: &Reply| -> Vec<String> {
-                let data = reply.data();
-                data.as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_string()).collect()
-            };
-            let newest: Vec<String> = made.iter().rev().cloned().collect();
-
-            let first = page("").expect(200);
-            assert_eq!(first.json()["meta"], json!({"page": 1, "per_page": 25, "total": 30, "pages": 2}));
-            assert_eq!(ids(&first), newest[..25]);
-            assert_eq!(first.header("link"), format!(
-                "<{path}?page=1>; rel=\"first\", <{path}?page=2>; rel=\"next\", <{path}?page=2>; rel=\"last\""));
-            assert_eq!(ids(&page("page=2")), newest[25..]);
-            let past = page("page=99&per_page=7").expect(200).json();
-            assert_eq!((&past["data"], &past["meta"]["total"], &past["meta"]["pages"]), (&json!([]), &json!(30), &json!(5)));
-            assert_eq!(page("per_page=1000").json()["meta"]["per_page"], json!(100));
-            assert_eq!(page("page=99999999999999999999").expect(200).json()["data"], json!([]));
-            for bad in ["page=0", "page=-1", "page=x", "page=", "page=1.5", "per_page=0", "per_page=abc", "sort=nope",
-                        "order=up", "created_from=yesterday", "created_to=2026-13-01", "page=1&page=2", "sort=name%00",
-                        "created_from="] {
-                let reply = page(bad);
-                assert_eq!(reply.status, 422, "{path}?{bad}: {reply:?}");
-                let name = bad.split('=').next().unwrap();
-                assert!(reply.faults()[0].starts_with(name), "{reply:?}");
-            }
-            let both = format!("{},{}", made[3], made[7]);
-            assert_eq!(ids(&page(&format!("id={both},nope&order=asc"))), [made[3].clone(), made[7].clone()]);
-            assert_eq!(page(&format!("id={}", made[3])).json()["meta"]["total"], json!(1));
-            assert_eq!(page("created_from=2026-05-04&created_to=2026-05-04").json()["meta"]["total"], json!(30));
-            assert_eq!(page("created_from=2026-05-05").json()["meta"]["total"], json!(0));
-            assert_eq!(page("created_to=2026-05-03").json()["meta"]["total"], json!(0));
-            assert_eq!(page("zz=1&page=1").json()["meta"]["ignored_params"], json!(["zz"]));
-
-            for sort in &list.sorts {
-                let rising = ids(&page(&format!("sort={sort}&order=asc&per_page=100")).expect(200));
-                let falling = ids(&page(&format!("sort={sort}&order=desc&per_page=100")).expect(200));
-                assert_eq!(rising.len(), 30);
-                assert_eq!(rising, falling.into_iter().rev().collect::<Vec<_>>(), "{path} sort={sort}");
-            }
-            for field in resource.fields.iter().filter(|field| field.rules.filter) {
-                let schema = (field.schema)(&field.rules);
-                let nothing = page(&format!("{}=no-such-value", field.name));
-                if schema.get("enum").is_some() || schema["type"] == "boolean" {
-                    assert_eq!(nothing.expect(422).faults()[0].split(':').next(), Some(field.name));
-                } else {
-                    assert_eq!(nothing.expect(200).json()["meta"]["total"], json!(0));
-                }
-            }
-            if list.searches {
-                assert_eq!(page("search=zzzz-nothing").json()["meta"]["total"], json!(0));
-                assert_eq!(page("search=").json()["meta"]["total"], json!(30));
-                assert_eq!(page("search=%25").expect(200).json()["data"].as_array().unwrap().len(), 0);
+fn bad_bodies_are_told_apart(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    for (resource, route) in routes().filter(|(_, route)| !matches!(route.method, Method::Get | Method::Delete)) {
+        if route.takes == Takes::File || resource.shape.table == "batches" {
+            continue;
+        }
+        let made = make(&client, resource);
+        let path = made.path(resource, route);
+        let method = route.method.name();
+        let with = |body: &str| client.send(method, &path, &[], body);
+        for body in ["{", "{\"a\":1", "not json", "{\"a\":1}}", "\u{0}"] {
+            assert_eq!(with(body).expect(400).code(), "malformed_json", "{path} {body}");
+        }
+        assert_eq!(with("{\"zz\":1,\"zz\":2}").expect(400).code(), "duplicate_key");
+        let deep = format!("{{\"a\":{}1{}}}", "[".repeat(80), "]".repeat(80));
+        assert_eq!(with(&deep).expect(400).code(), "malformed_json");
+        for body in ["[]", "1", "null", "\"x\""] {
+            assert_eq!(with(body).expect(422).faults(), ["body: wrong_type"], "{path} {body}");
+        }
+        let reply = with("{\"no_such_field\":1}").expect(422);
+        assert!(reply.faults().contains(&"no_such_field: unknown_field".to_string()), "{reply:?}");
+        let reply = client.send(method, &path, &[("content-type", "text/plain")], "{}");
+        assert_eq!(reply.expect(415).code(), "unsupported_media_type");
+        let reply = client.send(method, &path, &[("content-type", "")], "{}");
+        assert_eq!(reply.expect(415).code(), "unsupported_media_type");
+        let large = format!("{{\"x\":\"{}\"}}", "y".repeat(2 * 1024 * 1024));
+        assert_eq!(with(&large).expect(413).code(), "body_too_large");
+        if !matches!(route.takes, Takes::Nothing | Takes::Maybe) {
+            assert_eq!(with("").expect(400).code(), "malformed_json");
+            let body = spoiled(&client, route, "no_such_field", &json!(1)).to_string();
+            let reply = client.send(method, &path, &[("prefer", "handling=lenient")], &body);
+            assert!(reply.status < 300, "{reply:?}");
+            if route.has_meta {
+                assert!(reply.json()["meta"]["warnings"][0].as_str().unwrap().contains("no_such_field"));
             } else {
-                assert_eq!(page("search=x").json()["meta"]["ignored_params"], json!(["search"]));
+                let reply = client.send(method, &format!("{path}?x=1"), &[("prefer", "handling=lenient")], &body);
+                assert_eq!(reply.expect(200).json()["meta"], json!({}));
+            }
+        }
+        if route.takes == Takes::Patch {
+            assert_eq!(with("{}").expect(422).faults(), ["body: no_fields"]);
+        }
+    }
+}
+
+fn lists_have_pages_filters_sorts_and_totals(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    for resource in resources::ALL.iter() {
+        let Some(list) = resource.list.as_ref().filter(|_| can_be_made(resource)) else { continue };
+        // Those that come all at once unless pages are asked for have tests of their own.
+        if resource.routes.iter().any(|route| route.gives == Gives::Either) {
+            continue;
+        }
+        // A new account has flows to begin with.
+        for flow in client
+            .get(&resource.path)
+            .data()
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(|_| resource.shape.table == "flows")
+        {
+            client.delete(&format!("{}/{}", resource.path, flow["id"].as_str().unwrap())).expect(204);
+        }
+        let before = client.get(&resource.path).json()["meta"]["total"].as_i64().unwrap_or(0);
+        assert_eq!(before, 0, "{} has records already", resource.path);
+        let first = make(&client, resource);
+        let path = resource.path.replace("{id}", &first.parent);
+        let mut made = vec![first.id];
+        made.extend((1..30).map(|_| make_in(&client, resource, first.parent.clone()).id));
+        let page = |query: &str| client.get(&format!("{path}?{query}"));
+        let ids = |reply: &Reply| -> Vec<String> {
+            let data = reply.data();
+            data.as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_string()).collect()
+        };
+        let newest: Vec<String> = made.iter().rev().cloned().collect();
+
+        let first = page("").expect(200);
+        assert_eq!(first.json()["meta"], json!({"page": 1, "per_page": 25, "total": 30, "pages": 2}));
+        assert_eq!(ids(&first), newest[..25]);
+        assert_eq!(
+            first.header("link"),
+            format!("<{path}?page=1>; rel=\"first\", <{path}?page=2>; rel=\"next\", <{path}?page=2>; rel=\"last\"")
+        );
+        assert_eq!(ids(&page("page=2")), newest[25..]);
+        let past = page("page=99&per_page=7").expect(200).json();
+        assert_eq!(
+            (&past["data"], &past["meta"]["total"], &past["meta"]["pages"]),
+            (&json!([]), &json!(30), &json!(5))
+        );
+        assert_eq!(page("per_page=1000").json()["meta"]["per_page"], json!(100));
+        assert_eq!(page("page=99999999999999999999").expect(200).json()["data"], json!([]));
+        for bad in [
+            "page=0",
+            "page=-1",
+            "page=x",
+            "page=",
+            "page=1.5",
+            "per_page=0",
+            "per_page=abc",
+            "sort=nope",
+            "order=up",
+            "created_from=yesterday",
+            "created_to=2026-13-01",
+            "page=1&page=2",
+            "sort=name%00",
+            "created_from=",
+        ] {
+            let reply = page(bad);
+            assert_eq!(reply.status, 422, "{path}?{bad}: {reply:?}");
+            let name = bad.split('=').next().unwrap();
+            assert!(reply.faults()[0].starts_with(name), "{reply:?}");
+        }
+        let both = format!("{},{}", made[3], made[7]);
+        assert_eq!(ids(&page(&format!("id={both},nope&order=asc"))), [made[3].clone(), made[7].clone()]);
+        assert_eq!(page(&format!("id={}", made[3])).json()["meta"]["total"], json!(1));
+        assert_eq!(page("created_from=2026-05-04&created_to=2026-05-04").json()["meta"]["total"], json!(30));
+        assert_eq!(page("created_from=2026-05-05").json()["meta"]["total"], json!(0));
+        assert_eq!(page("created_to=2026-05-03").json()["meta"]["total"], json!(0));
+        assert_eq!(page("zz=1&page=1").json()["meta"]["ignored_params"], json!(["zz"]));
+
+        for sort in &list.sorts {
+            let rising = ids(&page(&format!("sort={sort}&order=asc&per_page=100")).expect(200));
+            let falling = ids(&page(&format!("sort={sort}&order=desc&per_page=100")).expect(200));
+            assert_eq!(rising.len(), 30);
+            assert_eq!(rising, falling.into_iter().rev().collect::<Vec<_>>(), "{path} sort={sort}");
+        }
+        for field in resource.fields.iter().filter(|field| field.rules.filter) {
+            let schema = (field.schema)(&field.rules);
+            let nothing = page(&format!("{}=no-such-value", field.name));
+            if schema.get("enum").is_some() || schema["type"] == "boolean" {
+                assert_eq!(nothing.expect(422).faults()[0].split(':').next(), Some(field.name));
+            } else {
+                assert_eq!(nothing.expect(200).json()["meta"]["total"], json!(0));
+            }
+        }
+        if list.searches {
+            assert_eq!(page("search=zzzz-nothing").json()["meta"]["total"], json!(0));
+            assert_eq!(page("search=").json()["meta"]["total"], json!(30));
+            assert_eq!(page("search=%25").expect(200).json()["data"].as_array().unwrap().len(), 0);
+        } else {
+            assert_eq!(page("search=x").json()["meta"]["ignored_params"], json!(["search"]));
+        }
+    }
+}
+
+fn a_post_with_a_key_happens_once(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    for (resource, route) in routes().filter(|(_, route)| route.method == Method::Post) {
+        // What only the server makes is not there to be acted on.
+        let missing = !can_be_made(resource) && route.path.contains('{');
+        if route.takes == Takes::File || missing {
+            continue;
+        }
+        let made = make(&client, resource);
+        let path = made.path(resource, route);
+        let list = resource.path.replace("{id}", &made.parent);
+        let key = [("idempotency-key", format!("{} {}", route.path, "x").replace(' ', "-"))];
+        let key = [(key[0].0, key[0].1.as_str())];
+        let total = || client.get(&list).json()["meta"]["total"].as_i64();
+        let body = if route.takes == Takes::Nothing { String::new() } else { good_body(&client, route).to_string() };
+        let before = total();
+        let first = client.send("POST", &path, &key, &body);
+        let again = client.send("POST", &path, &key, &body);
+        assert!(first.status < 300 || first.status == 409, "{first:?}");
+        assert_eq!((first.status, &first.text), (again.status, &again.text));
+        assert_eq!((first.header("x-idempotent-replay"), again.header("x-idempotent-replay")), ("", "true"));
+        assert_eq!(first.header("location"), again.header("location"));
+        if first.status == 201 {
+            client.get(first.header("location")).expect(200);
+        }
+        let new = i64::from(first.header("location").starts_with(&format!("{list}/")));
+        assert_eq!(total(), before.map(|before| before + new), "{}", route.path);
+        let other = client.send("POST", &path, &key, "{\"other\":1}");
+        assert_eq!(other.expect(422).code(), "idempotency_key_reused");
+        let long = "k".repeat(256);
+        for bad in [long.as_str(), "a b"] {
+            let Ok(reply) = client.try_send("POST", &path, &[("idempotency-key", bad)], "{}") else { continue };
+            if route.takes == Takes::Create {
+                assert_eq!(reply.expect(400).code(), "invalid_idempotency_key");
             }
         }
     }
+}
 
-    fn a_post_with_a_key_happens_once(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        for (resource, route) in routes().filter(|(_, route)| route.method == Method::Post) {
-            // What only the server makes is not there to be acted on.
-            let missing = !can_be_made(resource) && route.path.contains('{');
-            if route.takes == Takes::File || missing {
-                continue;
-            }
-            let made = make(&client, resource);
-            let path = made.path(resource, route);
-            let list = resource.path.replace("{id}", &made.parent);
-            let key = [("idempotency-key", format!("{} {}", route.path, "x").replace(' ', "-"))];
-            let key = [(key[0].0, key[0].1.as_str())];
-            let total = || client.get(&list).json()["meta"]["total"].as_i64();
-            let body = if route.takes == Takes::Nothing { String::new() } else { good_body(&client, route).to_string() };
-            let before = total();
-            let first = client.send("POST", &path, &key, &body);
-            let again = client.send("POST", &path, &key, &body);
-            assert!(first.status < 300 || first.status == 409, "{first:?}");
-            assert_eq!((first.status, &first.text), (again.status, &again.text));
-            assert_eq!((first.header("x-idempotent-replay"), again.header("x-idempotent-replay")), ("", "true"));
-            assert_eq!(first.header("location"), again.header("location"));
-            if first.status == 201 {
-                client.get(first.header("location")).expect(200);
-            }
-            let new = i64::from(first.header("location").starts_with(&format!("{list}/")));
-            assert_eq!(total(), before.map(|before| before + new), "{}", route.path);
-            let other = client.send("POST", &path, &key, "{\"other\":1}");
-            assert_eq!(other.expect(422).code(), "idempotency_key_reused");
-            let long = "k".repeat(256);
-            for bad in [long.as_str(), "a b"] {
-                let Ok(reply) = client.try_send("POST", &path, &[("idempotency-key", bad)], "{}") else { continue };
-                if route.takes == Takes::Create {
-                    assert_eq!(reply.expect(400).code(), "invalid_idempotency_key");
-                }
-            }
-        }
+fn wrong_methods_name_the_right_ones(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    for (_, route) in routes() {
+        let path = route.path.replace(['{', '}'], "");
+        let reply = client.send("PROPFIND", &path, &[], "");
+        assert_eq!(reply.expect(405).code(), "method_not_allowed");
+        let options = client.send("OPTIONS", &path, &[], "").expect(204);
+        assert!(options.header("allow").contains(route.method.name()), "{options:?}");
+        assert!(options.header("allow").ends_with("OPTIONS"));
     }
+}
 
-    fn wrong_methods_name_the_right_ones(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        for (_, route) in routes() {
-            let path = route.path.replace(['{', '}'], "");
-            let reply = client.send("PROPFIND", &path, &[], "");
-            assert_eq!(reply.expect(405).code(), "method_not_allowed");
-            let options = client.send("OPTIONS", &path, &[], "").expect(204);
-            assert!(options.header("allow").contains(route.method.name()), "{options:?}");
-            assert!(options.header("allow").ends_with("OPTIONS"));
+fn etags_guard_changes(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    for resource in resources::ALL.iter() {
+        let Some(patch) = resource.routes.iter().find(|route| route.takes == Takes::Patch) else { continue };
+        let made = make(&client, resource);
+        let path = made.path(resource, patch);
+        if !can_be_made(resource) {
+            client.patch(&path, openapi::example(patch)).expect(200);
         }
-    }
-
-    fn etags_guard_changes(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        for resource in resources::ALL.iter() {
-            let Some(patch) = resource.routes.iter().find(|route| route.takes == Takes::Patch) else { continue };
-            let made = make(&client, resource);
-            let path = made.path(resource, patch);
-            if !can_be_made(resource) {
-                client.patch(&path, openapi::example(patch)).expect(200);
-            }
-            let got = client.get(&path).expect(200);
-            let tag = got.header("etag").to_string();
-            assert_eq!(client.send("GET", &path, &[("if-none-match", &tag)], "").expect(304).text, "");
-            let mut body = openapi::example(patch);
-            for field in patch.fields.iter().filter(|field| field.rules.unique.is_some()) {
-                body.as_object_mut().unwrap().remove(field.name);
-            }
-            let body = body.to_string();
-            assert_eq!(client.send("PATCH", &path, &[("if-match", "\"99\"")], &body).expect(412).code(), "precondition_failed");
-            let delete = resource.routes.iter().find(|route| route.method == Method::Delete);
-            if delete.is_some() {
-                assert_eq!(client.send("DELETE", &path, &[("if-match", "\"99\"")], "").status, 412);
-            }
-            // The example is what the record has already: nothing changes, so neither does the tag.
-            let same = client.send("PATCH", &path, &[("if-match", &tag)], &body).expect(200);
-            assert_eq!(same.header("etag"), tag);
-            let is_text = |field: &&FieldInfo| {
-                let schema = (field.schema)(&field.rules);
-                let formed = ["enum", "pattern", "x-form"].iter().any(|key| schema.get(key).is_some());
-                schema["type"] == "string" && !formed && field.rules.refers.is_empty()
-            };
-            let change = match patch.fields.iter().find(is_text) {
-                Some(text) => json!({text.name: "changed"}),
-                None => json!({patch.fields[0].name: false}),
-            };
-            let changed = client.patch(&path, change).expect(200);
-            assert_ne!(changed.header("etag"), tag);
-            assert_eq!(client.send("GET", &path, &[("if-none-match", &tag)], "").status, 200);
-            if let Some(delete) = delete {
-                let gone = if delete.gives == Gives::Nothing { 204 } else { 200 };
-                client.send("DELETE", &path, &[("if-match", "*")], "").expect(gone);
-                assert_eq!(client.get(&path).status, 404);
-            }
+        let got = client.get(&path).expect(200);
+        let tag = got.header("etag").to_string();
+        assert_eq!(client.send("GET", &path, &[("if-none-match", &tag)], "").expect(304).text, "");
+        let mut body = openapi::example(patch);
+        for field in patch.fields.iter().filter(|field| field.rules.unique.is_some()) {
+            body.as_object_mut().unwrap().remove(field.name);
+        }
+        let body = body.to_string();
+        assert_eq!(
+            client.send("PATCH", &path, &[("if-match", "\"99\"")], &body).expect(412).code(),
+            "precondition_failed"
+        );
+        let delete = resource.routes.iter().find(|route| route.method == Method::Delete);
+        if delete.is_some() {
+            assert_eq!(client.send("DELETE", &path, &[("if-match", "\"99\"")], "").status, 412);
+        }
+        // The example is what the record has already: nothing changes, so neither does the tag.
+        let same = client.send("PATCH", &path, &[("if-match", &tag)], &body).expect(200);
+        assert_eq!(same.header("etag"), tag);
+        let is_text = |field: &&FieldInfo| {
+            let schema = (field.schema)(&field.rules);
+            let formed = ["enum", "pattern", "x-form"].iter().any(|key| schema.get(key).is_some());
+            schema["type"] == "string" && !formed && field.rules.refers.is_empty()
+        };
+        let change = match patch.fields.iter().find(is_text) {
+            Some(text) => json!({text.name: "changed"}),
+            None => json!({patch.fields[0].name: false}),
+        };
+        let changed = client.patch(&path, change).expect(200);
+        assert_ne!(changed.header("etag"), tag);
+        assert_eq!(client.send("GET", &path, &[("if-none-match", &tag)], "").status, 200);
+        if let Some(delete) = delete {
+            let gone = if delete.gives == Gives::Nothing { 204 } else { 200 };
+            client.send("DELETE", &path, &[("if-match", "*")], "").expect(gone);
+            assert_eq!(client.get(&path).status, 404);
         }
     }
 }

@@ -2,74 +2,102 @@
 
 use super::*;
 
-on_both! {
-    fn what_would_fail_the_same_is_not_tried_again(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let rows = json!([{"name": "x", "unit_price": 1}]);
-        let taken = json!({"title": "First", "client_id": firm(&client), "external_id": "shop-1", "rows": rows});
-        let (taken, last) = (client.post("/v1/invoices", taken).expect(201).id(), invoice(&client));
-        let gone = "00000000-0000-7000-8000-000000000000";
-        for (event, step, words) in [
-            ("a.duplicate", json!({"type": "create_invoice", "title": "Again", "external_id": "shop-1", "rows": rows}), "Another invoice has the external_id 'shop-1'"),
-            ("a.gone", json!({"type": "update", "entity_type": "task", "id": gone, "fields": {"title": "y"}}), "There is no task"),
-            ("a.final", json!({"type": "update", "entity_type": "invoice", "id": last, "fields": {"notes": "y"}}), "The document is final"),
-            ("a.wrong", json!({"type": "create_task", "title": "x", "client_id": gone}), "'client_id'"),
-        ] {
-            flow(&client, event, json!([step]));
-            let id = fire(&client, event, json!({})).pop().unwrap();
-            work(&server, &client);
-            let one = run(&client, &id);
-            assert_eq!((&one["status"], &one["attempts"]), (&json!("failed"), &json!(1)), "{one}");
-            assert!(one["error"].as_str().unwrap().contains(words), "{one}");
-        }
-        // Somebody can mend it, and let the run go on.
-        let id = client.get("/v1/automation/runs?status=failed&order=asc").data()[0]["id"].as_str().unwrap().to_string();
-        client.delete(&format!("/v1/invoices/{taken}")).expect(200);
-        client.act(&format!("/v1/automation/runs/{id}/retry")).expect(200);
-        work(&server, &client);
-        assert_eq!(status(&client, &id), "success");
-    }
+on_both![what_would_fail_the_same_is_not_tried_again, definitions_go_when_nobody_needs_them,];
 
-    fn definitions_go_when_nobody_needs_them(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let waits = json!([{"type": "approval"}]);
-        let id = flow(&client, "a.b", waits.clone());
-        let path = format!("/v1/automation/flows/{id}");
-        let change = |name: &str| {
-            let body = json!({"name": "x", "trigger_type": "custom", "trigger_key": "a.b", "steps": [{"type": "approval", "message": name}]});
-            client.send("PUT", &path, &[], &body.to_string()).expect(200);
-        };
-        let left = || {
-            let (caller, own) = (server.app.acting_in(client.account, "test").unwrap(), id.clone());
-            server.app.store.write_now(client.account, move |tx| {
+fn what_would_fail_the_same_is_not_tried_again(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let rows = json!([{"name": "x", "unit_price": 1}]);
+    let taken = json!({"title": "First", "client_id": firm(&client), "external_id": "shop-1", "rows": rows});
+    let (taken, last) = (client.post("/v1/invoices", taken).expect(201).id(), invoice(&client));
+    let gone = "00000000-0000-7000-8000-000000000000";
+    for (event, step, words) in [
+        (
+            "a.duplicate",
+            json!({"type": "create_invoice", "title": "Again", "external_id": "shop-1", "rows": rows}),
+            "Another invoice has the external_id 'shop-1'",
+        ),
+        (
+            "a.gone",
+            json!({"type": "update", "entity_type": "task", "id": gone, "fields": {"title": "y"}}),
+            "There is no task",
+        ),
+        (
+            "a.final",
+            json!({"type": "update", "entity_type": "invoice", "id": last, "fields": {"notes": "y"}}),
+            "The document is final",
+        ),
+        ("a.wrong", json!({"type": "create_task", "title": "x", "client_id": gone}), "'client_id'"),
+    ] {
+        flow(&client, event, json!([step]));
+        let id = fire(&client, event, json!({})).pop().unwrap();
+        work(&server, &client);
+        let one = run(&client, &id);
+        assert_eq!((&one["status"], &one["attempts"]), (&json!("failed"), &json!(1)), "{one}");
+        assert!(one["error"].as_str().unwrap().contains(words), "{one}");
+    }
+    // Somebody can mend it, and let the run go on.
+    let id = client.get("/v1/automation/runs?status=failed&order=asc").data()[0]["id"].as_str().unwrap().to_string();
+    client.delete(&format!("/v1/invoices/{taken}")).expect(200);
+    client.act(&format!("/v1/automation/runs/{id}/retry")).expect(200);
+    work(&server, &client);
+    assert_eq!(status(&client, &id), "success");
+}
+
+fn definitions_go_when_nobody_needs_them(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let waits = json!([{"type": "approval"}]);
+    let id = flow(&client, "a.b", waits.clone());
+    let path = format!("/v1/automation/flows/{id}");
+    let change = |name: &str| {
+        let body = json!({"name": "x", "trigger_type": "custom", "trigger_key": "a.b", "steps": [{"type": "approval", "message": name}]});
+        client.send("PUT", &path, &[], &body.to_string()).expect(200);
+    };
+    let left = || {
+        let (caller, own) = (server.app.acting_in(client.account, "test").unwrap(), id.clone());
+        server
+            .app
+            .store
+            .write_now(client.account, move |tx| {
                 let ctx = caller.writing(tx)?;
                 kantoor::resources::run::purge(tx, &ctx)?;
                 kantoor::resources::flow::purge(tx, &ctx)?;
-                let sql = "SELECT version FROM flow_definitions WHERE account_id = $1 AND flow_id = $2 ORDER BY version";
+                let sql =
+                    "SELECT version FROM flow_definitions WHERE account_id = $1 AND flow_id = $2 ORDER BY version";
                 Ok::<_, kantoor::error::Error>(tx.all(sql, &[ctx.account.into(), (&own).into()], |row| row.int(0))?)
-            }).unwrap()
-        };
-        change("second");
-        assert_eq!(left(), [2], "nobody follows the first");
-        let old = fire(&client, "a.b", json!({})).pop().unwrap();
-        work(&server, &client);
-        change("third");
-        advance(&client, "2026-05-06T10:00:00Z");
-        let new = fire(&client, "a.b", json!({})).pop().unwrap();
-        work(&server, &client);
-        assert_eq!(left(), [2, 3]);
-        assert_eq!(steps(&client, &old)[0]["result"]["message"], "second");
-        client.act(&format!("/v1/automation/runs/{old}/approve")).expect(200);
-        advance(&client, "2026-08-06T10:00:00Z");
-        assert_eq!(left(), [3], "the run of the second is dropped");
-        assert_eq!((status(&client, &new).as_str(), client.get(&format!("/v1/automation/runs/{old}")).status), ("pending_approval", 404));
-        client.delete(&path).expect(204);
-        assert_eq!(left(), [3], "a run follows it, with or without its flow");
-        client.act(&format!("/v1/automation/runs/{new}/cancel")).expect(200);
-        advance(&client, "2026-12-01T10:00:00Z");
-        assert_eq!(left(), [0_i64; 0]);
-        assert!(client.get("/v1/automation/flows").data().as_array().unwrap().iter().all(|flow| flow["step_count"].as_i64().unwrap() > 0));
-    }
+            })
+            .unwrap()
+    };
+    change("second");
+    assert_eq!(left(), [2], "nobody follows the first");
+    let old = fire(&client, "a.b", json!({})).pop().unwrap();
+    work(&server, &client);
+    change("third");
+    advance(&client, "2026-05-06T10:00:00Z");
+    let new = fire(&client, "a.b", json!({})).pop().unwrap();
+    work(&server, &client);
+    assert_eq!(left(), [2, 3]);
+    assert_eq!(steps(&client, &old)[0]["result"]["message"], "second");
+    client.act(&format!("/v1/automation/runs/{old}/approve")).expect(200);
+    advance(&client, "2026-08-06T10:00:00Z");
+    assert_eq!(left(), [3], "the run of the second is dropped");
+    assert_eq!(
+        (status(&client, &new).as_str(), client.get(&format!("/v1/automation/runs/{old}")).status),
+        ("pending_approval", 404)
+    );
+    client.delete(&path).expect(204);
+    assert_eq!(left(), [3], "a run follows it, with or without its flow");
+    client.act(&format!("/v1/automation/runs/{new}/cancel")).expect(200);
+    advance(&client, "2026-12-01T10:00:00Z");
+    assert_eq!(left(), [0_i64; 0]);
+    assert!(
+        client
+            .get("/v1/automation/flows")
+            .data()
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|flow| flow["step_count"].as_i64().unwrap() > 0)
+    );
 }

@@ -14,196 +14,233 @@ use crate::on_both;
 use crate::server::Binary;
 use crate::support::{Client, Db, Server};
 
-on_both! {
-    fn the_change_feed_has_everything_in_order(db) {
-        let is_postgres = !db.url.is_empty();
-        let config = db.config();
-        let server = Server::start(db);
-        let client = server.client();
-        // Another process writes too where the database is for several.
-        let other = if is_postgres { server.another_node(config) } else { server.address };
-        let other = Client::new(other, client.key.clone(), client.account);
-        let done = AtomicBool::new(false);
-        let seen: Vec<Value> = std::thread::scope(|scope| {
-            let writers: Vec<_> = (0..6).map(|writer| {
+on_both![
+    the_change_feed_has_everything_in_order,
+    the_stream_goes_on_where_it_broke_off,
+    a_stream_ends_with_its_key,
+    streams_end_when_the_server_stops,
+    a_silent_stream_shows_that_it_is_alive,
+    a_node_has_so_many_streams,
+    who_reads_slowly_costs_nothing,
+    large_events_come_a_few_at_a_time,
+];
+
+fn the_change_feed_has_everything_in_order(db: Db) {
+    let is_postgres = !db.url.is_empty();
+    let config = db.config();
+    let server = Server::start(db);
+    let client = server.client();
+    // Another process writes too where the database is for several.
+    let other = if is_postgres { server.another_node(config) } else { server.address };
+    let other = Client::new(other, client.key.clone(), client.account);
+    let done = AtomicBool::new(false);
+    let seen: Vec<Value> = std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..6)
+            .map(|writer| {
                 let own = if writer % 2 == 0 { client.clone() } else { other.clone() };
                 scope.spawn(move || (0..40).for_each(|n| drop(product(&own, &format!("{writer}-{n}")))))
-            }).collect();
-            let reader = scope.spawn(|| {
-                let (mut seen, mut after) = (Vec::new(), 0);
-                loop {
-                    let last_look = done.load(Ordering::SeqCst);
-                    let page = other.get(&format!("/v1/changes?after={after}&limit=7")).expect(200).json();
-                    let changes = page["data"].as_array().unwrap().clone();
-                    for change in &changes {
-                        after += 1;
-                        assert_eq!(change["seq"], after, "a gap");
-                    }
-                    assert_eq!(page["meta"]["last_seq"], after);
-                    seen.extend(changes);
-                    if last_look && page["meta"]["has_more"] == false {
-                        return seen;
-                    }
+            })
+            .collect();
+        let reader = scope.spawn(|| {
+            let (mut seen, mut after) = (Vec::new(), 0);
+            loop {
+                let last_look = done.load(Ordering::SeqCst);
+                let page = other.get(&format!("/v1/changes?after={after}&limit=7")).expect(200).json();
+                let changes = page["data"].as_array().unwrap().clone();
+                for change in &changes {
+                    after += 1;
+                    assert_eq!(change["seq"], after, "a gap");
                 }
-            });
-            writers.into_iter().for_each(|writer| writer.join().unwrap());
-            done.store(true, Ordering::SeqCst);
-            reader.join().unwrap()
+                assert_eq!(page["meta"]["last_seq"], after);
+                seen.extend(changes);
+                if last_look && page["meta"]["has_more"] == false {
+                    return seen;
+                }
+            }
         });
-        assert_eq!(seen.len() as i64, server.last_seq(&client));
-        let made: HashSet<String> = seen.iter().filter(|one| one["type"] == "product.created").map(|one| one["entity_id"].as_str().unwrap().to_string()).collect();
-        assert_eq!(made.len(), 240);
-        let last = seen.last().unwrap();
-        assert_eq!(last.as_object().unwrap().keys().collect::<Vec<_>>(), ["type", "timestamp", "data", "seq", "entity_type", "entity_id", "actor"]);
-        assert_eq!((&last["entity_type"], &last["data"]["id"]), (&json!("product"), &last["entity_id"]));
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        done.store(true, Ordering::SeqCst);
+        reader.join().unwrap()
+    });
+    assert_eq!(seen.len() as i64, server.last_seq(&client));
+    let made: HashSet<String> = seen
+        .iter()
+        .filter(|one| one["type"] == "product.created")
+        .map(|one| one["entity_id"].as_str().unwrap().to_string())
+        .collect();
+    assert_eq!(made.len(), 240);
+    let last = seen.last().unwrap();
+    assert_eq!(
+        last.as_object().unwrap().keys().collect::<Vec<_>>(),
+        ["type", "timestamp", "data", "seq", "entity_type", "entity_id", "actor"]
+    );
+    assert_eq!((&last["entity_type"], &last["data"]["id"]), (&json!("product"), &last["entity_id"]));
 
-        let page = client.get("/v1/changes?x=1").expect(200).json();
-        assert_eq!(page["data"].as_array().unwrap().len(), 100);
-        assert_eq!(page["meta"], json!({"last_seq": 100, "has_more": true, "ignored_params": ["x"]}));
-        let end = client.get("/v1/changes?after=999999999").expect(200).json();
-        assert_eq!((&end["data"], &end["meta"]), (&json!([]), &json!({"last_seq": 999999999, "has_more": false})));
-        for bad in ["after=-1", "after=x", "after=", "after=1.5", "after=99999999999999999999", "limit=0", "limit=1001", "limit=x", "after=%2B1"] {
-            let faults = client.get(&format!("/v1/changes?{bad}")).expect(422).faults();
-            assert!(faults[0].starts_with(bad.split('=').next().unwrap()), "{bad}: {faults:?}");
-        }
-    }
-
-    fn the_stream_goes_on_where_it_broke_off(db) {
-        let server = Server::with(db, |config| config.streams_per_key = 2);
-        let client = server.client();
-        let mut stream = Stream::open(&client, "", None);
-        let id = product(&client, "één\nregel");
-        let first = stream.next();
-        assert_eq!((first.id, first.event.as_str()), (server.last_seq(&client), "product.created"));
-        assert_eq!((&first.data["data"]["id"], &first.data["seq"], &first.data["entity_type"]), (&json!(id), &json!(first.id), &json!("product")));
-        drop(stream);
-        product(&client, "b");
-        product(&client, "c");
-        let mut stream = Stream::open(&client, "?after=0", Some(first.id));
-        assert_eq!((stream.next().id, stream.next().id), (first.id + 1, first.id + 2), "the header wins");
-        let mut from_start = Stream::open(&client, "?after=0", None);
-        for seq in 1..=first.id + 2 {
-            assert_eq!(from_start.next().id, seq);
-        }
-        let refused = client.get("/v1/events/stream");
-        assert_eq!((refused.status, refused.code().as_str(), refused.header("retry-after")), (429, "too_many_requests", "15"));
-        drop(from_start);
-        until("the seat of the one that left", || {
-            let reply = Stream::try_open(&client, "", None);
-            reply.ok()
-        });
-        assert_eq!(client.send("GET", "/v1/events/stream", &[("last-event-id", "x")], "").expect(400).code(), "invalid_header");
-        assert_eq!(client.get("/v1/events/stream?after=x").expect(422).faults(), ["after: wrong_type"]);
-        let head = client.send("HEAD", "/v1/events/stream", &[], "");
-        assert_eq!((head.status, head.header("content-type")), (200, "text/event-stream"));
-        assert_eq!(server.with_scopes(&client, &["products.read"]).get("/v1/events/stream").status, 403);
-    }
-
-    fn a_stream_ends_with_its_key(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let new = kantoor::accounts::NewKey { name: "x".into(), scopes: vec!["audit.read".into()], expires_at: None };
-        let (secret, id) = server.add_key(&client, new);
-        let follower = Client::new(server.address, secret, client.account);
-        let mut stream = Stream::open(&follower, "", None);
-        product(&client, "a");
-        assert_eq!(stream.next().event, "product.created");
-        let now = server.app.clock.now();
-        server.app.store.write_now(0, move |tx| kantoor::accounts::Key::revoke(tx, &id, now)).unwrap();
-        std::thread::sleep(Duration::from_millis(1200));
-        product(&client, "b");
-        assert!(stream.rest().is_empty());
-    }
-
-    fn streams_end_when_the_server_stops(db) {
-        let mut binary = Binary::start(&db, "", &[]);
-        let mut stream = Stream::open(&binary.client, "", None);
-        product(&binary.client, "a");
-        stream.next();
-        let started = Instant::now();
-        binary.signal(rustix::process::Signal::TERM);
-        assert!(stream.rest().is_empty());
-        assert!(binary.child.wait().unwrap().success(), "{}", binary.said());
-        assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    let page = client.get("/v1/changes?x=1").expect(200).json();
+    assert_eq!(page["data"].as_array().unwrap().len(), 100);
+    assert_eq!(page["meta"], json!({"last_seq": 100, "has_more": true, "ignored_params": ["x"]}));
+    let end = client.get("/v1/changes?after=999999999").expect(200).json();
+    assert_eq!((&end["data"], &end["meta"]), (&json!([]), &json!({"last_seq": 999999999, "has_more": false})));
+    for bad in [
+        "after=-1",
+        "after=x",
+        "after=",
+        "after=1.5",
+        "after=99999999999999999999",
+        "limit=0",
+        "limit=1001",
+        "limit=x",
+        "after=%2B1",
+    ] {
+        let faults = client.get(&format!("/v1/changes?{bad}")).expect(422).faults();
+        assert!(faults[0].starts_with(bad.split('=').next().unwrap()), "{bad}: {faults:?}");
     }
 }
 
-on_both! {
-    fn a_silent_stream_shows_that_it_is_alive(db) {
-        let server = Server::with(db, |config| config.stream_heartbeat_seconds = 1);
-        let client = server.client();
-        let mut stream = Stream::open(&client, "", None);
-        assert_eq!((stream.lines(), stream.lines()), (vec![":".to_string()], vec![":".to_string()]));
-        product(&client, "a");
-        let next = std::iter::repeat_with(|| stream.lines()).find(|lines| lines[0] != ":").unwrap();
-        assert_eq!(next[1], "event: product.created", "between two beats");
+fn the_stream_goes_on_where_it_broke_off(db: Db) {
+    let server = Server::with(db, |config| config.streams_per_key = 2);
+    let client = server.client();
+    let mut stream = Stream::open(&client, "", None);
+    let id = product(&client, "één\nregel");
+    let first = stream.next();
+    assert_eq!((first.id, first.event.as_str()), (server.last_seq(&client), "product.created"));
+    assert_eq!(
+        (&first.data["data"]["id"], &first.data["seq"], &first.data["entity_type"]),
+        (&json!(id), &json!(first.id), &json!("product"))
+    );
+    drop(stream);
+    product(&client, "b");
+    product(&client, "c");
+    let mut stream = Stream::open(&client, "?after=0", Some(first.id));
+    assert_eq!((stream.next().id, stream.next().id), (first.id + 1, first.id + 2), "the header wins");
+    let mut from_start = Stream::open(&client, "?after=0", None);
+    for seq in 1..=first.id + 2 {
+        assert_eq!(from_start.next().id, seq);
     }
+    let refused = client.get("/v1/events/stream");
+    assert_eq!(
+        (refused.status, refused.code().as_str(), refused.header("retry-after")),
+        (429, "too_many_requests", "15")
+    );
+    drop(from_start);
+    until("the seat of the one that left", || {
+        let reply = Stream::try_open(&client, "", None);
+        reply.ok()
+    });
+    assert_eq!(
+        client.send("GET", "/v1/events/stream", &[("last-event-id", "x")], "").expect(400).code(),
+        "invalid_header"
+    );
+    assert_eq!(client.get("/v1/events/stream?after=x").expect(422).faults(), ["after: wrong_type"]);
+    let head = client.send("HEAD", "/v1/events/stream", &[], "");
+    assert_eq!((head.status, head.header("content-type")), (200, "text/event-stream"));
+    assert_eq!(server.with_scopes(&client, &["products.read"]).get("/v1/events/stream").status, 403);
+}
 
-    fn a_node_has_so_many_streams(db) {
-        let server = Server::with(db, |config| config.max_streams = 2);
-        let clients = [server.client(), server.client(), server.client()];
-        let first = Stream::open(&clients[0], "", None);
-        let _second = Stream::open(&clients[1], "", None);
-        assert_eq!(server.metric("kantoor_streams_open"), 2);
-        let refused = clients[2].get("/v1/events/stream");
-        assert_eq!((refused.status, refused.code().as_str(), refused.header("retry-after")), (503, "overloaded", "15"));
-        drop(first);
-        let mut third = until("a seat", || Stream::try_open(&clients[2], "", None).ok());
-        product(&clients[2], "a");
-        assert_eq!(third.next().event, "product.created");
-        assert_eq!(server.metric("kantoor_streams_open"), 2);
+fn a_stream_ends_with_its_key(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let new = kantoor::accounts::NewKey { name: "x".into(), scopes: vec!["audit.read".into()], expires_at: None };
+    let (secret, id) = server.add_key(&client, new);
+    let follower = Client::new(server.address, secret, client.account);
+    let mut stream = Stream::open(&follower, "", None);
+    product(&client, "a");
+    assert_eq!(stream.next().event, "product.created");
+    let now = server.app.clock.now();
+    server.app.store.write_now(0, move |tx| kantoor::accounts::Key::revoke(tx, &id, now)).unwrap();
+    std::thread::sleep(Duration::from_millis(1200));
+    product(&client, "b");
+    assert!(stream.rest().is_empty());
+}
+
+fn streams_end_when_the_server_stops(db: Db) {
+    let mut binary = Binary::start(&db, "", &[]);
+    let mut stream = Stream::open(&binary.client, "", None);
+    product(&binary.client, "a");
+    stream.next();
+    let started = Instant::now();
+    binary.signal(rustix::process::Signal::TERM);
+    assert!(stream.rest().is_empty());
+    assert!(binary.child.wait().unwrap().success(), "{}", binary.said());
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+}
+
+fn a_silent_stream_shows_that_it_is_alive(db: Db) {
+    let server = Server::with(db, |config| config.stream_heartbeat_seconds = 1);
+    let client = server.client();
+    let mut stream = Stream::open(&client, "", None);
+    assert_eq!((stream.lines(), stream.lines()), (vec![":".to_string()], vec![":".to_string()]));
+    product(&client, "a");
+    let next = std::iter::repeat_with(|| stream.lines()).find(|lines| lines[0] != ":").unwrap();
+    assert_eq!(next[1], "event: product.created", "between two beats");
+}
+
+fn a_node_has_so_many_streams(db: Db) {
+    let server = Server::with(db, |config| config.max_streams = 2);
+    let clients = [server.client(), server.client(), server.client()];
+    let first = Stream::open(&clients[0], "", None);
+    let _second = Stream::open(&clients[1], "", None);
+    assert_eq!(server.metric("kantoor_streams_open"), 2);
+    let refused = clients[2].get("/v1/events/stream");
+    assert_eq!((refused.status, refused.code().as_str(), refused.header("retry-after")), (503, "overloaded", "15"));
+    drop(first);
+    let mut third = until("a seat", || Stream::try_open(&clients[2], "", None).ok());
+    product(&clients[2], "a");
+    assert_eq!(third.next().event, "product.created");
+    assert_eq!(server.metric("kantoor_streams_open"), 2);
+}
+
+/// 32 MB of events are more than sockets hold on both sides.
+fn who_reads_slowly_costs_nothing(db: Db) {
+    let server = Server::start(db);
+    let (client, other) = (server.client(), server.client());
+    let before = server.last_seq(&client);
+    fill(&server, &client, 4000, 8 * 1024);
+    let mut slow: Vec<Stream> = (0..3).map(|_| Stream::open(&client, "?after=0", None)).collect();
+    let mut quick = Stream::open(&client, "", None);
+    let mut elsewhere = Stream::open(&other, "", None);
+    // Until the server has filled what there is between it and them.
+    let read = until("a rest", || {
+        let read = server.metric("kantoor_stream_events_total");
+        std::thread::sleep(Duration::from_millis(700));
+        (server.metric("kantoor_stream_events_total") == read).then_some(read)
+    });
+    assert!(read > 0 && read < 3 * 2000, "{read} of 12000 events were read for nobody");
+    for own in [&client, &other] {
+        product(own, "a");
     }
-
-    /// 32 MB of events are more than sockets hold on both sides.
-    fn who_reads_slowly_costs_nothing(db) {
-        let server = Server::start(db);
-        let (client, other) = (server.client(), server.client());
-        let before = server.last_seq(&client);
-        fill(&server, &client, 4000, 8 * 1024);
-        let mut slow: Vec<Stream> = (0..3).map(|_| Stream::open(&client, "?after=0", None)).collect();
-        let mut quick = Stream::open(&client, "", None);
-        let mut elsewhere = Stream::open(&other, "", None);
-        // Until the server has filled what there is between it and them.
-        let read = until("a rest", || {
-            let read = server.metric("kantoor_stream_events_total");
-            std::thread::sleep(Duration::from_millis(700));
-            (server.metric("kantoor_stream_events_total") == read).then_some(read)
-        });
-        assert!(read > 0 && read < 3 * 2000, "{read} of 12000 events were read for nobody");
-        for own in [&client, &other] {
-            product(own, "a");
-        }
-        assert_eq!((quick.next().event.as_str(), elsewhere.next().event.as_str()), ("product.created", "product.created"));
-        for stream in &mut slow {
-            for seq in 1..=before + 4001 {
-                assert_eq!(stream.next().id, seq);
-            }
-        }
-    }
-
-    fn large_events_come_a_few_at_a_time(db) {
-        let server = Server::start(db);
-        let client = server.client();
-        let before = server.last_seq(&client);
-        fill(&server, &client, 20, 1024 * 1024);
-        let page = client.get(&format!("/v1/changes?after={before}&limit=1000")).expect(200);
-        assert!(page.text.len() < 10 * 1024 * 1024, "{}", page.text.len());
-        let page = page.json();
-        let count = page["data"].as_array().unwrap().len() as i64;
-        assert_eq!((count, &page["meta"]), (7, &json!({"last_seq": before + count, "has_more": true})));
-        // One that is larger than all that is to be read at once.
-        fill(&server, &client, 1, 9 * 1024 * 1024);
-        let (mut after, mut pages) = (before, 0);
-        while after < before + 21 {
-            let next = client.get(&format!("/v1/changes?after={after}&limit=1000")).expect(200).json()["meta"]["last_seq"].as_i64().unwrap();
-            assert!(next > after);
-            (after, pages) = (next, pages + 1);
-        }
-        assert_eq!(pages, 4);
-        let mut stream = Stream::open(&client, &format!("?after={before}"), None);
-        for seq in before + 1..=before + 21 {
+    assert_eq!((quick.next().event.as_str(), elsewhere.next().event.as_str()), ("product.created", "product.created"));
+    for stream in &mut slow {
+        for seq in 1..=before + 4001 {
             assert_eq!(stream.next().id, seq);
         }
+    }
+}
+
+fn large_events_come_a_few_at_a_time(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let before = server.last_seq(&client);
+    fill(&server, &client, 20, 1024 * 1024);
+    let page = client.get(&format!("/v1/changes?after={before}&limit=1000")).expect(200);
+    assert!(page.text.len() < 10 * 1024 * 1024, "{}", page.text.len());
+    let page = page.json();
+    let count = page["data"].as_array().unwrap().len() as i64;
+    assert_eq!((count, &page["meta"]), (7, &json!({"last_seq": before + count, "has_more": true})));
+    // One that is larger than all that is to be read at once.
+    fill(&server, &client, 1, 9 * 1024 * 1024);
+    let (mut after, mut pages) = (before, 0);
+    while after < before + 21 {
+        let next = client.get(&format!("/v1/changes?after={after}&limit=1000")).expect(200).json()["meta"]["last_seq"]
+            .as_i64()
+            .unwrap();
+        assert!(next > after);
+        (after, pages) = (next, pages + 1);
+    }
+    assert_eq!(pages, 4);
+    let mut stream = Stream::open(&client, &format!("?after={before}"), None);
+    for seq in before + 1..=before + 21 {
+        assert_eq!(stream.next().id, seq);
     }
 }
 

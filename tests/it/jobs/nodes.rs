@@ -146,56 +146,61 @@ fn a_node_that_was_paused_does_nothing_twice() {
     assert_eq!(ask(&db, "SELECT count(*) FROM runs WHERE status = 'success' AND actions_done = 2"), 1);
 }
 
-on_both! {
-    /// A mail whose sending ends the process, as far as anybody can tell, does not do so at every start.
-    fn a_job_that_ends_its_process_is_parked_and_can_be_tried_again(db) {
-        let smtp = Silent::start();
-        let mut key = String::new();
-        for begun in 1..=5 {
-            let mut binary = start(&db, &key, &smtp.settings());
-            key.clone_from(&binary.client.key);
-            if begun == 1 {
-                mail(&binary.client);
-            }
-            let running = format!("SELECT count(*) FROM jobs WHERE kind = 'deliver' AND state = 'running' AND attempts = {begun}");
-            until("it is begun", LONG, || {
-                // Nobody waits here until a pause is over.
-                change(&db, "UPDATE jobs SET run_at = 0 WHERE state = 'ready' AND kind = 'deliver'");
-                ask(&db, &running) == 1
-            });
-            binary.signal(Signal::KILL);
-            let _ = binary.child.wait();
-            change(&db, "UPDATE jobs SET lease_until = 0 WHERE state = 'running'");
-        }
-        let binary = start(&db, &key, &smtp.settings());
-        until("it is parked", LONG, || ask(&db, "SELECT count(*) FROM jobs WHERE state = 'parked'") == 1);
-        binary.client.get("/ready").expect(200);
-        assert!(binary.said().contains("It is parked"), "{}", binary.said());
-        let listed = kantoor(&db, &["jobs", "list", "--state", "parked", "--json"]);
-        let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
-        assert_eq!((&listed[0]["kind"], &listed[0]["lost"]), (&json!("deliver"), &json!(5)), "{listed}");
-        let id = listed[0]["id"].as_str().unwrap();
-        let text = String::from_utf8(kantoor(&db, &["jobs", "list"]).stdout).unwrap();
-        assert!(text.contains(id) && text.contains("it was begun 5 times in a row and never ended"), "{text}");
-        assert!(kantoor(&db, &["jobs", "retry", id]).status.success());
-        until("it is tried again", LONG, || ask(&db, "SELECT count(*) FROM jobs WHERE kind = 'deliver' AND state = 'running'") == 1);
-        let unknown = kantoor(&db, &["jobs", "retry", id, "nothing"]);
-        assert!(!unknown.status.success());
-    }
+on_both![a_job_that_ends_its_process_is_parked_and_can_be_tried_again, a_stop_gives_jobs_back,];
 
-    /// Who is told to stop gives its jobs back, and that is held against none of them.
-    fn a_stop_gives_jobs_back(db) {
-        let smtp = Silent::start();
-        let mut settings = smtp.settings();
-        settings.extend(["--set".to_string(), "shutdown_seconds=1".to_string()]);
-        let mut binary = start(&db, "", &settings);
-        mail(&binary.client);
-        until("it is begun", LONG, || ask(&db, "SELECT count(*) FROM jobs WHERE kind = 'deliver' AND state = 'running'") == 1);
-        binary.signal(Signal::TERM);
-        assert!(binary.child.wait().unwrap().success(), "{}", binary.said());
-        assert_eq!(ask(&db, "SELECT count(*) FROM jobs WHERE kind = 'deliver' AND state = 'ready' AND lost = 0"), 1);
-        assert_eq!(ask(&db, "SELECT count(*) FROM nodes"), 0);
+/// A mail whose sending ends the process, as far as anybody can tell, does not do so at every start.
+fn a_job_that_ends_its_process_is_parked_and_can_be_tried_again(db: Db) {
+    let smtp = Silent::start();
+    let mut key = String::new();
+    for begun in 1..=5 {
+        let mut binary = start(&db, &key, &smtp.settings());
+        key.clone_from(&binary.client.key);
+        if begun == 1 {
+            mail(&binary.client);
+        }
+        let running =
+            format!("SELECT count(*) FROM jobs WHERE kind = 'deliver' AND state = 'running' AND attempts = {begun}");
+        until("it is begun", LONG, || {
+            // Nobody waits here until a pause is over.
+            change(&db, "UPDATE jobs SET run_at = 0 WHERE state = 'ready' AND kind = 'deliver'");
+            ask(&db, &running) == 1
+        });
+        binary.signal(Signal::KILL);
+        let _ = binary.child.wait();
+        change(&db, "UPDATE jobs SET lease_until = 0 WHERE state = 'running'");
     }
+    let binary = start(&db, &key, &smtp.settings());
+    until("it is parked", LONG, || ask(&db, "SELECT count(*) FROM jobs WHERE state = 'parked'") == 1);
+    binary.client.get("/ready").expect(200);
+    assert!(binary.said().contains("It is parked"), "{}", binary.said());
+    let listed = kantoor(&db, &["jobs", "list", "--state", "parked", "--json"]);
+    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    assert_eq!((&listed[0]["kind"], &listed[0]["lost"]), (&json!("deliver"), &json!(5)), "{listed}");
+    let id = listed[0]["id"].as_str().unwrap();
+    let text = String::from_utf8(kantoor(&db, &["jobs", "list"]).stdout).unwrap();
+    assert!(text.contains(id) && text.contains("it was begun 5 times in a row and never ended"), "{text}");
+    assert!(kantoor(&db, &["jobs", "retry", id]).status.success());
+    until("it is tried again", LONG, || {
+        ask(&db, "SELECT count(*) FROM jobs WHERE kind = 'deliver' AND state = 'running'") == 1
+    });
+    let unknown = kantoor(&db, &["jobs", "retry", id, "nothing"]);
+    assert!(!unknown.status.success());
+}
+
+/// Who is told to stop gives its jobs back, and that is held against none of them.
+fn a_stop_gives_jobs_back(db: Db) {
+    let smtp = Silent::start();
+    let mut settings = smtp.settings();
+    settings.extend(["--set".to_string(), "shutdown_seconds=1".to_string()]);
+    let mut binary = start(&db, "", &settings);
+    mail(&binary.client);
+    until("it is begun", LONG, || {
+        ask(&db, "SELECT count(*) FROM jobs WHERE kind = 'deliver' AND state = 'running'") == 1
+    });
+    binary.signal(Signal::TERM);
+    assert!(binary.child.wait().unwrap().success(), "{}", binary.said());
+    assert_eq!(ask(&db, "SELECT count(*) FROM jobs WHERE kind = 'deliver' AND state = 'ready' AND lost = 0"), 1);
+    assert_eq!(ask(&db, "SELECT count(*) FROM nodes"), 0);
 }
 
 /// Work goes on whatever becomes of the log: on a full disk, or with nobody at the other end of the pipe.
