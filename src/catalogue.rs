@@ -41,7 +41,7 @@ pub struct Registry {
     /// Every resource.
     pub resources: Vec<Resource>,
     /// The migrations of tables that belong to no resource.
-    pub migrations: &'static [Migration],
+    pub migrations: Vec<Migration>,
     /// Fill a new account, which has this name.
     pub defaults: &'static [Fill],
     /// The areas of the API: `{area}.read` and `{area}.write` are the scopes of keys.

@@ -4,11 +4,11 @@
 use crate::call::Call;
 use crate::error::{Error, Faults, FieldCode, Result, wrong};
 use crate::json::Json;
-use crate::record::{Checks, Field, Record, Rules};
+use crate::record::{Body, Field, Fields, Rules};
 
 /// Fields that were sent, parsed, waiting for the record they belong to.
 #[derive(Clone)]
-pub struct Input<R: Record> {
+pub struct Input<R: Fields> {
     values: R,
     sent: Vec<usize>,
     /// Sentences about fields that were passed over.
@@ -16,12 +16,12 @@ pub struct Input<R: Record> {
 }
 
 /// The fields of a new record.
-pub fn create<R: Checks>(call: &Call) -> Result<Input<R>> {
+pub fn create<R: Body>(call: &Call) -> Result<Input<R>> {
     create_with(call, |_, _| {})
 }
 
 /// The same, with rules that only this route has.
-pub fn create_with<R: Checks>(call: &Call, rules: impl FnOnce(&Input<R>, &mut Faults)) -> Result<Input<R>> {
+pub fn create_with<R: Body>(call: &Call, rules: impl FnOnce(&Input<R>, &mut Faults)) -> Result<Input<R>> {
     let mut faults = Faults::default();
     let input = read(call, R::blank()?, &mut faults, For::Create)?;
     for (place, field) in R::fields().iter().enumerate() {
@@ -42,7 +42,7 @@ pub fn create_with<R: Checks>(call: &Call, rules: impl FnOnce(&Input<R>, &mut Fa
 }
 
 /// The fields of a PATCH; at least one.
-pub fn patch<R: Checks>(call: &Call) -> Result<Input<R>> {
+pub fn patch<R: Body>(call: &Call) -> Result<Input<R>> {
     let mut faults = Faults::default();
     let input = read(call, R::default(), &mut faults, For::Patch)?;
     if input.sent.is_empty() && faults.0.is_empty() {
@@ -67,7 +67,12 @@ pub fn nothing(call: &Call) -> Result<Vec<String>> {
     Ok(warnings)
 }
 
-impl<R: Record> Input<R> {
+impl<R: Fields> Input<R> {
+    /// What was sent, and the defaults of what was not.
+    pub fn values(&self) -> &R {
+        &self.values
+    }
+
     /// The new record.
     pub fn record(&self) -> R {
         self.values.clone()
@@ -77,6 +82,13 @@ impl<R: Record> Input<R> {
     pub fn merge_into(&self, record: &mut R) {
         for place in &self.sent {
             (R::fields()[*place].copy)(&self.values, record);
+        }
+    }
+
+    /// Puts every field that can be sent over `record`, with the default of those that were not: for a PUT.
+    pub fn replace_in(&self, record: &mut R) {
+        for field in R::fields().iter().filter(|field| field.info.rules.create) {
+            (field.copy)(&self.values, record);
         }
     }
 
@@ -91,7 +103,7 @@ impl<R: Record> Input<R> {
     }
 }
 
-fn patchable<R: Record>() -> impl Iterator<Item = &'static Field<R>> {
+fn patchable<R: Fields>() -> impl Iterator<Item = &'static Field<R>> {
     R::fields().iter().filter(|field| field.info.rules.patch)
 }
 
@@ -131,7 +143,7 @@ impl For {
 }
 
 /// Reads the fields of a body.
-fn read<R: Checks>(call: &Call, mut values: R, faults: &mut Faults, aim: For) -> Result<Input<R>> {
+fn read<R: Body>(call: &Call, mut values: R, faults: &mut Faults, aim: For) -> Result<Input<R>> {
     let mut sent = Vec::new();
     let mut warnings = Vec::new();
     let Some(body) = call.body.clone().map(R::body) else {

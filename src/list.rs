@@ -175,7 +175,7 @@ impl Request {
             let (own, rules) = (field.info.name, &field.info.rules);
             let value = || match text {
                 "" if name != own => Err(wrong(FieldCode::InvalidFormat, "must have a value")),
-                text => (field.from_query)(text, rules),
+                text => (field.from_query)(text, &rules.for_answers()),
             };
             let condition = match rules.range {
                 _ if name == own && rules.filter && text == rules.any && !text.is_empty() => return Ok(true),
@@ -185,7 +185,7 @@ impl Request {
                     texts.extend(others.into_iter().map(str::to_string));
                     texts.sort_unstable();
                     texts.dedup();
-                    let values = texts.iter().map(|one| (field.from_query)(one, rules));
+                    let values = texts.iter().map(|one| (field.from_query)(one, &rules.for_answers()));
                     Condition::Among(own, values.collect::<Result<_, _>>()?)
                 }
                 _ if name == own && rules.filter && !rules.refers.is_empty() => Condition::Of(own, value()?),

@@ -24,7 +24,7 @@ const OWN: &[Migration] = &[
 /// Every migration, in order.
 pub fn all() -> Vec<Migration> {
     let of_resources = registry().resources.iter().flat_map(|resource| resource.migrations);
-    let mut all: Vec<Migration> = OWN.iter().chain(registry().migrations).chain(of_resources).copied().collect();
+    let mut all: Vec<Migration> = OWN.iter().chain(&registry().migrations).chain(of_resources).copied().collect();
     all.sort_by_key(|migration| migration.number);
     all
 }

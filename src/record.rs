@@ -1,7 +1,11 @@
 //! A field is declared once. [`record!`](crate::record!) turns one line per field into the struct, the columns,
 //! the create and PATCH input, the checks, the answers, the list filters and sorts, and the
-//! OpenAPI schema. What the lines can say is in [`Rules`]; they are flags, never logic.
+//! OpenAPI schema. What the lines can say is in [`Rules`]; they are flags, never logic. A body that is
+//! no record is an [`input!`].
+//!
+//! [`input!`]: crate::input!
 
+mod body;
 mod checked;
 mod html;
 mod kinds;
@@ -10,13 +14,14 @@ mod open;
 mod part;
 mod rules;
 
+pub use body::{Body, Fields};
 pub use checked::{Bic, Callable, Color, Country, Domain, Email, EmailList, Emails, Iban, Slug, VatNumber, Website};
 pub use html::Html;
 pub use kinds::{Day, Days, Kind, Link, VatRate, When, choose, other_spelling, parse_date, stored_date, wrong_type};
 pub use lists::{Custom, CustomValue, Data, Snapshot, Texts};
 pub use open::{Transitions, check_transition, may_become};
 pub use part::Part;
-pub use rules::{ACTED, ALL, COMPUTED, CREATED, DETAIL, INPUT, LIST, NOWHERE, REQUIRED, Rules, UPDATED, Views};
+pub use rules::{ACTED, ALL, COMPUTED, CREATED, DETAIL, GIVEN, INPUT, LIST, NOWHERE, REQUIRED, Rules, UPDATED, Views};
 
 use store::{Row, Tx, Value};
 
@@ -179,16 +184,16 @@ pub struct Field<R> {
     pub to_json: fn(&R, &Rules, &mut Vec<u8>),
     /// Copies it from the first to the second.
     pub copy: fn(&R, &mut R),
+    /// Whether both have the same.
+    pub equal: fn(&R, &R) -> bool,
     /// Reads a filter's text.
     pub from_query: fn(&str, &Rules) -> Result<Value<'static>, Wrong>,
 }
 
 /// A record: what [`record!`](crate::record!) makes.
-pub trait Record: Clone + Default + PartialEq + Send + Sync + 'static {
+pub trait Record: Fields + PartialEq {
     /// What is said once about it.
     fn shape() -> &'static Shape;
-    /// Its fields in order.
-    fn fields() -> &'static [Field<Self>];
     /// Its statements.
     fn sql() -> &'static Sql;
     /// What every record has.
@@ -201,23 +206,32 @@ pub trait Record: Clone + Default + PartialEq + Send + Sync + 'static {
         Self::fields().iter().find(|field| field.info.name == Self::shape().parent)
     }
 
-    /// Its fields without their accessors.
-    fn infos() -> Vec<FieldInfo> {
-        Self::fields().iter().map(|field| field.info).collect()
+    /// The fields that are stored.
+    fn columns() -> impl Iterator<Item = &'static Field<Self>> {
+        Self::fields().iter().filter(|field| !field.info.rules.sent_only)
     }
 
-    /// A new one with the defaults of its fields.
-    fn blank() -> Result<Self, Error> {
-        let mut record = Self::default();
-        for field in Self::fields() {
-            let rules = &field.info.rules;
-            if !rules.default.is_empty() {
-                let default = Json::parse(rules.default.as_bytes())?;
-                (field.from_json)(&mut record, &default, rules)
-                    .map_err(|wrong| Error::internal(format!("default of {}: {}", field.info.name, wrong.message)))?;
-            }
+    /// Drops what was in the body alone, so that the record is as it will be read.
+    fn forget_sent(&mut self) {
+        let sent_only = || Self::fields().iter().filter(|field| field.info.rules.sent_only);
+        if sent_only().next().is_some() {
+            let blank = Self::default();
+            sent_only().for_each(|field| (field.copy)(&blank, self));
         }
-        Ok(record)
+    }
+
+    /// A new one with the fields that are copied to what is made of it.
+    fn copied(&self) -> Self {
+        let mut copy = Self::default();
+        for field in Self::fields().iter().filter(|field| field.info.rules.copied) {
+            (field.copy)(self, &mut copy);
+        }
+        copy
+    }
+
+    /// Whether a field to which `rule` applies differs from `before`.
+    fn differs(&self, before: &Self, rule: fn(&Rules) -> bool) -> bool {
+        Self::fields().iter().any(|field| rule(&field.info.rules) && !(field.equal)(self, before))
     }
 
     /// From a row of `sql().select`. A value that cannot be read is an error that names its table, id and column; a
@@ -233,7 +247,7 @@ pub trait Record: Clone + Default + PartialEq + Send + Sync + 'static {
             updated_at: Moment::from_db(row, 2).map_err(at("updated_at"))?,
             version: row.int(3).map_err(at("version"))?,
         };
-        for (place, field) in Self::fields().iter().enumerate() {
+        for (place, field) in Self::columns().enumerate() {
             (field.from_db)(&mut record, row, BASE_COLUMNS + place).map_err(at(field.info.name))?;
         }
         Ok(record)
@@ -322,7 +336,8 @@ pub trait Checks: Record {
     fn check(&self, _faults: &mut Faults) {}
 
     /// In the transaction, before it is saved: fills in what follows from other records, and
-    /// refuses what they do not allow. `before` is the record as it was.
+    /// refuses what they do not allow. `before` is the record as it was. Fields that are in the body alone
+    /// still have their value here.
     fn settle(&mut self, _tx: &mut Tx, _ctx: &Ctx, _before: Option<&Self>) -> Result<(), Error> {
         Ok(())
     }
@@ -368,8 +383,8 @@ impl Sql {
     /// The statements of `R`.
     pub fn of<R: Record>() -> Sql {
         let table = R::shape().table;
-        let names: Vec<&str> = R::fields().iter().map(|field| field.info.name).collect();
-        let light = R::fields().iter().map(|field| match field.info.rules.heavy {
+        let names: Vec<&str> = R::columns().map(|field| field.info.name).collect();
+        let light = R::columns().map(|field| match field.info.rules.heavy {
             true => "''".to_string(),
             false => format!("{table}.\"{}\"", field.info.name),
         });
@@ -412,19 +427,19 @@ macro_rules! record {
     (
         $(#[doc = $about:literal])+
         $vis:vis struct $name:ident = $singular:literal in $table:literal $(, $key:ident: $value:expr)*;
-        $( $(#[doc = $doc:literal])+ $field:ident : $kind:ty = $rules:expr; )*
+        $( $(#[doc = $doc:literal])+ $(#[cfg($when:meta)])? $field:ident : $kind:ty = $rules:expr; )*
     ) => {
         $(#[doc = $about])+
         #[derive(Clone, Debug, Default, PartialEq)]
         $vis struct $name {
             /// What every record has.
             pub base: $crate::record::Base,
-            $( $(#[doc = $doc])+ pub $field: $kind, )*
+            $( $(#[doc = $doc])+ $(#[cfg($when)])? pub $field: $kind, )*
         }
 
-        impl $name {
+        impl $crate::record::Fields for $name {
             const FIELDS: &'static [$crate::record::Field<Self>] =
-                $crate::fields!($( [$($doc),+] $field : $kind = $rules; )*);
+                $crate::fields!($( $(#[cfg($when)])? [$($doc),+] $field : $kind = $rules; )*);
         }
 
         impl $crate::record::Record for $name {
@@ -432,10 +447,6 @@ macro_rules! record {
                 static SHAPE: $crate::record::Shape =
                     $crate::record::Shape::new($singular, $table, &[$($about),+])$(.$key($value))*;
                 &SHAPE
-            }
-
-            fn fields() -> &'static [$crate::record::Field<Self>] {
-                Self::FIELDS
             }
 
             fn sql() -> &'static $crate::record::Sql {
@@ -457,7 +468,7 @@ macro_rules! record {
     (
         $(#[doc = $about:literal])+
         $vis:vis struct $name:ident<$param:ident: $bound:path>;
-        $( $(#[doc = $doc:literal])+ $field:ident : $kind:ty = $rules:expr; )*
+        $( $(#[doc = $doc:literal])+ $(#[cfg($when:meta)])? $field:ident : $kind:ty = $rules:expr; )*
     ) => {
         $(#[doc = $about])+
         #[derive(Clone, Debug, Default, PartialEq)]
@@ -466,21 +477,28 @@ macro_rules! record {
             pub base: $crate::record::Base,
             /// Which of them it is.
             pub which: std::marker::PhantomData<$param>,
-            $( $(#[doc = $doc])+ pub $field: $kind, )*
+            $( $(#[doc = $doc])+ $(#[cfg($when)])? pub $field: $kind, )*
         }
 
         impl<$param: $bound> $name<$param> {
+            /// The same record as another of them.
+            pub fn into_other<Other: $bound>(self) -> $name<Other> {
+                $name {
+                    base: self.base,
+                    which: std::marker::PhantomData,
+                    $( $(#[cfg($when)])? $field: self.$field, )*
+                }
+            }
+        }
+
+        impl<$param: $bound> $crate::record::Fields for $name<$param> {
             const FIELDS: &'static [$crate::record::Field<Self>] =
-                $crate::fields!($( [$($doc),+] $field : $kind = $rules; )*);
+                $crate::fields!($( $(#[cfg($when)])? [$($doc),+] $field : $kind = $rules; )*);
         }
 
         impl<$param: $bound> $crate::record::Record for $name<$param> {
             fn shape() -> &'static $crate::record::Shape {
                 $param::shape()
-            }
-
-            fn fields() -> &'static [$crate::record::Field<Self>] {
-                Self::FIELDS
             }
 
             fn sql() -> &'static $crate::record::Sql {
@@ -495,34 +513,5 @@ macro_rules! record {
                 &mut self.base
             }
         }
-    };
-}
-
-/// The fields of a record with their accessors; for [`record!`](crate::record!).
-#[macro_export]
-macro_rules! fields {
-    ($( [$($doc:literal),+] $field:ident : $kind:ty = $rules:expr; )*) => {
-        &[$(
-            $crate::record::Field {
-                info: $crate::record::FieldInfo {
-                    name: $crate::record::plain(stringify!($field)),
-                    doc: &[$($doc),+],
-                    rules: $rules,
-                    schema: <$kind as $crate::record::Kind>::schema,
-                },
-                to_db: |record| $crate::record::Kind::to_db(&record.$field),
-                from_db: |record, row, column| {
-                    record.$field = <$kind as $crate::record::Kind>::from_db(row, column)?;
-                    Ok(())
-                },
-                from_json: |record, json, rules| {
-                    record.$field = <$kind as $crate::record::Kind>::read(json, rules)?;
-                    Ok(())
-                },
-                to_json: |record, rules, out| $crate::record::Kind::to_json(&record.$field, rules, out),
-                copy: |from, to| to.$field = from.$field.clone(),
-                from_query: <$kind as $crate::record::Kind>::filter,
-            },
-        )*]
     };
 }

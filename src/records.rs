@@ -10,7 +10,7 @@ use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
 use crate::input::{self, Input};
 use crate::json::Json;
 use crate::log::{self, Event};
-use crate::record::{CREATED, Checks, DETAIL, Record, UPDATED, Views};
+use crate::record::{CREATED, Checks, DETAIL, Fields, Record, UPDATED, Views};
 use crate::search;
 use crate::slice::{Slice, TOGETHER};
 use crate::tables;
@@ -74,6 +74,7 @@ pub fn add<R: Checks>(tx: &mut Tx, ctx: &Ctx, record: &mut R) -> Result<()> {
 /// The same, when another event says that it is there.
 pub fn add_as<R: Checks>(tx: &mut Tx, ctx: &Ctx, record: &mut R, event: &str) -> Result<Image> {
     record.settle(tx, ctx, None)?;
+    record.forget_sent();
     check_unique(tx, ctx, record)?;
     let image = insert_as(tx, ctx, record, event)?;
     follow_with(tx, ctx, None, record, &image)?;
@@ -88,6 +89,7 @@ pub fn change<R: Checks>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, eve
 /// The same; answers what its events carry, if it is not the same as before.
 fn change_as<R: Checks>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event: &str) -> Result<Option<Image>> {
     record.settle(tx, ctx, Some(before))?;
+    record.forget_sent();
     check_unique(tx, ctx, record)?;
     if record == before {
         follow(tx, ctx, Some(before), record)?;
@@ -328,7 +330,8 @@ pub fn loosen<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<bool> {
 
 fn unlink_all<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, slice: &Slice) -> Result<bool> {
     for table in tables::all() {
-        let naming = table.fields.iter().filter(|field| field.rules.refers == R::shape().table);
+        let naming =
+            table.fields.iter().filter(|field| field.rules.refers == R::shape().table && !field.rules.sent_only);
         for field in naming.filter(|field| field.name != table.shape.parent) {
             if !(table.unlink)(tx, ctx, field.name, &record.base().id, slice)? {
                 return Ok(false);
@@ -367,7 +370,7 @@ pub fn unlink<R: Record>(tx: &mut Tx, ctx: &Ctx, field: &str, id: &str, slice: &
 fn stored<R: Record>(record: &R) -> Vec<Value<'_>> {
     let base = record.base();
     let mut values = vec![base.created_at.0.into(), base.updated_at.0.into(), base.version.into()];
-    values.extend(R::fields().iter().map(|field| (field.to_db)(record)));
+    values.extend(R::columns().map(|field| (field.to_db)(record)));
     values
 }
 
@@ -409,7 +412,7 @@ pub fn count<R: Record>(tx: &mut Tx, ctx: &Ctx, change: i64) -> Result<()> {
 }
 
 /// Ids in a body must be of records in the account.
-pub fn check_references<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, input: &Input<R>) -> Result<()> {
+pub fn check_references<R: Fields>(tx: &mut Tx, ctx: &Ctx, record: &R, input: &Input<R>) -> Result<()> {
     let mut faults = Faults::default();
     for field in input.sent() {
         let table = field.info.rules.refers;

@@ -8,6 +8,8 @@ pub mod corporate_identity;
 pub mod custom_field;
 pub mod deal;
 pub mod deal_source;
+#[cfg(test)]
+pub(crate) mod declared;
 pub mod document;
 pub mod email_domain;
 pub mod file;

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use store::Tx;
+use store::{Migration, Tx};
 
 use crate::automation::{engine, outside};
 use crate::catalogue::Start;
@@ -74,15 +74,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         automation::secret::resource(),
         test_clock::resource(),
     ],
-    migrations: &[
-        timers::MIGRATION,
-        outbox::MIGRATION,
-        document::pdf::MIGRATION,
-        document::DATES,
-        document::OWED,
-        document::SAID,
-        usage::MIGRATION,
-    ],
+    migrations: migrations(),
     defaults: &[
         |tx, ctx, _| settings::defaults(tx, ctx),
         |tx, ctx, _| tax_rate::defaults(tx, ctx),
@@ -131,6 +123,15 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
     background: BACKGROUND,
     after_crash: &[engine::be_careful],
 });
+
+/// The migrations of tables that belong to no resource, or to several.
+fn migrations() -> Vec<Migration> {
+    let own = [timers::MIGRATION, outbox::MIGRATION, document::pdf::MIGRATION, usage::MIGRATION];
+    let all = own.into_iter().chain(document::MIGRATIONS.iter().copied());
+    #[cfg(test)]
+    let all = all.chain([declared::MIGRATION]);
+    all.collect()
+}
 
 /// Installs the registry. Everything that starts the program or a part of it calls this first.
 pub fn install() {

@@ -12,30 +12,32 @@ use crate::context::{Caller, Ctx};
 use crate::days;
 use crate::due::DueWork;
 use crate::error::{Code, Error, FieldCode, Result, wrong};
-use crate::input::{self, Input};
-use crate::record;
-use crate::record::{Checks, REQUIRED, When};
+use crate::input;
+use crate::input::Input;
+use crate::record::{Body, Fields, REQUIRED, Shape, When};
 use crate::records::Work;
 use crate::resources::{Method, Part, Resource, Takes};
 
 /// The furthest that a clock can be moved at once, in days: ten years.
 const FURTHEST: i64 = 3660;
 
-record! {
+input! {
     /// The time to advance the clock to.
-    pub struct Advance = "test_clock" in "test_clocks";
+    pub struct Advance;
 
     /// The time to advance to.
     to: When = REQUIRED.example("\"2026-06-01T09:00:00Z\"");
 }
 
-impl Checks for Advance {}
+impl Body for Advance {}
+
+static SHAPE: Shape = Shape::new("test_clock", "test_clocks", &["Where to move the clock."]);
 
 const PARTS: &[Part] = &[Part("now", "string", "The current time of the account.")];
 
 /// The test clock and its routes.
 pub fn resource() -> Resource {
-    Resource::of::<Advance>("Test clock", "settings", &[])
+    Resource::without_records(&SHAPE, "Test clock", "settings", Advance::infos())
         .at("/v1/test-clock")
         .beside(Method::Get, "", "Retrieve the time of a test clock", PARTS, get)
         .extension()

@@ -16,10 +16,10 @@ use crate::call::{Answer, Call};
 use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::{Error, Faults, FieldCode, Result, wrong};
-use crate::input::{self, Input};
+use crate::input;
+use crate::input::Input;
 use crate::log::Event;
-use crate::record;
-use crate::record::{Checks, REQUIRED, When};
+use crate::record::{Body, REQUIRED, When};
 use crate::records::{self, Work};
 use crate::resources::Part;
 use crate::resources::flow::{Flow, TriggerType};
@@ -37,9 +37,9 @@ const PAGE: usize = 500;
 /// After this time the rest is left out.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-record! {
+input! {
     /// The time to look at.
-    pub struct Period = "backtest" in "backtests";
+    pub struct Period;
 
     /// Start of the period.
     from: When = REQUIRED.example("\"2026-01-01T00:00:00Z\"");
@@ -47,7 +47,7 @@ record! {
     to: When = REQUIRED.example("\"2026-06-01T00:00:00Z\"");
 }
 
-impl Checks for Period {
+impl Body for Period {
     fn check(&self, faults: &mut Faults) {
         if self.to.0 < self.from.0 {
             faults.add("to", wrong(FieldCode::OutOfRange, "must not be before from"));

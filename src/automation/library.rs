@@ -11,7 +11,7 @@ use crate::resources::flow;
 /// Gives a new account the flows of the library.
 pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     for body in all() {
-        let mut made = flow::sent(&body)?.flow();
+        let mut made = flow::sent(&body)?;
         records::add(tx, ctx, &mut made)?;
     }
     Ok(())

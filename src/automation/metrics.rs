@@ -12,12 +12,8 @@ use crate::http::metrics::{CounterInfo, Metric, waiting};
 use crate::resources::run::{self, Status};
 
 /// How runs end.
-const FINAL: [&str; 4] = [
-    Status::Success.wire(),
-    Status::Partial.wire(),
-    Status::Failed.wire(),
-    Status::Cancelled.wire(),
-];
+const FINAL: [&str; 4] =
+    [Status::Success.wire(), Status::Partial.wire(), Status::Failed.wire(), Status::Cancelled.wire()];
 
 /// Runs that ended.
 pub const RUNS: CounterInfo =

@@ -7,20 +7,18 @@ use serde_json::json;
 
 use crate::call::{Answer, Call};
 use crate::error::Result;
-use crate::record;
+use crate::record::Shape;
 use crate::records::Work;
 use crate::resources::{Method, Part, Resource};
 
-record! {
-    /// The secret that signs the HTTP calls of an account's flows.
-    pub struct SigningSecret = "signing_secret" in "signing_secrets";
-}
+static SHAPE: Shape =
+    Shape::new("signing_secret", "signing_secrets", &["The secret that signs the HTTP calls of an account's flows."]);
 
 const PARTS: &[Part] = &[Part("secret", "string", "`whsec_` and the secret in Base64.")];
 
 /// The route that shows it, to keys that may see keys.
 pub fn resource() -> Resource {
-    Resource::of::<SigningSecret>("Signing secret", "keys", &[])
+    Resource::without_records(&SHAPE, "Signing secret", "keys", Vec::new())
         .at("/v1/automation/signing-secret")
         .beside(Method::Get, "", "Retrieve the secret that signs HTTP calls of flows", PARTS, get)
         .extension()

@@ -5,19 +5,19 @@ use serde_json::{Value, json};
 use super::matching::{self, Fired, Sent, Started};
 use crate::call::{Answer, Call};
 use crate::error::Result;
-use crate::input::{self, Input};
-use crate::record;
-use crate::record::{Checks, Data, INPUT, REQUIRED};
+use crate::input;
+use crate::input::Input;
+use crate::record::{Body, Data, Fields, INPUT, REQUIRED, Shape};
 use crate::records::Work;
 use crate::resources::run::Status;
 use crate::resources::{Method, Part, Resource, Takes};
 
 /// Declares what a route takes: the same but for the number of the record, which each calls its own.
 macro_rules! trigger {
-    ($name:ident = $singular:literal in $table:literal; $($number:tt)+) => {
-        record! {
+    ($name:ident; $($number:tt)+) => {
+        input! {
             /// An event to fire.
-            pub struct $name = $singular in $table;
+            pub struct $name;
 
             /// The name of the event: a built-in event or your own key.
             event: String = REQUIRED.example("\"order.shipped\"");
@@ -28,21 +28,25 @@ macro_rules! trigger {
             $($number)+
         }
 
-        impl Checks for $name {}
+        impl Body for $name {}
     };
 }
 
 trigger! {
-    Trigger = "trigger" in "triggers";
+    Trigger;
     /// The number of the record in another administration. Deprecated and removed in version 2: send it in `data`.
     legacy_entity_id: i64 = INPUT.example("7");
 }
 
 trigger! {
-    WebhookTrigger = "webhook_trigger" in "webhook_triggers";
+    WebhookTrigger;
     /// The number of the record in another administration; available to flows as `data.entity_id`.
     entity_id: i64 = INPUT.example("7");
 }
+
+const ABOUT: &[&str] = &["An event that is fired."];
+static TRIGGER: Shape = Shape::new("trigger", "triggers", ABOUT);
+static WEBHOOK_TRIGGER: Shape = Shape::new("webhook_trigger", "webhook_triggers", ABOUT);
 
 const PARTS: &[Part] = &[
     Part("event", "string", "The event as sent."),
@@ -57,7 +61,7 @@ const WEBHOOK_PARTS: &[Part] = &[
 
 /// `POST /v1/automation/trigger`
 pub fn by_automation() -> Resource {
-    Resource::of::<Trigger>("Automation trigger", "automation", &[])
+    Resource::without_records(&TRIGGER, "Automation trigger", "automation", Trigger::infos())
         .at("/v1/automation/trigger")
         .beside(Method::Post, "", "Fire an event", PARTS, automation)
         .taking::<Trigger>(Takes::Body)
@@ -65,7 +69,7 @@ pub fn by_automation() -> Resource {
 
 /// `POST /v1/webhooks/trigger`
 pub fn by_webhook() -> Resource {
-    Resource::of::<WebhookTrigger>("Webhook trigger", "webhooks", &[])
+    Resource::without_records(&WEBHOOK_TRIGGER, "Webhook trigger", "webhooks", WebhookTrigger::infos())
         .at("/v1/webhooks/trigger")
         .beside(Method::Post, "", "Fire an event, at most 30 times per minute", WEBHOOK_PARTS, webhook)
         .taking::<WebhookTrigger>(Takes::Body)

@@ -8,7 +8,7 @@ use super::reply;
 use crate::catalogue::registry;
 use crate::error::{Code, FieldCode};
 use crate::list;
-use crate::record::{CREATED, DETAIL, FieldInfo, LIST, Shape, Views};
+use crate::record::{CREATED, DETAIL, FieldInfo, LIST, Rules, Shape, Views};
 use crate::resource::{Gives, Method, Part, Resource, Route, Takes};
 
 /// The document.
@@ -235,7 +235,7 @@ fn list_parameters(resource: &Resource) -> Vec<Value> {
         if field.rules.filter || !field.rules.filter_as.is_empty() {
             let name = if field.rules.filter { field.name } else { field.rules.filter_as };
             let description = format!("Filter by this field. {}", prose(field.doc));
-            let mut schema = (field.schema)(&field.rules);
+            let mut schema = (field.schema)(&field.rules.for_answers());
             if schema["type"] == "boolean" {
                 schema = json!({"type": "string", "enum": ["1", "0", "true", "false"]});
             }
@@ -530,7 +530,7 @@ fn record_schema(resource: &Resource, view: Views) -> Value {
     let mut properties = Map::new();
     properties.insert("id".into(), json!({"type": "string", "format": "uuid", "description": "Its id."}));
     for field in resource.fields.iter().filter(|field| field.rules.views.includes(view)) {
-        properties.insert(field.name.into(), property(field));
+        properties.insert(field.name.into(), property(field, &field.rules.for_answers()));
     }
     for address in shape.addresses.iter().filter(|address| address.views.includes(view)) {
         let schema = json!({"type": "string", "format": "uri", "description": address.doc});
@@ -552,7 +552,7 @@ fn record_schema(resource: &Resource, view: Views) -> Value {
         meta.insert("updated_at".into(), moment("When the record was last changed."));
         meta.insert("version".into(), json!({"type": "integer", "description": "Incremented with every change."}));
         for field in resource.fields.iter().filter(|field| field.rules.in_meta) {
-            meta.insert(field.name.into(), property(field));
+            meta.insert(field.name.into(), property(field, &field.rules.for_answers()));
         }
         properties.insert("meta".into(), json!({"type": "object", "properties": meta}));
     }
@@ -561,8 +561,9 @@ fn record_schema(resource: &Resource, view: Views) -> Value {
 }
 
 fn input_schema(route: &Route) -> Value {
+    let rules = |field: &FieldInfo| if route.takes == Takes::Patch { field.rules } else { field.rules.for_create() };
     let properties: Map<String, Value> =
-        route.fields.iter().map(|field| (field.name.to_string(), property(field))).collect();
+        route.fields.iter().map(|field| (field.name.to_string(), property(field, &rules(field)))).collect();
     let mut schema = json!({"type": "object", "additionalProperties": false, "properties": properties});
     if route.takes == Takes::Patch {
         schema["minProperties"] = json!(1);
@@ -573,13 +574,13 @@ fn input_schema(route: &Route) -> Value {
     schema
 }
 
-fn property(field: &FieldInfo) -> Value {
-    let mut schema = (field.schema)(&field.rules);
+fn property(field: &FieldInfo, rules: &Rules) -> Value {
+    let mut schema = (field.schema)(rules);
     schema["description"] = json!(prose(field.doc));
-    if let Some(example) = parsed(field.rules.example) {
+    if let Some(example) = parsed(rules.example) {
         schema["examples"] = json!([example]);
     }
-    if let Some(default) = parsed(field.rules.default) {
+    if let Some(default) = parsed(rules.default) {
         schema["default"] = default;
     }
     schema

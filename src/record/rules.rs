@@ -38,6 +38,10 @@ pub struct Rules {
     pub create: bool,
     /// May be sent in a PATCH.
     pub patch: bool,
+    /// Is in the body alone: it has no column and no answer shows it.
+    pub sent_only: bool,
+    /// Is set by the server unless it is given when the record is made: the limits hold for what is given.
+    pub given: bool,
     /// Must have a value.
     pub required: bool,
     /// Gets a value when none is sent, and must have one in a PATCH.
@@ -46,6 +50,14 @@ pub struct Rules {
     pub resets: bool,
     /// Is null in answers when it has no value; otherwise `""`.
     pub nullable: bool,
+    /// Is described as null only in answers and in a PATCH: a new record leaves it out.
+    pub null_once_made: bool,
+    /// Cannot be changed once the record is final.
+    pub locked_when_final: bool,
+    /// A change of it makes a new revision of a record that is final.
+    pub revises: bool,
+    /// A record that is made of this one has the same value.
+    pub copied: bool,
     /// Where it is shown.
     pub views: Views,
     /// Shown in the record's `meta` instead: the contract does not list it beside the others.
@@ -88,10 +100,16 @@ pub struct Rules {
 pub const INPUT: Rules = Rules {
     create: true,
     patch: true,
+    sent_only: false,
+    given: false,
     required: false,
     kept: false,
     resets: false,
     nullable: false,
+    null_once_made: false,
+    locked_when_final: false,
+    revises: false,
+    copied: false,
     views: ALL,
     in_meta: false,
     filter: false,
@@ -118,10 +136,52 @@ pub const REQUIRED: Rules = Rules { required: true, ..INPUT };
 /// A field that only the server sets.
 pub const COMPUTED: Rules = Rules { create: false, patch: false, ..INPUT };
 
+/// A field that the server sets, unless it is sent when the record is made.
+pub const GIVEN: Rules = Rules { patch: false, given: true, ..INPUT };
+
 impl Rules {
     /// Can be sent when the record is made, not changed by PATCH.
     pub const fn create_only(self) -> Rules {
         Rules { patch: false, ..self }
+    }
+
+    /// In the body alone: the record reads it before it is saved, and does not keep it.
+    pub const fn sent_only(self) -> Rules {
+        Rules { sent_only: true, views: NOWHERE, ..self }
+    }
+
+    /// A PATCH of a record that is final cannot change it.
+    pub const fn locked_when_final(self) -> Rules {
+        Rules { locked_when_final: true, ..self }
+    }
+
+    /// A change of it makes a new revision of a record that is final.
+    pub const fn revises(self) -> Rules {
+        Rules { revises: true, ..self }
+    }
+
+    /// A record that is made of this one has the same value: the credit of an invoice, the invoice of a quote.
+    pub const fn copied(self) -> Rules {
+        Rules { copied: true, ..self }
+    }
+
+    /// `null` when it has no value, once the record is there; a new record leaves it out.
+    pub const fn nullable_once_made(self) -> Rules {
+        Rules { nullable: true, null_once_made: true, ..self }
+    }
+
+    /// The rules by which the body of a new record is described.
+    pub const fn for_create(self) -> Rules {
+        Rules { nullable: self.nullable && !self.null_once_made, ..self }
+    }
+
+    /// The rules by which answers and filters are described: what the server sets has no limits.
+    pub const fn for_answers(self) -> Rules {
+        if !self.given {
+            return self;
+        }
+        let Rules { min, max, max_length, default, example, .. } = COMPUTED;
+        Rules { create: false, min, max, max_length, default, example, ..self }
     }
 
     /// `null` when it has no value.

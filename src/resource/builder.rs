@@ -4,9 +4,9 @@ use store::{Migration, Tx};
 
 use super::{Gives, Handler, List, Method, Part, Resource, Route, Takes};
 use crate::error::Result;
-use crate::inspect::inspect;
+use crate::inspect::{Inspected, inspect};
 use crate::list;
-use crate::record::{CREATED, Checks, DETAIL, FieldInfo, LIST, Record, UPDATED, Views};
+use crate::record::{CREATED, Checks, DETAIL, FieldInfo, Fields, LIST, Record, Shape, UPDATED, Views};
 use crate::records;
 use crate::tables::Logged;
 
@@ -30,6 +30,31 @@ impl Resource {
             }),
             fleeting: false,
             logged: Logged::Except(&[]),
+        }
+    }
+
+    /// Routes that are about no records: what they are called in the documents, and the fields described there.
+    pub fn without_records(
+        shape: &'static Shape,
+        title: &'static str,
+        area: &'static str,
+        fields: Vec<FieldInfo>,
+    ) -> Resource {
+        Resource {
+            area,
+            write_area: area,
+            title,
+            shape,
+            path: format!("/v1/{}", shape.table.replace('_', "-")),
+            fields,
+            routes: Vec::new(),
+            list: None,
+            migrations: &[],
+            unlink: |_, _, _, _, _| Ok(true),
+            show: |_, _, _| Ok(None),
+            inspect: Box::new(|_, _, _, _| Ok(Inspected::default())),
+            fleeting: false,
+            logged: Logged::No,
         }
     }
 
@@ -108,7 +133,7 @@ impl Resource {
     }
 
     /// `POST /v1/…` with the fields of `B`.
-    pub fn create_from<B: Record>(self, handler: Handler) -> Resource {
+    pub fn create_from<B: Fields>(self, handler: Handler) -> Resource {
         self.create_with(handler).with_fields(B::infos())
     }
 
@@ -187,7 +212,7 @@ impl Resource {
     }
 
     /// The same with the fields of `B`.
-    pub fn action_parts<B: Record>(
+    pub fn action_parts<B: Fields>(
         self,
         path: &str,
         summary: &str,
@@ -197,15 +222,15 @@ impl Resource {
         self.act_parts(path, summary, parts, handler).taking::<B>(Takes::Body)
     }
 
-    /// `PUT /v1/…/{id}` with the fields of `B`, all of them.
-    pub fn replace_from<B: Record>(self, handler: Handler) -> Resource {
+    /// `PUT /v1/…/{id}` with the fields of a new record.
+    pub fn replace_with(self, handler: Handler) -> Resource {
         let summary = format!("Replace {}", self.one());
-        let resource = self.own(Method::Put, "", summary, Takes::Body, Gives::Item(DETAIL), handler);
-        resource.with_fields(B::infos())
+        let fields = self.fields.iter().filter(|field| field.rules.create).copied().collect();
+        self.own(Method::Put, "", summary, Takes::Body, Gives::Item(DETAIL), handler).with_fields(fields)
     }
 
     /// `POST /v1/…/{id}/…` with the fields of `B`, if any are sent, which makes a record of the same kind.
-    pub fn action_made<B: Record>(self, path: &str, summary: &str, handler: Handler) -> Resource {
+    pub fn action_made<B: Fields>(self, path: &str, summary: &str, handler: Handler) -> Resource {
         let path = format!("/{path}");
         let resource = self.own(Method::Post, &path, summary.to_string(), Takes::Maybe, Gives::Made(CREATED), handler);
         resource.with_fields(B::infos())
@@ -218,7 +243,7 @@ impl Resource {
     }
 
     /// `PATCH /v1/…/{id}` with those fields of `B` that can be changed.
-    pub fn patch_from<B: Record>(self, handler: Handler) -> Resource {
+    pub fn patch_from<B: Fields>(self, handler: Handler) -> Resource {
         let summary = format!("Change {}", self.one());
         let fields = B::infos().into_iter().filter(|field| field.rules.patch).collect();
         self.own(Method::Patch, "", summary, Takes::Patch, Gives::Item(UPDATED), handler).with_fields(fields)
@@ -242,7 +267,7 @@ impl Resource {
     }
 
     /// The last route takes the fields of `B`.
-    pub fn taking<B: Record>(mut self, takes: Takes) -> Resource {
+    pub fn taking<B: Fields>(mut self, takes: Takes) -> Resource {
         if let Some(route) = self.routes.last_mut() {
             route.takes = takes;
             route.fields = B::infos();
@@ -303,7 +328,7 @@ impl Resource {
     }
 
     /// The same with a body of its own, the fields of `B`.
-    pub fn action_with<B: Record>(self, path: &str, summary: &str, view: Views, handler: Handler) -> Resource {
+    pub fn action_with<B: Fields>(self, path: &str, summary: &str, view: Views, handler: Handler) -> Resource {
         let path = format!("/{path}");
         let resource = self.own(Method::Post, &path, summary.to_string(), Takes::Body, Gives::Item(view), handler);
         resource.with_fields(B::infos())

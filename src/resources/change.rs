@@ -6,17 +6,17 @@ use super::{Gives, Method, Part, Resource};
 use crate::call::{Answer, Call, Outcome};
 use crate::context::Ctx;
 use crate::error::{Code, Error, Faults, Result};
-use crate::record::{COMPUTED, When};
+use crate::log;
+use crate::record::{COMPUTED, FieldInfo, Kind, Shape, When};
 use crate::records::Work;
-use crate::{log, record};
 
-record! {
-    /// An event in the log of the account.
-    pub struct Change = "change" in "changes";
-
-    /// When it happened, on the account's clock.
-    timestamp: When = COMPUTED;
-}
+static SHAPE: Shape = Shape::new("change", "changes", &["An event in the log of the account."]);
+const TIMESTAMP: FieldInfo = FieldInfo {
+    name: "timestamp",
+    doc: &["When it happened, on the account's clock."],
+    rules: COMPUTED,
+    schema: When::schema,
+};
 
 const PARTS: &[Part] = &[
     Part("type", "string", "The type of event, such as `invoice.paid`."),
@@ -39,7 +39,7 @@ const BYTES: i64 = 8 * 1024 * 1024;
 
 /// Changes and their routes.
 pub fn resource() -> Resource {
-    Resource::of::<Change>("Changes", "audit", &[])
+    Resource::without_records(&SHAPE, "Changes", "audit", vec![TIMESTAMP])
         .at("/v1")
         .beside(Method::Get, "/changes", "List events in order", PARTS, feed)
         .gives(Gives::Feed(PARTS, QUERY))

@@ -11,8 +11,8 @@ use crate::error::{Code, Error, FieldCode, Result, wrong};
 use crate::input::{self, Input};
 use crate::record;
 use crate::record::{
-    ALL, Bic, CREATED, Checks, Color, Country, DETAIL, Email, INPUT, Iban, Link, REQUIRED, Record, UPDATED, VatNumber,
-    Website,
+    ALL, Bic, CREATED, Checks, Color, Country, DETAIL, Email, Fields, INPUT, Iban, Link, REQUIRED, Record, UPDATED,
+    VatNumber, Website,
 };
 use crate::records::{self, Work};
 

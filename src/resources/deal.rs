@@ -11,10 +11,11 @@ use crate::call::{Answer, Call};
 use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::{Error, FieldCode, Result, wrong};
-use crate::input::{self, Input};
+use crate::input;
+use crate::input::Input;
 use crate::json::Json;
 use crate::marks;
-use crate::record::{ALL, Checks, DETAIL, Day, INPUT, Kind, Link, REQUIRED};
+use crate::record::{ALL, Body, Checks, DETAIL, Day, INPUT, Kind, Link, REQUIRED};
 use crate::records::{self, Work};
 use crate::resources::settings::Settings;
 use crate::timers::{self, Of, Since, Timer};
@@ -194,9 +195,9 @@ fn open(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Option<Deal>> {
     Ok(Some(records::find::<Deal>(tx, ctx, id)?).filter(|deal| deal.status == Status::Open))
 }
 
-record! {
+input! {
     /// Where a deal goes.
-    pub struct Move = "move" in "";
+    pub struct Move;
 
     /// The phase to move to; may belong to another pipeline.
     phase_id: Link = INPUT.refers("phases");
@@ -204,7 +205,7 @@ record! {
     status: Status = INPUT.example("\"won\"");
 }
 
-impl Checks for Move {
+impl Body for Move {
     /// `null` is the same as nothing.
     fn body(body: Json) -> Json {
         let Json::Object(mut members) = body else { return body };

@@ -28,14 +28,15 @@ use crate::context::Ctx;
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
 use crate::input::{self, Input};
 use crate::record::{
-    ACTED, COMPUTED, CREATED, Checks, Custom, DETAIL, Day, INPUT, Link, NOWHERE, Record, Snapshot, UPDATED, Views, When,
+    ACTED, COMPUTED, CREATED, Checks, Custom, DETAIL, Day, GIVEN, INPUT, Link, NOWHERE, REQUIRED, Record, Snapshot,
+    UPDATED, Views, When,
 };
 use crate::records::{self, Work};
 use crate::{choice, error_codes, record};
 pub use kind::{DocumentKind, Invoice, InvoiceKind, Quote, QuoteKind, Which, Workorder, WorkorderKind};
 use rows::Rows;
 pub use status::PaymentStatus;
-pub use tables::{DATES, OWED, SAID};
+pub use tables::MIGRATIONS;
 use tables::{INVOICES, QUOTES, WORKORDERS};
 
 choice! {
@@ -74,26 +75,29 @@ record! {
     /// An invoice, a quote or a workorder.
     pub struct Document<K: DocumentKind>;
 
-    /// Number without gaps, assigned on finalization; the number of a draft starts with DRAFT.
-    number: String = COMPUTED.search().filter().sort().unique(&[]);
+    /// Number without gaps, assigned on finalization; the number of a draft starts with DRAFT. A document from elsewhere can
+    /// be sent with its own number.
+    number: String = GIVEN.at_most(64).search().filter().sort().unique(&[]).example("\"\"");
     /// Title.
-    title: String = INPUT.kept().search().sort().example("\"Boiler, with installation\"");
+    title: String = REQUIRED.revises().copied().search().sort().example("\"Boiler, with installation\"");
     /// Document date; defaults to today.
-    invoice_date: Day = INPUT.kept().sort().range("date_from", "date_to").example("\"2026-05-04\"");
-    /// Due date, or the last day that a quote is valid.
-    due_date: Day = INPUT.kept().sort().range("due_date_from", "due_date_to").example("\"2026-06-03\"");
-    /// Sum of the rows.
-    subtotal: Amount = COMPUTED;
-    /// VAT percentage; with several rates, the effective percentage.
-    vat_rate: Percent = COMPUTED;
-    /// VAT amount.
-    vat_amount: Amount = COMPUTED;
-    /// Total excluding VAT.
-    total_excl_vat: Amount = COMPUTED.sort();
-    /// Total including VAT.
-    total_incl_vat: Amount = COMPUTED.sort();
+    invoice_date: Day = INPUT.kept().revises().sort().range("date_from", "date_to").example("\"2026-05-04\"");
+    /// Due date, or the last day that a quote is valid; defaults to the terms of the client.
+    due_date: Day = INPUT.kept().revises().sort().range("due_date_from", "due_date_to").example("\"2026-06-03\"");
+    /// Sum of the rows. If sent, it is checked against the rows; without rows, it creates one row.
+    subtotal: Amount = GIVEN.example("1250");
+    /// VAT percentage; with several rates, the effective percentage. If sent, the percentage of rows without a rate.
+    vat_rate: Percent = GIVEN.between(0, 100).example("21");
+    /// VAT amount. If sent, it is checked against the rows.
+    vat_amount: Amount = GIVEN.example("262.5");
+    /// Total excluding VAT. If sent, it is checked against the rows; without rows, it creates one row.
+    total_excl_vat: Amount = GIVEN.sort().example("1250");
+    /// Total including VAT. If sent, it is checked against the rows; without rows, it creates one row.
+    total_incl_vat: Amount = GIVEN.sort().example("1512.5");
     /// The client.
-    client_id: Link = INPUT.refers("clients").filter().sort();
+    client_id: Link = INPUT.refers("clients").locked_when_final().copied().filter().sort();
+    /// The client, by your own `external_id`.
+    client_external_id: String = INPUT.create_only().sent_only().example("\"\"");
     /// Status: draft, open, partial, paid, overdue, credited, accepted …, or a custom value.
     payment_status: PaymentStatus = INPUT.kept().at_most(64).filter().sort().example("\"draft\"");
     /// When the document was paid.
@@ -105,9 +109,10 @@ record! {
     /// Whether the invoice is a credit invoice.
     is_credit: bool = COMPUTED;
     /// Your own reference; must be unique.
-    external_id: String = COMPUTED.nullable().search().filter().unique(&[]);
-    /// Rows; can be changed while the document is a draft.
-    rows: Rows = INPUT.heavy().shown(WHOLE).example("[{\"name\": \"Boiler\", \"quantity\": 1, \"unit_price\": 1250, \"vat_rate\": \"21\"}]");
+    external_id: String = GIVEN.nullable_once_made().search().filter().unique(&[]).example("\"\"");
+    /// Rows: `name` or `title`, `quantity`, `unit`, `unit_price`, and `vat_code` or `vat_rate`. Can be changed while the document
+    /// is a draft.
+    rows: Rows = INPUT.locked_when_final().copied().heavy().shown(WHOLE).example("[{\"name\": \"Boiler\", \"quantity\": 1, \"unit_price\": 1250, \"vat_rate\": \"21\"}]");
     /// The client's company at the time of the document.
     client_company_name: String = COMPUTED.search().shown(WHOLE);
     /// The client's first name at the time of the document.
@@ -117,25 +122,27 @@ record! {
     /// Values of custom fields, by key; null removes a value.
     custom_fields: Custom = INPUT.shown(WHOLE).example("{}");
     /// `draft` or `final`; sending `final` finalizes a draft.
-    generation_mode: Mode = INPUT.in_meta().example("\"draft\"");
+    generation_mode: Mode = INPUT.locked_when_final().in_meta().example("\"draft\"");
+    /// The same as `generation_mode: "final"`.
+    generate: bool = INPUT.create_only().sent_only().example("false");
     /// When the document was finalized.
     finalized_at: When = COMPUTED.nullable().in_meta();
     /// Revision number, incremented with every change of a final document.
     revision: i64 = COMPUTED.in_meta();
-    /// Language of the PDF, the page and the mail.
-    language: Language = INPUT.in_meta().example("\"nl\"");
+    /// Language of the PDF, the page and the mail; defaults to the language of the client's country.
+    language: Language = INPUT.locked_when_final().copied().in_meta().example("\"nl\"");
     /// The client's reference, printed on the document.
-    reference: String = INPUT.in_meta().example("\"PO-2026-17\"");
+    reference: String = INPUT.locked_when_final().copied().in_meta().example("\"PO-2026-17\"");
     /// Text below the rows.
-    notes: String = INPUT.at_most(4096).in_meta().example("\"Thank you for your order.\"");
+    notes: String = INPUT.at_most(4096).locked_when_final().in_meta().example("\"Thank you for your order.\"");
     /// The client's e-mail address at the time of the document.
     client_email: String = COMPUTED.search().in_meta();
-    /// The corporate identity.
-    corporate_identity_id: Link = INPUT.refers("corporate_identities").in_meta();
+    /// The corporate identity; defaults to the default identity.
+    corporate_identity_id: Link = INPUT.refers("corporate_identities").locked_when_final().copied().in_meta();
     /// The project it belongs to.
-    project_id: Link = INPUT.nullable().refers("projects").in_meta();
+    project_id: Link = INPUT.nullable_once_made().refers("projects").revises().copied().in_meta();
     /// The deal.
-    deal_id: Link = INPUT.nullable().refers("deals").in_meta();
+    deal_id: Link = INPUT.nullable_once_made().refers("deals").copied().in_meta();
     /// The invoice that this one credits.
     credited_invoice_id: Link = COMPUTED.nullable().refers("invoices").in_meta();
     /// The invoice created from this document.
@@ -166,6 +173,28 @@ record! {
     client: Snapshot = COMPUTED.heavy().shown(NOWHERE);
     /// The corporate identity as it was, as JSON.
     sender: Snapshot = COMPUTED.heavy().shown(NOWHERE);
+
+    // A field of each kind, for the tests in `declared.rs`.
+    /// A text.
+    #[cfg(test)] test_text: String = INPUT.locked_when_final().copied().filter().example("\"red\"");
+    /// An amount.
+    #[cfg(test)] test_amount: Amount = INPUT.copied().filter().example("12.5");
+    /// A number.
+    #[cfg(test)] test_number: i64 = INPUT.revises().copied().filter().example("1");
+    /// A switch.
+    #[cfg(test)] test_switch: bool = INPUT.copied().filter().example("true");
+    /// A day.
+    #[cfg(test)] test_day: Day = INPUT.copied().filter().example("\"2026-05-04\"");
+    /// A moment.
+    #[cfg(test)] test_moment: When = INPUT.copied().filter().example("\"2026-05-04T09:30:00Z\"");
+    /// A choice.
+    #[cfg(test)] test_choice: Language = INPUT.copied().filter().example("\"en\"");
+    /// A link.
+    #[cfg(test)] test_link: Link = INPUT.refers("clients").copied().filter();
+    /// A list.
+    #[cfg(test)] test_list: record::Texts = INPUT.copied().example("[]");
+    /// In the body alone.
+    #[cfg(test)] test_hint: String = INPUT.sent_only().example("\"x\"");
 }
 
 impl<K: DocumentKind> Checks for Document<K> {
@@ -245,26 +274,11 @@ impl<K: DocumentKind> Document<K> {
     }
 
     fn settle_final(&mut self, before: &Self) -> Result<()> {
-        let same = self.rows == before.rows
-            && self.client_id == before.client_id
-            && self.generation_mode == before.generation_mode
-            && self.language == before.language
-            && self.corporate_identity_id == before.corporate_identity_id
-            && self.reference == before.reference
-            && self.notes == before.notes;
-        if !same {
+        if self.differs(before, |rules| rules.locked_when_final) {
             let message = "The document is final: only its title, dates and payment_status can be changed.";
             return Err(Error::new(Code::Locked, message));
         }
-        let shown = |document: &Self| {
-            (
-                document.title.clone(),
-                document.invoice_date.clone(),
-                document.due_date.clone(),
-                document.project_id.clone(),
-            )
-        };
-        if shown(self) != shown(before) {
+        if self.differs(before, |rules| rules.revises) {
             self.revision += 1;
         }
         Ok(())
@@ -445,7 +459,7 @@ fn shared<K: DocumentKind>(title: &'static str, migrations: &'static [Migration]
     let resource = Resource::of::<Document<K>>(title, "invoices", migrations)
         .inspected::<Document<K>>(sound::faults)
         .list::<Document<K>>()
-        .create_from::<new::NewDocument>(new::create::<K>)
+        .create_with(new::create::<K>)
         .get::<Document<K>>()
         .patch_with::<Document<K>>(patch::<K>);
     let resource = match K::WHICH {

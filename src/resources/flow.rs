@@ -12,9 +12,12 @@ use crate::automation::{backtest, doubts, events, rehearsal};
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Code, Error, Faults, FieldCode, Result, Wrong, wrong};
-use crate::input::{self, Input};
+use crate::input;
+use crate::input::Input;
 use crate::json::Json;
-use crate::record::{ALL, COMPUTED, CREATED, Checks, DETAIL, Data, INPUT, Kind, NOWHERE, REQUIRED, Rules, UPDATED};
+use crate::record::{
+    ALL, Body, COMPUTED, CREATED, Checks, DETAIL, Data, INPUT, Kind, NOWHERE, REQUIRED, Rules, UPDATED,
+};
 use crate::records::{self, Work};
 use crate::{choice, record};
 
@@ -36,34 +39,60 @@ record! {
     pub struct Flow = "flow" in "flows", created_at: ALL, updated_at: ALL;
 
     /// Name.
-    name: String = COMPUTED.search();
+    name: String = REQUIRED.create_only().search().example("\"Thank for a large order\"");
     /// Description.
-    description: String = COMPUTED;
+    description: String = INPUT.create_only().long().example("\"Somebody calls when an order is worth it.\"");
     /// Category, such as `invoicing` or `sales`.
-    category: String = COMPUTED;
-    /// `event`, `custom` or `schedule`.
-    trigger_type: TriggerType = COMPUTED.filter();
+    category: String = INPUT.create_only().example("\"sales\"");
+    /// `event`: a built-in event; `custom`: any other key; `schedule`: a cron schedule.
+    trigger_type: TriggerType = REQUIRED.create_only().filter().example("\"custom\"");
     /// The event or key that triggers the flow, or a cron expression in the account's time zone.
-    trigger_key: String = COMPUTED;
+    trigger_key: String = REQUIRED.create_only().example("\"order.shipped\"");
     /// Whether the flow is enabled.
-    active: bool = COMPUTED.filter();
+    active: bool = INPUT.default("true").filter().example("true");
     /// Number of steps.
     step_count: i64 = COMPUTED;
-    /// Maximum number of attempts per step.
-    max_attempts: i64 = COMPUTED.in_meta();
+    /// Maximum number of attempts per step before the run fails.
+    max_attempts: i64 = INPUT.create_only().between(1, 20).default("5").in_meta().example("5");
+    /// Conditions that must be true for a run to start: `field`, `op` and `value`.
+    conditions: ConditionList = INPUT.create_only().default("[]").shown(NOWHERE).example(r#"[{"field": "data.total", "op": "gte", "value": 1000}]"#);
+    /// The steps, in order; at most fifty.
+    steps: StepList = REQUIRED.create_only().sent_only().example(r#"[{"type": "create_task", "title": "Call {{ data.name }}", "category": "call", "deadline": "P2D"}]"#);
     /// Conditions and steps.
     definition: Data = COMPUTED.in_meta();
     /// When it is next due, in milliseconds; 0 when it has no schedule or is not active.
     next_at: i64 = COMPUTED.shown(NOWHERE);
     /// The event that it listens to, under the name it has here.
     listens_to: String = COMPUTED.shown(NOWHERE);
-    /// The conditions, as JSON.
-    conditions: String = COMPUTED.shown(NOWHERE);
     /// Grows with each change of the definition: runs keep the one they began with.
     definition_version: i64 = COMPUTED.shown(NOWHERE);
+
+    // For the tests in `declared.rs`.
+    /// A text.
+    #[cfg(test)] test_text: String = INPUT.create_only().filter().example("\"red\"");
+    /// An amount.
+    #[cfg(test)] test_amount: money::Amount = INPUT.create_only().filter().example("12.5");
 }
 
 impl Checks for Flow {
+    fn check(&self, faults: &mut Faults) {
+        match self.trigger_type {
+            // Which keys are good depends on it.
+            _ if faults.has("trigger_type") => {}
+            TriggerType::Schedule => {
+                if let Err(message) = Cron::parse(&self.trigger_key) {
+                    faults.add("trigger_key", wrong(FieldCode::InvalidFormat, message));
+                }
+            }
+            TriggerType::Event if !events::is_built_in(&self.trigger_key) => {
+                let message = "is not an event of the service; use the trigger_type custom for keys of your own";
+                faults.add("trigger_key", wrong(FieldCode::InvalidChoice, message));
+            }
+            _ => {}
+        }
+        rehearsal::check(&self.steps.0, self.about(), faults);
+    }
+
     fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         self.listens_to = match self.trigger_type {
             TriggerType::Schedule => String::new(),
@@ -199,51 +228,7 @@ fn plain(json: &Json) -> Result<Value, Wrong> {
 /// The longest definition, as text.
 const LONGEST: usize = 256 * 1024;
 
-record! {
-    /// A flow as it is sent.
-    pub struct NewFlow = "flow" in "flows";
-
-    /// Name.
-    name: String = REQUIRED.example("\"Thank for a large order\"");
-    /// Description.
-    description: String = INPUT.long().example("\"Somebody calls when an order is worth it.\"");
-    /// Category.
-    category: String = INPUT.example("\"sales\"");
-    /// `event`: a built-in event; `custom`: any other key; `schedule`: a cron schedule.
-    trigger_type: TriggerType = REQUIRED.example("\"custom\"");
-    /// The event, the key, or a cron expression in the account's time zone.
-    trigger_key: String = REQUIRED.example("\"order.shipped\"");
-    /// Whether the flow is enabled.
-    active: bool = INPUT.default("true").example("true");
-    /// Maximum number of attempts per step before the run fails.
-    max_attempts: i64 = INPUT.between(1, 20).default("5").example("5");
-    /// Conditions that must be true for a run to start: `field`, `op` and `value`.
-    conditions: ConditionList = INPUT.default("[]").example(r#"[{"field": "data.total", "op": "gte", "value": 1000}]"#);
-    /// The steps, in order; at most fifty.
-    steps: StepList = REQUIRED.example(r#"[{"type": "create_task", "title": "Call {{ data.name }}", "category": "call", "deadline": "P2D"}]"#);
-}
-
-impl Checks for NewFlow {
-    fn check(&self, faults: &mut Faults) {
-        match self.trigger_type {
-            // Which keys are good depends on it.
-            _ if faults.has("trigger_type") => {}
-            TriggerType::Schedule => {
-                if let Err(message) = Cron::parse(&self.trigger_key) {
-                    faults.add("trigger_key", wrong(FieldCode::InvalidFormat, message));
-                }
-            }
-            TriggerType::Event if !events::is_built_in(&self.trigger_key) => {
-                let message = "is not a known event; use the trigger_type custom for your own keys";
-                faults.add("trigger_key", wrong(FieldCode::InvalidChoice, message));
-            }
-            _ => {}
-        }
-        rehearsal::check(&self.steps.0, self.about(), faults);
-    }
-}
-
-impl NewFlow {
+impl Flow {
     /// The kind of record that its event is about, if that is known.
     fn about(&self) -> &str {
         match self.trigger_type {
@@ -252,31 +237,24 @@ impl NewFlow {
         }
     }
 
-    /// Puts it over a flow.
-    fn over(&self, flow: &mut Flow) {
-        flow.name.clone_from(&self.name);
-        flow.description.clone_from(&self.description);
-        flow.category.clone_from(&self.category);
-        flow.trigger_type = self.trigger_type;
-        flow.trigger_key = self.trigger_key.trim().to_string();
-        flow.active = self.active;
-        flow.max_attempts = self.max_attempts;
-        flow.step_count = self.steps.0.as_array().map_or(0, |steps| i64::try_from(steps.len()).unwrap_or(0));
-        flow.conditions = self.conditions.0.to_string();
-        flow.definition = json!({"conditions": self.conditions.0, "steps": self.steps.0}).into();
+    /// Works out what follows from the steps and conditions that were sent.
+    fn compose(&mut self) {
+        self.trigger_key = self.trigger_key.trim().to_string();
+        self.step_count = self.steps.0.as_array().map_or(0, |steps| i64::try_from(steps.len()).unwrap_or(0));
+        self.definition = json!({"conditions": self.conditions.0, "steps": self.steps.0}).into();
     }
 
-    /// The flow that it describes.
-    pub fn flow(&self) -> Flow {
-        let mut flow = Flow::default();
-        self.over(&mut flow);
+    /// The flow that was sent.
+    fn of(input: &Input<Flow>) -> Flow {
+        let mut flow = input.record();
+        flow.compose();
         flow
     }
 
     /// Refuses addresses that may not be called.
     fn check_addresses(&self, app: &App) -> Result<()> {
         let mut faults = Faults::default();
-        for (path, url) in Definition::parse(&self.flow().definition.0).addresses() {
+        for (path, url) in Definition::parse(&self.definition.0).addresses() {
             if let Err(refused) = app.web.check_url(&url) {
                 let why = refused.to_string();
                 let why = why.trim_end_matches('.');
@@ -289,13 +267,13 @@ impl NewFlow {
 
 /// `save` runs in the transaction, once the addresses in what was sent are known to be good.
 fn with_good_addresses(
-    input: Input<NewFlow>,
-    save: fn(&mut Tx, &Ctx, &Call, &Input<NewFlow>) -> Result<Answer>,
+    input: Input<Flow>,
+    save: fn(&mut Tx, &Ctx, &Call, &Input<Flow>) -> Result<Answer>,
     call: Call,
 ) -> Work {
-    let calls_out = !Definition::parse(&input.record().flow().definition.0).addresses().is_empty();
-    let save = move |tx: &mut Tx, ctx: &Ctx, call: &Call, input: &Input<NewFlow>| -> Result<Answer> {
-        let new = input.record();
+    let calls_out = !Definition::parse(&Flow::of(&input).definition.0).addresses().is_empty();
+    let save = move |tx: &mut Tx, ctx: &Ctx, call: &Call, input: &Input<Flow>| -> Result<Answer> {
+        let new = input.values();
         let doubts = doubts::of(&new.conditions.0, &new.steps.0, new.about(), events::members(&new.trigger_key));
         let warnings: Vec<String> = input.warnings.iter().cloned().chain(doubts).collect();
         Ok(save(tx, ctx, call, input)?.with_texts("warnings", &warnings))
@@ -306,7 +284,7 @@ fn with_good_addresses(
         }
         let (input, call) = (input.clone(), call.clone());
         Ok(Answer::after(move |app, _| {
-            input.record().check_addresses(app)?;
+            Flow::of(&input).check_addresses(app)?;
             let (input, call) = (input.clone(), call.clone());
             Ok(Box::new(move |tx, ctx| save(tx, ctx, &call, &input)))
         }))
@@ -315,7 +293,7 @@ fn with_good_addresses(
 
 /// `POST /v1/automation/flows`
 fn create(call: Call) -> Result<Work> {
-    let input: Input<NewFlow> = input::create(&call)?;
+    let input: Input<Flow> = input::create(&call)?;
     Ok(with_good_addresses(
         input,
         |tx, ctx, _, input| {
@@ -324,7 +302,8 @@ fn create(call: Call) -> Result<Work> {
                 let message = format!("An account may have at most {MANY} flows. Delete one first.");
                 return Err(Error::new(Code::LimitReached, message));
             }
-            let mut flow = input.record().flow();
+            let mut flow = Flow::of(input);
+            records::check_references(tx, ctx, &flow, input)?;
             records::add(tx, ctx, &mut flow)?;
             Ok(Answer::created(ctx, &flow, CREATED))
         },
@@ -334,13 +313,15 @@ fn create(call: Call) -> Result<Work> {
 
 /// `PUT /v1/automation/flows/{id}`
 fn replace(call: Call) -> Result<Work> {
-    let input: Input<NewFlow> = input::create(&call)?;
+    let input: Input<Flow> = input::create(&call)?;
     Ok(with_good_addresses(
         input,
         |tx, ctx, call, input| {
             let before: Flow = records::find_to_change(tx, ctx, call)?;
             let mut flow = before.clone();
-            input.record().over(&mut flow);
+            input.replace_in(&mut flow);
+            flow.compose();
+            records::check_references(tx, ctx, &flow, input)?;
             // Who changes what a flow does need not know whether it is on.
             if !input.has("active") {
                 flow.active = before.active;
@@ -352,15 +333,15 @@ fn replace(call: Call) -> Result<Work> {
     ))
 }
 
-record! {
+input! {
     /// Whether a flow starts runs.
-    pub struct Switch = "flow" in "flows";
+    pub struct Switch;
 
     /// Whether the flow is enabled. Runs in progress continue either way.
     active: bool = REQUIRED.example("true");
 }
 
-impl Checks for Switch {}
+impl Body for Switch {}
 
 /// `PATCH /v1/automation/flows/{id}`
 fn switch(call: Call) -> Result<Work> {
@@ -386,9 +367,9 @@ pub fn resource() -> Resource {
         .list::<Flow>()
         .get::<Flow>()
         .patch_from::<Switch>(switch)
-        .create_from::<NewFlow>(create)
+        .create_with(create)
         .extension()
-        .replace_from::<NewFlow>(replace)
+        .replace_with(replace)
         .extension()
         .delete_with(remove)
         .extension()
@@ -397,10 +378,10 @@ pub fn resource() -> Resource {
 }
 
 /// A flow of the library: as somebody would send it.
-pub fn sent(body: &Value) -> Result<NewFlow> {
+pub fn sent(body: &Value) -> Result<Flow> {
     let call = Call { body: Some(Json::parse(body.to_string().as_bytes())?), ..Call::default() };
-    input::create::<NewFlow>(&call)
-        .map(|input| input.record())
+    input::create(&call)
+        .map(|input| Flow::of(&input))
         .map_err(|error| Error::internal(format!("a flow of the library: {error} {:?}", error.faults)))
 }
 

@@ -9,7 +9,7 @@ use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Faults, FieldCode, Result, wrong};
 use crate::input::{self, Input};
-use crate::record::{ALL, COMPUTED, Checks, DETAIL, INPUT, NOWHERE, Record, UPDATED};
+use crate::record::{ALL, COMPUTED, Checks, DETAIL, Fields, INPUT, NOWHERE, Record, UPDATED};
 use crate::records::{self, Work};
 use crate::usage::Usage;
 use crate::{choice, record};

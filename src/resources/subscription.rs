@@ -20,10 +20,11 @@ use super::{Part, Resource, Takes};
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Error, FieldCode, Result, wrong};
-use crate::input::{self, Input};
+use crate::input;
+use crate::input::Input;
 use crate::list;
 use crate::record::{
-    ALL, COMPUTED, Checks, DETAIL, Day, INPUT, Link, NOWHERE, Record, Transitions, UPDATED, check_transition,
+    ALL, Body, COMPUTED, Checks, DETAIL, Day, INPUT, Link, NOWHERE, Record, Transitions, UPDATED, check_transition,
 };
 use crate::records::{self, Work};
 use crate::{choice, marks, record};
@@ -52,12 +53,28 @@ record! {
 
     /// Number without gaps, assigned on creation.
     number: String = COMPUTED.search().filter().sort();
-    /// Title.
-    title: String = COMPUTED.search().sort();
     /// The client.
-    client_id: Link = COMPUTED.refers("clients").filter();
-    /// `draft`, `active` or `ended`.
-    status: Status = COMPUTED.filter().sort();
+    client_id: Link = INPUT.create_only().refers("clients").filter();
+    /// The client, by your own `external_id`.
+    client_external_id: String = INPUT.create_only().sent_only().example("\"\"");
+    /// Title; defaults to the title of the first line.
+    title: String = INPUT.kept().search().sort().example("\"Hosting\"");
+    /// Frequency of the invoices.
+    frequency: Term = INPUT.sent_only().default("\"monthly\"").example("\"monthly\"");
+    /// Start date; defaults to today.
+    subscription_start: Day = INPUT.kept().sent_only().example("\"2026-06-01\"");
+    /// End date: periods that begin before it are invoiced.
+    subscription_end: Day = INPUT.nullable().sent_only().example("\"2027-06-01\"");
+    /// The date of the first invoice, instead of the start date. Time before it is not invoiced. The second invoice
+    /// follows one term later, on the selected day, else on the day of this date.
+    first_generate_date: Day = INPUT.create_only().sent_only().example("\"\"");
+    /// Day of the month, from 1 to 31; in shorter months, the last day. Not for `weekly` and `four_weeks`.
+    day_of_month: i64 = INPUT.between(1, 31).nullable().sent_only().example("1");
+    /// Day of the week, from Monday (1) to Sunday (7); only for `weekly` and `four_weeks`.
+    day_of_week: i64 = INPUT.between(1, 7).nullable().sent_only();
+    /// `draft`, `active` or `ended`. Send `draft` to start later; defaults to `active`, unless the client's mandate is still
+    /// pending.
+    status: Status = INPUT.create_only().filter().sort().example("\"active\"");
     /// Frequency of the invoices.
     term: Term = COMPUTED;
     /// Start date.
@@ -80,8 +97,9 @@ record! {
     total_excl_vat: Amount = COMPUTED;
     /// Total per period including VAT.
     total_incl_vat: Amount = COMPUTED.sort();
-    /// Lines of each invoice. Included when one subscription is retrieved, and in events.
-    lines: Lines = COMPUTED.heavy().shown(DETAIL);
+    /// Lines of each invoice: `title`, `quantity`, `unit`, `unit_price` and `vat_code`. A change replaces all lines. Included when
+    /// one subscription is retrieved, and in events.
+    lines: Lines = INPUT.heavy().shown(DETAIL).example("[{\"title\": \"Hosting\", \"quantity\": 1, \"unit_price\": 25, \"vat_code\": \"NL21\"}]");
     /// Why the next invoice could not be created, or empty.
     problem: String = COMPUTED.in_meta();
     /// The names of the client, for searches.
@@ -91,6 +109,12 @@ record! {
     /// Its end, as long as nobody was told that it is near. How many days before that is a setting, which is subtracted when
     /// one looks: who changes it rewrites no subscription.
     untold_end: Day = COMPUTED.shown(NOWHERE);
+
+    // For the tests in `declared.rs`.
+    /// A text.
+    #[cfg(test)] test_text: String = INPUT.filter().example("\"red\"");
+    /// An amount.
+    #[cfg(test)] test_amount: Amount = INPUT.filter().example("12.5");
 }
 
 impl Checks for Subscription {
@@ -162,16 +186,16 @@ impl Subscription {
     }
 }
 
-record! {
+input! {
     /// When a subscription ends.
-    pub struct Deactivation = "deactivation" in "deactivations";
+    pub struct Deactivation;
 
     /// The day from which nothing more is invoiced. Defaults to today, or to the start date of a subscription that
     /// has not started.
     subscription_end: Day = INPUT.example("\"2027-01-01\"");
 }
 
-impl Checks for Deactivation {}
+impl Body for Deactivation {}
 
 /// What ending a subscription answers.
 const ENDED: &[Part] = &[
@@ -308,9 +332,9 @@ pub fn resource() -> Resource {
     Resource::of::<Subscription>("Subscriptions", "relations", MIGRATIONS)
         .inspected::<Subscription>(faults)
         .list::<Subscription>()
-        .create_from::<new::NewSubscription>(new::create)
+        .create_with(new::create)
         .get::<Subscription>()
-        .patch_from::<new::NewSubscription>(new::patch)
+        .patch_with::<Subscription>(new::patch)
         .action_parts::<Deactivation>("deactivate", "End a subscription", ENDED, deactivate)
         .taking::<Deactivation>(Takes::Maybe)
         .pages_of("invoices", "List the invoices of a subscription", "invoices", invoices)

@@ -15,12 +15,13 @@ use crate::app::App;
 use crate::call::{Answer, Call, Outcome};
 use crate::context::Ctx;
 use crate::error::{Code, Error, Faults, FieldCode, Result, Wrong, wrong};
-use crate::input::{self, Input};
+use crate::input;
+use crate::input::Input;
 use crate::jobs::{self, Claimed, Ending, Job, Lane, NewJob};
 use crate::json::Json;
 use crate::providers::{self, Ask, Started, Trouble, Wish};
 use crate::record;
-use crate::record::{COMPUTED, Checks, Day, INPUT, Kind, Link, NOWHERE, Record, Rules};
+use crate::record::{Body, COMPUTED, Checks, Day, INPUT, Kind, Link, NOWHERE, Record, Rules};
 use crate::records::{self, Work};
 use crate::tables;
 
@@ -92,9 +93,9 @@ impl Kind for Nested {
     }
 }
 
-record! {
+input! {
     /// What is sent to make a verification.
-    pub struct NewVerification = "verification" in "verifications";
+    pub struct NewVerification;
 
     /// Amount that the client pays; defaults to the setting.
     amount: Amount = INPUT.between(0, 1000).example("\"0.01\"");
@@ -102,7 +103,7 @@ record! {
     verification: Nested = INPUT.between(0, 1000).example("{\"amount\": \"0.01\"}");
 }
 
-impl Checks for NewVerification {}
+impl Body for NewVerification {}
 
 impl NewVerification {
     /// What is to be paid, and the field that says so.

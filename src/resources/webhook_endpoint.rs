@@ -12,9 +12,12 @@ use super::{Gives, Part, Resource, Takes};
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
-use crate::input::{self, Input};
+use crate::input;
+use crate::input::Input;
 use crate::record;
-use crate::record::{ACTED, ALL, COMPUTED, CREATED, Callable, Checks, INPUT, NOWHERE, REQUIRED, Texts, UPDATED, When};
+use crate::record::{
+    ACTED, ALL, Body, COMPUTED, CREATED, Callable, Checks, INPUT, NOWHERE, REQUIRED, Texts, UPDATED, When,
+};
 use crate::records::{self, Work};
 use crate::usage;
 use crate::webhooks::signature::Secret;
@@ -101,15 +104,15 @@ impl WebhookEndpoint {
     }
 }
 
-record! {
+input! {
     /// A new secret for an endpoint.
-    pub struct Rotate = "rotate" in "rotate";
+    pub struct Rotate;
 
     /// For how many hours webhooks are also signed with the old secret.
     overlap_hours: i64 = INPUT.between(0, 168).default("24").example("24");
 }
 
-impl Checks for Rotate {}
+impl Body for Rotate {}
 
 const TESTED: &[Part] = &[
     Part("delivery_id", "string", "The delivery; see the list of deliveries for its status."),
@@ -168,7 +171,7 @@ fn patch(call: Call) -> Result<Work> {
         let mut record = before.clone();
         input.merge_into(&mut record);
         let mut faults = Faults::default();
-        record.check(&mut faults);
+        Checks::check(&record, &mut faults);
         faults.into_result()?;
         if record.url != before.url {
             usage::room_for_endpoint(tx, ctx, &record.base.id, &record.url.0)?;

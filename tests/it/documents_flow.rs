@@ -191,6 +191,8 @@ fn faults_of_rows_are_named_by_their_place(db: Db) {
         ("generation_mode", json!("maybe"), "generation_mode: invalid_choice"),
         ("rows", json!(vec![json!({"name": "x"}); 1001]), "rows: too_long"),
         ("number", json!("DRAFT-1"), "number: invalid_format"),
+        ("paid_at", json!("2026-05-04T09:30:00Z"), "paid_at: read_only"),
+        ("payed_at", json!(1), "payed_at: unknown_field"),
     ] {
         let mut wrong = body(&firm);
         wrong[field] = value;

@@ -8,10 +8,10 @@ use super::{Document, Invoice, Mode, PaymentStatus, make_final, new, with_finali
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Code, Error, FieldCode, Result, Wrong, wrong};
-use crate::input::{self, Input};
+use crate::input;
+use crate::input::Input;
 use crate::json::Json;
-use crate::record;
-use crate::record::{CREATED, Checks, Day, INPUT, Kind, Link, Rules};
+use crate::record::{Body, CREATED, Day, INPUT, Kind, Link, Record, Rules};
 use crate::records::{self, Work};
 
 /// Places of rows, from 0 on.
@@ -55,9 +55,9 @@ impl Kind for Places {
     }
 }
 
-record! {
+input! {
     /// What to credit.
-    pub struct Credit = "credit" in "credits";
+    pub struct Credit;
 
     /// Whether to credit all rows that have not been credited yet.
     credit_all: bool = INPUT.default("true").example("true");
@@ -65,7 +65,7 @@ record! {
     row_indexes: Places = INPUT.example("[0]");
 }
 
-impl Checks for Credit {}
+impl Body for Credit {}
 
 /// `POST /v1/invoices/{id}/credit`
 pub fn credit(call: Call) -> Result<Work> {
@@ -119,17 +119,10 @@ fn credit_rows(tx: &mut Tx, ctx: &Ctx, before: Invoice, wish: &Credit) -> Result
     let today = ctx.now.date(&ctx.zone);
     let mut credit: Invoice = Document {
         is_credit: true,
-        title: before.title.clone(),
-        client_id: before.client_id.clone(),
         rows: before.rows.opposite(&places),
-        language: before.language,
-        reference: before.reference.clone(),
-        corporate_identity_id: before.corporate_identity_id.clone(),
-        project_id: before.project_id.clone(),
-        deal_id: before.deal_id.clone(),
         credited_invoice_id: Link(before.base.id.clone()),
         due_date: Day(Some(today)),
-        ..Document::default()
+        ..before.copied()
     };
     let totals = credit.rows.totals()?;
     credit.take_totals(&totals);

@@ -6,14 +6,15 @@ use store::Tx;
 use super::pdf::Style;
 use super::{Document, DocumentKind, Language, Which, make_final, with_finalized};
 use crate::call::{Answer, Call, Outcome};
+use crate::choice;
 use crate::context::Ctx;
 use crate::error::{Error, Faults, FieldCode, Result, wrong};
-use crate::input::{self, Input};
+use crate::input;
+use crate::input::Input;
 use crate::outbox::{self, Letter};
-use crate::record::{Checks, Emails, INPUT, REQUIRED, When};
+use crate::record::{Body, Emails, INPUT, REQUIRED, When};
 use crate::records::{self, Work};
 use crate::resources::Part;
-use crate::{choice, record};
 
 choice! {
     /// What kind of mail it is.
@@ -66,9 +67,9 @@ impl SendType {
     }
 }
 
-record! {
+input! {
     /// What to send, and to whom.
-    pub struct Send = "sending" in "sendings";
+    pub struct Send;
 
     /// Recipients, separated by commas; at most fifty, including `cc`.
     to: Emails = REQUIRED.at_most(8192).example("\"anna@bakkerij-de-ster.example\"");
@@ -84,7 +85,7 @@ record! {
     include_pdf: bool = INPUT.default("true").example("true");
 }
 
-impl Checks for Send {
+impl Body for Send {
     fn check(&self, faults: &mut Faults) {
         if self.subject.contains(['\n', '\r']) {
             faults.add("subject", wrong(FieldCode::InvalidCharacters, "must be one line"));

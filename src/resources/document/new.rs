@@ -11,8 +11,7 @@ use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Faults, FieldCode, Result, wrong};
 use crate::input::{self, Input};
-use crate::record;
-use crate::record::{CREATED, Checks, Custom, DETAIL, Day, INPUT, Link, REQUIRED, Record, Snapshot};
+use crate::record::{CREATED, DETAIL, Day, Link, Record, Snapshot};
 use crate::records::{self, Image, Work};
 use crate::resources::client::{self, Client};
 use crate::resources::corporate_identity::{self, CorporateIdentity};
@@ -21,111 +20,46 @@ use crate::resources::project::Project;
 use crate::resources::settings::Settings;
 use crate::resources::tax_rate::{self, TaxContext, TaxRate};
 
-/// The largest total that a caller can send.
-const TOTAL: record::Rules = INPUT.create_only();
-
-record! {
-    /// What is sent to make a document.
-    pub struct NewDocument = "document" in "documents";
-
-    /// Title.
-    title: String = REQUIRED.example("\"Boiler, with installation\"");
-    /// The client.
-    client_id: Link = INPUT.refers("clients");
-    /// The client, by your own `external_id`.
-    client_external_id: String = INPUT.example("\"\"");
-    /// Document date; defaults to today.
-    invoice_date: Day = INPUT.example("\"2026-05-04\"");
-    /// Due date, or the last day that a quote is valid; defaults to the terms of the client.
-    due_date: Day = INPUT.example("\"2026-06-03\"");
-    /// Your own reference; must be unique.
-    external_id: String = INPUT.example("\"\"");
-    /// `draft`, or `final` to finalize the document immediately.
-    generation_mode: Mode = INPUT.example("\"draft\"");
-    /// The same as `generation_mode: "final"`.
-    generate: bool = INPUT.example("false");
-    /// Rows: `name` or `title`, `quantity`, `unit`, `unit_price`, and `vat_code` or `vat_rate`.
-    rows: Rows = INPUT.example("[{\"name\": \"Boiler\", \"quantity\": 1, \"unit_price\": 1250, \"vat_rate\": \"21\"}]");
-    /// Checked against the rows; without rows, creates a single row.
-    subtotal: Amount = TOTAL.example("1250");
-    /// VAT percentage of rows without one.
-    vat_rate: Percent = INPUT.between(0, 100).example("21");
-    /// Checked against the rows.
-    vat_amount: Amount = TOTAL.example("262.5");
-    /// Checked against the rows; without rows, creates a single row.
-    total_excl_vat: Amount = TOTAL.example("1250");
-    /// Checked against the rows; without rows, creates a single row.
-    total_incl_vat: Amount = TOTAL.example("1512.5");
-    /// Your own number, for imported documents.
-    number: String = INPUT.at_most(64).example("\"\"");
-    /// A custom status.
-    payment_status: String = INPUT.at_most(64).example("\"\"");
-    /// Language of the PDF, the page and the mail; defaults to that of the client's country.
-    language: Language = INPUT.example("\"nl\"");
-    /// The client's reference, printed on the document.
-    reference: String = INPUT.example("\"PO-2026-17\"");
-    /// Text below the rows.
-    notes: String = INPUT.at_most(4096).example("\"Thank you for your order.\"");
-    /// The corporate identity; defaults to the default identity of the account.
-    corporate_identity_id: Link = INPUT.refers("corporate_identities");
-    /// The project it belongs to.
-    project_id: Link = INPUT.refers("projects");
-    /// The deal.
-    deal_id: Link = INPUT.refers("deals");
-    /// Values of custom fields, by key.
-    custom_fields: Custom = INPUT.example("{}");
-}
-
-impl Checks for NewDocument {
-    fn check(&self, faults: &mut Faults) {
-        check_dates(self.invoice_date.0, self.due_date.0, "due_date", faults);
-        if self.number.starts_with("DRAFT-") || self.number.contains(char::is_whitespace) {
-            faults.add("number", wrong(FieldCode::InvalidFormat, "cannot contain spaces or start with DRAFT-"));
-        }
-    }
-}
-
 /// `POST /v1/{invoices,quotes,workorders}`
 pub fn create<K: DocumentKind>(call: Call) -> Result<Work> {
-    let input: Input<NewDocument> = input::create(&call)?;
+    let input: Input<Document<K>> = input::create_with(&call, check)?;
     Ok(Box::new(move |tx, ctx| {
-        let new = input.record();
-        records::check_references(tx, ctx, &new, &input)?;
+        let new = input.values();
+        records::check_references(tx, ctx, new, &input)?;
         let mut warnings = input.warnings.clone();
         let client = client::named(tx, ctx, &new.client_id.0, &new.client_external_id)?;
         if client.is_none() {
             warnings.push("The document has no client.".to_string());
         }
-        let (document, image) = make::<K>(tx, ctx, &input, &new, client)?;
+        let (document, image) = make(tx, ctx, &input, client)?;
         let answer = image.created(ctx, &document, CREATED).with_texts("warnings", &warnings);
         Ok(with_pdf(ctx, answer, &document))
     }))
 }
 
+/// Rules of a new document; one that is changed has its own in `settle`.
+fn check<K: DocumentKind>(input: &Input<Document<K>>, faults: &mut Faults) {
+    let new = input.values();
+    check_dates(new.invoice_date.0, new.due_date.0, "due_date", faults);
+    if new.number.starts_with("DRAFT-") || new.number.contains(char::is_whitespace) {
+        faults.add("number", wrong(FieldCode::InvalidFormat, "cannot contain spaces or start with DRAFT-"));
+    }
+}
+
+/// Makes a document of what was sent: the amounts that were sent are checked, the others worked out.
 fn make<K: DocumentKind>(
     tx: &mut Tx,
     ctx: &Ctx,
-    input: &Input<NewDocument>,
-    new: &NewDocument,
+    input: &Input<Document<K>>,
     client: Option<Client>,
 ) -> Result<(Document<K>, Image)> {
-    let mut document = Document::<K> {
-        title: new.title.clone(),
-        client_id: Link(client.as_ref().map(|client| client.base.id.clone()).unwrap_or_default()),
-        invoice_date: new.invoice_date.clone(),
-        due_date: new.due_date.clone(),
-        external_id: new.external_id.clone(),
-        rows: new.rows.clone(),
-        number: new.number.clone(),
-        language: if input.has("language") { new.language } else { language_of(client.as_ref()) },
-        reference: new.reference.clone(),
-        notes: new.notes.clone(),
-        corporate_identity_id: new.corporate_identity_id.clone(),
-        project_id: new.project_id.clone(),
-        deal_id: new.deal_id.clone(),
-        custom_fields: new.custom_fields.clone(),
-        ..Document::default()
-    };
+    let new = input.values();
+    let mut document = input.record();
+    document.generation_mode = Mode::Draft;
+    document.client_id = Link(client.as_ref().map(|client| client.base.id.clone()).unwrap_or_default());
+    if !input.has("language") {
+        document.language = language_of(client.as_ref());
+    }
     let assumed = if input.has("vat_rate") { new.vat_rate } else { Percent::ZERO };
     if document.rows.0.is_empty() {
         document.rows = row_of_total(tx, ctx, input, new, assumed)?;
@@ -133,8 +67,8 @@ fn make<K: DocumentKind>(
     document.work_out(tx, ctx, assumed)?;
     check_totals(input, new, &document)?;
     document.start(tx, ctx)?;
-    if !new.payment_status.trim().is_empty() {
-        document.payment_status = PaymentStatus::from(new.payment_status.as_str());
+    if !new.payment_status.wire().trim().is_empty() {
+        document.payment_status.clone_from(&new.payment_status);
     }
     document.note_status(ctx);
     if new.generate || new.generation_mode == Mode::Final {
@@ -161,7 +95,13 @@ pub fn save_as<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &mut Document<
 }
 
 /// Without rows but with a total there is one row, named after the title.
-fn row_of_total(tx: &mut Tx, ctx: &Ctx, input: &Input<NewDocument>, new: &NewDocument, rate: Percent) -> Result<Rows> {
+fn row_of_total<K: DocumentKind>(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    input: &Input<Document<K>>,
+    new: &Document<K>,
+    rate: Percent,
+) -> Result<Rows> {
     let sent = |name: &str, amount: Amount| input.has(name).then_some(amount);
     let (tax, gross) = (sent("vat_amount", new.vat_amount), sent("total_incl_vat", new.total_incl_vat));
     let net = sent("total_excl_vat", new.total_excl_vat).or(sent("subtotal", new.subtotal));
@@ -203,7 +143,7 @@ fn without_tax(gross: Amount, rate: Percent) -> Amount {
     Amount::from_scaled(i64::try_from((gross + half) / whole).unwrap_or_default())
 }
 
-fn check_totals<K: DocumentKind>(input: &Input<NewDocument>, new: &NewDocument, document: &Document<K>) -> Result<()> {
+fn check_totals<K: DocumentKind>(input: &Input<Document<K>>, new: &Document<K>, document: &Document<K>) -> Result<()> {
     let mut faults = Faults::default();
     for (name, sent, own) in [
         ("subtotal", new.subtotal, document.subtotal),

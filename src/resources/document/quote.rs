@@ -11,7 +11,7 @@ use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::error::{Code, Error, Result};
 use crate::input;
-use crate::record::{CREATED, DETAIL, Link, When};
+use crate::record::{CREATED, DETAIL, Link, Record, When};
 use crate::records::{self, Work};
 use crate::resources::deal::Deal;
 use crate::resources::project::Project;
@@ -142,19 +142,10 @@ pub fn invoice_of<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, before: Document<K>) 
         let message = format!("{} already has an invoice: {}.", before.number, before.invoice_id.0);
         return Err(Error::new(Code::InvalidTransition, message));
     }
-    let is_quote = K::WHICH == super::Which::Quote;
-    let mut invoice = Invoice {
-        title: before.title.clone(),
-        client_id: before.client_id.clone(),
-        rows: before.rows.clone(),
-        language: before.language,
-        reference: before.reference.clone(),
-        corporate_identity_id: before.corporate_identity_id.clone(),
-        project_id: before.project_id.clone(),
-        deal_id: before.deal_id.clone(),
-        quote_id: Link(if is_quote { before.base.id.clone() } else { String::new() }),
-        ..Invoice::default()
-    };
+    let mut invoice: Invoice = before.copied().into_other();
+    if K::WHICH == super::Which::Quote {
+        invoice.quote_id = Link(before.base.id.clone());
+    }
     let totals = invoice.rows.totals()?;
     invoice.take_totals(&totals);
     invoice.start(tx, ctx)?;

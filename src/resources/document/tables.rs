@@ -205,8 +205,11 @@ pub const QUOTES: &[Migration] = table!(33, "quotes");
 /// Of workorders.
 pub const WORKORDERS: &[Migration] = table!(34, "workorders");
 
+/// What came later, for all three.
+pub const MIGRATIONS: &[Migration] = &[DATES, OWED, SAID];
+
 /// Ranges of dates are sorted by what these have, and only the rows of a page are read.
-pub const DATES: Migration = Migration {
+const DATES: Migration = Migration {
     number: 49,
     name: "dates of documents",
     sql: "
@@ -220,7 +223,7 @@ CREATE INDEX workorders_dues ON workorders (account_id, due_date, created_at, id
 };
 
 /// Whether a client owes something else that is late is asked for each invoice that becomes so.
-pub const OWED: Migration = Migration {
+const OWED: Migration = Migration {
     number: 62,
     name: "what a client owes",
     sql: "
@@ -229,7 +232,7 @@ CREATE INDEX invoices_owed ON invoices (account_id, client_id, payment_status, d
 };
 
 /// What was said before there were marks for it, as far as it can be told.
-pub const SAID: Migration = Migration {
+const SAID: Migration = Migration {
     number: 57,
     name: "marks of what was said",
     sql: "

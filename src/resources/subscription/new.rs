@@ -5,55 +5,25 @@ use jiff::ToSpan;
 use jiff::civil::Date;
 use store::Tx;
 
-use super::{Lines, Plan, Status, Subscription, Term, generate};
+use super::{Plan, Status, Subscription, Term, generate};
 use crate::call::{Answer, Call};
 use crate::context::Ctx;
 use crate::counters;
 use crate::error::{Error, Faults, FieldCode, Result, wrong};
 use crate::input::{self, Input};
-use crate::record;
-use crate::record::{CREATED, Checks, Day, INPUT, Link, UPDATED};
+use crate::record::{CREATED, Day, Link, UPDATED};
 use crate::records::{self, Work};
 use crate::resources::client::{self, Client};
 use crate::resources::mandate;
 
-record! {
-    /// What is sent to make or change a subscription.
-    pub struct NewSubscription = "subscription" in "subscriptions";
-
-    /// The client.
-    client_id: Link = INPUT.create_only().refers("clients");
-    /// The client, by your own `external_id`.
-    client_external_id: String = INPUT.create_only().example("\"\"");
-    /// Title; defaults to the title of the first line.
-    title: String = INPUT.kept().example("\"Hosting\"");
-    /// Frequency of the invoices.
-    frequency: Term = INPUT.default("\"monthly\"").example("\"monthly\"");
-    /// Start date; defaults to today.
-    subscription_start: Day = INPUT.kept().example("\"2026-06-01\"");
-    /// End date: periods that begin before it are invoiced.
-    subscription_end: Day = INPUT.nullable().example("\"2027-06-01\"");
-    /// The date of the first invoice, instead of the start date. Time before it is not invoiced. The second invoice
-    /// follows one term later, on the selected day, else on the day of this date.
-    first_generate_date: Day = INPUT.create_only().example("\"\"");
-    /// Day of the month, from 1 to 31; in shorter months, the last day. Not for `weekly` and `four_weeks`.
-    day_of_month: i64 = INPUT.between(1, 31).nullable().example("1");
-    /// Day of the week, from Monday (1) to Sunday (7); only for `weekly` and `four_weeks`.
-    day_of_week: i64 = INPUT.between(1, 7).nullable();
-    /// Lines of each invoice: `title`, `quantity`, `unit`, `unit_price` and `vat_code`. A change replaces all lines.
-    lines: Lines = INPUT.example("[{\"title\": \"Hosting\", \"quantity\": 1, \"unit_price\": 25, \"vat_code\": \"NL21\"}]");
-    /// `draft` to start later; defaults to `active`, unless the client's mandate is still pending.
-    status: Status = INPUT.create_only().example("\"active\"");
-}
-
-impl Checks for NewSubscription {
-    fn check(&self, faults: &mut Faults) {
-        if self.status == Status::Ended {
-            faults.add("status", wrong(FieldCode::InvalidChoice, "must be draft or active"));
-        }
-        if !faults.has("frequency") {
-            check_days(self.frequency, self.day_of_month, self.day_of_week, faults);
-        }
+/// Rules of a new subscription; one that is changed has its own in `change`.
+fn check(input: &Input<Subscription>, faults: &mut Faults) {
+    let new = input.values();
+    if new.status == Status::Ended {
+        faults.add("status", wrong(FieldCode::InvalidChoice, "must be draft or active"));
+    }
+    if !faults.has("frequency") {
+        check_days(new.frequency, new.day_of_month, new.day_of_week, faults);
     }
 }
 
@@ -74,10 +44,10 @@ const BACK: i64 = 5;
 
 /// `POST /v1/subscriptions`
 pub fn create(call: Call) -> Result<Work> {
-    let input: Input<NewSubscription> = input::create(&call)?;
+    let input: Input<Subscription> = input::create_with(&call, check)?;
     Ok(Box::new(move |tx, ctx| {
-        let new = input.record();
-        records::check_references(tx, ctx, &new, &input)?;
+        let new = input.values();
+        records::check_references(tx, ctx, new, &input)?;
         let mut warnings = input.warnings.clone();
         let client = client::named(tx, ctx, &new.client_id.0, &new.client_external_id)?;
         if client.is_none() {
@@ -86,7 +56,7 @@ pub fn create(call: Call) -> Result<Work> {
         if new.lines.0.0.is_empty() {
             warnings.push("The subscription has no lines; its invoices will be empty.".to_string());
         }
-        let mut subscription = made_of(tx, ctx, &new, client.as_ref())?;
+        let mut subscription = made_of(tx, ctx, new, client.as_ref())?;
         if subscription.status == Status::Ended {
             warnings.push("No period begins before subscription_end; nothing will be invoiced.".to_string());
         }
@@ -96,21 +66,19 @@ pub fn create(call: Call) -> Result<Work> {
     }))
 }
 
-fn made_of(tx: &mut Tx, ctx: &Ctx, new: &NewSubscription, client: Option<&Client>) -> Result<Subscription> {
+fn made_of(tx: &mut Tx, ctx: &Ctx, new: &Subscription, client: Option<&Client>) -> Result<Subscription> {
     let today = ctx.now.date(&ctx.zone);
     let start = new.subscription_start.0.unwrap_or(today);
     let client_id = client.map(|client| client.base.id.clone()).unwrap_or_default();
     let awaits = !client_id.is_empty() && mandate::is_pending(tx, ctx, &client_id)?;
     let mut subscription = Subscription {
-        title: new.title.clone(),
         client_id: Link(client_id),
         status: if awaits { Status::Draft } else { new.status },
         term: new.frequency,
         start_date: Day(Some(start)),
         end_date: new.subscription_end.clone(),
         schedule: Plan::new(start, new.first_generate_date.0, small(new.day_of_month), small(new.day_of_week)),
-        lines: new.lines.clone(),
-        ..Subscription::default()
+        ..new.clone()
     };
     subscription.take_names(client);
     check_end(&subscription)?;
@@ -149,10 +117,12 @@ fn check_end(subscription: &Subscription) -> Result<()> {
 
 /// `PATCH /v1/subscriptions/{id}`
 pub fn patch(call: Call) -> Result<Work> {
-    let input: Input<NewSubscription> = input::patch(&call)?;
+    let input: Input<Subscription> = input::patch(&call)?;
     Ok(Box::new(move |tx, ctx| {
         let before: Subscription = records::find_to_change(tx, ctx, &call)?;
         let mut subscription = before.clone();
+        input.merge_into(&mut subscription);
+        records::check_references(tx, ctx, &subscription, &input)?;
         change(tx, ctx, &before, &mut subscription, &input)?;
         records::change(tx, ctx, &before, &mut subscription, "updated")?;
         generate::soon(tx, ctx, &subscription)?;
@@ -165,14 +135,10 @@ fn change(
     ctx: &Ctx,
     before: &Subscription,
     subscription: &mut Subscription,
-    input: &Input<NewSubscription>,
+    input: &Input<Subscription>,
 ) -> Result<()> {
-    let new = input.record();
-    if input.has("title") {
-        subscription.title = new.title.clone();
-    }
+    let new = input.values();
     if input.has("lines") {
-        subscription.lines = new.lines.clone();
         subscription.work_out(tx, ctx)?;
     }
     if input.has("frequency") {
