@@ -215,6 +215,7 @@ mod tests {
 
     #[test]
     fn timers_name_events_that_there_are() {
+        install();
         for timer in TIMERS {
             for event in timer.armed_by.iter().map(|(event, _)| *event).chain([timer.cause]) {
                 assert!(is_built_in(event), "{}: {event}", timer.cause);

@@ -37,7 +37,7 @@ fn templates_that_take_long_are_worked_out_between_transactions(db: Db) {
         told.iter().map(|step| (step["status"].as_str().unwrap(), step["attempts"].as_i64().unwrap())).collect();
     // What takes too long there, too, fails for good.
     assert_eq!(states, [("success", 1), ("success", 1), ("success", 1), ("failed", 1)], "{told:#?}");
-    assert!(run(&client, &id)["error"].as_str().unwrap().contains("takes too much work"));
+    assert!(run(&client, &id)["error"].as_str().unwrap().contains("takes too long to evaluate"));
     // What the data has is no template.
     assert_eq!(client.get("/v1/tasks").data()[0]["title"], "{{ 7 }}");
     assert_eq!((&client.get("/v1/notes").data()[0]["body"], total(&client, "/v1/notes")), (&json!("{{ 7 }}"), 1));
