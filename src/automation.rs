@@ -1,7 +1,7 @@
 //! Flows: what is done by itself when something happens.
 //!
 //! Whatever the log takes down is matched with the active flows (`matching.rs`), and a run is written in
-//! the same transaction. The engine (`engine.rs`) goes on with the runs that are due: what only touches the
+//! the same transaction. The engine (`runner.rs`) goes on with the runs that are due: what only touches the
 //! database is one transaction with its result and the move to the next step; a call to the outside is
 //! announced first, made outside any transaction, and its end written under the claim that announced it.
 
@@ -10,28 +10,30 @@ pub mod conditions;
 pub mod cron;
 pub mod definition;
 pub mod doubts;
-pub mod engine;
 pub mod events;
+pub mod flow;
 pub mod library;
 pub mod matching;
 pub mod metrics;
 pub mod outside;
 pub mod rehearsal;
 pub mod report;
+pub mod run;
+pub mod runner;
 pub mod schedules;
 pub mod secret;
 pub mod steps;
 pub mod template;
 pub mod trigger;
 
-pub use engine::Engine;
-
 use std::sync::Arc;
 
-use crate::config::Config;
-use crate::error::Result;
-use crate::log::Listener;
-use crate::services::Services;
+use engine::config::Config;
+use engine::error::Result;
+use engine::log::Listener;
+use engine::services::Services;
+
+pub use runner::Engine;
 
 /// Starts runs of the flows that listen to an event.
 pub const LISTENER: Listener = Listener {

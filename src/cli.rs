@@ -15,13 +15,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use engine::app::App;
+use engine::config::Config;
+use engine::http::openapi;
+use engine::migrations;
+use engine::open::open_store;
 
-use crate::app::App;
-use crate::config::Config;
-use crate::http::openapi;
-use crate::migrations;
-use crate::open::open_store;
-use crate::{opening, rooms};
+use crate::{opening, registry};
 
 /// Self-hosted server for the records of a small business: invoices, clients, deals, tickets,
 /// projects and more, with an HTTP JSON API. Stores its data in SQLite or PostgreSQL.
@@ -95,7 +95,7 @@ enum Command {
 
 /// Runs the command that the arguments name.
 pub fn main() -> ExitCode {
-    rooms::install();
+    registry::install();
     let cli = Cli::parse();
     match run(&cli) {
         Ok(code) => code,
@@ -130,7 +130,7 @@ fn run(cli: &Cli) -> Result<ExitCode, String> {
             say(&text).map(|()| ExitCode::SUCCESS)
         }
         Command::Config { default } => {
-            let text = if *default { crate::config::DEFAULTS.to_string() } else { config.shown() };
+            let text = if *default { engine::config::DEFAULTS.to_string() } else { config.shown() };
             say(text.trim_end()).map(|()| ExitCode::SUCCESS)
         }
         Command::Completions { shell } => {

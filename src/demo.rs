@@ -14,19 +14,19 @@ mod work;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
+use engine::clock::Moment;
+use engine::context::{Caller, Ctx};
+use engine::error::{Error, Result};
+use engine::perform::perform;
+use engine::registry::registry;
 use jiff::civil::{Date, Weekday};
 use serde_json::Value;
 use store::Tx;
 
-use crate::catalogue::registry;
-use crate::clock::Moment;
-use crate::context::{Caller, Ctx};
-use crate::days;
-use crate::error::{Error, Result};
-use crate::perform::perform;
-use crate::resources::document::page::{final_one, note_view};
-use crate::resources::document::{Quote, QuoteKind, quote};
-use crate::usage;
+use crate::calendar::days;
+use crate::documents::page::{final_one, note_view};
+use crate::documents::{Quote, QuoteKind, quote};
+use crate::files::usage;
 
 /// What the business is called.
 pub const NAME: &str = "Van Dijk Installatietechniek";

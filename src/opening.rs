@@ -2,26 +2,25 @@
 
 use std::sync::Arc;
 
+use engine::accounts::{self, Account, Key, NewKey};
+use engine::app::App;
+use engine::clock::{Clock, Ids, Moment};
+use engine::config::Config;
+use engine::context::Caller;
+use engine::error::Result;
+use engine::jobs::SHARED;
+use engine::open;
+use engine::quotas::Quotas;
+use engine::registry::registry;
+use engine::site::Site;
+use engine::wakeup::Bell;
 use store::Tx;
 
-use crate::accounts::{self, Account, Key, NewKey};
-use crate::app::App;
-use crate::catalogue::registry;
-use crate::clock::{Clock, Ids, Moment};
-use crate::config::Config;
-use crate::context::Caller;
-use crate::demo;
-use crate::error::Result;
-use crate::jobs::SHARED;
-use crate::open;
-use crate::quotas::Quotas;
-use crate::rooms;
-use crate::site::Site;
-use crate::wakeup::Bell;
+use crate::{demo, registry};
 
 /// Installs the registry and opens the program that `config` describes.
 pub fn open(config: Config) -> Result<Arc<App>> {
-    rooms::install();
+    registry::install();
     open::open(config)
 }
 

@@ -8,11 +8,10 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::{Method, Request, Response};
-
-use crate::app::App;
-use crate::catalogue::Page;
-use crate::error::{Code, Error};
-use crate::http::{dispatch, reply};
+use engine::app::App;
+use engine::error::{Code, Error};
+use engine::http::{dispatch, reply};
+use engine::registry::Page;
 
 /// The pages of the registry.
 pub const PAGES: &[Page] = &[

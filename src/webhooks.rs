@@ -3,6 +3,9 @@
 //! happens in the transactions of requests, and one receiver never waits for another.
 
 pub mod breaker;
+pub mod change;
+pub mod delivery;
+pub mod endpoint;
 pub mod metrics;
 pub mod queue;
 pub mod signature;
@@ -11,15 +14,15 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use engine::app::App;
+use engine::clock::Moment;
+use engine::context::Caller;
+use engine::error::Result;
+use engine::leases;
+use engine::loops::{self, Poll, Pulse, Woken};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
-use crate::app::App;
-use crate::clock::Moment;
-use crate::context::Caller;
-use crate::error::Result;
-use crate::leases;
-use crate::loops::{self, Poll, Pulse, Woken};
 use metrics::{DELIVERIES, SECONDS};
 use queue::{Claimed, Outcome, Parcel};
 

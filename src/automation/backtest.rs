@@ -3,6 +3,17 @@
 
 use std::time::{Duration, Instant};
 
+use engine::accounts::Account;
+use engine::call::{Answer, Call};
+use engine::clock::Moment;
+use engine::context::Ctx;
+use engine::error::{Error, Faults, FieldCode, Result, wrong};
+use engine::input;
+use engine::input::Input;
+use engine::log::Event;
+use engine::record::{Body, REQUIRED, When};
+use engine::records::{self, Work};
+use engine::resource::Part;
 use serde_json::{Value, json};
 use store::Tx;
 
@@ -11,18 +22,7 @@ use super::definition::{Action, Definition, Step};
 use super::matching::{self, TRIGGERED};
 use super::template::{self, Names, Unknown};
 use super::{schedules, steps};
-use crate::accounts::Account;
-use crate::call::{Answer, Call};
-use crate::clock::Moment;
-use crate::context::Ctx;
-use crate::error::{Error, Faults, FieldCode, Result, wrong};
-use crate::input;
-use crate::input::Input;
-use crate::log::Event;
-use crate::record::{Body, REQUIRED, When};
-use crate::records::{self, Work};
-use crate::resources::Part;
-use crate::resources::flow::{Flow, TriggerType};
+use crate::automation::flow::{Flow, TriggerType};
 
 /// Examples in the answer.
 const EXAMPLES: usize = 100;

@@ -2,11 +2,11 @@
 
 use std::cmp::Ordering;
 
+use engine::clock::Moment;
+use engine::error::{Faults, FieldCode, wrong};
 use serde_json::Value;
 
 use super::template;
-use crate::clock::Moment;
-use crate::error::{Faults, FieldCode, wrong};
 
 /// How a field is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

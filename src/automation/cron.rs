@@ -3,11 +3,10 @@
 //! go through twice, and a time that they skip comes right after the gap. Those for every hour, or every so
 //! many, are about time that passes: they come in both passes, and for what is skipped nothing is made up.
 
+use engine::clock::Moment;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Timestamp, ToSpan};
-
-use crate::clock::Moment;
 
 /// A cron expression.
 #[derive(Clone, Debug, PartialEq, Eq)]

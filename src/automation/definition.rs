@@ -1,17 +1,18 @@
 //! What a flow does: its conditions and its steps, and everything that can be wrong with them before
 //! they ever run.
 
+use engine::clock::Moment;
+use engine::error::{Faults, FieldCode, Wrong, wrong};
+use engine::input::did_you_mean;
+use engine::record::{FieldInfo, parse_date};
+use engine::registry::registry;
+use engine::resource::Takes;
 use jiff::Span;
 use serde_json::{Map, Value};
 
 use super::conditions::{self, Condition};
 use super::{events, template};
-use crate::catalogue::registry;
-use crate::clock::Moment;
-use crate::error::{Faults, FieldCode, Wrong, wrong};
-use crate::input::did_you_mean;
-use crate::record::{FieldInfo, parse_date};
-use crate::resource::Takes;
+use Accepts::{Any, Bool, Conditions, Duration, Object, OneOf, Seconds, Text, Texts};
 
 /// The most steps of a flow.
 pub const MANY: usize = 50;
@@ -59,8 +60,6 @@ enum Accepts {
     Moment,
     OneOf(&'static [&'static str]),
 }
-
-use Accepts::{Any, Bool, Conditions, Duration, Object, OneOf, Seconds, Text, Texts};
 
 const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"];
 
@@ -459,7 +458,7 @@ mod tests {
 
     #[test]
     fn good_steps_are_taken() {
-        crate::rooms::install();
+        crate::registry::install();
         let good = json!([
             {"type": "create_task", "title": "Call {{ data.client_company_name }}", "category": "call", "deadline": "P2D", "name": "call"},
             {"type": "wait", "for": "P3D"},
@@ -478,7 +477,7 @@ mod tests {
 
     #[test]
     fn bad_ones_have_their_path() {
-        crate::rooms::install();
+        crate::registry::install();
         for (step, fault) in [
             (json!({"type": "nope"}), "type: invalid_choice"),
             (json!({}), "type: required"),

@@ -1,14 +1,14 @@
 //! Conditions that can hardly hold: a field that the event's record does not have, a value that the field never
 //! takes. They are not refused, since whoever fires an event may send any data with it; its author is warned.
 
+use engine::input::did_you_mean;
+use engine::record::{FieldInfo, NOWHERE, parse_date};
+use engine::registry::registry;
+use engine::resource::Resource;
 use serde_json::Value;
 
 use super::conditions::{self, Step};
 use super::template;
-use crate::catalogue::registry;
-use crate::input::did_you_mean;
-use crate::record::{FieldInfo, NOWHERE, parse_date};
-use crate::resource::Resource;
 
 /// What texts in steps know.
 const KNOWN: &[&str] = &["event", "entity_type", "data", "record", "steps", "account", "now"];

@@ -1,6 +1,6 @@
 //! The names of events.
 
-use crate::catalogue::registry;
+use engine::registry::registry;
 
 /// The built-in names of the contract. The records have more: `product.created`, `task.completed`.
 const BUILT_IN: &[&str] = &[

@@ -1,12 +1,12 @@
 //! The flows of a new account, disabled: to be read, changed and enabled.
 
+use engine::context::Ctx;
+use engine::error::Result;
+use engine::records;
 use serde_json::{Value, json};
 use store::Tx;
 
-use crate::context::Ctx;
-use crate::error::Result;
-use crate::records;
-use crate::resources::flow;
+use crate::automation::flow;
 
 /// Gives a new account the flows of the library.
 pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {

@@ -3,6 +3,12 @@
 use std::borrow::Cow;
 use std::cell::LazyCell;
 
+use engine::context::Ctx;
+use engine::error::{Error, Faults, Result};
+use engine::log::{self, Event};
+use engine::record::Link;
+use engine::records;
+use engine::registry::registry;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -11,13 +17,7 @@ use store::Tx;
 use super::conditions::{self, Condition};
 use super::definition::TRIGGER_ROOTS;
 use super::events;
-use crate::catalogue::registry;
-use crate::context::Ctx;
-use crate::error::{Error, Faults, Result};
-use crate::log::{self, Event};
-use crate::record::Link;
-use crate::records;
-use crate::resources::run::{self, Run};
+use crate::automation::run::{self, Run};
 
 /// How many runs in a row may lead to each other.
 pub const DEEPEST: i64 = 5;

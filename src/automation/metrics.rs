@@ -2,14 +2,14 @@
 
 use std::sync::atomic::Ordering;
 
+use engine::app::App;
+use engine::clock::Moment;
+use engine::error::Result;
+use engine::http::metrics::{CounterInfo, Metric, waiting};
 use store::Tx;
 
-use super::engine::{self, engine_of};
-use crate::app::App;
-use crate::clock::Moment;
-use crate::error::Result;
-use crate::http::metrics::{CounterInfo, Metric, waiting};
-use crate::resources::run::{self, Status};
+use super::runner::{self, engine_of};
+use crate::automation::run::{self, Status};
 
 /// How runs end.
 const FINAL: [&str; 4] =
@@ -39,6 +39,6 @@ pub fn calls_open(app: &App) -> Metric {
 
 /// How long the oldest run that is due waits.
 pub fn behind(tx: &mut Tx, now: Moment) -> Result<Metric> {
-    let since = engine::oldest_due(tx, now)?;
+    let since = runner::oldest_due(tx, now)?;
     Ok(waiting("flows_behind_seconds", "How long the oldest due flow run has been waiting", since, now))
 }

@@ -7,21 +7,21 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use engine::accounts::Account;
+use engine::app::App;
+use engine::context::Caller;
+use engine::due::DueWork;
+use engine::error::{Error, Result};
+use engine::leases;
+use engine::listeners::Busy;
+use engine::loops::{self, Poll, Pulse};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
-use super::engine::{self, Called, Engine, Turn, engine_of};
 use super::metrics::{CALLS, count_ended};
+use super::runner::{self, Called, Engine, Turn, engine_of};
 use super::steps::Trouble;
-use crate::accounts::Account;
-use crate::app::App;
-use crate::context::Caller;
-use crate::due::DueWork;
-use crate::error::{Error, Result};
-use crate::leases;
-use crate::listeners::Busy;
-use crate::loops::{self, Poll, Pulse};
 
 /// How often the worker looks by itself: for what other nodes began, and for what waited.
 const LOOK: Duration = Duration::from_millis(500);
@@ -81,7 +81,7 @@ async fn work(app: Arc<App>, pulse: Pulse) {
         waiting.extend(woken.accounts);
         let now = app.clock.now();
         let looked = match woken.all {
-            true => app.store.read(move |tx| engine::due_accounts(tx, now)).await,
+            true => app.store.read(move |tx| runner::due_accounts(tx, now)).await,
             false => Ok(Vec::new()),
         };
         let looked = looked.map(|due| waiting.extend(due));
@@ -128,7 +128,7 @@ async fn one(app: &Arc<App>, number: i64) -> Result<bool> {
             let own = caller.clone();
             let mark = app.store.write(number, move |tx| {
                 let ctx = own.writing(tx)?;
-                engine::mark(tx, &ctx)
+                runner::mark(tx, &ctx)
             });
             mark.await?
         }
@@ -141,7 +141,7 @@ async fn one(app: &Arc<App>, number: i64) -> Result<bool> {
     };
     let turn = app.store.write(number, move |tx| {
         let ctx = own.writing(tx)?;
-        engine::turn_of(tx, &ctx, &own.account, &engine, room, marked.as_deref())
+        runner::turn_of(tx, &ctx, &own.account, &engine, room, marked.as_deref())
     });
     let Turn { more, calls, ended, .. } = turn.await?;
     count_ended(app, ended);
@@ -159,7 +159,7 @@ async fn one(app: &Arc<App>, number: i64) -> Result<bool> {
         return Ok(more);
     }
     let (own, caller) = (app.clone(), caller.clone());
-    let worked_out = tokio::task::spawn_blocking(move || engine::work_out(&own, &caller)).await;
+    let worked_out = tokio::task::spawn_blocking(move || runner::work_out(&own, &caller)).await;
     Ok(worked_out.map_err(|panic| Error::internal(format!("templates: {panic}")))?? || more)
 }
 
@@ -191,7 +191,7 @@ async fn follow(app: &Arc<App>, caller: &Caller, first: Request) -> Result<()> {
             let (own, request) = (caller.clone(), request.clone());
             let ours = app.store.write(caller.account.number, move |tx| {
                 let ctx = own.writing(tx)?;
-                engine::renew(tx, &ctx, &request)
+                runner::renew(tx, &ctx, &request)
             });
             if !ours.await? {
                 return Ok(());
@@ -222,7 +222,7 @@ async fn write_end(
         let (own, engine, known) = (caller.clone(), engine_of(app).clone(), known.clone());
         app.store.write(caller.account.number, move |tx| {
             let ctx = own.writing(tx)?;
-            engine::called(tx, &ctx, &own.account, &engine, &known.0, &known.1)
+            runner::called(tx, &ctx, &own.account, &engine, &known.0, &known.1)
         })
     });
     count(app, outcome, written.await)
@@ -277,7 +277,7 @@ pub async fn make(app: &App, request: &Request) -> Result<Value, Trouble> {
 }
 
 /// What the test clock does instead of the worker.
-pub const DUE: DueWork = DueWork { next_moment: engine::next_moment, follow: pass, ..DueWork::NOTHING };
+pub const DUE: DueWork = DueWork { next_moment: runner::next_moment, follow: pass, ..DueWork::NOTHING };
 
 /// Does everything in an account that is due by its clock, calls included; answers whether there was
 /// anything. For the test clock: blocks.
@@ -288,11 +288,11 @@ fn pass(app: &App, caller: &Caller) -> Result<bool> {
         let (own, engine) = (caller.clone(), engine_of(app).clone());
         let turn = app.store.write_now(caller.account.number, move |tx| {
             let ctx = own.writing(tx)?;
-            engine::turn(tx, &ctx, &own.account, &engine, MANY_CALLS)
+            runner::turn(tx, &ctx, &own.account, &engine, MANY_CALLS)
         })?;
         count_ended(app, turn.ended);
         any |= turn.ran > 0;
-        engine::work_out(app, caller)?;
+        runner::work_out(app, caller)?;
         for request in turn.calls {
             let mut next = Some(request);
             while let Some(request) = next.take() {
@@ -301,7 +301,7 @@ fn pass(app: &App, caller: &Caller) -> Result<bool> {
                 let outcome = outcome(&ended);
                 let written = app.store.write_now(caller.account.number, move |tx| {
                     let ctx = own.writing(tx)?;
-                    engine::called(tx, &ctx, &own.account, &engine, &request, &ended)
+                    runner::called(tx, &ctx, &own.account, &engine, &request, &ended)
                 });
                 next = count(app, outcome, written)?.next;
             }

@@ -2,6 +2,10 @@
 //! date that is none. What has holes is left out, and so are faults that may come of that.
 
 use axum::http::{HeaderName, HeaderValue};
+use engine::error::{Faults, FieldCode, wrong};
+use engine::json::Json;
+use engine::perform::prepare;
+use engine::record::{Emails, INPUT, Kind};
 use jiff::civil::Date;
 use serde_json::{Map, Value};
 
@@ -9,10 +13,6 @@ use super::definition::{create_fields, patch_fields, path_of_create};
 use super::events::entity;
 use super::steps::{fit, path_of};
 use super::template::is_template;
-use crate::error::{Faults, FieldCode, wrong};
-use crate::json::Json;
-use crate::perform::prepare;
-use crate::record::{Emails, INPUT, Kind};
 
 /// Any day will do for a deadline in two days.
 const TODAY: Date = jiff::civil::date(2026, 1, 1);

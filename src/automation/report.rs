@@ -1,16 +1,16 @@
 //! What became of each step of a run.
 
+use engine::context::Ctx;
+use engine::error::Wrong;
+use engine::json::Json;
+use engine::record::{Kind, Rules};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use store::Row;
 
 use super::outside::Outgoing;
-use crate::context::Ctx;
-use crate::error::Wrong;
-use crate::json::Json;
-use crate::record::{Kind, Rules};
-use crate::resources::run::Status;
+use crate::automation::run::Status;
 
 /// What became of a step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -1,19 +1,19 @@
 //! Flows that a time starts.
 
+use engine::clock::Moment;
+use engine::context::Ctx;
+use engine::error::Result;
+use engine::log::Event;
+use engine::record::{Data, Link, Record};
+use engine::records;
 use jiff::tz::TimeZone;
 use serde_json::json;
 use store::{Tx, Value};
 
 use super::cron::Cron;
 use super::matching;
-use crate::clock::Moment;
-use crate::context::Ctx;
-use crate::error::Result;
-use crate::log::Event;
-use crate::record::{Data, Link, Record};
-use crate::records;
-use crate::resources::flow::Flow;
-use crate::resources::run::{self, Run};
+use crate::automation::flow::Flow;
+use crate::automation::run::{self, Run};
 
 /// What the event of a time is called.
 pub const EVENT: &str = "schedule";

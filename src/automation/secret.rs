@@ -3,13 +3,12 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use engine::call::{Answer, Call};
+use engine::error::Result;
+use engine::record::Shape;
+use engine::records::Work;
+use engine::resource::{Method, Part, Resource};
 use serde_json::json;
-
-use crate::call::{Answer, Call};
-use crate::error::Result;
-use crate::record::Shape;
-use crate::records::Work;
-use crate::resources::{Method, Part, Resource};
 
 static SHAPE: Shape =
     Shape::new("signing_secret", "signing_secrets", &["The secret that signs the HTTP calls of an account's flows."]);

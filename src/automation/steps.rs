@@ -1,5 +1,12 @@
 //! What each type of step does, in the transaction of the run.
 
+use engine::clock::Moment;
+use engine::context::Ctx;
+use engine::error::Error;
+use engine::json::Json;
+use engine::perform::{perform, perform_warned};
+use engine::record::{Emails, FieldInfo, INPUT, Kind, parse_date};
+use engine::registry::registry;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
@@ -10,15 +17,8 @@ use super::definition::{Action, LONGEST_CALL, Step, parse_duration, patch_fields
 use super::matching::{self, Fired, Sent};
 use super::outside::Outgoing;
 use super::template::{self, Names};
-use crate::catalogue::registry;
-use crate::clock::Moment;
-use crate::context::Ctx;
-use crate::error::Error;
-use crate::json::Json;
-use crate::outbox::{self, Letter};
-use crate::perform::{perform, perform_warned};
-use crate::record::{Emails, FieldInfo, INPUT, Kind, parse_date};
-use crate::resources::run::Run;
+use crate::automation::run::Run;
+use crate::mail::{self, Letter};
 
 /// What a step came to.
 pub enum Done {
@@ -213,7 +213,7 @@ fn send_email(tx: &mut Tx, ctx: &Ctx, run: &Run, step: &Step, names: &Names) -> 
     if attach_pdf && !is_document(&run.entity_type) {
         return Err(Trouble::never("There is no document to attach: the event does not concern a document."));
     }
-    let (from_name, reply_to) = outbox::identity_of(tx, ctx, "")?;
+    let (from_name, reply_to) = mail::identity_of(tx, ctx, "")?;
     let subject = text(step, "subject", names)?.replace(['\n', '\r'], " ");
     let letter = Letter {
         about: about.unwrap_or("run"),
@@ -228,7 +228,7 @@ fn send_email(tx: &mut Tx, ctx: &Ctx, run: &Run, step: &Step, names: &Names) -> 
         cc: cc.clone(),
         ..Letter::default()
     };
-    outbox::put(tx, ctx, &letter)?;
+    mail::put(tx, ctx, &letter)?;
     Ok(Done::Result(json!({"to": to, "cc": cc, "subject": letter.subject})))
 }
 

@@ -1,16 +1,16 @@
 //! The routes that fire events.
 
+use engine::call::{Answer, Call};
+use engine::error::Result;
+use engine::input;
+use engine::input::Input;
+use engine::record::{Body, Data, Fields, INPUT, REQUIRED, Shape};
+use engine::records::Work;
+use engine::resource::{Method, Part, Resource, Takes};
 use serde_json::{Value, json};
 
 use super::matching::{self, Fired, Sent, Started};
-use crate::call::{Answer, Call};
-use crate::error::Result;
-use crate::input;
-use crate::input::Input;
-use crate::record::{Body, Data, Fields, INPUT, REQUIRED, Shape};
-use crate::records::Work;
-use crate::resources::run::Status;
-use crate::resources::{Method, Part, Resource, Takes};
+use crate::automation::run::Status;
 
 /// Declares what a route takes: the same but for the number of the record, which each calls its own.
 macro_rules! trigger {

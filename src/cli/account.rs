@@ -1,10 +1,10 @@
 use clap::Subcommand;
+use engine::accounts;
+use engine::app::App;
+use engine::clock::Moment;
 use serde_json::json;
 
 use super::say;
-use crate::accounts;
-use crate::app::App;
-use crate::clock::Moment;
 use crate::opening;
 
 #[derive(Subcommand)]

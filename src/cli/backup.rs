@@ -2,12 +2,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use engine::config::Config;
+use engine::open::open_as_it_is;
 
 use super::verify::{Printer, summary};
 use super::{runtime, say};
-use crate::backup::{self, Outcome};
-use crate::config::Config;
-use crate::open::open_as_it_is;
+use crate::upkeep::backup::{self, Outcome};
 
 #[derive(Args)]
 pub struct Backup {

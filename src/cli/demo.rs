@@ -1,8 +1,8 @@
 use clap::Args;
+use engine::app::App;
 use serde_json::json;
 
 use super::say;
-use crate::app::App;
 use crate::opening;
 
 #[derive(Args)]

@@ -1,10 +1,10 @@
 use clap::{Subcommand, ValueEnum};
+use engine::app::App;
+use engine::error::Error;
+use engine::jobs::{self, SHARED};
 use serde_json::json;
 
 use super::say;
-use crate::app::App;
-use crate::error::Error;
-use crate::jobs::{self, SHARED};
 
 #[derive(Subcommand)]
 pub enum Jobs {

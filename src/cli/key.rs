@@ -1,13 +1,13 @@
 use clap::Subcommand;
+use engine::accounts::{self, Account, NewKey};
+use engine::app::App;
+use engine::clock::Moment;
+use engine::error::Error;
+use engine::jobs::SHARED;
+use engine::record::parse_date;
 use serde_json::json;
 
 use super::say;
-use crate::accounts::{self, Account, NewKey};
-use crate::app::App;
-use crate::clock::Moment;
-use crate::error::Error;
-use crate::jobs::SHARED;
-use crate::record::parse_date;
 
 #[derive(Subcommand)]
 pub enum Key {

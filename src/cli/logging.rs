@@ -8,10 +8,9 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use engine::config::{Config, LogFormat};
+use engine::http::metrics::LOG_LINES_DROPPED;
 use tracing_subscriber::EnvFilter;
-
-use crate::config::{Config, LogFormat};
-use crate::http::metrics::LOG_LINES_DROPPED;
 
 /// How many lines may wait to be written, and how many bytes of them.
 const LINES: usize = 4096;

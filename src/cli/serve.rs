@@ -1,16 +1,17 @@
 use std::sync::Arc;
 
 use clap::Args;
+use engine::app::App;
+use engine::config::Config;
+use engine::http::server;
+use engine::jobs::worker;
+use engine::{loops, nodes, takeover};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{logging, say};
-use crate::app::App;
-use crate::config::Config;
-use crate::http::server;
 use crate::opening;
-use crate::{loops, nodes, takeover, worker};
 
 #[derive(Args)]
 pub struct Serve {
@@ -62,7 +63,7 @@ async fn serve(app: Arc<App>, demo: bool) -> Result<(), String> {
     let (first, own) = (app.clone(), app.clone());
     let made = tokio::task::spawn_blocking(move || {
         let made = opening::create_first_account(&first, demo)?;
-        Ok::<_, crate::error::Error>(made)
+        Ok::<_, engine::error::Error>(made)
     });
     let made = made.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
     match made {

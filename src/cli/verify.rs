@@ -2,13 +2,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
+use engine::accounts::Account;
+use engine::config::Config;
+use engine::log::Verdict;
+use engine::open::open_to_read;
 
 use super::{Progress, grouped, say};
-use crate::accounts::Account;
-use crate::config::Config;
-use crate::integrity::{Checked, Inspection, Problem, Witness};
-use crate::log::Verdict;
-use crate::open::open_to_read;
+use crate::upkeep::integrity::{Checked, Inspection, Problem, Witness};
 
 #[derive(Args)]
 pub struct Verify {

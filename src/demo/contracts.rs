@@ -1,13 +1,13 @@
 //! What is invoiced again and again: contracts for maintenance, and one that was given up.
 
+use engine::context::Ctx;
+use engine::error::{Error, Result};
+use engine::perform::perform;
 use jiff::ToSpan;
 use serde_json::{Value, json};
 use store::Tx;
 
 use super::{Step, change, make};
-use crate::context::Ctx;
-use crate::error::{Error, Result};
-use crate::perform::perform;
 
 pub(super) fn steps() -> Vec<Step> {
     vec![

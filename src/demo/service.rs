@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::documents::{extra, finished, invoice, paid, paid_online, product, reminded, send};
 use super::{Step, act, change, make, make_of};
+use Paid::{Bank, Cash, No, Online, Reminded};
 
 pub(super) fn steps() -> Vec<Step> {
     let mut steps = Vec::new();
@@ -31,7 +32,6 @@ enum Paid {
     /// Not even after these reminders.
     Reminded(&'static [i64]),
 }
-use Paid::{Bank, Cash, No, Online, Reminded};
 
 /// What was needed beside the hours, and what it costs.
 type Part = (&'static str, &'static str);

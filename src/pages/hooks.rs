@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::{Method, Request, Response, StatusCode};
+use engine::accounts::Account;
+use engine::app::App;
+use engine::error::{Code, Error, Result};
+use engine::http::{dispatch, reply};
+use engine::records;
 
 use super::public;
-use crate::accounts::Account;
-use crate::app::App;
-use crate::collecting::{self, Subject};
-use crate::error::{Code, Error, Result};
-use crate::http::{dispatch, reply};
-use crate::records;
+use crate::payments::collecting::{self, Subject};
 
 /// Answers a request under `/hooks/`: `/hooks/mollie/{account}/{payment|verification}/{id}`.
 pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {

@@ -12,19 +12,19 @@ use axum::http::header::{
 };
 use axum::http::request::Parts;
 use axum::http::{Method, Request, Response, StatusCode};
+use engine::accounts::Account;
+use engine::app::App;
+use engine::context::{Caller, Ctx};
+use engine::error::{Code, Error, Result};
+use engine::http::{dispatch, reply, upload};
+use engine::site::Site;
 use minijinja::value::Serde;
 use serde_json::{Value, json};
 use store::Tx;
 
-use crate::accounts::Account;
-use crate::app::App;
-use crate::collecting;
-use crate::context::{Caller, Ctx};
-use crate::error::{Code, Error, Result};
-use crate::http::{dispatch, reply, upload};
-use crate::resources::document::page::{KINDS, Kind, colors, final_one, missing};
-use crate::resources::document::{Invoice, Quote, Which, quote};
-use crate::site::Site;
+use crate::documents::page::{KINDS, Kind, colors, final_one, missing};
+use crate::documents::{Invoice, Quote, Which, quote};
+use crate::payments::collecting;
 
 /// The largest form: a name of a hundred characters is a tenth of it.
 const MAX_FORM: usize = 8 * 1024;

@@ -6,20 +6,20 @@ use std::sync::{Arc, LazyLock};
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER};
 use axum::http::{Method, Request, Response, StatusCode};
+use engine::app::App;
+use engine::context::{Caller, Ctx};
+use engine::error::{Code, Error, FieldCode, Result, wrong};
+use engine::http::{dispatch, reply};
+use engine::records;
 use minijinja::value::Serde;
 use serde_json::{Value, json};
 use store::Tx;
 
 use super::public;
-use crate::app::App;
-use crate::collecting;
-use crate::context::{Caller, Ctx};
-use crate::error::{Code, Error, FieldCode, Result, wrong};
-use crate::http::{dispatch, reply};
-use crate::providers::sandbox;
-use crate::records;
-use crate::resources::payment::{self, Payment, Status};
-use crate::resources::verification::{self, Verification};
+use crate::payments::collecting;
+use crate::payments::payment::{self, Payment, Status};
+use crate::payments::providers::sandbox;
+use crate::payments::verification::{self, Verification};
 
 /// What somebody can say of a payment that is asked for.
 const ENDS: &[Status] = &[Status::Paid, Status::Failed, Status::Canceled, Status::Expired];

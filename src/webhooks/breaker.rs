@@ -5,14 +5,14 @@
 //!
 //! The further tries of one delivery do not count: an event that its receiver cannot digest does not hold up the others.
 
+use engine::backoff::Backoff;
+use engine::clock::Moment;
+use engine::context::Ctx;
+use engine::error::Result;
 use store::{Tx, Value};
 
 use super::queue::IN_FLIGHT;
-use crate::backoff::Backoff;
-use crate::clock::Moment;
-use crate::context::Ctx;
-use crate::error::Result;
-use crate::resources::webhook_delivery::WebhookDelivery;
+use crate::webhooks::delivery::WebhookDelivery;
 
 /// Deliveries in a row whose first try fails before the breaker opens.
 const FAILURES: i64 = 5;

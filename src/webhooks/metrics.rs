@@ -1,11 +1,11 @@
 //! What the operator sees of webhooks.
 
+use engine::clock::Moment;
+use engine::error::Result;
+use engine::http::metrics::{CounterInfo, HistogramInfo, Metric, waiting};
 use store::Tx;
 
 use super::{breaker, queue};
-use crate::clock::Moment;
-use crate::error::Result;
-use crate::http::metrics::{CounterInfo, HistogramInfo, Metric, waiting};
 
 /// Tries of deliveries.
 pub const DELIVERIES: CounterInfo = CounterInfo {

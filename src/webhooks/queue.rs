@@ -2,21 +2,21 @@
 
 use std::collections::BTreeSet;
 
+use engine::accounts::Account;
+use engine::app::App;
+use engine::backoff::Backoff;
+use engine::clock::Moment;
+use engine::context::Ctx;
+use engine::error::{Error, Result};
+use engine::leases::{self, Comeback, Lease, LeaseTable};
+use engine::log;
+use engine::record::Record;
 use serde_json::json;
 use store::Tx;
 
 use super::breaker::{self, Breaker};
-use crate::accounts::Account;
-use crate::app::App;
-use crate::backoff::Backoff;
-use crate::clock::Moment;
-use crate::context::Ctx;
-use crate::error::{Error, Result};
-use crate::leases::{self, Comeback, Lease, LeaseTable};
-use crate::log;
-use crate::record::Record;
-use crate::resources::webhook_delivery::{self, WebhookDelivery};
-use crate::resources::webhook_endpoint::WebhookEndpoint;
+use crate::webhooks::delivery::{self, WebhookDelivery};
+use crate::webhooks::endpoint::WebhookEndpoint;
 
 /// Calls to one endpoint under way at once, on all nodes together.
 pub const IN_FLIGHT: usize = 2;
@@ -149,7 +149,7 @@ fn fan_out(tx: &mut Tx, ctx: &Ctx, id: &str, sent: i64) -> Result<bool> {
     )?;
     let Some((last, ..)) = lines.last() else { return Ok(false) };
     for (seq, name, at) in lines.iter().filter(|(_, name, _)| endpoint.wants(name)) {
-        webhook_delivery::queue(tx, ctx, id, name, *seq, *at, "")?;
+        delivery::queue(tx, ctx, id, name, *seq, *at, "")?;
     }
     tx.execute(
         "UPDATE webhook_cursors SET sent_seq = $1 WHERE account_id = $2 AND endpoint_id = $3",

@@ -2,14 +2,13 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use engine::error::Wrong;
+use engine::json::Json;
+use engine::record::{Kind, Rules};
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::Value as Schema;
 use sha2::Sha256;
 use store::{Row, Value};
-
-use crate::error::Wrong;
-use crate::json::Json;
-use crate::record::{Kind, Rules};
 
 /// A secret that signs: `whsec_` and bytes in base64. Empty is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

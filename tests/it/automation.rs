@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use kantoor::accounts::Account;
-use kantoor::automation::engine::{self, LEASE_SECONDS};
+use engine::accounts::Account;
 use kantoor::automation::outside::{self, Request};
+use kantoor::automation::runner::{self, LEASE_SECONDS};
 use serde_json::{Value, json};
 use web::scripted::{Reply as Answer, Scripted};
 
@@ -114,7 +114,7 @@ fn wait_for(done: impl Fn() -> bool) {
 }
 
 fn jiff_seconds(text: &str) -> i64 {
-    kantoor::clock::Moment::parse(text).unwrap().0 / 1000
+    engine::clock::Moment::parse(text).unwrap().0 / 1000
 }
 
 on_both![

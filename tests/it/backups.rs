@@ -170,7 +170,7 @@ fn contents_stay_while_a_backup_is_made(db: Db) {
     let made = client.upload("x.bin", b"hello").expect(201);
     let run = |sql: &'static str| server.app.store.write_now(0, move |tx| tx.execute(sql, &[]).map(drop)).unwrap();
     let contents = || server.block_on(server.app.blobs.keys()).unwrap().len();
-    let work = || server.block_on(async { while kantoor::worker::turn(&server.app).await {} });
+    let work = || server.block_on(async { while engine::jobs::worker::turn(&server.app).await {} });
     run("INSERT INTO holds (account_id, id, until) VALUES (0, 'x', 9000000000000)");
     client.delete(&format!("/v1/files/{}", made.id())).expect(204);
     work();

@@ -141,7 +141,7 @@ fn help_settings_and_completions() {
     let shown =
         said(&kantoor(&db, &["config", "--set", "database_url=postgres://me:secret@db/k", "--set", "workers=5"]));
     assert!(shown.contains("workers = 5") && shown.contains("postgres://me:***@db/k"), "{shown}");
-    assert_eq!(said(&kantoor(&db, &["config", "--default"])).trim(), kantoor::config::DEFAULTS.trim());
+    assert_eq!(said(&kantoor(&db, &["config", "--default"])).trim(), engine::config::DEFAULTS.trim());
     for shell in ["bash", "zsh", "fish"] {
         assert!(said(&kantoor(&db, &["completions", shell])).contains("kantoor"));
     }

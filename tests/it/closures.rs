@@ -1,8 +1,8 @@
 //! How much a transaction does at most: every route with the largest body that it takes. Counted, not timed; to see the
 //! times, run `KANTOOR_CLOSURES=1 cargo nextest run --no-capture -E 'test(no_route_does_much)'`.
 
-use kantoor::record::FieldInfo;
-use kantoor::resource::{Method, Takes};
+use engine::record::FieldInfo;
+use engine::resource::{Method, Takes};
 use serde_json::{Value, json};
 use store::seen;
 

@@ -184,7 +184,7 @@ fn keys_that_open_nothing_and_signed_addresses_have_a_limit() {
     let path = url.strip_prefix(&client.base).unwrap();
     let open = || client.send("GET", path, &[("authorization", "")], "");
     let guess = || {
-        let key = format!("Bearer {}", kantoor::accounts::new_secret().unwrap());
+        let key = format!("Bearer {}", engine::accounts::new_secret().unwrap());
         client.send("GET", "/v1/products", &[("authorization", &key)], "")
     };
     assert_eq!((guess().expect(401).code().as_str(), open().status), ("unauthorized", 200));

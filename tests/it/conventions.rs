@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use kantoor::accounts::NewKey;
-use kantoor::clock::Moment;
+use engine::accounts::NewKey;
+use engine::clock::Moment;
 use serde_json::json;
 use sha2::Digest;
 
@@ -154,8 +154,8 @@ fn many_writers_leave_no_gap_in_the_log(db: Db) {
         })
         .unwrap();
     assert_eq!(seqs, (1..=before + 320).collect::<Vec<_>>());
-    let verdict = server.app.store.read_now(move |tx| kantoor::log::verify(tx, account)).unwrap();
-    assert!(matches!(verdict, kantoor::log::Verdict::Whole { rows, .. } if rows == before + 320), "{verdict:?}");
+    let verdict = server.app.store.read_now(move |tx| engine::log::verify(tx, account)).unwrap();
+    assert!(matches!(verdict, engine::log::Verdict::Whole { rows, .. } if rows == before + 320), "{verdict:?}");
 }
 
 fn tampering_with_the_log_is_found(db: Db) {
@@ -171,8 +171,8 @@ fn tampering_with_the_log_is_found(db: Db) {
         ("DELETE FROM log WHERE account_id = $1 AND seq = $2 - 1", last - 1),
     ] {
         server.app.store.write_now(0, move |tx| tx.execute(harm, &[account.into(), (last - 1).into()])).unwrap();
-        let verdict = server.app.store.read_now(move |tx| kantoor::log::verify(tx, account)).unwrap();
-        assert!(matches!(verdict, kantoor::log::Verdict::Broken { seq, .. } if seq == found), "{verdict:?}");
+        let verdict = server.app.store.read_now(move |tx| engine::log::verify(tx, account)).unwrap();
+        assert!(matches!(verdict, engine::log::Verdict::Broken { seq, .. } if seq == found), "{verdict:?}");
     }
 }
 
@@ -219,7 +219,7 @@ fn keys_end_when_they_are_told_to(db: Db) {
     let (fresh, id) = server.add_key(&client, NewKey { name: String::new(), scopes, expires_at: Some(later) });
     let fresh = Client::new(server.address, fresh, client.account);
     fresh.get("/v1/products").expect(200);
-    server.app.store.write_now(0, move |tx| kantoor::accounts::Key::revoke(tx, &id, now)).unwrap();
+    server.app.store.write_now(0, move |tx| engine::accounts::Key::revoke(tx, &id, now)).unwrap();
     std::thread::sleep(Duration::from_millis(1100));
     assert_eq!(fresh.get("/v1/products").status, 401);
 }
@@ -313,6 +313,6 @@ fn two_nodes_act_as_one() {
     assert_eq!(ids.len(), 10, "four requests share a key");
     assert_eq!(other.get("/v1/products").json()["meta"]["total"], 10);
     let account = client.account;
-    let verdict = first.app.store.read_now(move |tx| kantoor::log::verify(tx, account)).unwrap();
-    assert!(matches!(verdict, kantoor::log::Verdict::Whole { rows, .. } if rows == before + 10), "{verdict:?}");
+    let verdict = first.app.store.read_now(move |tx| engine::log::verify(tx, account)).unwrap();
+    assert!(matches!(verdict, engine::log::Verdict::Whole { rows, .. } if rows == before + 10), "{verdict:?}");
 }

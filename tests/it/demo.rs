@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use kantoor::clock::Moment;
-use kantoor::log::{self, Verdict};
-use kantoor::rooms::REGISTRY;
+use engine::clock::Moment;
+use engine::log::{self, Verdict};
+use kantoor::registry::REGISTRY;
 use serde_json::{Value, json};
 use store::Tx;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kantoor::worker;
+use engine::jobs::worker;
 use mollie::scripted::ScriptedMollie;
 use mollie::{MandateStatus, Status};
 use serde_json::{Value, json};
@@ -298,7 +298,7 @@ fn mollie_gives_a_mandate_and_collects(db: Db) {
         .store
         .write_now(client.account, move |tx| {
             let ctx = caller.writing(tx)?;
-            (kantoor::collecting::DUE.hourly)(tx, &ctx)
+            (kantoor::payments::collecting::DUE.hourly)(tx, &ctx)
         })
         .unwrap();
     work_off(&server);

@@ -1,14 +1,14 @@
 //! The documents: the OpenAPI file as it is reviewed, its page, and the files beside the code.
 
-use kantoor::error::FieldCode;
-use kantoor::http::{openapi, reply};
+use engine::error::FieldCode;
+use engine::http::{openapi, reply};
 
 use crate::server::Binary;
 use crate::support::{Db, Server};
 
 #[test]
 fn the_openapi_document_is_reviewed() {
-    kantoor::rooms::install();
+    kantoor::registry::install();
     assert!(!openapi::TEXT.contains(":null"), "a key without a value");
     let paths = openapi::DOCUMENT["paths"].as_object().unwrap().values();
     let operations =
@@ -36,7 +36,7 @@ fn the_page_and_the_document_are_served_without_a_key() {
 
 /// The table of error codes, from their declarations.
 fn code_table() -> String {
-    let mut codes = kantoor::rooms::REGISTRY.error_codes();
+    let mut codes = kantoor::registry::REGISTRY.error_codes();
     codes.sort_by_key(|code| reply::status(*code).as_u16());
     let mut table = "| Code | Status | Retry | Meaning |\n|---|---|---|---|\n".to_string();
     for code in codes {
@@ -67,7 +67,7 @@ fn the_guide_has_the_table_of_error_codes() {
 /// Every code is declared once, and the registry lists the codes of every area.
 #[test]
 fn every_error_code_is_listed_once() {
-    let codes = kantoor::rooms::REGISTRY.error_codes();
+    let codes = kantoor::registry::REGISTRY.error_codes();
     let names: std::collections::BTreeSet<&str> = codes.iter().map(|code| code.wire()).collect();
     assert_eq!(names.len(), codes.len(), "a code is declared twice");
     let sources = glob("src");
@@ -77,7 +77,7 @@ fn every_error_code_is_listed_once() {
         let (_, rest) = text.split_once("\nerror_codes! {").unwrap();
         let (codes, _) = rest.split_once("\n}").unwrap();
         for name in codes.lines().filter_map(|line| line.split('"').nth(1)) {
-            assert!(names.contains(name), "kantoor::rooms::REGISTRY.error_codes() does not list {name}");
+            assert!(names.contains(name), "kantoor::registry::REGISTRY.error_codes() does not list {name}");
         }
     }
 }
@@ -96,7 +96,7 @@ fn glob(folder: &str) -> Vec<String> {
 #[test]
 fn the_guide_names_every_area() {
     let guide = std::fs::read_to_string("docs/api.md").unwrap();
-    for area in kantoor::rooms::REGISTRY.areas {
+    for area in kantoor::registry::REGISTRY.areas {
         assert!(guide.contains(&format!("`{area}`")), "docs/api.md does not explain the scopes of {area}");
     }
 }

@@ -164,7 +164,7 @@ fn who_had_no_term_before_has_the_usual_one(db: Db) {
     let client = server.client();
     let (none, own) = (company(&client, json!({})), company(&client, json!({"payment_term": 60})));
     let supplier = client.post("/v1/suppliers", json!({"company_name": "Molen"})).expect(201).id();
-    let migrations = kantoor::migrations::all();
+    let migrations = engine::migrations::all();
     let migration = migrations.iter().find(|migration| migration.name == "terms of clients").unwrap();
     let mend = migration.sql.split(';').map(str::trim).filter(|statement| statement.starts_with("UPDATE"));
     // 0 was no term.
@@ -253,7 +253,7 @@ fn an_invoice_of_nothing_is_paid_and_never_late(db: Db) {
         |tx: &mut store::Tx| tx.execute("UPDATE invoices SET payment_status = 'open', paid_at = 0", &[]).map(drop);
     server.app.store.write_now(client.account, open).unwrap();
     let account = client.account;
-    let account = server.app.store.read_now(move |tx| kantoor::accounts::Account::numbered(tx, account)).unwrap();
+    let account = server.app.store.read_now(move |tx| engine::accounts::Account::numbered(tx, account)).unwrap();
     server.pass_days(account);
     assert_eq!(client.get(&free).data()["payment_status"], "paid");
     assert_eq!(count(&server, &client, seq, &names)[2..], [0, 0]);

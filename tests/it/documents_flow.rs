@@ -5,7 +5,7 @@ mod quotes;
 
 use std::collections::HashSet;
 
-use kantoor::worker;
+use engine::jobs::worker;
 use serde_json::{Value, json};
 
 use crate::on_both;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use kantoor::config::Config;
+use engine::config::Config;
 use kantoor::webhooks;
 use serde_json::{Value, json};
 use standardwebhooks::Webhook;
@@ -386,7 +386,7 @@ fn a_webhook_that_was_cut_off_comes_again_under_the_same_id(db: Db) {
     let _ = binary.child.wait();
     let binary = Binary::start(&db, &binary.client.key.clone(), &arguments);
     assert_eq!(deliveries(&binary.client, &path, "")[0]["status"], "sending");
-    let store = kantoor::open::open_store(&db.config()).unwrap();
+    let store = engine::open::open_store(&db.config()).unwrap();
     store
         .write_now(0, |tx| {
             tx.execute("UPDATE webhook_deliveries SET due_at = 1 WHERE status = 'sending'", &[]).map(drop)

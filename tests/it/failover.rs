@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use kantoor::open::open_store;
+use engine::open::open_store;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use store::Tx;

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use kantoor::worker;
+use engine::jobs::worker;
 use serde_json::{Value, json};
 
 use crate::on_both;
@@ -102,8 +102,8 @@ fn a_signed_address_opens_one_file_for_a_while(db: Db) {
     }
     assert_eq!(client.send("DELETE", &path.replace("/content", ""), &[("authorization", "")], "").status, 401);
     assert_eq!(open(path.split('?').next().unwrap()).status, 401);
-    let past = kantoor::clock::Moment(server.app.clock.now().0 + 26 * 3_600_000);
-    let query = kantoor::call::Query::parse(path.split_once('?').unwrap().1).unwrap();
+    let past = engine::clock::Moment(server.app.clock.now().0 + 26 * 3_600_000);
+    let query = engine::call::Query::parse(path.split_once('?').unwrap().1).unwrap();
     let own = path.split('?').next().unwrap();
     assert!(server.app.site.opens(own, &query, server.app.clock.now()).is_some());
     assert!(server.app.site.opens(own, &query, past).is_none(), "it ends");

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use kantoor::resources::subscription::generate;
+use kantoor::subscriptions::generate;
 use serde_json::{Value, json};
 
 use crate::on_both;
@@ -79,7 +79,7 @@ fn kill_9_in_the_middle_doubles_and_misses_none(db: Db) {
     let mut binary = Binary::start(&db, "", &[]);
     let key = binary.client.key.clone();
     let zone = jiff::tz::TimeZone::get("Europe/Amsterdam").unwrap();
-    let today = zone.to_datetime(kantoor::clock::Clock::System.now().to_string().parse().unwrap()).date();
+    let today = zone.to_datetime(engine::clock::Clock::System.now().to_string().parse().unwrap()).date();
     let owed = subscribe(&binary.client, 120, today);
     for round in 0..4 {
         std::thread::sleep(Duration::from_millis(30 + round * 40));

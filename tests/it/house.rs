@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use kantoor::clock::{Ids, Moment};
-use kantoor::jobs::{self, Ending, Lane, NewJob};
+use engine::clock::{Ids, Moment};
+use engine::jobs::{self, Ending, Lane, NewJob};
 
 use crate::on_both;
 use crate::support::{Db, Server};

@@ -6,12 +6,12 @@ mod nodes;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kantoor::clock::{Clock, Ids, Moment};
-use kantoor::days::Days;
-use kantoor::jobs::{self, Claimant, Claimed, Ending, FURTHEST, JobKind, LEASE_SECONDS, Lane, NewJob};
-use kantoor::leases::LOST_AT_MOST;
-use kantoor::loops;
-use kantoor::rooms::JOBS;
+use engine::clock::{Clock, Ids, Moment};
+use engine::jobs::{self, Claimant, Claimed, Ending, FURTHEST, JobKind, LEASE_SECONDS, Lane, NewJob};
+use engine::leases::LOST_AT_MOST;
+use engine::loops;
+use kantoor::calendar::days::Days;
+use kantoor::registry::JOBS;
 use store::Tx;
 
 use crate::on_both;
@@ -24,10 +24,7 @@ fn new_job(kind: &'static str) -> NewJob {
     NewJob { account: 1, kind, lane, payload: "{}".into(), run_at: START, max_attempts: 3, unique_key: None }
 }
 
-fn write<T: Send + 'static>(
-    server: &Server,
-    work: impl Fn(&mut Tx) -> kantoor::error::Result<T> + Send + 'static,
-) -> T {
+fn write<T: Send + 'static>(server: &Server, work: impl Fn(&mut Tx) -> engine::error::Result<T> + Send + 'static) -> T {
     server.app.store.write_now(0, work).unwrap()
 }
 
@@ -349,7 +346,7 @@ fn jobs_that_a_wrong_clock_put_far_ahead_are_pulled_back(db: Db) {
     }
     enqueue(&server, NewJob { run_at: Moment(far), ..new_job("drop_content") });
     server.block_on(async move {
-        tokio::task::spawn_blocking(move || kantoor::worker::start(&app)).await.unwrap().unwrap();
+        tokio::task::spawn_blocking(move || engine::jobs::worker::start(&app)).await.unwrap().unwrap();
     });
     let started = Instant::now();
     // Both run, and stand an hour ahead after that.
@@ -474,7 +471,7 @@ fn housekeeping_drops_what_is_too_old(db: Db) {
     });
     let app = server.app.clone();
     server.block_on(async move {
-        tokio::task::spawn_blocking(move || kantoor::worker::start(&app)).await.unwrap().unwrap();
+        tokio::task::spawn_blocking(move || engine::jobs::worker::start(&app)).await.unwrap().unwrap();
     });
     let started = Instant::now();
     while stored() > 0 {

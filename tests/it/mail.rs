@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use kantoor::jobs::{Ending, JobKind, Lane};
-use kantoor::outbox::Deliver;
-use kantoor::worker;
-use mail::sink::{Act, Rule, Sink, Verb};
+use ::mail::sink::{Act, Rule, Sink, Verb};
+use engine::jobs::worker;
+use engine::jobs::{Ending, JobKind, Lane};
+use kantoor::mail::Deliver;
 use serde_json::{Value, json};
 
 use crate::on_both;

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use engine::jobs::{self, Lane, NewJob};
 use kantoor::automation::outside;
-use kantoor::jobs::{self, Lane, NewJob};
 use kantoor::webhooks;
 use serde_json::{Value, json};
 use web::scripted::{Reply, Scripted};
@@ -170,7 +170,7 @@ fn how_long_the_writer_is_held_shows(db: Db) {
     let longer = |end: &str| before + 1 - server.metric(&format!("kantoor_writer_hold_seconds_bucket{{le=\"{end}\"}}"));
     assert!(longer("0.05") >= 1);
     assert_eq!(longer("+Inf"), 0);
-    let text = server.block_on(kantoor::http::metrics::text(&server.app));
+    let text = server.block_on(engine::http::metrics::text(&server.app));
     for name in ["hold", "closure"] {
         let name = format!("kantoor_writer_longest_{name}_seconds ");
         let longest: f64 = text.lines().find_map(|line| line.strip_prefix(&name)?.parse().ok()).unwrap();

@@ -1,9 +1,9 @@
 //! No list without an index: the databases themselves say how they would run it.
 
-use kantoor::call::{Call, Query};
-use kantoor::error::Error;
-use kantoor::resource::Resource;
-use kantoor::rooms::REGISTRY;
+use engine::call::{Call, Query};
+use engine::error::Error;
+use engine::resource::Resource;
+use kantoor::registry::REGISTRY;
 
 use crate::on_both;
 use crate::support::{Db, Server};
@@ -48,7 +48,7 @@ on_both![every_list_has_an_index_behind_it, every_table_has_an_account,];
 fn every_list_has_an_index_behind_it(db: Db) {
     let server = Server::start(db);
     server.client();
-    let account = server.app.store.read_now(kantoor::accounts::Account::all).unwrap().pop().unwrap();
+    let account = server.app.store.read_now(engine::accounts::Account::all).unwrap().pop().unwrap();
     let caller = server.app.acting(account, "test");
     for resource in REGISTRY.resources.iter().filter(|resource| resource.list.is_some()) {
         for (query, sorted) in queries(resource) {
@@ -102,7 +102,7 @@ fn every_list_has_an_index_behind_it(db: Db) {
 
 fn every_table_has_an_account(db: Db) {
     let server = Server::start(db);
-    let tables: Vec<(String, String)> = kantoor::migrations::all()
+    let tables: Vec<(String, String)> = engine::migrations::all()
         .iter()
         .flat_map(|migration| {
             migration.sql.split("CREATE TABLE ").skip(1).map(|text| {
@@ -144,8 +144,8 @@ fn postgres_searches_by_its_trigrams() {
         client.account
     );
     crate::support::execute(&url, &sql);
-    while kantoor::search::tidy(&server.app.store).unwrap() {}
-    let account = server.app.store.read_now(kantoor::accounts::Account::all).unwrap().pop().unwrap();
+    while engine::search::tidy(&server.app.store).unwrap() {}
+    let account = server.app.store.read_now(engine::accounts::Account::all).unwrap().pop().unwrap();
     let caller = server.app.acting(account, "test");
     let products = REGISTRY.resources.iter().find(|resource| resource.path == "/v1/products").unwrap();
     let statements = products.list.as_ref().unwrap().statements;

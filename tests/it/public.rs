@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use kantoor::worker;
+use engine::jobs::worker;
 use serde_json::{Value, json};
 
 use crate::on_both;

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use kantoor::worker;
+use engine::jobs::worker;
 use serde_json::json;
 
 use crate::on_both;

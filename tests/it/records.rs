@@ -111,7 +111,7 @@ fn search_ignores_case_and_accents_and_looks_inside_words(db: Db) {
     for number in 0..300 {
         client.post("/v1/products", json!({"name": format!("Filler {number}")})).expect(201);
     }
-    while kantoor::search::tidy(&server.app.store).unwrap() {}
+    while engine::search::tidy(&server.app.store).unwrap() {}
     assert_eq!((found("BRULEE"), found("hosting gr")), (vec!["C-1".to_string()], vec!["W_2".to_string()]));
     assert_eq!(found("日本語の"), ["J4"]);
     assert_eq!(client.get("/v1/products?search=filler%20299").json()["meta"]["total"], 1);
@@ -162,7 +162,7 @@ fn search_finds_texts_that_wait_and_texts_in_the_index_alike(db: Db) {
     for number in 0..300 {
         client.post("/v1/products", json!({"name": format!("Filler {number}"), "code": "filler"})).expect(201);
     }
-    while kantoor::search::tidy(&server.app.store).unwrap() {}
+    while engine::search::tidy(&server.app.store).unwrap() {}
     put("second");
     for (words, name) in [
         ("de ster", 0),

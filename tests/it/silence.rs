@@ -5,7 +5,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use kantoor::open::open_store;
+use engine::open::open_store;
 use serde_json::json;
 use store::{Error, Migration, Store, Tx};
 

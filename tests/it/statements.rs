@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use kantoor::clock::Moment;
-use kantoor::{search, worker};
+use engine::clock::Moment;
+use engine::jobs::worker;
+use engine::search;
 use serde_json::json;
 use store::{Dialect, seen};
 use web::scripted::{Reply, Scripted};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use kantoor::open::open_store;
+use engine::open::open_store;
 use proptest::prelude::*;
 use store::{Error, Migration, Store, Tx};
 
@@ -166,11 +166,11 @@ fn many_nodes_may_migrate_at_once(db: Db) {
     let config = db.config();
     let applied: usize = std::thread::scope(|scope| {
         let nodes: Vec<_> = (0..4)
-            .map(|_| scope.spawn(|| open_store(&config).unwrap().migrate(&kantoor::migrations::all()).unwrap()))
+            .map(|_| scope.spawn(|| open_store(&config).unwrap().migrate(&engine::migrations::all()).unwrap()))
             .collect();
         nodes.into_iter().map(|node| node.join().unwrap()).sum()
     });
-    assert_eq!(applied, kantoor::migrations::all().len());
+    assert_eq!(applied, engine::migrations::all().len());
 }
 
 fn a_migration_that_fails_leaves_nothing(db: Db) {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use kantoor::accounts::{self, Key, NewKey};
-use kantoor::app::App;
-use kantoor::clock::Moment;
-use kantoor::config::Config;
-use kantoor::http::server;
+use engine::accounts::{self, Key, NewKey};
+use engine::app::App;
+use engine::clock::Moment;
+use engine::config::Config;
+use engine::http::server;
 use serde_json::Value;
 
 /// Runs each test that it names on SQLite and on PostgreSQL. A function that is not listed is dead code,
@@ -208,7 +208,7 @@ impl Server {
     /// The value of a metric, with its labels if it has any.
     #[track_caller]
     pub fn metric(&self, name: &str) -> u64 {
-        let text = self.block_on(kantoor::http::metrics::text(&self.app));
+        let text = self.block_on(engine::http::metrics::text(&self.app));
         let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
         value.unwrap_or_else(|| panic!("no {name} in\n{text}"))
     }
@@ -235,7 +235,7 @@ impl Server {
     /// Does what has become due in an account.
     pub fn pass_days(&self, account: accounts::Account) {
         let app = self.app.clone();
-        let passed = self.apart(move || kantoor::days::pass(&app, &app.acting(account, "days")));
+        let passed = self.apart(move || kantoor::calendar::days::pass(&app, &app.acting(account, "days")));
         self.runtime.block_on(passed).unwrap().unwrap();
     }
 

@@ -33,7 +33,7 @@ fn told(server: &Server, client: &Client, seq: i64) -> Vec<String> {
         "subscription.ended",
     ];
     let lines = server.app.store.read_now(read).unwrap().into_iter().filter(|(name, _)| names.contains(&name.as_str()));
-    lines.map(|(name, at)| format!("{} {name}", &kantoor::clock::Moment(at).to_string()[5..16])).collect()
+    lines.map(|(name, at)| format!("{} {name}", &engine::clock::Moment(at).to_string()[5..16])).collect()
 }
 
 on_both![

@@ -1,9 +1,12 @@
 //! Statuses move as the tables say: every verb is tried in every status, over HTTP.
 
-use kantoor::record::{Transitions, may_become};
-use kantoor::resources::document::PaymentStatus;
-use kantoor::resources::document::status::{Effect, Verb};
-use kantoor::resources::{hour, payment, run, subscription};
+use engine::record::{Transitions, may_become};
+use kantoor::automation::run;
+use kantoor::documents::PaymentStatus;
+use kantoor::documents::status::{Effect, Verb};
+use kantoor::payments::payment;
+use kantoor::subscriptions;
+use kantoor::work::hour;
 use serde_json::{Value, json};
 
 use crate::on_both;
@@ -133,11 +136,11 @@ on_both! {
         let firm = client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201).id();
         let body = json!({"client_id": firm, "title": "Hosting", "frequency": "monthly",
             "subscription_start": "2027-01-01", "lines": [{"title": "Hosting", "unit_price": 10, "vat_code": "NL21"}]});
-        for from in subscription::Status::ALL {
+        for from in subscriptions::Status::ALL {
             let id = client.post("/v1/subscriptions", body.clone()).expect(201).id();
             put(&server, "subscriptions", &id, from.wire());
             let reply = client.act(&format!("/v1/subscriptions/{id}/activate"));
-            let allowed = may_become(subscription::ACTIVATE, from, &subscription::Status::Active);
+            let allowed = may_become(subscriptions::ACTIVATE, from, &subscriptions::Status::Active);
             assert_eq!(reply.status, if allowed { 200 } else { 409 }, "{from:?}: {reply:?}");
         }
     }
@@ -156,6 +159,6 @@ fn tables_say_each_thing_once() {
     }
     check(payment::TRANSITIONS);
     check(hour::TRANSITIONS);
-    check(subscription::ACTIVATE);
+    check(subscriptions::ACTIVATE);
     run::ACTIONS.iter().for_each(|(_, table)| check(table));
 }

@@ -1,8 +1,8 @@
 //! A stored value that cannot be read is an error that names its table, id and column; nothing takes its place.
 
-use kantoor::error::Code;
-use kantoor::record::FieldInfo;
-use kantoor::resource::Resource;
+use engine::error::Code;
+use engine::record::FieldInfo;
+use engine::resource::Resource;
 use serde_json::json;
 use store::Value as Stored;
 
@@ -87,13 +87,13 @@ fn inspected(server: &Server, client: &Client, resource: &'static Resource, id: 
 
 /// Records of every kind: the demo, and what it has none of.
 fn records(server: &Server) -> (Client, Vec<(&'static Resource, String)>) {
-    let clock = kantoor::clock::Moment::parse("2026-05-04T10:00:00Z");
+    let clock = engine::clock::Moment::parse("2026-05-04T10:00:00Z");
     let (account, key) = kantoor::opening::create_demo_account(&server.app, clock).unwrap();
     let client = Client::new(server.address, key, account.number);
     let endpoint = client.post("/v1/webhook-endpoints", json!({"url": "https://example.com/hooks"})).expect(201).id();
     client.act(&format!("/v1/webhook-endpoints/{endpoint}/test")).expect(200);
     let kept: Vec<&Resource> =
-        kantoor::rooms::REGISTRY.resources.iter().filter(|resource| resource.is_kept()).collect();
+        kantoor::registry::REGISTRY.resources.iter().filter(|resource| resource.is_kept()).collect();
     let mut found = Vec::new();
     let mut missing = Vec::new();
     for resource in kept {

@@ -34,7 +34,7 @@ fn guessing_is_slow() {
     assert_eq!(ask(&client, "GET", PAGE, "203.0.113.9").status, 429, "nobody said that this is a proxy");
     assert_eq!((client.get("/health").status, client.get("/v1/products").status), (200, 200), "others go on");
 
-    let counted = server.block_on(kantoor::http::metrics::text(&server.app));
+    let counted = server.block_on(engine::http::metrics::text(&server.app));
     for (line, times) in [
         ("method=\"GET\",route=\"/d/{token}\",status=\"404\"", 1),
         ("method=\"GET\",route=\"/d/{token}\",status=\"429\"", 2),

@@ -5,11 +5,11 @@ mod values;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use kantoor::accounts;
-use kantoor::http::openapi;
-use kantoor::record::FieldInfo;
-use kantoor::resource::{Gives, Method, Resource, Route, Takes};
-use kantoor::rooms::REGISTRY;
+use engine::accounts;
+use engine::http::openapi;
+use engine::record::FieldInfo;
+use engine::resource::{Gives, Method, Resource, Route, Takes};
+use kantoor::registry::REGISTRY;
 use serde_json::{Value, json};
 
 use crate::on_both;
@@ -504,6 +504,6 @@ fn every_route_and_field_is_described() {
             assert!(!field.doc.is_empty());
         }
     }
-    let numbers: Vec<u32> = kantoor::migrations::all().iter().map(|migration| migration.number).collect();
+    let numbers: Vec<u32> = engine::migrations::all().iter().map(|migration| migration.number).collect();
     assert_eq!(numbers, (1..=u32::try_from(numbers.len()).unwrap()).collect::<Vec<_>>());
 }

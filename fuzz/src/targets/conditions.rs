@@ -1,7 +1,7 @@
 //! Conditions: an input is JSON with the conditions and the data that they are about.
 
+use engine::error::Faults;
 use kantoor::automation::conditions::{self, Op};
-use kantoor::error::Faults;
 use serde_json::Value;
 
 pub const WORDS: &[&str] = &[

@@ -1,8 +1,8 @@
 //! Schedules: an input is an expression, a time zone and a moment, each on a line.
 
+use engine::clock::Moment;
 use jiff::tz::TimeZone;
 use kantoor::automation::cron::Cron;
-use kantoor::clock::Moment;
 
 pub const WORDS: &[&str] = &[
     "*",

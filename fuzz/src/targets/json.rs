@@ -1,6 +1,6 @@
 //! Bodies: what is read has one canonical form, and that form reads the same.
 
-use kantoor::json::Json;
+use engine::json::Json;
 
 pub const WORDS: &[&str] = &[
     "{", "}", "[", "]", ",", ":", "\"", "\\u0000", "\\ud83d", "\\ude00", "true", "false", "null", "-0", "1e5", "0.10",

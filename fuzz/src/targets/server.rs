@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
-use kantoor::app::App;
-use kantoor::config::Config;
-use kantoor::http::pages;
+use engine::app::App;
+use engine::config::Config;
+use engine::http::pages;
 
 pub struct Server {
     app: Arc<App>,

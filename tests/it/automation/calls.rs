@@ -459,18 +459,18 @@ fn a_run_that_ends_the_process_every_time_fails(db: Db) {
             .store
             .write_now(client.account, move |tx| {
                 let ctx = own.writing(tx)?;
-                engine::mark(tx, &ctx)
+                runner::mark(tx, &ctx)
             })
             .unwrap()
     };
     let go = |marked: Option<String>| {
-        let (own, engine) = (caller.clone(), engine::engine_of(&server.app).clone());
+        let (own, engine) = (caller.clone(), runner::engine_of(&server.app).clone());
         server
             .app
             .store
             .write_now(client.account, move |tx| {
                 let ctx = own.writing(tx)?;
-                engine::turn_of(tx, &ctx, &own.account, &engine, 10, marked.as_deref())
+                runner::turn_of(tx, &ctx, &own.account, &engine, 10, marked.as_deref())
             })
             .unwrap()
     };
@@ -531,10 +531,10 @@ fn signature(secret: &str, signed: &str) -> String {
 /// A turn of a worker that makes no calls.
 fn announce(server: &Server, client: &Client) -> Vec<Request> {
     let (caller, engine) =
-        (server.app.acting(account(server, client), "automation"), engine::engine_of(&server.app).clone());
+        (server.app.acting(account(server, client), "automation"), runner::engine_of(&server.app).clone());
     let turn = server.app.store.write_now(client.account, move |tx| {
         let ctx = caller.writing(tx)?;
-        engine::turn(tx, &ctx, &caller.account, &engine, 10)
+        runner::turn(tx, &ctx, &caller.account, &engine, 10)
     });
     turn.unwrap().calls
 }
@@ -543,12 +543,12 @@ fn announce(server: &Server, client: &Client) -> Vec<Request> {
 fn come_back(server: &Server, client: &Client, request: &Request, ended: Value) -> bool {
     let (caller, engine, request) = (
         server.app.acting(account(server, client), "automation"),
-        engine::engine_of(&server.app).clone(),
+        runner::engine_of(&server.app).clone(),
         request.clone(),
     );
     let written = server.app.store.write_now(client.account, move |tx| {
         let ctx = caller.writing(tx)?;
-        engine::called(tx, &ctx, &caller.account, &engine, &request, &Ok(ended.clone()))
+        runner::called(tx, &ctx, &caller.account, &engine, &request, &Ok(ended.clone()))
     });
     written.unwrap().ours
 }

@@ -61,11 +61,11 @@ fn definitions_go_when_nobody_needs_them(db: Db) {
             .store
             .write_now(client.account, move |tx| {
                 let ctx = caller.writing(tx)?;
-                kantoor::resources::run::purge(tx, &ctx)?;
-                kantoor::resources::flow::purge(tx, &ctx)?;
+                kantoor::automation::run::purge(tx, &ctx)?;
+                kantoor::automation::flow::purge(tx, &ctx)?;
                 let sql =
                     "SELECT version FROM flow_definitions WHERE account_id = $1 AND flow_id = $2 ORDER BY version";
-                Ok::<_, kantoor::error::Error>(tx.all(sql, &[ctx.account.into(), (&own).into()], |row| row.int(0))?)
+                Ok::<_, engine::error::Error>(tx.all(sql, &[ctx.account.into(), (&own).into()], |row| row.int(0))?)
             })
             .unwrap()
     };

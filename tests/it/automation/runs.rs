@@ -94,7 +94,7 @@ fn old_runs_are_dropped(db: Db) {
             .store
             .write_now(client.account, move |tx| {
                 let ctx = caller.writing(tx)?;
-                kantoor::resources::run::purge(tx, &ctx)
+                kantoor::automation::run::purge(tx, &ctx)
             })
             .unwrap();
     };

@@ -119,7 +119,7 @@ fn days_make_invoices_late_and_quotes_invalid(db: Db) {
     let before = server.last_seq(&client);
     for _ in 0..2 {
         let account = client.account;
-        let account = server.app.store.read_now(move |tx| kantoor::accounts::Account::numbered(tx, account)).unwrap();
+        let account = server.app.store.read_now(move |tx| engine::accounts::Account::numbered(tx, account)).unwrap();
         server.pass_days(account);
     }
     let status = |path: &str| client.get(path).data()["payment_status"].as_str().unwrap().to_string();

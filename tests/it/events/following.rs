@@ -140,14 +140,14 @@ fn the_stream_goes_on_where_it_broke_off(db: Db) {
 fn a_stream_ends_with_its_key(db: Db) {
     let server = Server::start(db);
     let client = server.client();
-    let new = kantoor::accounts::NewKey { name: "x".into(), scopes: vec!["audit.read".into()], expires_at: None };
+    let new = engine::accounts::NewKey { name: "x".into(), scopes: vec!["audit.read".into()], expires_at: None };
     let (secret, id) = server.add_key(&client, new);
     let follower = Client::new(server.address, secret, client.account);
     let mut stream = Stream::open(&follower, "", None);
     product(&client, "a");
     assert_eq!(stream.next().event, "product.created");
     let now = server.app.clock.now();
-    server.app.store.write_now(0, move |tx| kantoor::accounts::Key::revoke(tx, &id, now)).unwrap();
+    server.app.store.write_now(0, move |tx| engine::accounts::Key::revoke(tx, &id, now)).unwrap();
     std::thread::sleep(Duration::from_millis(1200));
     product(&client, "b");
     assert!(stream.rest().is_empty());

@@ -162,7 +162,7 @@ fn a_stop_lets_calls_finish(db: Db) {
     received(&receiver, 3);
     binary.signal(rustix::process::Signal::TERM);
     assert!(binary.child.wait().unwrap().success(), "{}", binary.said());
-    let store = kantoor::open::open_store(&db.config()).unwrap();
+    let store = engine::open::open_store(&db.config()).unwrap();
     let count = |sql: &'static str| store.read_now(move |tx| tx.int(sql, &[])).unwrap();
     assert_eq!(count("SELECT count(*) FROM webhook_deliveries WHERE status = 'sending'"), 0);
     assert_eq!(count("SELECT count(*) FROM webhook_deliveries WHERE status = 'delivered' AND attempts = 1"), 2);

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use kantoor::record::FieldInfo;
-use kantoor::resource::{Method, Resource, Route, Takes};
+use engine::record::FieldInfo;
+use engine::resource::{Method, Resource, Route, Takes};
 use serde_json::{Value, json};
 
 use super::values::is_of;

@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use kantoor::record::FieldInfo;
-use kantoor::resource::{Resource, Route, Takes};
+use engine::record::FieldInfo;
+use engine::resource::{Resource, Route, Takes};
 use serde_json::{Value, json};
 
 use super::{make, named_body, renamed, routes};

@@ -1,0 +1,215 @@
+//! Settings: the defaults that are compiled in, then a file, then the environment, then flags.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// Every setting with its default and a comment.
+pub const DEFAULTS: &str = include_str!("../../../config.default.toml");
+
+/// The settings in force. What each means is said in `config.default.toml`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "said once, in config.default.toml")]
+pub struct Config {
+    pub listen: String,
+    pub data: PathBuf,
+    pub database_url: String,
+    pub public_url: String,
+    pub files: String,
+    pub s3_endpoint: String,
+    pub s3_region: String,
+    pub s3_access_key: String,
+    pub s3_secret_key: String,
+    pub database_readers: usize,
+    pub database_writers: usize,
+    pub database_timeout_seconds: u64,
+    pub write_queue: usize,
+    pub metrics_listen: String,
+    pub log_level: String,
+    pub log_format: LogFormat,
+    pub log_requests: bool,
+    pub rate_limit_per_minute: u32,
+    /// How often a key may use the trigger route for webhooks in a minute, on all nodes together; 0 for no limit.
+    pub trigger_limit_per_minute: u32,
+    pub public_limit_per_minute: u32,
+    pub trusted_proxies: String,
+    pub max_connections: usize,
+    pub connections_per_address: usize,
+    pub first_byte_timeout_seconds: u64,
+    pub write_timeout_seconds: u64,
+    pub header_timeout_seconds: u64,
+    pub body_timeout_seconds: u64,
+    pub upload_timeout_seconds: u64,
+    pub template: String,
+    pub typeset_apart: bool,
+    pub typeset_timeout_seconds: u64,
+    pub typeset_memory_mib: u64,
+    pub mail_from: String,
+    pub smtp_host: String,
+    pub smtp_port: u16,
+    pub smtp_security: String,
+    pub smtp_user: String,
+    pub smtp_password: String,
+    pub smtp_timeout_seconds: u64,
+    pub smtp_ca_file: String,
+    pub allow_private_addresses: String,
+    pub mollie_url: String,
+    pub mollie_key: String,
+    pub webhook_timeout_seconds: u64,
+    pub streams_per_key: usize,
+    pub max_streams: usize,
+    pub stream_heartbeat_seconds: u64,
+    pub shutdown_seconds: u64,
+    pub threads: usize,
+    pub workers: usize,
+    pub min_free_disk_mib: u64,
+    pub quota_file_mib: u64,
+    pub quota_files: u64,
+    pub quota_mails_per_day: u64,
+    pub quota_endpoints_per_host: u64,
+    pub bodies_mib: u64,
+    pub bodies_per_account_mib: u64,
+}
+
+/// How the log is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// A JSON object a line.
+    Json,
+}
+
+impl Config {
+    /// The folder with the contents of files, unless an S3 store has them.
+    pub fn files_folder(&self) -> PathBuf {
+        if self.files.is_empty() { self.data.join("files") } else { PathBuf::from(&self.files) }
+    }
+
+    /// The defaults, `file`, the `environment` (`KANTOOR_…` pairs) and `flags`, in that order.
+    pub fn load(
+        file: Option<&Path>,
+        environment: impl Iterator<Item = (String, String)>,
+        flags: &[(String, String)],
+    ) -> Result<Config, String> {
+        let mut table: toml::Table = DEFAULTS.parse().map_err(|error| format!("config.default.toml: {error}"))?;
+        let known: Vec<String> = table.keys().cloned().collect();
+        if let Some(path) = file {
+            let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+            let own: toml::Table = text.parse().map_err(|error| format!("{}: {error}", path.display()))?;
+            if let Some(odd) = own.keys().find(|key| !known.contains(key)) {
+                return Err(format!("{}: unknown setting '{odd}'", path.display()));
+            }
+            table.extend(own);
+        }
+        for (name, text) in environment {
+            let Some(key) = name.strip_prefix("KANTOOR_").map(str::to_lowercase) else { continue };
+            if known.contains(&key) {
+                let value = typed(&table[&key], &text).ok_or_else(|| bad_value(&name, &text, &table[&key]))?;
+                table.insert(key, value);
+            }
+        }
+        for (key, text) in flags {
+            let old = table.get(key).ok_or_else(|| format!("unknown setting '{key}'"))?;
+            let value = typed(old, text).ok_or_else(|| bad_value(key, text, old))?;
+            table.insert(key.clone(), value);
+        }
+        table.try_into().map_err(|error: toml::de::Error| format!("invalid setting: {}", error.message()))
+    }
+
+    /// The settings as a file, with secrets hidden.
+    pub fn shown(&self) -> String {
+        let mut shown = self.clone();
+        shown.database_url = hide_password(&self.database_url);
+        for secret in [&mut shown.s3_secret_key, &mut shown.smtp_password, &mut shown.mollie_key] {
+            if !secret.is_empty() {
+                *secret = "(hidden)".to_string();
+            }
+        }
+        toml::to_string(&shown).unwrap_or_default()
+    }
+}
+
+/// `text` as the same type as `old`.
+fn typed(old: &toml::Value, text: &str) -> Option<toml::Value> {
+    Some(match old {
+        toml::Value::Integer(_) => toml::Value::Integer(text.parse().ok()?),
+        toml::Value::Boolean(_) => match text {
+            "1" | "true" => toml::Value::Boolean(true),
+            "0" | "false" => toml::Value::Boolean(false),
+            _ => return None,
+        },
+        _ => toml::Value::String(text.to_string()),
+    })
+}
+
+fn bad_value(name: &str, text: &str, old: &toml::Value) -> String {
+    format!(
+        "{name}: '{text}' is not {}",
+        match old {
+            toml::Value::Integer(_) => "an integer",
+            _ => "true or false",
+        }
+    )
+}
+
+/// The address without its password: what is not plainly `scheme://user:password@host/name` is
+/// hidden whole.
+fn hide_password(url: &str) -> String {
+    if url.is_empty() {
+        return String::new();
+    }
+    let Some((scheme, rest)) = url.split_once("://") else { return "(hidden)".to_string() };
+    let rest = rest.split('?').next().unwrap_or_default();
+    match rest.rsplit_once('@') {
+        Some((user, host)) => format!("{scheme}://{}:***@{host}", user.split(':').next().unwrap_or_default()),
+        None => format!("{scheme}://{rest}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(environment: &[(&str, &str)], flags: &[(&str, &str)]) -> Result<Config, String> {
+        let own = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+            pairs.iter().map(|(a, b)| (a.to_string(), b.to_string())).collect()
+        };
+        Config::load(None, own(environment).into_iter(), &own(flags))
+    }
+
+    #[test]
+    fn flags_win_over_the_environment_and_that_over_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("k.toml");
+        std::fs::write(&file, "listen = \"1.1.1.1:1\"\nworkers = 7\nwrite_queue = 9\n").unwrap();
+        let environment =
+            [("KANTOOR_WORKERS".to_string(), "8".to_string()), ("KANTOOR_WRITE_QUEUE".into(), "10".into())];
+        let flags = [("write_queue".to_string(), "11".to_string())];
+        let config = Config::load(Some(&file), environment.into_iter(), &flags).unwrap();
+        assert_eq!((config.listen.as_str(), config.workers, config.write_queue), ("1.1.1.1:1", 8, 11));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        assert_eq!(load(&[("KANTOOR_WORKERS", "many")], &[]).unwrap_err(), "KANTOOR_WORKERS: 'many' is not an integer");
+        assert_eq!(load(&[], &[("nope", "1")]).unwrap_err(), "unknown setting 'nope'");
+        assert!(load(&[("KANTOOR_LOG_FORMAT", "xml")], &[]).unwrap_err().contains("xml"));
+        assert!(load(&[("KANTOOR_WORKERS", "-1")], &[]).is_err());
+    }
+
+    #[test]
+    fn every_setting_has_a_comment_and_passwords_are_hidden() {
+        let lines: Vec<&str> = DEFAULTS.lines().collect();
+        for (number, line) in lines.iter().enumerate().filter(|(_, line)| line.contains(" = ")) {
+            assert!(number > 0 && lines[number - 1].starts_with("# "), "{line} has no comment");
+        }
+        let config = load(&[("KANTOOR_DATABASE_URL", "postgres://me:secret@db/kantoor")], &[]).unwrap();
+        assert!(config.shown().contains("postgres://me:***@db/kantoor"), "{}", config.shown());
+        for url in ["host=db password=secret", "postgres://db/k?password=secret", "postgres://a:secret@db/k?x=secret"] {
+            assert!(!hide_password(url).contains("secret"), "{url}");
+        }
+    }
+}

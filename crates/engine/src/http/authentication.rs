@@ -1,0 +1,64 @@
+//! Who asks: by a key, or by an address that was signed.
+
+use std::sync::Arc;
+
+use axum::http::header::AUTHORIZATION;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method};
+
+use super::keys;
+use crate::accounts;
+use crate::app::App;
+use crate::call::Query;
+use crate::error::{Code, Error, Result};
+use crate::registry::routes;
+use crate::resource::Gives;
+
+/// Who has a signed address instead of a key. It opens contents alone.
+pub async fn signed(app: &Arc<App>, head: &Parts) -> Result<Option<Arc<keys::Caller>>> {
+    let query = head.uri.query().unwrap_or_default();
+    if head.headers.contains_key(AUTHORIZATION) || !query.contains("signature=") {
+        return Ok(None);
+    }
+    app.visitors.limit(&head.extensions, &head.headers)?;
+    let gives = routes().at(head.uri.path()).ok();
+    let gives = gives.is_some_and(|found| found.value.iter().any(|route| route.gives == Gives::Content));
+    let reads = matches!(head.method, Method::GET | Method::HEAD);
+    let account = app.site.opens(head.uri.path(), &Query::parse(query)?, app.clock.now());
+    let Some(account) = account.filter(|_| gives && reads) else {
+        return Err(Error::new(Code::Unauthorized, "This URL is invalid or has expired; request a new one."));
+    };
+    let account = app.store.read(move |tx| accounts::Account::numbered(tx, account)).await?;
+    Ok(Some(Arc::new(keys::Caller::signed(account))))
+}
+
+/// Whose key a request has. A key that nobody has used lately costs a look at the database, so an address that has sent
+/// many keys that open nothing may send no other new one for a while.
+pub async fn known(app: &Arc<App>, head: &Parts) -> Result<Arc<keys::Caller>> {
+    let secret = secret(&head.headers)?;
+    if app.keys.has_seen(secret) {
+        return app.keys.caller(&app.store, app.clock, secret).await;
+    }
+    app.visitors.may_guess(&head.extensions, &head.headers)?;
+    let found = app.keys.caller(&app.store, app.clock, secret).await;
+    if found.as_ref().is_err_and(|error| error.code == Code::Unauthorized) && accounts::is_well_formed(secret) {
+        app.visitors.guess(&head.extensions, &head.headers)?;
+    }
+    found
+}
+
+/// Whose key a request has.
+pub async fn authenticate(app: &Arc<App>, headers: &HeaderMap) -> Result<Arc<keys::Caller>> {
+    app.keys.caller(&app.store, app.clock, secret(headers)?).await
+}
+
+/// The key in the headers of a request.
+fn secret(headers: &HeaderMap) -> Result<&str> {
+    let missing = || Error::new(Code::Unauthorized, "Send your API key in the header 'Authorization: Bearer kt_…'.");
+    let header = headers.get(AUTHORIZATION).ok_or_else(missing)?.to_str().map_err(|_| missing())?;
+    let (scheme, secret) = header.split_once(' ').ok_or_else(missing)?;
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Err(missing());
+    }
+    Ok(secret.trim())
+}

@@ -1,0 +1,528 @@
+//! The walk of one request: who asks, for what, with what, and the answer.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::body::{Body, HttpBody};
+use axum::http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, IF_MATCH};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode};
+use futures_util::FutureExt;
+use http_body_util::BodyExt;
+
+use super::authentication::{known, signed};
+use super::bodies::Room;
+use super::keys::{self, Left};
+use super::reply::{self, Reply};
+use super::upload::{self, Received};
+use super::{limits, stream};
+use crate::app::App;
+use crate::call::{After, Answer, Call, Query};
+use crate::context::{Caller, IfMatch};
+use crate::error::{Code, Error, Result};
+use crate::idempotency::{self, Claim};
+use crate::json::Json;
+use crate::quotas::Quotas;
+use crate::records::Work;
+use crate::registry::{Methods, routes};
+use crate::resource::{Gives, Route, Takes};
+
+/// The largest body.
+pub const MAX_BODY: usize = 2 * 1024 * 1024;
+
+/// What is known of a request whatever becomes of it.
+struct Seen {
+    request_id: Arc<str>,
+    route: &'static str,
+    left: Option<(u32, Left)>,
+}
+
+/// Answers a request under `/v1`.
+pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
+    let started = Instant::now();
+    let mut seen = Seen { request_id: request_id(&app, request.headers()), route: "", left: None };
+    let problem = accepts_problem(request.headers());
+    let method = request.method().clone();
+    let (head, body) = request.into_parts();
+    let mut body = Some(body);
+    let done = guarded(walk(&app, head, &mut body, &mut seen)).await;
+    // A body that nobody read would close the connection under the caller's next request.
+    if let Some(unread) = body.filter(|body| !body.is_end_stream()) {
+        let _ = tokio::time::timeout(Duration::from_secs(1), drain(unread)).await;
+    }
+    let mut response = done.unwrap_or_else(|refusal| {
+        log_failure(&refusal.error, &seen);
+        let response = reply::error_response(&refusal.error, &seen.request_id, problem);
+        if refusal.allow.is_empty() { response } else { reply::with_allow(response, &refusal.allow) }
+    });
+    reply::finish(&mut response, &seen.request_id);
+    if let Some((limit, left)) = seen.left {
+        let headers = response.headers_mut();
+        reply::insert(headers, HeaderName::from_static("ratelimit-policy"), &format!("\"key\";q={limit};w=60"));
+        let state = format!("\"key\";r={};t={}", left.remaining, left.reset);
+        reply::insert(headers, HeaderName::from_static("ratelimit"), &state);
+    }
+    if method == Method::HEAD {
+        response = without_body(response);
+    }
+    account_for(&app, &method, seen.route, &response, started);
+    response
+}
+
+/// A panic becomes an error with its words for the log.
+async fn guarded<T>(work: impl Future<Output = Result<T, Refusal>>) -> Result<T, Refusal> {
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| {
+        let words = panic.downcast_ref::<&str>().map(ToString::to_string);
+        let words = words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        Err(Error::internal(format!("a panic: {words}")).into())
+    })
+}
+
+/// An error, and the methods that would have worked.
+struct Refusal {
+    error: Error,
+    allow: String,
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Refusal {
+        Refusal { error, allow: String::new() }
+    }
+}
+
+async fn walk(
+    app: &Arc<App>,
+    head: Parts,
+    body: &mut Option<Body>,
+    seen: &mut Seen,
+) -> Result<Response<Body>, Refusal> {
+    // Who asks comes first: without a key nothing is told, not even which addresses exist.
+    let caller = match signed(app, &head).await? {
+        Some(caller) => caller,
+        None => {
+            let caller = known(app, &head).await?;
+            limit(app, &caller, seen)?;
+            caller
+        }
+    };
+
+    let found = routes().at(head.uri.path());
+    let found = found.map_err(|_| Error::new(Code::NotFound, "This path does not exist."))?;
+    let methods = found.value;
+    let path: Vec<String> = found.params.iter().map(|(_, text)| decode(text)).collect();
+    if head.method == Method::OPTIONS {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::NO_CONTENT;
+        return Ok(reply::with_allow(response, &allowed(methods)));
+    }
+    let wanted = if head.method == Method::HEAD { "GET" } else { head.method.as_str() };
+    let route = methods.iter().find(|route| route.method.name() == wanted).ok_or_else(|| Refusal {
+        error: Error::new(Code::MethodNotAllowed, format!("{wanted} is not supported here; see the Allow header.")),
+        allow: allowed(methods),
+    })?;
+    seen.route = &route.path;
+    if !route.scope.is_empty() && !caller.key.may(&route.scope) {
+        let message = format!("This request requires the scope '{}'.", route.scope);
+        return Err(Error::new(Code::Forbidden, message).into());
+    }
+    if let Some(scope) = route.also_needs.filter(|scope| !caller.key.may(scope)) {
+        let message = format!("This request requires the scope '{scope}'.");
+        return Err(Error::new(Code::Forbidden, message).into());
+    }
+    let mut asked = Query::parse(head.uri.query().unwrap_or_default())?;
+    if let Some((parameter, scope)) = route.acts_with.filter(|(parameter, _)| asked.get(parameter).is_some()) {
+        if !caller.key.may(scope) {
+            let message = format!("The parameter {parameter} requires the scope '{scope}'.");
+            return Err(Error::new(Code::Forbidden, message).into());
+        }
+        // HEAD asks what a GET would find, and changes nothing.
+        if head.method == Method::HEAD {
+            asked = asked.without(parameter);
+        }
+    }
+    let reads = route.reads_for(&asked);
+
+    if let Gives::Stream(_) = route.gives {
+        return Ok(stream::open(app, &caller, &route.scope, &head.method, &head.headers, &asked).await?);
+    }
+
+    let if_match = if_match(&head.headers)?;
+    let ctx = Caller {
+        account: caller.account.clone(),
+        actor: caller.actor.clone(),
+        request_id: seen.request_id.clone(),
+        if_match,
+        clock: app.clock,
+        ids: app.ids,
+        site: app.site.clone(),
+        bell: app.bell.clone(),
+        quotas: Quotas::of(&app.config),
+    };
+    if route.scarce && app.config.trigger_limit_per_minute > 0 {
+        ration(app, &ctx, seen).await?;
+    }
+    let lenient = is_lenient(&head.headers);
+    let mut received = Received::default();
+    // Until the request is answered.
+    let mut room = Room::new(&app.bodies, &app.config, caller.account.number);
+    let body = match route.takes {
+        _ if reads => Vec::new(),
+        Takes::File => {
+            claim(&head, &[], None)?;
+            upload::check_head(&head.headers)?;
+            room.take(upload::MEMORY)?;
+            let body = body.take().unwrap_or_default();
+            received = upload::receive(app, &ctx, &head.headers, body, lenient).await?;
+            // Boundaries differ from try to try; the name and the content do not.
+            received.upload.as_ref().map(|file| format!("{}\n{}", file.name, file.sha256)).unwrap_or_default().into()
+        }
+        _ => read_body(app, &mut room, &head.headers, body.take().unwrap_or_default()).await?,
+    };
+    let parsed = parse_body(route, &body);
+    let claim = claim(&head, &body, parsed.as_ref().ok().and_then(Option::as_ref))?;
+    let call = Call {
+        path,
+        query: asked,
+        body: parsed?,
+        upload: received.upload,
+        warnings: received.warnings,
+        lenient,
+        claim: claim.as_ref().map(|claim| claim.key().to_string()).unwrap_or_default(),
+    };
+    let query = call.query.clone();
+    // A filter or a search may match many; pages and sorts follow an index.
+    let may_be_slow = query.names().any(|name| !matches!(name, "page" | "per_page" | "sort" | "order" | "id"));
+    // Lists know their parameters and name the ones that they do not.
+    let is_list = route.lists();
+    let names_ignored = !is_list && route.has_meta;
+    let ignored: Vec<String> = query.names().filter(|_| names_ignored).map(str::to_string).collect();
+    let work = match ((route.handler)(call), &claim) {
+        // A key that is taken is told before what else is wrong.
+        (Err(error), Some(claim)) => return Err(taken(app, ctx, claim.clone()).await.unwrap_or(error).into()),
+        (work, _) => work?,
+    };
+    let own_path = head.uri.path().to_string();
+    let link = move |page| format!("{own_path}?{}", query.with_page(page));
+    let done = if reads {
+        let read = move |tx: &mut store::Tx| {
+            let ctx = ctx.reading(tx)?;
+            Ok::<_, Error>(Reply::of(work(tx, &ctx)?.with_texts("ignored_params", &ignored), &link))
+        };
+        if may_be_slow { app.store.read_apart(read).await? } else { app.store.read(read).await? }
+    } else {
+        let done = write(app, ctx, claim, ignored, work).await?;
+        // A request that was answered before has its file already.
+        if let Some(unclaimed) = received.unclaimed.filter(|_| done.stored.status == 201 && !done.replayed) {
+            unclaimed.claimed();
+        }
+        done
+    };
+    let response = match &done.content {
+        Some(content) => upload::send(app, content).await?,
+        None => done.into_response(),
+    };
+    Ok(if reads { reply::unless_known(&head.headers, response) } else { response })
+}
+
+/// Counts a request to a route with the strict limit, whatever becomes of it.
+async fn ration(app: &App, caller: &Caller, seen: &mut Seen) -> Result<()> {
+    let (own, limit) = (caller.clone(), app.config.trigger_limit_per_minute);
+    let taken = app.store.write(caller.account.number, move |tx| {
+        let ctx = own.writing(tx)?;
+        limits::take(tx, &ctx, limit)
+    });
+    let taken = taken.await;
+    let left = match &taken {
+        Ok(left) => Some(*left),
+        Err(error) => error.retry_after.map(|seconds| Left { remaining: 0, reset: seconds.into() }),
+    };
+    seen.left = left.map(|left| (limit, left)).or(seen.left);
+    taken.map(drop)
+}
+
+/// Does the work of a route that writes, with all that it wants to have done outside in between.
+async fn write(
+    app: &Arc<App>,
+    caller: Caller,
+    claim: Option<Claim>,
+    ignored: Vec<String>,
+    mut work: Work,
+) -> Result<Reply> {
+    let (claim, ignored) = (Arc::new(claim), Arc::new(ignored));
+    loop {
+        let (own, claim, unused) = (caller.clone(), claim.clone(), ignored.clone());
+        let done = app.store.write(caller.account.number, move |tx| {
+            let ctx = own.writing(tx)?;
+            match &*claim {
+                None => work(tx, &ctx).map(Done::Answer),
+                Some(claim) => once(tx, &ctx, claim, |tx| Ok(reply_of(work(tx, &ctx)?, &unused))).map(Done::Reply),
+            }
+        });
+        let done = match done.await? {
+            Done::Answer(answer) => reply_of(answer, &ignored),
+            Done::Reply(reply) => reply,
+        };
+        app.listeners.wrote(caller.account.number);
+        if let Some((counter, value)) = done.counts {
+            app.metrics.add(counter, value);
+        }
+        let Some(After(after)) = done.after else { return Ok(done) };
+        let (app, caller) = (app.clone(), caller.clone());
+        let outside = tokio::task::spawn_blocking(move || after(&app, &caller)).await;
+        work = outside.map_err(|panic| Error::internal(format!("outside a transaction: {panic}")))??;
+    }
+}
+
+/// What a transaction came to. A reply is made in it only if it is kept there.
+enum Done {
+    Answer(Answer),
+    Reply(Reply),
+}
+
+fn reply_of(answer: Answer, ignored: &[String]) -> Reply {
+    Reply::of(answer.with_texts("ignored_params", ignored), |_| String::new())
+}
+
+/// The error of a key that was used for another request.
+async fn taken(app: &App, caller: Caller, claim: Claim) -> Option<Error> {
+    let found = app.store.read(move |tx| {
+        let ctx = caller.reading(tx)?;
+        idempotency::find(tx, &ctx, &claim)
+    });
+    found.await.err()
+}
+
+/// Runs `work` the first time, and answers as it did every other time. Success and conflict are
+/// kept; what the caller can mend is not.
+fn once(
+    tx: &mut store::Tx,
+    ctx: &crate::context::Ctx,
+    claim: &Claim,
+    work: impl Fn(&mut store::Tx) -> Result<Reply>,
+) -> Result<Reply> {
+    if let Some(stored) = idempotency::find(tx, ctx, claim)? {
+        return Ok(Reply::again(stored));
+    }
+    let reply = match tx.savepoint(work) {
+        Err(error) if reply::status(error.code) == StatusCode::CONFLICT => {
+            let body = reply::error_body(&error, &ctx.request_id);
+            let status = reply::status(error.code).as_u16();
+            let stored = idempotency::Stored { status, body, ..Default::default() };
+            Reply { replayed: false, ..Reply::again(stored) }
+        }
+        done => done?,
+    };
+    if reply.after.is_none() {
+        idempotency::keep(tx, ctx, claim, &reply.stored)?;
+    }
+    Ok(reply)
+}
+
+fn limit(app: &App, caller: &keys::Caller, seen: &mut Seen) -> Result<()> {
+    let limit = app.config.rate_limit_per_minute;
+    if limit == 0 {
+        return Ok(());
+    }
+    match caller.limiter.take(limit, app.microseconds()) {
+        Ok(left) => {
+            seen.left = Some((limit, left));
+            Ok(())
+        }
+        Err(seconds) => {
+            seen.left = Some((limit, Left { remaining: 0, reset: seconds }));
+            let message = format!("Your key may make {limit} requests per minute; retry in {seconds} s.");
+            let mut error = Error::new(Code::TooManyRequests, message);
+            error.retry_after = u32::try_from(seconds).ok();
+            Err(error)
+        }
+    }
+}
+
+async fn read_body(app: &App, room: &mut Room, headers: &HeaderMap, body: Body) -> Result<Vec<u8>> {
+    let patience = Duration::from_secs(app.config.body_timeout_seconds);
+    let body = tokio::time::timeout(patience, collect(room, body))
+        .await
+        .map_err(|_| Error::new(Code::RequestTimeout, "The body did not arrive in time."))??;
+    if !body.is_empty() && !is_json(headers) {
+        return Err(Error::new(Code::UnsupportedMediaType, "Send JSON with 'Content-Type: application/json'."));
+    }
+    Ok(body)
+}
+
+/// How much of a body that is of no use is read, so that whoever writes it sees the answer.
+const READ_ON: usize = 8 * MAX_BODY;
+
+/// Reads a body that is of no use, and keeps nothing of it.
+async fn drain(mut body: Body) {
+    let mut length = 0;
+    while let Some(Ok(frame)) = body.frame().await {
+        length += frame.data_ref().map_or(0, bytes::Bytes::len);
+        if length > READ_ON {
+            return;
+        }
+    }
+}
+
+/// All of a body. One that is too large is read on for a while: a caller that is still writing
+/// would not see the answer.
+async fn collect(room: &mut Room, mut body: Body) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut length = 0;
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| Error::new(Code::MalformedJson, "The body is incomplete."))?;
+        let Some(data) = frame.data_ref() else { continue };
+        length += data.len();
+        if length <= MAX_BODY {
+            if let Err(full) = room.take(data.len()) {
+                drop(bytes);
+                let _ = tokio::time::timeout(Duration::from_secs(1), drain(body)).await;
+                return Err(full);
+            }
+            bytes.extend_from_slice(data);
+        } else if length > READ_ON {
+            break;
+        }
+    }
+    if length > MAX_BODY {
+        return Err(Error::new(Code::BodyTooLarge, format!("The body may have at most {MAX_BODY} bytes.")));
+    }
+    Ok(bytes)
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let encoded = headers.get("content-encoding").is_some_and(|encoding| encoding != "identity");
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    !encoded && kind.eq_ignore_ascii_case("application/json")
+}
+
+fn parse_body(route: &Route, body: &[u8]) -> Result<Option<Json>> {
+    match route.takes {
+        _ if route.reads() => Ok(None),
+        Takes::File => Ok(None),
+        Takes::Nothing | Takes::Maybe if body.is_empty() => Ok(None),
+        // No body is the same as one without fields: what is required is named.
+        _ if body.is_empty() => Ok(Some(Json::Object(Vec::new()))),
+        _ => Json::parse(body).map(Some),
+    }
+}
+
+fn claim(head: &Parts, body: &[u8], parsed: Option<&Json>) -> Result<Option<Claim>> {
+    if head.method != Method::POST {
+        return Ok(None);
+    }
+    let Some(key) = head.headers.get("idempotency-key") else { return Ok(None) };
+    // What is not ASCII cannot be a key either; the claim says so.
+    let key = key.to_str().unwrap_or_default();
+    Claim::new(key, head.method.as_str(), head.uri.path(), body, parsed).map(Some)
+}
+
+fn is_lenient(headers: &HeaderMap) -> bool {
+    let prefers = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
+    prefers.flat_map(|value| value.split(',')).any(|wish| wish.trim().eq_ignore_ascii_case("handling=lenient"))
+}
+
+fn if_match(headers: &HeaderMap) -> Result<Option<IfMatch>> {
+    let Some(value) = headers.get(IF_MATCH) else { return Ok(None) };
+    let text = value.to_str().map_err(|_| Error::new(Code::InvalidHeader, "If-Match is not valid."))?;
+    if text.trim() == "*" {
+        return Ok(Some(IfMatch::Any));
+    }
+    // A tag that is not ours matches nothing; versions start at 1.
+    let versions = text.split(',').map(|tag| tag.trim().trim_matches('"').parse().unwrap_or(0));
+    Ok(Some(IfMatch::Versions(versions.collect())))
+}
+
+/// The same head for HEAD.
+pub fn without_body(response: Response<Body>) -> Response<Body> {
+    let (mut head, body) = response.into_parts();
+    if let Some(length) = body.size_hint().exact() {
+        head.headers.insert(CONTENT_LENGTH, length.into());
+    }
+    Response::from_parts(head, Body::empty())
+}
+
+fn allowed(methods: &Methods) -> String {
+    let mut names: Vec<&str> = methods.iter().map(|route| route.method.name()).collect();
+    if names.contains(&"GET") {
+        names.push("HEAD");
+    }
+    names.push("OPTIONS");
+    names.join(", ")
+}
+
+/// `%41` as `A`; what is not UTF-8 finds no record.
+fn decode(text: &str) -> String {
+    if !text.contains('%') {
+        return text.to_string();
+    }
+    let escaped = text.replace('+', "%2B").replace('&', "%26");
+    let pair = format!("v={escaped}");
+    form_urlencoded::parse(pair.as_bytes()).next().map(|(_, value)| value.into_owned()).unwrap_or_default()
+}
+
+/// The id of a request: the caller's own, if it can stand in a log line.
+pub fn request_id(app: &App, headers: &HeaderMap) -> Arc<str> {
+    let sent = headers.get("x-request-id").and_then(|id| id.to_str().ok());
+    let usable = sent.filter(|id| (1..=128).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic()));
+    usable.map_or_else(|| app.ids.next().into(), Into::into)
+}
+
+fn accepts_problem(headers: &HeaderMap) -> bool {
+    headers
+        .get(ACCEPT)
+        .and_then(|accept| accept.to_str().ok())
+        .is_some_and(|accept| accept.contains("application/problem+json"))
+}
+
+fn log_failure(error: &Error, seen: &Seen) {
+    let status = reply::status(error.code).as_u16();
+    if status >= 500 {
+        tracing::error!(
+            request_id = %seen.request_id, route = seen.route, status, cause = error.internal.as_deref().unwrap_or(""),
+            "A request failed: {}", error.message
+        );
+    }
+}
+
+/// Counts a request that is answered, and logs it if it is to be.
+#[expect(clippy::float_arithmetic, reason = "seconds of a metric, no money")]
+pub fn account_for(app: &App, method: &Method, route: &str, response: &Response<Body>, started: Instant) {
+    let status = response.status().as_u16();
+    let took = started.elapsed();
+    let method = match method.as_str() {
+        "GET" => "GET",
+        "HEAD" => "HEAD",
+        "POST" => "POST",
+        "PATCH" => "PATCH",
+        "PUT" => "PUT",
+        "DELETE" => "DELETE",
+        "OPTIONS" => "OPTIONS",
+        _ => "other",
+    };
+    app.metrics.count(method, route, status, took.as_micros() as f64 / 1e6);
+    if app.config.log_requests || took > Duration::from_secs(1) {
+        let request_id = response.headers().get("x-request-id").and_then(|id| id.to_str().ok()).unwrap_or_default();
+        tracing::info!(request_id, method, route, status, milliseconds = took.as_millis() as u64, "Handled a request");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_becomes_an_internal_error_with_its_words() {
+        let caught = guarded::<()>(async { panic!("on purpose") }).await;
+        let error = caught.err().unwrap().error;
+        assert_eq!(reply::status(error.code), StatusCode::INTERNAL_SERVER_ERROR);
+        assert_eq!(error.internal.as_deref(), Some("a panic: on purpose"));
+        assert!(!error.message.contains("on purpose"));
+    }
+
+    #[test]
+    fn paths_are_decoded_once() {
+        assert_eq!((decode("a%41%2B+"), decode("%zz&x=1")), ("aA++".to_string(), "%zz&x=1".to_string()));
+    }
+}

@@ -1,0 +1,305 @@
+//! Files on their way in (multipart/form-data, straight into the blob store) and out.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderValue,
+};
+use axum::http::{HeaderMap, Response};
+use bytes::Bytes;
+use futures_util::TryStreamExt;
+use futures_util::stream::unfold;
+use sha2::{Digest, Sha256};
+
+use super::reply;
+use crate::app::App;
+use crate::call::Content;
+use crate::contents::picture::Header;
+use crate::contents::{self, MAX_SIZE, Upload, hex};
+use crate::context::Caller;
+use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
+use crate::registry::registry;
+
+/// What of a body is not the file: the lines between the parts.
+const AROUND: u64 = 64 * 1024;
+
+/// Whether a body can hold a file that is small enough; before anything of it is read.
+pub fn check_head(headers: &HeaderMap) -> Result<()> {
+    let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if length.is_some_and(|length| length > MAX_SIZE as u64 + AROUND) {
+        return Err(too_large());
+    }
+    boundary(headers).map(drop)
+}
+
+fn boundary(headers: &HeaderMap) -> Result<String> {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    multer::parse_boundary(kind).map_err(|_| {
+        Error::new(Code::UnsupportedMediaType, "Send the file as multipart/form-data, in a part called 'file'.")
+    })
+}
+
+fn too_large() -> Error {
+    Error::new(Code::BodyTooLarge, format!("A file may have at most {MAX_SIZE} bytes."))
+}
+
+/// What came in a body: the file, and sentences about parts that were passed over.
+#[derive(Default)]
+pub struct Received {
+    /// The file, kept.
+    pub upload: Option<Upload>,
+    /// Sentences about parts that were passed over.
+    pub warnings: Vec<String>,
+    /// Drops the file again, unless it is claimed.
+    pub unclaimed: Option<Unclaimed>,
+}
+
+/// What an upload takes in memory: a part for the store as it fills.
+pub const MEMORY: usize = 5 * 1024 * 1024;
+
+/// A content that no record has yet. Whatever becomes of the request, it is dropped at once when none comes to have it.
+pub struct Unclaimed {
+    app: Arc<App>,
+    caller: Caller,
+    content: String,
+}
+
+impl Unclaimed {
+    /// A record has it.
+    pub fn claimed(mut self) {
+        self.content.clear();
+    }
+}
+
+impl Drop for Unclaimed {
+    fn drop(&mut self) {
+        if self.content.is_empty() {
+            return;
+        }
+        // Outside the runtime there is nobody to do it now; the job that announced the content does it in an hour.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let (app, caller, content) = (self.app.clone(), self.caller.clone(), std::mem::take(&mut self.content));
+        runtime.spawn(async move {
+            let number = caller.account.number;
+            let dropped = app.store.write(number, move |tx| {
+                let ctx = caller.reading(tx)?;
+                (registry().contents()?.refuse)(tx, &ctx, &content)
+            });
+            if let Err(error) = dropped.await {
+                tracing::warn!(%error, "Cannot delete the content of a rejected upload; it is deleted within an hour.");
+            }
+        });
+    }
+}
+
+/// Receives the file of a body and keeps its content. Whoever calls this makes a record of it;
+/// otherwise a job drops the content again.
+pub async fn receive(
+    app: &Arc<App>,
+    caller: &Caller,
+    headers: &HeaderMap,
+    body: Body,
+    lenient: bool,
+) -> Result<Received> {
+    let patience = Duration::from_secs(app.config.upload_timeout_seconds);
+    let parts = read_parts(app, caller, boundary(headers)?, body, lenient);
+    let received = tokio::time::timeout(patience, parts).await;
+    received.map_err(|_| Error::new(Code::RequestTimeout, "The file did not arrive in time."))?
+}
+
+async fn read_parts(app: &Arc<App>, caller: &Caller, boundary: String, body: Body, lenient: bool) -> Result<Received> {
+    let limits = multer::SizeLimit::new().whole_stream(MAX_SIZE as u64 + AROUND).for_field("name", 4096);
+    let limits = multer::Constraints::new().size_limit(limits);
+    let mut parts = multer::Multipart::with_constraints(body.into_data_stream(), boundary, limits);
+    let mut received = Received::default();
+    let mut name = None;
+    let mut faults = Faults::default();
+    while let Some(part) = parts.next_field().await.map_err(malformed)? {
+        let part_name = part.name().unwrap_or_default().to_string();
+        match part_name.as_str() {
+            "file" if received.upload.is_some() => {
+                faults.add("file", wrong(FieldCode::GivenTwice, "is given more than once"));
+                break;
+            }
+            "file" => {
+                let sent = part.file_name().unwrap_or_default().to_string();
+                received.upload = Some(keep(app, caller, part, &sent, &mut received.unclaimed).await?);
+            }
+            "name" => name = Some(part.text().await.map_err(malformed)?),
+            other if lenient => {
+                received.warnings.push(format!("'{}' is not a known field and was ignored", shortened(other)));
+            }
+            other => faults.add(
+                shortened(other),
+                wrong(FieldCode::UnknownField, "is not a known field; send 'file' and optionally 'name'"),
+            ),
+        }
+    }
+    faults.into_result()?;
+    if let (Some(upload), Some(name)) = (&mut received.upload, name) {
+        upload.name = contents::clean_name(&name);
+    }
+    Ok(received)
+}
+
+fn shortened(name: &str) -> String {
+    name.chars().take(100).collect()
+}
+
+fn malformed(error: multer::Error) -> Error {
+    match error {
+        multer::Error::StreamSizeExceeded { .. } | multer::Error::FieldSizeExceeded { .. } => too_large(),
+        _ => Error::new(Code::MalformedJson, "The multipart body is incomplete or malformed."),
+    }
+}
+
+/// The start of a content tells what it is.
+const START: usize = 4096;
+
+async fn keep(
+    app: &Arc<App>,
+    caller: &Caller,
+    part: multer::Field<'static>,
+    sent: &str,
+    unclaimed: &mut Option<Unclaimed>,
+) -> Result<Upload> {
+    let content = format!("{}/{}", caller.account.uid, app.ids.next());
+    let (own, key) = (caller.clone(), content.clone());
+    // Before the first byte, so that no crash can leave it lying about.
+    app.store
+        .write(caller.account.number, move |tx| {
+            let ctx = own.reading(tx)?;
+            (registry().contents()?.announce)(tx, &ctx, &key)
+        })
+        .await?;
+    *unclaimed = Some(Unclaimed { app: app.clone(), caller: caller.clone(), content: content.clone() });
+    let mut seen = Seen { hash: Sha256::new(), size: 0, start: Vec::new(), header: Header::default() };
+    let pieces = unfold((part, &mut seen), |(mut part, seen)| async move {
+        let piece = match part.chunk().await {
+            Ok(None) => return None,
+            Ok(Some(piece)) => piece,
+            Err(error) => return Some((Err(Stopped(malformed(error))), (part, seen))),
+        };
+        if seen.size + piece.len() > MAX_SIZE {
+            return Some((Err(Stopped(too_large())), (part, seen)));
+        }
+        seen.see(&piece);
+        Some((Ok(piece), (part, seen)))
+    });
+    keep_pieces(app, &content, pieces).await?;
+    let name = contents::clean_name(sent);
+    Ok(Upload {
+        content_type: contents::content_type(&seen.start, &name).to_string(),
+        size: i64::try_from(seen.size).unwrap_or(i64::MAX),
+        sha256: hex(&seen.hash.finalize()),
+        pixels: seen.header.pixels(),
+        content,
+        name,
+    })
+}
+
+/// What was seen of a content as it went by.
+struct Seen {
+    hash: Sha256,
+    size: usize,
+    start: Vec<u8>,
+    header: Header,
+}
+
+impl Seen {
+    fn see(&mut self, piece: &[u8]) {
+        self.hash.update(piece);
+        self.header.see(piece);
+        self.size += piece.len();
+        self.start.extend_from_slice(&piece[..piece.len().min(START - self.start.len())]);
+    }
+}
+
+/// An error that is ours, through the blob store and back.
+struct Stopped(Error);
+
+impl From<Stopped> for blobs::Error {
+    fn from(stopped: Stopped) -> blobs::Error {
+        let code = stopped.0.code;
+        blobs::Error::Broken(if code == Code::BodyTooLarge { String::new() } else { stopped.0.message })
+    }
+}
+
+async fn keep_pieces(
+    app: &App,
+    content: &str,
+    pieces: impl futures_util::Stream<Item = Result<Bytes, Stopped>>,
+) -> Result<()> {
+    app.blobs.keep(content, pieces).await.map_err(|error| match error {
+        blobs::Error::Broken(why) if why.is_empty() => too_large(),
+        blobs::Error::Broken(why) => Error::new(Code::MalformedJson, why),
+        other => stored_elsewhere(other),
+    })
+}
+
+/// An error of the blob store.
+fn stored_elsewhere(error: blobs::Error) -> Error {
+    match error {
+        blobs::Error::Full => {
+            let mut full = Error::new(Code::DiskFull, "The server's disk is full; nothing was stored.");
+            full.retry_after = Some(60);
+            full
+        }
+        blobs::Error::Missing => Error::internal("a record has no content"),
+        other => {
+            let mut later = Error::new(Code::Unavailable, "File storage is unavailable; nothing was changed.");
+            later.retry_after = Some(1);
+            later.internal = Some(other.to_string());
+            later
+        }
+    }
+}
+
+/// Kinds that a browser may show in its window: none of them can run anything.
+const SHOWN: &[&str] =
+    &["application/pdf", "image/png", "image/jpeg", "image/gif", "image/webp", "text/plain", "text/csv"];
+
+/// A content as a response. What could run a script in a browser is sent to be saved.
+pub async fn send(app: &Arc<App>, content: &Content) -> Result<Response<Body>> {
+    let (body, size, name, content_type, etag) = match content {
+        Content::Kept { key, name, content_type, etag } => {
+            let found = app.blobs.open(key).await.map_err(stored_elsewhere)?;
+            let body = Body::from_stream(found.bytes.map_err(std::io::Error::other));
+            (body, found.size, name.as_str(), content_type.as_str(), etag.clone())
+        }
+        Content::Written { name, content_type, text } => {
+            let etag = hex(&Sha256::digest(text.as_bytes()));
+            (Body::from(text.clone()), text.len() as u64, name.as_str(), content_type.as_str(), etag)
+        }
+        Content::Made(made) => {
+            let bytes = made.make(app.clone()).await?;
+            let etag = hex(&Sha256::digest(&bytes));
+            let size = bytes.len() as u64;
+            (Body::from(bytes), size, made.name(), made.content_type(), etag)
+        }
+    };
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    let shown = SHOWN.contains(&content_type);
+    let kind = if content_type.starts_with("text/") {
+        format!("{content_type}; charset=utf-8")
+    } else {
+        content_type.to_string()
+    };
+    reply::insert(headers, CONTENT_TYPE, &kind);
+    reply::insert(headers, ETAG, &format!("\"{etag}\""));
+    let how = if shown { "inline" } else { "attachment" };
+    reply::insert(headers, CONTENT_DISPOSITION, &format!("{how}; filename*=UTF-8''{}", encoded(name)));
+    headers.insert(CONTENT_LENGTH, HeaderValue::from(size));
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; sandbox"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, max-age=3600"));
+    Ok(response)
+}
+
+/// A name as RFC 8187 writes it.
+fn encoded(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+    name.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}

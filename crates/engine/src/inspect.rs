@@ -1,0 +1,133 @@
+//! What must hold of every record, as the registry knows its fields.
+
+pub mod lines;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use store::{Tx, Value};
+
+use crate::error::{Error, Result};
+use crate::record::Record;
+use crate::tables::{self, Logged};
+use lines::Lines;
+
+/// Records looked at in one transaction: one may have a megabyte.
+const BATCH: usize = 100;
+
+/// What was found in some records.
+#[derive(Debug, Default)]
+pub struct Inspected {
+    /// The last id, or empty when there are no more.
+    pub last: String,
+    /// How many.
+    pub seen: u64,
+    /// An id and a sentence for each problem.
+    pub problems: Vec<(String, String)>,
+}
+
+/// Checks the records of an account behind the id `after`: they can be read, what they name is there, they have their
+/// search text, and are what the log says; and `own`, for what only this kind of record has.
+pub fn inspect<R: Record>(
+    tx: &mut Tx,
+    account: i64,
+    after: &str,
+    lines: Option<&Lines>,
+    own: impl Fn(&mut Tx, i64, &R) -> Result<Vec<String>>,
+) -> Result<Inspected> {
+    let sql = format!("{} WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT {BATCH}", R::sql().select);
+    let rows = tx.all(&sql, &[account.into(), after.into()], |row| {
+        Ok::<_, Error>((row.text(0)?.to_string(), R::from_row(row)))
+    })?;
+    let mut found = Inspected { seen: rows.len() as u64, ..Inspected::default() };
+    if rows.len() == BATCH {
+        found.last = rows.last().map(|(id, _)| id.clone()).unwrap_or_default();
+    }
+    let mut records = Vec::with_capacity(rows.len());
+    for (id, record) in rows {
+        match record {
+            Ok(record) => records.push(record),
+            Err(store::Error::Unreadable { column, why, .. }) => {
+                found.problems.push((id, format!("Column {column} cannot be read: {why}")));
+            }
+            Err(error) => found.problems.push((id, format!("It cannot be read: {error}"))),
+        }
+    }
+    references(tx, account, &records, &mut found.problems)?;
+    if R::is_searched() {
+        texts(tx, account, &records, &mut found.problems)?;
+    }
+    if let (Some(lines), Logged::Except(silent)) = (lines, logged::<R>()) {
+        lines::compare(tx, account, &records, lines, silent, &mut found.problems)?;
+    }
+    for record in &records {
+        let faults = own(tx, account, record)?;
+        found.problems.extend(faults.into_iter().map(|what| (record.base().id.clone(), what)));
+    }
+    Ok(found)
+}
+
+type Problems = Vec<(String, String)>;
+
+fn logged<R: Record>() -> Logged {
+    tables::named(R::shape().table).map_or(Logged::No, |table| table.logged)
+}
+
+fn references<R: Record>(tx: &mut Tx, account: i64, records: &[R], problems: &mut Problems) -> Result<()> {
+    let is_fleeting = tables::named(R::shape().table).is_some_and(|own| own.fleeting);
+    for field in R::columns().filter(|field| tables::named(field.info.rules.refers).is_some() && !is_fleeting) {
+        let (name, table) = (field.info.name, field.info.rules.refers);
+        let named = |record: &R| match (field.to_db)(record) {
+            Value::Text(id) if !id.is_empty() => Some(id.into_owned()),
+            _ => None,
+        };
+        let ids: BTreeSet<String> = records.iter().filter_map(named).collect();
+        let there: BTreeSet<String> = by_ids(tx, "id", table, account, "", &ids)?.into_keys().collect();
+        for record in records {
+            if let Some(id) = named(record).filter(|id| !there.contains(id)) {
+                problems.push((
+                    record.base().id.clone(),
+                    format!("{name} refers to {id} of {table}, which does not exist"),
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn texts<R: Record>(tx: &mut Tx, account: i64, records: &[R], problems: &mut Problems) -> Result<()> {
+    let ids = records.iter().map(|record| record.base().id.clone()).collect();
+    let kept = by_ids(tx, "folded", "search_texts", account, R::shape().name, &ids)?;
+    for record in records {
+        let what = match kept.get(&record.base().id) {
+            Some(text) if *text == record.search_text() => continue,
+            Some(_) => "Its search text does not match its fields",
+            None => "It has no search text, so searches do not find it",
+        };
+        problems.push((record.base().id.clone(), what.to_string()));
+    }
+    Ok(())
+}
+
+/// A column of the rows of `table` with these ids; of one `kind`, in the table that has the texts of all.
+fn by_ids(
+    tx: &mut Tx,
+    column: &str,
+    table: &str,
+    account: i64,
+    kind: &str,
+    ids: &BTreeSet<String>,
+) -> Result<BTreeMap<String, String>> {
+    if ids.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let (id, own) = if kind.is_empty() { ("id", "") } else { ("record_id", " AND kind = $2") };
+    let mut values: Vec<Value> = vec![account.into()];
+    values.extend((!kind.is_empty()).then(|| Value::from(kind)));
+    let first = values.len() + 1;
+    let places: Vec<String> = (first..first + ids.len()).map(|place| format!("${place}")).collect();
+    values.extend(ids.iter().map(Value::from));
+    let sql =
+        format!("SELECT {id}, {column} FROM {table} WHERE account_id = $1{own} AND {id} IN ({})", places.join(", "));
+    let rows = tx.all(&sql, &values, |row| Ok::<_, Error>((row.text(0)?.to_string(), row.text(1)?.to_string())))?;
+    Ok(rows.into_iter().collect())
+}

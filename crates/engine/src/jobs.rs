@@ -1,0 +1,25 @@
+//! Work that follows a change: a row written in the transaction of the change, claimed by a
+//! worker of any process under a lease. A worker that dies loses its lease and another takes the
+//! job over; each claim has a number, and a result under an old number changes nothing.
+//!
+//! Jobs wait in lanes, each with its own workers, so that printing delays no mail. In a lane the accounts take turns: one
+//! with ten thousand jobs delays the first job of another by one job.
+
+pub mod claims;
+pub mod housekeeping;
+pub mod kind;
+mod lost;
+pub mod queue;
+mod shown;
+pub mod worker;
+
+pub use crate::accounts::SHARED;
+pub use claims::{Claimant, any_due, explain_turn};
+pub use housekeeping::Housekeeping;
+pub use kind::{Job, JobKind, Purge};
+pub use lost::{Lost, any_ahead, any_lost, give_back, pull_back, take_back};
+pub use queue::{
+    Claimed, Ending, FOREVER, FURTHEST, LANES, LEASE_SECONDS, LEASES, Lane, MIGRATION, NewJob, call_off, count,
+    enqueue, is_running, is_under_way, oldest_due, purge,
+};
+pub use shown::{Shown, list, parked, retry};

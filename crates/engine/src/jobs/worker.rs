@@ -1,0 +1,239 @@
+//! Workers: they claim jobs, do them and write down how it ended. What can be done they learn from the registry.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::app::App;
+use crate::error::{Error, Result};
+use crate::jobs::{self, Claimed, Ending, JobKind, LEASE_SECONDS, Lane, Lost, NewJob, SHARED};
+use crate::loops::{self, Poll, Pulse};
+use crate::registry::registry;
+use crate::{leases, nodes};
+
+/// How often a worker looks for jobs.
+const LOOK: Duration = Duration::from_millis(500);
+/// How long the end of a job is tried to be written down: within its lease.
+const HELD: Duration = Duration::from_secs(30);
+/// How often the timetable is looked at.
+const SELDOM: Duration = Duration::from_secs(30);
+/// How long the test clock waits for a job that another worker has, in tenths of a second.
+const PATIENCE: u32 = 300;
+
+/// Starts the workers and the other loops of this process, which run until it ends.
+pub fn start(app: &Arc<App>) -> Result<()> {
+    nodes::start(app)?;
+    keep_timetable(app)?;
+    for lane in Lane::ALL {
+        for number in 1..=app.config.workers {
+            let name = format!("jobs {} {number}", lane.name());
+            loops::keep(app, name, loops::PATIENCE, move |app, pulse| work(app, lane, pulse));
+        }
+    }
+    loops::keep(app, "timetable", loops::PATIENCE, |app, pulse| async move {
+        let mut poll = Poll::every(SELDOM).later();
+        loop {
+            poll.wait(&pulse).await;
+            let own = app.clone();
+            let kept = tokio::task::spawn_blocking(move || keep_timetable(&own)).await;
+            let kept = kept.unwrap_or_else(|panic| Err(Error::internal(panic.to_string())));
+            poll.turned(kept.map(|()| false), "Cannot read the schedule of jobs at the moment.");
+        }
+    });
+    registry().background.iter().for_each(|start| start(app));
+    Ok(())
+}
+
+/// A worker of a lane.
+async fn work(app: Arc<App>, lane: Lane, pulse: Pulse) {
+    let mut poll = Poll::every(LOOK);
+    loop {
+        poll.wait(&pulse).await;
+        let done = if app.listeners.is_stopping() { Ok(false) } else { turn_in(&app, lane, &pulse).await };
+        poll.turned(done, "Jobs cannot be claimed now.");
+    }
+}
+
+/// The names of the kinds of job that fit.
+fn kinds(fit: impl Fn(&JobKind) -> bool) -> Vec<&'static str> {
+    registry().jobs.iter().filter(|kind| fit(kind)).map(|kind| kind.kind).collect()
+}
+
+/// Claims one job of any lane and does it; answers whether there was one.
+pub async fn turn(app: &Arc<App>) -> bool {
+    let pulse = Pulse::idle();
+    for lane in Lane::ALL {
+        match turn_in(app, lane, &pulse).await {
+            Ok(false) => {}
+            Ok(true) => return true,
+            Err(error) => tracing::warn!(cause = %error, "Jobs cannot be claimed now."),
+        }
+    }
+    false
+}
+
+/// Claims one job of a lane and does it; answers whether there was one.
+async fn turn_in(app: &Arc<App>, lane: Lane, pulse: &Pulse) -> Result<bool> {
+    // The process waits for what is under way before it ends.
+    let busy = app.listeners.begin();
+    let own = app.clone();
+    let claimed = tokio::task::spawn_blocking(move || claim(&own, lane)).await;
+    let jobs = claimed.unwrap_or_else(|panic| Err(Error::internal(panic.to_string())))?;
+    let any = !jobs.is_empty();
+    for job in jobs {
+        run(app, job, pulse).await;
+    }
+    drop(busy);
+    Ok(any)
+}
+
+/// Takes back what dead workers left, and claims a job; in transactions of their own when a look says that it is worth it.
+fn claim(app: &App, lane: Lane) -> Result<Vec<Claimed>> {
+    let (now, known) = (app.clock.now(), kinds(|_| true));
+    let own = known.clone();
+    let (lost, due) = app
+        .store
+        .read_now(move |tx| Ok::<_, Error>((jobs::any_lost(tx, now)?, jobs::any_due(tx, now, lane, &own)?)))?;
+    if lost {
+        take_back(app)?;
+    }
+    if !lost && !due {
+        return Ok(Vec::new());
+    }
+    let claimant = app.claimant.clone();
+    app.store.write_now(SHARED, move |tx| claimant.claim(tx, now, lane, &known, 1))
+}
+
+fn take_back(app: &App) -> Result<()> {
+    let now = app.clock.now();
+    for Lost { id, kind, times, parked } in app.store.write_now(SHARED, move |tx| jobs::take_back(tx, now))? {
+        app.metrics.jobs_lost.inc();
+        match parked {
+            true => {
+                tracing::error!(job = %id, kind, times, "A job was parked: the process died each time the job was started. `kantoor jobs retry` puts it back in the queue.")
+            }
+            false => tracing::warn!(job = %id, kind, times, "The worker of a job died; the job runs again."),
+        }
+    }
+    Ok(())
+}
+
+/// Does the jobs of an account that follow from a day, or waits for whoever has them. One that is
+/// to be tried again later is left to the workers.
+pub fn drain(app: &App, account: i64) -> Result<()> {
+    for _ in 0..PATIENCE {
+        let now = app.clock.now();
+        if app.store.read_now(move |tx| jobs::any_lost(tx, now))? {
+            take_back(app)?;
+        }
+        if drain_once(app, account)? {
+            continue;
+        }
+        let awaited = kinds(|kind| kind.awaited);
+        if !app.store.read_now(move |tx| jobs::is_running(tx, account, &awaited))? {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    Ok(())
+}
+
+/// Does those that are due now; answers whether there were any.
+fn drain_once(app: &App, account: i64) -> Result<bool> {
+    let mut any = false;
+    for lane in Lane::ALL {
+        let awaited = kinds(|kind| kind.awaited && kind.lane == lane);
+        if awaited.is_empty() {
+            continue;
+        }
+        let (claimant, now) = (app.claimant.clone(), app.clock.now());
+        let claimed =
+            app.store.write_now(SHARED, move |tx| claimant.claim_of(tx, now, account, lane, &awaited, 100))?;
+        for job in &claimed {
+            let ending = handle(app, job);
+            let (own, now) = (job.clone(), app.clock.now());
+            app.store.write_now(SHARED, move |tx| own.finish(tx, &ending, now))?;
+        }
+        any |= !claimed.is_empty();
+    }
+    Ok(any)
+}
+
+async fn run(app: &Arc<App>, job: Claimed, pulse: &Pulse) {
+    let (own, task) = (app.clone(), job.clone());
+    let mut doing = tokio::task::spawn_blocking(move || handle(&own, &task));
+    let often = Duration::from_secs(LEASE_SECONDS.unsigned_abs() / 3);
+    let mut renewal = tokio::time::interval_at(Instant::now() + often, often);
+    let ending = loop {
+        tokio::select! {
+            done = &mut doing => break done.unwrap_or_else(|panic| Ending::Failed(format!("a panic: {panic}"))),
+            _ = renewal.tick() => {
+                pulse.turn();
+                let (held, now) = (job.clone(), app.clock.now());
+                let renewed = app.store.write(SHARED, move |tx| held.renew(tx, now)).await;
+                if matches!(renewed, Ok(false)) {
+                    tracing::warn!(job = %job.id, kind = %job.kind, "The lease of a job expired; another worker has taken it over.");
+                }
+            }
+        }
+    };
+    match &ending {
+        Ending::Failed(why) => {
+            app.metrics.jobs_failed.inc();
+            tracing::warn!(job = %job.id, kind = %job.kind, attempt = job.attempts, cause = %why, "A job failed.");
+        }
+        Ending::Wait(_) => {}
+        Ending::Done | Ending::Again(_) => {
+            app.metrics.jobs_done.inc();
+        }
+    }
+    write_end(app, job, ending, pulse).await;
+}
+
+/// Writes down how a job ended, and as long as that cannot be done and the lease holds, once more.
+async fn write_end(app: &Arc<App>, job: Claimed, ending: Ending, pulse: &Pulse) {
+    let known = Arc::new((job, ending));
+    let deadline = std::time::Instant::now() + HELD;
+    let written = leases::write_end(deadline, || {
+        pulse.turn();
+        let (own, now) = (known.clone(), app.clock.now());
+        app.store.write(SHARED, move |tx| own.0.finish(tx, &own.1, now))
+    });
+    if let Err(error) = written.await {
+        let job = &known.0.id;
+        tracing::warn!(%job, cause = %error, "Cannot record the outcome of a job; it will run again.");
+    }
+}
+
+fn handle(app: &App, job: &Claimed) -> Ending {
+    match registry().jobs.iter().find(|kind| kind.kind == job.kind) {
+        Some(kind) => (kind.run)(app, job).unwrap_or_else(|error| Ending::Failed(error.to_string())),
+        None => Ending::Failed(format!("this version does not know the job kind '{}'", job.kind)),
+    }
+}
+
+/// Sees to it that the jobs that come back by themselves are there, one of each, and that none stands further ahead than it
+/// can: the clock may have jumped forward and back.
+fn keep_timetable(app: &App) -> Result<()> {
+    let (ids, now) = (app.ids, app.clock.now());
+    let repeated: Vec<NewJob> =
+        registry().jobs.iter().filter(|kind| kind.is_repeated()).map(|kind| kind.repeated(now)).collect();
+    let keys: Vec<&'static str> = repeated.iter().map(|job| job.kind).collect();
+    let (there, ahead) =
+        app.store.read_now(move |tx| Ok::<_, Error>((jobs::count(tx, &keys)?, jobs::any_ahead(tx, now)?)))?;
+    if there == repeated.len() as i64 && !ahead {
+        return Ok(());
+    }
+    let pulled = app.store.write_now(SHARED, move |tx| {
+        repeated.iter().try_for_each(|job| jobs::enqueue(tx, &ids, job, now))?;
+        jobs::pull_back(tx, now)
+    })?;
+    if pulled > 0 {
+        tracing::warn!(
+            jobs = pulled,
+            "Jobs were scheduled far ahead, as after a wrong clock; they have been rescheduled."
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,30 @@
+//! Every migration: those of the engine's own tables, and those of the registry.
+
+use store::Migration;
+
+use crate::registry::registry;
+use crate::{accounts, contents, counters, http, idempotency, jobs, log, nodes, once, search, site};
+
+/// The migrations of the engine's own tables.
+const OWN: &[Migration] = &[
+    accounts::MIGRATION,
+    search::MIGRATION,
+    log::MIGRATION,
+    idempotency::MIGRATION,
+    jobs::MIGRATION,
+    jobs::LANES,
+    nodes::MIGRATION,
+    counters::MIGRATION,
+    site::MIGRATION,
+    once::MIGRATION,
+    contents::holds::MIGRATION,
+    http::limits::MIGRATION,
+];
+
+/// Every migration, in order.
+pub fn all() -> Vec<Migration> {
+    let of_resources = registry().resources.iter().flat_map(|resource| resource.migrations);
+    let mut all: Vec<Migration> = OWN.iter().chain(&registry().migrations).chain(of_resources).copied().collect();
+    all.sort_by_key(|migration| migration.number);
+    all
+}

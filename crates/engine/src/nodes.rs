@@ -1,0 +1,168 @@
+//! The nodes on one PostgreSQL. Each says again and again that it lives; what a node had under way when it died is free as
+//! soon as the others notice. A clock has no part in it: the others count how often they looked and saw no new heartbeat, so
+//! that neither clocks that differ nor a database that was away for a while make a node look dead.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use store::{Migration, Tx};
+
+use crate::app::App;
+use crate::error::Result;
+use crate::jobs::{self, SHARED};
+use crate::leases::{self, LeaseTable};
+use crate::loops::{self, Poll, Pulse};
+use crate::registry::registry;
+
+/// How often a node says that it lives.
+const BEAT: Duration = Duration::from_secs(2);
+/// How often in a row the others look in vain before they take it for dead: ten seconds.
+const MISSED: u32 = 5;
+/// How long a node that stops may take to say so.
+const GOODBYE: Duration = Duration::from_secs(5);
+
+/// The table of nodes, and who has what under way.
+pub const MIGRATION: Migration = Migration {
+    number: 61,
+    name: "nodes",
+    sql: "
+CREATE TABLE nodes (
+    id TEXT PRIMARY KEY,
+    beat BIGINT NOT NULL
+) STRICT;
+ALTER TABLE runs ADD COLUMN node TEXT NOT NULL DEFAULT '';
+ALTER TABLE runs ADD COLUMN lost BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE webhook_deliveries ADD COLUMN node TEXT NOT NULL DEFAULT '';
+ALTER TABLE webhook_deliveries ADD COLUMN lost BIGINT NOT NULL DEFAULT 0;
+CREATE INDEX runs_node ON runs (node) WHERE lease_until > 0;
+CREATE INDEX webhook_deliveries_node ON webhook_deliveries (node) WHERE status = 'sending';
+",
+};
+
+/// Says that this node is there and starts its heartbeat. Who serves a SQLite file is alone and needs none. When there is
+/// another node it may have died, on SQLite it has.
+pub fn start(app: &Arc<App>) -> Result<()> {
+    let own = app.clone();
+    if app.store.write_now(SHARED, move |tx| beat(tx, &own.node))?.len() > 1 {
+        registry().after_crash.iter().for_each(|hook| hook(app));
+    }
+    if !app.store.is_shared() {
+        let own = app.clone();
+        app.store.write_now(SHARED, move |tx| {
+            tx.execute("DELETE FROM nodes WHERE id <> $1", &[(&own.node).into()]).map(drop)
+        })?;
+        return Ok(());
+    }
+    loops::keep(app, "heartbeat", loops::PATIENCE, heartbeat);
+    Ok(())
+}
+
+async fn heartbeat(app: Arc<App>, pulse: Pulse) {
+    let mut seen = Seen::default();
+    // A node that waits longer after an error would look dead.
+    let mut poll = Poll::every(BEAT).steady();
+    loop {
+        poll.wait(&pulse).await;
+        let own = app.clone();
+        // Not behind the writes of this node, of which there may be many: it lives.
+        let nodes = app.store.write_urgently(SHARED, move |tx| beat(tx, &own.node)).await;
+        let beaten = match nodes {
+            Ok(nodes) => {
+                for (node, beat) in seen.look(nodes, &app.node) {
+                    declare_dead(&app, node, beat).await;
+                }
+                Ok(false)
+            }
+            Err(error) => {
+                // The others may have had the same trouble.
+                seen = Seen::default();
+                Err(error)
+            }
+        };
+        poll.turned(beaten, "The heartbeat of this node could not be written.");
+    }
+}
+
+async fn declare_dead(app: &Arc<App>, node: String, beat: i64) {
+    let own = node.clone();
+    let tables = registry().leases;
+    match app.store.write(SHARED, move |tx| bury(tx, tables, &own, beat)).await {
+        Ok(true) => tracing::warn!(%node, "A node died; other nodes take over its work."),
+        Ok(false) => {}
+        Err(error) => tracing::warn!(%node, cause = %error, "Cannot release the work of a dead node yet."),
+    }
+}
+
+/// Says that a node lives; answers the last heartbeat of each.
+fn beat(tx: &mut Tx, node: &str) -> Result<Vec<(String, i64)>> {
+    tx.execute(
+        "INSERT INTO nodes (id, beat) VALUES ($1, 1) ON CONFLICT (id) DO UPDATE SET beat = nodes.beat + 1",
+        &[node.into()],
+    )?;
+    tx.all("SELECT id, beat FROM nodes", &[], |row| Ok((row.text(0)?.to_string(), row.int(1)?)))
+}
+
+/// Frees what a node had under way, unless it has shown a sign of life since; answers whether it did.
+fn bury(tx: &mut Tx, tables: &[&LeaseTable], node: &str, beat: i64) -> Result<bool> {
+    let last = [node.into(), beat.into()];
+    if tx.first("SELECT 1 FROM nodes WHERE id = $1 AND beat = $2", &last, |_| Ok::<_, store::Error>(()))?.is_none() {
+        return Ok(false);
+    }
+    leases::end_of(tx, tables, node)?;
+    // One that was cut off as it said that it lives may hold its row for a while yet.
+    let found = format!("SELECT id FROM nodes WHERE id = $1 AND beat = $2{}", tx.dialect().skip_locked());
+    tx.execute(&format!("DELETE FROM nodes WHERE id IN ({found})"), &last)?;
+    Ok(true)
+}
+
+/// This node stops: nobody need wait for what it did not finish.
+pub async fn leave(app: &Arc<App>) {
+    let own = app.clone();
+    let left = app.store.write(SHARED, move |tx| {
+        tx.execute("DELETE FROM nodes WHERE id = $1", &[(&own.node).into()])?;
+        jobs::give_back(tx, &own.node)?;
+        leases::end_of(tx, registry().leases, &own.node)
+    });
+    if !matches!(tokio::time::timeout(GOODBYE, left).await, Ok(Ok(()))) {
+        tracing::warn!(
+            "Cannot release the unfinished work of this node; other nodes take it over when they miss its heartbeat."
+        );
+    }
+}
+
+/// The heartbeats that were seen last, and how often each was looked at in vain since.
+#[derive(Default)]
+struct Seen(HashMap<String, (i64, u32)>);
+
+impl Seen {
+    /// Answers the nodes that are dead, with their last heartbeat.
+    fn look(&mut self, nodes: Vec<(String, i64)>, own: &str) -> Vec<(String, i64)> {
+        let others = nodes.into_iter().filter(|(node, _)| node != own);
+        let counted = others.map(|(node, beat)| {
+            let missed = self.0.get(&node).filter(|(last, _)| *last == beat).map_or(0, |(_, missed)| missed + 1);
+            (node, (beat, missed))
+        });
+        self.0 = counted.collect();
+        let dead = self.0.iter().filter(|(_, (_, missed))| *missed >= MISSED);
+        dead.map(|(node, (beat, _))| (node.clone(), *beat)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_dead_after_five_looks_in_vain() {
+        let mut seen = Seen::default();
+        let nodes = |beat| vec![("me".to_string(), 1), ("it".to_string(), beat)];
+        for look in 0..5 {
+            assert!(seen.look(nodes(7), "me").is_empty(), "{look}");
+        }
+        assert_eq!(seen.look(nodes(7), "me"), [("it".to_string(), 7)]);
+        assert!(seen.look(nodes(8), "me").is_empty(), "it lives after all");
+        assert!(seen.look(vec![], "me").is_empty());
+        assert!(seen.look(nodes(8), "me").is_empty(), "whoever comes back starts anew");
+    }
+}

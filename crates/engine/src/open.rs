@@ -1,0 +1,142 @@
+//! Opens the program that the settings describe: its database, its files and what else it shares.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use blobs::Blobs;
+use store::{Database, Options, Store};
+
+use crate::app::{App, Readiness};
+use crate::clock::{Clock, Ids};
+use crate::config::Config;
+use crate::error::{Code, Error, Result};
+use crate::http::keys::KeyRing;
+use crate::http::metrics::Metrics;
+use crate::http::visitors::Visitors;
+use crate::jobs::Claimant;
+use crate::loops::Loops;
+use crate::migrations;
+use crate::registry::registry;
+use crate::services::Services;
+use crate::site::Site;
+
+/// Opens the database of `config` and migrates it.
+pub fn open(config: Config) -> Result<Arc<App>> {
+    let store = open_store(&config)?;
+    store.migrate(&migrations::all())?;
+    let site = Arc::new(Site::open(&store, &config.public_url)?);
+    let blobs = open_blobs(&config)?;
+    let web = open_web(&config)?;
+    let visitors = Visitors::new(networks("trusted_proxies", &config.trusted_proxies)?, config.public_limit_per_minute);
+    let node = Ids::SYSTEM.next();
+    let mut services = Services::default();
+    registry().services.iter().try_for_each(|open| open(&config, &node, &mut services))?;
+    Ok(Arc::new(App {
+        store,
+        site,
+        blobs,
+        web,
+        visitors,
+        clock: Clock::System,
+        ids: Ids::SYSTEM,
+        keys: KeyRing::default(),
+        bodies: Arc::default(),
+        metrics: Metrics::new(registry().counters, registry().histograms),
+        listeners: Arc::default(),
+        readiness: Readiness::default(),
+        bell: Arc::default(),
+        services,
+        claimant: Arc::new(Claimant::new(node.clone())),
+        loops: Loops::default(),
+        node,
+        started: Instant::now(),
+        config,
+    }))
+}
+
+/// Opens the place for the contents of files that the settings name.
+fn open_blobs(config: &Config) -> Result<Blobs> {
+    let opened = match config.files.strip_prefix("s3://") {
+        Some(place) => {
+            let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
+            Blobs::in_s3(&blobs::S3 {
+                bucket: bucket.to_string(),
+                prefix: prefix.to_string(),
+                endpoint: config.s3_endpoint.clone(),
+                region: config.s3_region.clone(),
+                access_key: config.s3_access_key.clone(),
+                secret_key: config.s3_secret_key.clone(),
+            })
+        }
+        None => Blobs::in_folder(&config.files_folder()),
+    };
+    opened.map_err(|error| Error::new(Code::Unavailable, format!("Cannot open the file storage: {error}.")))
+}
+
+/// The client for calls to others, which keeps to public addresses unless the settings allow more.
+fn open_web(config: &Config) -> Result<web::Client> {
+    let allowed = networks("allow_private_addresses", &config.allow_private_addresses)?;
+    let settings = web::Settings { allowed, ..web::Settings::default() };
+    web::Client::new(settings).map_err(|why| Error::new(Code::Unavailable, format!("allow_private_addresses: {why}.")))
+}
+
+/// The addresses and networks that a setting lists.
+fn networks(setting: &str, listed: &str) -> Result<Vec<web::Network>> {
+    let wrong = |why: String| Error::new(Code::Unavailable, format!("{setting}: {why}."));
+    let parts = listed.split([',', ' ']).filter(|part| !part.is_empty());
+    parts.map(|part| part.parse::<web::Network>().map_err(wrong)).collect()
+}
+
+/// Opens the database that the settings name for reading alone, and the place for files. Nothing is made or migrated.
+pub fn open_to_read(config: &Config) -> Result<(Store, Blobs)> {
+    let mut options = Options::new(database(config));
+    options.readers = config.database_readers;
+    // Checks read whole tables, and nobody waits for them.
+    options.timeout = Duration::from_secs(3600);
+    let store = Store::open_to_read(&options)?;
+    must_be_current(&store)?;
+    Ok((store, open_blobs(config)?))
+}
+
+/// Opens the database and the place for files as they are: what is older than this program is not migrated.
+pub fn open_as_it_is(config: &Config) -> Result<(Store, Blobs)> {
+    if let Database::Sqlite(path) = database(config)
+        && !path.is_file()
+    {
+        return Err(store::Error::Unavailable(format!("the file {} does not exist", path.display())).into());
+    }
+    let store = open_store(config)?;
+    must_be_current(&store)?;
+    Ok((store, open_blobs(config)?))
+}
+
+fn must_be_current(store: &Store) -> Result<()> {
+    if store.is_migrated(&migrations::all())? {
+        return Ok(());
+    }
+    let message = "The database schema is of another version than this program. Run `kantoor migrate`, or use the matching version of the program.";
+    Err(Error::new(Code::Unavailable, message))
+}
+
+/// The database that the settings name.
+pub fn database(config: &Config) -> Database {
+    match config.database_url.as_str() {
+        "" => Database::Sqlite(config.data.join(store::SQLITE_COPY)),
+        url => Database::Postgres(url.to_string()),
+    }
+}
+
+/// Opens the database that the settings name.
+pub fn open_store(config: &Config) -> Result<Store> {
+    if config.database_url.is_empty() {
+        std::fs::create_dir_all(&config.data).map_err(|error| {
+            store::Error::Unavailable(format!("cannot create the folder {}: {error}", config.data.display()))
+        })?;
+    }
+    let mut options = Options::new(database(config));
+    options.readers = config.database_readers;
+    options.writers = config.database_writers;
+    options.queue = config.write_queue;
+    options.timeout = Duration::from_secs(config.database_timeout_seconds.max(1));
+    Ok(Store::open(&options)?)
+}

@@ -1,0 +1,49 @@
+//! The API without HTTP: what the program does on its own behalf goes the way of every request,
+//! through the same routes, rules and events.
+
+use serde_json::Value;
+use store::Tx;
+
+use crate::call::{Call, Query};
+use crate::context::Ctx;
+use crate::error::{Code, Error, Result};
+use crate::json::Json;
+use crate::records::Work;
+use crate::registry::routes;
+
+/// Reads what a request would do, and does nothing yet.
+pub fn prepare(method: &str, path: &str, body: Option<&Value>) -> Result<Work> {
+    let nowhere = || Error::new(Code::NotFound, format!("No route matches {method} {path}."));
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    let found = routes().at(path).map_err(|_| nowhere())?;
+    let route = found.value.iter().find(|route| route.method.name() == method).ok_or_else(nowhere)?;
+    let call = Call {
+        path: found.params.iter().map(|(_, text)| text.to_string()).collect(),
+        query: Query::parse(query)?,
+        body: body.map(|body| Json::parse(body.to_string().as_bytes())).transpose()?,
+        ..Call::default()
+    };
+    (route.handler)(call)
+}
+
+/// Does what a request would, in the transaction of the caller; answers its `data`.
+pub fn perform(tx: &mut Tx, ctx: &Ctx, method: &str, path: &str, body: Option<&Value>) -> Result<Value> {
+    perform_warned(tx, ctx, method, path, body).map(|(data, _)| data)
+}
+
+/// Does what a request would; answers its `data` and the warnings in its `meta`, or null.
+pub fn perform_warned(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    method: &str,
+    path: &str,
+    body: Option<&Value>,
+) -> Result<(Value, Value)> {
+    let answer = prepare(method, path, body)?(tx, ctx)?;
+    let read = |json: &[u8]| {
+        serde_json::from_slice(json).map_err(|error| Error::internal(format!("a response is not valid JSON: {error}")))
+    };
+    let data = if answer.data.is_empty() { Value::Null } else { read(&answer.data)? };
+    let warnings = answer.meta.iter().find_map(|member| member.strip_prefix("\"warnings\":"));
+    Ok((data, warnings.map_or(Ok(Value::Null), |list| read(list.as_bytes()))?))
+}

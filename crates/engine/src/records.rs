@@ -1,0 +1,467 @@
+//! The verbs that every record has: list, get, create, change, delete. A resource that needs more
+//! calls these from its own.
+
+use store::{Tx, Value};
+
+pub use crate::call::Work;
+use crate::call::{Answer, Call, Outcome};
+use crate::context::Ctx;
+use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
+use crate::input::{self, Input};
+use crate::json::Json;
+use crate::log::{self, Event};
+use crate::record::{CREATED, Checks, DETAIL, Fields, Record, UPDATED, Views};
+use crate::slice::{Slice, TOGETHER};
+use crate::{search, tables};
+
+/// `GET …/{id}`
+pub fn get<R: Record>(call: Call) -> Result<Work> {
+    Ok(Box::new(move |tx, ctx| {
+        let record: R = find_in_path(tx, ctx, &call)?;
+        Ok(Answer::record(ctx, &record, DETAIL))
+    }))
+}
+
+/// `POST …`
+pub fn create<R: Checks>(call: Call) -> Result<Work> {
+    let input: Input<R> = input::create(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let mut record = input.record();
+        if let (Some(parent), id) = (R::parent(), call.id()) {
+            check_parent::<R>(tx, ctx, &call)?;
+            let set = (parent.from_json)(&mut record, &Json::Text(id.to_string()), &parent.info.rules);
+            set.map_err(|wrong| Error::field(parent.info.name, wrong))?;
+        }
+        check_references(tx, ctx, &record, &input)?;
+        let image = add_as(tx, ctx, &mut record, "created")?;
+        Ok(image.created(ctx, &record, CREATED).with_texts("warnings", &input.warnings))
+    }))
+}
+
+/// `PATCH …/{id}`
+pub fn patch<R: Checks>(call: Call) -> Result<Work> {
+    let input: Input<R> = input::patch(&call)?;
+    Ok(Box::new(move |tx, ctx| patched(tx, ctx, &call, &input, |_, _, _, _| Ok(()))))
+}
+
+/// What a PATCH does in the transaction, and then what `follow` does with the record as it was and as it is.
+pub fn patched<R: Checks>(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    call: &Call,
+    input: &Input<R>,
+    follow: impl Fn(&mut Tx, &Ctx, &R, &R) -> Result<()>,
+) -> Result<Answer> {
+    let before: R = find_to_change(tx, ctx, call)?;
+    let mut record = before.clone();
+    input.merge_into(&mut record);
+    let mut faults = Faults::default();
+    record.check(&mut faults);
+    faults.into_result()?;
+    check_references(tx, ctx, &record, input)?;
+    let image = change_as(tx, ctx, &before, &mut record, "updated")?;
+    follow(tx, ctx, &before, &record)?;
+    let answer = image.map_or_else(|| Answer::record(ctx, &record, UPDATED), |image| image.of(ctx, &record, UPDATED));
+    Ok(answer.with_texts("warnings", &input.warnings))
+}
+
+/// Settles and saves a new record, with all its events.
+pub fn add<R: Checks>(tx: &mut Tx, ctx: &Ctx, record: &mut R) -> Result<()> {
+    add_as(tx, ctx, record, "created").map(drop)
+}
+
+/// The same, when another event says that it is there.
+pub fn add_as<R: Checks>(tx: &mut Tx, ctx: &Ctx, record: &mut R, event: &str) -> Result<Image> {
+    record.settle(tx, ctx, None)?;
+    record.forget_sent();
+    check_unique(tx, ctx, record)?;
+    let image = insert_as(tx, ctx, record, event)?;
+    follow_with(tx, ctx, None, record, &image)?;
+    Ok(image)
+}
+
+/// Settles and saves a changed record, with all its events.
+pub fn change<R: Checks>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event: &str) -> Result<()> {
+    change_as(tx, ctx, before, record, event).map(drop)
+}
+
+/// The same; answers what its events carry, if it is not the same as before.
+fn change_as<R: Checks>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event: &str) -> Result<Option<Image>> {
+    record.settle(tx, ctx, Some(before))?;
+    record.forget_sent();
+    check_unique(tx, ctx, record)?;
+    if record == before {
+        follow(tx, ctx, Some(before), record)?;
+        return Ok(None);
+    }
+    let image = touch_as(tx, ctx, before, record, event)?;
+    follow_with(tx, ctx, Some(before), record, &image)?;
+    Ok(Some(image))
+}
+
+/// Tells what a change means, and does what follows from it.
+pub fn follow<R: Checks>(tx: &mut Tx, ctx: &Ctx, before: Option<&R>, record: &R) -> Result<()> {
+    for event in record.events(before) {
+        happened(tx, ctx, record, event)?;
+    }
+    record.saved(tx, ctx, before)
+}
+
+fn follow_with<R: Checks>(tx: &mut Tx, ctx: &Ctx, before: Option<&R>, record: &R, image: &Image) -> Result<()> {
+    for event in record.events(before) {
+        image.tell(tx, ctx, record, &format!("{}.{event}", R::shape().events))?;
+    }
+    record.saved(tx, ctx, before)
+}
+
+/// A record as its events carry it and as `GET` shows it, made once for all that is told of one change: a document may have
+/// a thousand rows.
+pub struct Image(String);
+
+impl Image {
+    /// Of a record as it is now.
+    pub fn new<R: Record>(ctx: &Ctx, record: &R) -> Result<Image> {
+        let mut data = Vec::with_capacity(512);
+        record.write_json(DETAIL, ctx, &mut data);
+        String::from_utf8(data).map(Image).map_err(|_| Error::internal("a response is not valid UTF-8"))
+    }
+
+    /// Writes that something happened to the record, which has not changed since.
+    pub fn tell<R: Record>(&self, tx: &mut Tx, ctx: &Ctx, record: &R, name: &str) -> Result<()> {
+        let event = Event { name, entity_type: R::shape().name, entity_id: &record.base().id, data: &self.0 };
+        log::append(tx, ctx, &event)?;
+        tables::heard(tx, ctx, &event)
+    }
+
+    /// The answer with the record, which has not changed since.
+    pub fn of<R: Record>(self, ctx: &Ctx, record: &R, view: Views) -> Answer {
+        if !R::looks_alike(DETAIL, view) {
+            return Answer::record(ctx, record, view);
+        }
+        Answer { version: Some(record.base().version), ..Answer::data(Outcome::Done, self.0.into_bytes()) }
+    }
+
+    /// The same, of a record that was just made.
+    pub fn created<R: Record>(self, ctx: &Ctx, record: &R, view: Views) -> Answer {
+        let location = Some(tables::location(record));
+        Answer { outcome: Outcome::Created, location, ..self.of(ctx, record, view) }
+    }
+}
+
+/// `DELETE …/{id}` that shows what is gone.
+pub fn delete_shown<R: Record>(call: Call) -> Result<Work> {
+    Ok(Box::new(move |tx, ctx| {
+        let record: R = find_to_change(tx, ctx, &call)?;
+        if !loosen(tx, ctx, &record)? {
+            return Ok(once_more(delete_shown::<R>, &call));
+        }
+        remove(tx, ctx, &record)?;
+        Ok(Answer::record(ctx, &record, DETAIL))
+    }))
+}
+
+/// `DELETE …/{id}` without a body in the answer.
+pub fn delete<R: Record>(call: Call) -> Result<Work> {
+    Ok(Box::new(move |tx, ctx| {
+        let record: R = find_to_change(tx, ctx, &call)?;
+        if !loosen(tx, ctx, &record)? {
+            return Ok(once_more(delete::<R>, &call));
+        }
+        remove(tx, ctx, &record)?;
+        Ok(Answer::empty())
+    }))
+}
+
+/// The same call again, in a transaction of its own: for what is too much for one.
+pub fn once_more(handler: fn(Call) -> Result<Work>, call: &Call) -> Answer {
+    let call = call.clone();
+    Answer::after(move |_, _| handler(call.clone()))
+}
+
+/// An action without a body: `verb` changes the record and answers with the event's name, or
+/// with none when there was nothing to change.
+pub fn act<R: Checks>(call: Call, view: Views, verb: fn(&mut R, &Ctx) -> Result<&'static str>) -> Result<Work> {
+    let warnings = input::nothing(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let before: R = find_to_change(tx, ctx, &call)?;
+        let mut record = before.clone();
+        let event = verb(&mut record, ctx)?;
+        change(tx, ctx, &before, &mut record, event)?;
+        Ok(Answer::record(ctx, &record, view).with_texts("warnings", &warnings))
+    }))
+}
+
+/// The record with this id in the account.
+pub fn find<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<R> {
+    if id.contains('\0') {
+        return Err(Error::not_found(R::shape().name));
+    }
+    let found = tx.first(&R::sql().get, &[ctx.account.into(), id.into()], R::from_row)?;
+    found.ok_or_else(|| Error::not_found(R::shape().name))
+}
+
+/// The records with these ids, in any order; those that are not there are left out.
+pub fn find_some<R: Record>(tx: &mut Tx, ctx: &Ctx, ids: &[&str]) -> Result<Vec<R>> {
+    let Some(last) = ids.last() else { return Ok(Vec::new()) };
+    // A few lengths, filled up with the last id, make a few statements that are prepared once.
+    let length = ids.len().next_power_of_two();
+    let places: Vec<String> = (0..length).map(|place| format!("${}", place + 2)).collect();
+    let sql = format!("{} WHERE account_id = $1 AND id IN ({})", R::sql().select, places.join(", "));
+    let mut values: Vec<Value> = vec![ctx.account.into()];
+    values.extend((0..length).map(|place| Value::from(*ids.get(place).unwrap_or(last))));
+    Ok(tx.all(&sql, &values, R::from_row)?)
+}
+
+/// The record that the path names: the last id, which must belong to the first.
+pub fn find_in_path<R: Record>(tx: &mut Tx, ctx: &Ctx, call: &Call) -> Result<R> {
+    let record: R = find(tx, ctx, call.last_id())?;
+    match R::parent() {
+        Some(parent) if (parent.to_db)(&record) != Value::from(call.id()) => Err(Error::not_found(R::shape().name)),
+        _ => Ok(record),
+    }
+}
+
+/// The same, when the caller accepts its version as a start for a change.
+pub fn find_to_change<R: Record>(tx: &mut Tx, ctx: &Ctx, call: &Call) -> Result<R> {
+    let record: R = find_in_path(tx, ctx, call)?;
+    ctx.expects(record.base().version)?;
+    Ok(record)
+}
+
+/// The record that the path starts with must be in the account.
+pub fn check_parent<R: Record>(tx: &mut Tx, ctx: &Ctx, call: &Call) -> Result<()> {
+    let Some(parent) = R::parent() else { return Ok(()) };
+    let table = parent.info.rules.refers;
+    if call.id().contains('\0') || !exists(tx, ctx, table, call.id())? {
+        return Err(Error::not_found(tables::name_of(table)));
+    }
+    Ok(())
+}
+
+/// Saves a new record, with its event.
+pub fn insert<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &mut R) -> Result<()> {
+    insert_as(tx, ctx, record, "created").map(drop)
+}
+
+fn insert_as<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &mut R, event: &str) -> Result<Image> {
+    let base = record.base_mut();
+    if base.id.is_empty() {
+        base.id = ctx.new_id();
+    }
+    base.created_at = ctx.now;
+    base.updated_at = ctx.now;
+    base.version = 1;
+    insert_silent(tx, ctx, record)?;
+    search::put(tx, ctx, record)?;
+    told(tx, ctx, record, event)
+}
+
+/// Saves a new record that is itself the account of what happened, without an event.
+pub fn insert_silent<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
+    insert_uncounted(tx, ctx, record)?;
+    count::<R>(tx, ctx, 1)
+}
+
+/// The same for one of many, which the caller counts together.
+pub fn insert_uncounted<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
+    let mut values: Vec<Value> = vec![ctx.account.into(), (&record.base().id).into()];
+    values.extend(stored(record));
+    tx.execute(&R::sql().insert, &values)?;
+    Ok(())
+}
+
+/// A record as the API shows it, whatever it belongs to.
+pub fn shown<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Option<String>> {
+    if id.contains('\0') {
+        return Ok(None);
+    }
+    let found = tx.first(&R::sql().get, &[ctx.account.into(), id.into()], R::from_row)?;
+    Ok(found.map(|record| {
+        let mut data = Vec::with_capacity(512);
+        record.write_json(DETAIL, ctx, &mut data);
+        String::from_utf8(data).unwrap_or_default()
+    }))
+}
+
+/// Saves a changed record, with its event; one that is the same as before is left alone.
+pub fn update<R: Record>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event: &str) -> Result<()> {
+    if record == before {
+        return Ok(());
+    }
+    touch(tx, ctx, before, record, event)
+}
+
+/// Saves a record under a new version, with its event, even when none of its own fields changed: for one that shows
+/// records of another table which did.
+pub fn touch<R: Record>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event: &str) -> Result<()> {
+    touch_as(tx, ctx, before, record, event).map(drop)
+}
+
+fn touch_as<R: Record>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event: &str) -> Result<Image> {
+    let base = record.base_mut();
+    base.updated_at = ctx.now;
+    base.version += 1;
+    let mut values = stored(record);
+    values.extend([ctx.account.into(), (&record.base().id).into()]);
+    tx.execute(&R::sql().update, &values)?;
+    if R::is_searched() && record.search_text() != before.search_text() {
+        search::put(tx, ctx, record)?;
+    }
+    told(tx, ctx, record, event)
+}
+
+/// Removes a record, with its event.
+pub fn remove<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
+    let id = &record.base().id;
+    tx.execute(&R::sql().delete, &[ctx.account.into(), id.into()])?;
+    count::<R>(tx, ctx, -1)?;
+    search::remove::<R>(tx, ctx, id)?;
+    unlink_all(tx, ctx, record, &Slice::endless())?;
+    happened(tx, ctx, record, "deleted")
+}
+
+/// Clears some of the links to a record that is to be removed, a few milliseconds' worth; answers whether none is left.
+/// A client may have a hundred thousand invoices, and others wait for the writer. Should it stop half-way, the record
+/// is still there, and whoever wanted it gone asks again.
+pub fn loosen<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<bool> {
+    unlink_all(tx, ctx, record, &Slice::start())
+}
+
+fn unlink_all<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, slice: &Slice) -> Result<bool> {
+    for table in tables::all() {
+        let naming =
+            table.fields.iter().filter(|field| field.rules.refers == R::shape().table && !field.rules.sent_only);
+        for field in naming.filter(|field| field.name != table.shape.parent) {
+            if !(table.unlink)(tx, ctx, field.name, &record.base().id, slice)? {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// Clears `field` in the records that name the record `id`, as far as it fits in the slice: nothing dangles. Answers
+/// whether none is left.
+pub fn unlink<R: Record>(tx: &mut Tx, ctx: &Ctx, field: &str, id: &str, slice: &Slice) -> Result<bool> {
+    let Some(link) = R::fields().iter().find(|own| own.info.name == field) else { return Ok(true) };
+    // The second condition lets indexes serve that leave out records which name nothing.
+    let named = format!("\"{field}\" = $2 AND \"{field}\" <> ''");
+    let sql = format!("SELECT id FROM {} WHERE account_id = $1 AND {named} LIMIT {}", R::shape().table, TOGETHER);
+    loop {
+        let naming = tx.all(&sql, &[ctx.account.into(), id.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
+        if naming.is_empty() {
+            return Ok(true);
+        }
+        for id in &naming {
+            if slice.is_over() {
+                return Ok(false);
+            }
+            let before: R = find(tx, ctx, id)?;
+            let mut record = before.clone();
+            (link.copy)(&R::default(), &mut record);
+            update(tx, ctx, &before, &mut record, "updated")?;
+            slice.did_one();
+        }
+    }
+}
+
+/// The columns of a record behind its id.
+fn stored<R: Record>(record: &R) -> Vec<Value<'_>> {
+    let base = record.base();
+    let mut values = vec![base.created_at.0.into(), base.updated_at.0.into(), base.version.into()];
+    values.extend(R::columns().map(|field| (field.to_db)(record)));
+    values
+}
+
+/// Writes that something happened to a record; answers what was told of it.
+fn told<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, event: &str) -> Result<Image> {
+    let image = Image::new(ctx, record)?;
+    image.tell(tx, ctx, record, &format!("{}.{event}", R::shape().events))?;
+    Ok(image)
+}
+
+/// Writes that something happened to a record, named as the record's events are.
+pub fn happened<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, event: &str) -> Result<()> {
+    emit(tx, ctx, record, &format!("{}.{event}", R::shape().events))
+}
+
+/// Writes that something happened to a record, under a name of its own.
+pub fn emit<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, name: &str) -> Result<()> {
+    emit_with(tx, ctx, record, name, "")
+}
+
+/// Writes that something happened to a record, with one more member in the event's data: `"name":value`, or empty.
+pub fn emit_with<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, name: &str, member: &str) -> Result<()> {
+    let mut image = Image::new(ctx, record)?;
+    if !member.is_empty() {
+        image.0.pop();
+        image.0.push_str(&format!(",{member}}}"));
+    }
+    image.tell(tx, ctx, record, name)
+}
+
+/// Totals of lists without a filter are kept, since counting a million rows is not free.
+pub fn count<R: Record>(tx: &mut Tx, ctx: &Ctx, change: i64) -> Result<()> {
+    tx.execute(
+        "INSERT INTO record_counts (account_id, kind, total) VALUES ($1, $2, $3)
+         ON CONFLICT (account_id, kind) DO UPDATE SET total = record_counts.total + excluded.total",
+        &[ctx.account.into(), R::shape().name.into(), change.into()],
+    )?;
+    Ok(())
+}
+
+/// Ids in a body must be of records in the account.
+pub fn check_references<R: Fields>(tx: &mut Tx, ctx: &Ctx, record: &R, input: &Input<R>) -> Result<()> {
+    let mut faults = Faults::default();
+    for field in input.sent() {
+        let table = field.info.rules.refers;
+        // Asked first: the rows of a document are a megabyte to write.
+        if table.is_empty() {
+            continue;
+        }
+        let Value::Text(id) = (field.to_db)(record) else { continue };
+        if id.is_empty() {
+            continue;
+        }
+        if tables::named(table).is_none() || !exists(tx, ctx, table, &id)? {
+            let message = format!("does not match a record in {}", table.replace('_', " "));
+            faults.add(field.info.name, wrong(FieldCode::ReferenceNotFound, message));
+        }
+    }
+    faults.into_result()
+}
+
+/// What must differ from all other records of the account does.
+fn check_unique<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
+    let shape = R::shape();
+    for field in R::fields() {
+        let (name, Some(others)) = (field.info.name, field.info.rules.unique) else { continue };
+        let value = (field.to_db)(record);
+        if value == Value::from("") {
+            continue;
+        }
+        let mut sql = format!("SELECT count(*) FROM {} WHERE account_id = $1 AND \"{name}\" = $2", shape.table);
+        let mut values = vec![ctx.account.into(), value.clone()];
+        for other in R::fields().iter().filter(|other| others.contains(&other.info.name)) {
+            values.push((other.to_db)(record));
+            sql.push_str(&format!(" AND \"{}\" = ${}", other.info.name, values.len()));
+        }
+        values.push((&record.base().id).into());
+        sql.push_str(&format!(" AND id <> ${}", values.len()));
+        if tx.int(&sql, &values)? > 0 {
+            let code = if name == "external_id" { Code::DuplicateExternalId } else { Code::Duplicate };
+            let Value::Text(text) = value else {
+                return Err(Error::new(code, format!("Another record has this {name}.")));
+            };
+            let kind = shape.name.replace('_', " ");
+            return Err(Error::new(code, format!("Another {kind} has the {name} '{text}'.")));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the account has a record with this id.
+pub fn exists(tx: &mut Tx, ctx: &Ctx, table: &str, id: &str) -> Result<bool> {
+    let sql = format!("SELECT count(*) FROM {table} WHERE account_id = $1 AND id = $2");
+    Ok(tx.int(&sql, &[ctx.account.into(), id.into()])? > 0)
+}

@@ -1,0 +1,443 @@
+//! Flows: what is done by itself when something happens.
+
+use engine::app::App;
+use engine::call::{Answer, Call};
+use engine::context::Ctx;
+use engine::error::{Code, Error, Faults, FieldCode, Result, Wrong, wrong};
+use engine::input::Input;
+use engine::json::Json;
+use engine::record::{
+    ALL, Body, COMPUTED, CREATED, Checks, DETAIL, Data, INPUT, Kind, NOWHERE, REQUIRED, Rules, UPDATED,
+};
+use engine::records::{self, Work};
+use engine::resource::Resource;
+use engine::{choice, input, record};
+use serde_json::{Value, json};
+use store::{Migration, Row, Tx};
+
+use crate::automation::cron::Cron;
+use crate::automation::definition::{Definition, TRIGGER_ROOTS, read_steps};
+use crate::automation::{backtest, conditions, doubts, events, rehearsal};
+
+choice! {
+    /// What starts a flow.
+    pub enum TriggerType {
+        /// An event with a name that the service knows.
+        #[default]
+        Event = "event",
+        /// Any other key, fired through a trigger route.
+        Custom = "custom",
+        /// A time.
+        Schedule = "schedule",
+    }
+}
+
+record! {
+    /// An automation: steps that run when something happens.
+    pub struct Flow = "flow" in "flows", created_at: ALL, updated_at: ALL;
+
+    /// Name.
+    name: String = REQUIRED.create_only().search().example("\"Thank for a large order\"");
+    /// Description.
+    description: String = INPUT.create_only().long().example("\"Somebody calls when an order is worth it.\"");
+    /// Category, such as `invoicing` or `sales`.
+    category: String = INPUT.create_only().example("\"sales\"");
+    /// `event`: a built-in event; `custom`: any other key; `schedule`: a cron schedule.
+    trigger_type: TriggerType = REQUIRED.create_only().filter().example("\"custom\"");
+    /// The event or key that triggers the flow, or a cron expression in the account's time zone.
+    trigger_key: String = REQUIRED.create_only().example("\"order.shipped\"");
+    /// Whether the flow is enabled.
+    active: bool = INPUT.default("true").filter().example("true");
+    /// Number of steps.
+    step_count: i64 = COMPUTED;
+    /// Maximum number of attempts per step before the run fails.
+    max_attempts: i64 = INPUT.create_only().between(1, 20).default("5").in_meta().example("5");
+    /// Conditions that must be true for a run to start: `field`, `op` and `value`.
+    conditions: ConditionList = INPUT.create_only().default("[]").shown(NOWHERE).example(r#"[{"field": "data.total", "op": "gte", "value": 1000}]"#);
+    /// The steps, in order; at most fifty.
+    steps: StepList = REQUIRED.create_only().sent_only().example(r#"[{"type": "create_task", "title": "Call {{ data.name }}", "category": "call", "deadline": "P2D"}]"#);
+    /// Conditions and steps.
+    definition: Data = COMPUTED.in_meta();
+    /// When it is next due, in milliseconds; 0 when it has no schedule or is not active.
+    next_at: i64 = COMPUTED.shown(NOWHERE);
+    /// The event that it listens to, under the name it has here.
+    listens_to: String = COMPUTED.shown(NOWHERE);
+    /// Grows with each change of the definition: runs keep the one they began with.
+    definition_version: i64 = COMPUTED.shown(NOWHERE);
+
+    // For the tests in `declared.rs`.
+    /// A text.
+    #[cfg(test)] test_text: String = INPUT.create_only().filter().example("\"red\"");
+    /// An amount.
+    #[cfg(test)] test_amount: money::Amount = INPUT.create_only().filter().example("12.5");
+}
+
+impl Checks for Flow {
+    fn check(&self, faults: &mut Faults) {
+        match self.trigger_type {
+            // Which keys are good depends on it.
+            _ if faults.has("trigger_type") => {}
+            TriggerType::Schedule => {
+                if let Err(message) = Cron::parse(&self.trigger_key) {
+                    faults.add("trigger_key", wrong(FieldCode::InvalidFormat, message));
+                }
+            }
+            TriggerType::Event if !events::is_built_in(&self.trigger_key) => {
+                let message = "is not an event of the service; use the trigger_type custom for keys of your own";
+                faults.add("trigger_key", wrong(FieldCode::InvalidChoice, message));
+            }
+            _ => {}
+        }
+        rehearsal::check(&self.steps.0, self.about(), faults);
+    }
+
+    fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+        self.listens_to = match self.trigger_type {
+            TriggerType::Schedule => String::new(),
+            _ => events::canonical(&self.trigger_key).to_string(),
+        };
+        if self.active && !before.is_some_and(|before| before.active && before.listens_to == self.listens_to) {
+            self.check_listeners(tx, ctx)?;
+        }
+        let scheduled = self.trigger_type == TriggerType::Schedule && self.active;
+        let same = before.is_some_and(|before| {
+            before.active && before.trigger_key == self.trigger_key && before.trigger_type == self.trigger_type
+        });
+        if !scheduled {
+            self.next_at = 0;
+        } else if !same {
+            let next = Cron::parse(&self.trigger_key).ok().and_then(|cron| cron.next(ctx.now, &ctx.zone));
+            self.next_at = next.map_or(0, |next| next.0);
+        }
+        if before.is_none_or(|before| before.definition != self.definition) {
+            if self.base.id.is_empty() {
+                self.base.id = ctx.new_id();
+            }
+            self.definition_version += 1;
+            tx.execute(
+                "INSERT INTO flow_definitions (account_id, flow_id, version, definition) VALUES ($1, $2, $3, $4)",
+                &[
+                    ctx.account.into(),
+                    (&self.base.id).into(),
+                    self.definition_version.into(),
+                    (&self.definition.0).into(),
+                ],
+            )?;
+        }
+        Ok(())
+    }
+
+    fn events(&self, before: Option<&Self>) -> Vec<&'static str> {
+        match before {
+            Some(before) if before.active != self.active => vec![if self.active { "activated" } else { "deactivated" }],
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Active flows that one event may start: their runs are written in its transaction.
+const LISTENERS: i64 = 200;
+/// Flows of an account.
+const MANY: i64 = 1000;
+
+impl Flow {
+    /// Refuses one more flow on an event that starts many.
+    fn check_listeners(&self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+        let sql =
+            "SELECT count(*) FROM flows WHERE account_id = $1 AND listens_to = $2 AND listens_to <> '' AND active = 1
+                   AND id <> $3";
+        if tx.int(sql, &[ctx.account.into(), (&self.listens_to).into(), (&self.base.id).into()])? < LISTENERS {
+            return Ok(());
+        }
+        let message = format!(
+            "{LISTENERS} active flows are triggered by the event '{}'. Disable one of them first.",
+            self.trigger_key
+        );
+        Err(Error::new(Code::LimitReached, message))
+    }
+}
+
+/// A list that a flow is made of, as JSON.
+macro_rules! list_kind {
+    ($(#[doc = $about:literal])+ $name:ident, $read:expr, $items:expr) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct $name(pub Value);
+
+        impl Kind for $name {
+            fn to_db(&self) -> store::Value<'_> {
+                self.0.to_string().into()
+            }
+
+            fn from_db(row: &Row, column: usize) -> store::Result<Self> {
+                match serde_json::from_str(row.text(column)?) {
+                    Ok(list @ Value::Array(_)) => Ok($name(list)),
+                    _ => Err(store::Error::unreadable("it is not a JSON array")),
+                }
+            }
+
+            fn from_json(json: &Json, _: &Rules) -> Result<Self, Wrong> {
+                let value = plain(json)?;
+                let mut faults = Faults::default();
+                ($read)(&value, &mut faults);
+                faults.inside()?;
+                Ok($name(value))
+            }
+
+            fn to_json(&self, _: &Rules, out: &mut Vec<u8>) {
+                out.extend_from_slice(self.0.to_string().as_bytes());
+            }
+
+            fn schema(_: &Rules) -> Value {
+                json!({"type": "array", "items": {"type": "object", "additionalProperties": true, "description": $items}})
+            }
+
+            fn is_empty(&self) -> bool {
+                self.0.as_array().is_none_or(Vec::is_empty)
+            }
+        }
+    };
+}
+
+list_kind!(
+    /// The conditions of a flow.
+    ConditionList,
+    |value: &Value, faults: &mut Faults| { conditions::read(value, "", TRIGGER_ROOTS, faults); },
+    "A condition: `field`, `op` and `value`."
+);
+list_kind!(
+    /// The steps of a flow.
+    StepList,
+    |value: &Value, faults: &mut Faults| { read_steps(value, "", faults); },
+    "A step: its `type` and the fields of that type."
+);
+
+/// JSON as sent, without the things that no text or number can have.
+fn plain(json: &Json) -> Result<Value, Wrong> {
+    let Json::List(_) = json else { return Err(record::wrong_type("an array", json)) };
+    let mut text = Vec::new();
+    json.write(&mut text)?;
+    if text.len() > LONGEST {
+        return Err(wrong(FieldCode::TooLong, format!("may have at most {LONGEST} bytes")));
+    }
+    serde_json::from_slice(&text).map_err(|_| wrong(FieldCode::InvalidFormat, "cannot be read"))
+}
+
+/// The longest definition, as text.
+const LONGEST: usize = 256 * 1024;
+
+impl Flow {
+    /// The kind of record that its event is about, if that is known.
+    fn about(&self) -> &str {
+        match self.trigger_type {
+            TriggerType::Event => events::kind_of(&self.trigger_key),
+            _ => "",
+        }
+    }
+
+    /// Works out what follows from the steps and conditions that were sent.
+    fn compose(&mut self) {
+        self.trigger_key = self.trigger_key.trim().to_string();
+        self.step_count = self.steps.0.as_array().map_or(0, |steps| i64::try_from(steps.len()).unwrap_or(0));
+        self.definition = json!({"conditions": self.conditions.0, "steps": self.steps.0}).into();
+    }
+
+    /// The flow that was sent.
+    fn of(input: &Input<Flow>) -> Flow {
+        let mut flow = input.record();
+        flow.compose();
+        flow
+    }
+
+    /// Refuses addresses that may not be called.
+    fn check_addresses(&self, app: &App) -> Result<()> {
+        let mut faults = Faults::default();
+        for (path, url) in Definition::parse(&self.definition.0).addresses() {
+            if let Err(refused) = app.web.check_url(&url) {
+                let why = refused.to_string();
+                let why = why.trim_end_matches('.');
+                faults.add(path, wrong(FieldCode::InvalidFormat, format!("cannot be called: {why}")));
+            }
+        }
+        faults.into_result()
+    }
+}
+
+/// `save` runs in the transaction, once the addresses in what was sent are known to be good.
+fn with_good_addresses(
+    input: Input<Flow>,
+    save: fn(&mut Tx, &Ctx, &Call, &Input<Flow>) -> Result<Answer>,
+    call: Call,
+) -> Work {
+    let calls_out = !Definition::parse(&Flow::of(&input).definition.0).addresses().is_empty();
+    let save = move |tx: &mut Tx, ctx: &Ctx, call: &Call, input: &Input<Flow>| -> Result<Answer> {
+        let new = input.values();
+        let doubts = doubts::of(&new.conditions.0, &new.steps.0, new.about(), events::members(&new.trigger_key));
+        let warnings: Vec<String> = input.warnings.iter().cloned().chain(doubts).collect();
+        Ok(save(tx, ctx, call, input)?.with_texts("warnings", &warnings))
+    };
+    Box::new(move |tx, ctx| {
+        if !calls_out {
+            return save(tx, ctx, &call, &input);
+        }
+        let (input, call) = (input.clone(), call.clone());
+        Ok(Answer::after(move |app, _| {
+            Flow::of(&input).check_addresses(app)?;
+            let (input, call) = (input.clone(), call.clone());
+            Ok(Box::new(move |tx, ctx| save(tx, ctx, &call, &input)))
+        }))
+    })
+}
+
+/// `POST /v1/automation/flows`
+fn create(call: Call) -> Result<Work> {
+    let input: Input<Flow> = input::create(&call)?;
+    Ok(with_good_addresses(
+        input,
+        |tx, ctx, _, input| {
+            let count = "SELECT count(*) FROM flows WHERE account_id = $1";
+            if tx.int(count, &[ctx.account.into()])? >= MANY {
+                let message = format!("An account may have at most {MANY} flows. Delete one first.");
+                return Err(Error::new(Code::LimitReached, message));
+            }
+            let mut flow = Flow::of(input);
+            records::check_references(tx, ctx, &flow, input)?;
+            records::add(tx, ctx, &mut flow)?;
+            Ok(Answer::created(ctx, &flow, CREATED))
+        },
+        call,
+    ))
+}
+
+/// `PUT /v1/automation/flows/{id}`
+fn replace(call: Call) -> Result<Work> {
+    let input: Input<Flow> = input::create(&call)?;
+    Ok(with_good_addresses(
+        input,
+        |tx, ctx, call, input| {
+            let before: Flow = records::find_to_change(tx, ctx, call)?;
+            let mut flow = before.clone();
+            input.replace_in(&mut flow);
+            flow.compose();
+            records::check_references(tx, ctx, &flow, input)?;
+            // Who changes what a flow does need not know whether it is on.
+            if !input.has("active") {
+                flow.active = before.active;
+            }
+            records::change(tx, ctx, &before, &mut flow, "updated")?;
+            Ok(Answer::record(ctx, &flow, DETAIL))
+        },
+        call,
+    ))
+}
+
+input! {
+    /// Whether a flow starts runs.
+    pub struct Switch;
+
+    /// Whether the flow is enabled. Runs in progress continue either way.
+    active: bool = REQUIRED.example("true");
+}
+
+impl Body for Switch {}
+
+/// `PATCH /v1/automation/flows/{id}`
+fn switch(call: Call) -> Result<Work> {
+    let input: Input<Switch> = input::patch(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let before: Flow = records::find_to_change(tx, ctx, &call)?;
+        let mut flow = before.clone();
+        flow.active = input.record().active;
+        records::change(tx, ctx, &before, &mut flow, "updated")?;
+        Ok(Answer::record(ctx, &flow, UPDATED).with_texts("warnings", &input.warnings))
+    }))
+}
+
+/// `DELETE /v1/automation/flows/{id}`: runs under way go on with the definition that they have.
+fn remove(call: Call) -> Result<Work> {
+    records::delete::<Flow>(call)
+}
+
+/// Flows and their routes.
+pub fn resource() -> Resource {
+    Resource::of::<Flow>("Automation flows", "automation", MIGRATIONS)
+        .at("/v1/automation/flows")
+        .list::<Flow>()
+        .get::<Flow>()
+        .patch_from::<Switch>(switch)
+        .create_with(create)
+        .extension()
+        .replace_with(replace)
+        .extension()
+        .delete_with(remove)
+        .extension()
+        .action_parts::<backtest::Period>("backtest", "Backtest a flow on past events", backtest::PARTS, backtest::run)
+        .extension()
+}
+
+/// A flow of the library: as somebody would send it.
+pub fn sent(body: &Value) -> Result<Flow> {
+    let call = Call { body: Some(Json::parse(body.to_string().as_bytes())?), ..Call::default() };
+    input::create(&call)
+        .map(|input| Flow::of(&input))
+        .map_err(|error| Error::internal(format!("a flow of the library: {error} {:?}", error.faults)))
+}
+
+/// Drops definitions that nobody needs any more, up to a thousand; answers how many. The one that a flow has now
+/// is needed, and so is each that a run follows: a run that is younger than the latest change of its flow follows the
+/// one of now. Nodes need not agree on the time to the second, hence the day.
+pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
+    let sql = "DELETE FROM flow_definitions WHERE account_id = $1 AND (flow_id, version) IN
+               (SELECT old.flow_id, old.version FROM flow_definitions AS old
+                LEFT JOIN flows ON flows.account_id = old.account_id AND flows.id = old.flow_id
+                WHERE old.account_id = $1 AND old.version <> coalesce(flows.definition_version, 0)
+                  AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.account_id = $1 AND runs.flow_id = old.flow_id
+                                  AND runs.created_at <= coalesce(flows.updated_at + $2, $3))
+                LIMIT 1000)";
+    // Without its flow every run counts.
+    Ok(tx.execute(sql, &[ctx.account.into(), DAY.into(), i64::MAX.into()])?)
+}
+
+/// In milliseconds.
+const DAY: i64 = 24 * 3600 * 1000;
+
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 50,
+    name: "flows",
+    sql: "
+CREATE TABLE flows (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    name TEXT NOT NULL,
+    description TEXT NOT NULL,
+    category TEXT NOT NULL,
+    trigger_type TEXT NOT NULL,
+    trigger_key TEXT NOT NULL,
+    active BIGINT NOT NULL,
+    step_count BIGINT NOT NULL,
+    max_attempts BIGINT NOT NULL,
+    definition TEXT NOT NULL,
+    next_at BIGINT NOT NULL,
+    listens_to TEXT NOT NULL,
+    conditions TEXT NOT NULL,
+    definition_version BIGINT NOT NULL,
+    PRIMARY KEY (account_id, id)
+) STRICT;
+CREATE INDEX flows_created ON flows (account_id, created_at, id);
+CREATE INDEX flows_trigger_type ON flows (account_id, trigger_type, created_at, id);
+CREATE INDEX flows_active ON flows (account_id, active, created_at, id);
+CREATE INDEX flows_heard ON flows (account_id, listens_to) WHERE active = 1;
+CREATE INDEX flows_next ON flows (account_id, next_at) WHERE next_at > 0;
+CREATE TABLE flow_definitions (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    flow_id TEXT NOT NULL,
+    version BIGINT NOT NULL,
+    definition TEXT NOT NULL,
+    PRIMARY KEY (account_id, flow_id, version)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX log_types ON log (account_id, type, seq);
+",
+}];

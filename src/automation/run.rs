@@ -1,0 +1,499 @@
+//! Runs of flows: what happened, what waits, what failed.
+
+use engine::call::{Answer, Call, Outcome};
+use engine::context::Ctx;
+use engine::error::{Code, Error, Result, Wrong};
+use engine::json::Json;
+use engine::leases::{Lease, LeaseTable};
+use engine::record::{ALL, COMPUTED, Data, Kind, Link, NOWHERE, Rules, Transitions, When, choose};
+use engine::records::{self, Work};
+use engine::resource::{Part, Resource};
+use engine::{error_codes, input, record, words};
+use serde_json::{Value, json};
+use store::{Migration, Row, Tx};
+
+use crate::automation::report::{Report, Reports};
+use crate::automation::runner::{self, Engine};
+use crate::settings::Settings;
+
+words! {
+    /// How a run stands, or a step of it.
+    pub enum Status {
+        /// It waits for its turn.
+        #[default]
+        Queued = "queued",
+        /// A call to the outside is under way.
+        Running = "running",
+        /// It waits for a moment.
+        Waiting = "waiting",
+        /// A try failed; another follows.
+        Retrying = "retrying",
+        /// It waits for somebody to approve it.
+        PendingApproval = "pending_approval",
+        /// Every step succeeded.
+        Success = "success",
+        /// It went to its end, but some of its steps failed.
+        Partial = "partial",
+        /// A step failed.
+        Failed = "failed",
+        /// Somebody ended it.
+        Cancelled = "cancelled",
+    }
+}
+
+/// Stored as its name. Lists may be filtered by any text: one that is not a status finds nothing.
+impl Kind for Status {
+    fn to_db(&self) -> store::Value<'_> {
+        self.wire().into()
+    }
+
+    fn from_db(row: &Row, column: usize) -> store::Result<Self> {
+        let found = Status::from_wire(row.text(column)?);
+        found.ok_or_else(|| store::Error::unreadable(format!("it is not one of: {}", Status::WIRE.join(", "))))
+    }
+
+    fn from_json(json: &Json, _: &Rules) -> Result<Self, Wrong> {
+        choose(json, Status::WIRE, Status::from_wire)
+    }
+
+    fn to_json(&self, rules: &Rules, out: &mut Vec<u8>) {
+        self.wire().to_string().to_json(rules, out);
+    }
+
+    fn schema(rules: &Rules) -> Value {
+        String::schema(rules)
+    }
+
+    fn filter(text: &str, rules: &Rules) -> Result<store::Value<'static>, Wrong> {
+        String::filter(text, rules)
+    }
+}
+
+/// What people can do with a run: from which statuses, and what comes of it.
+pub const ACTIONS: &[(&str, Transitions<Status>)] = {
+    use Status::{Cancelled, Failed, PendingApproval, Queued, Retrying, Running, Waiting};
+    &[
+        (
+            "cancel",
+            &[
+                (Queued, &[Cancelled]),
+                (Running, &[Cancelled]),
+                (Waiting, &[Cancelled]),
+                (Retrying, &[Cancelled]),
+                (PendingApproval, &[Cancelled]),
+            ],
+        ),
+        ("approve", &[(PendingApproval, &[Queued])]),
+        ("reject", &[(PendingApproval, &[Cancelled])]),
+        ("retry", &[(Failed, &[Queued])]),
+    ]
+};
+
+error_codes! {
+    /// The run has already ended.
+    RUN_FINISHED = "run_finished", Conflict, retry: false;
+}
+
+record! {
+    /// One execution of a flow.
+    pub struct Run = "run" in "runs", created_at: ALL, updated_at: ALL;
+
+    /// The flow.
+    flow_id: Link = COMPUTED.filter();
+    /// Name of the flow when the run started.
+    flow_name: String = COMPUTED;
+    /// `queued`, `running`, `waiting`, `retrying`, `pending_approval`, `success`, `partial`, `failed` or
+    /// `cancelled`; lists accept several, separated by commas.
+    status: Status = COMPUTED.filter_many();
+    /// Trigger type of the flow.
+    trigger_type: String = COMPUTED;
+    /// Trigger key of the flow.
+    trigger_key: String = COMPUTED;
+    /// The type of the record.
+    entity_type: String = COMPUTED;
+    /// Attempts of the current step.
+    attempts: i64 = COMPUTED;
+    /// Maximum number of attempts per step.
+    max_attempts: i64 = COMPUTED;
+    /// Number of completed steps.
+    actions_done: i64 = COMPUTED;
+    /// Why the run failed or is being retried.
+    error: String = COMPUTED;
+    /// When the run continues, if it is waiting.
+    next_attempt_at: When = COMPUTED;
+    /// The event that started the run.
+    event: String = COMPUTED.in_meta();
+    /// The id of the record that the event is about.
+    entity_id: String = COMPUTED.in_meta();
+    /// Depth of the chain of flows that led to this run.
+    depth: i64 = COMPUTED.in_meta();
+    /// The run from which it follows, with those between, or empty.
+    chain: String = COMPUTED.shown(NOWHERE);
+    /// Whether the run ends after its current step.
+    cancel_requested: bool = COMPUTED.in_meta();
+    /// When the run ended.
+    finished_at: When = COMPUTED.in_meta();
+    /// Which definition of the flow it follows.
+    flow_version: i64 = COMPUTED.shown(NOWHERE);
+    /// The current step, from 0 on.
+    step: i64 = COMPUTED.shown(NOWHERE);
+    /// Steps that failed and let it go on.
+    failures: i64 = COMPUTED.shown(NOWHERE);
+    /// The number of the claim: a result under an old one changes nothing.
+    claim: i64 = COMPUTED.shown(NOWHERE);
+    /// When its worker is given up, by the machine's clock; 0 when nobody has it.
+    lease_until: i64 = COMPUTED.shown(NOWHERE);
+    /// The node of its worker.
+    node: String = COMPUTED.shown(NOWHERE);
+    /// How many of the last tries ended with the worker.
+    lost: i64 = COMPUTED.shown(NOWHERE);
+    /// When it has something to do, by the account's clock; 0 for never.
+    due_at: i64 = COMPUTED.shown(NOWHERE);
+    /// The number of the event in the log, which has its data; 0 when the run has it itself.
+    seq: i64 = COMPUTED.shown(NOWHERE);
+    /// The data of the event, of a run that has no number.
+    data: Data = COMPUTED.heavy().shown(NOWHERE);
+    /// What became of each step.
+    results: Reports = COMPUTED.heavy().shown(NOWHERE);
+}
+
+/// The counter of runs that ended.
+pub const RUNS: &str = "flow_runs_finished";
+/// States that a run does not leave by itself.
+pub const FINAL: &[Status] = &[Status::Success, Status::Partial, Status::Failed, Status::Cancelled];
+
+impl Run {
+    /// Whether it has ended.
+    pub fn is_final(&self) -> bool {
+        FINAL.contains(&self.status)
+    }
+
+    /// Which step is the current one.
+    pub fn place(&self) -> usize {
+        usize::try_from(self.step).unwrap_or(usize::MAX)
+    }
+
+    /// What became of the current step so far, if it has begun.
+    pub fn report(&self) -> Option<&Report> {
+        self.results.0.get(self.place())
+    }
+
+    fn report_mut(&mut self) -> Option<&mut Report> {
+        let place = self.place();
+        self.results.0.get_mut(place)
+    }
+
+    /// How it ended, if it has.
+    pub fn ended(&self) -> Option<&'static str> {
+        self.is_final().then(|| self.status.wire())
+    }
+
+    /// Ends it.
+    pub fn end(&mut self, ctx: &Ctx, status: Status) {
+        self.status = status;
+        self.due_at = 0;
+        self.lease_until = 0;
+        self.next_attempt_at = When(None);
+        self.finished_at = When(Some(ctx.now));
+    }
+
+    /// Puts it in the queue.
+    pub fn queue(&mut self, ctx: &Ctx) {
+        self.status = Status::Queued;
+        self.due_at = ctx.now.0;
+        self.lease_until = 0;
+        self.next_attempt_at = When(None);
+        self.finished_at = When(None);
+        ctx.bell.ring(ctx.account);
+    }
+}
+
+/// Writes a new run, which the caller counts; what it waits for is in it.
+pub fn insert(tx: &mut Tx, ctx: &Ctx, run: &mut Run) -> Result<()> {
+    run.base.id = ctx.new_id();
+    run.base.created_at = ctx.now;
+    run.base.updated_at = ctx.now;
+    run.base.version = 1;
+    records::insert_uncounted(tx, ctx, run)
+}
+
+/// Runs whose call to the outside is under way.
+pub const LEASES: LeaseTable =
+    LeaseTable { table: "runs", until: "lease_until", held: "lease_until > 0", ended: 1, ends_while_held: false };
+
+/// Saves a run if `claim` is still its claim; answers whether it was. Its data never changes.
+pub fn save(tx: &mut Tx, ctx: &Ctx, run: &mut Run, claim: i64) -> Result<bool> {
+    run.base.updated_at = ctx.now;
+    run.base.version += 1;
+    let set = "updated_at = $1, version = $2, status = $3, attempts = $4, actions_done = $5, error = $6,
+                      next_attempt_at = $7, cancel_requested = $8, finished_at = $9, step = $10, failures = $11, claim = $12,
+                      lease_until = $13, due_at = $14, results = $15, node = $16, lost = $17";
+    let lease = Lease { account: ctx.account, id: &run.base.id, claim };
+    LEASES.end(
+        tx,
+        lease,
+        set,
+        &[
+            run.base.updated_at.0.into(),
+            run.base.version.into(),
+            run.status.wire().into(),
+            run.attempts.into(),
+            run.actions_done.into(),
+            (&run.error).into(),
+            run.next_attempt_at.0.map_or(0, |moment| moment.0).into(),
+            run.cancel_requested.into(),
+            run.finished_at.0.map_or(0, |moment| moment.0).into(),
+            run.step.into(),
+            run.failures.into(),
+            run.claim.into(),
+            run.lease_until.into(),
+            run.due_at.into(),
+            run.results.to_text().into(),
+            (&run.node).into(),
+            run.lost.into(),
+        ],
+    )
+}
+
+/// What the actions answer.
+const STATUS: &[Part] = &[Part("id", "string", "The run."), Part("status", "string", "The new status.")];
+
+/// What a step of a run shows.
+const STEPS: &[Part] = &[
+    Part("place", "integer", "Index of the step, starting at 0."),
+    Part("type", "string", "Type of the step."),
+    Part("name", "string", "Name of the step, or empty."),
+    Part(
+        "status",
+        "string",
+        "Status: pending, running, waiting, pending_approval, retrying, success, failed, skipped or cancelled.",
+    ),
+    Part("started_at", "string", "When the step was first attempted, or empty."),
+    Part("finished_at", "string", "When the step ended, or empty."),
+    Part("attempts", "integer", "Number of attempts."),
+    Part("result", "object", "Result of the step."),
+    Part("error", "string", "Error of the step, or empty."),
+];
+
+/// Runs and their routes.
+pub fn resource() -> Resource {
+    Resource::of::<Run>("Automation runs", "automation", MIGRATIONS)
+        .at("/v1/automation/runs")
+        .unlogged()
+        .list::<Run>()
+        .get::<Run>()
+        .act_parts("cancel", "Cancel a run, immediately or after the current step", STATUS, cancel)
+        .act_parts("approve", "Approve a run", STATUS, approve)
+        .extension()
+        .act_parts("reject", "Reject a run", STATUS, reject)
+        .extension()
+        .act_parts("retry", "Retry a failed run from the step that failed", STATUS, retry)
+        .extension()
+        .parts("steps", "List the steps of a run with their results", STEPS, steps)
+        .extension()
+}
+
+/// An action: `verb` changes the run, and names what happened for the log.
+fn act(call: Call, verb: fn(&mut Tx, &Ctx, &mut Run) -> Result<&'static str>) -> Result<Work> {
+    let warnings = input::nothing(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let before: Run = records::find_to_change(tx, ctx, &call)?;
+        let mut run = before.clone();
+        let event = verb(tx, ctx, &mut run)?;
+        save(tx, ctx, &mut run, before.claim)?;
+        records::happened(tx, ctx, &run, event)?;
+        let data = json!({"id": run.base.id, "status": run.status.wire()});
+        let answer = Answer { counts: run.ended().map(|status| (RUNS, status)), ..Answer::json(&data) };
+        Ok(answer.with_texts("warnings", &warnings))
+    }))
+}
+
+/// `POST /v1/automation/runs/{id}/cancel`
+fn cancel(call: Call) -> Result<Work> {
+    act(call, |_, ctx, run| {
+        if !allows("cancel", run.status) {
+            return Err(Error::new(RUN_FINISHED, format!("The run has already ended: {}.", run.status.wire())));
+        }
+        if run.lease_until > 0 {
+            run.cancel_requested = true;
+            return Ok("cancel_requested");
+        }
+        if let Some(report) = run.report_mut().filter(|report| report.finished_at.is_empty()) {
+            report.close(ctx, Status::Cancelled);
+        }
+        run.end(ctx, Status::Cancelled);
+        Ok("cancelled")
+    })
+}
+
+/// `POST /v1/automation/runs/{id}/approve`
+fn approve(call: Call) -> Result<Work> {
+    act(call, |_, ctx, run| {
+        awaits_approval(run, "approve")?;
+        if let Some(report) = run.report_mut() {
+            report.result = json!({"approved": true, "by": &*ctx.actor});
+            report.close(ctx, Status::Success);
+        }
+        run.step += 1;
+        run.actions_done += 1;
+        run.queue(ctx);
+        Ok("approved")
+    })
+}
+
+/// `POST /v1/automation/runs/{id}/reject`
+fn reject(call: Call) -> Result<Work> {
+    act(call, |_, ctx, run| {
+        awaits_approval(run, "reject")?;
+        if let Some(report) = run.report_mut() {
+            report.result = json!({"approved": false, "by": &*ctx.actor});
+            report.close(ctx, Status::Cancelled);
+        }
+        run.end(ctx, Status::Cancelled);
+        Ok("rejected")
+    })
+}
+
+/// Whether an action may be taken on a run that stands so.
+fn allows(action: &str, status: Status) -> bool {
+    let table = ACTIONS.iter().find(|(own, _)| *own == action);
+    table.is_some_and(|(_, moves)| moves.iter().any(|(from, _)| *from == status))
+}
+
+fn awaits_approval(run: &Run, action: &str) -> Result<()> {
+    if !allows(action, run.status) {
+        let message = format!("The run is not waiting for approval; it is {}.", run.status.wire());
+        return Err(Error::new(Code::InvalidTransition, message));
+    }
+    Ok(())
+}
+
+/// `POST /v1/automation/runs/{id}/retry`
+fn retry(call: Call) -> Result<Work> {
+    act(call, |_, ctx, run| {
+        if !allows("retry", run.status) {
+            let message = format!("Only a failed run can be retried; this one is {}.", run.status.wire());
+            return Err(Error::new(Code::InvalidTransition, message));
+        }
+        run.attempts = 0;
+        run.lost = 0;
+        run.error.clear();
+        // Whoever wanted its end got it; now somebody wants it to go on.
+        run.cancel_requested = false;
+        if let Some(report) = run.report_mut() {
+            report.finished_at.clear();
+            report.status = None;
+        }
+        run.queue(ctx);
+        Ok("retried")
+    })
+}
+
+/// `GET /v1/automation/runs/{id}/steps`
+fn steps(call: Call) -> Result<Work> {
+    Ok(Box::new(move |tx, ctx| {
+        let run: Run = records::find(tx, ctx, call.id())?;
+        let definition = runner::definition(tx, ctx, &Engine::default(), &run)?;
+        let of_step = definition.steps.iter().enumerate().map(|(place, step)| {
+            let none = Report::default();
+            let report = run.results.0.get(place).unwrap_or(&none);
+            let status = match report.status {
+                None if run.is_final() => "skipped",
+                None => "pending",
+                Some(status) => status.wire(),
+            };
+            json!({
+                "place": place, "type": step.kind, "name": step.name, "status": status,
+                "started_at": report.started_at, "finished_at": report.finished_at, "attempts": report.attempts,
+                "result": report.result, "error": report.error,
+            })
+        });
+        let shown: Vec<Value> = of_step.collect();
+        let mut answer = Answer::data(Outcome::Done, Value::from(shown.clone()).to_string().into_bytes());
+        answer.meta.push(format!("\"total\":{}", shown.len()));
+        Ok(answer)
+    }))
+}
+
+/// Drops runs that ended longer ago than the account keeps them, two hundred at most; answers how many.
+pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
+    let days = Settings::of(tx, ctx)?.runs_kept_days;
+    if days == 0 {
+        return Ok(0);
+    }
+    let before = ctx.now.plus_seconds(-days * 24 * 3600);
+    let sql = "DELETE FROM runs WHERE account_id = $1 AND id IN
+               (SELECT id FROM runs WHERE account_id = $1 AND finished_at > 0 AND finished_at < $2 LIMIT 200)";
+    let gone = tx.execute(sql, &[ctx.account.into(), before.0.into()])?;
+    records::count::<Run>(tx, ctx, -gone.cast_signed())?;
+    Ok(gone)
+}
+
+const MIGRATIONS: &[Migration] = &[
+    Migration {
+        number: 51,
+        name: "runs",
+        sql: "
+CREATE TABLE runs (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    flow_id TEXT NOT NULL,
+    flow_name TEXT NOT NULL,
+    status TEXT NOT NULL,
+    trigger_type TEXT NOT NULL,
+    trigger_key TEXT NOT NULL,
+    entity_type TEXT NOT NULL,
+    attempts BIGINT NOT NULL,
+    max_attempts BIGINT NOT NULL,
+    actions_done BIGINT NOT NULL,
+    error TEXT NOT NULL,
+    next_attempt_at BIGINT NOT NULL,
+    event TEXT NOT NULL,
+    entity_id TEXT NOT NULL,
+    depth BIGINT NOT NULL,
+    cancel_requested BIGINT NOT NULL,
+    finished_at BIGINT NOT NULL,
+    flow_version BIGINT NOT NULL,
+    step BIGINT NOT NULL,
+    failures BIGINT NOT NULL,
+    claim BIGINT NOT NULL,
+    lease_until BIGINT NOT NULL,
+    due_at BIGINT NOT NULL,
+    data TEXT NOT NULL,
+    results TEXT NOT NULL,
+    PRIMARY KEY (account_id, id)
+) STRICT;
+CREATE INDEX runs_created ON runs (account_id, created_at, id);
+CREATE INDEX runs_status ON runs (account_id, status, created_at, id);
+CREATE INDEX runs_flow ON runs (account_id, flow_id, created_at, id);
+CREATE INDEX runs_due ON runs (account_id, due_at, id) WHERE due_at > 0;
+CREATE INDEX runs_leases ON runs (account_id, lease_until) WHERE lease_until > 0;
+",
+    },
+    Migration {
+        number: 54,
+        name: "runs_of_flow_and_old_runs",
+        sql: "
+CREATE INDEX runs_flow_status ON runs (account_id, flow_id, status, created_at, id);
+CREATE INDEX runs_finished ON runs (account_id, finished_at) WHERE finished_at > 0;
+",
+    },
+    Migration {
+        number: 56,
+        name: "runs_chain",
+        sql: "
+ALTER TABLE runs ADD COLUMN chain TEXT NOT NULL DEFAULT '';
+CREATE INDEX runs_chain ON runs (account_id, chain) WHERE chain <> '';
+",
+    },
+    Migration {
+        number: 64,
+        name: "runs_seq",
+        sql: "
+ALTER TABLE runs ADD COLUMN seq BIGINT NOT NULL DEFAULT 0;
+",
+    },
+];

@@ -1,0 +1,617 @@
+//! Goes on with the runs of an account that are due, step by step.
+//!
+//! The account is held while it does, so no two workers are in the same run. A step that only touches the
+//! database is done here, together with its result and the move to the next; many steps of many runs share
+//! a transaction. A call to the outside is only announced: the run gets a lease and a new claim number, and
+//! `outside.rs` makes the call. Whoever comes back under an old number changes nothing.
+
+use std::collections::{BTreeSet, HashMap};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use engine::accounts::Account;
+use engine::app::App;
+use engine::backoff::{self, Backoff};
+use engine::clock::Moment;
+use engine::context::{Caller, Ctx};
+use engine::error::{Error, Result};
+use engine::leases::{self, Comeback, LOST_AT_MOST, Lease};
+use engine::record::{Record, When};
+use serde_json::{Value, json};
+use store::Tx;
+
+use super::definition::{Definition, Step};
+use super::outside::Request;
+use super::report::Report;
+use super::steps::{self, Done, Trouble};
+use super::template::{self, Made, Names, Results};
+use super::{matching, schedules};
+use crate::automation::run::{self, Run, Status};
+
+/// How long a call to the outside may be silent before another worker makes it, in seconds. A node that dies is noticed
+/// sooner, by its heartbeat.
+pub const LEASE_SECONDS: i64 = 90;
+/// The delays between the tries of a step that fails.
+const RETRY: Backoff = backoff::UP_TO_AN_HOUR;
+/// Runs in one transaction.
+const BATCH: i64 = 64;
+/// About how long a transaction takes at most: requests wait for it.
+const TURN: Duration = Duration::from_millis(5);
+/// How long the steps of one run take in a transaction before the rest waits for another.
+const LONG: Duration = Duration::from_millis(10);
+/// How long the templates of a step may take in a transaction. One that needs longer is worked out before the next.
+const TEMPLATES: Duration = Duration::from_millis(20);
+/// How long they may take there, all together.
+const TEMPLATES_OUTSIDE: Duration = Duration::from_secs(1);
+/// Steps with templates worked out that are kept in memory.
+const MANY_MADE: usize = 256;
+/// How long runs go on one by one after a process died.
+const CAREFUL: Duration = Duration::from_secs(60);
+/// Definitions that are kept in memory.
+const MANY: usize = 1000;
+
+/// A step of a run: the account, the run and the number of the step.
+type Place = (i64, String, i64);
+
+/// What the runs of all accounts share.
+#[derive(Default)]
+pub struct Engine {
+    definitions: Mutex<HashMap<(i64, String, i64), Arc<Definition>>>,
+    /// Steps whose templates take too long for a transaction, and what theirs came to.
+    slow: Mutex<BTreeSet<Place>>,
+    made: Mutex<HashMap<Place, Arc<Made>>>,
+    /// Steps that were tried with them. A later try works them out anew.
+    tried: Mutex<BTreeSet<Place>>,
+    /// Calls to the outside that are under way.
+    pub calls: AtomicUsize,
+    node: String,
+    careful_until: OnceLock<Instant>,
+}
+
+impl Engine {
+    /// That of a node.
+    pub fn on(node: &str) -> Engine {
+        Engine { node: node.to_string(), ..Engine::default() }
+    }
+
+    /// Whether a process died lately.
+    pub fn is_careful(&self) -> bool {
+        self.careful_until.get().is_some_and(|until| Instant::now() < *until)
+    }
+
+    /// Whether there may be something for [`work_out`].
+    pub fn has_slow_steps(&self) -> bool {
+        [&self.slow, &self.tried].iter().any(|places| !places.lock().unwrap_or_else(PoisonError::into_inner).is_empty())
+    }
+}
+
+/// Works out the templates of the steps of an account that took too long for a transaction, outside of any; answers
+/// whether there were some. The next turn finds what they came to. Should the process die before, it is done again.
+pub fn work_out(app: &App, caller: &Caller) -> Result<bool> {
+    let engine = engine_of(app);
+    let taken = |places: &Mutex<BTreeSet<Place>>| -> Vec<Place> {
+        let mut places = places.lock().unwrap_or_else(PoisonError::into_inner);
+        places.extract_if(.., |place| place.0 == caller.account.number).collect()
+    };
+    for place in taken(&engine.tried) {
+        engine.made.lock().unwrap_or_else(PoisonError::into_inner).remove(&place);
+    }
+    let places = taken(&engine.slow);
+    for place in &places {
+        let (own, engine_of, place_of) = (caller.clone(), engine.clone(), place.clone());
+        let found = app.store.read_now(move |tx| {
+            let ctx = own.reading(tx)?;
+            let found = tx.first(&Run::sql().get, &[ctx.account.into(), (&place_of.1).into()], Run::from_row)?;
+            let Some(run) = found.filter(|run| run.step == place_of.2) else { return Ok::<_, Error>(None) };
+            let definition = definition(tx, &ctx, &engine_of, &run)?;
+            let data = matching::data_of(tx, &ctx, &run)?;
+            let names = Known::of(&ctx, &own.account, &run, &data)?.names(tx, &ctx, &run, &definition)?;
+            Ok(Some((names, definition, run.place())))
+        })?;
+        let Some((names, definition, step)) = found else { continue };
+        let names = names.within(TEMPLATES_OUTSIDE);
+        if let Some(step) = definition.steps.get(step) {
+            steps::work_out(step, &names);
+        }
+        let mut kept = engine.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() >= MANY_MADE {
+            kept.clear();
+        }
+        kept.insert(place.clone(), names.made());
+    }
+    Ok(!places.is_empty())
+}
+
+/// What the runs of all accounts share.
+pub fn engine_of(app: &App) -> &Arc<Engine> {
+    app.services.get()
+}
+
+/// A process died, and a run may be why: for a while they go on one by one, each after a note that it is about to.
+pub fn be_careful(app: &App) {
+    let _ = engine_of(app).careful_until.set(Instant::now() + CAREFUL);
+}
+
+/// What a transaction came to.
+#[derive(Default)]
+pub struct Turn {
+    /// Runs that went on.
+    pub ran: usize,
+    /// Whether more is due.
+    pub more: bool,
+    /// Calls to be made.
+    pub calls: Vec<Request>,
+    /// How the runs ended that did.
+    pub ended: Vec<&'static str>,
+}
+
+/// What the end of a call came to.
+#[derive(Default)]
+pub struct Called {
+    /// Whether the claim that announced it still held.
+    pub ours: bool,
+    /// The next call.
+    pub next: Option<Request>,
+    /// How the run ended, if it did.
+    pub ended: Option<&'static str>,
+}
+
+/// The definition that a run follows. It never changes, so it can be kept.
+pub fn definition(tx: &mut Tx, ctx: &Ctx, engine: &Engine, run: &Run) -> Result<Arc<Definition>> {
+    // Definitions outlive their flows; without one a run has no step left.
+    let key = (ctx.account, run.flow_id.0.clone(), run.flow_version);
+    if let Some(found) = engine.definitions.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+        return Ok(found.clone());
+    }
+    let sql = "SELECT definition FROM flow_definitions WHERE account_id = $1 AND flow_id = $2 AND version = $3";
+    let values = [ctx.account.into(), (&run.flow_id.0).into(), run.flow_version.into()];
+    let text = tx.first(sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
+    let text = text.unwrap_or_default();
+    if !text.is_empty() && serde_json::from_str::<serde::de::IgnoredAny>(&text).is_err() {
+        let of = format!("{} {}", run.flow_id.0, run.flow_version);
+        return Err(store::Error::unreadable("it is not JSON").at("flow_definitions", &of, "definition").into());
+    }
+    let parsed = Arc::new(Definition::parse(&text));
+    let mut kept = engine.definitions.lock().unwrap_or_else(PoisonError::into_inner);
+    if kept.len() >= MANY {
+        kept.clear();
+    }
+    kept.insert(key, parsed.clone());
+    Ok(parsed)
+}
+
+/// Fires the schedules of the account that are due and goes on with some of its runs; with as many
+/// calls to the outside as there is `room` for.
+pub fn turn(tx: &mut Tx, ctx: &Ctx, account: &Account, engine: &Engine, room: usize) -> Result<Turn> {
+    turn_of(tx, ctx, account, engine, room, None)
+}
+
+/// Notes that a run of the account is about to go on, before it does: if the process dies of it, the note stays. Answers
+/// which.
+pub fn mark(tx: &mut Tx, ctx: &Ctx) -> Result<Option<String>> {
+    let Some(run) = due(tx, ctx)?.into_iter().next() else { return Ok(None) };
+    let sql = "UPDATE runs SET lost = lost + 1 WHERE account_id = $1 AND id = $2";
+    tx.execute(sql, &[ctx.account.into(), (&run.base.id).into()])?;
+    Ok(Some(run.base.id))
+}
+
+/// The same as `turn`; of the runs only the one that is marked, if one is.
+pub fn turn_of(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    account: &Account,
+    engine: &Engine,
+    room: usize,
+    marked: Option<&str>,
+) -> Result<Turn> {
+    let started = Instant::now();
+    schedules::fire(tx, ctx)?;
+    let due = due(tx, ctx)?;
+    let mut turn = Turn { more: i64::try_from(due.len()).unwrap_or(0) >= BATCH, ..Turn::default() };
+    for run in due {
+        if marked.is_some_and(|marked| marked != run.base.id) {
+            turn.more = true;
+            continue;
+        }
+        // One at least, or a slow machine would never get anywhere.
+        if turn.ran > 0 && started.elapsed() > TURN {
+            turn.more = true;
+            break;
+        }
+        if let Err(cause) = definition(tx, ctx, engine, &run) {
+            set_aside(tx, ctx, &run.base.id, &cause)?;
+            continue;
+        }
+        let room = room.saturating_sub(turn.calls.len());
+        let (call, ended) = go(tx, ctx, account, engine, run, room, marked.is_some())?;
+        turn.calls.extend(call);
+        turn.ended.extend(ended);
+        turn.ran += 1;
+    }
+    Ok(turn)
+}
+
+/// Runs that have something to do, oldest first, and those whose worker was lost.
+fn due(tx: &mut Tx, ctx: &Ctx) -> Result<Vec<Run>> {
+    let select = &Run::sql().select;
+    let lost = format!("{select} WHERE account_id = $1 AND lease_until > 0 AND lease_until <= $2 LIMIT {BATCH}");
+    let read = |row: &store::Row| Ok::<_, store::Error>((row.text(0)?.to_string(), Run::from_row(row)));
+    let mut found = tx.all(&lost, &[ctx.account.into(), ctx.machine_now.0.into()], read)?;
+    let due =
+        format!("{select} WHERE account_id = $1 AND due_at > 0 AND due_at <= $2 ORDER BY due_at, id LIMIT {BATCH}");
+    found.extend(tx.all(&due, &[ctx.account.into(), ctx.now.0.into()], read)?);
+    let mut runs = Vec::with_capacity(found.len());
+    for (id, run) in found {
+        match run {
+            Ok(run) => runs.push(run),
+            Err(cause) => set_aside(tx, ctx, &id, &cause.into())?,
+        }
+    }
+    Ok(runs)
+}
+
+/// A run that cannot be read must not hold up the others of its account: it is tried again in an hour.
+fn set_aside(tx: &mut Tx, ctx: &Ctx, id: &str, cause: &Error) -> Result<()> {
+    tracing::error!(account = ctx.account, run = id, %cause, "A run cannot go on.");
+    let sql = "UPDATE runs SET due_at = $1, lease_until = 0 WHERE account_id = $2 AND id = $3";
+    tx.execute(sql, &[ctx.now.plus_seconds(3600).0.into(), ctx.account.into(), id.into()])?;
+    Ok(())
+}
+
+/// Goes on with one run until it ends, waits or has to call out; answers the call, and how it ended.
+fn go(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    account: &Account,
+    engine: &Engine,
+    mut run: Run,
+    room: usize,
+    marked: bool,
+) -> Result<(Option<Request>, Option<&'static str>)> {
+    let claim = run.claim;
+    // Whoever had it before has lost it.
+    let lost = run.lease_until > 0;
+    run.claim += i64::from(lost);
+    run.lost += i64::from(lost);
+    // The mark of a call that was lost counts for nothing: the loss does.
+    run.lost -= i64::from(lost && marked);
+    let too_often = marked && run.lost >= LOST_AT_MOST;
+    let request = match (lost || too_often) && !may_go_on(tx, ctx, engine, &mut run)? {
+        true => None,
+        false => {
+            let request = steps_of(tx, ctx, account, engine, &mut run, room)?;
+            if marked && !lost {
+                run.lost = if request.is_some() { (run.lost - 1).max(0) } else { 0 };
+            }
+            request
+        }
+    };
+    run::save(tx, ctx, &mut run, claim)?;
+    Ok((request, run.ended()))
+}
+
+/// After a worker died in a run: whether the run goes on at once. The first time it does. After that it waits, as jobs do,
+/// and a step that was begun too often has failed: the call may be what ends the process.
+fn may_go_on(tx: &mut Tx, ctx: &Ctx, engine: &Engine, run: &mut Run) -> Result<bool> {
+    run.lease_until = 0;
+    let comeback = leases::after_deaths(&run.base.id, run.lost);
+    if comeback == Comeback::Never {
+        let definition = definition(tx, ctx, engine, run)?;
+        if let Some(step) = definition.steps.get(run.place()) {
+            let words = format!("It was started {} times in a row and never completed.", run.lost);
+            failed(ctx, run, step, &Trouble::never(words));
+        }
+        run.lost = 0;
+        return Ok(!run.is_final());
+    }
+    match comeback {
+        Comeback::After(seconds) if !ctx.has_test_clock => {
+            wait(run, Status::Retrying, ctx.now.plus_seconds(seconds));
+            Ok(false)
+        }
+        _ => Ok(true),
+    }
+}
+
+/// Writes down how a call ended and goes on, if the claim that announced it still holds.
+pub fn called(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    account: &Account,
+    engine: &Engine,
+    request: &Request,
+    ended: &Result<Value, Trouble>,
+) -> Result<Called> {
+    let sql = format!("{} WHERE account_id = $1 AND id = $2 AND claim = $3 AND lease_until > 0", Run::sql().select);
+    let values = [ctx.account.into(), (&request.run_id).into(), request.claim.into()];
+    let Some(mut run) = tx.first(&sql, &values, Run::from_row)? else { return Ok(Called::default()) };
+    run.lease_until = 0;
+    run.lost = 0;
+    let definition = definition(tx, ctx, engine, &run)?;
+    if let Some(step) = definition.steps.get(run.place()) {
+        match ended {
+            Ok(result) => succeeded(ctx, &mut run, result.clone()),
+            Err(trouble) => failed(ctx, &mut run, step, trouble),
+        }
+    }
+    let next = if run.cancel_requested && !run.is_final() {
+        run.end(ctx, Status::Cancelled);
+        None
+    } else if run.due_at > 0 || run.is_final() {
+        None
+    } else {
+        steps_of(tx, ctx, account, engine, &mut run, 1)?
+    };
+    let ours = run::save(tx, ctx, &mut run, request.claim)?;
+    Ok(Called { ours, next, ended: run.ended().filter(|_| ours) })
+}
+
+/// Makes the lease of a call longer; answers whether it is still ours.
+pub fn renew(tx: &mut Tx, ctx: &Ctx, request: &Request) -> Result<bool> {
+    let lease = Lease { account: ctx.account, id: &request.run_id, claim: request.claim };
+    run::LEASES.renew(tx, lease, ctx.machine_now.plus_seconds(LEASE_SECONDS))
+}
+
+/// The steps from the current one on.
+fn steps_of(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    account: &Account,
+    engine: &Engine,
+    run: &mut Run,
+    room: usize,
+) -> Result<Option<Request>> {
+    let definition = definition(tx, ctx, engine, run)?;
+    let chain = if run.chain.is_empty() { &run.base.id } else { &run.chain };
+    let own = ctx.acting_as(&format!("flow {}", run.flow_id.0), &run.base.id, run.depth, chain);
+    let data = matching::data_of(tx, ctx, run)?;
+    let known = Known::of(&own, account, run, &data)?;
+    run.due_at = 0;
+    run.lease_until = 0;
+    run.next_attempt_at = When(None);
+    let (started, first) = (Instant::now(), run.step);
+    loop {
+        // Steps that take long take turns with what others write.
+        if run.step > first && started.elapsed() > LONG {
+            run.queue(ctx);
+            return Ok(None);
+        }
+        if run.cancel_requested {
+            run.end(ctx, Status::Cancelled);
+            return Ok(None);
+        }
+        let Some(step) = definition.steps.get(run.place()) else {
+            run.error.clear();
+            run.end(ctx, if run.failures > 0 { Status::Partial } else { Status::Success });
+            return Ok(None);
+        };
+        let names = known.names(tx, &own, run, &definition)?.within(TEMPLATES);
+        let place = (ctx.account, run.base.id.clone(), run.step);
+        let made = engine.made.lock().unwrap_or_else(PoisonError::into_inner).get(&place).cloned();
+        let names = match &made {
+            Some(made) => {
+                engine.tried.lock().unwrap_or_else(PoisonError::into_inner).insert(place.clone());
+                names.knowing(made)
+            }
+            None => names,
+        };
+        // A panic must not take the other runs of the transaction along.
+        let done = tx.savepoint(|tx| {
+            let attempt = AssertUnwindSafe(|| steps::take(tx, &own, run, &data, step, &names));
+            catch_unwind(attempt).unwrap_or_else(|_| Err(Trouble::later("Internal error.")))
+        });
+        match done {
+            Ok(Done::Wait(until)) if until > ctx.now => {
+                begin(ctx, run, Status::Waiting);
+                // One try, however often it is looked at.
+                report(run).attempts = 1;
+                run.attempts = 1;
+                report(run).result = json!({"until": until.to_string()});
+                wait(run, Status::Waiting, until);
+                return Ok(None);
+            }
+            Ok(Done::Wait(until)) => {
+                begin_unless(ctx, run, Status::Waiting);
+                succeeded(ctx, run, json!({"until": until.to_string()}));
+            }
+            Ok(Done::Approval(message)) => {
+                begin(ctx, run, Status::PendingApproval);
+                report(run).result = json!({"message": message});
+                run.status = Status::PendingApproval;
+                return Ok(None);
+            }
+            Ok(Done::Call(call)) if room == 0 => {
+                drop(call);
+                // Others may go on meanwhile. A clock that stands still has no second to wait for.
+                let later = if ctx.has_test_clock { ctx.now } else { ctx.now.plus_seconds(1) };
+                run.status = Status::Queued;
+                run.due_at = later.0;
+                return Ok(None);
+            }
+            Ok(Done::Call(call)) => {
+                begin(ctx, run, Status::Running);
+                report(run).call = Some(call.clone());
+                run.claim += 1;
+                run.status = Status::Running;
+                run.lease_until = ctx.machine_now.plus_seconds(LEASE_SECONDS).0;
+                run.node.clone_from(&engine.node);
+                let key = format!("{}.{}", run.base.id, run.step);
+                return Ok(Some(Request {
+                    account: ctx.account,
+                    run_id: run.base.id.clone(),
+                    claim: run.claim,
+                    key,
+                    call,
+                }));
+            }
+            Ok(Done::Result(result)) => {
+                begin(ctx, run, Status::Running);
+                succeeded(ctx, run, result);
+            }
+            Ok(Done::Enough(result)) => {
+                begin(ctx, run, Status::Running);
+                succeeded(ctx, run, result);
+                run.error.clear();
+                run.end(ctx, if run.failures > 0 { Status::Partial } else { Status::Success });
+                return Ok(None);
+            }
+            Err(_) if made.is_none() && names.were_late() => {
+                engine.slow.lock().unwrap_or_else(PoisonError::into_inner).insert(place);
+                run.queue(ctx);
+                return Ok(None);
+            }
+            Err(trouble) => {
+                begin(ctx, run, Status::Running);
+                failed(ctx, run, step, &trouble);
+                if run.due_at > 0 || run.is_final() {
+                    return Ok(None);
+                }
+            }
+        }
+    }
+}
+
+/// A step is tried, once more.
+fn begin(ctx: &Ctx, run: &mut Run, status: Status) {
+    let place = run.place();
+    if run.results.0.len() <= place {
+        run.results.0.resize(place + 1, Report::default());
+        run.attempts = 0;
+    }
+    run.attempts += 1;
+    let attempts = run.attempts;
+    let report = report(run);
+    if report.started_at.is_empty() {
+        report.started_at = ctx.now.to_string();
+    }
+    report.attempts = attempts;
+    report.status = Some(status);
+}
+
+/// The same, unless it was begun before.
+fn begin_unless(ctx: &Ctx, run: &mut Run, status: Status) {
+    if run.results.0.len() <= run.place() {
+        begin(ctx, run, status);
+    }
+}
+
+/// What becomes of the current step, which has begun.
+fn report(run: &mut Run) -> &mut Report {
+    let place = run.place();
+    if run.results.0.len() <= place {
+        run.results.0.resize(place + 1, Report::default());
+    }
+    &mut run.results.0[place]
+}
+
+fn succeeded(ctx: &Ctx, run: &mut Run, result: Value) {
+    let report = report(run);
+    report.result = result;
+    report.error.clear();
+    report.close(ctx, Status::Success);
+    run.error.clear();
+    run.step += 1;
+    run.actions_done += 1;
+}
+
+/// A try failed: another one later, or the end of the step, or of the run.
+fn failed(ctx: &Ctx, run: &mut Run, step: &Step, trouble: &Trouble) {
+    let again = !trouble.for_good && run.attempts < run.max_attempts;
+    let words = format!("Step {} ({}): {}", run.step + 1, step.kind, trouble.words);
+    report(run).error.clone_from(&trouble.words);
+    if again {
+        report(run).status = Some(Status::Retrying);
+        run.error = words;
+        wait(run, Status::Retrying, ctx.now.plus_seconds(RETRY.seconds(&run.base.id, run.attempts)));
+        return;
+    }
+    report(run).close(ctx, Status::Failed);
+    if step.continue_on_error {
+        run.failures += 1;
+        run.step += 1;
+        return;
+    }
+    run.error = words;
+    run.end(ctx, Status::Failed);
+}
+
+fn wait(run: &mut Run, status: Status, until: Moment) {
+    run.status = status;
+    run.due_at = until.0;
+    run.next_attempt_at = When(Some(until));
+}
+
+/// What the templates of a run know, but for what changes from step to step.
+struct Known {
+    fixed: Vec<(&'static str, minijinja::Value)>,
+}
+
+impl Known {
+    fn of(ctx: &Ctx, account: &Account, run: &Run, data: &str) -> Result<Known> {
+        let data: Value = match data {
+            "" => json!({}),
+            data => serde_json::from_str(data).map_err(|_| matching::unreadable_data(run.seq))?,
+        };
+        let about = json!({
+            "id": account.uid, "name": account.name, "today": ctx.now.date(&ctx.zone).to_string(),
+            "time_zone": ctx.zone.iana_name().unwrap_or_default(),
+        });
+        Ok(Known {
+            fixed: vec![
+                ("event", run.event.as_str().into()),
+                ("entity_type", run.entity_type.as_str().into()),
+                ("data", template::of(&matching::beside(data))),
+                ("account", template::of(&about)),
+                ("now", ctx.now.to_string().into()),
+            ],
+        })
+    }
+
+    /// For the current step: with the results so far, and the record as it is now if the flow looks at it.
+    fn names(&self, tx: &mut Tx, ctx: &Ctx, run: &Run, definition: &Definition) -> Result<Names> {
+        let mut pairs = self.fixed.clone();
+        let results = run.results.0.iter().enumerate().map(|(place, report)| {
+            let name = definition.steps.get(place).map(|step| step.name.clone());
+            (name.unwrap_or_default(), report.result.clone())
+        });
+        pairs.push(("steps", minijinja::Value::from_object(Results(results.collect()))));
+        if definition.uses_record {
+            let record = matching::shown(tx, ctx, &run.entity_type, &run.entity_id)?;
+            pairs.push(("record", record.map_or_else(|| ().into(), |record| template::of(&matching::beside(record)))));
+        }
+        Ok(Names::new(pairs))
+    }
+}
+
+/// Accounts that have something due: runs, schedules, or calls whose worker was lost.
+pub fn due_accounts(tx: &mut Tx, now: Moment) -> Result<Vec<i64>> {
+    let sql = "SELECT id FROM accounts WHERE
+            EXISTS (SELECT 1 FROM runs WHERE runs.account_id = accounts.id AND due_at > 0
+                    AND due_at <= CASE WHEN test_clock = 0 THEN $1 ELSE test_clock END)
+         OR EXISTS (SELECT 1 FROM runs WHERE runs.account_id = accounts.id AND lease_until > 0 AND lease_until <= $1)
+         OR EXISTS (SELECT 1 FROM flows WHERE flows.account_id = accounts.id AND next_at > 0 AND next_at <= $1 AND test_clock = 0)";
+    Ok(tx.all(sql, &[now.0.into()], |row| row.int(0))?)
+}
+
+/// The moment at which the oldest run or schedule that is still due became so; of all accounts but those
+/// with a clock of their own.
+pub fn oldest_due(tx: &mut Tx, now: Moment) -> Result<Option<Moment>> {
+    let sql = "SELECT coalesce(min(due), 0) FROM (
+            SELECT (SELECT min(due_at) FROM runs WHERE runs.account_id = accounts.id AND due_at > 0) AS due
+            FROM accounts WHERE test_clock = 0
+            UNION ALL
+            SELECT (SELECT min(next_at) FROM flows WHERE flows.account_id = accounts.id AND next_at > 0)
+            FROM accounts WHERE test_clock = 0) AS oldest";
+    let oldest = Moment(tx.int(sql, &[])?);
+    Ok(Some(oldest).filter(|oldest| oldest.0 > 0 && *oldest <= now))
+}
+
+/// When a run or a schedule is next due, after now.
+pub fn next_moment(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>> {
+    let sql = "SELECT due_at FROM runs WHERE account_id = $1 AND due_at > $2 AND due_at > 0 ORDER BY due_at LIMIT 1";
+    let run = tx.first(sql, &[ctx.account.into(), ctx.now.0.into()], |row| row.int(0))?.map(Moment);
+    let schedule = schedules::next_moment(tx, ctx)?;
+    Ok(run.into_iter().chain(schedule).min())
+}

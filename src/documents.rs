@@ -1,0 +1,519 @@
+//! Documents: invoices, quotes and workorders, one shape for all three. A draft can be changed; when
+//! it becomes final it gets its number, and its rows, client and totals are locked.
+
+pub mod credit;
+pub mod kind;
+pub mod mail;
+pub mod money_due;
+pub mod new;
+pub mod numbering;
+pub mod page;
+pub mod pdf;
+pub mod quote;
+pub mod rows;
+mod sound;
+pub mod status;
+mod tables;
+pub mod timers;
+pub mod workorder;
+
+use engine::call::{Answer, Call};
+use engine::context::Ctx;
+use engine::error::{Code, Error, Faults, FieldCode, Result, wrong};
+use engine::input::{self, Input};
+use engine::record::{
+    ACTED, COMPUTED, CREATED, Checks, Custom, DETAIL, Day, GIVEN, INPUT, Link, NOWHERE, REQUIRED, Record, Snapshot,
+    UPDATED, Views, When,
+};
+use engine::records::{self, Work};
+use engine::resource::{Gives, Resource};
+use engine::{choice, error_codes, record};
+use jiff::civil::Date;
+use money::{Amount, Percent};
+use store::{Migration, Tx};
+
+use crate::settings::custom_field;
+pub use kind::{DocumentKind, Invoice, InvoiceKind, Quote, QuoteKind, Which, Workorder, WorkorderKind};
+use rows::Rows;
+pub use status::PaymentStatus;
+pub use tables::MIGRATIONS;
+use tables::{INVOICES, QUOTES, WORKORDERS};
+
+choice! {
+    /// Whether a document can still be changed.
+    pub enum Mode {
+        /// It can.
+        #[default]
+        Draft = "draft",
+        /// It cannot.
+        Final = "final",
+    }
+}
+
+choice! {
+    /// The language of a document.
+    pub enum Language {
+        /// Dutch.
+        #[default]
+        Dutch = "nl",
+        /// English.
+        English = "en",
+    }
+}
+
+error_codes! {
+    /// The document is final: it can be credited, but not deleted.
+    DOCUMENT_NOT_DRAFT = "document_not_draft", Conflict, retry: false;
+    /// The rows have already been credited.
+    ALREADY_CREDITED = "already_credited", Conflict, retry: false;
+}
+
+/// Everywhere but in lists.
+pub const WHOLE: Views = DETAIL.and(CREATED).and(UPDATED).and(ACTED);
+
+record! {
+    /// An invoice, a quote or a workorder.
+    pub struct Document<K: DocumentKind>;
+
+    /// Number without gaps, assigned on finalization; the number of a draft starts with DRAFT. A document from elsewhere can
+    /// be sent with its own number.
+    number: String = GIVEN.at_most(64).search().filter().sort().unique(&[]).example("\"\"");
+    /// Title.
+    title: String = REQUIRED.revises().copied().search().sort().example("\"Boiler, with installation\"");
+    /// Document date; defaults to today.
+    invoice_date: Day = INPUT.kept().revises().sort().range("date_from", "date_to").example("\"2026-05-04\"");
+    /// Due date, or the last day that a quote is valid; defaults to the terms of the client.
+    due_date: Day = INPUT.kept().revises().sort().range("due_date_from", "due_date_to").example("\"2026-06-03\"");
+    /// Sum of the rows. If sent, it is checked against the rows; without rows, it creates one row.
+    subtotal: Amount = GIVEN.example("1250");
+    /// VAT percentage; with several rates, the effective percentage. If sent, the percentage of rows without a rate.
+    vat_rate: Percent = GIVEN.between(0, 100).example("21");
+    /// VAT amount. If sent, it is checked against the rows.
+    vat_amount: Amount = GIVEN.example("262.5");
+    /// Total excluding VAT. If sent, it is checked against the rows; without rows, it creates one row.
+    total_excl_vat: Amount = GIVEN.sort().example("1250");
+    /// Total including VAT. If sent, it is checked against the rows; without rows, it creates one row.
+    total_incl_vat: Amount = GIVEN.sort().example("1512.5");
+    /// The client.
+    client_id: Link = INPUT.refers("clients").locked_when_final().copied().filter().sort();
+    /// The client, by your own `external_id`.
+    client_external_id: String = INPUT.create_only().sent_only().example("\"\"");
+    /// Status: draft, open, partial, paid, overdue, credited, accepted …, or a custom value.
+    payment_status: PaymentStatus = INPUT.kept().at_most(64).filter().sort().example("\"draft\"");
+    /// When the document was paid.
+    paid_at: When = COMPUTED.nullable().sort();
+    /// When the document was first sent.
+    sent_at: When = COMPUTED.nullable().sort();
+    /// The number of the project.
+    project_number: String = COMPUTED.nullable();
+    /// Whether the invoice is a credit invoice.
+    is_credit: bool = COMPUTED;
+    /// Your own reference; must be unique.
+    external_id: String = GIVEN.nullable_once_made().search().filter().unique(&[]).example("\"\"");
+    /// Rows: `name` or `title`, `quantity`, `unit`, `unit_price`, and `vat_code` or `vat_rate`. Can be changed while the document
+    /// is a draft.
+    rows: Rows = INPUT.locked_when_final().copied().heavy().shown(WHOLE).example("[{\"name\": \"Boiler\", \"quantity\": 1, \"unit_price\": 1250, \"vat_rate\": \"21\"}]");
+    /// The client's company at the time of the document.
+    client_company_name: String = COMPUTED.search().shown(WHOLE);
+    /// The client's first name at the time of the document.
+    client_firstname: String = COMPUTED.search().shown(WHOLE);
+    /// The client's last name at the time of the document.
+    client_lastname: String = COMPUTED.search().shown(WHOLE);
+    /// Values of custom fields, by key; null removes a value.
+    custom_fields: Custom = INPUT.shown(WHOLE).example("{}");
+    /// `draft` or `final`; sending `final` finalizes a draft.
+    generation_mode: Mode = INPUT.locked_when_final().in_meta().example("\"draft\"");
+    /// The same as `generation_mode: "final"`.
+    generate: bool = INPUT.create_only().sent_only().example("false");
+    /// When the document was finalized.
+    finalized_at: When = COMPUTED.nullable().in_meta();
+    /// Revision number, incremented with every change of a final document.
+    revision: i64 = COMPUTED.in_meta();
+    /// Language of the PDF, the page and the mail; defaults to the language of the client's country.
+    language: Language = INPUT.locked_when_final().copied().in_meta().example("\"nl\"");
+    /// The client's reference, printed on the document.
+    reference: String = INPUT.locked_when_final().copied().in_meta().example("\"PO-2026-17\"");
+    /// Text below the rows.
+    notes: String = INPUT.at_most(4096).locked_when_final().in_meta().example("\"Thank you for your order.\"");
+    /// The client's e-mail address at the time of the document.
+    client_email: String = COMPUTED.search().in_meta();
+    /// The corporate identity; defaults to the default identity.
+    corporate_identity_id: Link = INPUT.refers("corporate_identities").locked_when_final().copied().in_meta();
+    /// The project it belongs to.
+    project_id: Link = INPUT.nullable_once_made().refers("projects").revises().copied().in_meta();
+    /// The deal.
+    deal_id: Link = INPUT.nullable_once_made().refers("deals").copied().in_meta();
+    /// The invoice that this one credits.
+    credited_invoice_id: Link = COMPUTED.nullable().refers("invoices").in_meta();
+    /// The invoice created from this document.
+    invoice_id: Link = COMPUTED.nullable().refers("invoices").in_meta();
+    /// The quote that this document was created from.
+    quote_id: Link = COMPUTED.nullable().refers("quotes").in_meta();
+    /// The subscription that created the invoice.
+    subscription_id: Link = COMPUTED.nullable().refers("subscriptions").in_meta();
+    /// First day of the invoiced period of the subscription.
+    period_start: Day = COMPUTED.nullable().in_meta();
+    /// Last day of that period.
+    period_end: Day = COMPUTED.nullable().in_meta();
+    /// Amount paid.
+    paid_amount: Amount = COMPUTED.in_meta();
+    /// Amount credited, including VAT.
+    credited_amount: Amount = COMPUTED.in_meta();
+    /// When the client accepted the quote.
+    accepted_at: When = COMPUTED.nullable().in_meta();
+    /// Name of the person who accepted the quote.
+    accepted_by: String = COMPUTED.in_meta();
+    /// When the client rejected the quote.
+    rejected_at: When = COMPUTED.nullable().in_meta();
+    /// When the client first viewed the page.
+    viewed_at: When = COMPUTED.nullable().in_meta();
+    /// Opens its page.
+    token: String = COMPUTED.shown(NOWHERE);
+    /// The client as it was, as JSON.
+    client: Snapshot = COMPUTED.heavy().shown(NOWHERE);
+    /// The corporate identity as it was, as JSON.
+    sender: Snapshot = COMPUTED.heavy().shown(NOWHERE);
+
+    // A field of each kind, for the tests in `declared.rs`.
+    /// A text.
+    #[cfg(test)] test_text: String = INPUT.locked_when_final().copied().filter().example("\"red\"");
+    /// An amount.
+    #[cfg(test)] test_amount: Amount = INPUT.copied().filter().example("12.5");
+    /// A number.
+    #[cfg(test)] test_number: i64 = INPUT.revises().copied().filter().example("1");
+    /// A switch.
+    #[cfg(test)] test_switch: bool = INPUT.copied().filter().example("true");
+    /// A day.
+    #[cfg(test)] test_day: Day = INPUT.copied().filter().example("\"2026-05-04\"");
+    /// A moment.
+    #[cfg(test)] test_moment: When = INPUT.copied().filter().example("\"2026-05-04T09:30:00Z\"");
+    /// A choice.
+    #[cfg(test)] test_choice: Language = INPUT.copied().filter().example("\"en\"");
+    /// A link.
+    #[cfg(test)] test_link: Link = INPUT.refers("clients").copied().filter();
+    /// A list.
+    #[cfg(test)] test_list: record::Texts = INPUT.copied().example("[]");
+    /// In the body alone.
+    #[cfg(test)] test_hint: String = INPUT.sent_only().example("\"x\"");
+}
+
+impl<K: DocumentKind> Checks for Document<K> {
+    fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+        // A new one comes settled from `new`.
+        let Some(before) = before else { return Ok(()) };
+        if self.project_id != before.project_id {
+            self.take_project(tx, ctx)?;
+        }
+        self.settle_dates(tx, ctx)?;
+        if before.is_final() { self.settle_final(before) } else { self.settle_draft(tx, ctx, before) }?;
+        let moved = (self.invoice_date != before.invoice_date, self.due_date != before.due_date);
+        if moved != (false, false) {
+            let mut faults = Faults::default();
+            let field = if moved.1 { "due_date" } else { "invoice_date" };
+            check_dates(self.invoice_date.0, self.due_date.0, field, &mut faults);
+            faults.into_result()?;
+        }
+        let custom = Some(&before.custom_fields);
+        custom_field::settle(tx, ctx, K::WHICH.entity(), &mut self.custom_fields, custom)?;
+        self.settle_status(ctx, before);
+        Ok(())
+    }
+
+    fn events(&self, before: Option<&Self>) -> Vec<&'static str> {
+        let moved = before.is_some_and(|before| before.payment_status != self.payment_status);
+        let mut events = Vec::new();
+        if K::WHICH == Which::Quote && moved {
+            events.push("phase_changed");
+        }
+        match K::WHICH {
+            Which::Invoice if self.comes_to(&PaymentStatus::Paid, before) => events.push("paid"),
+            Which::Quote if self.comes_to(&PaymentStatus::Accepted, before) => events.push("accepted"),
+            Which::Workorder if self.comes_to(&PaymentStatus::Completed, before) => events.push("completed"),
+            _ => {}
+        }
+        events
+    }
+
+    fn saved(&self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+        match K::WHICH {
+            Which::Invoice => money_due::follow(tx, ctx, before, self),
+            Which::Quote if self.comes_to(&PaymentStatus::Accepted, before) => {
+                quote::tell_deal(tx, ctx, &self.deal_id.0)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A due date before the date itself is wrong; `field` is the one of them to name.
+fn check_dates(date: Option<Date>, due: Option<Date>, field: &str, faults: &mut Faults) {
+    if let (Some(date), Some(due)) = (date, due)
+        && due < date
+    {
+        let message = if field == "due_date" { "cannot be before invoice_date" } else { "cannot be after due_date" };
+        faults.add(field, wrong(FieldCode::OutOfRange, message));
+    }
+}
+
+impl<K: DocumentKind> Document<K> {
+    /// Whether it can no longer be changed.
+    pub fn is_final(&self) -> bool {
+        self.generation_mode == Mode::Final
+    }
+
+    /// Whether it has this status now and had not before. What is said of a draft is told when it becomes final.
+    fn comes_to(&self, status: &PaymentStatus, before: Option<&Self>) -> bool {
+        let stands = |document: &Self| document.is_final() && document.payment_status == *status;
+        stands(self) && !before.is_some_and(stands)
+    }
+
+    /// The total that is still to be paid.
+    pub fn open_amount(&self) -> Amount {
+        let left = self.total_incl_vat.scaled() - self.credited_amount.scaled() - self.paid_amount.scaled();
+        Amount::from_scaled(left)
+    }
+
+    fn settle_final(&mut self, before: &Self) -> Result<()> {
+        if self.differs(before, |rules| rules.locked_when_final) {
+            let message = "The document is final: only its title, dates and payment_status can be changed.";
+            return Err(Error::new(Code::Locked, message));
+        }
+        if self.differs(before, |rules| rules.revises) {
+            self.revision += 1;
+        }
+        Ok(())
+    }
+
+    fn settle_draft(&mut self, tx: &mut Tx, ctx: &Ctx, before: &Self) -> Result<()> {
+        let becomes_final = self.generation_mode == Mode::Final;
+        self.generation_mode = Mode::Draft;
+        if self.client_id != before.client_id || self.corporate_identity_id != before.corporate_identity_id {
+            self.take_snapshots(tx, ctx)?;
+        }
+        if self.rows != before.rows {
+            self.work_out(tx, ctx, Percent::ZERO)?;
+        }
+        if becomes_final {
+            self.become_final(tx, ctx)?;
+        }
+        Ok(())
+    }
+
+    /// A status that the caller sets by hand.
+    fn settle_status(&mut self, ctx: &Ctx, before: &Self) {
+        if self.payment_status == before.payment_status {
+            return self.settle_due_date(ctx, before);
+        }
+        self.note_status(ctx);
+    }
+
+    /// Writes down when it came to stand as it does.
+    pub fn note_status(&mut self, ctx: &Ctx) {
+        // Where nothing is to be paid, nobody has to wait for it, and nobody is late.
+        let owes_nothing = self.is_final() && !self.is_credit && self.total_incl_vat.scaled() == 0;
+        if K::WHICH == Which::Invoice && owes_nothing && self.payment_status.is_unpaid() {
+            self.payment_status = PaymentStatus::Paid;
+        }
+        let is_paid_back = self.is_final() && self.due_amount() < 0;
+        if K::WHICH == Which::Invoice && is_paid_back && self.payment_status == PaymentStatus::Overdue {
+            self.settle_payments(ctx);
+        }
+        match (K::WHICH, &self.payment_status) {
+            (Which::Invoice, PaymentStatus::Paid) => self.paid_at = When(self.paid_at.0.or(Some(ctx.now))),
+            (Which::Invoice, _) => self.paid_at = When(None),
+            (Which::Quote, PaymentStatus::Accepted) => self.accepted_at = When(Some(ctx.now)),
+            (Which::Quote, PaymentStatus::Rejected) => self.rejected_at = When(Some(ctx.now)),
+            _ => {}
+        }
+    }
+
+    /// What was late or no longer valid is so no more when it has more time.
+    fn settle_due_date(&mut self, ctx: &Ctx, before: &Self) {
+        let today = ctx.now.date(&ctx.zone);
+        if self.due_date == before.due_date || self.due_date.0.is_none_or(|due| due < today) {
+            return;
+        }
+        match (K::WHICH, &self.payment_status) {
+            (Which::Invoice, PaymentStatus::Overdue) => self.settle_payments(ctx),
+            (Which::Quote, PaymentStatus::Expired) => self.payment_status = PaymentStatus::Open,
+            _ => {}
+        }
+    }
+
+    /// Works out the totals of its rows.
+    pub fn work_out(&mut self, tx: &mut Tx, ctx: &Ctx, assumed: Percent) -> Result<()> {
+        let totals = self.rows.settle(tx, ctx, assumed)?;
+        self.take_totals(&totals);
+        Ok(())
+    }
+
+    /// Stands for these totals.
+    pub fn take_totals(&mut self, totals: &money::Totals<String>) {
+        self.subtotal = totals.net;
+        self.total_excl_vat = totals.net;
+        self.vat_amount = totals.tax;
+        self.total_incl_vat = totals.gross;
+        let mut rates = totals.groups.iter().map(|group| group.rate);
+        self.vat_rate = match (rates.next(), rates.all(|rate| Some(rate) == totals.groups.first().map(|one| one.rate)))
+        {
+            (Some(only), true) => only,
+            _ => money::percentage(totals.tax, totals.net),
+        };
+    }
+}
+
+/// Finalises the document in the path.
+fn finalize<K: DocumentKind>(call: Call) -> Result<Work> {
+    let warnings = input::nothing(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let mut document: Document<K> = records::find_to_change(tx, ctx, &call)?;
+        make_final(tx, ctx, &mut document)?;
+        Ok(Answer::record(ctx, &document, DETAIL).with_texts("warnings", &warnings))
+    }))
+}
+
+/// Makes a draft final and saves it; answers whether it was a draft.
+pub fn make_final<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &mut Document<K>) -> Result<bool> {
+    if document.is_final() {
+        return Ok(false);
+    }
+    let before = document.clone();
+    change_to_final(tx, ctx, &before, document)
+}
+
+/// Saves a change of a document that is final from here on, as one change; answers whether it was a draft.
+pub fn change_to_final<K: DocumentKind>(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    before: &Document<K>,
+    document: &mut Document<K>,
+) -> Result<bool> {
+    document.generation_mode = Mode::Final;
+    records::change(tx, ctx, before, document, "updated")?;
+    if before.is_final() {
+        return Ok(false);
+    }
+    pdf::enqueue(tx, ctx, document)?;
+    Ok(true)
+}
+
+/// Says in `meta` that a draft became final on the way.
+pub fn with_finalized(mut answer: Answer, finalized: bool) -> Answer {
+    if finalized {
+        answer.meta.push("\"finalized\":true".to_string());
+    }
+    answer
+}
+
+fn patch<K: DocumentKind>(call: Call) -> Result<Work> {
+    let input: Input<Document<K>> = input::patch(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        records::patched(tx, ctx, &call, &input, |tx, ctx, before, document| {
+            if document.is_final() && document.revision != before.revision {
+                pdf::enqueue(tx, ctx, document)?;
+            }
+            Ok(())
+        })
+    }))
+}
+
+/// Drafts alone can be deleted.
+fn delete<K: DocumentKind>(call: Call) -> Result<Work> {
+    Ok(Box::new(move |tx, ctx| {
+        let document: Document<K> = records::find_to_change(tx, ctx, &call)?;
+        if document.is_final() {
+            let way = match K::WHICH {
+                Which::Invoice => "credit it instead",
+                Which::Quote => "reject it instead",
+                Which::Workorder => "complete it instead",
+            };
+            let message = format!("{} is final and cannot be deleted; {way}.", document.number);
+            return Err(Error::new(DOCUMENT_NOT_DRAFT, message));
+        }
+        records::remove(tx, ctx, &document)?;
+        Ok(match K::WHICH {
+            Which::Workorder => Answer::empty(),
+            _ => Answer::record(ctx, &document, DETAIL),
+        })
+    }))
+}
+
+/// The ids of the drafts that name a product. It looks through all drafts of the account.
+pub fn naming_product<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, product: &str) -> Result<Vec<String>> {
+    let drafts = "generation_mode = 'draft' AND rows LIKE $2";
+    let sql = format!("SELECT id FROM {} WHERE account_id = $1 AND {drafts}", Document::<K>::shape().table);
+    tx.all(&sql, &[ctx.account.into(), format!("%\"{product}\"%").into()], |row| Ok(row.text(0)?.to_string()))
+}
+
+/// The rows of a draft that name a product which goes forget it.
+pub fn forget_product<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str, product: &str) -> Result<()> {
+    let found = tx.first(&K::sql().get, &[ctx.account.into(), id.into()], Document::<K>::from_row)?;
+    let Some(before) = found.filter(|document| !document.is_final()) else { return Ok(()) };
+    let mut document = before.clone();
+    document.rows.forget_product(product);
+    records::update(tx, ctx, &before, &mut document, "updated")
+}
+
+/// The routes that all three have.
+fn shared<K: DocumentKind>(title: &'static str, migrations: &'static [Migration]) -> Resource {
+    let resource = Resource::of::<Document<K>>(title, "invoices", migrations)
+        .inspected::<Document<K>>(sound::faults)
+        .list::<Document<K>>()
+        .create_with(new::create::<K>)
+        .get::<Document<K>>()
+        .patch_with::<Document<K>>(patch::<K>);
+    let resource = match K::WHICH {
+        Which::Workorder => resource.delete_with(delete::<K>),
+        _ => resource.delete_shown_with(delete::<K>),
+    };
+    resource
+        .action("finalize", "Finalize a draft", DETAIL, finalize::<K>)
+        .extension()
+        .part("pdf", "Retrieve the URL of the PDF", pdf::PARTS, pdf::address::<K>)
+        .content("pdf/content", "Download the PDF", pdf::content::<K>)
+        .extension()
+        .parts(
+            "revisions",
+            "List the revisions of a final document with their PDFs",
+            pdf::REVISIONS,
+            pdf::revisions::<K>,
+        )
+        .extension()
+        .action_parts::<mail::Send>("send", "Send the document by mail", mail::SENT, mail::send::<K>)
+        .part("send-preview", "Retrieve a default subject and message", mail::PREVIEW, mail::preview::<K>)
+        .extension()
+        .parts("deliveries", "List the mail deliveries of the document", mail::DELIVERIES, mail::deliveries::<K>)
+        .extension()
+}
+
+/// Invoices and their routes.
+pub fn invoices() -> Resource {
+    shared::<InvoiceKind>("Invoices", INVOICES).action_made::<credit::Credit>(
+        "credit",
+        "Credit an invoice, fully or by row",
+        credit::credit,
+    )
+}
+
+/// Quotes and their routes.
+pub fn quotes() -> Resource {
+    shared::<QuoteKind>("Quotes", QUOTES)
+        .action("accept", "Accept a quote", DETAIL, quote::accept)
+        .action("reject", "Reject a quote", DETAIL, quote::reject)
+        .extension()
+        .action_elsewhere("invoice", "Create the invoice of a quote", quote::invoice)
+        .extension()
+        .action_elsewhere("project", "Create a project from a quote", quote::project)
+        .gives(Gives::MadeOf("projects"))
+        .also_needs("projects.write")
+        .extension()
+}
+
+/// Workorders and their routes.
+pub fn workorders() -> Resource {
+    shared::<WorkorderKind>("Workorders", WORKORDERS)
+        .action("complete", "Complete a workorder", DETAIL, workorder::complete)
+        .extension()
+        .action_elsewhere("invoice", "Create the invoice of a workorder", workorder::invoice)
+        .extension()
+}

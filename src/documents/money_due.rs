@@ -1,0 +1,222 @@
+//! What an invoice still has to get, and how it stands because of that.
+
+use engine::clock::Moment;
+use engine::context::Ctx;
+use engine::due::DueWork;
+use engine::error::{Error, Result};
+use engine::record::{Record, When, stored_date};
+use engine::slice::{Slice, TOGETHER};
+use engine::{once, records};
+use store::Tx;
+
+use super::timers::INVOICE_LATE;
+use super::{Document, DocumentKind, InvoiceKind, PaymentStatus, QuoteKind, Which};
+use crate::relations::client::Client;
+
+impl<K: DocumentKind> Document<K> {
+    /// How it stands after a payment or a credit: by what was paid of what is due.
+    pub fn settle_payments(&mut self, ctx: &Ctx) {
+        let due = self.due_amount();
+        let paid = self.paid_amount.scaled();
+        let all_credited = !self.rows.0.is_empty() && self.rows.0.iter().all(|row| row.credited);
+        let status = match paid {
+            0 if all_credited || (due == 0 && (self.is_credit || self.credited_amount.scaled() != 0)) => {
+                PaymentStatus::Credited
+            }
+            0 if due == 0 => PaymentStatus::Paid,
+            0 if due > 0 && self.is_past_due(ctx) => PaymentStatus::Overdue,
+            0 => PaymentStatus::Open,
+            // A credit is paid back: its amounts are below zero.
+            _ if (due >= 0 && paid < due) || (due < 0 && paid > due) => PaymentStatus::Partial,
+            _ => PaymentStatus::Paid,
+        };
+        self.paid_at = When(if status == PaymentStatus::Paid { self.paid_at.0.or(Some(ctx.now)) } else { None });
+        self.payment_status = status;
+    }
+
+    /// What is to be paid in all, in cents: the total without what was credited. Below zero it is to be paid back.
+    pub fn due_amount(&self) -> i64 {
+        self.total_incl_vat.scaled() - self.credited_amount.scaled()
+    }
+
+    /// Whether the last day has passed on which it can be paid in time.
+    fn is_past_due(&self, ctx: &Ctx) -> bool {
+        self.due_date.0.is_some_and(|due| due < ctx.now.date(&ctx.zone))
+    }
+
+    /// What was paid beyond what is due, in cents.
+    pub fn overpaid(&self) -> i64 {
+        (-self.open_amount().scaled()).max(0)
+    }
+}
+
+/// The first invoice that a client pays is told once. Who owed nothing, or was paid himself, has paid nothing.
+fn first_paid<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<()> {
+    let client = &invoice.client_id.0;
+    let is_money = invoice.total_incl_vat.scaled() > 0;
+    if client.is_empty() || !is_money || !once::once(tx, ctx, "first_invoice_paid", client)? {
+        return Ok(());
+    }
+    let client: Client = records::find(tx, ctx, client)?;
+    records::happened(tx, ctx, &client, "first_invoice_paid")
+}
+
+/// Invoices that become late.
+pub const LATE_INVOICES: DueWork = DueWork {
+    some: |tx, ctx, slice| expire::<InvoiceKind>(tx, ctx, &PaymentStatus::Overdue, slice),
+    next_moment: next_moment::<InvoiceKind>,
+    ..DueWork::NOTHING
+};
+
+/// Quotes that are no longer valid.
+pub const EXPIRED_QUOTES: DueWork = DueWork {
+    some: |tx, ctx, slice| expire::<QuoteKind>(tx, ctx, &PaymentStatus::Expired, slice),
+    next_moment: next_moment::<QuoteKind>,
+    ..DueWork::NOTHING
+};
+
+/// Invoices that are late and quotes that are no longer valid, as of today in the account: those
+/// that were open and are so no more. As many as fit in the slice; answers whether there may be more.
+fn expire<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, status: &PaymentStatus, slice: &Slice) -> Result<bool> {
+    // Nobody is late with an invoice below zero, which stays open until it is paid back.
+    let owed = if K::WHICH == Which::Invoice { " AND total_incl_vat - credited_amount >= 0" } else { "" };
+    // Their ids alone: a document may have a thousand rows, and the slice may be over before its turn.
+    let sql = format!(
+        "SELECT id FROM {} WHERE account_id = $1 AND payment_status = 'open' AND due_date < $2 AND due_date <> ''{owed}
+         ORDER BY due_date, id LIMIT {TOGETHER}",
+        Document::<K>::shape().table
+    );
+    let today = ctx.now.date(&ctx.zone).to_string();
+    let found = tx.all(&sql, &[ctx.account.into(), today.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
+    for id in &found {
+        if slice.is_over() {
+            return Ok(true);
+        }
+        let before: Document<K> = records::find(tx, ctx, id)?;
+        let mut document = before.clone();
+        // Where nothing is left to pay nobody is late.
+        match K::WHICH {
+            Which::Invoice if document.open_amount().scaled() <= 0 => document.settle_payments(ctx),
+            _ => document.payment_status = status.clone(),
+        }
+        records::change(tx, ctx, &before, &mut document, "updated")?;
+        slice.did_one();
+    }
+    Ok(found.len() == TOGETHER)
+}
+
+/// When the next of them becomes late or invalid, after now.
+fn next_moment<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>> {
+    let sql = format!(
+        "SELECT due_date, id FROM {} WHERE account_id = $1 AND payment_status = 'open' AND due_date >= $2
+         ORDER BY due_date LIMIT 1",
+        Document::<K>::shape().table
+    );
+    let today = ctx.now.date(&ctx.zone).to_string();
+    let found = tx.first(&sql, &[ctx.account.into(), today.into()], |row| {
+        let id = row.text(1)?;
+        stored_date(row.text(0)?).map_err(|error| error.at(Document::<K>::shape().table, id, "due_date"))
+    })?;
+    let day_after = found.and_then(|date| date.tomorrow().ok());
+    Ok(day_after.map(|date| Moment::start_of(date, &ctx.zone)))
+}
+
+/// What follows when an invoice has come to stand otherwise, or to be due on another day: it is paid or late,
+/// or its rest is awaited.
+pub fn follow<K: DocumentKind>(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    before: Option<&Document<K>>,
+    invoice: &Document<K>,
+) -> Result<()> {
+    let stands = |invoice: &Document<K>| (invoice.is_final(), invoice.payment_status.clone(), invoice.due_date.clone());
+    if invoice.comes_to(&PaymentStatus::Paid, before) {
+        first_paid(tx, ctx, invoice)?;
+    }
+    // Nobody is late with a credit, whose amounts are below zero, nor with nothing, nor with a draft.
+    let owes = invoice.is_final() && invoice.due_amount() > 0;
+    if !owes || before.map(stands) == Some(stands(invoice)) {
+        return Ok(());
+    }
+    let was_late = match before {
+        Some(before) => before.is_final() && is_late(tx, ctx, before)?,
+        None => false,
+    };
+    match invoice.payment_status {
+        PaymentStatus::Overdue if invoice.is_past_due(ctx) => say_late(tx, ctx, invoice).map(drop)?,
+        // A caller may call an invoice overdue before it is due.
+        PaymentStatus::Overdue | PaymentStatus::Partial => await_the_rest(tx, ctx, invoice)?,
+        _ => {}
+    }
+    if !was_late && is_late(tx, ctx, invoice)? { say_overdue(tx, ctx, invoice) } else { Ok(()) }
+}
+
+/// An invoice that is partly paid, or that a caller called overdue, says the day after it was due that it is late; one
+/// that is open becomes overdue then and says so.
+fn await_the_rest<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<()> {
+    match invoice.due_date.0.and_then(|due| due.tomorrow().ok()) {
+        Some(day) => INVOICE_LATE.arm(tx, ctx, &invoice.base.id, Moment::start_of(day, &ctx.zone)),
+        None => Ok(()),
+    }
+}
+
+/// The day after it was due an invoice is late, too, that is partly paid or that a caller called overdue before.
+pub fn late_after_all<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<()> {
+    let unpaid = LATE.contains(&invoice.payment_status) && invoice.due_amount() > 0;
+    if unpaid && invoice.is_past_due(ctx) && say_late(tx, ctx, invoice)? {
+        say_overdue(tx, ctx, invoice)?;
+    }
+    Ok(())
+}
+
+/// What is said once per invoice and due date.
+fn lateness<K: DocumentKind>(invoice: &Document<K>) -> String {
+    format!("invoice.late {}", invoice.due_date.0.map(|due| due.to_string()).unwrap_or_default())
+}
+
+/// Says that an invoice is late, once per due date; answers whether this was the first time.
+fn say_late<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<bool> {
+    let first = once::once(tx, ctx, &lateness(invoice), &invoice.base.id)?;
+    if first {
+        records::happened(tx, ctx, invoice, "late")?;
+    }
+    Ok(first)
+}
+
+/// How an invoice stands that can be late.
+const LATE: [PaymentStatus; 2] = [PaymentStatus::Overdue, PaymentStatus::Partial];
+
+/// Whether an invoice counts as late: it is not paid, and that it is late was said. Two that become late on one day
+/// would else each take the other for the first.
+fn is_late<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<bool> {
+    let unpaid = LATE.contains(&invoice.payment_status);
+    Ok(unpaid && once::has(tx, ctx, &lateness(invoice), &invoice.base.id)?)
+}
+
+/// Says of a client that it owes something late, when this invoice is the only one that is.
+fn say_overdue<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<()> {
+    let client = &invoice.client_id.0;
+    if client.is_empty() || owes_another(tx, ctx, client, &invoice.base.id)? {
+        return Ok(());
+    }
+    let client: Client = records::find(tx, ctx, client)?;
+    records::happened(tx, ctx, &client, "payment_overdue")
+}
+
+/// Whether another invoice of the client is late. The plus keeps SQLite from taking the index of totals, in which it
+/// would look through every invoice of the account: it thinks a range finds less than two columns that must be equal.
+/// The marks are counted: for an `EXISTS` it would read all of them first, to be able to pass over some.
+fn owes_another(tx: &mut Tx, ctx: &Ctx, client: &str, id: &str) -> Result<bool> {
+    let sql = "SELECT 1 FROM invoices WHERE account_id = $1 AND client_id = $2 AND payment_status = $3
+               AND due_date < $4 AND id <> $5 AND +total_incl_vat >= 0 AND (SELECT count(*) FROM marks
+               WHERE marks.account_id = $1 AND cause = 'invoice.late ' || due_date AND record_id = invoices.id) > 0
+               LIMIT 1";
+    let today = ctx.now.date(&ctx.zone).to_string();
+    for status in LATE {
+        let values = [ctx.account.into(), client.into(), status.to_string().into(), (&today).into(), id.into()];
+        if tx.first(sql, &values, |_| Ok::<_, Error>(()))?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,254 @@
+//! New documents: what a caller may send, and what is filled in.
+
+use engine::call::{Answer, Call};
+use engine::context::Ctx;
+use engine::error::{Faults, FieldCode, Result, wrong};
+use engine::input::{self, Input};
+use engine::record::{CREATED, DETAIL, Day, Link, Record, Snapshot};
+use engine::records::{self, Image, Work};
+use jiff::ToSpan;
+use money::{Amount, Percent, Price};
+use store::Tx;
+
+use super::rows::{Row, Rows, check_total};
+use super::timers::STILL_DRAFT;
+use super::{Document, DocumentKind, Language, Mode, PaymentStatus, Which, check_dates, numbering, pdf};
+use crate::relations::client::{self, Client};
+use crate::settings::corporate_identity::{self, CorporateIdentity};
+use crate::settings::tax_rate::{self, TaxContext, TaxRate};
+use crate::settings::{Settings, custom_field};
+use crate::work::project::Project;
+
+/// `POST /v1/{invoices,quotes,workorders}`
+pub fn create<K: DocumentKind>(call: Call) -> Result<Work> {
+    let input: Input<Document<K>> = input::create_with(&call, check)?;
+    Ok(Box::new(move |tx, ctx| {
+        let new = input.values();
+        records::check_references(tx, ctx, new, &input)?;
+        let mut warnings = input.warnings.clone();
+        let client = client::named(tx, ctx, &new.client_id.0, &new.client_external_id)?;
+        if client.is_none() {
+            warnings.push("The document has no client.".to_string());
+        }
+        let (document, image) = make(tx, ctx, &input, client)?;
+        let answer = image.created(ctx, &document, CREATED).with_texts("warnings", &warnings);
+        Ok(with_pdf(ctx, answer, &document))
+    }))
+}
+
+/// Rules of a new document; one that is changed has its own in `settle`.
+fn check<K: DocumentKind>(input: &Input<Document<K>>, faults: &mut Faults) {
+    let new = input.values();
+    check_dates(new.invoice_date.0, new.due_date.0, "due_date", faults);
+    if new.number.starts_with("DRAFT-") || new.number.contains(char::is_whitespace) {
+        faults.add("number", wrong(FieldCode::InvalidFormat, "cannot contain spaces or start with DRAFT-"));
+    }
+}
+
+/// Makes a document of what was sent: the amounts that were sent are checked, the others worked out.
+fn make<K: DocumentKind>(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    input: &Input<Document<K>>,
+    client: Option<Client>,
+) -> Result<(Document<K>, Image)> {
+    let new = input.values();
+    let mut document = input.record();
+    document.generation_mode = Mode::Draft;
+    document.client_id = Link(client.as_ref().map(|client| client.base.id.clone()).unwrap_or_default());
+    if !input.has("language") {
+        document.language = language_of(client.as_ref());
+    }
+    let assumed = if input.has("vat_rate") { new.vat_rate } else { Percent::ZERO };
+    if document.rows.0.is_empty() {
+        document.rows = row_of_total(tx, ctx, input, new, assumed)?;
+    }
+    document.work_out(tx, ctx, assumed)?;
+    check_totals(input, new, &document)?;
+    document.start(tx, ctx)?;
+    if !new.payment_status.wire().trim().is_empty() {
+        document.payment_status.clone_from(&new.payment_status);
+    }
+    document.note_status(ctx);
+    if new.generate || new.generation_mode == Mode::Final {
+        document.become_final(tx, ctx)?;
+    }
+    let image = save(tx, ctx, &mut document)?;
+    Ok((document, image))
+}
+
+/// Saves a new document with its events, and has its PDF made.
+pub fn save<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &mut Document<K>) -> Result<Image> {
+    save_as(tx, ctx, document, "created")
+}
+
+/// The same, when another event says that it is there.
+pub fn save_as<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &mut Document<K>, event: &str) -> Result<Image> {
+    let image = records::add_as(tx, ctx, document, event)?;
+    if document.is_final() {
+        pdf::enqueue(tx, ctx, document)?;
+    } else {
+        image.tell(tx, ctx, document, STILL_DRAFT.cause)?;
+    }
+    Ok(image)
+}
+
+/// Without rows but with a total there is one row, named after the title.
+fn row_of_total<K: DocumentKind>(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    input: &Input<Document<K>>,
+    new: &Document<K>,
+    rate: Percent,
+) -> Result<Rows> {
+    let sent = |name: &str, amount: Amount| input.has(name).then_some(amount);
+    let (tax, gross) = (sent("vat_amount", new.vat_amount), sent("total_incl_vat", new.total_incl_vat));
+    let net = sent("total_excl_vat", new.total_excl_vat).or(sent("subtotal", new.subtotal));
+    let minus = |one: Amount, other: Amount| Amount::from_scaled(one.scaled() - other.scaled());
+    let net = net.or_else(|| Some(minus(gross?, tax?)));
+    let tax = tax.or_else(|| Some(minus(gross?, net?)));
+    let vat_code = match (net, tax) {
+        (Some(net), Some(tax)) if !input.has("vat_rate") => {
+            implied(&tax_rate::all(tx, ctx)?, net, tax).map(|rate| rate.code.clone()).unwrap_or_default()
+        }
+        _ => String::new(),
+    };
+    let Some(net) = net.or_else(|| gross.map(|gross| without_tax(gross, rate))) else { return Ok(Rows::default()) };
+    let Some(unit_price) = net.rounded::<6>() else { return Ok(Rows::default()) };
+    let quantity = Price::from_scaled(1_000_000).scaled();
+    let name = new.title.clone();
+    Ok(Rows(vec![Row { name, quantity, unit_price: unit_price.scaled(), vat_code, ..Row::default() }]))
+}
+
+/// The rate for sales at which `net` has this tax, give or take a cent: the one that comes nearest.
+fn implied(rates: &[TaxRate], net: Amount, tax: Amount) -> Option<&TaxRate> {
+    if tax.scaled() == 0 {
+        // Several kinds of rate come to nothing; which of them it is was not said.
+        return None;
+    }
+    // How far the tax at a rate is from `tax`, in hundredths of a percent of a cent, so that small sums choose well.
+    let off = |rate: &&TaxRate| {
+        let exact = i128::from(net.scaled()) * i128::from(rate.amount.scaled());
+        (exact - i128::from(tax.scaled()) * 10_000).abs()
+    };
+    let sold = rates.iter().filter(|rate| rate.context == TaxContext::Sales);
+    sold.filter(|rate| off(rate) <= 15_000).min_by_key(off)
+}
+
+/// What comes to `gross` when the tax is put on it.
+fn without_tax(gross: Amount, rate: Percent) -> Amount {
+    let (gross, whole) = (i128::from(gross.scaled()) * 10_000, i128::from(10_000 + rate.scaled()));
+    let half = if gross < 0 { -whole / 2 } else { whole / 2 };
+    Amount::from_scaled(i64::try_from((gross + half) / whole).unwrap_or_default())
+}
+
+fn check_totals<K: DocumentKind>(input: &Input<Document<K>>, new: &Document<K>, document: &Document<K>) -> Result<()> {
+    let mut faults = Faults::default();
+    for (name, sent, own) in [
+        ("subtotal", new.subtotal, document.subtotal),
+        ("vat_amount", new.vat_amount, document.vat_amount),
+        ("total_excl_vat", new.total_excl_vat, document.total_excl_vat),
+        ("total_incl_vat", new.total_incl_vat, document.total_incl_vat),
+    ] {
+        check_total(name, input.has(name).then_some(sent), own.scaled(), &mut faults);
+    }
+    faults.into_result()
+}
+
+/// Dutch in the Low Countries and where nothing is known, else English.
+pub fn language_of(client: Option<&Client>) -> Language {
+    match client.map_or("", |client| client.country.0.as_str()) {
+        "" | "NL" | "BE" | "SR" | "CW" | "AW" | "SX" => Language::Dutch,
+        _ => Language::English,
+    }
+}
+
+impl<K: DocumentKind> Document<K> {
+    /// What every new document gets: an id, a token, dates, snapshots and a number of a draft.
+    pub fn start(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+        self.base.id = ctx.new_id();
+        self.token = ctx.ids.token();
+        if self.number.is_empty() {
+            self.number = numbering::of_draft(&self.base.id);
+        }
+        self.payment_status = PaymentStatus::Draft;
+        self.take_snapshots(tx, ctx)?;
+        self.settle_dates(tx, ctx)?;
+        let mut faults = Faults::default();
+        check_dates(self.invoice_date.0, self.due_date.0, "due_date", &mut faults);
+        faults.into_result()?;
+        self.take_project(tx, ctx)?;
+        custom_field::settle(tx, ctx, K::WHICH.entity(), &mut self.custom_fields, None)
+    }
+
+    /// Dates that it has not: today, and that plus the days of its client or else of the account.
+    pub fn settle_dates(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+        let date = self.invoice_date.0.unwrap_or_else(|| ctx.now.date(&ctx.zone));
+        self.invoice_date = Day(Some(date));
+        if self.due_date.0.is_some() {
+            return Ok(());
+        }
+        let (payment, quote) = match self.client_id.0.as_str() {
+            "" => {
+                let settings = Settings::of(tx, ctx)?;
+                (settings.payment_term, settings.quote_expiration_days)
+            }
+            id => {
+                let client: Client = records::find(tx, ctx, id)?;
+                (client.payment_term.0, client.quote_expiration_days.0)
+            }
+        };
+        let days = if K::WHICH == Which::Quote { quote } else { payment };
+        self.due_date = Day(Some(date.checked_add(days.days()).unwrap_or(date)));
+        Ok(())
+    }
+
+    /// Takes over the client and the corporate identity as they are now.
+    pub fn take_snapshots(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+        let client = match self.client_id.0.as_str() {
+            "" => None,
+            id => Some(records::find::<Client>(tx, ctx, id)?),
+        };
+        let identity = match self.corporate_identity_id.0.as_str() {
+            "" => corporate_identity::default_one(tx, ctx)?,
+            id => records::find::<CorporateIdentity>(tx, ctx, id)?,
+        };
+        self.corporate_identity_id = Link(identity.base.id.clone());
+        self.sender = as_json(ctx, &identity);
+        let blank = Client::default();
+        let shown = client.as_ref().unwrap_or(&blank);
+        self.client_company_name.clone_from(&shown.company_name);
+        self.client_firstname.clone_from(&shown.firstname);
+        self.client_lastname.clone_from(&shown.lastname);
+        self.client_email.clone_from(&shown.email.0);
+        self.client = client.as_ref().map(|client| as_json(ctx, client)).unwrap_or_default();
+        Ok(())
+    }
+
+    /// Shows the number of its project.
+    pub fn take_project(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+        self.project_number = match self.project_id.0.as_str() {
+            "" => String::new(),
+            id => records::find::<Project>(tx, ctx, id)?.number,
+        };
+        Ok(())
+    }
+}
+
+fn as_json<R: Record>(ctx: &Ctx, record: &R) -> Snapshot {
+    let mut out = Vec::new();
+    record.write_json(DETAIL, ctx, &mut out);
+    Snapshot(String::from_utf8(out).unwrap_or_default())
+}
+
+/// `generation_mode` and `pdf` beside `meta` and in it, as the answer to a create has them.
+fn with_pdf<K: DocumentKind>(ctx: &Ctx, mut answer: Answer, document: &Document<K>) -> Answer {
+    let pdf = pdf::state_when_made(ctx, document);
+    let mode = document.generation_mode.wire();
+    // The record ends with its meta, and so with two braces.
+    answer.data.truncate(answer.data.len() - 2);
+    answer
+        .data
+        .extend_from_slice(format!(",\"pdf\":{pdf}}},\"generation_mode\":\"{mode}\",\"pdf\":{pdf}}}").as_bytes());
+    answer
+}

@@ -1,0 +1,55 @@
+//! Numbers of final documents: without gaps per account, kind and year, given in the transaction
+//! that makes the document final.
+
+use engine::context::Ctx;
+use engine::counters;
+use engine::error::Result;
+use engine::record::{Day, Record, When};
+use store::Tx;
+
+use super::{Document, DocumentKind, Mode, PaymentStatus, Which};
+
+/// The number of a draft: no other document has the end of its id.
+pub fn of_draft(id: &str) -> String {
+    let end = id.rsplit('-').next().unwrap_or(id);
+    format!("DRAFT-{}", end.to_uppercase())
+}
+
+impl<K: DocumentKind> Document<K> {
+    /// Makes it final: its number, its client and its identity as they are now.
+    pub fn become_final(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+        self.take_snapshots(tx, ctx)?;
+        let date = self.invoice_date.0.unwrap_or_else(|| ctx.now.date(&ctx.zone));
+        self.invoice_date = Day(Some(date));
+        if self.number.starts_with("DRAFT-") {
+            self.number = next::<K>(tx, ctx, date.year())?;
+        }
+        self.generation_mode = Mode::Final;
+        self.finalized_at = When(Some(ctx.now));
+        self.revision = 1;
+        if self.payment_status == PaymentStatus::Draft {
+            self.payment_status = PaymentStatus::Open;
+        }
+        if self.payment_status.is_unpaid() {
+            self.note_status(ctx);
+        }
+        Ok(())
+    }
+}
+
+/// The next number that no document has: one that was brought along is passed over.
+fn next<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, year: i16) -> Result<String> {
+    let series = match K::WHICH {
+        Which::Invoice => "invoice",
+        Which::Quote => "quote",
+        Which::Workorder => "workorder",
+    };
+    let taken = format!("SELECT count(*) FROM {} WHERE account_id = $1 AND number = $2", Document::<K>::shape().table);
+    loop {
+        let next = counters::next(tx, ctx, &format!("{series} {year}"))?;
+        let number = format!("{}{year}-{next:04}", K::WHICH.letter());
+        if tx.int(&taken, &[ctx.account.into(), (&number).into()])? == 0 {
+            return Ok(number);
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! The PDF of a document: printed after the commit by a job, or at once when somebody asks first.
+//! What is printed is frozen with the job, so a revision has the same bytes whenever it is made.
+
+use std::sync::Arc;
+
+use engine::app::App;
+use engine::call::{Answer, Call, Content, Outcome};
+use engine::context::Ctx;
+use engine::error::Result;
+use engine::jobs::{self, Claimed, Ending, Job, Lane, NewJob};
+use engine::record::Record;
+use engine::records::{self, Work};
+use engine::resource::Part;
+use money::{Amount, Price};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use store::{Migration, Tx};
+
+use super::{Document, DocumentKind, Language, Which};
+use crate::files::{self, File};
+use crate::typesetting::{self, Print};
+
+/// The table of the PDFs that were made.
+pub const MIGRATION: Migration = Migration {
+    number: 37,
+    name: "document PDFs",
+    sql: "
+CREATE TABLE document_pdfs (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    document_id TEXT NOT NULL,
+    revision BIGINT NOT NULL,
+    file_id TEXT NOT NULL,
+    PRIMARY KEY (account_id, document_id, revision)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX document_pdfs_file ON document_pdfs (account_id, file_id);
+",
+};
+
+/// What `GET …/pdf` answers.
+pub const PARTS: &[Part] = &[
+    Part("id", "string", "The document."),
+    Part("pdf_url", "string", "URL of the PDF, valid for a day without a key."),
+];
+
+/// `GET /v1/{invoices,quotes,workorders}/{id}/pdf`
+pub fn address<K: DocumentKind>(call: Call) -> Result<Work> {
+    Ok(Box::new(move |tx, ctx| {
+        let document: Document<K> = records::find(tx, ctx, call.id())?;
+        let url = url_of(ctx, &document);
+        let data = json!({"id": document.base.id, "pdf_url": url}).to_string();
+        Ok(Answer::data(Outcome::Done, data.into_bytes()))
+    }))
+}
+
+/// `GET …/pdf/content`
+pub fn content<K: DocumentKind>(call: Call) -> Result<Work> {
+    Ok(Box::new(move |tx, ctx| {
+        let document: Document<K> = records::find(tx, ctx, call.id())?;
+        Ok(Answer::content(content_of(tx, ctx, &document)?))
+    }))
+}
+
+/// The PDF that was made, or what is needed to make it.
+pub fn content_of<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) -> Result<Content> {
+    let made = made(tx, ctx, &document.base.id, document.revision)?;
+    Ok(match made {
+        Some(file) if document.is_final() => files::kept(&file),
+        _ => Content::Made(Arc::new(print(tx, ctx, document)?)),
+    })
+}
+
+/// What `GET …/revisions` answers for each.
+pub const REVISIONS: &[Part] = &[
+    Part("revision", "integer", "Revision number, starting at 1."),
+    Part("file_id", "string", "The file with the PDF."),
+    Part("pdf_url", "string", "URL of that PDF, valid for a day without a key."),
+];
+
+/// `GET …/{id}/revisions`: every revision of a final document whose PDF was made.
+pub fn revisions<K: DocumentKind>(call: Call) -> Result<Work> {
+    Ok(Box::new(move |tx, ctx| {
+        let document: Document<K> = records::find(tx, ctx, call.id())?;
+        let sql =
+            "SELECT revision, file_id FROM document_pdfs WHERE account_id = $1 AND document_id = $2 ORDER BY revision";
+        let found = tx.all(sql, &[ctx.account.into(), (&document.base.id).into()], |row| {
+            let (revision, file) = (row.int(0)?, row.text(1)?);
+            let url = ctx.signed(&format!("/v1/files/{file}/content"));
+            Ok::<_, store::Error>(json!({"revision": revision, "file_id": file, "pdf_url": url}))
+        })?;
+        let total = found.len();
+        let mut answer = Answer::data(Outcome::Done, Value::from(found).to_string().into_bytes());
+        answer.meta.push(format!("\"total\":{total}"));
+        Ok(answer)
+    }))
+}
+
+fn made(tx: &mut Tx, ctx: &Ctx, document: &str, revision: i64) -> Result<Option<File>> {
+    let sql = "SELECT file_id FROM document_pdfs WHERE account_id = $1 AND document_id = $2 AND revision = $3";
+    let values = [ctx.account.into(), document.into(), revision.into()];
+    let file = tx.first(sql, &values, |row| Ok::<_, store::Error>(row.text(0)?.to_string()))?;
+    file.map(|id| records::find(tx, ctx, &id)).transpose()
+}
+
+fn url_of<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> String {
+    ctx.signed(&format!("/v1/{}/{}/pdf/content", Document::<K>::shape().table, document.base.id))
+}
+
+/// The object `pdf` in the answer to a create.
+pub fn state_when_made<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> Value {
+    if document.is_final() {
+        let message = "The PDF is being created; requesting the URL creates it immediately.";
+        json!({"generated": false, "status": "pending", "message": message, "url": url_of(ctx, document)})
+    } else {
+        json!({"generated": false, "status": "skipped", "message": null, "url": null})
+    }
+}
+
+/// Has the PDF of this revision made.
+pub fn enqueue<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) -> Result<()> {
+    let key = format!("document_pdf {} {}", document.base.id, document.revision);
+    let job = NewJob::of(ctx, &DocumentPdf(print(tx, ctx, document)?))?.keyed(key);
+    jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)
+}
+
+/// The job: prints and keeps a PDF.
+#[derive(Serialize, Deserialize)]
+pub struct DocumentPdf(Print);
+
+impl Job for DocumentPdf {
+    const KIND: &'static str = "document_pdf";
+    const LANE: Lane = Lane::Printing;
+
+    fn run(&self, app: &App, _: &Claimed) -> Result<Ending> {
+        let DocumentPdf(print) = self;
+        let (account, document, revision) = (print.account, print.document.clone(), print.revision);
+        if app.store.read_now(move |tx| typesetting::is_made(tx, account, &document, revision))? {
+            return Ok(Ending::Done);
+        }
+        match typesetting::print_and_keep(app, print) {
+            Ok(_) => Ok(Ending::Done),
+            Err(error) => Ok(Ending::Failed(error.to_string())),
+        }
+    }
+}
+
+/// All that is needed to print a document.
+pub fn print<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) -> Result<Print> {
+    let sender = document.sender.json();
+    let logo = match sender["meta"]["logo_file_id"].as_str().unwrap_or_default() {
+        "" => String::new(),
+        id => records::find::<File>(tx, ctx, id).map(|file| file.content).unwrap_or_default(),
+    };
+    let original = match document.credited_invoice_id.0.as_str() {
+        "" => String::new(),
+        id => records::find::<super::Invoice>(tx, ctx, id).map(|invoice| invoice.number).unwrap_or_default(),
+    };
+    Ok(Print {
+        account: ctx.account,
+        document: document.base.id.clone(),
+        revision: if document.is_final() { document.revision } else { 0 },
+        name: format!("{}.pdf", document.number.replace(['/', '\\'], "-")),
+        created: document.finalized_at.0.unwrap_or(document.base.updated_at).0 / 1000,
+        logo,
+        qr: payment_code(document, &sender).unwrap_or_default(),
+        data: printed(ctx, document, &sender, &original),
+    })
+}
+
+/// The code that a banking app scans, for the total of an invoice.
+fn payment_code<K: DocumentKind>(document: &Document<K>, sender: &Value) -> Option<String> {
+    let text = |key: &str| sender["meta"][key].as_str().unwrap_or_default().to_string();
+    if K::WHICH != Which::Invoice || !document.is_final() {
+        return None;
+    }
+    transfer_code(document.total_incl_vat, &document.number, &text("iban"), &text("bic"), sender["name"].as_str()?)
+}
+
+/// The text of a code for a transfer (EPC069-12), when there is something to transfer.
+pub fn transfer_code(amount: Amount, number: &str, iban: &str, bic: &str, name: &str) -> Option<String> {
+    let cents = amount.scaled();
+    if iban.is_empty() || !(1..=99_999_999_999).contains(&cents) {
+        return None;
+    }
+    let name: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).take(70).collect();
+    let reference: String = number.chars().take(140).collect();
+    let amount = format!("EUR{}.{:02}", cents / 100, cents % 100);
+    Some(format!("BCD\n002\n1\nSCT\n{bic}\n{name}\n{iban}\n{amount}\n\n\n{reference}"))
+}
+
+/// The document as the template takes it.
+fn printed<K: DocumentKind>(ctx: &Ctx, document: &Document<K>, sender: &Value, original: &str) -> Value {
+    let style = Style(document.language);
+    let client = document.client.json();
+    let of = |from: &Value, key: &str| from[key].as_str().unwrap_or_default().trim().to_string();
+    let meta = &sender["meta"];
+    let kind = match K::WHICH {
+        Which::Invoice if document.is_credit => "credit",
+        Which::Invoice => "invoice",
+        Which::Quote => "quote",
+        Which::Workorder => "workorder",
+    };
+    let rows: Vec<Value> = document
+        .rows
+        .0
+        .iter()
+        .map(|row| {
+            json!({
+                "name": row.name, "description": row.description, "unit": row.unit,
+                "quantity": style.number(&Price::from_scaled(row.quantity).to_string(), 0),
+                "unit_price": style.number(&Price::from_scaled(row.unit_price).to_string(), 2),
+                "vat_rate": format!("{}%", style.number(&row.rate(), 0)),
+                "total": style.amount(row.net),
+            })
+        })
+        .collect();
+    let groups = document.rows.totals().map(|totals| totals.groups).unwrap_or_default();
+    let vat: Vec<Value> = groups
+        .iter()
+        .map(|group| {
+            json!({
+                "rate": format!("{}%", style.number(&group.rate.to_string(), 0)), "base": style.money(group.net),
+                "amount": style.money(group.tax), "note": style.note(&group.key),
+            })
+        })
+        .collect();
+    let town = |from: &Value| [of(from, "zipcode"), of(from, "city")].join(" ").trim().to_string();
+    let lines = |lines: Vec<String>| lines.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>();
+    let person = [of(&client, "firstname"), of(&client, "lastname")].join(" ").trim().to_string();
+    let country = style.country(&of(&client, "country"), &of(meta, "country"));
+    let mut data = json!({
+        "kind": kind,
+        "language": document.language.wire(),
+        "labels": typesetting::labels()[document.language.wire()],
+        "draft": !document.is_final(),
+        "number": document.number,
+        "title": document.title,
+        "date": document.invoice_date.0.map(|date| date.to_string()),
+        "due_date": document.due_date.0.filter(|_| !document.is_credit).map(|date| date.to_string()),
+        "reference": document.reference,
+        "original_number": original,
+        "sender": {
+            "name": sender["name"], "lines": lines(vec![of(meta, "address"), town(meta)]), "email": of(meta, "email"),
+            "phone": of(meta, "phone"), "website": of(meta, "website"),
+            "registration_number": of(meta, "company_registration_number"), "vat_number": of(meta, "vat_number"),
+            "iban": grouped(&of(meta, "iban")), "bic": of(meta, "bic"),
+        },
+        "colors": {"primary": sender["primary_color"], "secondary": sender["secondary_color"]},
+        "recipient": lines(vec![of(&client, "company_name"), person, of(&client, "address"), town(&client), country]),
+        "recipient_vat_number": of(&client, "vat_number"),
+        "rows": rows,
+        "vat": vat,
+        "totals": {
+            "excl": style.money(document.total_excl_vat), "vat": style.money(document.vat_amount),
+            "incl": style.money(document.total_incl_vat), "paid": "", "open": "",
+        },
+        "notes": lines(vec![document.notes.trim().to_string(), of(meta, "footer")]).join("\n\n"),
+    });
+    if K::WHICH == Which::Quote {
+        data["accept"] = json!({"url": ctx.site.address(&format!("/d/{}", document.token))});
+    }
+    // Without an account to transfer to there is nothing to ask for.
+    if K::WHICH == Which::Invoice && !document.is_credit && of(meta, "iban").is_empty() {
+        data["terms"] = json!("");
+    }
+    data
+}
+
+/// `NL91 ABNA 0417 1643 00`
+pub fn grouped(iban: &str) -> String {
+    let letters: Vec<char> = iban.chars().collect();
+    letters.chunks(4).map(|part| part.iter().collect::<String>()).collect::<Vec<_>>().join(" ")
+}
+
+/// How numbers and words are written in a language.
+pub struct Style(pub Language);
+
+impl Style {
+    /// Digits with a dot, as this language writes them, with at least so many decimals.
+    pub fn number(&self, digits: &str, decimals: usize) -> String {
+        let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |rest| ("-", rest));
+        let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
+        let (thousands, point) = if self.0 == Language::Dutch { ('.', ',') } else { (',', '.') };
+        let mut grouped = String::new();
+        for (place, digit) in whole.chars().enumerate() {
+            if place > 0 && (whole.len() - place).is_multiple_of(3) {
+                grouped.push(thousands);
+            }
+            grouped.push(digit);
+        }
+        let part = format!("{part:0<decimals$}");
+        if part.is_empty() { format!("{sign}{grouped}") } else { format!("{sign}{grouped}{point}{part}") }
+    }
+
+    /// Cents, without a currency.
+    pub fn amount(&self, cents: i64) -> String {
+        self.number(&Amount::from_scaled(cents).to_string(), 2)
+    }
+
+    /// An amount with its currency.
+    pub fn money(&self, amount: Amount) -> String {
+        format!("€\u{a0}{}", self.amount(amount.scaled()))
+    }
+
+    /// A day in words: 4 mei 2026.
+    pub fn date(&self, date: jiff::civil::Date) -> String {
+        let month =
+            &typesetting::labels()[self.0.wire()]["common"]["months"][usize::from(date.month().unsigned_abs()) - 1];
+        format!("{} {} {}", date.day(), month.as_str().unwrap_or_default(), date.year())
+    }
+
+    /// The sentence that the law wants for a category of VAT.
+    fn note(&self, category: &str) -> &'static str {
+        match (self.0, category) {
+            (Language::Dutch, "AE") => "Btw verlegd",
+            (Language::Dutch, "K") => "Intracommunautaire levering, btw verlegd",
+            (Language::Dutch, "G") => "Uitvoer buiten de EU",
+            (Language::Dutch, "E") => "Vrijgesteld van btw",
+            (Language::English, "AE") => "VAT reverse charged",
+            (Language::English, "K") => "Intra-Community supply, VAT reverse charged",
+            (Language::English, "G") => "Export outside the EU",
+            (Language::English, "E") => "Exempt from VAT",
+            _ => "",
+        }
+    }
+
+    /// The country on an envelope, when it is not the sender's own.
+    fn country(&self, code: &str, own: &str) -> String {
+        if code.is_empty() || code == own || (own.is_empty() && code == "NL") {
+            return String::new();
+        }
+        rust_iso3166::from_alpha2(code).map(|country| country.name.to_string()).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_as_the_language_does() {
+        let (nl, en) = (Style(Language::Dutch), Style(Language::English));
+        assert_eq!((nl.amount(123_456_789), en.amount(123_456_789)), ("1.234.567,89".into(), "1,234,567.89".into()));
+        assert_eq!(
+            (nl.amount(-5), nl.amount(0), en.amount(100_000)),
+            ("-0,05".into(), "0,00".into(), "1,000.00".into())
+        );
+        assert_eq!(
+            (nl.number("1.5", 0), nl.number("2", 0), nl.number("0.123456", 2)),
+            ("1,5".into(), "2".into(), "0,123456".into())
+        );
+        assert_eq!(grouped("NL91ABNA0417164300"), "NL91 ABNA 0417 1643 00");
+    }
+}

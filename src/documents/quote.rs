@@ -1,0 +1,158 @@
+//! Quotes: accepted, rejected, made into an invoice or a project.
+
+use engine::call::{Answer, Call};
+use engine::context::Ctx;
+use engine::error::{Code, Error, Result};
+use engine::input;
+use engine::record::{CREATED, DETAIL, Link, Record, When};
+use engine::records::{self, Work};
+use money::Amount;
+use store::Tx;
+
+use super::status::{Effect, Verb};
+use super::{
+    Document, DocumentKind, Invoice, PaymentStatus, Quote, change_to_final, make_final, new, pdf, with_finalized,
+};
+use crate::sales::deal::Deal;
+use crate::work::project::Project;
+
+/// `POST /v1/quotes/{id}/accept`
+pub fn accept(call: Call) -> Result<Work> {
+    let warnings = input::nothing(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let quote: Quote = records::find_to_change(tx, ctx, &call)?;
+        let finalized = !quote.is_final();
+        let quote = accept_by(tx, ctx, quote, "")?;
+        Ok(with_finalized(Answer::record(ctx, &quote, DETAIL).with_texts("warnings", &warnings), finalized))
+    }))
+}
+
+/// Accepts a quote in somebody's name, and makes it final in the same change; again: no change.
+pub fn accept_by(tx: &mut Tx, ctx: &Ctx, mut before: Quote, name: &str) -> Result<Quote> {
+    if !before.may(Verb::Accept)? {
+        make_final(tx, ctx, &mut before)?;
+        return Ok(before);
+    }
+    check_valid(ctx, &before)?;
+    let mut quote = before.clone();
+    quote.payment_status = PaymentStatus::Accepted;
+    quote.accepted_at = When(Some(ctx.now));
+    quote.accepted_by = name.to_string();
+    change_to_final(tx, ctx, &before, &mut quote)?;
+    Ok(quote)
+}
+
+/// A deal whose quote was accepted says so.
+pub fn tell_deal(tx: &mut Tx, ctx: &Ctx, deal: &str) -> Result<()> {
+    if deal.is_empty() {
+        return Ok(());
+    }
+    let deal: Deal = records::find(tx, ctx, deal)?;
+    records::happened(tx, ctx, &deal, "quote_accepted")
+}
+
+/// `POST /v1/quotes/{id}/reject`
+pub fn reject(call: Call) -> Result<Work> {
+    let warnings = input::nothing(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let quote: Quote = records::find_to_change(tx, ctx, &call)?;
+        let finalized = !quote.is_final();
+        let quote = reject_now(tx, ctx, quote)?;
+        Ok(with_finalized(Answer::record(ctx, &quote, DETAIL).with_texts("warnings", &warnings), finalized))
+    }))
+}
+
+/// Rejects a quote, and makes it final in the same change; again: no change.
+pub fn reject_now(tx: &mut Tx, ctx: &Ctx, mut before: Quote) -> Result<Quote> {
+    if !before.may(Verb::Reject)? {
+        make_final(tx, ctx, &mut before)?;
+        return Ok(before);
+    }
+    check_valid(ctx, &before)?;
+    let mut quote = before.clone();
+    quote.payment_status = PaymentStatus::Rejected;
+    quote.rejected_at = When(Some(ctx.now));
+    change_to_final(tx, ctx, &before, &mut quote)?;
+    Ok(quote)
+}
+
+/// Whether a client can still answer.
+pub fn is_open<K: DocumentKind>(ctx: &Ctx, quote: &Document<K>) -> bool {
+    let open = |verb: Verb| verb.effect(&quote.payment_status) == Effect::Allowed;
+    open(Verb::Accept) && open(Verb::Reject) && check_valid(ctx, quote).is_ok()
+}
+
+/// After its last day nobody can answer, also before the quote is marked as expired.
+fn check_valid<K: DocumentKind>(ctx: &Ctx, quote: &Document<K>) -> Result<()> {
+    if quote.due_date.0.is_some_and(|until| until < ctx.now.date(&ctx.zone)) {
+        return Err(Error::new(Code::InvalidTransition, format!("{} is no longer valid.", quote.number)));
+    }
+    Ok(())
+}
+
+/// `POST /v1/quotes/{id}/invoice`
+pub fn invoice(call: Call) -> Result<Work> {
+    let warnings = input::nothing(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let quote: Quote = records::find_to_change(tx, ctx, &call)?;
+        let finalized = !quote.is_final();
+        quote.may(Verb::Invoice)?;
+        let invoice = invoice_of(tx, ctx, quote)?;
+        Ok(with_finalized(Answer::created(ctx, &invoice, CREATED).with_texts("warnings", &warnings), finalized))
+    }))
+}
+
+/// `POST /v1/quotes/{id}/project`
+pub fn project(call: Call) -> Result<Work> {
+    let warnings = input::nothing(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let mut quote: Quote = records::find_to_change(tx, ctx, &call)?;
+        let finalized = make_final(tx, ctx, &mut quote)?;
+        quote.may(Verb::MakeProject)?;
+        let project = project_of(tx, ctx, &quote)?;
+        Ok(with_finalized(Answer::created(ctx, &project, CREATED).with_texts("warnings", &warnings), finalized))
+    }))
+}
+
+/// Makes a project of what was offered, once: its price is the budget.
+fn project_of(tx: &mut Tx, ctx: &Ctx, before: &Quote) -> Result<Project> {
+    if !before.project_id.0.is_empty() {
+        let message = format!("{} already has a project: {}.", before.number, before.project_id.0);
+        return Err(Error::new(Code::InvalidTransition, message));
+    }
+    let named = !before.title.trim().is_empty();
+    let mut project = Project {
+        name: if named { before.title.clone() } else { before.number.clone() },
+        client_id: before.client_id.clone(),
+        budget: before.total_excl_vat.max(Amount::ZERO),
+        ..Project::default()
+    };
+    records::add(tx, ctx, &mut project)?;
+    let mut quote = before.clone();
+    quote.project_id = Link(project.base.id.clone());
+    records::change(tx, ctx, before, &mut quote, "updated")?;
+    pdf::enqueue(tx, ctx, &quote)?;
+    records::happened(tx, ctx, &quote, "converted_to_project")?;
+    Ok(project)
+}
+
+/// Makes the draft of an invoice, once; what it is made of is final from then on.
+pub fn invoice_of<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, before: Document<K>) -> Result<Invoice> {
+    if !before.invoice_id.0.is_empty() {
+        let message = format!("{} already has an invoice: {}.", before.number, before.invoice_id.0);
+        return Err(Error::new(Code::InvalidTransition, message));
+    }
+    let mut invoice: Invoice = before.copied().into_other();
+    if K::WHICH == super::Which::Quote {
+        invoice.quote_id = Link(before.base.id.clone());
+    }
+    let totals = invoice.rows.totals()?;
+    invoice.take_totals(&totals);
+    invoice.start(tx, ctx)?;
+    new::save(tx, ctx, &mut invoice)?;
+    let mut source = before.clone();
+    source.invoice_id = Link(invoice.base.id.clone());
+    source.payment_status = PaymentStatus::Invoiced;
+    change_to_final(tx, ctx, &before, &mut source)?;
+    Ok(invoice)
+}

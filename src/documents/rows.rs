@@ -1,0 +1,480 @@
+//! The rows of a document: how they are sent, what they come to, how they are kept and shown.
+
+use std::collections::{BTreeSet, HashMap};
+
+use engine::context::Ctx;
+use engine::error::{Faults, FieldCode, Result, Wrong, wrong};
+use engine::json::{Json, write_key, write_text};
+use engine::record::{INPUT, Kind, Rules, VatRate};
+use engine::records;
+use money::{Amount, Line, Percent, Price, Totals, percent_of, totals};
+use serde::Deserialize;
+use serde_json::{Value as Schema, json};
+use store::{Row as DbRow, Tx, Value};
+
+use crate::sales::product::Product;
+use crate::settings::tax_rate::{self, TaxRate};
+
+/// The most rows a document can have.
+pub const MANY: usize = 1000;
+/// The most bytes that the texts of all rows have together. A document is written three times and more in one transaction:
+/// the record, its log lines, its answer, what is printed. Others wait for it meanwhile.
+pub const LARGEST: usize = 512 * 1024;
+
+/// Products that are looked up in one statement.
+const TOGETHER: usize = 100;
+
+/// A row.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+pub struct Row {
+    /// What is sold.
+    pub name: String,
+    /// Details.
+    pub description: String,
+    /// How many, in millionths.
+    pub quantity: i64,
+    /// Of what: hours, pieces.
+    pub unit: String,
+    /// What one costs without VAT, in millionths.
+    pub unit_price: i64,
+    /// The percentage of VAT, in hundredths.
+    pub vat_rate: i64,
+    /// The code of the tax rate, if it has one.
+    pub vat_code: String,
+    /// The category of EN 16931.
+    pub category: String,
+    /// The product it came from.
+    pub product_id: String,
+    /// What it comes to without VAT, in cents.
+    pub net: i64,
+    /// With VAT, in cents.
+    pub gross: i64,
+    /// Whether it was credited.
+    pub credited: bool,
+    /// What the caller sent, until it is settled.
+    #[serde(skip)]
+    pub sent: Sent,
+}
+
+/// What the caller said of a row, beside what is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sent {
+    rate: bool,
+    price: bool,
+    net: Option<Amount>,
+    gross: Option<Amount>,
+}
+
+/// What callers know rows by.
+pub struct Names {
+    /// The list.
+    pub list: &'static str,
+    /// What is sold.
+    pub name: &'static str,
+    /// Another name for that.
+    pub other: &'static str,
+}
+
+/// The names in documents.
+const ROWS: Names = Names { list: "rows", name: "name", other: "title" };
+
+/// The rows of a document, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rows(pub Vec<Row>);
+
+impl Row {
+    fn line(&self) -> Line<String> {
+        Line {
+            quantity: Price::from_scaled(self.quantity),
+            unit_price: Price::from_scaled(self.unit_price),
+            rate: Percent::from_scaled(self.vat_rate),
+            key: self.category.clone(),
+        }
+    }
+
+    /// The percentage as text.
+    pub fn rate(&self) -> String {
+        Percent::from_scaled(self.vat_rate).to_string()
+    }
+
+    /// The bytes of its texts.
+    fn text_bytes(&self) -> usize {
+        let texts = [&self.name, &self.description, &self.unit, &self.vat_code, &self.category, &self.product_id];
+        texts.iter().map(|text| text.len()).sum()
+    }
+
+    /// Writes it as the database keeps it.
+    fn write_kept(&self, out: &mut Vec<u8>) {
+        let text = |out: &mut Vec<u8>, key: &str, text: &str| {
+            write_key(out, key);
+            write_text(out, text);
+        };
+        let number = |out: &mut Vec<u8>, key: &str, number: i64| {
+            write_key(out, key);
+            out.extend_from_slice(number.to_string().as_bytes());
+        };
+        out.push(b'{');
+        text(out, "name", &self.name);
+        text(out, "description", &self.description);
+        number(out, "quantity", self.quantity);
+        text(out, "unit", &self.unit);
+        number(out, "unit_price", self.unit_price);
+        number(out, "vat_rate", self.vat_rate);
+        text(out, "vat_code", &self.vat_code);
+        text(out, "category", &self.category);
+        text(out, "product_id", &self.product_id);
+        number(out, "net", self.net);
+        number(out, "gross", self.gross);
+        write_key(out, "credited");
+        out.extend_from_slice(if self.credited { b"true}" } else { b"false}" });
+    }
+
+    fn from_json(json: &Json) -> Result<Row, Wrong> {
+        let Json::Object(members) = json else {
+            return Err(wrong(FieldCode::WrongType, format!("must be an object, not {}", json.kind())));
+        };
+        let mut row = Row { quantity: 1_000_000, ..Row::default() };
+        let mut title = String::new();
+        let mut faults = Faults::default();
+        let (text, long, price) = (INPUT, INPUT.long(), INPUT);
+        for (key, json) in members {
+            if *json == Json::Null {
+                continue;
+            }
+            let place = format!(".{key}");
+            let read = match key.as_str() {
+                "name" => String::from_json(json, &text).map(|value| row.name = value),
+                "title" => String::from_json(json, &text).map(|value| title = value),
+                "description" => String::from_json(json, &long).map(|value| row.description = value),
+                "unit" => String::from_json(json, &text).map(|value| row.unit = value),
+                "vat_code" => String::from_json(json, &text).map(|value| row.vat_code = value.trim().to_string()),
+                "product_id" => String::from_json(json, &text).map(|value| row.product_id = value),
+                "quantity" => Price::from_json(json, &price).map(|value| row.quantity = value.scaled()),
+                "unit_price" => Price::from_json(json, &price).map(|value| {
+                    row.unit_price = value.scaled();
+                    row.sent.price = true;
+                }),
+                "vat_rate" => VatRate::from_json(json, &text).map(|value| {
+                    row.sent.rate = !value.0.is_empty();
+                    row.vat_rate = value.0.parse::<Percent>().map_or(0, Percent::scaled);
+                }),
+                "total_excl_vat" | "subtotal" => {
+                    Amount::from_json(json, &price).map(|value| row.sent.net = Some(value))
+                }
+                "total_incl_vat" => Amount::from_json(json, &price).map(|value| row.sent.gross = Some(value)),
+                "vat_amount" => Amount::from_json(json, &price).map(drop),
+                _ => {
+                    let shown: String = key.chars().take(100).collect();
+                    faults.add(format!(".{shown}"), wrong(FieldCode::UnknownField, "is not a known field of a row"));
+                    continue;
+                }
+            };
+            faults.take(&place, read);
+        }
+        if row.name.trim().is_empty() {
+            row.name = title;
+        }
+        faults.inside()?;
+        Ok(row)
+    }
+}
+
+impl Rows {
+    /// Fills in names, prices and rates from products and tax rates, and works out what the rows
+    /// come to. `assumed` is the rate of a row that names none.
+    pub fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, assumed: Percent) -> Result<Totals<String>> {
+        self.settle_as(tx, ctx, assumed, &ROWS)
+    }
+
+    /// The same, for rows that callers know by other names.
+    pub fn settle_as(&mut self, tx: &mut Tx, ctx: &Ctx, assumed: Percent, names: &Names) -> Result<Totals<String>> {
+        let mut faults = Faults::default();
+        let rates = if self.0.is_empty() { Vec::new() } else { tax_rate::all(tx, ctx)? };
+        let products = self.products(tx, ctx)?;
+        for (place, row) in self.0.iter_mut().enumerate() {
+            let at = format!("{}[{place}]", names.list);
+            row.settle_names(&products, &at, names, &mut faults);
+            row.settle_rate(&rates, assumed, &at, &mut faults);
+        }
+        // What came from products counts, too.
+        faults.take(names.list, self.check_size());
+        faults.into_result()?;
+        let totals = self.add_up(names)?;
+        let mut faults = Faults::default();
+        for (place, row) in self.0.iter_mut().enumerate() {
+            let sent = std::mem::take(&mut row.sent);
+            for (name, sent, own) in [("total_excl_vat", sent.net, row.net), ("total_incl_vat", sent.gross, row.gross)]
+            {
+                check_total(&format!("{}[{place}].{name}", names.list), sent, own, &mut faults);
+            }
+        }
+        faults.into_result()?;
+        Ok(totals)
+    }
+
+    /// The products that the rows name, by their id.
+    fn products(&self, tx: &mut Tx, ctx: &Ctx) -> Result<HashMap<String, Product>> {
+        let named: BTreeSet<&str> = self.0.iter().map(|row| row.product_id.as_str()).collect();
+        let named: Vec<&str> = named.into_iter().filter(|id| !id.is_empty() && !id.contains('\0')).collect();
+        let mut products = HashMap::with_capacity(named.len());
+        for ids in named.chunks(TOGETHER) {
+            for product in records::find_some::<Product>(tx, ctx, ids)? {
+                products.insert(product.base.id.clone(), product);
+            }
+        }
+        Ok(products)
+    }
+
+    /// Keeps what came from a product, but not that it did.
+    pub fn forget_product(&mut self, product: &str) {
+        self.0.iter_mut().filter(|row| row.product_id == product).for_each(|row| row.product_id.clear());
+    }
+
+    /// Whether the texts are small enough.
+    fn check_size(&self) -> Result<(), Wrong> {
+        let bytes: usize = self.0.iter().map(Row::text_bytes).sum();
+        if bytes <= LARGEST {
+            return Ok(());
+        }
+        let message = format!("may have {LARGEST} bytes of text in all rows together, but has {bytes}");
+        Err(wrong(FieldCode::TooLong, message))
+    }
+
+    /// The rows with what their tax rates are today; a rate that is gone stays as it was.
+    pub fn at_todays_rates(mut self, tx: &mut Tx, ctx: &Ctx) -> Result<(Rows, Totals<String>)> {
+        let rates = tax_rate::all(tx, ctx)?;
+        for row in self.0.iter_mut().filter(|row| !row.vat_code.is_empty()) {
+            if let Some(rate) = rates.iter().find(|rate| rate.code == row.vat_code) {
+                row.vat_rate = rate.amount.scaled();
+                row.category = rate.r#type.category().to_string();
+            }
+        }
+        let totals = self.add_up(&ROWS)?;
+        Ok((self, totals))
+    }
+
+    /// Writes in each row what it comes to.
+    fn add_up(&mut self, names: &Names) -> Result<Totals<String>> {
+        let totals = self.totals_as(names)?;
+        for (row, net) in self.0.iter_mut().zip(&totals.lines) {
+            row.net = net.scaled();
+            let tax = percent_of(Percent::from_scaled(row.vat_rate), *net);
+            row.gross = tax.and_then(|tax| net.plus(tax)).unwrap_or(*net).scaled();
+        }
+        Ok(totals)
+    }
+
+    /// The same rows with what they come to, worked out anew.
+    pub fn worked_out(&self) -> Result<(Rows, Totals<String>)> {
+        let mut fresh = self.clone();
+        let totals = fresh.add_up(&ROWS)?;
+        Ok((fresh, totals))
+    }
+
+    /// What the rows come to.
+    pub fn totals(&self) -> Result<Totals<String>> {
+        self.totals_as(&ROWS)
+    }
+
+    fn totals_as(&self, names: &Names) -> Result<Totals<String>> {
+        let lines: Vec<_> = self.0.iter().map(Row::line).collect();
+        totals(&lines).map_err(|place| {
+            let field = format!("{}[{place}].quantity", names.list);
+            engine::error::Error::field(&field, wrong(FieldCode::OutOfRange, "results in an amount that is too large"))
+        })
+    }
+
+    /// The same rows the other way round, for a credit.
+    pub fn opposite(&self, places: &[usize]) -> Rows {
+        let turned = places.iter().filter_map(|place| self.0.get(*place)).map(|row| Row {
+            quantity: -row.quantity,
+            net: -row.net,
+            gross: -row.gross,
+            ..row.clone()
+        });
+        Rows(turned.collect())
+    }
+}
+
+/// A total that was sent must be what it comes to, give or take a cent.
+pub fn check_total(field: &str, sent: Option<Amount>, own: i64, faults: &mut Faults) {
+    if let Some(sent) = sent.filter(|sent| (sent.scaled() - own).abs() > 1) {
+        let own = Amount::from_scaled(own);
+        faults.add(field, wrong(FieldCode::TotalsMismatch, format!("is {sent}, but the rows add up to {own}")));
+    }
+}
+
+impl Row {
+    fn settle_names(&mut self, products: &HashMap<String, Product>, at: &str, names: &Names, faults: &mut Faults) {
+        match products.get(&self.product_id) {
+            Some(product) => self.take_from(product),
+            None if self.product_id.is_empty() => {}
+            None => {
+                let message = "does not match a record in products";
+                faults.add(format!("{at}.product_id"), wrong(FieldCode::ReferenceNotFound, message));
+            }
+        }
+        if self.name.trim().is_empty() {
+            let message = format!("or {} is required", names.other);
+            faults.add(format!("{at}.{}", names.name), wrong(FieldCode::Required, message));
+        }
+    }
+
+    fn take_from(&mut self, product: &Product) {
+        if self.name.trim().is_empty() {
+            self.name.clone_from(&product.name);
+        }
+        if self.unit.is_empty() {
+            self.unit.clone_from(&product.unit);
+        }
+        if !self.sent.price {
+            self.unit_price = product.price.scaled();
+        }
+        if !self.sent.rate && self.vat_code.is_empty() && !product.vat_rate.0.is_empty() {
+            self.vat_rate = product.vat_rate.0.parse::<Percent>().map_or(0, Percent::scaled);
+            self.sent.rate = true;
+        }
+    }
+
+    fn settle_rate(&mut self, rates: &[TaxRate], assumed: Percent, at: &str, faults: &mut Faults) {
+        if !self.vat_code.is_empty() {
+            match rates.iter().find(|rate| rate.code.eq_ignore_ascii_case(&self.vat_code)) {
+                Some(rate) => {
+                    self.vat_code.clone_from(&rate.code);
+                    self.vat_rate = rate.amount.scaled();
+                    self.category = rate.r#type.category().to_string();
+                }
+                None => {
+                    let message = "is not the code of any tax rate";
+                    faults.add(format!("{at}.vat_code"), wrong(FieldCode::ReferenceNotFound, message));
+                }
+            }
+            return;
+        }
+        if !self.sent.rate && self.category.is_empty() {
+            self.vat_rate = assumed.scaled();
+        }
+        if self.category.is_empty() || self.sent.rate {
+            self.category = if self.vat_rate == 0 { "Z" } else { "S" }.to_string();
+        }
+    }
+}
+
+impl Kind for Rows {
+    fn to_db(&self) -> Value<'_> {
+        let mut out = Vec::with_capacity(self.0.iter().map(|row| row.text_bytes() + 200).sum::<usize>() + 2);
+        out.push(b'[');
+        for row in &self.0 {
+            if out.len() > 1 {
+                out.push(b',');
+            }
+            row.write_kept(&mut out);
+        }
+        out.push(b']');
+        String::from_utf8(out).unwrap_or_default().into()
+    }
+
+    fn from_db(row: &DbRow, column: usize) -> store::Result<Self> {
+        match row.text(column)? {
+            "" => Ok(Rows::default()),
+            text => serde_json::from_str(text)
+                .map(Rows)
+                .map_err(|_| store::Error::unreadable("it is not a JSON array of rows")),
+        }
+    }
+
+    fn from_json(json: &Json, _: &Rules) -> Result<Self, Wrong> {
+        let Json::List(items) = json else {
+            return Err(wrong(FieldCode::WrongType, format!("must be an array of rows, not {}", json.kind())));
+        };
+        if items.len() > MANY {
+            return Err(wrong(FieldCode::TooLong, format!("may have at most {MANY} rows")));
+        }
+        let mut faults = Faults::default();
+        let mut rows = Vec::with_capacity(items.len());
+        for (place, item) in items.iter().enumerate() {
+            rows.extend(faults.take(&format!("[{place}]"), Row::from_json(item)));
+        }
+        faults.inside()?;
+        let rows = Rows(rows);
+        rows.check_size()?;
+        Ok(rows)
+    }
+
+    fn to_json(&self, _: &Rules, out: &mut Vec<u8>) {
+        out.push(b'[');
+        for row in &self.0 {
+            if out.last() != Some(&b'[') {
+                out.push(b',');
+            }
+            out.push(b'{');
+            let number = |out: &mut Vec<u8>, key: &str, digits: String| {
+                write_key(out, key);
+                out.extend_from_slice(digits.as_bytes());
+            };
+            write_key(out, "name");
+            write_text(out, &row.name);
+            number(out, "quantity", Price::from_scaled(row.quantity).to_string());
+            write_key(out, "unit");
+            write_text(out, &row.unit);
+            number(out, "unit_price", Price::from_scaled(row.unit_price).to_string());
+            write_key(out, "vat_rate");
+            write_text(out, &row.rate());
+            number(out, "total_excl_vat", Amount::from_scaled(row.net).to_string());
+            number(out, "total_incl_vat", Amount::from_scaled(row.gross).to_string());
+            for (key, text) in
+                [("description", &row.description), ("vat_code", &row.vat_code), ("product_id", &row.product_id)]
+            {
+                write_key(out, key);
+                write_text(out, text);
+            }
+            out.push(b'}');
+        }
+        out.push(b']');
+    }
+
+    fn schema(_: &Rules) -> Schema {
+        let text = || json!({"type": "string"});
+        let number = || json!({"type": "number"});
+        json!({
+            "type": "array", "maxItems": MANY,
+            "items": {"type": "object", "properties": {
+                "name": text(), "title": text(), "description": text(), "quantity": number(), "unit": text(), "unit_price": number(),
+                "vat_rate": {"type": ["string", "number"]}, "vat_code": text(), "product_id": text(),
+                "total_excl_vat": number(), "total_incl_vat": number(),
+            }},
+        })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_kept_as_serde_writes_them() {
+        let plain = Row { name: "Boiler".into(), quantity: 1_500_000, net: -1250, ..Row::default() };
+        let odd = Row {
+            name: "\"Ä\" \\ 😀\u{7f}".into(),
+            description: format!("{}\n\t\u{1}\u{8}", "x".repeat(200)),
+            unit: "m²".into(),
+            unit_price: i64::MAX,
+            vat_rate: 2100,
+            vat_code: "NL21".into(),
+            category: "S".into(),
+            product_id: "p1".into(),
+            gross: i64::MIN,
+            credited: true,
+            ..Row::default()
+        };
+        for rows in [vec![], vec![plain.clone()], vec![plain, odd]] {
+            let kept = Rows(rows.clone());
+            assert_eq!(kept.to_db(), serde_json::to_string(&rows).unwrap().into());
+        }
+    }
+}

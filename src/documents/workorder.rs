@@ -1,0 +1,35 @@
+//! Workorders: done, and made into an invoice.
+
+use engine::call::{Answer, Call};
+use engine::error::Result;
+use engine::input;
+use engine::record::{CREATED, DETAIL};
+use engine::records::{self, Work};
+
+use super::status::Verb;
+use super::{PaymentStatus, Workorder, change_to_final, quote, with_finalized};
+
+/// `POST /v1/workorders/{id}/complete`; again: no change.
+pub fn complete(call: Call) -> Result<Work> {
+    let warnings = input::nothing(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let before: Workorder = records::find_to_change(tx, ctx, &call)?;
+        let mut order = before.clone();
+        if order.may(Verb::Complete)? {
+            order.payment_status = PaymentStatus::Completed;
+        }
+        let finalized = change_to_final(tx, ctx, &before, &mut order)?;
+        Ok(with_finalized(Answer::record(ctx, &order, DETAIL).with_texts("warnings", &warnings), finalized))
+    }))
+}
+
+/// `POST /v1/workorders/{id}/invoice`
+pub fn invoice(call: Call) -> Result<Work> {
+    let warnings = input::nothing(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let order: Workorder = records::find_to_change(tx, ctx, &call)?;
+        let finalized = !order.is_final();
+        let invoice = quote::invoice_of(tx, ctx, order)?;
+        Ok(with_finalized(Answer::created(ctx, &invoice, CREATED).with_texts("warnings", &warnings), finalized))
+    }))
+}

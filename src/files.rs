@@ -1,0 +1,223 @@
+//! Files: what was uploaded. The content lies in the blob store under a key that nobody chooses;
+//! a job that would drop it is enqueued before it is written, and taken away in the transaction
+//! that makes the record. So no crash leaves a content without a record for long, or a record
+//! without its content.
+
+pub mod usage;
+
+use engine::app::App;
+use engine::call::{Answer, Call, Content};
+use engine::contents::{Upload, extension, holds};
+use engine::context::Ctx;
+use engine::error::{Code, Error, Faults, FieldCode, Result, wrong};
+use engine::jobs::{self, Claimed, Ending, Job, NewJob};
+use engine::record::{ALL, Address, COMPUTED, CREATED, Checks, NOWHERE};
+use engine::records::{self, Work};
+use engine::resource::Resource;
+use engine::{input, record, tables};
+use serde::{Deserialize, Serialize};
+use store::{Migration, Tx};
+
+const ADDRESSES: &[Address] = &[Address {
+    name: "url",
+    path: "/v1/files/{id}/content",
+    signed: true,
+    views: ALL,
+    doc: "URL of the content, valid for a day without a key.",
+}];
+
+record! {
+    /// A file that was uploaded or created by Kantoor.
+    pub struct File = "file" in "files", created_at: ALL, addresses: ADDRESSES;
+
+    /// Name.
+    name: String = COMPUTED;
+    /// File extension in lower case, without the dot.
+    extension: String = COMPUTED;
+    /// Content type, detected from the content.
+    content_type: String = COMPUTED.in_meta();
+    /// Size in bytes.
+    size: i64 = COMPUTED.in_meta();
+    /// SHA-256 of the content, in hexadecimal.
+    sha256: String = COMPUTED.in_meta();
+    /// Where its content is kept.
+    content: String = COMPUTED.shown(NOWHERE);
+    /// How many pixels a PNG or JPEG says it has; else 0.
+    pixels: i64 = COMPUTED.shown(NOWHERE);
+    /// Whether its picture was decoded and encoded anew, as that of a logo is.
+    redrawn: bool = COMPUTED.shown(NOWHERE);
+}
+
+impl Checks for File {}
+
+/// Files and their routes.
+pub fn resource() -> Resource {
+    Resource::of::<File>("Files", "files", MIGRATIONS)
+        .list_or_all::<File>()
+        .upload(create)
+        .extension()
+        .get::<File>()
+        .delete_with(delete)
+        .content("content", "Download the content", content)
+        .extension()
+}
+
+fn create(call: Call) -> Result<Work> {
+    let Some(upload) = call.upload else {
+        let mut faults = Faults::default();
+        faults.add("file", wrong(FieldCode::Required, "is required, as multipart/form-data"));
+        return Err(Error::invalid(faults));
+    };
+    Ok(Box::new(move |tx, ctx| {
+        usage::room_for_file(tx, ctx, upload.size)?;
+        let file = add(tx, ctx, &upload)?;
+        Ok(Answer::created(ctx, &file, CREATED).with_texts("warnings", &call.warnings))
+    }))
+}
+
+/// The record of a content that was kept.
+pub fn add(tx: &mut Tx, ctx: &Ctx, upload: &Upload) -> Result<File> {
+    claim(tx, upload)?;
+    let mut file = File {
+        name: upload.name.clone(),
+        extension: extension(&upload.name),
+        content_type: upload.content_type.clone(),
+        size: upload.size,
+        sha256: upload.sha256.clone(),
+        content: upload.content.clone(),
+        pixels: upload.pixels,
+        ..File::default()
+    };
+    records::add(tx, ctx, &mut file)?;
+    usage::count_file(tx, ctx, file.size)?;
+    Ok(file)
+}
+
+/// Keeps a content that waits for its record from being dropped.
+pub fn claim(tx: &mut Tx, upload: &Upload) -> Result<()> {
+    if jobs::call_off(tx, &drop_key(&upload.content))? {
+        return Ok(());
+    }
+    Err(Error::new(Code::RequestTimeout, "The upload took too long; send the file again."))
+}
+
+fn content(call: Call) -> Result<Work> {
+    Ok(Box::new(move |tx, ctx| {
+        let file: File = records::find_in_path(tx, ctx, &call)?;
+        Ok(Answer::content(kept(&file)))
+    }))
+}
+
+fn delete(call: Call) -> Result<Work> {
+    input::nothing(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let file: File = records::find_to_change(tx, ctx, &call)?;
+        tables::guard(tx, ctx, "files", &file.base.id)?;
+        records::remove(tx, ctx, &file)?;
+        usage::count_file(tx, ctx, -file.size)?;
+        drop_later(tx, ctx.account, ctx, &file.content, 0)?;
+        Ok(Answer::empty())
+    }))
+}
+
+/// The content of a file as an answer.
+pub fn kept(file: &File) -> Content {
+    Content::Kept {
+        key: file.content.clone(),
+        name: file.name.clone(),
+        content_type: file.content_type.clone(),
+        etag: file.sha256.clone(),
+    }
+}
+
+/// How long a content may wait for its record.
+pub const PATIENCE_SECONDS: i64 = 3600;
+
+/// Has a content dropped after so many seconds, unless a record has it by then.
+pub fn drop_later(tx: &mut Tx, account: i64, ctx: &Ctx, content: &str, seconds: i64) -> Result<()> {
+    let job = NewJob::of(ctx, &DropContent { content: content.to_string() })?;
+    let job = NewJob { account, ..job.keyed(drop_key(content)).after(seconds) };
+    jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)
+}
+
+/// A content is about to be written: a job drops it unless a record has it by then. Nothing is written for an account that
+/// has no room at all.
+pub fn announce(tx: &mut Tx, ctx: &Ctx, content: &str) -> Result<()> {
+    usage::room_for_file(tx, ctx, 0)?;
+    drop_later(tx, ctx.account, ctx, content, PATIENCE_SECONDS)
+}
+
+/// Has a content dropped that was to wait for its record.
+pub fn drop_now(tx: &mut Tx, ctx: &Ctx, content: &str) -> Result<()> {
+    jobs::call_off(tx, &drop_key(content))?;
+    drop_later(tx, ctx.account, ctx, content, 0)
+}
+
+/// The key of the job that is to drop a content.
+pub fn drop_key(content: &str) -> String {
+    format!("drop_content {content}")
+}
+
+/// The job: drops a content that no record has.
+#[derive(Serialize, Deserialize)]
+pub struct DropContent {
+    content: String,
+}
+
+impl Job for DropContent {
+    const KIND: &'static str = "drop_content";
+    const TRIES: i64 = 1000;
+
+    fn run(&self, app: &App, claimed: &Claimed) -> Result<Ending> {
+        let (account, key, now) = (claimed.account, self.content.clone(), app.clock.now());
+        let (used, held) = app.store.read_now(move |tx| {
+            let sql = "SELECT count(*) FROM files WHERE account_id = $1 AND content = $2";
+            Ok::<_, Error>((tx.int(sql, &[account.into(), (&key).into()])?, holds::is_held(tx, now)?))
+        })?;
+        if used > 0 {
+            return Ok(Ending::Done);
+        }
+        if held {
+            return Ok(Ending::Again(now.plus_seconds(60)));
+        }
+        match tokio::runtime::Handle::current().block_on(app.blobs.drop(&self.content)) {
+            Ok(()) => Ok(Ending::Done),
+            Err(error) => Ok(Ending::Failed(error.to_string())),
+        }
+    }
+}
+
+const MIGRATIONS: &[Migration] = &[
+    Migration {
+        number: 28,
+        name: "files",
+        sql: "
+CREATE TABLE files (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    name TEXT NOT NULL,
+    extension TEXT NOT NULL,
+    content_type TEXT NOT NULL,
+    size BIGINT NOT NULL,
+    sha256 TEXT NOT NULL,
+    content TEXT NOT NULL,
+    PRIMARY KEY (account_id, id)
+) STRICT;
+CREATE INDEX files_created ON files (account_id, created_at, id);
+CREATE UNIQUE INDEX files_content ON files (account_id, content);
+",
+    },
+    Migration {
+        number: 45,
+        name: "pixels of files",
+        sql: "ALTER TABLE files ADD COLUMN pixels BIGINT NOT NULL DEFAULT 0;",
+    },
+    Migration {
+        number: 69,
+        name: "redrawn pictures",
+        sql: "ALTER TABLE files ADD COLUMN redrawn BIGINT NOT NULL DEFAULT 0 CHECK (redrawn IN (0, 1));",
+    },
+];

@@ -1,0 +1,443 @@
+//! The outbox: mail is written in the transaction of its cause, and a job per recipient delivers it.
+//! Before each try the try is written down, so that a mail that may have arrived twice says so.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use engine::app::App;
+use engine::call::Content;
+use engine::clock::Moment;
+use engine::config::Config;
+use engine::context::Ctx;
+use engine::error::{Code, Error, Result};
+use engine::jobs::{self, Claimed, Ending, Job, Lane, NewJob};
+use engine::record::{Kind, Record};
+use engine::registry::registry;
+use engine::services::Services;
+use engine::{choice, perform};
+use mail::{Address, Attachment, Failure, Mail, Route, Security, Sender, SmtpSettings};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use store::{Migration, Row, Tx};
+
+use crate::files::usage;
+use crate::settings::corporate_identity::CorporateIdentity;
+
+choice! {
+    /// How the delivery of a mail to one recipient stands.
+    pub enum Standing {
+        /// It waits for its first try.
+        #[default]
+        Queued = "queued",
+        /// A try is under way, or was cut off.
+        Sending = "sending",
+        /// A try failed; another follows.
+        Retrying = "retrying",
+        /// The mail server has taken it.
+        Sent = "sent",
+        /// It is not tried again.
+        Failed = "failed",
+    }
+}
+
+/// The tables of the outbox.
+pub const MIGRATION: Migration = Migration {
+    number: 38,
+    name: "outbox",
+    sql: "
+CREATE TABLE mails (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    about TEXT NOT NULL,
+    about_id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    from_name TEXT NOT NULL,
+    from_email TEXT NOT NULL,
+    reply_to TEXT NOT NULL,
+    recipients TEXT NOT NULL,
+    copies TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    body TEXT NOT NULL,
+    html TEXT NOT NULL,
+    attach_pdf BIGINT NOT NULL,
+    PRIMARY KEY (account_id, id)
+) STRICT;
+CREATE TABLE deliveries (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    mail_id TEXT NOT NULL,
+    about_id TEXT NOT NULL,
+    recipient TEXT NOT NULL,
+    status TEXT NOT NULL,
+    attempts BIGINT NOT NULL,
+    reason TEXT NOT NULL,
+    maybe_twice BIGINT NOT NULL,
+    changed_at BIGINT NOT NULL,
+    PRIMARY KEY (account_id, id)
+) STRICT;
+CREATE INDEX deliveries_about ON deliveries (account_id, about_id, id);
+",
+};
+
+/// A mail to be sent.
+#[derive(Clone, Debug, Default)]
+pub struct Letter {
+    /// What it is about: the name of a record, such as `invoice`.
+    pub about: &'static str,
+    /// The id of that record.
+    pub about_id: String,
+    /// What kind of mail: the send type.
+    pub kind: String,
+    /// Who it goes to.
+    pub to: Vec<String>,
+    /// Who gets a copy.
+    pub cc: Vec<String>,
+    /// Its subject.
+    pub subject: String,
+    /// Its words.
+    pub body: String,
+    /// Its words in HTML, if there are any.
+    pub html: String,
+    /// Whether the PDF of the document goes with it.
+    pub attach_pdf: bool,
+    /// The name it comes from.
+    pub from_name: String,
+    /// The address that answers go to.
+    pub reply_to: String,
+}
+
+/// Bytes of a document beyond which it takes seconds to print.
+const LARGE: i64 = 32_000;
+
+/// Puts a mail in the outbox, for each of its recipients.
+pub fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<()> {
+    let id = ctx.new_id();
+    let (to, cc) = distinct(&letter.to, &letter.cc);
+    let from = sender_address(tx, ctx, &letter.reply_to)?;
+    tx.execute(
+        "INSERT INTO mails (account_id, id, created_at, about, about_id, kind, from_name, from_email, reply_to,
+                            recipients, copies, subject, body, html, attach_pdf)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
+        &[
+            ctx.account.into(),
+            (&id).into(),
+            ctx.now.0.into(),
+            letter.about.into(),
+            (&letter.about_id).into(),
+            (&letter.kind).into(),
+            (&letter.from_name).into(),
+            from.into(),
+            (&letter.reply_to).into(),
+            to.join(", ").into(),
+            cc.join(", ").into(),
+            (&letter.subject).into(),
+            (&letter.body).into(),
+            (&letter.html).into(),
+            letter.attach_pdf.into(),
+        ],
+    )?;
+    usage::count_mails(tx, ctx, to.len() + cc.len())?;
+    for recipient in to.iter().chain(&cc) {
+        let delivery = ctx.new_id();
+        tx.execute(
+            "INSERT INTO deliveries (account_id, id, mail_id, about_id, recipient, status, attempts, reason,
+                                     maybe_twice, changed_at)
+             VALUES ($1, $2, $3, $4, $5, 'queued', 0, '', 0, $6)",
+            &[
+                ctx.account.into(),
+                (&delivery).into(),
+                (&id).into(),
+                (&letter.about_id).into(),
+                recipient.into(),
+                ctx.now.0.into(),
+            ],
+        )?;
+        jobs::enqueue(tx, &ctx.ids, &NewJob::of(ctx, &Deliver { delivery })?, ctx.machine_now)?;
+    }
+    Ok(())
+}
+
+/// The recipients of a mail and of its copies, each once and where it is named first, whatever the case of its letters.
+pub fn distinct(to: &[String], cc: &[String]) -> (Vec<String>, Vec<String>) {
+    let mut seen = HashSet::new();
+    let mut new = |addresses: &[String]| -> Vec<String> {
+        addresses.iter().filter(|address| seen.insert(address.to_lowercase())).cloned().collect()
+    };
+    let to = new(to);
+    (to, new(cc))
+}
+
+/// The address that mail comes from: the account's own, when its domain is among the verified ones;
+/// else empty, for that of the server.
+fn sender_address(tx: &mut Tx, ctx: &Ctx, own: &str) -> Result<String> {
+    let host = own.rsplit_once('@').map_or("", |(_, host)| host).to_lowercase();
+    let sql = "SELECT domain, subdomain FROM email_domains WHERE account_id = $1 AND status = 'verified' AND type = 'sending'";
+    let whole = |row: &Row| {
+        let (domain, subdomain) = (row.text(0)?, row.text(1)?);
+        Ok::<_, store::Error>(if subdomain.is_empty() { domain.to_string() } else { format!("{subdomain}.{domain}") })
+    };
+    let verified = tx.all(sql, &[ctx.account.into()], whole)?;
+    Ok(if verified.contains(&host) { own.to_string() } else { String::new() })
+}
+
+/// A delivery on its way.
+struct Delivery {
+    mail_id: String,
+    recipient: String,
+    status: Standing,
+    attempts: i64,
+}
+
+/// The job: delivers a mail to one recipient.
+#[derive(Serialize, Deserialize)]
+pub struct Deliver {
+    delivery: String,
+}
+
+impl Job for Deliver {
+    const KIND: &'static str = "deliver";
+    const LANE: Lane = Lane::Outside;
+    /// Over about a day.
+    const TRIES: i64 = 12;
+
+    fn run(&self, app: &App, claimed: &Claimed) -> Result<Ending> {
+        deliver(app, claimed, self.delivery.clone())
+    }
+}
+
+fn deliver(app: &App, claimed: &Claimed, id: String) -> Result<Ending> {
+    let (account, now) = (claimed.account, app.clock.now());
+    let own = id.clone();
+    if app.store.read_now(move |tx| awaits_print(tx, account, &own, now))? {
+        return Ok(Ending::Wait(now.plus_seconds(2)));
+    }
+    let Some((delivery, mail)) = start_try(app, account, &id)? else { return Ok(Ending::Done) };
+    let built = build(app, account, mail);
+    let sent = match built {
+        Ok((from, bytes)) => app.services.get::<Sender>().deliver(&from, &delivery.recipient, &bytes),
+        Err(error) => Err(Failure::Later(error.to_string())),
+    };
+    let (status, reason, twice, ending) = match sent {
+        Ok(receipt) => (Standing::Sent, receipt.response, false, Ending::Done),
+        Err(Failure::Never(why)) => (Standing::Failed, why, false, Ending::Done),
+        Err(failure) if !claimed.has_tries_left() => {
+            (Standing::Failed, failure.words().to_string(), false, Ending::Done)
+        }
+        Err(failure) => {
+            let twice = matches!(failure, Failure::Unknown(_));
+            let why = failure.words().to_string();
+            (Standing::Retrying, why.clone(), twice, Ending::Failed(why))
+        }
+    };
+    let now = app.clock.now();
+    app.store.write_now(account, move |tx| {
+        tx.execute(
+            "UPDATE deliveries SET status = $1, reason = $2, maybe_twice = CASE WHEN $3 = 1 THEN 1 ELSE maybe_twice END,
+                    changed_at = $4
+             WHERE account_id = $5 AND id = $6",
+            &[status.wire().into(), (&reason).into(), i64::from(twice).into(), now.0.into(), account.into(), (&id).into()],
+        )
+    })?;
+    Ok(ending)
+}
+
+/// Whether a large document goes along that a worker is about to print. Small ones are printed here if need be; a large one
+/// would hold up the mail of others.
+fn awaits_print(tx: &mut Tx, account: i64, delivery: &str, now: Moment) -> Result<bool> {
+    let about = "SELECT mails.about_id FROM deliveries JOIN mails ON mails.account_id = deliveries.account_id AND mails.id = mail_id
+                 WHERE deliveries.account_id = $1 AND deliveries.id = $2 AND attach_pdf = 1";
+    let about = tx.first(about, &[account.into(), delivery.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
+    let Some(about) = about else { return Ok(false) };
+    // One that failed and waits for its next try is not waited for.
+    let sql = "SELECT state, run_at, length(payload) FROM jobs WHERE unique_key > $1 AND unique_key < $2 LIMIT 100";
+    let (from, to) = (format!("document_pdf {about} "), format!("document_pdf {about}!"));
+    let about_to_print = tx.all(sql, &[from.into(), to.into()], |row| {
+        let is_due = ["ready", "running"].contains(&row.text(0)?) && row.int(1)? <= now.0;
+        Ok::<_, Error>(is_due && row.int(2)? > LARGE)
+    })?;
+    Ok(about_to_print.contains(&true))
+}
+
+/// Writes down that a try begins. One that began before and has no end may have arrived.
+fn start_try(app: &App, account: i64, id: &str) -> Result<Option<(Delivery, Queued)>> {
+    let (id, now) = (id.to_string(), app.clock.now());
+    app.store.write_now(account, move |tx| {
+        let sql = "SELECT mail_id, recipient, status, attempts FROM deliveries WHERE account_id = $1 AND id = $2";
+        let found = tx.first(sql, &[account.into(), (&id).into()], |row| {
+            Ok::<_, Error>(Delivery {
+                mail_id: row.text(0)?.to_string(),
+                recipient: row.text(1)?.to_string(),
+                status: Standing::from_db(row, 2).map_err(|error| error.at("deliveries", &id, "status"))?,
+                attempts: row.int(3)?,
+            })
+        })?;
+        let Some(delivery) = found.filter(|found| !matches!(found.status, Standing::Sent | Standing::Failed)) else {
+            return Ok(None);
+        };
+        let cut_off = i64::from(delivery.status == Standing::Sending);
+        tx.execute(
+            "UPDATE deliveries SET status = 'sending', attempts = $1, changed_at = $2,
+                    maybe_twice = CASE WHEN $3 = 1 THEN 1 ELSE maybe_twice END
+             WHERE account_id = $4 AND id = $5",
+            &[(delivery.attempts + 1).into(), now.0.into(), cut_off.into(), account.into(), (&id).into()],
+        )?;
+        let queued = Queued::find(tx, account, &delivery.mail_id)?;
+        Ok::<_, Error>(queued.map(|queued| (delivery, queued)))
+    })
+}
+
+/// A mail as it waits.
+struct Queued {
+    created_at: i64,
+    id: String,
+    about: String,
+    about_id: String,
+    from_name: String,
+    from_email: String,
+    reply_to: String,
+    to: String,
+    cc: String,
+    subject: String,
+    body: String,
+    html: String,
+    attach_pdf: bool,
+}
+
+impl Queued {
+    fn find(tx: &mut Tx, account: i64, id: &str) -> Result<Option<Queued>> {
+        let sql =
+            "SELECT created_at, id, about, about_id, from_name, from_email, reply_to, recipients, copies, subject,
+                          body, html, attach_pdf
+                   FROM mails WHERE account_id = $1 AND id = $2";
+        tx.first(sql, &[account.into(), id.into()], |row| {
+            let text = |column: usize| row.text(column).map(str::to_string);
+            Ok::<_, Error>(Queued {
+                created_at: row.int(0)?,
+                id: text(1)?,
+                about: text(2)?,
+                about_id: text(3)?,
+                from_name: text(4)?,
+                from_email: text(5)?,
+                reply_to: text(6)?,
+                to: text(7)?,
+                cc: text(8)?,
+                subject: text(9)?,
+                body: text(10)?,
+                html: text(11)?,
+                attach_pdf: row.int(12)? != 0,
+            })
+        })
+    }
+}
+
+/// The address it comes from, and its bytes.
+fn build(app: &App, account: i64, queued: Queued) -> Result<(String, Vec<u8>)> {
+    let split = |text: &str| text.split(", ").filter(|one| !one.is_empty()).map(str::to_string).collect();
+    let from = match queued.from_email.as_str() {
+        "" => app.config.mail_from.clone(),
+        own => own.to_string(),
+    };
+    let mut attachments = Vec::new();
+    if queued.attach_pdf {
+        let (name, bytes) = pdf_of(app, account, &queued.about, &queued.about_id)?;
+        attachments.push(Attachment { name, content_type: "application/pdf".to_string(), bytes });
+    }
+    let reply_to = (!queued.reply_to.is_empty() && queued.reply_to != from)
+        .then(|| Address { name: queued.from_name.clone(), email: queued.reply_to.clone() });
+    let mail = Mail {
+        from: Address { name: queued.from_name, email: from.clone() },
+        reply_to,
+        to: split(&queued.to),
+        cc: split(&queued.cc),
+        subject: queued.subject,
+        text: queued.body,
+        html: queued.html,
+        attachments,
+        message_id: queued.id,
+        date_ms: queued.created_at,
+        headers: Vec::new(),
+    };
+    let bytes = mail.to_bytes().map_err(|invalid| Error::internal(format!("{}: {}", invalid.field, invalid.reason)))?;
+    Ok((from, bytes))
+}
+
+/// The PDF of a record, as its own route gives it; made now if it was not yet.
+fn pdf_of(app: &App, account: i64, about: &str, id: &str) -> Result<(String, Vec<u8>)> {
+    let resource =
+        registry().named(about).ok_or_else(|| Error::internal(format!("there are no records called {about}")))?;
+    let work = perform::prepare("GET", &format!("{}/{id}/pdf/content", resource.path), None)?;
+    let caller = app.acting_in(account, "outbox")?;
+    let answer = app.store.read_now(move |tx| {
+        let ctx = caller.reading(tx)?;
+        work(tx, &ctx)
+    })?;
+    match answer.content {
+        Some(Content::Made(made)) => Ok((made.name().to_string(), made.make_now(app)?)),
+        Some(Content::Kept { key, name, .. }) => {
+            let read = tokio::runtime::Handle::current().block_on(app.blobs.read(&key));
+            let bytes = read.map_err(|error| Error::internal(format!("the PDF {name}: {error}")))?;
+            Ok((name, bytes.to_vec()))
+        }
+        Some(Content::Written { name, text, .. }) => Ok((name, text.into_bytes())),
+        None => Err(Error::internal(format!("the {about} {id} has no PDF"))),
+    }
+}
+
+/// The deliveries about a record, oldest first, as JSON.
+pub fn deliveries(tx: &mut Tx, ctx: &Ctx, about_id: &str) -> Result<Vec<Value>> {
+    let sql =
+        "SELECT deliveries.id, mails.kind, mails.subject, deliveries.recipient, deliveries.status, deliveries.attempts,
+                      deliveries.reason, deliveries.maybe_twice, mails.created_at, deliveries.changed_at
+               FROM deliveries JOIN mails ON mails.account_id = deliveries.account_id AND mails.id = deliveries.mail_id
+               WHERE deliveries.account_id = $1 AND deliveries.about_id = $2 ORDER BY deliveries.id LIMIT 1000";
+    tx.all(sql, &[ctx.account.into(), about_id.into()], |row| {
+        Ok(json!({
+            "id": row.text(0)?, "send_type": row.text(1)?, "subject": row.text(2)?, "recipient": row.text(3)?,
+            "status": row.text(4)?, "attempts": row.int(5)?, "reason": row.text(6)?, "maybe_twice": row.int(7)? != 0,
+            "created_at": Moment(row.int(8)?).to_string(), "updated_at": Moment(row.int(9)?).to_string(),
+        }))
+    })
+}
+
+/// The name and address that mail of an identity comes from.
+pub fn identity_of(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<(String, String)> {
+    let identity: CorporateIdentity = match id {
+        "" => crate::settings::corporate_identity::default_one(tx, ctx)?,
+        id => match tx.first(
+            &CorporateIdentity::sql().get,
+            &[ctx.account.into(), id.into()],
+            CorporateIdentity::from_row,
+        )? {
+            Some(identity) => identity,
+            None => crate::settings::corporate_identity::default_one(tx, ctx)?,
+        },
+    };
+    Ok((identity.name, identity.email.0))
+}
+
+/// Opens the way for mail that the settings name.
+pub fn open(config: &Config, _: &str, services: &mut Services) -> Result<()> {
+    let route = if config.smtp_host.is_empty() {
+        Route::Folder(config.data.join("mail"))
+    } else {
+        let mut settings = SmtpSettings::new(&config.smtp_host, config.smtp_port);
+        settings.security = match config.smtp_security.as_str() {
+            "tls" => Security::Tls,
+            "starttls" => Security::StartTls,
+            "none" => Security::None,
+            other => {
+                let message = format!("smtp_security is '{other}', but must be starttls, tls or none.");
+                return Err(Error::new(Code::Unavailable, message));
+            }
+        };
+        settings.user.clone_from(&config.smtp_user);
+        settings.password.clone_from(&config.smtp_password);
+        settings.timeout = Duration::from_secs(config.smtp_timeout_seconds);
+        settings.ca_file = (!config.smtp_ca_file.is_empty()).then(|| config.smtp_ca_file.clone().into());
+        Route::Smtp(settings)
+    };
+    let sender = Sender::new(route);
+    services.add(sender.map_err(|error| Error::new(Code::Unavailable, format!("Mail cannot be sent: {error}.")))?);
+    Ok(())
+}

@@ -1,0 +1,366 @@
+//! Collecting money through a provider: by a mandate, or because the client pays. The payment is
+//! written first; a job asks the provider with the payment's id as the key, and writes what it said.
+
+use engine::accounts::Account;
+use engine::app::App;
+use engine::context::{Caller, Ctx};
+use engine::due::DueWork;
+use engine::error::{Code, Error, Result};
+use engine::jobs::{self, Claimed, Ending, Job, Lane, NewJob};
+use engine::record::{Data, Day, Link, Record};
+use engine::records;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use store::Tx;
+
+use crate::documents::Invoice;
+use crate::payments::mandate::{self, MandateStatus};
+use crate::payments::payment::{self, Method, Payment, PaymentType, Status};
+use crate::payments::providers::{self, Ask, News, Provider, Started, Trouble, Wish};
+use crate::payments::verification::{self, Verification};
+use crate::relations::client::Client;
+use crate::settings::{ProviderName, Settings};
+
+/// Collects what is open of an invoice when its client has a mandate; answers the payment.
+pub fn begin(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Option<Payment>> {
+    let mandate = match invoice.client_id.0.as_str() {
+        "" => None,
+        client => mandate::of(tx, ctx, client)?,
+    };
+    let Some(mandate) = mandate.filter(|mandate| mandate.is_ready() && invoice.open_amount().scaled() > 0) else {
+        return Ok(None);
+    };
+    let payment = write(tx, ctx, invoice, mandate.provider, Method::Banktransfer)?;
+    if mandate.provider != ProviderName::Manual {
+        let id = &payment.base.id;
+        let job = NewJob::of(ctx, &Collect { id: id.clone() })?.keyed(format!("collect {id}"));
+        jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)?;
+    }
+    Ok(Some(payment))
+}
+
+fn write(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice, provider: ProviderName, method: Method) -> Result<Payment> {
+    let mut payment = Payment {
+        amount: invoice.open_amount(),
+        date: Day(Some(ctx.now.date(&ctx.zone))),
+        status: Status::Created,
+        r#type: PaymentType::Online,
+        method,
+        provider: provider.wire().to_string(),
+        invoice_id: Link(invoice.base.id.clone()),
+        ..Payment::default()
+    };
+    records::add(tx, ctx, &mut payment)?;
+    Ok(payment)
+}
+
+/// Collects an invoice again, or for the first time, because somebody says so.
+pub fn again(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Payment> {
+    let refuse = |why: &str| Err(Error::new(Code::InvalidTransition, format!("{} {why}.", invoice.number)));
+    if invoice.open_amount().scaled() <= 0 {
+        return refuse("has no open amount");
+    }
+    if under_way(tx, ctx, &invoice.base.id, None)?.is_some() {
+        return refuse("has a payment in progress; wait until it is completed");
+    }
+    match begin(tx, ctx, invoice)? {
+        Some(payment) => Ok(payment),
+        None => refuse("cannot be collected: its client has no valid mandate"),
+    }
+}
+
+/// The online payment of an invoice that may still be paid; of those that the client pays, or of all.
+fn under_way(tx: &mut Tx, ctx: &Ctx, invoice: &str, method: Option<Method>) -> Result<Option<Payment>> {
+    let sql = format!(
+        "{} WHERE account_id = $1 AND invoice_id = $2 AND type = 'online'
+         AND status IN ('created', 'open', 'pending', 'authorized') ORDER BY created_at DESC, id DESC",
+        Payment::sql().select
+    );
+    let found = tx.all(&sql, &[ctx.account.into(), invoice.into()], Payment::from_row)?;
+    Ok(found.into_iter().find(|payment| method.is_none_or(|method| payment.method == method)))
+}
+
+/// The payment by which a client pays an invoice on its page: the one that is open, or a new one.
+pub fn pay_online(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Payment> {
+    let provider = Settings::of(tx, ctx)?.provider;
+    if !can_pay_online(tx, ctx)? || invoice.open_amount().scaled() <= 0 {
+        let message = "This invoice cannot be paid online.";
+        return Err(Error::new(Code::InvalidTransition, message));
+    }
+    match under_way(tx, ctx, &invoice.base.id, Some(Method::Ideal))? {
+        Some(payment) if payment.amount == invoice.open_amount() && payment.provider == provider.wire() => Ok(payment),
+        _ => write(tx, ctx, invoice, provider, Method::Ideal),
+    }
+}
+
+/// Whether clients can pay on the pages of invoices.
+pub fn can_pay_online(tx: &mut Tx, ctx: &Ctx) -> Result<bool> {
+    let settings = Settings::of(tx, ctx)?;
+    Ok(settings.online_payments && settings.provider != ProviderName::Manual)
+}
+
+/// What is needed to ask for a payment.
+struct Case {
+    payment: Payment,
+    invoice: Invoice,
+    client: Client,
+    customer_id: String,
+    mandate_id: String,
+    settings: Settings,
+}
+
+fn case(app: &App, caller: &Caller, id: &str) -> Result<Case> {
+    let (own, id) = (caller.clone(), id.to_string());
+    app.store.read_now(move |tx| {
+        let ctx = own.reading(tx)?;
+        let payment: Payment = records::find(tx, &ctx, &id)?;
+        let invoice: Invoice = records::find(tx, &ctx, &payment.invoice_id.0)?;
+        let client: Client = match invoice.client_id.0.as_str() {
+            "" => Client::default(),
+            client => records::find(tx, &ctx, client)?,
+        };
+        let mandate = mandate::of(tx, &ctx, &client.base.id)?.unwrap_or_default();
+        let (customer_id, mandate_id) = (mandate.customer_id, mandate.mandate_id);
+        Ok(Case { payment, invoice, client, customer_id, mandate_id, settings: Settings::of(tx, &ctx)? })
+    })
+}
+
+fn provider_of(app: &App, case: &Case) -> Result<Box<dyn Provider>, Trouble> {
+    let Some(name) = ProviderName::from_wire(&case.payment.provider) else {
+        return Err(Trouble::Never(format!("No provider is called '{}'.", case.payment.provider)));
+    };
+    providers::named(app, name, &case.settings)
+}
+
+/// Asks the provider for a payment and writes what it said; answers the payment. Outside any
+/// transaction, and as often as anybody likes: the provider sees one payment.
+pub fn ask(app: &App, caller: &Caller, id: &str, again: bool) -> Result<Result<Payment, Trouble>> {
+    let case = case(app, caller, id)?;
+    if case.payment.status != Status::Created {
+        return Ok(Ok(case.payment));
+    }
+    let wish = if case.payment.method == Method::Ideal { Wish::Once } else { Wish::Collection };
+    let asked = provider_of(app, &case).and_then(|provider| {
+        provider.start(&Ask {
+            wish,
+            key: id.to_string(),
+            again,
+            amount: case.payment.amount,
+            description: format!("{} {}", case.invoice.number, case.invoice.title),
+            customer_id: if wish == Wish::Collection { case.customer_id.clone() } else { String::new() },
+            client_id: case.client.base.id.clone(),
+            name: case.client.name(),
+            email: case.client.email.0.clone(),
+            mandate_id: if wish == Wish::Collection { case.mandate_id.clone() } else { String::new() },
+            back: app.site.address(&format!("/d/{}", case.invoice.token)),
+            news: app.site.address(&format!("/hooks/mollie/{}/payment/{id}", caller.account.uid)),
+        })
+    });
+    match asked {
+        Ok(started) => {
+            let (own, id) = (caller.clone(), id.to_string());
+            let written = app.store.write_now(caller.account.number, move |tx| {
+                let ctx = own.writing(tx)?;
+                accepted(tx, &ctx, &id, &started, wish)
+            });
+            Ok(Ok(written?))
+        }
+        Err(trouble) => Ok(Err(trouble)),
+    }
+}
+
+/// The provider has taken a payment on.
+fn accepted(tx: &mut Tx, ctx: &Ctx, id: &str, started: &Started, wish: Wish) -> Result<Payment> {
+    let before: Payment = records::find(tx, ctx, id)?;
+    if before.status != Status::Created {
+        return Ok(before);
+    }
+    let mut payment = before.clone();
+    payment.status = Status::Open;
+    payment.external_id.clone_from(&started.external_id);
+    payment.feedback_data = Data::from(json!({"payment_url": started.payment_url}));
+    records::change(tx, ctx, &before, &mut payment, "updated")?;
+    let payment = payment::told(tx, ctx, &payment, started.status, None)?;
+    if wish == Wish::Collection {
+        let invoice: Invoice = records::find(tx, ctx, &payment.invoice_id.0)?;
+        mandate::change(tx, ctx, &invoice.client_id.0, |mandate| {
+            if mandate.status == MandateStatus::Authorized {
+                mandate.status = MandateStatus::Active;
+            }
+        })?;
+    }
+    Ok(payment)
+}
+
+/// The job: asks for a collection. When the provider will not, the payment has failed.
+#[derive(Serialize, Deserialize)]
+pub struct Collect {
+    /// The payment.
+    id: String,
+}
+
+impl Job for Collect {
+    const KIND: &'static str = "collect";
+    const LANE: Lane = Lane::Outside;
+    const AWAITED: bool = true;
+
+    fn run(&self, app: &App, claimed: &Claimed) -> Result<Ending> {
+        let caller = app.acting_in(claimed.account, "provider")?;
+        match ask(app, &caller, &self.id, claimed.attempts > 1)? {
+            Ok(_) => Ok(Ending::Done),
+            Err(Trouble::Later(why)) if claimed.has_tries_left() => Ok(Ending::Failed(why)),
+            Err(trouble) => {
+                let id = self.id.clone();
+                app.store.write_now(claimed.account, move |tx| {
+                    let ctx = caller.writing(tx)?;
+                    let payment: Payment = records::find(tx, &ctx, &id)?;
+                    let why = json!({"reason": trouble.words()});
+                    payment::told(tx, &ctx, &payment, Status::Failed, Some(&why)).map(drop)
+                })?;
+                Ok(Ending::Done)
+            }
+        }
+    }
+}
+
+/// What a provider can be asked about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Subject {
+    /// A payment.
+    #[default]
+    Payment,
+    /// The verification of a bank account.
+    Verification,
+}
+
+impl Subject {
+    /// The subject with this name in the address of a provider's webhook.
+    pub fn named(name: &str) -> Option<Subject> {
+        match name {
+            "payment" => Some(Subject::Payment),
+            "verification" => Some(Subject::Verification),
+            _ => None,
+        }
+    }
+
+    /// Where they are kept.
+    pub fn table(self) -> &'static str {
+        match self {
+            Subject::Payment => "payments",
+            Subject::Verification => "verifications",
+        }
+    }
+}
+
+/// Has the provider asked how a payment or a verification stands. What is being looked at already
+/// is looked at once more: the news may have come after the look.
+pub fn look_soon(tx: &mut Tx, ctx: &Ctx, kind: Subject, id: &str) -> Result<()> {
+    let first = format!("news {id}");
+    let key = if jobs::is_under_way(tx, &first)? { format!("{first} again") } else { first };
+    let job = NewJob::of(ctx, &ProviderNews { id: id.to_string(), kind })?.keyed(key);
+    jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)
+}
+
+/// The job: asks the provider how something stands, and has it stand so here. Whatever order the
+/// news came in, what holds is what the provider says now.
+#[derive(Serialize, Deserialize)]
+pub struct ProviderNews {
+    id: String,
+    #[serde(default)]
+    kind: Subject,
+}
+
+impl Job for ProviderNews {
+    const KIND: &'static str = "provider_news";
+    const LANE: Lane = Lane::Outside;
+
+    fn run(&self, app: &App, claimed: &Claimed) -> Result<Ending> {
+        let caller = app.acting_in(claimed.account, "provider")?;
+        let looked = match self.kind {
+            Subject::Verification => look_at_verification(app, &caller, &self.id),
+            Subject::Payment => look_at_payment(app, &caller, &self.id),
+        };
+        match looked? {
+            Ok(()) | Err(Trouble::Never(_)) => Ok(Ending::Done),
+            Err(Trouble::Later(why)) => Ok(Ending::Failed(why)),
+        }
+    }
+}
+
+fn look(provider: Result<Box<dyn Provider>, Trouble>, external_id: &str) -> Result<News, Trouble> {
+    if external_id.is_empty() {
+        return Err(Trouble::Later("its start has not been recorded yet".to_string()));
+    }
+    provider?.look(external_id)
+}
+
+fn look_at_payment(app: &App, caller: &Caller, id: &str) -> Result<Result<(), Trouble>> {
+    let case = case(app, caller, id)?;
+    let news = match look(provider_of(app, &case), &case.payment.external_id) {
+        Ok(news) => news,
+        Err(trouble) => return Ok(Err(trouble)),
+    };
+    let (own, id) = (caller.clone(), id.to_string());
+    app.store.write_now(caller.account.number, move |tx| {
+        let ctx = own.writing(tx)?;
+        let payment: Payment = records::find(tx, &ctx, &id)?;
+        payment::told(tx, &ctx, &payment, news.status, Some(&news.details)).map(drop)
+    })?;
+    Ok(Ok(()))
+}
+
+fn look_at_verification(app: &App, caller: &Caller, id: &str) -> Result<Result<(), Trouble>> {
+    let (own, key) = (caller.clone(), id.to_string());
+    let (verification, settings) = app.store.read_now(move |tx| {
+        let ctx = own.reading(tx)?;
+        Ok::<_, Error>((records::find::<Verification>(tx, &ctx, &key)?, Settings::of(tx, &ctx)?))
+    })?;
+    let news = match look(providers::named(app, verification.provider, &settings), &verification.external_id) {
+        Ok(news) => news,
+        Err(trouble) => return Ok(Err(trouble)),
+    };
+    let (own, id) = (caller.clone(), id.to_string());
+    let waits = news.status == Status::Paid && !matches!(news.mandate, Some((_, true)));
+    app.store.write_now(caller.account.number, move |tx| {
+        let ctx = own.writing(tx)?;
+        let verification: Verification = records::find(tx, &ctx, &id)?;
+        verification::told(tx, &ctx, &verification, news.status, news.mandate.clone())
+    })?;
+    Ok(if waits { Err(Trouble::Later("the mandate cannot be used yet".to_string())) } else { Ok(()) })
+}
+
+/// What the sandbox knows by this id, and whose it is: nobody told us the account. Whether it is a
+/// verification comes last.
+pub fn in_sandbox(tx: &mut Tx, external_id: &str) -> Result<Option<(Account, String, bool)>> {
+    for (table, is_verification) in [("verifications", true), ("payments", false)] {
+        let sql = format!(
+            "SELECT account_id, id FROM {table} WHERE external_id = $1 AND external_id <> '' AND provider = 'sandbox'"
+        );
+        let found =
+            tx.first(&sql, &[external_id.into()], |row| Ok::<_, Error>((row.int(0)?, row.text(1)?.to_string())))?;
+        if let Some((account, id)) = found {
+            return Ok(Some((Account::numbered(tx, account)?, id, is_verification)));
+        }
+    }
+    Ok(None)
+}
+
+/// Once an hour providers are asked after what is under way there.
+pub const DUE: DueWork = DueWork { hourly: ask_after, ..DueWork::NOTHING };
+
+/// Asks after everything that is under way at a provider which tells news, in case it told none.
+fn ask_after(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+    for kind in [Subject::Payment, Subject::Verification] {
+        let sql = format!(
+            "SELECT id FROM {} WHERE account_id = $1 AND provider = 'mollie'
+             AND status IN ('open', 'pending', 'authorized') LIMIT 500",
+            kind.table()
+        );
+        let ids = tx.all(&sql, &[ctx.account.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
+        for id in ids {
+            look_soon(tx, ctx, kind, &id)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,378 @@
+//! Payments of invoices: recorded by hand, or collected through a provider.
+
+use engine::call::{Answer, Call, Outcome};
+use engine::context::Ctx;
+use engine::error::{Code, Error, Faults, FieldCode, Result, wrong};
+use engine::input::{self, Input};
+use engine::record::{COMPUTED, Checks, DETAIL, Data, Day, INPUT, Link, Record, Transitions, check_transition};
+use engine::records::{self, Work};
+use engine::resource::{Gives, Part, Resource};
+use engine::{choice, record, tables};
+use money::Amount;
+use serde_json::Value;
+use store::{Migration, Tx};
+
+use crate::documents::{Invoice, PaymentStatus, change_to_final, make_final, with_finalized};
+use crate::payments::collecting;
+
+choice! {
+    /// How a payment stands.
+    pub enum Status {
+        /// Asked for, not answered.
+        Open = "open",
+        /// On its way.
+        Pending = "pending",
+        /// There.
+        #[default]
+        Paid = "paid",
+        /// It did not work.
+        Failed = "failed",
+        /// The client broke it off.
+        Canceled = "canceled",
+        /// The client did nothing in time.
+        Expired = "expired",
+        /// Promised by the bank.
+        Authorized = "authorized",
+        /// Made, not yet asked for.
+        Created = "created",
+        /// Taken back by the bank.
+        Chargeback = "chargeback",
+        /// Paid back.
+        Refunded = "refunded",
+    }
+}
+
+choice! {
+    /// Who sees to a payment.
+    pub enum PaymentType {
+        /// Somebody who writes it down.
+        #[default]
+        Manual = "manual",
+        /// A provider.
+        Online = "online",
+    }
+}
+
+choice! {
+    /// By what means it is paid.
+    pub enum Method {
+        /// iDEAL.
+        Ideal = "ideal",
+        /// PayPal.
+        Paypal = "paypal",
+        /// Klarna.
+        Klarna = "klarna",
+        /// Bancontact.
+        Bancontact = "bancontact",
+        /// in3.
+        In3 = "in3",
+        /// Credit card.
+        Creditcard = "creditcard",
+        /// Bank transfer.
+        #[default]
+        Banktransfer = "banktransfer",
+    }
+}
+
+/// The moves of an online payment; those of a manual one are free.
+pub const TRANSITIONS: Transitions<Status> = {
+    use Status::{Authorized, Canceled, Chargeback, Created, Expired, Failed, Open, Paid, Pending, Refunded};
+    &[
+        (Created, &[Open]),
+        (Open, &[Pending, Authorized, Paid, Failed, Canceled, Expired]),
+        (Pending, &[Paid, Failed, Canceled, Expired]),
+        (Authorized, &[Paid, Failed, Canceled, Expired]),
+        (Paid, &[Refunded, Chargeback]),
+        (Chargeback, &[Paid]),
+    ]
+};
+
+record! {
+    /// A payment of an invoice; a negative amount is a refund.
+    pub struct Payment = "payment" in "payments", parent: "invoice_id";
+
+    /// Amount; defaults to the open amount.
+    amount: Amount = INPUT.example("100.5");
+    /// Payment date; defaults to today.
+    date: Day = INPUT.kept().example("\"2026-05-04\"");
+    /// Status; defaults to `paid` for a manual payment, `open` for an online one.
+    status: Status = INPUT.filter().example("\"paid\"");
+    /// `manual` or `online`.
+    r#type: PaymentType = INPUT.create_only().filter().example("\"manual\"");
+    /// Payment method.
+    method: Method = INPUT.example("\"banktransfer\"");
+    /// Your own reference or the provider's; unique per invoice.
+    external_id: String = INPUT.filter().unique(&["invoice_id"]).example("\"\"");
+    /// The provider.
+    provider: String = INPUT.example("\"\"");
+    /// Your own data about the payment.
+    payment_data: Data = INPUT.in_meta().example("{\"bank\": \"statement 12\"}");
+    /// The provider's response.
+    feedback_data: Data = INPUT.create_only().in_meta().example("{}");
+    /// The invoice.
+    invoice_id: Link = COMPUTED.refers("invoices").in_meta();
+}
+
+impl Payment {
+    /// Where the client pays, as the provider said; or empty.
+    pub fn payment_url(&self) -> String {
+        self.feedback_data.json()["payment_url"].as_str().unwrap_or_default().to_string()
+    }
+}
+
+impl Checks for Payment {
+    fn settle(&mut self, _: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+        if self.date.0.is_none() {
+            self.date = Day(Some(ctx.now.date(&ctx.zone)));
+        }
+        let Some(before) = before else { return Ok(()) };
+        if self.r#type == PaymentType::Online && self.status != before.status {
+            check_transition(TRANSITIONS, &before.status, &self.status, || {
+                let (from, to) = (before.status.wire(), self.status.wire());
+                format!("An online payment cannot move from {from} to {to}.")
+            })?;
+        }
+        Ok(())
+    }
+
+    fn events(&self, before: Option<&Self>) -> Vec<&'static str> {
+        let Some(before) = before.filter(|before| before.status != self.status) else { return Vec::new() };
+        match (before.status, self.status) {
+            (_, Status::Paid) => vec!["paid"],
+            (_, Status::Failed | Status::Canceled | Status::Expired) => vec!["failed"],
+            (_, Status::Chargeback) => vec!["charged_back"],
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Payments and their routes.
+pub fn resource() -> Resource {
+    Resource::of::<Payment>("Payments", "invoices", MIGRATIONS)
+        .at("/v1/invoices/{id}/payments")
+        .all::<Payment>()
+        .create_with(create)
+        .gives(Gives::Parts(BOTH))
+        .get::<Payment>()
+        .extension()
+        .patch_with::<Payment>(patch)
+        .gives(Gives::Parts(BOTH))
+        .delete_with(delete)
+}
+
+/// Invoices can be collected.
+pub fn collectable(invoices: Resource) -> Resource {
+    invoices
+        .action_elsewhere("collect", "Collect an invoice by direct debit", collect)
+        .gives(Gives::MadeParts(BOTH))
+        .extension()
+}
+
+/// What making and changing a payment answer.
+const BOTH: &[Part] = &[
+    Part("invoice", "object", "The invoice: `id`, `paid_amount` and `price`."),
+    Part("payment", "object", "The payment."),
+];
+
+fn create(call: Call) -> Result<Work> {
+    let input: Input<Payment> = input::create(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        records::check_parent::<Payment>(tx, ctx, &call)?;
+        let draft: Invoice = records::find(tx, ctx, call.id())?;
+        let mut invoice = draft.clone();
+        let mut payment = input.record();
+        payment.invoice_id = Link(invoice.base.id.clone());
+        if !input.has("status") && payment.r#type == PaymentType::Online {
+            payment.status = Status::Open;
+        }
+        if !input.has("method") && payment.r#type == PaymentType::Online {
+            payment.method = Method::Ideal;
+        }
+        // The payment says how the invoice stands, not what its caller called the draft: one that was called paid and
+        // is paid in part would else emit that it is paid.
+        if payment.status == Status::Paid && !draft.is_final() {
+            invoice.payment_status = PaymentStatus::Draft;
+        }
+        let finalized = !draft.is_final() && change_to_final(tx, ctx, &draft, &mut invoice)?;
+        if !input.has("amount") {
+            payment.amount = all_that_is_open(&invoice)?;
+        }
+        check_amount(&payment)?;
+        records::add(tx, ctx, &mut payment)?;
+        let invoice = settle_invoice(tx, ctx, &invoice)?;
+        let mut answer = both(ctx, &invoice, &payment, Outcome::Created);
+        answer.location = Some(tables::location(&payment));
+        Ok(with_finalized(answer.with_texts("warnings", &input.warnings), finalized))
+    }))
+}
+
+fn patch(call: Call) -> Result<Work> {
+    let input: Input<Payment> = input::patch(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let before: Payment = records::find_to_change(tx, ctx, &call)?;
+        let mut payment = before.clone();
+        input.merge_into(&mut payment);
+        check_amount(&payment)?;
+        records::change(tx, ctx, &before, &mut payment, "updated")?;
+        let invoice: Invoice = records::find(tx, ctx, call.id())?;
+        let invoice = settle_invoice(tx, ctx, &invoice)?;
+        Ok(both(ctx, &invoice, &payment, Outcome::Done).with_texts("warnings", &input.warnings))
+    }))
+}
+
+fn delete(call: Call) -> Result<Work> {
+    Ok(Box::new(move |tx, ctx| {
+        let payment: Payment = records::find_to_change(tx, ctx, &call)?;
+        records::remove(tx, ctx, &payment)?;
+        let invoice: Invoice = records::find(tx, ctx, call.id())?;
+        settle_invoice(tx, ctx, &invoice)?;
+        Ok(Answer::empty())
+    }))
+}
+
+/// What the provider tells of a payment, by the moves that lead there; what cannot be is passed over.
+pub fn told(tx: &mut Tx, ctx: &Ctx, payment: &Payment, to: Status, said: Option<&Value>) -> Result<Payment> {
+    let Some(steps) = steps(payment.status, to) else {
+        let (from, to) = (payment.status.wire(), to.wire());
+        tracing::warn!(payment = %payment.base.id, from, to, "A provider reported a status that is not possible.");
+        return Ok(payment.clone());
+    };
+    let mut now = payment.clone();
+    for (place, status) in steps.iter().enumerate() {
+        let before = now.clone();
+        now.status = *status;
+        if let (Some(said), true) = (said, place + 1 == steps.len()) {
+            now.feedback_data = now.feedback_data.with(said);
+        }
+        records::change(tx, ctx, &before, &mut now, "updated")?;
+    }
+    if !steps.is_empty() {
+        let invoice: Invoice = records::find(tx, ctx, &payment.invoice_id.0)?;
+        settle_invoice(tx, ctx, &invoice)?;
+    }
+    Ok(now)
+}
+
+/// The moves from one status to another: none when it is the same.
+fn steps(from: Status, to: Status) -> Option<Vec<Status>> {
+    let mut ways = std::collections::VecDeque::from([vec![from]]);
+    let mut seen = vec![from];
+    while let Some(way) = ways.pop_front() {
+        let last = *way.last()?;
+        if last == to {
+            return Some(way[1..].to_vec());
+        }
+        for next in TRANSITIONS.iter().filter(|(at, _)| *at == last).flat_map(|(_, next)| *next) {
+            if !seen.contains(next) {
+                seen.push(*next);
+                ways.push_back([way.clone(), vec![*next]].concat());
+            }
+        }
+    }
+    None
+}
+
+/// `POST /v1/invoices/{id}/collect`
+fn collect(call: Call) -> Result<Work> {
+    let warnings = input::nothing(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let mut invoice: Invoice = records::find_to_change(tx, ctx, &call)?;
+        let finalized = make_final(tx, ctx, &mut invoice)?;
+        let payment = collecting::again(tx, ctx, &invoice)?;
+        let mut answer = both(ctx, &invoice, &payment, Outcome::Created);
+        answer.location = Some(tables::location(&payment));
+        Ok(with_finalized(answer.with_texts("warnings", &warnings), finalized))
+    }))
+}
+
+/// What a payment is when nobody says how much: the rest of the invoice, never money back.
+fn all_that_is_open(invoice: &Invoice) -> Result<Amount> {
+    let open = invoice.open_amount();
+    let is_owed = if invoice.total_incl_vat.scaled() < 0 { open.scaled() < 0 } else { open.scaled() > 0 };
+    if is_owed {
+        return Ok(open);
+    }
+    let message = "The invoice has no open amount. Send an amount; a negative amount is a refund.";
+    Err(Error::new(Code::InvalidTransition, message))
+}
+
+fn check_amount(payment: &Payment) -> Result<()> {
+    let mut faults = Faults::default();
+    if payment.amount.scaled() == 0 {
+        faults.add("amount", wrong(FieldCode::OutOfRange, "cannot be 0"));
+    }
+    faults.into_result()
+}
+
+/// Adds up what was paid, and has the invoice stand accordingly.
+pub fn settle_invoice(tx: &mut Tx, ctx: &Ctx, before: &Invoice) -> Result<Invoice> {
+    let sql = "SELECT CAST(coalesce(sum(amount), 0) AS BIGINT) FROM payments
+               WHERE account_id = $1 AND invoice_id = $2 AND status = 'paid'";
+    let paid = tx.int(sql, &[ctx.account.into(), (&before.base.id).into()])?;
+    if (paid < 0) != (before.total_incl_vat.scaled() < 0) && paid != 0 {
+        let message = "cannot be more than the amount paid";
+        return Err(Error::field("amount", wrong(FieldCode::OutOfRange, message)));
+    }
+    let mut invoice = before.clone();
+    // A word of the caller's own stays until what was paid changes.
+    if paid != before.paid_amount.scaled() {
+        invoice.paid_amount = Amount::from_scaled(paid);
+        invoice.settle_payments(ctx);
+    }
+    records::change(tx, ctx, before, &mut invoice, "updated")?;
+    Ok(invoice)
+}
+
+/// The invoice and the payment, as the contract shows them together.
+fn both(ctx: &Ctx, invoice: &Invoice, payment: &Payment, outcome: Outcome) -> Answer {
+    let mut data = format!(
+        "{{\"invoice\":{{\"id\":\"{}\",\"paid_amount\":{},\"price\":{}}},\"payment\":",
+        invoice.base.id, invoice.paid_amount, invoice.total_incl_vat
+    )
+    .into_bytes();
+    payment.write_json(DETAIL, ctx, &mut data);
+    data.push(b'}');
+    let mut answer = Answer { version: Some(payment.base.version), ..Answer::data(outcome, data) };
+    if invoice.overpaid() > 0 {
+        answer.meta.push(format!("\"overpaid\":{}", Amount::from_scaled(invoice.overpaid())));
+    }
+    answer
+}
+
+const MIGRATIONS: &[Migration] = &[AWAITED, TABLE];
+
+/// What a provider or a bank has not answered yet is looked for every hour.
+const AWAITED: Migration = Migration {
+    number: 67,
+    name: "payments awaited",
+    sql: "
+CREATE INDEX payments_awaited ON payments (account_id, provider, status, created_at, id);
+",
+};
+
+const TABLE: Migration = Migration {
+    number: 36,
+    name: "payments",
+    sql: "
+CREATE TABLE payments (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    amount BIGINT NOT NULL,
+    date TEXT NOT NULL,
+    status TEXT NOT NULL,
+    type TEXT NOT NULL,
+    method TEXT NOT NULL,
+    external_id TEXT NOT NULL,
+    provider TEXT NOT NULL,
+    payment_data TEXT NOT NULL,
+    feedback_data TEXT NOT NULL,
+    invoice_id TEXT NOT NULL,
+    PRIMARY KEY (account_id, id)
+) STRICT;
+CREATE INDEX payments_invoice ON payments (account_id, invoice_id, created_at, id);
+CREATE UNIQUE INDEX payments_external ON payments (account_id, invoice_id, external_id) WHERE external_id <> '';
+",
+};

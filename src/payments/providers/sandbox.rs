@@ -1,0 +1,48 @@
+//! A provider to try things on: it asks nobody, and a person says on its page what became of a
+//! payment.
+
+use std::sync::Arc;
+
+use engine::site::Site;
+use serde_json::json;
+
+use super::{Ask, News, Provider, Started, Trouble, Wish};
+use crate::payments::payment::Status;
+
+/// The sandbox of this server.
+pub struct Sandbox {
+    /// Where its page is.
+    pub site: Arc<Site>,
+}
+
+impl Provider for Sandbox {
+    fn start(&self, ask: &Ask) -> Result<Started, Trouble> {
+        // From our own id, so that asking again gives the same.
+        let external_id = format!("sb_{}", self.site.token_of(&ask.key));
+        let payment_url = page(&self.site, &external_id);
+        let customer_id = match ask.client_id.as_str() {
+            "" => String::new(),
+            client => format!("sbc_{}", &self.site.token_of(client)[..16]),
+        };
+        let status = if ask.wish == Wish::Collection { Status::Pending } else { Status::Open };
+        Ok(Started { external_id, payment_url, customer_id, status })
+    }
+
+    fn look(&self, _: &str) -> Result<News, Trouble> {
+        Ok(News { status: Status::Open, mandate: None, details: json!({}) })
+    }
+
+    fn cancel(&self, _: &str) -> Result<(), Trouble> {
+        Ok(())
+    }
+}
+
+/// Where somebody says what becomes of a payment.
+pub fn page(site: &Site, external_id: &str) -> String {
+    site.address(&format!("/sandbox/{external_id}"))
+}
+
+/// The mandate that comes of a verification.
+pub fn mandate_of(external_id: &str) -> String {
+    format!("sbm_{}", external_id.trim_start_matches("sb_").get(..16).unwrap_or_default())
+}

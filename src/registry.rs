@@ -1,0 +1,230 @@
+//! The one place that knows everybody: the registry, filled.
+
+use std::sync::LazyLock;
+
+use engine::context::Ctx;
+use engine::due::DueWork;
+use engine::error::Result;
+use engine::http::key_use;
+use engine::jobs::{self, Housekeeping, JobKind, Purge};
+use engine::leases::LeaseTable;
+use engine::log::Event;
+use engine::registry::{self, Contents, Registry, Start};
+use engine::tables::Guard;
+use engine::timers::{self, Timer};
+use engine::{idempotency, search};
+use store::{Migration, Tx};
+
+use crate::automation::{self, flow, outside, run, runner, secret, trigger};
+use crate::calendar::days::Days;
+use crate::calendar::test_clock;
+use crate::documents::pdf::DocumentPdf;
+use crate::documents::{self, money_due, timers as document_timers};
+use crate::files::{self, DropContent, usage};
+use crate::mail::{self, Deliver};
+use crate::payments::collecting::{self, Collect, ProviderNews};
+use crate::payments::verification::{self, CancelAtProvider, FinishVerification};
+use crate::payments::{batch, mandate, payment, providers};
+use crate::relations::{client, client_link, note, supplier};
+use crate::sales::{deal, deal_source, phase, pipeline, product};
+use crate::settings::{self, Settings, corporate_identity, custom_field, email_domain, payment_term, tax_rate};
+use crate::subscriptions::generate::{self, MakeInvoices};
+use crate::subscriptions::{activation, deleted_products, deleted_rates};
+use crate::support::{ticket, ticket_channel, ticket_message, ticket_status};
+use crate::webhooks::{self, change, delivery, endpoint, queue};
+use crate::work::{hour, project, task};
+use crate::{pages, subscriptions, typesetting};
+
+/// The registry of the program.
+pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
+    resources: vec![
+        client::resource(),
+        client_link::resource(),
+        supplier::resource(),
+        deal::resource(),
+        pipeline::resource(),
+        phase::resource(),
+        deal_source::resource(),
+        ticket::resource(),
+        ticket_message::resource(),
+        ticket_status::resource(),
+        ticket_channel::resource(),
+        project::resource(),
+        hour::resource(),
+        product::resource(deleted_products::delete),
+        task::resource(),
+        note::resource(),
+        payment::collectable(documents::invoices()),
+        documents::quotes(),
+        documents::workorders(),
+        payment::resource(),
+        subscriptions::resource(),
+        verification::resource(),
+        mandate::resource(activation::by_mandate),
+        batch::resource(),
+        files::resource(),
+        tax_rate::resource(deleted_rates::delete),
+        corporate_identity::resource(),
+        custom_field::resource(),
+        email_domain::resource(),
+        payment_term::resource(),
+        endpoint::resource(),
+        delivery::resource(),
+        change::resource(),
+        settings::resource(),
+        flow::resource(),
+        run::resource(),
+        trigger::by_automation(),
+        trigger::by_webhook(),
+        secret::resource(),
+        test_clock::resource(),
+    ],
+    migrations: migrations(),
+    defaults: &[
+        |tx, ctx, _| settings::defaults(tx, ctx),
+        |tx, ctx, _| tax_rate::defaults(tx, ctx),
+        |tx, ctx, _| payment_term::defaults(tx, ctx),
+        corporate_identity::defaults,
+        |tx, ctx, _| pipeline::defaults(tx, ctx),
+        |tx, ctx, _| deal_source::defaults(tx, ctx),
+        |tx, ctx, _| ticket_status::defaults(tx, ctx),
+        |tx, ctx, _| ticket_channel::defaults(tx, ctx),
+        |tx, ctx, _| automation::library::defaults(tx, ctx),
+    ],
+    areas: &[
+        "invoices",
+        "relations",
+        "tickets",
+        "deals",
+        "projects",
+        "products",
+        "tasks",
+        "notes",
+        "files",
+        "automation",
+        "webhooks",
+        "settings",
+        "keys",
+        "audit",
+    ],
+    error_codes: &[documents::CODES, run::CODES, client_link::CODES, providers::CODES],
+    listener: Some(automation::LISTENER),
+    on_event: &[note_timers],
+    guards: &[
+        Guard { table: "files", check: corporate_identity::guard_logo },
+        Guard { table: "files", check: typesetting::guard_pdf },
+    ],
+    contents: Some(Contents { announce: files::announce, refuse: files::drop_now }),
+    pages: pages::PAGES,
+    counters: &[automation::metrics::RUNS, automation::metrics::CALLS, webhooks::metrics::DELIVERIES],
+    histograms: &[webhooks::metrics::SECONDS],
+    gauges: &[typesetting::typeset_count, automation::metrics::calls_open],
+    stored_gauges: &[automation::metrics::behind, webhooks::metrics::behind, webhooks::metrics::down],
+    services: &[typesetting::open, mail::open, automation::open],
+    jobs: JOBS,
+    leases: LEASES,
+    purges: PURGES,
+    due_work: DUE_WORK,
+    background: BACKGROUND,
+    after_crash: &[runner::be_careful],
+});
+
+/// The migrations of tables that belong to no resource, or to several.
+fn migrations() -> Vec<Migration> {
+    let own = [timers::MIGRATION, mail::MIGRATION, documents::pdf::MIGRATION, usage::MIGRATION];
+    let all = own.into_iter().chain(documents::MIGRATIONS.iter().copied());
+    #[cfg(test)]
+    let all = all.chain([crate::declared::MIGRATION]);
+    all.collect()
+}
+
+/// Installs the registry. Everything that starts the program or a part of it calls this first.
+pub fn install() {
+    registry::install(&REGISTRY);
+}
+
+/// The kinds of job.
+pub static JOBS: &[JobKind] = &[
+    JobKind::of::<Housekeeping>(),
+    JobKind::of::<Days>(),
+    JobKind::of::<DropContent>(),
+    JobKind::of::<DocumentPdf>(),
+    JobKind::of::<Deliver>(),
+    JobKind::of::<MakeInvoices>(),
+    JobKind::of::<Collect>(),
+    JobKind::of::<ProviderNews>(),
+    JobKind::of::<FinishVerification>(),
+    JobKind::of::<CancelAtProvider>(),
+];
+
+/// The tables whose rows are worked on under a lease.
+static LEASES: &[&LeaseTable] = &[&jobs::LEASES, &run::LEASES, &queue::LEASES];
+
+/// What housekeeping drops when it is old.
+static PURGES: &[Purge] = &[idempotency::purge, queue::purge, run::purge, flow::purge];
+
+/// What comes with the days, in this order.
+static DUE_WORK: &[DueWork] =
+    &[money_due::LATE_INVOICES, money_due::EXPIRED_QUOTES, generate::DUE, TIMERS_DUE, outside::DUE, collecting::DUE];
+
+/// What runs in the background beside the workers.
+static BACKGROUND: &[Start] = &[webhooks::start, outside::start, key_use::start, search::start];
+
+/// What is said when nothing happens.
+static TIMERS: &[&Timer<Settings>] = &[
+    &deal::STALLED,
+    &deal::PHASE_IDLE,
+    &deal::CLOSE_DUE,
+    &deal::NO_FOLLOWUP,
+    &ticket::STALE,
+    &ticket_message::UNANSWERED,
+    &document_timers::QUOTE_SILENT,
+    &document_timers::STILL_DRAFT,
+    &document_timers::INVOICE_LATE,
+    &client::INACTIVE,
+    &client::NO_FOLLOWUP,
+];
+
+/// Timers that run out.
+const TIMERS_DUE: DueWork = DueWork {
+    some: |tx, ctx, slice| {
+        let settings = Settings::of(tx, ctx)?;
+        timers::run_out(tx, ctx, TIMERS, &settings, slice)
+    },
+    next_moment: |tx, ctx| {
+        let settings = Settings::of(tx, ctx)?;
+        timers::next_moment(tx, ctx, TIMERS, &settings)
+    },
+    ..DueWork::NOTHING
+};
+
+/// Something was written in the log.
+fn note_timers(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<()> {
+    timers::note(tx, ctx, TIMERS, event)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::automation::events::is_built_in;
+
+    #[test]
+    fn every_kind_of_job_and_every_cause_is_there_once() {
+        let kinds: HashSet<&str> = JOBS.iter().map(|kind| kind.kind).collect();
+        assert_eq!(kinds.len(), JOBS.len());
+        let causes: HashSet<&str> = TIMERS.iter().map(|timer| timer.cause).collect();
+        assert_eq!(causes.len(), TIMERS.len());
+    }
+
+    #[test]
+    fn timers_name_events_that_there_are() {
+        install();
+        for timer in TIMERS {
+            for event in timer.armed_by.iter().map(|(event, _)| *event).chain([timer.cause]) {
+                assert!(is_built_in(event), "{}: {event}", timer.cause);
+            }
+        }
+    }
+}

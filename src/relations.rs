@@ -1,0 +1,6 @@
+//! Relations: clients and suppliers, the links between them, and notes.
+
+pub mod client;
+pub mod client_link;
+pub mod note;
+pub mod supplier;

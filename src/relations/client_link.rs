@@ -1,0 +1,109 @@
+//! Who works where: a person linked to a company.
+
+use engine::context::Ctx;
+use engine::error::{Error, Faults, FieldCode, Result, wrong};
+use engine::record::{COMPUTED, Checks, INPUT, Link, NOWHERE, REQUIRED};
+use engine::resource::Resource;
+use engine::{error_codes, record, records};
+use store::{Migration, Tx};
+
+use super::client::{Client, ContactType};
+
+error_codes! {
+    /// The two records are already linked.
+    ALREADY_LINKED = "already_linked", Conflict, retry: false;
+}
+
+record! {
+    /// Links a person to the company they work at; both are clients.
+    pub struct ClientLink = "link" in "client_links", parent: "company_id", meta: NOWHERE;
+
+    /// The company: a client of type `company`.
+    company_id: Link = COMPUTED.refers("clients");
+    /// The person: a client of type `private`.
+    client_id: Link = REQUIRED.create_only().refers("clients");
+    /// Position of the person at the company.
+    function: String = INPUT.example("\"Administration\"");
+    /// Department.
+    department: String = INPUT.example("\"Finance\"");
+}
+
+impl Checks for ClientLink {
+    fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+        let company: Client = records::find(tx, ctx, &self.company_id.0)?;
+        let person: Client = records::find(tx, ctx, &self.client_id.0)?;
+        let mut faults = Faults::default();
+        if company.r#type != ContactType::Company {
+            faults.add(
+                "company_id",
+                wrong(FieldCode::InvalidChoice, "must be a company: the client in the path is a person"),
+            );
+        }
+        if person.r#type != ContactType::Private {
+            faults.add("client_id", wrong(FieldCode::InvalidChoice, "must be a person: a client of the type private"));
+        }
+        faults.into_result()?;
+        let linked = "SELECT count(*) FROM client_links WHERE account_id = $1 AND company_id = $2 AND client_id = $3";
+        let values = [ctx.account.into(), (&self.company_id.0).into(), (&self.client_id.0).into()];
+        if before.is_none() && tx.int(linked, &values)? > 0 {
+            return Err(Error::new(ALREADY_LINKED, "This person is already linked to this company."));
+        }
+        Ok(())
+    }
+}
+
+/// Refuses another type of a client whose links need the one it has.
+pub fn check_type(tx: &mut Tx, ctx: &Ctx, client: &Client) -> Result<()> {
+    let side = match client.r#type {
+        ContactType::Company => "client_id",
+        ContactType::Private => "company_id",
+    };
+    let sql = format!("SELECT count(*) FROM client_links WHERE account_id = $1 AND {side} = $2");
+    if tx.int(&sql, &[ctx.account.into(), (&client.base.id).into()])? == 0 {
+        return Ok(());
+    }
+    let message = "cannot change while the client is linked; delete its links first";
+    Err(Error::field("type", wrong(FieldCode::InvalidChoice, message)))
+}
+
+/// Links and their routes. The contract makes them; seeing and removing them are ours.
+pub fn resource() -> Resource {
+    Resource::of::<ClientLink>("Client links", "relations", MIGRATIONS)
+        .at("/v1/clients/{id}/links")
+        .create::<ClientLink>()
+        .all::<ClientLink>()
+        .extension()
+        .get::<ClientLink>()
+        .extension()
+        .delete::<ClientLink>()
+        .extension()
+}
+
+const MIGRATIONS: &[Migration] = &[CREATE, BY_PERSON];
+
+const BY_PERSON: Migration = Migration {
+    number: 59,
+    name: "client links by person",
+    sql: "CREATE INDEX client_links_client ON client_links (account_id, client_id);",
+};
+
+const CREATE: Migration = Migration {
+    number: 12,
+    name: "client links",
+    sql: "
+CREATE TABLE client_links (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    company_id TEXT NOT NULL,
+    client_id TEXT NOT NULL,
+    function TEXT NOT NULL,
+    department TEXT NOT NULL,
+    PRIMARY KEY (account_id, id),
+    UNIQUE (account_id, company_id, client_id)
+) STRICT;
+CREATE INDEX client_links_company ON client_links (account_id, company_id, created_at, id);
+",
+};

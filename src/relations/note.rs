@@ -1,0 +1,67 @@
+//! Words to remember.
+
+use engine::record;
+use engine::record::{ALL, CREATED, Checks, DETAIL, INPUT, LIST, Link, REQUIRED, UPDATED};
+use engine::resource::Resource;
+use store::Migration;
+
+record! {
+    /// A note about a client, an invoice, a project or a deal.
+    pub struct Note = "note" in "notes",
+        created_at: ALL,
+        updated_at: LIST.and(DETAIL).and(UPDATED),
+        meta: LIST.and(DETAIL).and(UPDATED);
+
+    /// The text of the note.
+    body: String = REQUIRED.long().shown(LIST.and(DETAIL).and(CREATED).and(UPDATED))
+        .example("\"Asked for a quote by Friday.\"");
+    /// The client that the note is about.
+    client_id: Link = ABOUT.refers("clients");
+    /// The invoice that the note is about.
+    invoice_id: Link = ABOUT.refers("invoices");
+    /// The project that the note is about.
+    project_id: Link = ABOUT.refers("projects");
+    /// The deal that the note is about.
+    deal_id: Link = ABOUT.refers("deals");
+}
+
+/// What a note is about is said once, when it is made.
+const ABOUT: record::Rules = INPUT.create_only().filter().in_meta();
+
+impl Checks for Note {}
+
+/// Notes and their routes.
+pub fn resource() -> Resource {
+    Resource::of::<Note>("Notes", "notes", MIGRATIONS)
+        .list::<Note>()
+        .create::<Note>()
+        .get::<Note>()
+        .extension()
+        .patch::<Note>()
+        .delete::<Note>()
+}
+
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 8,
+    name: "notes",
+    sql: "
+CREATE TABLE notes (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    body TEXT NOT NULL,
+    client_id TEXT NOT NULL,
+    invoice_id TEXT NOT NULL,
+    project_id TEXT NOT NULL,
+    deal_id TEXT NOT NULL,
+    PRIMARY KEY (account_id, id)
+) STRICT;
+CREATE INDEX notes_created ON notes (account_id, created_at, id);
+CREATE INDEX notes_client ON notes (account_id, client_id, created_at, id);
+CREATE INDEX notes_invoice ON notes (account_id, invoice_id, created_at, id);
+CREATE INDEX notes_project ON notes (account_id, project_id, created_at, id);
+CREATE INDEX notes_deal ON notes (account_id, deal_id, created_at, id);
+",
+}];

@@ -1,0 +1,7 @@
+//! Sales: deals in pipelines, and the products that are sold.
+
+pub mod deal;
+pub mod deal_source;
+pub mod phase;
+pub mod pipeline;
+pub mod product;

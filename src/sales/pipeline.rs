@@ -1,0 +1,181 @@
+//! Pipelines: the ways that deals go, from first contact to the end.
+
+use engine::call::{Answer, Call, Outcome};
+use engine::context::Ctx;
+use engine::error::{Code, Error, Result};
+use engine::input::{self, Input};
+use engine::json::{write_key, write_text};
+use engine::record;
+use engine::record::{CREATED, Checks, INPUT, LIST, Link, NOWHERE, REQUIRED, Record};
+use engine::records::{self, Work};
+use engine::resource::{Part, Resource};
+use store::{Migration, Tx};
+
+use super::phase::Phase;
+
+record! {
+    /// A sales process, divided into phases.
+    pub struct Pipeline = "pipeline" in "pipelines", order: "order", meta: NOWHERE, parts: PARTS;
+
+    /// Name.
+    name: String = REQUIRED.example("\"Sales\"");
+    /// Whether new deals can start in this pipeline.
+    active: bool = INPUT.default("true").example("true");
+    /// Sort position.
+    order: i64 = INPUT.between(0, 1_000_000).resets_to("0").shown(NOWHERE).example("1");
+}
+
+impl Checks for Pipeline {}
+
+/// What a pipeline shows beside its fields.
+const PARTS: &[Part] = &[Part("phases", "array", "Its phases in order: `id`, `name`, `order`.")];
+
+/// Pipelines and their routes; the contract reads them.
+pub fn resource() -> Resource {
+    Resource::of::<Pipeline>("Pipelines", "deals", MIGRATIONS)
+        .setting()
+        .all_with(list)
+        .create_with(create)
+        .extension()
+        .get_with(get)
+        .extension()
+        .patch_with::<Pipeline>(patch)
+        .extension()
+        .delete_with(delete)
+        .extension()
+}
+
+/// All pipelines, each with its phases.
+fn list(call: Call) -> Result<Work> {
+    let ignored: Vec<String> = call.query.names().map(str::to_string).collect();
+    Ok(Box::new(move |tx, ctx| {
+        let pipelines: Vec<Pipeline> = in_order(tx, ctx)?;
+        let phases: Vec<Phase> = in_order(tx, ctx)?;
+        let mut data = vec![b'['];
+        for pipeline in &pipelines {
+            if data.len() > 1 {
+                data.push(b',');
+            }
+            pipeline.write_json(LIST, ctx, &mut data);
+            write_phases(&phases, &pipeline.base.id, &mut data);
+        }
+        data.push(b']');
+        let mut answer = Answer::data(Outcome::Done, data);
+        answer.meta = vec![format!("\"total\":{}", pipelines.len())];
+        Ok(answer.with_texts("ignored_params", &ignored))
+    }))
+}
+
+fn create(call: Call) -> Result<Work> {
+    let input: Input<Pipeline> = input::create(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let mut pipeline = input.record();
+        records::add(tx, ctx, &mut pipeline)?;
+        let answer = Answer::created(ctx, &pipeline, CREATED).with_texts("warnings", &input.warnings);
+        with_phases(tx, ctx, answer, &pipeline.base.id)
+    }))
+}
+
+fn get(call: Call) -> Result<Work> {
+    let read = records::get::<Pipeline>(call.clone())?;
+    Ok(Box::new(move |tx, ctx| {
+        let answer = read(tx, ctx)?;
+        with_phases(tx, ctx, answer, call.id())
+    }))
+}
+
+fn patch(call: Call) -> Result<Work> {
+    let write = records::patch::<Pipeline>(call.clone())?;
+    Ok(Box::new(move |tx, ctx| {
+        let answer = write(tx, ctx)?;
+        with_phases(tx, ctx, answer, call.id())
+    }))
+}
+
+/// An answer that shows one pipeline, with its phases.
+fn with_phases(tx: &mut Tx, ctx: &Ctx, mut answer: Answer, id: &str) -> Result<Answer> {
+    let phases: Vec<Phase> = in_order(tx, ctx)?;
+    write_phases(&phases, id, &mut answer.data);
+    Ok(answer)
+}
+
+/// A pipeline shows its phases, so it has a new version when one of them changes.
+pub fn phases_changed(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
+    let before: Pipeline = records::find(tx, ctx, id)?;
+    records::touch(tx, ctx, &before, &mut before.clone(), "updated")
+}
+
+/// Adds the phases to a pipeline that is written.
+fn write_phases(phases: &[Phase], pipeline: &str, data: &mut Vec<u8>) {
+    data.pop();
+    write_key(data, "phases");
+    data.push(b'[');
+    for phase in phases.iter().filter(|phase| phase.pipeline_id.0 == pipeline) {
+        if data.last() != Some(&b'[') {
+            data.push(b',');
+        }
+        data.extend_from_slice(b"{\"id\":");
+        write_text(data, &phase.base.id);
+        write_key(data, "name");
+        write_text(data, &phase.name);
+        write_key(data, "order");
+        data.extend_from_slice(phase.order.to_string().as_bytes());
+        data.push(b'}');
+    }
+    data.extend_from_slice(b"]}");
+}
+
+/// All records of a short table, in their order.
+pub fn in_order<R: Record>(tx: &mut Tx, ctx: &Ctx) -> Result<Vec<R>> {
+    let sql = format!("{} WHERE account_id = $1 ORDER BY \"order\", id", R::sql().select);
+    Ok(tx.all(&sql, &[ctx.account.into()], R::from_row)?)
+}
+
+/// One pipeline of five phases.
+pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+    let mut pipeline = Pipeline { name: "Sales".into(), active: true, order: 1, ..Pipeline::default() };
+    records::add(tx, ctx, &mut pipeline)?;
+    for (order, name) in (1..).zip(["New", "Contact", "Proposal", "Negotiation", "Closing"]) {
+        let pipeline_id = Link(pipeline.base.id.clone());
+        let mut phase = Phase { pipeline_id, name: name.into(), order, ..Phase::default() };
+        // Not `add`: nobody has seen the pipeline without it.
+        records::insert(tx, ctx, &mut phase)?;
+    }
+    Ok(())
+}
+
+/// A pipeline goes with its phases, unless a deal is in it.
+fn delete(call: Call) -> Result<Work> {
+    Ok(Box::new(move |tx, ctx| {
+        let pipeline: Pipeline = records::find_to_change(tx, ctx, &call)?;
+        let deals = "SELECT count(*) FROM deals WHERE account_id = $1 AND pipeline_id = $2";
+        if tx.int(deals, &[ctx.account.into(), (&pipeline.base.id).into()])? > 0 {
+            return Err(Error::new(Code::InUse, "This pipeline has deals. Move them first."));
+        }
+        let phases: Vec<Phase> = in_order(tx, ctx)?;
+        for phase in phases.iter().filter(|phase| phase.pipeline_id.0 == pipeline.base.id) {
+            records::remove(tx, ctx, phase)?;
+        }
+        records::remove(tx, ctx, &pipeline)?;
+        Ok(Answer::empty())
+    }))
+}
+
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 13,
+    name: "pipelines",
+    sql: "
+CREATE TABLE pipelines (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    name TEXT NOT NULL,
+    active BIGINT NOT NULL CHECK (active IN (0, 1)),
+    \"order\" BIGINT NOT NULL,
+    PRIMARY KEY (account_id, id)
+) STRICT;
+CREATE INDEX pipelines_order ON pipelines (account_id, \"order\", id);
+",
+}];

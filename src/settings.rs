@@ -1,0 +1,267 @@
+//! The settings of an account: how it wants things done. There is one record of them.
+
+pub mod corporate_identity;
+pub mod custom_field;
+pub mod email_domain;
+pub mod payment_term;
+pub mod tax_rate;
+
+use engine::call::{Answer, Call};
+use engine::context::Ctx;
+use engine::error::{Faults, FieldCode, Result, wrong};
+use engine::input::{self, Input};
+use engine::record::{ALL, COMPUTED, Checks, DETAIL, Fields, INPUT, NOWHERE, Record, UPDATED};
+use engine::records::{self, Work};
+use engine::resource::{Gives, Method, Part, Resource, Takes};
+use engine::{choice, record};
+use money::Amount;
+use serde_json::json;
+use store::{Migration, Tx};
+
+use crate::files::usage::Usage;
+
+choice! {
+    /// What happens to the invoices of subscriptions.
+    pub enum Generation {
+        /// They wait as drafts.
+        Draft = "draft",
+        /// They are final.
+        #[default]
+        Final = "final",
+        /// They are final, and mailed.
+        FinalAndSend = "final_and_send",
+    }
+}
+
+choice! {
+    /// Who collects money from clients.
+    pub enum ProviderName {
+        /// Nobody: a provider to try things on, with a page of its own.
+        #[default]
+        Sandbox = "sandbox",
+        /// Mollie.
+        Mollie = "mollie",
+        /// Your bank, with mandates on paper and files that you hand in.
+        Manual = "manual",
+    }
+}
+
+record! {
+    /// The preferences of the account.
+    pub struct Settings = "settings" in "settings", meta: NOWHERE, updated_at: ALL;
+
+    /// What happens to the invoices of subscriptions.
+    subscription_generation: Generation = INPUT.default("\"final\"").example("\"final\"");
+    /// Payment term of new clients in days, unless their own `payment_term` is set; 0 is the same day.
+    payment_term: i64 = INPUT.between(0, 3650).resets_to("14").example("14");
+    /// Days that a quote to a new client is valid, unless its own `quote_expiration_days` is set.
+    quote_expiration_days: i64 = INPUT.between(0, 3650).resets_to("30").example("30");
+    /// Days before the end of a subscription at which `subscription.expiring` is emitted; 0 for never.
+    subscription_expiring_days: i64 = INPUT.between(0, 365).resets_to("30").example("30");
+    /// Days after which `document.draft` is emitted again for an unchanged draft; 0 for never, as with all of these.
+    document_draft_days: i64 = INPUT.between(0, 3650).resets_to("7").example("7");
+    /// Days after sending a quote after which `quote.silent` is emitted if there is no response.
+    quote_silent_days: i64 = INPUT.between(0, 3650).resets_to("7").example("7");
+    /// Days without a change after which `deal.stalled` is emitted for an open deal.
+    deal_stalled_days: i64 = INPUT.between(0, 3650).resets_to("14").example("14");
+    /// Days in one phase after which `deal.phase_idle` is emitted for an open deal.
+    deal_phase_idle_days: i64 = INPUT.between(0, 3650).resets_to("14").example("14");
+    /// Days without an open task after which `deal.no_followup` is emitted for an open deal.
+    deal_no_followup_days: i64 = INPUT.between(0, 3650).resets_to("1").example("1");
+    /// Days without a message after which `ticket.stale` is emitted.
+    ticket_stale_days: i64 = INPUT.between(0, 3650).resets_to("3").example("3");
+    /// Days after which `mail.unanswered` is emitted for an unanswered message of a client.
+    mail_unanswered_days: i64 = INPUT.between(0, 3650).resets_to("2").example("2");
+    /// Days without a document or a message after which `customer.inactive` is emitted.
+    customer_inactive_days: i64 = INPUT.between(0, 3650).resets_to("180").example("180");
+    /// Days after a contact after which `customer.no_followup` is emitted for a client without an open task.
+    customer_no_followup_days: i64 = INPUT.between(0, 3650).resets_to("1").example("1");
+    /// Days that finished flow runs are kept; 0 for always.
+    runs_kept_days: i64 = INPUT.between(0, 3650).resets_to("90").example("90");
+    /// Payment provider: `sandbox` for testing, `mollie`, or `manual` with files for your bank.
+    provider: ProviderName = INPUT.default("\"sandbox\"").example("\"sandbox\"");
+    /// Your Mollie API key. It is never shown.
+    mollie_key: String = INPUT.shown(NOWHERE).example("\"\"");
+    /// First characters of the Mollie API key.
+    mollie_key_hint: String = COMPUTED;
+    /// Whether clients can pay online on the page of an invoice.
+    online_payments: bool = INPUT.example("false");
+    /// Default amount of a verification payment.
+    verification_amount: Amount = INPUT.between(0, 1000).resets_to("0.01").example("0.01");
+    /// Your SEPA creditor identifier, for direct debit through your bank.
+    creditor_id: String = INPUT.at_most(35).example("\"NL69ABC123456780000\"");
+}
+
+impl Checks for Settings {
+    fn check(&self, faults: &mut Faults) {
+        if self.verification_amount.scaled() <= 0 {
+            faults.add("verification_amount", wrong(FieldCode::OutOfRange, "must be more than 0"));
+        }
+        if self.mollie_key.chars().any(|c| !c.is_ascii_graphic()) {
+            faults.add("mollie_key", wrong(FieldCode::InvalidFormat, "is not a valid Mollie API key"));
+        }
+        let id = &self.creditor_id;
+        if !id.is_empty() && !debits::creditor_id_is_valid(id) {
+            faults.add("creditor_id", wrong(FieldCode::InvalidFormat, "is not a valid creditor identifier"));
+        }
+    }
+
+    fn settle(&mut self, _: &mut Tx, _: &Ctx, _: Option<&Self>) -> Result<()> {
+        let start: String = self.mollie_key.chars().take(8).collect();
+        self.mollie_key_hint = if start.is_empty() { String::new() } else { format!("{start}…") };
+        Ok(())
+    }
+}
+
+impl Settings {
+    /// Those of the account.
+    pub fn of(tx: &mut Tx, ctx: &Ctx) -> Result<Settings> {
+        let sql = format!("{} WHERE account_id = $1 LIMIT 1", Settings::sql().select);
+        match tx.first(&sql, &[ctx.account.into()], Settings::from_row)? {
+            Some(settings) => Ok(settings),
+            None => Settings::blank(),
+        }
+    }
+}
+
+fn get(_: Call) -> Result<Work> {
+    Ok(Box::new(|tx, ctx| {
+        let settings = Settings::of(tx, ctx)?;
+        Ok(Answer::record(ctx, &settings, DETAIL))
+    }))
+}
+
+fn patch(call: Call) -> Result<Work> {
+    let input: Input<Settings> = input::patch(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let before = Settings::of(tx, ctx)?;
+        ctx.expects(before.base.version)?;
+        let mut settings = before.clone();
+        input.merge_into(&mut settings);
+        let mut faults = Faults::default();
+        settings.check(&mut faults);
+        faults.into_result()?;
+        if before.base.id.is_empty() {
+            records::add(tx, ctx, &mut settings)?;
+        } else {
+            records::change(tx, ctx, &before, &mut settings, "updated")?;
+        }
+        Ok(Answer::record(ctx, &settings, UPDATED).with_texts("warnings", &input.warnings))
+    }))
+}
+
+/// What `GET /v1/settings/usage` answers.
+const USAGE: &[Part] = &[
+    Part("file_bytes", "integer", "Total size of the account's files, in bytes."),
+    Part("file_bytes_quota", "integer", "The quota in bytes; 0 for no limit, as with all quotas."),
+    Part("files", "integer", "Number of files of the account."),
+    Part("files_quota", "integer", "The quota of files."),
+    Part("mails_today", "integer", "Recipients mailed today, in the account's time zone."),
+    Part("mails_per_day_quota", "integer", "The quota of recipients per day."),
+    Part("endpoints_per_host_quota", "integer", "The quota of webhook endpoints per host."),
+];
+
+fn usage(_: Call) -> Result<Work> {
+    Ok(Box::new(|tx, ctx| {
+        let (usage, quotas) = (Usage::of(tx, ctx)?, ctx.quotas);
+        Ok(Answer::json(&json!({
+            "file_bytes": usage.file_bytes, "file_bytes_quota": quotas.file_bytes,
+            "files": usage.files, "files_quota": quotas.files,
+            "mails_today": usage.mails_today, "mails_per_day_quota": quotas.mails_per_day,
+            "endpoints_per_host_quota": quotas.endpoints_per_host,
+        })))
+    }))
+}
+
+/// Settings and their routes.
+pub fn resource() -> Resource {
+    Resource::of::<Settings>("Settings", "settings", MIGRATIONS)
+        .beside(Method::Get, "", "Retrieve the settings", &[], get)
+        .gives(Gives::Item(DETAIL))
+        .extension()
+        .beside(Method::Patch, "", "Change the settings", &[], patch)
+        .taking::<Settings>(Takes::Patch)
+        .gives(Gives::Item(UPDATED))
+        .extension()
+        .beside(Method::Get, "/usage", "Retrieve the usage of the account's quotas", USAGE, usage)
+        .extension()
+}
+
+/// What a new account starts with.
+pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+    records::add(tx, ctx, &mut Settings::blank()?)
+}
+
+const MIGRATIONS: &[Migration] = &[
+    Migration {
+        number: 40,
+        name: "settings",
+        sql: "
+CREATE TABLE settings (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    subscription_generation TEXT NOT NULL,
+    subscription_expiring_days BIGINT NOT NULL,
+    document_draft_days BIGINT NOT NULL,
+    quote_silent_days BIGINT NOT NULL,
+    deal_stalled_days BIGINT NOT NULL,
+    deal_phase_idle_days BIGINT NOT NULL,
+    deal_no_followup_days BIGINT NOT NULL,
+    ticket_stale_days BIGINT NOT NULL,
+    mail_unanswered_days BIGINT NOT NULL,
+    customer_inactive_days BIGINT NOT NULL,
+    customer_no_followup_days BIGINT NOT NULL,
+    provider TEXT NOT NULL,
+    mollie_key TEXT NOT NULL,
+    mollie_key_hint TEXT NOT NULL,
+    online_payments BIGINT NOT NULL,
+    verification_amount BIGINT NOT NULL,
+    creditor_id TEXT NOT NULL,
+    PRIMARY KEY (account_id, id)
+) STRICT;
+CREATE UNIQUE INDEX settings_once ON settings (account_id);
+",
+    },
+    Migration {
+        number: 53,
+        name: "runs_kept_days",
+        sql: "ALTER TABLE settings ADD COLUMN runs_kept_days BIGINT NOT NULL DEFAULT 90;",
+    },
+    // Timers once kept the moment at which they run out.
+    Migration {
+        number: 55,
+        name: "timers_since",
+        sql: "
+UPDATE timers SET at = at - 86400000 * COALESCE((SELECT CASE timers.cause
+    WHEN 'deal.stalled' THEN deal_stalled_days
+    WHEN 'deal.phase_idle' THEN deal_phase_idle_days
+    WHEN 'deal.no_followup' THEN deal_no_followup_days
+    WHEN 'ticket.stale' THEN ticket_stale_days
+    WHEN 'mail.unanswered' THEN mail_unanswered_days
+    WHEN 'quote.silent' THEN quote_silent_days
+    WHEN 'document.draft' THEN document_draft_days
+    WHEN 'customer.inactive' THEN customer_inactive_days
+    WHEN 'customer.no_followup' THEN customer_no_followup_days
+    ELSE 0 END FROM settings WHERE settings.account_id = timers.account_id), 0);
+ALTER TABLE timers RENAME COLUMN at TO since;
+DROP INDEX timers_due;
+CREATE INDEX timers_due ON timers (account_id, cause, since, record_id);
+",
+    },
+    // 0 once meant that there was no term, and could not be a term itself.
+    Migration {
+        number: 58,
+        name: "terms of clients",
+        sql: "
+ALTER TABLE settings ADD COLUMN payment_term BIGINT NOT NULL DEFAULT 14;
+ALTER TABLE settings ADD COLUMN quote_expiration_days BIGINT NOT NULL DEFAULT 30;
+UPDATE clients SET payment_term = 14 WHERE payment_term = 0;
+UPDATE clients SET quote_expiration_days = 30 WHERE quote_expiration_days = 0;
+UPDATE suppliers SET payment_term = 14 WHERE payment_term = 0;
+UPDATE suppliers SET quote_expiration_days = 30 WHERE quote_expiration_days = 0;
+",
+    },
+];

@@ -1,0 +1,185 @@
+//! Corporate identities: how the business shows itself on documents and in mail.
+
+mod logo;
+
+use engine::call::{Answer, Call};
+use engine::context::Ctx;
+use engine::error::{Code, Error, FieldCode, Result, wrong};
+use engine::input::{self, Input};
+use engine::record;
+use engine::record::{
+    ALL, Bic, CREATED, Checks, Color, Country, DETAIL, Email, Fields, INPUT, Iban, Link, REQUIRED, Record, UPDATED,
+    VatNumber, Website,
+};
+use engine::records::{self, Work};
+use engine::resource::Resource;
+use store::{Migration, Tx};
+
+record! {
+    /// The identity of the business on documents: name, address, bank account, logo and colours.
+    pub struct CorporateIdentity = "corporate_identity" in "corporate_identities",
+        updated_at: ALL, meta: DETAIL.and(CREATED).and(UPDATED);
+
+    /// Name on documents.
+    name: String = REQUIRED.example("\"Installatiebedrijf Jansen\"");
+    /// Colour of titles and lines.
+    primary_color: Color = INPUT.default("\"#1f4e79\"").example("\"#1f4e79\"");
+    /// Secondary colour.
+    secondary_color: Color = INPUT.default("\"#5b7083\"").example("\"#5b7083\"");
+    /// Whether this is the default identity of documents; exactly one is.
+    is_default: bool = INPUT.example("false");
+    /// Street and number.
+    address: String = INPUT.in_meta().example("\"Havenkade 12\"");
+    /// Postal code.
+    zipcode: String = INPUT.in_meta().example("\"3011 AB\"");
+    /// City.
+    city: String = INPUT.in_meta().example("\"Rotterdam\"");
+    /// Country, as an ISO 3166 code or a name.
+    country: Country = INPUT.in_meta().example("\"NL\"");
+    /// Reply address of mail; mail is sent from it if its domain is verified.
+    email: Email = INPUT.in_meta().example("\"kantoor@jansen.example\"");
+    /// Telephone.
+    phone: String = INPUT.in_meta().example("\"+31 10 123 45 67\"");
+    /// URL of the website.
+    website: Website = INPUT.in_meta().example("\"https://jansen.example\"");
+    /// Number in the trade register.
+    company_registration_number: String = INPUT.in_meta().example("\"12345678\"");
+    /// VAT number.
+    vat_number: VatNumber = INPUT.in_meta().example("\"BE0403019261\"");
+    /// IBAN for payments by clients.
+    iban: Iban = INPUT.in_meta().example("\"NL91ABNA0417164300\"");
+    /// BIC of the bank.
+    bic: Bic = INPUT.in_meta().example("\"ABNANL2A\"");
+    /// Footer text of every document.
+    footer: String = INPUT.at_most(1000).in_meta().example("\"Member of the guild of installers\"");
+    /// The logo file: PNG or JPEG, at most 25 million pixels. Its content is replaced by the re-encoded image.
+    logo_file_id: Link = INPUT.nullable().in_meta().refers("files");
+}
+
+impl Checks for CorporateIdentity {
+    fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+        if before.is_some_and(|before| before.is_default) && !self.is_default {
+            let message = "cannot be removed; make another identity the default";
+            return Err(Error::field("is_default", wrong(FieldCode::InvalidChoice, message)));
+        }
+        if !self.logo_file_id.0.is_empty() && before.is_none_or(|before| before.logo_file_id != self.logo_file_id) {
+            logo::must_be_redrawn(&records::find(tx, ctx, &self.logo_file_id.0)?)?;
+        }
+        if self.is_default && !before.is_some_and(|before| before.is_default) {
+            let others = format!("{} WHERE account_id = $1 AND is_default = 1", Self::sql().select);
+            for before in tx.all(&others, &[ctx.account.into()], Self::from_row)? {
+                let mut other = before.clone();
+                other.is_default = false;
+                records::update(tx, ctx, &before, &mut other, "updated")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Identities and their routes; the contract reads them.
+pub fn resource() -> Resource {
+    Resource::of::<CorporateIdentity>("Corporate identities", "settings", MIGRATIONS)
+        .all::<CorporateIdentity>()
+        .create_with(create)
+        .extension()
+        .get::<CorporateIdentity>()
+        .extension()
+        .patch_with::<CorporateIdentity>(patch)
+        .extension()
+        .delete_with(delete)
+        .extension()
+}
+
+/// One, with the name of the account.
+pub fn defaults(tx: &mut Tx, ctx: &Ctx, name: &str) -> Result<()> {
+    let mut identity = CorporateIdentity { name: name.into(), is_default: true, ..CorporateIdentity::blank()? };
+    records::add(tx, ctx, &mut identity)
+}
+
+/// The identity that documents have unless they say otherwise.
+pub fn default_one(tx: &mut Tx, ctx: &Ctx) -> Result<CorporateIdentity> {
+    let sql = format!("{} WHERE account_id = $1 AND is_default = 1", CorporateIdentity::sql().select);
+    let found = tx.first(&sql, &[ctx.account.into()], CorporateIdentity::from_row)?;
+    found.ok_or_else(|| Error::internal("the account has no default identity"))
+}
+
+fn create(call: Call) -> Result<Work> {
+    let named = named(&input::create(&call)?);
+    logo::redraw_first(records::create::<CorporateIdentity>, call, named, |_, _, _| Ok(true))
+}
+
+fn patch(call: Call) -> Result<Work> {
+    let named = named(&input::patch(&call)?);
+    let id = named.clone();
+    logo::redraw_first(records::patch::<CorporateIdentity>, call, named, move |tx, ctx, call| {
+        let before: CorporateIdentity = records::find_to_change(tx, ctx, call)?;
+        // A logo of an earlier version stays as it is, and is redrawn whenever it is printed.
+        Ok(before.logo_file_id.0 != id)
+    })
+}
+
+/// The file that a body names as the logo, or an empty text.
+fn named(input: &Input<CorporateIdentity>) -> String {
+    let mut identity = CorporateIdentity::default();
+    input.merge_into(&mut identity);
+    identity.logo_file_id.0
+}
+
+fn delete(call: Call) -> Result<Work> {
+    Ok(Box::new(move |tx, ctx| {
+        let identity: CorporateIdentity = records::find_to_change(tx, ctx, &call)?;
+        if identity.is_default {
+            return Err(Error::new(Code::InUse, "This is the default identity; make another one the default first."));
+        }
+        if !records::loosen(tx, ctx, &identity)? {
+            return Ok(records::once_more(delete, &call));
+        }
+        records::remove(tx, ctx, &identity)?;
+        Ok(Answer::empty())
+    }))
+}
+
+/// A file stays while it is a logo.
+pub fn guard_logo(tx: &mut Tx, ctx: &Ctx, file: &str) -> Result<()> {
+    let logos = "SELECT count(*) FROM corporate_identities WHERE account_id = $1 AND logo_file_id = $2";
+    if tx.int(logos, &[ctx.account.into(), file.into()])? == 0 {
+        return Ok(());
+    }
+    Err(Error::new(Code::InUse, "The file is the logo of a corporate identity. Give the identity another logo first."))
+}
+
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 29,
+    name: "corporate identities",
+    sql: "
+CREATE TABLE corporate_identities (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    name TEXT NOT NULL,
+    primary_color TEXT NOT NULL,
+    secondary_color TEXT NOT NULL,
+    is_default BIGINT NOT NULL CHECK (is_default IN (0, 1)),
+    address TEXT NOT NULL,
+    zipcode TEXT NOT NULL,
+    city TEXT NOT NULL,
+    country TEXT NOT NULL,
+    email TEXT NOT NULL,
+    phone TEXT NOT NULL,
+    website TEXT NOT NULL,
+    company_registration_number TEXT NOT NULL,
+    vat_number TEXT NOT NULL,
+    iban TEXT NOT NULL,
+    bic TEXT NOT NULL,
+    footer TEXT NOT NULL,
+    logo_file_id TEXT NOT NULL,
+    PRIMARY KEY (account_id, id)
+) STRICT;
+CREATE INDEX corporate_identities_created ON corporate_identities (account_id, created_at, id);
+CREATE UNIQUE INDEX corporate_identities_default ON corporate_identities (account_id) WHERE is_default = 1;
+CREATE INDEX corporate_identities_logo ON corporate_identities (account_id, logo_file_id);
+",
+}];

@@ -1,0 +1,151 @@
+//! The picture of a logo. Before a file becomes one, its picture is decoded within limits and encoded anew, in the process
+//! that makes documents; what comes of it takes the place of the file's content. So what is kept, served and printed is a
+//! picture that anybody can decode, without profiles and other extras.
+
+use bytes::Bytes;
+use engine::app::App;
+use engine::call::{Answer, Call};
+use engine::contents::picture::Header;
+use engine::contents::{Upload, hex};
+use engine::context::{Caller, Ctx};
+use engine::error::{Code, Error, FieldCode, Result, wrong};
+use engine::records::{self, Work};
+use engine::resource::Handler;
+use sha2::{Digest, Sha256};
+use store::Tx;
+
+use crate::files::{self, File, usage};
+use crate::typesetting::turns::Turns;
+
+/// The most pixels a logo may have. All of them are in memory while it is decoded.
+const MAX_PIXELS: i64 = 25_000_000;
+
+/// Does the work of `handler` once the picture of the file `id` is redrawn. The two writes are one transaction, and nothing
+/// is decoded inside it. `wanted` says whether the file is to become a logo at all.
+pub fn redraw_first(
+    handler: Handler,
+    call: Call,
+    id: String,
+    wanted: impl Fn(&mut Tx, &Ctx, &Call) -> Result<bool> + Send + Sync + 'static,
+) -> Result<Work> {
+    let work = handler(call.clone())?;
+    if id.is_empty() {
+        return Ok(work);
+    }
+    Ok(Box::new(move |tx, ctx| {
+        if !wanted(tx, ctx, &call)? {
+            return work(tx, ctx);
+        }
+        let file: File = match records::find(tx, ctx, &id) {
+            // The work says it, beside what else is wrong.
+            Err(error) if error.code == Code::NotFound => return work(tx, ctx),
+            found => found?,
+        };
+        check(&file)?;
+        if file.redrawn {
+            return work(tx, ctx);
+        }
+        let call = call.clone();
+        Ok(Answer::after(move |app, caller| {
+            let upload = redraw(app, caller, &file)?;
+            let (work, id) = (handler(call.clone())?, file.base.id.clone());
+            Ok(Box::new(move |tx, ctx| {
+                replace(tx, ctx, &id, &upload)?;
+                work(tx, ctx)
+            }))
+        }))
+    }))
+}
+
+/// Whether a file can be a logo, by what is known of it without decoding it.
+fn check(file: &File) -> Result<()> {
+    match file.pixels {
+        _ if !matches!(file.content_type.as_str(), "image/png" | "image/jpeg") => {
+            Err(refused(FieldCode::InvalidChoice, "must be a PNG or JPEG image"))
+        }
+        0 => Err(refused(FieldCode::InvalidChoice, "must be an image with valid dimensions; upload another one")),
+        pixels if pixels > MAX_PIXELS => Err(refused(FieldCode::OutOfRange, "may have at most 25 million pixels")),
+        _ => Ok(()),
+    }
+}
+
+/// The file that becomes a logo must have been redrawn. Only what is done without a request can bring another one.
+pub fn must_be_redrawn(file: &File) -> Result<()> {
+    check(file)?;
+    if file.redrawn {
+        return Ok(());
+    }
+    Err(refused(FieldCode::InvalidChoice, "must be set with a request, which decodes the picture first"))
+}
+
+fn refused(code: FieldCode, message: &str) -> Error {
+    Error::field("logo_file_id", wrong(code, message))
+}
+
+/// Keeps the redrawn picture of a file as a content that waits for its record.
+fn redraw(app: &App, caller: &Caller, file: &File) -> Result<Upload> {
+    let runtime = tokio::runtime::Handle::current();
+    let turn = runtime.block_on(app.services.get::<Turns>().turn_of(caller.account.number))?;
+    let content = runtime.block_on(app.blobs.read(&file.content));
+    let content = content.map_err(|error| Error::internal(format!("a logo cannot be read: {error}")))?;
+    let drawn = app
+        .services
+        .get::<pdf::Typesetter>()
+        .redraw(&content)
+        .map_err(|error| Error::internal(format!("a logo: {error}")))?;
+    drop((turn, content));
+    let drawn = drawn.map_err(|refusal| match refusal {
+        pdf::Refusal::Unreadable => refused(
+            FieldCode::InvalidFormat,
+            "is a picture that cannot be decoded: it is damaged or incomplete, or takes too much memory",
+        ),
+        pdf::Refusal::Colours => refused(
+            FieldCode::InvalidFormat,
+            "is a JPEG in CMYK that does not say how its colours are stored; save it in RGB",
+        ),
+    })?;
+    let mut header = Header::default();
+    header.see(&drawn);
+    let upload = Upload {
+        content: format!("{}/{}", caller.account.uid, app.ids.next()),
+        name: file.name.clone(),
+        content_type: file.content_type.clone(),
+        size: i64::try_from(drawn.len()).unwrap_or(i64::MAX),
+        sha256: hex(&Sha256::digest(&drawn)),
+        pixels: header.pixels(),
+    };
+    let (own, key) = (caller.clone(), upload.content.clone());
+    // Before the first byte, so that no crash leaves it behind.
+    app.store.write_now(caller.account.number, move |tx| {
+        let ctx = own.reading(tx)?;
+        files::drop_later(tx, ctx.account, &ctx, &key, files::PATIENCE_SECONDS)
+    })?;
+    let pieces = futures_util::stream::iter([Ok::<_, blobs::Error>(Bytes::from(drawn))]);
+    let kept = runtime.block_on(app.blobs.keep(&upload.content, pieces));
+    kept.map_err(|error| Error::internal(format!("a logo cannot be kept: {error}")))?;
+    Ok(upload)
+}
+
+/// Gives a file the redrawn picture as its content.
+fn replace(tx: &mut Tx, ctx: &Ctx, id: &str, upload: &Upload) -> Result<()> {
+    let before: File = match records::find(tx, ctx, id) {
+        Err(error) if error.code == Code::NotFound => return files::drop_now(tx, ctx, &upload.content),
+        found => found?,
+    };
+    if before.redrawn {
+        // Another request was first.
+        return files::drop_now(tx, ctx, &upload.content);
+    }
+    let grows = upload.size - before.size;
+    if grows > 0 {
+        usage::room_for_bytes(tx, ctx, grows)?;
+    }
+    files::claim(tx, upload)?;
+    let mut file = before.clone();
+    (file.content, file.sha256) = (upload.content.clone(), upload.sha256.clone());
+    (file.size, file.pixels, file.redrawn) = (upload.size, upload.pixels, true);
+    records::change(tx, ctx, &before, &mut file, "updated")?;
+    usage::count_file(tx, ctx, grows)?;
+    // Not at once: a document that is about to be printed may name the old content.
+    files::drop_later(tx, ctx.account, ctx, &before.content, files::PATIENCE_SECONDS)
+}

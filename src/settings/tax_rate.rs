@@ -1,0 +1,165 @@
+//! Tax rates: what VAT a row can have, and which category of EN 16931 that is.
+
+use engine::context::Ctx;
+use engine::error::{Faults, FieldCode, Result, wrong};
+use engine::record::{Checks, INPUT, NOWHERE, REQUIRED, Record};
+use engine::resource::{Handler, Resource};
+use engine::{choice, record, records};
+use money::Decimal;
+use store::{Migration, Tx};
+
+choice! {
+    /// Type of rate.
+    pub enum TaxType {
+        /// The ordinary rate.
+        #[default]
+        Standard = "standard",
+        /// A lower rate.
+        Reduced = "reduced",
+        /// Zero, as a rate.
+        Zero = "zero",
+        /// No VAT, by law.
+        Exempt = "exempt",
+        /// The buyer pays it, at home.
+        ReverseCharge = "reverse_charge",
+        /// The buyer pays it, elsewhere in the European Union.
+        IntraCommunity = "intra_community",
+        /// Goods that leave the European Union.
+        Export = "export",
+    }
+}
+
+impl TaxType {
+    /// The category of EN 16931 (UNTDID 5305).
+    pub const fn category(self) -> &'static str {
+        match self {
+            TaxType::Standard | TaxType::Reduced => "S",
+            TaxType::Zero => "Z",
+            TaxType::Exempt => "E",
+            TaxType::ReverseCharge => "AE",
+            TaxType::IntraCommunity => "K",
+            TaxType::Export => "G",
+        }
+    }
+
+    /// Whether an amount can come of it.
+    const fn has_amount(self) -> bool {
+        matches!(self, TaxType::Standard | TaxType::Reduced)
+    }
+}
+
+choice! {
+    /// Which side of the books it is for.
+    pub enum TaxContext {
+        /// What you sell.
+        #[default]
+        Sales = "sales",
+        /// What you buy.
+        Purchase = "purchase",
+    }
+}
+
+choice! {
+    /// Region of the other party.
+    pub enum TaxProfile {
+        /// In your own country.
+        #[default]
+        Domestic = "domestic",
+        /// Elsewhere in the European Union.
+        Eu = "eu",
+        /// Anywhere else.
+        World = "world",
+    }
+}
+
+record! {
+    /// A VAT rate. Its `type` corresponds to a category of EN 16931: S (`standard`, `reduced`), Z (`zero`), E
+    /// (`exempt`), AE (`reverse_charge`), K (`intra_community`), G (`export`).
+    pub struct TaxRate = "tax_rate" in "tax_rates", meta: NOWHERE;
+
+    /// Unique code, which rows refer to with `vat_code`.
+    code: String = REQUIRED.at_most(32).unique(&[]).example("\"LU17\"");
+    /// Description.
+    label: String = INPUT.example("\"Luxembourg 17%\"");
+    /// Type of rate.
+    r#type: TaxType = INPUT.example("\"standard\"");
+    /// `sales` or `purchase`.
+    context: TaxContext = INPUT.filter().example("\"sales\"");
+    /// Region of the other party.
+    profile: TaxProfile = INPUT.example("\"eu\"");
+    /// The percentage.
+    amount: Decimal<2> = INPUT.between(0, 100).example("17");
+}
+
+impl Checks for TaxRate {
+    fn check(&self, faults: &mut Faults) {
+        if self.amount.scaled() > 10_000 {
+            faults.add("amount", wrong(FieldCode::OutOfRange, "must be from 0 to 100"));
+        }
+        if !faults.has("type") && !self.r#type.has_amount() && self.amount.scaled() != 0 {
+            faults.add("amount", wrong(FieldCode::OutOfRange, format!("must be 0 for type {}", self.r#type.wire())));
+        }
+    }
+}
+
+/// Tax rates and their routes; the contract reads them. `delete` knows who needs a rate.
+pub fn resource(delete: Handler) -> Resource {
+    Resource::of::<TaxRate>("Tax rates", "settings", MIGRATIONS)
+        .all::<TaxRate>()
+        .managed::<TaxRate>()
+        .delete_with(delete)
+        .extension()
+}
+
+/// The Dutch set.
+pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+    use TaxProfile::{Domestic, Eu, World};
+    let rates = [
+        ("NL21", "21% btw", TaxType::Standard, Domestic, 21),
+        ("NL9", "9% btw", TaxType::Reduced, Domestic, 9),
+        ("NL0", "0% btw", TaxType::Zero, Domestic, 0),
+        ("NLV", "Btw verlegd", TaxType::ReverseCharge, Domestic, 0),
+        ("EU", "Intracommunautair", TaxType::IntraCommunity, Eu, 0),
+        ("EX", "Export buiten de EU", TaxType::Export, World, 0),
+    ];
+    for context in [TaxContext::Sales, TaxContext::Purchase] {
+        for (code, label, r#type, profile, percent) in rates {
+            let code = if context == TaxContext::Sales { code.to_string() } else { format!("{code}-P") };
+            let amount = Decimal::from_scaled(percent * 100);
+            let base = TaxRate::default();
+            let mut rate = TaxRate { code, label: label.into(), r#type, context, profile, amount, ..base };
+            records::add(tx, ctx, &mut rate)?;
+        }
+    }
+    Ok(())
+}
+
+/// Every rate, oldest first.
+pub fn all(tx: &mut Tx, ctx: &Ctx) -> Result<Vec<TaxRate>> {
+    let sql = format!("{} WHERE account_id = $1 ORDER BY created_at, id", TaxRate::sql().select);
+    Ok(tx.all(&sql, &[ctx.account.into()], TaxRate::from_row)?)
+}
+
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 24,
+    name: "tax rates",
+    sql: "
+CREATE TABLE tax_rates (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    code TEXT NOT NULL,
+    label TEXT NOT NULL,
+    type TEXT NOT NULL,
+    context TEXT NOT NULL,
+    profile TEXT NOT NULL,
+    amount BIGINT NOT NULL,
+    PRIMARY KEY (account_id, id)
+) STRICT;
+CREATE INDEX tax_rates_created ON tax_rates (account_id, created_at, id);
+CREATE INDEX tax_rates_context ON tax_rates (account_id, context, created_at, id);
+CREATE UNIQUE INDEX tax_rates_code ON tax_rates (account_id, code);
+",
+}];

@@ -1,0 +1,83 @@
+//! The lines of a subscription: the rows of the invoices to come, under the names that callers know.
+
+use engine::context::Ctx;
+use engine::error::{Result, Wrong};
+use engine::json::{Json, write_key, write_text};
+use engine::record::{Kind, Rules};
+use money::{Amount, Percent, Price, Totals};
+use serde_json::{Value as Schema, json};
+use store::{Row, Tx, Value};
+
+use crate::documents::rows::{Names, Rows};
+
+/// What is invoiced each time, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lines(pub Rows);
+
+impl Lines {
+    /// Fills in what follows from products and tax rates, and works out what they come to.
+    pub fn settle(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<Totals<String>> {
+        let names = Names { list: "lines", name: "title", other: "name" };
+        self.0.settle_as(tx, ctx, Percent::ZERO, &names)
+    }
+}
+
+impl Kind for Lines {
+    fn to_db(&self) -> Value<'_> {
+        self.0.to_db()
+    }
+
+    fn from_db(row: &Row, column: usize) -> store::Result<Self> {
+        Rows::from_db(row, column).map(Lines)
+    }
+
+    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
+        Rows::from_json(json, rules).map(Lines)
+    }
+
+    fn to_json(&self, _: &Rules, out: &mut Vec<u8>) {
+        out.push(b'[');
+        for (place, row) in self.0.0.iter().enumerate() {
+            out.extend_from_slice(if place == 0 { b"{" } else { b",{" });
+            let mut number = |key: &str, digits: String| {
+                write_key(out, key);
+                out.extend_from_slice(digits.as_bytes());
+            };
+            number("quantity", Price::from_scaled(row.quantity).to_string());
+            number("unit_price", Price::from_scaled(row.unit_price).to_string());
+            number("total_excl_vat", Amount::from_scaled(row.net).to_string());
+            number("total_incl_vat", Amount::from_scaled(row.gross).to_string());
+            let texts = [
+                ("title", row.name.as_str()),
+                ("unit", &row.unit),
+                ("vat_code", &row.vat_code),
+                ("vat_rate", &row.rate()),
+                ("description", &row.description),
+                ("product_id", &row.product_id),
+            ];
+            for (key, text) in texts {
+                write_key(out, key);
+                write_text(out, text);
+            }
+            out.push(b'}');
+        }
+        out.push(b']');
+    }
+
+    fn schema(_: &Rules) -> Schema {
+        let text = || json!({"type": "string"});
+        let number = || json!({"type": "number"});
+        json!({
+            "type": "array", "maxItems": 1000,
+            "items": {"type": "object", "properties": {
+                "title": text(), "quantity": number(), "unit_price": number(), "unit": text(), "vat_code": text(),
+                "vat_rate": {"type": ["string", "number"]}, "description": text(), "product_id": text(),
+                "total_excl_vat": number(), "total_incl_vat": number(),
+            }},
+        })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.0.is_empty()
+    }
+}

@@ -1,0 +1,127 @@
+//! When the invoices of a subscription come.
+
+use engine::choice;
+use engine::error::{FieldCode, Wrong, wrong};
+use engine::json::Json;
+use engine::record::{Kind, Rules, stored_date};
+use jiff::civil::Date;
+use schedule::{Frequency, Schedule};
+use serde_json::{Value as Schema, json};
+use store::{Row, Value};
+
+choice! {
+    /// Frequency of the invoices.
+    pub enum Term {
+        /// Each week.
+        Weekly = "weekly",
+        /// Each four weeks.
+        FourWeeks = "four_weeks",
+        /// Each month.
+        #[default]
+        Monthly = "monthly",
+        /// Each three months.
+        Quarterly = "quarterly",
+        /// Each six months.
+        HalfYearly = "half_yearly",
+        /// Each year.
+        Yearly = "yearly",
+    }
+}
+
+impl Term {
+    fn frequency(self) -> Frequency {
+        match self {
+            Term::Weekly => Frequency::Weekly,
+            Term::FourWeeks => Frequency::FourWeeks,
+            Term::Monthly => Frequency::Monthly,
+            Term::Quarterly => Frequency::Quarterly,
+            Term::HalfYearly => Frequency::HalfYearly,
+            Term::Yearly => Frequency::Yearly,
+        }
+    }
+
+    /// Whether it counts in weeks, and so has a day of the week.
+    pub fn in_weeks(self) -> bool {
+        matches!(self, Term::Weekly | Term::FourWeeks)
+    }
+}
+
+/// From where and on which days: with a term, all dates.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Where counting starts.
+    pub anchor: Option<Date>,
+    /// The first date, when it was chosen apart from the others.
+    pub first: Option<Date>,
+    /// The day of the month that was chosen, or 0 for that of the start.
+    pub chosen_day: i8,
+    /// The day of the week that was chosen, or 0 for that of the start.
+    pub chosen_weekday: i8,
+    /// The day of the month that is wanted: the 31st stays wanted in short months.
+    pub day: i8,
+    /// The day of the week, from Monday (1) on.
+    pub weekday: i8,
+}
+
+impl Plan {
+    /// A plan from `anchor` on, with the days that were chosen, 0 for none.
+    pub fn new(anchor: Date, first: Option<Date>, chosen_day: i8, chosen_weekday: i8) -> Plan {
+        let shown = first.unwrap_or(anchor);
+        let day = if chosen_day > 0 { chosen_day } else { shown.day() };
+        let weekday = if chosen_weekday > 0 { chosen_weekday } else { shown.weekday().to_monday_one_offset() };
+        Plan { anchor: Some(anchor), first, chosen_day, chosen_weekday, day, weekday }
+    }
+
+    /// The first date on `day` or after it.
+    pub fn from(&self, term: Term, day: Date) -> Option<Date> {
+        let schedule = Schedule::new(term.frequency(), self.anchor?, self.first, Some(self.day), Some(self.weekday));
+        schedule.date(schedule.first_from(day)?)
+    }
+
+    /// The first date of all.
+    pub fn beginning(&self, term: Term) -> Option<Date> {
+        self.from(term, Date::MIN)
+    }
+}
+
+impl Kind for Plan {
+    fn to_db(&self) -> Value<'_> {
+        let date = |date: Option<Date>| date.map(|date| date.to_string()).unwrap_or_default();
+        let days = format!("{} {} {} {}", self.chosen_day, self.chosen_weekday, self.day, self.weekday);
+        format!("{},{},{days}", date(self.anchor), date(self.first)).into()
+    }
+
+    fn from_db(row: &Row, column: usize) -> store::Result<Self> {
+        let parts: Vec<&str> = row.text(column)?.split([',', ' ']).collect();
+        let &[anchor, first, chosen_day, chosen_weekday, day, weekday] = parts.as_slice() else {
+            return Err(store::Error::unreadable("it is not two dates and four numbers"));
+        };
+        let date = |text: &str| if text.is_empty() { Ok(None) } else { stored_date(text).map(Some) };
+        let number = |text: &str| text.parse().map_err(|_| store::Error::unreadable("a day in it is not a number"));
+        Ok(Plan {
+            anchor: date(anchor)?,
+            first: date(first)?,
+            chosen_day: number(chosen_day)?,
+            chosen_weekday: number(chosen_weekday)?,
+            day: number(day)?,
+            weekday: number(weekday)?,
+        })
+    }
+
+    fn from_json(_: &Json, _: &Rules) -> Result<Self, Wrong> {
+        Err(wrong(FieldCode::ReadOnly, "cannot be set here"))
+    }
+
+    fn to_json(&self, _: &Rules, out: &mut Vec<u8>) {
+        let kind = if self.chosen_day > 0 { "day_of_month" } else { "start_date" };
+        let shown = json!({"schedule_type": kind, "day_of_month": self.day, "day_of_week": self.weekday});
+        out.extend_from_slice(shown.to_string().as_bytes());
+    }
+
+    fn schema(_: &Rules) -> Schema {
+        json!({"type": "object", "properties": {
+            "schedule_type": {"type": "string", "enum": ["start_date", "day_of_month"]},
+            "day_of_month": {"type": "integer"}, "day_of_week": {"type": "integer"},
+        }})
+    }
+}

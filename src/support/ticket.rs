@@ -1,0 +1,173 @@
+//! Tickets: questions of clients, from the first word to closed.
+
+use engine::context::Ctx;
+use engine::error::{Error, FieldCode, Result, wrong};
+use engine::json::Json;
+use engine::record::{ALL, COMPUTED, CREATED, Checks, DETAIL, Email, INPUT, Link, REQUIRED, UPDATED, When};
+use engine::resource::Resource;
+use engine::timers::{self, Of, Timer};
+use engine::{choice, counters, record, records};
+use store::{Migration, Tx};
+
+use super::ticket_status::{self, Role};
+use crate::settings::Settings;
+
+choice! {
+    /// How much a ticket presses.
+    pub enum Priority {
+        /// Little.
+        Low = "low",
+        /// As usual.
+        #[default]
+        Normal = "normal",
+        /// Much.
+        High = "high",
+        /// At once.
+        Urgent = "urgent",
+    }
+}
+
+choice! {
+    /// How a ticket came in.
+    pub enum Source {
+        /// Through the API.
+        #[default]
+        Api = "api",
+        /// Typed in the console.
+        Console = "console",
+        /// By mail.
+        Mail = "mail",
+    }
+}
+
+record! {
+    /// A support request of a client, with its conversation.
+    pub struct Ticket = "ticket" in "tickets",
+        created_at: ALL,
+        updated_at: DETAIL.and(CREATED).and(UPDATED);
+
+    /// Number, assigned on creation.
+    number: String = COMPUTED.search().sort();
+    /// Title.
+    subject: String = REQUIRED.at_most(998).search().sort().example("\"The oven stays cold\"");
+    /// The name of the status; see ticket statuses.
+    status: String = INPUT.kept().at_most(100).filter().example("\"Open\"");
+    /// Priority. An unknown value is stored as `normal`.
+    priority: Priority = INPUT.filter().example("\"high\"");
+    /// Name of the requester.
+    client_name: String = INPUT.search().example("\"Anna de Vries\"");
+    /// E-mail address for replies.
+    client_email: Email = INPUT.search().example("\"anna@bakkerij-de-ster.example\"");
+    /// The client, if known.
+    client_id: Link = INPUT.nullable().refers("clients").filter();
+    /// The project it belongs to.
+    project_id: Link = INPUT.nullable().refers("projects").filter();
+    /// How the ticket was created.
+    source: Source = COMPUTED.shown(DETAIL.and(CREATED).and(UPDATED));
+    /// When the ticket was closed.
+    closed_at: When = COMPUTED.nullable().shown(DETAIL.and(CREATED).and(UPDATED));
+}
+
+impl Checks for Ticket {
+    fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+        if before.is_none() {
+            self.number = format!("T{:05}", counters::next(tx, ctx, "ticket")?);
+        }
+        if self.status.is_empty() {
+            let first = ticket_status::first(tx, ctx, None)?;
+            self.status = first.map(|status| status.name).unwrap_or_default();
+        }
+        if before.is_some_and(|before| before.status == self.status) {
+            return Ok(());
+        }
+        let Some(status) = ticket_status::named(tx, ctx, &self.status)? else {
+            let message = "must be the name of a ticket status";
+            return Err(Error::field("status", wrong(FieldCode::InvalidChoice, message)));
+        };
+        self.status = status.name;
+        self.closed_at = When((status.role == Role::Closed).then_some(ctx.now));
+        Ok(())
+    }
+
+    fn events(&self, before: Option<&Self>) -> Vec<&'static str> {
+        match before {
+            Some(before) if before.status == self.status => Vec::new(),
+            Some(_) if self.closed_at.0.is_some() => vec!["status_changed", "closed"],
+            Some(_) => vec!["status_changed"],
+            None if self.closed_at.0.is_some() => vec!["closed"],
+            None => Vec::new(),
+        }
+    }
+
+    fn saved(&self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+        let opens = self.closed_at.0.is_none() && before.is_some_and(|before| before.closed_at.0.is_some());
+        // What ran out while it was closed waits anew.
+        if opens { STALE.arm(tx, ctx, &self.base.id, ctx.now) } else { Ok(()) }
+    }
+
+    /// An unknown priority is stored as `normal`, whatever its JSON type.
+    fn body(body: Json) -> Json {
+        let Json::Object(mut members) = body else { return body };
+        for (_, json) in members.iter_mut().filter(|(key, _)| key == "priority") {
+            let known = matches!(json, Json::Text(word) if Priority::from_wire(word).is_some());
+            if !known {
+                *json = Json::Text(Priority::Normal.wire().to_string());
+            }
+        }
+        Json::Object(members)
+    }
+}
+
+/// Nobody has written on it for a while.
+pub static STALE: Timer<Settings> = Timer {
+    cause: "ticket.stale",
+    about: &["ticket"],
+    armed_by: &[("ticket.created", Of::Itself)],
+    since: timers::NOW,
+    days: Some(|settings| settings.ticket_stale_days),
+    run_out: |tx, ctx, id| {
+        let ticket: Ticket = records::find(tx, ctx, id)?;
+        if ticket.closed_at.0.is_none() { records::emit(tx, ctx, &ticket, STALE.cause) } else { Ok(()) }
+    },
+};
+
+/// Tickets and their routes.
+pub fn resource() -> Resource {
+    Resource::of::<Ticket>("Tickets", "tickets", MIGRATIONS)
+        .list::<Ticket>()
+        .create::<Ticket>()
+        .get::<Ticket>()
+        .patch::<Ticket>()
+}
+
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 20,
+    name: "tickets",
+    sql: "
+CREATE TABLE tickets (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    number TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    status TEXT NOT NULL,
+    priority TEXT NOT NULL,
+    client_name TEXT NOT NULL,
+    client_email TEXT NOT NULL,
+    client_id TEXT NOT NULL,
+    project_id TEXT NOT NULL,
+    source TEXT NOT NULL,
+    closed_at BIGINT NOT NULL,
+    PRIMARY KEY (account_id, id)
+) STRICT;
+CREATE INDEX tickets_created ON tickets (account_id, created_at, id);
+CREATE INDEX tickets_number ON tickets (account_id, number, id);
+CREATE INDEX tickets_subject ON tickets (account_id, subject, id);
+CREATE INDEX tickets_status ON tickets (account_id, status, created_at, id);
+CREATE INDEX tickets_priority ON tickets (account_id, priority, created_at, id);
+CREATE INDEX tickets_client ON tickets (account_id, client_id, created_at, id);
+CREATE INDEX tickets_project ON tickets (account_id, project_id, created_at, id);
+",
+}];

@@ -1,0 +1,343 @@
+//! The conversation of a ticket.
+
+use engine::call::{Answer, Call};
+use engine::context::Ctx;
+use engine::error::{Error, Faults, FieldCode, Result, Wrong, wrong};
+use engine::input::Input;
+use engine::json::{Json, write_key, write_text};
+use engine::record::{ALL, COMPUTED, CREATED, Checks, Email, Emails, Html, INPUT, Kind, Link, NOWHERE, Rules};
+use engine::records::{self, Work};
+use engine::resource::Resource;
+use engine::timers::{self, Timer};
+use engine::{choice, input, record};
+use serde_json::{Value as Schema, json};
+use store::{Migration, Row, Tx, Value};
+
+use super::ticket::{self, Ticket};
+use super::ticket_channel::TicketChannel;
+use super::ticket_status::{self, Role};
+use crate::mail::{self, Letter};
+use crate::relations::client::{self, Client};
+use crate::settings::Settings;
+
+choice! {
+    /// Which way a message goes.
+    pub enum Direction {
+        /// From the client.
+        In = "in",
+        /// To the client, or between colleagues.
+        #[default]
+        Out = "out",
+    }
+}
+
+choice! {
+    /// Whether a message leaves the house.
+    pub enum MessageType {
+        /// Mailed to the client.
+        #[default]
+        Reply = "reply",
+        /// For colleagues; never leaves.
+        Note = "note",
+    }
+}
+
+/// Who wrote a message.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Author {
+    /// The name.
+    pub name: String,
+    /// The address.
+    pub email: String,
+}
+
+/// Between the two in the column; no name has it.
+const SEPARATOR: char = '\n';
+
+impl Kind for Author {
+    fn to_db(&self) -> Value<'_> {
+        format!("{}{SEPARATOR}{}", self.name, self.email).into()
+    }
+
+    fn from_db(row: &Row, column: usize) -> store::Result<Self> {
+        let Some((name, email)) = row.text(column)?.split_once(SEPARATOR) else {
+            return Err(store::Error::unreadable("it is not a name and an address on two lines"));
+        };
+        Ok(Author { name: name.to_string(), email: email.to_string() })
+    }
+
+    fn from_json(_: &Json, _: &Rules) -> Result<Self, Wrong> {
+        Err(wrong(FieldCode::ReadOnly, "is set with author_name and author_email"))
+    }
+
+    fn to_json(&self, _: &Rules, out: &mut Vec<u8>) {
+        out.push(b'{');
+        write_key(out, "name");
+        write_text(out, &self.name);
+        write_key(out, "email");
+        write_text(out, &self.email);
+        out.push(b'}');
+    }
+
+    fn schema(_: &Rules) -> Schema {
+        json!({"type": "object", "properties": {"name": {"type": "string"}, "email": {"type": "string"}}})
+    }
+}
+
+record! {
+    /// A message of a ticket: a reply, which is mailed, or an internal note.
+    pub struct TicketMessage = "message" in "ticket_messages", parent: "ticket_id", created_at: ALL;
+
+    /// `in` for messages from the client, `out` for messages to the client.
+    direction: Direction = COMPUTED;
+    /// `reply`, which is mailed, or `note`, which is internal.
+    r#type: MessageType = INPUT.example("\"reply\"");
+    /// The message as plain text; derived from `html` if only that is sent.
+    body: String = INPUT.long().example("\"We come by tomorrow at nine.\"");
+    /// The author.
+    author: Author = COMPUTED;
+    /// Whether the message was written by your staff.
+    via_staff_save: bool = COMPUTED.default("true").shown(CREATED);
+    /// The message as HTML; it is sanitized.
+    html: Html = INPUT.long().in_meta().example("\"<p>We come by tomorrow at <b>nine</b>.</p>\"");
+    /// Recipients of a reply, separated by commas. Defaults to the address of the ticket, else that of its client.
+    to: Emails = INPUT.at_most(4096).in_meta().example("\"anna@bakkerij-de-ster.example\"");
+    /// Recipients of a copy, separated by commas.
+    cc: Emails = INPUT.at_most(4096).in_meta().example("\"\"");
+    /// Name of the author.
+    author_name: String = INPUT.shown(NOWHERE).example("\"Support\"");
+    /// E-mail address of the author.
+    author_email: Email = INPUT.shown(NOWHERE).example("\"support@example.com\"");
+    /// Whether `body` is plain text even if `html` is sent too.
+    plain_text_body: bool = INPUT.shown(NOWHERE).example("true");
+    /// The author's number in your own administration.
+    author_user_id: i64 = INPUT.shown(NOWHERE).example("7");
+    /// The ticket.
+    ticket_id: Link = COMPUTED.refers("tickets").in_meta();
+}
+
+impl Checks for TicketMessage {
+    fn check(&self, faults: &mut Faults) {
+        if !faults.has("html") && self.body.trim().is_empty() && self.html.is_empty() {
+            faults.add("body", wrong(FieldCode::Required, "or html is required"));
+        }
+        if self.author_name.contains(SEPARATOR) {
+            faults.add("author_name", wrong(FieldCode::InvalidCharacters, "must be one line"));
+        }
+    }
+
+    fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, _: Option<&Self>) -> Result<()> {
+        self.author = Author { name: self.author_name.clone(), email: self.author_email.0.clone() };
+        if self.body.trim().is_empty() {
+            self.body = self.html.words();
+        }
+        if self.direction == Direction::Out && self.r#type == MessageType::Reply && self.to.0.is_empty() {
+            let ticket: Ticket = records::find(tx, ctx, &self.ticket_id.0)?;
+            self.to = Emails(address_of(tx, ctx, &ticket)?);
+        }
+        // Who is in both gets one mail.
+        self.cc = self.cc.without(&self.to);
+        Ok(())
+    }
+
+    fn saved(&self, tx: &mut Tx, ctx: &Ctx, _: Option<&Self>) -> Result<()> {
+        let ticket: Ticket = records::find(tx, ctx, &self.ticket_id.0)?;
+        answered(tx, ctx, &ticket, self)
+    }
+}
+
+/// Where replies to a ticket go: to its own address, else to that of its client; empty when neither has one.
+fn address_of(tx: &mut Tx, ctx: &Ctx, ticket: &Ticket) -> Result<String> {
+    if !ticket.client_email.0.is_empty() || ticket.client_id.0.is_empty() {
+        return Ok(ticket.client_email.0.clone());
+    }
+    let client: Client = records::find(tx, ctx, &ticket.client_id.0)?;
+    Ok(client.email.0)
+}
+
+/// A reply moves a ticket on from new, and a word of the client opens it again.
+fn answered(tx: &mut Tx, ctx: &Ctx, before: &Ticket, message: &TicketMessage) -> Result<()> {
+    let mut ticket = before.clone();
+    let role = ticket_status::named(tx, ctx, &ticket.status)?.map(|status| status.role);
+    let opens = match (message.direction, message.r#type) {
+        (_, MessageType::Note) => false,
+        (Direction::Out, MessageType::Reply) => role == Some(Role::New),
+        (Direction::In, MessageType::Reply) => matches!(role, Some(Role::Waiting | Role::Closed)),
+    };
+    if opens && let Some(open) = ticket_status::first(tx, ctx, Some(Role::Open))? {
+        ticket.status = open.name;
+        records::change(tx, ctx, before, &mut ticket, "updated")?;
+    }
+    let member = message.as_member();
+    records::emit_with(tx, ctx, &ticket, "ticket.message", &member)?;
+    let by_client = message.direction == Direction::In;
+    if by_client {
+        records::emit_with(tx, ctx, &ticket, "ticket.inbound_message", &member)?;
+    }
+    if message.r#type == MessageType::Reply { spoken(tx, ctx, &ticket, by_client) } else { Ok(()) }
+}
+
+/// Somebody has written on a ticket, to the client or from there. A note is not a word to anybody.
+fn spoken(tx: &mut Tx, ctx: &Ctx, ticket: &Ticket, by_client: bool) -> Result<()> {
+    let (id, client) = (&ticket.base.id, &ticket.client_id.0);
+    ticket::STALE.arm(tx, ctx, id, ctx.now)?;
+    if !client.is_empty() {
+        client::INACTIVE.arm(tx, ctx, client, ctx.now)?;
+        client::NO_FOLLOWUP.arm(tx, ctx, client, ctx.now)?;
+    }
+    // Who asks again every day waits since the first time.
+    if by_client { UNANSWERED.arm_first(tx, ctx, id) } else { UNANSWERED.disarm(tx, ctx, id) }
+}
+
+/// A client has waited for an answer for a while.
+pub static UNANSWERED: Timer<Settings> = Timer {
+    cause: "mail.unanswered",
+    about: &["ticket"],
+    armed_by: &[],
+    since: timers::NOW,
+    days: Some(|settings| settings.mail_unanswered_days),
+    run_out: |tx, ctx, id| {
+        let ticket: Ticket = records::find(tx, ctx, id)?;
+        let waits = ticket.closed_at.0.is_none() && is_unanswered(tx, ctx, id)?;
+        if waits { records::emit(tx, ctx, &ticket, UNANSWERED.cause) } else { Ok(()) }
+    },
+};
+
+/// Whether the last word is the client's.
+fn is_unanswered(tx: &mut Tx, ctx: &Ctx, ticket: &str) -> Result<bool> {
+    let sql = "SELECT direction FROM ticket_messages WHERE account_id = $1 AND ticket_id = $2 AND type = 'reply'
+               ORDER BY created_at DESC, id DESC LIMIT 1";
+    let last = tx.first(sql, &[ctx.account.into(), ticket.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
+    Ok(last.as_deref() == Some("in"))
+}
+
+/// Messages and their routes.
+pub fn resource() -> Resource {
+    Resource::of::<TicketMessage>("Ticket messages", "tickets", MIGRATIONS)
+        .at("/v1/tickets/{id}/messages")
+        .all::<TicketMessage>()
+        .create_with(create)
+        .get::<TicketMessage>()
+        .create_at("/inbound", "Record an inbound message from the client", inbound)
+        .extension()
+}
+
+/// Takes in what the client wrote, for whoever receives the mail. Nothing is sent.
+fn inbound(call: Call) -> Result<Work> {
+    let input: Input<TicketMessage> = input::create(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let mut message = input.record();
+        message.direction = Direction::In;
+        message.r#type = MessageType::Reply;
+        message.via_staff_save = false;
+        add(tx, ctx, &call, &mut message)?;
+        Ok(Answer::created(ctx, &message, CREATED).with_texts("warnings", &input.warnings))
+    }))
+}
+
+/// Writes a message; a reply is put in the outbox in the same transaction. Whoever expects a mail that does not go
+/// is told.
+fn create(call: Call) -> Result<Work> {
+    let input: Input<TicketMessage> = input::create(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let mut message = input.record();
+        add(tx, ctx, &call, &mut message)?;
+        let addressed = !message.to.0.is_empty() || !message.cc.0.is_empty();
+        if addressed && message.r#type == MessageType::Reply {
+            post(tx, ctx, &message)?;
+        }
+        let warning = match message.r#type {
+            MessageType::Note if addressed => "A note is never mailed; 'to' and 'cc' have no effect.",
+            MessageType::Reply if !addressed => {
+                "The reply was not mailed: neither the ticket nor its client has an e-mail address. Send it with 'to'."
+            }
+            MessageType::Reply if message.to.0.is_empty() => {
+                "The reply was mailed only to 'cc': neither the ticket nor its client has an e-mail address."
+            }
+            _ => "",
+        };
+        let mut warnings = input.warnings.clone();
+        warnings.extend((!warning.is_empty()).then(|| warning.to_string()));
+        Ok(Answer::created(ctx, &message, CREATED).with_texts("warnings", &warnings))
+    }))
+}
+
+/// Saves a message under the ticket in the path.
+fn add(tx: &mut Tx, ctx: &Ctx, call: &Call, message: &mut TicketMessage) -> Result<()> {
+    records::check_parent::<TicketMessage>(tx, ctx, call)?;
+    message.ticket_id = Link(call.id().to_string());
+    records::add(tx, ctx, message)
+}
+
+impl TicketMessage {
+    /// The member `message` of its ticket's events. The HTML says the same as the body and is left out.
+    fn as_member(&self) -> String {
+        let message = json!({
+            "id": self.base.id,
+            "direction": self.direction.wire(),
+            "type": self.r#type.wire(),
+            "body": self.body,
+            "author": {"name": self.author.name, "email": self.author.email},
+            "created_at": self.base.created_at.to_string(),
+        });
+        format!("\"message\":{message}")
+    }
+}
+
+/// Puts a reply in the outbox. It comes from the first active channel, else from the business.
+fn post(tx: &mut Tx, ctx: &Ctx, message: &TicketMessage) -> Result<()> {
+    let ticket: Ticket = records::find(tx, ctx, &message.ticket_id.0)?;
+    let channels: Vec<TicketChannel> = crate::sales::pipeline::in_order(tx, ctx)?;
+    let channel = channels.into_iter().find(|channel| channel.active && !channel.from_email.0.is_empty());
+    let (from_name, reply_to) = match channel {
+        Some(channel) => (channel.from_name, channel.from_email.0),
+        None => mail::identity_of(tx, ctx, "")?,
+    };
+    let split = |emails: &Emails| emails.0.split(", ").filter(|one| !one.is_empty()).map(str::to_string).collect();
+    mail::put(
+        tx,
+        ctx,
+        &Letter {
+            about: "ticket",
+            about_id: ticket.base.id.clone(),
+            kind: "ticket".to_string(),
+            to: split(&message.to),
+            cc: split(&message.cc),
+            subject: format!("Re: {} [{}]", ticket.subject.replace(['\n', '\r'], " "), ticket.number),
+            body: message.body.clone(),
+            html: if message.plain_text_body { String::new() } else { message.html.0.clone() },
+            attach_pdf: false,
+            from_name,
+            reply_to,
+        },
+    )
+}
+
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 22,
+    name: "ticket messages",
+    sql: "
+CREATE TABLE ticket_messages (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    direction TEXT NOT NULL,
+    type TEXT NOT NULL,
+    body TEXT NOT NULL,
+    author TEXT NOT NULL,
+    via_staff_save BIGINT NOT NULL,
+    html TEXT NOT NULL,
+    \"to\" TEXT NOT NULL,
+    cc TEXT NOT NULL,
+    author_name TEXT NOT NULL,
+    author_email TEXT NOT NULL,
+    plain_text_body BIGINT NOT NULL,
+    author_user_id BIGINT NOT NULL,
+    ticket_id TEXT NOT NULL,
+    PRIMARY KEY (account_id, id)
+) STRICT;
+CREATE INDEX ticket_messages_ticket ON ticket_messages (account_id, ticket_id, created_at, id);
+",
+}];

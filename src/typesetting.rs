@@ -1,0 +1,192 @@
+//! From a document to the bytes of a PDF, and those to a file.
+
+pub mod turns;
+
+use std::path::PathBuf;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use engine::accounts::Account;
+use engine::app::App;
+use engine::call::Make;
+use engine::config::Config;
+use engine::contents::{Upload, hex};
+use engine::context::Ctx;
+use engine::error::{Code, Error, Result};
+use engine::http::metrics::Metric;
+use engine::services::Services;
+use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use store::Tx;
+
+use crate::files;
+use crate::typesetting::turns::Turns;
+
+/// The template that is compiled in.
+pub const TEMPLATE: &str = include_str!("../templates/document.typ");
+
+/// The words on documents, by language and kind.
+pub fn labels() -> &'static Value {
+    static LABELS: LazyLock<Value> =
+        LazyLock::new(|| serde_json::from_str(include_str!("../templates/labels.json")).unwrap_or_default());
+    &LABELS
+}
+
+/// All that is needed to print a document.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Print {
+    /// Whose it is.
+    pub account: i64,
+    /// Its id.
+    pub document: String,
+    /// Which revision; 0 for a draft, which is not kept.
+    pub revision: i64,
+    /// What the file is called.
+    pub name: String,
+    /// The time in the file, in seconds.
+    pub created: i64,
+    /// The key of the logo's content, or empty.
+    pub logo: String,
+    /// The text of the code to pay with, or empty.
+    pub qr: String,
+    /// What the template takes.
+    pub data: Value,
+}
+
+impl Make for Print {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn content_type(&self) -> &'static str {
+        "application/pdf"
+    }
+
+    fn make(&self, app: Arc<App>) -> BoxFuture<'static, Result<Bytes>> {
+        let job = self.clone();
+        Box::pin(async move { app.services.get::<Turns>().print(&app, &job).await })
+    }
+
+    fn make_now(&self, app: &App) -> Result<Vec<u8>> {
+        print_and_keep(app, self)
+    }
+}
+
+/// Prints a document. It takes a while; not for a thread that others wait on.
+pub fn print(app: &App, print: &Print) -> Result<Vec<u8>> {
+    let mut images = Vec::new();
+    if !print.logo.is_empty() {
+        let logo = tokio::runtime::Handle::current().block_on(app.blobs.read(&print.logo));
+        images.extend(logo.ok().map(|logo| ("logo", logo.to_vec())));
+    }
+    if !print.qr.is_empty() {
+        images.extend(pdf::qr_svg(&print.qr).ok().map(|svg| ("qr", svg.into_bytes())));
+    }
+    let data = print.data.to_string();
+    let input = pdf::Input { data: data.as_bytes(), images: &images, attachment: None, created: print.created };
+    let done = app
+        .services
+        .get::<pdf::Typesetter>()
+        .typeset(input)
+        .map_err(|error| Error::internal(format!("cannot create a PDF: {error}")))?;
+    Ok(done.bytes)
+}
+
+/// Whether the PDF of a revision is there.
+pub fn is_made(tx: &mut Tx, account: i64, document: &str, revision: i64) -> Result<bool> {
+    let sql = "SELECT count(*) FROM document_pdfs WHERE account_id = $1 AND document_id = $2 AND revision = $3";
+    Ok(tx.int(sql, &[account.into(), document.into(), revision.into()])? > 0)
+}
+
+/// Prints a document and keeps it as a file, unless that was done already; a draft is not kept.
+pub fn print_and_keep(app: &App, job: &Print) -> Result<Vec<u8>> {
+    let bytes = print(app, job)?;
+    if job.revision == 0 {
+        return Ok(bytes);
+    }
+    let account = job.account;
+    let account = app.store.read_now(move |tx| Account::numbered(tx, account))?;
+    let caller = app.acting(account, "printing");
+    let upload = Upload {
+        content: format!("{}/{}", caller.account.uid, app.ids.next()),
+        name: job.name.clone(),
+        content_type: "application/pdf".to_string(),
+        size: i64::try_from(bytes.len()).unwrap_or(i64::MAX),
+        sha256: hex(&Sha256::digest(&bytes)),
+        pixels: 0,
+    };
+    let (own, key) = (caller.clone(), upload.content.clone());
+    app.store.write_now(caller.account.number, move |tx| {
+        let ctx = own.reading(tx)?;
+        files::drop_later(tx, ctx.account, &ctx, &key, files::PATIENCE_SECONDS)
+    })?;
+    let piece = Bytes::copy_from_slice(&bytes);
+    let pieces = futures_util::stream::iter([Ok::<_, blobs::Error>(piece)]);
+    let kept = tokio::runtime::Handle::current().block_on(app.blobs.keep(&upload.content, pieces));
+    kept.map_err(|error| Error::internal(format!("cannot store a PDF: {error}")))?;
+    let (document, revision) = (job.document.clone(), job.revision);
+    app.store.write_now(caller.account.number, move |tx| {
+        let ctx = caller.writing(tx)?;
+        if is_made(tx, ctx.account, &document, revision)? {
+            // Somebody was first.
+            return files::drop_now(tx, &ctx, &upload.content);
+        }
+        let file = files::add(tx, &ctx, &upload)?;
+        tx.execute(
+            "INSERT INTO document_pdfs (account_id, document_id, revision, file_id) VALUES ($1, $2, $3, $4)",
+            &[ctx.account.into(), (&document).into(), revision.into(), (&file.base.id).into()],
+        )?;
+        Ok(())
+    })?;
+    Ok(bytes)
+}
+
+/// A file stays while it is the PDF of a document.
+pub fn guard_pdf(tx: &mut Tx, ctx: &Ctx, file: &str) -> Result<()> {
+    let documents = "SELECT count(*) FROM document_pdfs WHERE account_id = $1 AND file_id = $2";
+    if tx.int(documents, &[ctx.account.into(), file.into()])? == 0 {
+        return Ok(());
+    }
+    Err(Error::new(Code::InUse, "The file is the PDF of a final document and cannot be deleted."))
+}
+
+/// Opens the typesetter, and the turns to use it.
+pub fn open(config: &Config, _: &str, services: &mut Services) -> Result<()> {
+    services.add(open_typesetter(config)?);
+    services.add(Turns::new());
+    Ok(())
+}
+
+/// How many documents this process has typeset.
+pub fn typeset_count(app: &App) -> Metric {
+    ("documents_typeset_total", "counter", "Documents typeset", app.services.get::<pdf::Typesetter>().made())
+}
+
+/// The template that the settings name, or the one that is compiled in.
+fn open_typesetter(config: &Config) -> Result<pdf::Typesetter> {
+    let own = match config.template.as_str() {
+        "" => TEMPLATE.to_string(),
+        path => std::fs::read_to_string(path)
+            .map_err(|error| Error::new(Code::Unavailable, format!("Cannot read the template {path}: {error}.")))?,
+    };
+    let opened = if config.typeset_apart {
+        let program = pdf::Program {
+            path: own_program(),
+            arguments: vec!["typeset-worker".into(), config.typeset_memory_mib.to_string().into()],
+            patience: Duration::from_secs(config.typeset_timeout_seconds.max(1)),
+        };
+        pdf::Typesetter::apart(&own, program)
+    } else {
+        pdf::Typesetter::new(&own)
+    };
+    opened.map_err(|error| Error::new(Code::Unavailable, format!("The document template is invalid: {error}.")))
+}
+
+/// This program, also when another version of it has taken its place on the disk.
+fn own_program() -> PathBuf {
+    let running = PathBuf::from("/proc/self/exe");
+    if running.exists() { running } else { std::env::current_exe().unwrap_or(running) }
+}

@@ -1,0 +1,204 @@
+//! Whose turn it is to have a document made while somebody waits for it. Each account has one turn at a time, so that no
+//! account waits for more than one document of each other; what was made lately is kept for whoever asks again.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use engine::app::App;
+use engine::error::{Code, Error, Result};
+use sha2::{Digest, Sha256};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::typesetting::{self, Print};
+
+/// How many requests of an account may wait for their turn; and for large documents.
+const WAITING: usize = 24;
+const WAITING_LARGE: usize = 4;
+/// How many bytes of documents are kept for whoever asks again.
+const KEPT: usize = 32 * 1024 * 1024;
+
+/// Turns, and what was made lately.
+pub struct Turns {
+    lines: Arc<Mutex<Lines>>,
+    /// As many as are made at the same time, and one large one.
+    presses: Arc<Semaphore>,
+    large_press: Arc<Semaphore>,
+    kept: Mutex<Kept>,
+}
+
+type Lines = HashMap<(i64, bool), Arc<Line>>;
+
+/// The requests of one account.
+struct Line {
+    turn: Arc<Semaphore>,
+    /// Those who wait, and the one whose turn it is.
+    here: AtomicUsize,
+}
+
+/// By the hash of all that is on the page, so nothing need be said when a document changes.
+#[derive(Default)]
+struct Kept {
+    made: HashMap<[u8; 32], Bytes>,
+    /// The oldest first.
+    order: VecDeque<[u8; 32]>,
+    bytes: usize,
+}
+
+/// A place in a line until this is dropped.
+struct Turn {
+    lines: Arc<Mutex<Lines>>,
+    key: (i64, bool),
+    line: Arc<Line>,
+}
+
+impl Turns {
+    /// Nobody waits.
+    pub fn new() -> Turns {
+        Turns {
+            lines: Arc::default(),
+            presses: Arc::new(Semaphore::new(pdf::presses())),
+            large_press: Arc::new(Semaphore::new(1)),
+            kept: Mutex::default(),
+        }
+    }
+
+    /// The PDF of a document, when it is its turn; kept as a file when it is final.
+    pub async fn print(&self, app: &Arc<App>, job: &Print) -> Result<Bytes> {
+        let data = job.data.to_string();
+        let hash = hash(job, &data);
+        if let Some(made) = held(&self.kept).made.get(&hash) {
+            return Ok(made.clone());
+        }
+        let large = pdf::is_large(data.as_bytes());
+        let turn = self.line_up(job.account, large)?;
+        let own = turn.take().await?;
+        // Whoever was before us may have wanted the same.
+        if let Some(made) = held(&self.kept).made.get(&hash) {
+            return Ok(made.clone());
+        }
+        let press = if large { &self.large_press } else { &self.presses };
+        let press = acquire(press).await?;
+        let (app, job) = (app.clone(), job.clone());
+        let printed = tokio::task::spawn_blocking(move || {
+            let made = typesetting::print_and_keep(&app, &job).map(Bytes::from);
+            // Not before it is done, whether or not somebody still waits for it.
+            drop((press, own, turn));
+            made
+        });
+        let made = printed.await.map_err(|panic| Error::internal(format!("cannot create a PDF: {panic}")))??;
+        held(&self.kept).keep(hash, &made);
+        Ok(made)
+    }
+
+    /// The turn of an account for work that takes as long and as much memory as a document; it lasts until this is dropped.
+    pub async fn turn_of(&self, account: i64) -> Result<impl Sized + use<>> {
+        let turn = self.line_up(account, false)?;
+        let own = turn.take().await?;
+        let press = acquire(&self.presses).await?;
+        Ok((press, own, turn))
+    }
+
+    fn line_up(&self, account: i64, large: bool) -> Result<Turn> {
+        let key = (account, large);
+        let mut lines = held(&self.lines);
+        let line = lines
+            .entry(key)
+            .or_insert_with(|| Arc::new(Line { turn: Arc::new(Semaphore::new(1)), here: AtomicUsize::new(0) }));
+        let most = if large { WAITING_LARGE } else { WAITING };
+        if line.here.load(Ordering::Relaxed) > most {
+            let mut error =
+                Error::new(Code::Overloaded, "Too many documents of your account are being created; retry shortly.");
+            error.retry_after = Some(if large { 10 } else { 1 });
+            return Err(error);
+        }
+        line.here.fetch_add(1, Ordering::Relaxed);
+        Ok(Turn { lines: self.lines.clone(), key, line: line.clone() })
+    }
+}
+
+impl Default for Turns {
+    fn default() -> Turns {
+        Turns::new()
+    }
+}
+
+impl Turn {
+    async fn take(&self) -> Result<OwnedSemaphorePermit> {
+        acquire(&self.line.turn).await
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let mut lines = held(&self.lines);
+        if self.line.here.fetch_sub(1, Ordering::Relaxed) == 1 {
+            lines.remove(&self.key);
+        }
+    }
+}
+
+impl Kept {
+    fn keep(&mut self, hash: [u8; 32], made: &Bytes) {
+        // One that is large would push out all the others.
+        if made.len() > KEPT / 8 || self.made.insert(hash, made.clone()).is_some() {
+            return;
+        }
+        self.order.push_back(hash);
+        self.bytes += made.len();
+        while self.bytes > KEPT {
+            let Some(oldest) = self.order.pop_front() else { break };
+            self.bytes -= self.made.remove(&oldest).map_or(0, |made| made.len());
+        }
+    }
+}
+
+async fn acquire(semaphore: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit> {
+    semaphore.clone().acquire_owned().await.map_err(|closed| Error::internal(closed.to_string()))
+}
+
+/// Of all that a PDF is made of, and of whose it is.
+fn hash(job: &Print, data: &str) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    let numbers = format!("{} {} {}", job.account, job.revision, job.created);
+    for part in [&numbers, &job.document, &job.logo, &job.qr, data] {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    hash.finalize().into()
+}
+
+fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_so_long_and_is_forgotten_when_nobody_is_in_it() {
+        let turns = Turns::new();
+        let held: Vec<Turn> = (0..=WAITING).map(|_| turns.line_up(1, false).unwrap()).collect();
+        let error = turns.line_up(1, false).err().unwrap();
+        assert_eq!((error.code, error.retry_after), (Code::Overloaded, Some(1)));
+        assert!(turns.line_up(2, false).is_ok() && turns.line_up(1, true).is_ok(), "others have lines of their own");
+        drop(held);
+        assert!(turns.line_up(1, false).is_ok());
+        assert!(super::held(&turns.lines).is_empty());
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let mut kept = Kept::default();
+        let page = Bytes::from(vec![0; 1024 * 1024]);
+        for number in 0..100_u8 {
+            kept.keep([number; 32], &page);
+        }
+        assert_eq!((kept.made.len(), kept.order.len(), kept.bytes), (32, 32, KEPT));
+        assert!(kept.made.contains_key(&[99; 32]) && !kept.made.contains_key(&[0; 32]));
+        kept.keep([200; 32], &Bytes::from(vec![0; KEPT]));
+        assert!(!kept.made.contains_key(&[200; 32]));
+    }
+}

@@ -1,0 +1,4 @@
+//! Upkeep: whether everything that is kept is as it must be, and a copy of it.
+
+pub mod backup;
+pub mod integrity;

@@ -1,0 +1,165 @@
+//! The log of deliveries: what became of each event that was to go to an endpoint. They are records
+//! to read; they change as they are tried, without a line in the log of the account, since a line
+//! that makes deliveries that make lines would have no end.
+
+use engine::call::{Answer, Call};
+use engine::clock::Moment;
+use engine::context::Ctx;
+use engine::error::Result;
+use engine::record::{ALL, Base, COMPUTED, CREATED, Link, NOWHERE, When};
+use engine::records::{self, Work};
+use engine::resource::Resource;
+use engine::{choice, input, record};
+use store::{Migration, Tx};
+
+use crate::webhooks::breaker;
+use crate::webhooks::endpoint::WebhookEndpoint;
+
+choice! {
+    /// How a delivery stands.
+    pub enum Delivered {
+        /// It waits for its first try.
+        #[default]
+        Queued = "queued",
+        /// It is under way.
+        Sending = "sending",
+        /// A try failed; another follows.
+        Retrying = "retrying",
+        /// The receiver took it.
+        Delivered = "delivered",
+        /// It was given up.
+        Failed = "failed",
+    }
+}
+
+record! {
+    /// The delivery of an event to an endpoint. Its timestamps are from the machine's clock.
+    pub struct WebhookDelivery = "webhook_delivery" in "webhook_deliveries", parent: "endpoint_id", created_at: ALL, meta: NOWHERE;
+
+    /// The endpoint.
+    endpoint_id: Link = COMPUTED.refers("webhook_endpoints");
+    /// The type of event.
+    event: String = COMPUTED.filter();
+    /// Sequence number of the event; 0 for `webhook.test`.
+    seq: i64 = COMPUTED;
+    /// Status.
+    status: Delivered = COMPUTED.filter();
+    /// Number of attempts, at most ten. While the receiver is down, the delivery waits without using attempts.
+    attempts: i64 = COMPUTED;
+    /// Status of the last response; 0 if there was none.
+    response_status: i64 = COMPUTED;
+    /// First 1,024 bytes of the last response.
+    response_body: String = COMPUTED.at_most(1024);
+    /// Why the last attempt failed.
+    reason: String = COMPUTED;
+    /// Duration of the last attempt, in milliseconds.
+    duration_ms: i64 = COMPUTED;
+    /// When the next attempt is made.
+    next_attempt_at: When = COMPUTED.nullable();
+    /// The delivery that this one repeats.
+    resend_of: Link = COMPUTED.nullable();
+    /// When the event happened, on the account's clock.
+    happened_at: When = COMPUTED.shown(NOWHERE);
+}
+
+/// Deliveries and their routes.
+pub fn resource() -> Resource {
+    Resource::of::<WebhookDelivery>("Webhook deliveries", "webhooks", MIGRATIONS)
+        .at("/v1/webhook-endpoints/{id}/deliveries")
+        .fleeting()
+        .unlogged()
+        .list::<WebhookDelivery>()
+        .extension()
+        .action_elsewhere("resend", "Resend an event as a new delivery", resend)
+        .extension()
+}
+
+/// `POST /v1/webhook-endpoints/{id}/deliveries/{webhook_delivery_id}/resend`
+fn resend(call: Call) -> Result<Work> {
+    let warnings = input::nothing(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let first: WebhookDelivery = records::find_in_path(tx, ctx, &call)?;
+        let endpoint: WebhookEndpoint = records::find(tx, ctx, &first.endpoint_id.0)?;
+        endpoint.must_be_active()?;
+        let happened = first.happened_at.0.unwrap_or_default();
+        let again = queue(tx, ctx, &endpoint.base.id, &first.event, first.seq, happened, &first.base.id)?;
+        breaker::probe_now(tx, ctx, &endpoint.base.id)?;
+        Ok(Answer::created(ctx, &again, CREATED).with_texts("warnings", &warnings))
+    }))
+}
+
+/// Queues an event for an endpoint, to be sent at once.
+pub fn queue(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    endpoint_id: &str,
+    event: &str,
+    seq: i64,
+    happened_at: Moment,
+    resend_of: &str,
+) -> Result<WebhookDelivery> {
+    let now = ctx.machine_now;
+    let delivery = WebhookDelivery {
+        base: Base { id: ctx.new_id(), created_at: now, updated_at: now, version: 1 },
+        endpoint_id: Link(endpoint_id.to_string()),
+        event: event.to_string(),
+        seq,
+        next_attempt_at: When(Some(now)),
+        resend_of: Link(resend_of.to_string()),
+        happened_at: When(Some(happened_at)),
+        ..WebhookDelivery::default()
+    };
+    tx.execute(
+        "INSERT INTO webhook_deliveries (account_id, id, created_at, updated_at, version, endpoint_id, event, seq, status,
+                attempts, response_status, response_body, reason, duration_ms, next_attempt_at, resend_of, happened_at,
+                due_at, claim)
+         VALUES ($1, $2, $3, $3, 1, $4, $5, $6, 'queued', 0, 0, '', '', 0, $3, $7, $8, $3, 0)",
+        &[
+            ctx.account.into(),
+            (&delivery.base.id).into(),
+            now.0.into(),
+            endpoint_id.into(),
+            event.into(),
+            seq.into(),
+            resend_of.into(),
+            happened_at.0.into(),
+        ],
+    )?;
+    Ok(delivery)
+}
+
+/// `due_at` is when somebody must look after it: the next try, or the end of the lease of the one
+/// under way; 0 when it has ended.
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 48,
+    name: "webhook_deliveries",
+    sql: "
+CREATE TABLE webhook_deliveries (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    endpoint_id TEXT NOT NULL,
+    event TEXT NOT NULL,
+    seq BIGINT NOT NULL,
+    status TEXT NOT NULL CHECK (status IN ('queued', 'sending', 'retrying', 'delivered', 'failed')),
+    attempts BIGINT NOT NULL,
+    response_status BIGINT NOT NULL,
+    response_body TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    duration_ms BIGINT NOT NULL,
+    next_attempt_at BIGINT NOT NULL,
+    resend_of TEXT NOT NULL,
+    happened_at BIGINT NOT NULL,
+    due_at BIGINT NOT NULL,
+    claim BIGINT NOT NULL,
+    PRIMARY KEY (account_id, id)
+) STRICT;
+CREATE INDEX webhook_deliveries_created ON webhook_deliveries (account_id, endpoint_id, created_at, id);
+CREATE INDEX webhook_deliveries_status ON webhook_deliveries (account_id, endpoint_id, status, created_at, id);
+CREATE INDEX webhook_deliveries_event ON webhook_deliveries (account_id, endpoint_id, event, created_at, id);
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries (account_id, endpoint_id, due_at, id) WHERE due_at > 0;
+CREATE INDEX webhook_deliveries_old ON webhook_deliveries (account_id, created_at);
+",
+}];

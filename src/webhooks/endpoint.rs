@@ -1,0 +1,344 @@
+//! Addresses that are told what happens: where webhooks go, and the secrets that sign them.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use engine::call::{Answer, Call};
+use engine::context::Ctx;
+use engine::error::{Code, Error, Faults, FieldCode, Result, wrong};
+use engine::input::Input;
+use engine::record::{
+    ACTED, ALL, Body, COMPUTED, CREATED, Callable, Checks, INPUT, NOWHERE, REQUIRED, Texts, UPDATED, When,
+};
+use engine::records::{self, Work};
+use engine::resource::{Gives, Part, Resource, Takes};
+use engine::{input, record};
+use serde_json::json;
+use store::{Migration, Tx};
+
+use crate::files::usage;
+use crate::webhooks::signature::Secret;
+use crate::webhooks::{breaker, delivery, queue};
+
+/// Endpoints of an account: each event may be sent to all of them.
+const MANY: i64 = 100;
+
+record! {
+    /// A URL that receives webhooks.
+    pub struct WebhookEndpoint = "webhook_endpoint" in "webhook_endpoints", created_at: ALL;
+
+    /// URL that receives the webhooks: a public address, with https or http.
+    url: Callable = REQUIRED.at_most(2048).example("\"https://example.com/hooks/kantoor\"");
+    /// Events to send: names such as `invoice.paid`, prefixes such as `invoice.*`, or `*` for all.
+    events: Texts = INPUT.default("[\"*\"]").example("[\"invoice.*\"]");
+    /// Description.
+    description: String = INPUT.example("\"Bookkeeping\"");
+    /// Whether webhooks are sent. Events that happen while it is false are not sent later.
+    active: bool = INPUT.filter().default("true").example("true");
+    /// Why Kantoor disabled the endpoint; empty if it did not.
+    disabled_reason: String = COMPUTED.at_most(1000);
+    /// When Kantoor disabled the endpoint.
+    disabled_at: When = COMPUTED.nullable();
+    /// Since when deliveries have been failing; null if the last one succeeded.
+    failing_since: When = COMPUTED.nullable();
+    /// When the next probe is sent, after several webhooks in a row failed. Nothing is sent before that.
+    next_probe_at: When = COMPUTED.nullable();
+    /// The signing secret. It is shown only when it is created.
+    secret: Secret = COMPUTED.shown(CREATED.and(ACTED));
+    /// The secret before this one.
+    old_secret: Secret = COMPUTED.shown(NOWHERE);
+    /// Until when webhooks are also signed with the previous secret.
+    old_secret_until: When = COMPUTED.nullable();
+}
+
+impl Checks for WebhookEndpoint {
+    fn check(&self, faults: &mut Faults) {
+        if self.events.0.is_empty() {
+            faults.add("events", wrong(FieldCode::Required, "must contain at least one; use \"*\" for all events"));
+        }
+        if let Some(odd) = self.events.0.iter().find(|name| !is_pattern(name)) {
+            let message =
+                format!("contains '{odd}', which is not a name such as invoice.paid, a prefix such as invoice.*, or *");
+            faults.add("events", wrong(FieldCode::InvalidFormat, message));
+        }
+    }
+}
+
+fn is_pattern(name: &str) -> bool {
+    let plain = |part: &str| {
+        let letter = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | ':');
+        !part.is_empty() && part.chars().all(letter)
+    };
+    name == "*" || name.strip_suffix(".*").unwrap_or(name).split('.').all(plain)
+}
+
+impl WebhookEndpoint {
+    /// Whether it wants to hear of an event.
+    pub fn wants(&self, event: &str) -> bool {
+        self.events.0.iter().any(|wanted| match wanted.strip_suffix('*') {
+            Some(prefix) => event.starts_with(prefix),
+            None => wanted == event,
+        })
+    }
+
+    /// The secrets that sign at this moment: the newest first.
+    pub fn secrets(&self, now: engine::clock::Moment) -> Vec<&str> {
+        let old = self.old_secret_until.0.is_some_and(|until| now < until);
+        let old = Some(self.old_secret.0.as_str()).filter(|_| old);
+        std::iter::once(self.secret.0.as_str()).chain(old).collect()
+    }
+
+    /// Switches it off on Kantoor's behalf, with a notice in the log.
+    pub fn disable(&self, tx: &mut Tx, ctx: &Ctx, reason: &str) -> Result<()> {
+        let mut record = self.clone();
+        record.active = false;
+        record.disabled_reason = reason.chars().take(1000).collect();
+        record.disabled_at = When(Some(ctx.now));
+        record.failing_since = When(None);
+        record.next_probe_at = When(None);
+        records::change(tx, ctx, self, &mut record, "disabled")?;
+        queue::switch(tx, ctx, &record)
+    }
+}
+
+input! {
+    /// A new secret for an endpoint.
+    pub struct Rotate;
+
+    /// For how many hours webhooks are also signed with the old secret.
+    overlap_hours: i64 = INPUT.between(0, 168).default("24").example("24");
+}
+
+impl Body for Rotate {}
+
+const TESTED: &[Part] = &[
+    Part("delivery_id", "string", "The delivery; see the list of deliveries for its status."),
+    Part("event", "string", "`webhook.test`"),
+    Part("status", "string", "`queued`"),
+];
+
+/// Endpoints and their routes.
+pub fn resource() -> Resource {
+    Resource::of::<WebhookEndpoint>("Webhook endpoints", "webhooks", MIGRATIONS)
+        // The breaker shows how its deliveries fare.
+        .changes_silently(&["failing_since", "next_probe_at"])
+        .list::<WebhookEndpoint>()
+        .extension()
+        .create_with(create)
+        .extension()
+        .get::<WebhookEndpoint>()
+        .extension()
+        .patch_with::<WebhookEndpoint>(patch)
+        .extension()
+        .delete_with(delete)
+        .extension()
+        .action("rotate-secret", "Rotate the secret, with an overlap for the old one", ACTED, rotate)
+        .taking::<Rotate>(Takes::Maybe)
+        .extension()
+        .action("test", "Send the event webhook.test", ACTED, test)
+        .gives(Gives::Parts(TESTED))
+        .extension()
+}
+
+/// `POST /v1/webhook-endpoints`
+fn create(call: Call) -> Result<Work> {
+    let input: Input<WebhookEndpoint> = input::create(&call)?;
+    let (secret, url) = (new_secret()?, input.record().url.0);
+    Ok(once_checked(url, move |tx, ctx| {
+        let count = "SELECT count(*) FROM webhook_endpoints WHERE account_id = $1";
+        if tx.int(count, &[ctx.account.into()])? >= MANY {
+            let message = format!("An account may have at most {MANY} endpoints. Delete one first.");
+            return Err(Error::new(Code::LimitReached, message));
+        }
+        let mut record = input.record();
+        usage::room_for_endpoint(tx, ctx, "", &record.url.0)?;
+        record.secret.clone_from(&secret);
+        records::add(tx, ctx, &mut record)?;
+        queue::switch(tx, ctx, &record)?;
+        Ok(Answer::created(ctx, &record, CREATED).with_texts("warnings", &input.warnings))
+    }))
+}
+
+/// `PATCH /v1/webhook-endpoints/{id}`
+fn patch(call: Call) -> Result<Work> {
+    let input: Input<WebhookEndpoint> = input::patch(&call)?;
+    let url = input.has("url").then(|| input.record().url.0);
+    let change = move |tx: &mut Tx, ctx: &Ctx| {
+        let before: WebhookEndpoint = records::find_to_change(tx, ctx, &call)?;
+        let mut record = before.clone();
+        input.merge_into(&mut record);
+        let mut faults = Faults::default();
+        Checks::check(&record, &mut faults);
+        faults.into_result()?;
+        if record.url != before.url {
+            usage::room_for_endpoint(tx, ctx, &record.base.id, &record.url.0)?;
+        }
+        if record.active {
+            record.disabled_reason = String::new();
+            record.disabled_at = When(None);
+        }
+        if record.active != before.active {
+            record.failing_since = When(None);
+            record.next_probe_at = When(None);
+        }
+        records::change(tx, ctx, &before, &mut record, "updated")?;
+        if record.active != before.active {
+            queue::switch(tx, ctx, &record)?;
+        }
+        if record.url != before.url {
+            breaker::probe_now(tx, ctx, &record.base.id)?;
+        }
+        Ok(Answer::record(ctx, &record, UPDATED).with_texts("warnings", &input.warnings))
+    };
+    Ok(match url {
+        Some(url) => once_checked(url, change),
+        None => Box::new(change),
+    })
+}
+
+/// `work`, once the address was found to be one that may be called.
+fn once_checked(url: String, work: impl Fn(&mut Tx, &Ctx) -> Result<Answer> + Send + Sync + 'static) -> Work {
+    let work = Arc::new(work);
+    Box::new(move |_, _| {
+        let (url, work) = (url.clone(), work.clone());
+        Ok(Answer::after(move |app, _| {
+            app.web.check_url(&url).map_err(|refused| {
+                Error::field("url", wrong(FieldCode::InvalidFormat, format!("cannot be called. {refused}")))
+            })?;
+            let work = work.clone();
+            Ok(Box::new(move |tx, ctx| work(tx, ctx)))
+        }))
+    })
+}
+
+/// `DELETE /v1/webhook-endpoints/{id}`
+fn delete(call: Call) -> Result<Work> {
+    Ok(Box::new(move |tx, ctx| {
+        let record: WebhookEndpoint = records::find_to_change(tx, ctx, &call)?;
+        records::remove(tx, ctx, &record)?;
+        queue::forget(tx, ctx, &record.base.id)?;
+        Ok(Answer::empty())
+    }))
+}
+
+/// `POST /v1/webhook-endpoints/{id}/rotate-secret`
+fn rotate(call: Call) -> Result<Work> {
+    let input: Input<Rotate> = input::create(&call)?;
+    let secret = new_secret()?;
+    Ok(Box::new(move |tx, ctx| {
+        let before: WebhookEndpoint = records::find_to_change(tx, ctx, &call)?;
+        let mut record = before.clone();
+        record.secret.clone_from(&secret);
+        (record.old_secret, record.old_secret_until) = match input.record().overlap_hours {
+            0 => (Secret::default(), When(None)),
+            // Receivers live by the machine's time, whatever the account's clock says.
+            hours => (before.secret.clone(), When(Some(ctx.machine_now.plus_seconds(hours * 3600)))),
+        };
+        records::change(tx, ctx, &before, &mut record, "secret_rotated")?;
+        Ok(Answer::record(ctx, &record, ACTED).with_texts("warnings", &input.warnings))
+    }))
+}
+
+/// `POST /v1/webhook-endpoints/{id}/test`
+fn test(call: Call) -> Result<Work> {
+    let warnings = input::nothing(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let endpoint: WebhookEndpoint = records::find_to_change(tx, ctx, &call)?;
+        endpoint.must_be_active()?;
+        let delivery = delivery::queue(tx, ctx, &endpoint.base.id, "webhook.test", 0, ctx.now, "")?;
+        breaker::probe_now(tx, ctx, &endpoint.base.id)?;
+        let shown = json!({"delivery_id": delivery.base.id, "event": delivery.event, "status": delivery.status.wire()});
+        Ok(Answer::json(&shown).with_texts("warnings", &warnings))
+    }))
+}
+
+impl WebhookEndpoint {
+    /// Nothing is sent to one that is off.
+    pub fn must_be_active(&self) -> Result<()> {
+        if self.active {
+            return Ok(());
+        }
+        Err(Error::new(Code::InvalidTransition, "The endpoint is disabled. Enable it first with \"active\": true."))
+    }
+}
+
+/// `whsec_` and 32 bytes of chance.
+fn new_secret() -> Result<Secret> {
+    let mut bytes = [0u8; 32];
+    getrandom::fill(&mut bytes).map_err(|error| Error::internal(format!("cannot generate random numbers: {error}")))?;
+    Ok(Secret(format!("whsec_{}", STANDARD.encode(bytes))))
+}
+
+const MIGRATIONS: &[Migration] = &[TABLES, BREAKER];
+
+/// After several failures in a row an endpoint is probed instead of called.
+const BREAKER: Migration = Migration {
+    number: 63,
+    name: "webhook breaker",
+    sql: "
+ALTER TABLE webhook_cursors ADD COLUMN failures BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE webhook_cursors ADD COLUMN next_probe_at BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE webhook_cursors ADD COLUMN healed_at BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE webhook_endpoints ADD COLUMN failing_since BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE webhook_endpoints ADD COLUMN next_probe_at BIGINT NOT NULL DEFAULT 0;
+",
+};
+
+const TABLES: Migration = Migration {
+    number: 47,
+    name: "webhook_endpoints",
+    sql: "
+CREATE TABLE webhook_endpoints (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    url TEXT NOT NULL,
+    events TEXT NOT NULL,
+    description TEXT NOT NULL,
+    active BIGINT NOT NULL CHECK (active IN (0, 1)),
+    disabled_reason TEXT NOT NULL,
+    disabled_at BIGINT NOT NULL,
+    secret TEXT NOT NULL,
+    old_secret TEXT NOT NULL,
+    old_secret_until BIGINT NOT NULL,
+    PRIMARY KEY (account_id, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX webhook_endpoints_created ON webhook_endpoints (account_id, created_at, id);
+CREATE INDEX webhook_endpoints_active ON webhook_endpoints (account_id, active, created_at, id);
+CREATE TABLE webhook_cursors (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    endpoint_id TEXT NOT NULL,
+    sent_seq BIGINT NOT NULL,
+    succeeded_at BIGINT NOT NULL,
+    failing_since BIGINT NOT NULL,
+    PRIMARY KEY (account_id, endpoint_id)
+) STRICT, WITHOUT ROWID;
+",
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_chosen_by_name_and_prefix() {
+        let endpoint = |events: &[&str]| WebhookEndpoint {
+            events: Texts(events.iter().map(ToString::to_string).collect()),
+            ..WebhookEndpoint::default()
+        };
+        for (events, wanted, others) in [
+            (&["*"][..], &["invoice.paid", "webhook_endpoint.disabled"][..], &[][..]),
+            (&["invoice.*"], &["invoice.paid", "invoice.created"], &["invoices.paid", "quote.created"]),
+            (&["invoice.paid", "work"], &["invoice.paid", "work"], &["invoice.paid2", "invoice", "work.recurring"]),
+        ] {
+            assert!(wanted.iter().all(|event| endpoint(events).wants(event)), "{events:?}");
+            assert!(!others.iter().any(|event| endpoint(events).wants(event)), "{events:?}");
+        }
+        for odd in ["", "**", "*.paid", "invoice*", "invoice.", ".paid", "in voice", "invoice.*.x", "é"] {
+            assert!(!is_pattern(odd), "{odd}");
+        }
+    }
+}

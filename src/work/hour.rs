@@ -1,0 +1,155 @@
+//! Hours: what was worked on a project, on its way from draft to approved.
+
+use engine::call::{Answer, Call};
+use engine::context::Ctx;
+use engine::error::{Code, Error, FieldCode, Result, wrong};
+use engine::record::{COMPUTED, Checks, DETAIL, Day, INPUT, Link, Transitions, check_transition};
+use engine::records::{self, Work};
+use engine::resource::Resource;
+use engine::{choice, record};
+use money::{Amount, Decimal};
+use store::{Migration, Tx};
+
+choice! {
+    /// How an entry stands.
+    pub enum Status {
+        /// Being written.
+        #[default]
+        Draft = "draft",
+        /// Waiting for a decision.
+        Submitted = "submitted",
+        /// Accepted, and locked.
+        Approved = "approved",
+        /// Sent back.
+        Rejected = "rejected",
+    }
+}
+
+/// Every move that there is.
+pub const TRANSITIONS: Transitions<Status> = &[
+    (Status::Draft, &[Status::Submitted]),
+    (Status::Rejected, &[Status::Submitted]),
+    (Status::Submitted, &[Status::Approved, Status::Rejected]),
+];
+
+record! {
+    /// Time worked on a project.
+    pub struct Hour = "hour" in "project_hours", parent: "project_id";
+
+    /// Date; defaults to today.
+    date: Day = INPUT.kept().sort().range("from", "to").example("\"2026-05-04\"");
+    /// Duration in hours, such as 1.5; derived from the minutes if only those are sent.
+    hours: Amount = INPUT.between(0, 1_000).example("1.5");
+    /// Duration in minutes; derived from the hours if only those are sent.
+    minutes: i64 = INPUT.between(0, 60_000).example("90");
+    /// Status; change it with the actions.
+    status: Status = COMPUTED.filter();
+    /// Description of the work.
+    activity_name: String = INPUT.example("\"Design\"");
+    /// The project.
+    project_id: Link = COMPUTED.refers("projects").in_meta();
+}
+
+impl Checks for Hour {
+    fn settle(&mut self, _: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+        if before.is_some_and(|before| before.status == Status::Approved) {
+            return Err(Error::new(Code::Locked, "These hours are approved and can no longer be changed."));
+        }
+        if self.date.0.is_none() {
+            self.date = Day(Some(ctx.now.date(&ctx.zone)));
+        }
+        let (old_hours, old_minutes) = before.map_or((Amount::ZERO, 0), |before| (before.hours, before.minutes));
+        let field = if self.minutes != old_minutes { "minutes" } else { "hours" };
+        match (self.hours != old_hours, self.minutes != old_minutes) {
+            (true, false) => self.minutes = in_minutes(self.hours),
+            (false, true) => self.hours = in_hours(self.minutes),
+            (true, true) if in_minutes(self.hours) != self.minutes && in_hours(self.minutes) != self.hours => {
+                return Err(Error::field("minutes", wrong(FieldCode::OutOfRange, "and hours do not match")));
+            }
+            _ => {}
+        }
+        if self.minutes == 0 {
+            return Err(Error::field(field, wrong(FieldCode::OutOfRange, "must be more than 0")));
+        }
+        Ok(())
+    }
+}
+
+fn in_minutes(hours: Amount) -> i64 {
+    let sixty: Decimal<0> = Decimal::from_scaled(60);
+    let minutes: Option<Decimal<0>> = hours.times(sixty);
+    minutes.map_or(0, Decimal::scaled)
+}
+
+/// Hours with two decimals, rounded half up.
+fn in_hours(minutes: i64) -> Amount {
+    Amount::from_scaled((minutes * 100 + 30) / 60)
+}
+
+/// Hours and their routes; the contract lists them.
+pub fn resource() -> Resource {
+    Resource::of::<Hour>("Project hours", "projects", MIGRATIONS)
+        .at("/v1/projects/{id}/hours")
+        .list::<Hour>()
+        .managed::<Hour>()
+        .delete_with(delete)
+        .extension()
+        .action("submit", "Submit hours for approval", DETAIL, |call| {
+            records::act::<Hour>(call, DETAIL, |hour, _| hour.become_status(Status::Submitted, "submitted"))
+        })
+        .extension()
+        .action("approve", "Approve hours, which locks them", DETAIL, |call| {
+            records::act::<Hour>(call, DETAIL, |hour, _| hour.become_status(Status::Approved, "approved"))
+        })
+        .extension()
+        .action("reject", "Reject hours", DETAIL, |call| {
+            records::act::<Hour>(call, DETAIL, |hour, _| hour.become_status(Status::Rejected, "rejected"))
+        })
+        .extension()
+}
+
+impl Hour {
+    fn become_status(&mut self, to: Status, event: &'static str) -> Result<&'static str> {
+        check_transition(TRANSITIONS, &self.status, &to, || {
+            format!("Hours cannot move from {} to {}.", self.status.wire(), to.wire())
+        })?;
+        self.status = to;
+        Ok(event)
+    }
+}
+
+fn delete(call: Call) -> Result<Work> {
+    Ok(Box::new(move |tx, ctx| {
+        let hour: Hour = records::find_to_change(tx, ctx, &call)?;
+        if hour.status == Status::Approved {
+            return Err(Error::new(Code::Locked, "These hours are approved and cannot be deleted."));
+        }
+        records::remove(tx, ctx, &hour)?;
+        Ok(Answer::empty())
+    }))
+}
+
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 18,
+    name: "project hours",
+    sql: "
+CREATE TABLE project_hours (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    date TEXT NOT NULL,
+    hours BIGINT NOT NULL,
+    minutes BIGINT NOT NULL,
+    status TEXT NOT NULL,
+    activity_name TEXT NOT NULL,
+    project_id TEXT NOT NULL,
+    PRIMARY KEY (account_id, id)
+) STRICT;
+CREATE INDEX project_hours_created ON project_hours (account_id, project_id, created_at, id);
+CREATE INDEX project_hours_id ON project_hours (account_id, project_id, id);
+CREATE INDEX project_hours_date ON project_hours (account_id, project_id, date, id);
+CREATE INDEX project_hours_status ON project_hours (account_id, project_id, status, created_at, id);
+",
+}];
