@@ -1,5 +1,7 @@
 //! Rules about the repository itself, read from its files.
 
+mod rooms;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

@@ -346,7 +346,7 @@ fn jobs_that_a_wrong_clock_put_far_ahead_are_pulled_back(db: Db) {
     }
     enqueue(&server, NewJob { run_at: Moment(far), ..new_job("drop_content") });
     server.block_on(async move {
-        tokio::task::spawn_blocking(move || engine::jobs::worker::start(&app)).await.unwrap().unwrap();
+        tokio::task::spawn_blocking(move || jobs::worker::start(&app)).await.unwrap().unwrap();
     });
     let started = Instant::now();
     // Both run, and stand an hour ahead after that.
@@ -471,7 +471,7 @@ fn housekeeping_drops_what_is_too_old(db: Db) {
     });
     let app = server.app.clone();
     server.block_on(async move {
-        tokio::task::spawn_blocking(move || engine::jobs::worker::start(&app)).await.unwrap().unwrap();
+        tokio::task::spawn_blocking(move || jobs::worker::start(&app)).await.unwrap().unwrap();
     });
     let started = Instant::now();
     while stored() > 0 {

@@ -50,6 +50,12 @@ pub const DEFAULT_ZONE: &str = "Europe/Amsterdam";
 /// The store's key for writes that belong to no account.
 pub const SHARED: i64 = 0;
 
+/// Whether the database takes writes: a transaction that changes no row still takes the lock and commits.
+pub fn check_writable(tx: &mut Tx) -> Result<()> {
+    tx.execute("UPDATE accounts SET name = name WHERE id = 0", &[])?;
+    Ok(())
+}
+
 /// A business with its own records.
 #[derive(Clone, Debug)]
 pub struct Account {

@@ -7,7 +7,6 @@ pub mod dispatch;
 pub mod fixed;
 pub mod key_use;
 pub mod keys;
-pub mod limits;
 pub mod metrics;
 pub mod openapi;
 pub mod pace;

@@ -18,6 +18,7 @@ pub mod inspect;
 pub mod jobs;
 pub mod json;
 pub mod leases;
+pub mod limits;
 pub mod list;
 pub mod listeners;
 pub mod log;

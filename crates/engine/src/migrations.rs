@@ -3,7 +3,7 @@
 use store::Migration;
 
 use crate::registry::registry;
-use crate::{accounts, contents, counters, http, idempotency, jobs, log, nodes, once, search, site};
+use crate::{accounts, contents, counters, idempotency, jobs, limits, log, nodes, once, search, site};
 
 /// The migrations of the engine's own tables.
 const OWN: &[Migration] = &[
@@ -18,7 +18,7 @@ const OWN: &[Migration] = &[
     site::MIGRATION,
     once::MIGRATION,
     contents::holds::MIGRATION,
-    http::limits::MIGRATION,
+    limits::MIGRATION,
 ];
 
 /// Every migration, in order.

@@ -7,6 +7,7 @@
 
 mod body;
 mod checked;
+mod field;
 mod html;
 mod kinds;
 mod lists;
@@ -18,10 +19,11 @@ use store::{Row, Tx, Value};
 
 use crate::clock::Moment;
 use crate::context::Ctx;
-use crate::error::{Error, Faults, Wrong};
+use crate::error::{Error, Faults};
 use crate::json::{Json, write_key, write_text};
 pub use body::{Body, Fields};
 pub use checked::{Bic, Callable, Color, Country, Domain, Email, EmailList, Emails, Iban, Slug, VatNumber, Website};
+pub use field::{Field, FieldInfo};
 pub use html::Html;
 pub use kinds::{Day, Days, Kind, Link, VatRate, When, choose, other_spelling, parse_date, stored_date, wrong_type};
 pub use lists::{Custom, CustomValue, Data, Snapshot, Texts};
@@ -139,54 +141,6 @@ impl Shape {
     pub const fn meta(self, views: Views) -> Shape {
         Shape { meta: views, ..self }
     }
-}
-
-/// A field without its accessors: what documents and walks need.
-#[derive(Clone, Copy)]
-pub struct FieldInfo {
-    /// Its name in JSON, which is its column.
-    pub name: &'static str,
-    /// The lines of its doc comment.
-    pub doc: &'static [&'static str],
-    /// What it may do.
-    pub rules: Rules,
-    /// Its JSON schema.
-    pub schema: fn(&Rules) -> serde_json::Value,
-}
-
-impl FieldInfo {
-    /// Whether this is among its types in JSON.
-    pub fn is(&self, kind: &str) -> bool {
-        match &(self.schema)(&self.rules)["type"] {
-            serde_json::Value::Array(types) => types.iter().any(|own| own == kind),
-            own => own == kind,
-        }
-    }
-
-    /// Whether it is a day.
-    pub fn is_date(&self) -> bool {
-        (self.schema)(&self.rules)["pattern"] == kinds::DAY_PATTERN
-    }
-}
-
-/// A field of `R` with its accessors.
-pub struct Field<R> {
-    /// What is said about it.
-    pub info: FieldInfo,
-    /// Its value for the database.
-    pub to_db: fn(&R) -> Value<'_>,
-    /// Takes its value from a column.
-    pub from_db: fn(&mut R, &Row, usize) -> store::Result<()>,
-    /// Takes its value from a body.
-    pub from_json: fn(&mut R, &Json, &Rules) -> Result<(), Wrong>,
-    /// Writes its value in an answer.
-    pub to_json: fn(&R, &Rules, &mut Vec<u8>),
-    /// Copies it from the first to the second.
-    pub copy: fn(&R, &mut R),
-    /// Whether both have the same.
-    pub equal: fn(&R, &R) -> bool,
-    /// Reads a filter's text.
-    pub from_query: fn(&str, &Rules) -> Result<Value<'static>, Wrong>,
 }
 
 /// A record: what [`record!`](crate::record!) makes.
@@ -359,6 +313,16 @@ pub trait Checks: Record {
 
 const BASE: &str = "id, created_at, updated_at, version";
 const BASE_COLUMNS: usize = 4;
+
+impl<R: Checks> Body for R {
+    fn check(&self, faults: &mut Faults) {
+        Checks::check(self, faults);
+    }
+
+    fn body(body: Json) -> Json {
+        <R as Checks>::body(body)
+    }
+}
 
 /// The statements of a record, made from its fields.
 pub struct Sql {

@@ -1,6 +1,6 @@
 //! What can be read from a body: the fields of a record, or of an [`input!`] that is none.
 
-use super::{Checks, Field, FieldInfo};
+use super::field::{Field, FieldInfo};
 use crate::error::{Error, Faults};
 use crate::json::Json;
 
@@ -37,26 +37,16 @@ pub trait Fields: Clone + Default + Send + Sync + 'static {
     }
 }
 
-/// What a route reads its body into: a record with its [`Checks`], or an [`input!`].
+/// What a route reads its body into: a record with its checks, or an [`input!`].
 ///
 /// [`input!`]: crate::input!
 pub trait Body: Fields {
-    /// Adds what is wrong with the body as a whole; see [`Checks::check`].
+    /// Adds what is wrong with the body as a whole; see `Checks::check`.
     fn check(&self, _faults: &mut Faults) {}
 
-    /// The body as the fields expect it; see [`Checks::body`].
+    /// The body as the fields expect it; see `Checks::body`.
     fn body(body: Json) -> Json {
         body
-    }
-}
-
-impl<R: Checks> Body for R {
-    fn check(&self, faults: &mut Faults) {
-        Checks::check(self, faults);
-    }
-
-    fn body(body: Json) -> Json {
-        <R as Checks>::body(body)
     }
 }
 

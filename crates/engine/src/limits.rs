@@ -3,9 +3,9 @@
 
 use store::{Migration, Tx};
 
-use super::keys::Left;
 use crate::context::Ctx;
 use crate::error::{Code, Error, Result};
+use crate::http::keys::Left;
 
 /// The table of what keys asked lately.
 pub const MIGRATION: Migration = Migration {

@@ -1,0 +1,233 @@
+//! What may know what: read from the imports in the text.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use super::{files, text};
+
+/// The rooms of the business. A room knows the engine and the rooms that stand before it.
+const ROOMS: [&str; 22] = [
+    "files",
+    "typesetting",
+    "settings",
+    "relations",
+    "sales",
+    "work",
+    "mail",
+    "support",
+    "documents",
+    "payments",
+    "subscriptions",
+    "automation",
+    "webhooks",
+    "calendar",
+    "pages",
+    "upkeep",
+    "demo",
+    "registry",
+    "opening",
+    "declared",
+    "cli",
+    "main",
+];
+
+/// Words that the engine does not know, whatever they are part of.
+const BUSINESS: [&str; 17] = [
+    "invoice",
+    "workorder",
+    "subscription",
+    "mandate",
+    "supplier",
+    "pipeline",
+    "ticket",
+    "deal",
+    "deals",
+    "quotation",
+    "mollie",
+    "payment",
+    "payments",
+    "webhook",
+    "webhooks",
+    "flow",
+    "flows",
+];
+
+#[test]
+fn a_room_knows_only_the_rooms_before_it() {
+    let imports = imports("src");
+    let place = |room: &str| ROOMS.iter().position(|own| *own == room);
+    let mut wrong = BTreeSet::new();
+    for (module, known) in &imports {
+        let own = first(module);
+        let own_place = place(own).unwrap_or_else(|| panic!("the room {own} is not in the order of rooms"));
+        for other in known.iter().map(|other| first(other)) {
+            if place(other).is_none_or(|place| place > own_place) {
+                wrong.insert(format!("{module} knows {other}, which comes later"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn the_engine_has_no_circles() {
+    let imports = imports("crates/engine/src");
+    let mut left: BTreeMap<&str, BTreeSet<&str>> =
+        imports.iter().map(|(module, known)| (module.as_str(), known.iter().map(String::as_str).collect())).collect();
+    // Whoever knows nobody that is left stands on the floor below.
+    loop {
+        let lowest: Vec<&str> = left
+            .iter()
+            .filter(|(_, known)| !known.iter().any(|other| left.contains_key(other)))
+            .map(|(own, _)| *own)
+            .collect();
+        if lowest.is_empty() {
+            break;
+        }
+        lowest.iter().for_each(|own| drop(left.remove(own)));
+    }
+    assert!(left.is_empty(), "these import each other in a circle, or something that does: {:#?}", left.keys());
+}
+
+#[test]
+fn the_engine_knows_no_word_of_the_business() {
+    let mut wrong = Vec::new();
+    // Every setting is declared in one place, those of the business too.
+    for path in files("crates/engine/src", ".rs").into_iter().filter(|path| !path.ends_with("config.rs")) {
+        for (number, line) in text(&path).lines().enumerate() {
+            let words = line.split(|letter: char| !letter.is_alphabetic()).map(str::to_lowercase);
+            if let Some(word) = words.into_iter().find(|word| BUSINESS.contains(&word.as_str())) {
+                wrong.push(format!("{}:{}: {word}", path.display(), number + 1));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn statements_stay_out_of_http() {
+    let wrong: Vec<_> = files("crates/engine/src/http", ".rs")
+        .into_iter()
+        .filter(|path| {
+            let text = text(path);
+            ["\"SELECT ", "\"INSERT ", "\"UPDATE ", "\"DELETE FROM"].iter().any(|sql| text.contains(sql))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn only_the_store_tells_the_databases_apart() {
+    let told = |path: &Path| ["Dialect::Sqlite", "Dialect::Postgres"].iter().any(|name| text(path).contains(name));
+    let all = files("src", ".rs").into_iter().chain(files("crates/engine/src", ".rs"));
+    let wrong: Vec<_> = all.filter(|path| told(path)).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn no_module_is_named_after_nothing() {
+    let wrong: Vec<_> = files("src", ".rs")
+        .into_iter()
+        .chain(files("crates", ".rs"))
+        .filter(|path| {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            ["util", "utils", "helper", "helpers", "service", "manager", "common", "misc"].contains(&name.as_str())
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// The first part of a module's path: its room.
+fn first(module: &str) -> &str {
+    module.split("::").next().unwrap_or_default()
+}
+
+/// Which modules each module under `root` imports, tests left out.
+fn imports(root: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let modules: BTreeMap<String, String> = files(root, ".rs")
+        .iter()
+        .map(|path| {
+            let module = path.strip_prefix(root).unwrap().with_extension("");
+            let parts: Vec<String> = module.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+            (parts.join("::"), text(path))
+        })
+        .filter(|(module, _)| module != "lib")
+        .collect();
+    let known = |module: &str, text: &str| -> BTreeSet<String> {
+        let code = text.split("\n#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        let code: String =
+            code.lines().filter(|line| !line.trim_start().starts_with("//")).map(|line| format!("{line}\n")).collect();
+        let paths = used(&code).into_iter().chain(inline(&code));
+        let whole = paths.filter_map(|path| absolute(module, &path, &modules));
+        whole.filter(|other| other != module).collect()
+    };
+    modules.iter().map(|(module, text)| (module.clone(), known(module, text))).collect()
+}
+
+/// The paths of `use` declarations, one for each name.
+fn used(code: &str) -> Vec<String> {
+    let mut paths = Vec::new();
+    for declaration in code.split("use ").skip(1) {
+        let tree: String = declaration.split(';').next().unwrap_or_default().split_whitespace().collect();
+        leaves("", &tree, &mut paths);
+    }
+    paths
+}
+
+/// Takes `a::{b, c::{d, e}}` apart.
+fn leaves(before: &str, tree: &str, paths: &mut Vec<String>) {
+    let Some((head, rest)) = tree.split_once('{') else {
+        paths.push(format!("{before}{tree}"));
+        return;
+    };
+    let inner = rest.strip_suffix('}').unwrap_or(rest);
+    let (mut depth, mut start) = (0, 0);
+    for (place, letter) in inner.char_indices().chain([(inner.len(), ',')]) {
+        match letter {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                if start < place {
+                    leaves(&format!("{before}{head}"), &inner[start..place], paths);
+                }
+                start = place + 1;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Paths in the code itself that start with `crate::` or `super::`.
+fn inline(code: &str) -> Vec<String> {
+    let mut paths = Vec::new();
+    for start in ["crate::", "super::"] {
+        for (place, _) in code.match_indices(start) {
+            if code[..place].ends_with(|letter: char| letter.is_alphanumeric() || "$:_".contains(letter)) {
+                continue;
+            }
+            let path = code[place..].split(|letter: char| !letter.is_alphanumeric() && !"_:".contains(letter)).next();
+            paths.extend(path.map(|path| path.trim_end_matches(':').to_string()));
+        }
+    }
+    paths
+}
+
+/// The module that a path leads to, if it is one of ours.
+fn absolute(module: &str, path: &str, modules: &BTreeMap<String, String>) -> Option<String> {
+    let mut parts: Vec<&str> = path.split("::").collect();
+    let mut base: Vec<&str> = match parts.first() {
+        Some(&"crate") => Vec::new(),
+        Some(&("super" | "self")) => module.split("::").collect(),
+        // A child that is declared here.
+        _ if modules.contains_key(&format!("{module}::{}", parts[0])) => module.split("::").collect(),
+        _ => return None,
+    };
+    while let Some(&first @ ("crate" | "super" | "self")) = parts.first() {
+        if first == "super" {
+            base.pop();
+        }
+        parts.remove(0);
+    }
+    base.extend(parts);
+    (1..=base.len()).rev().map(|length| base[..length].join("::")).find(|module| modules.contains_key(module))
+}
