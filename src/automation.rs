@@ -40,7 +40,7 @@ pub const LISTENER: Listener = Listener {
     count: "SELECT count(*) FROM flows WHERE account_id = $1 AND listens_to = $2 AND active = 1",
     key: events::canonical,
     fired: matching::TRIGGERED,
-    start: |tx, ctx, event, seq| matching::heard(tx, ctx, event, seq).map(drop),
+    start: |tx, ctx, event, seq| matching::start_runs(tx, ctx, event, seq).map(drop),
 };
 
 /// Opens what the runs of all accounts share.

@@ -19,14 +19,14 @@ pub mod workorder;
 
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
-use engine::error::{Code, Error, Faults, FieldCode, Result, wrong};
+use engine::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use engine::input::{self, Input};
 use engine::record::{
-    ACTED, COMPUTED, CREATED, Checks, Custom, DETAIL, Day, GIVEN, INPUT, Link, NOWHERE, REQUIRED, Record, Snapshot,
+    ACTED, COMPUTED, CREATED, Custom, DETAIL, Day, GIVEN, INPUT, Link, Model, NOWHERE, REQUIRED, Record, Snapshot,
     UPDATED, Views, When,
 };
 use engine::records::{self, Work};
-use engine::resource::{Gives, Resource};
+use engine::resource::{Resource, Returns};
 use engine::{choice, error_codes, record};
 use jiff::civil::Date;
 use money::{Amount, Percent};
@@ -197,8 +197,8 @@ record! {
     #[cfg(test)] test_hint: String = INPUT.sent_only().example("\"x\"");
 }
 
-impl<K: DocumentKind> Checks for Document<K> {
-    fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+impl<K: DocumentKind> Model for Document<K> {
+    fn before_save(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         // A new one comes settled from `new`.
         let Some(before) = before else { return Ok(()) };
         if self.project_id != before.project_id {
@@ -208,7 +208,7 @@ impl<K: DocumentKind> Checks for Document<K> {
         if before.is_final() { self.settle_final(before) } else { self.settle_draft(tx, ctx, before) }?;
         let moved = (self.invoice_date != before.invoice_date, self.due_date != before.due_date);
         if moved != (false, false) {
-            let mut faults = Faults::default();
+            let mut faults = FieldErrors::default();
             let field = if moved.1 { "due_date" } else { "invoice_date" };
             check_dates(self.invoice_date.0, self.due_date.0, field, &mut faults);
             faults.into_result()?;
@@ -234,7 +234,7 @@ impl<K: DocumentKind> Checks for Document<K> {
         events
     }
 
-    fn saved(&self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+    fn after_save(&self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         match K::WHICH {
             Which::Invoice => money_due::follow(tx, ctx, before, self),
             Which::Quote if self.comes_to(&PaymentStatus::Accepted, before) => {
@@ -246,12 +246,12 @@ impl<K: DocumentKind> Checks for Document<K> {
 }
 
 /// A due date before the date itself is wrong; `field` is the one of them to name.
-fn check_dates(date: Option<Date>, due: Option<Date>, field: &str, faults: &mut Faults) {
+fn check_dates(date: Option<Date>, due: Option<Date>, field: &str, faults: &mut FieldErrors) {
     if let (Some(date), Some(due)) = (date, due)
         && due < date
     {
         let message = if field == "due_date" { "cannot be before invoice_date" } else { "cannot be after due_date" };
-        faults.add(field, wrong(FieldCode::OutOfRange, message));
+        faults.add(field, violation(FieldCode::OutOfRange, message));
     }
 }
 
@@ -342,7 +342,7 @@ impl<K: DocumentKind> Document<K> {
 
     /// Works out the totals of its rows.
     pub fn work_out(&mut self, tx: &mut Tx, ctx: &Ctx, assumed: Percent) -> Result<()> {
-        let totals = self.rows.settle(tx, ctx, assumed)?;
+        let totals = self.rows.resolve(tx, ctx, assumed)?;
         self.take_totals(&totals);
         Ok(())
     }
@@ -504,7 +504,7 @@ pub fn quotes() -> Resource {
         .action_elsewhere("invoice", "Create the invoice of a quote", quote::invoice)
         .extension()
         .action_elsewhere("project", "Create a project from a quote", quote::project)
-        .gives(Gives::MadeOf("projects"))
+        .returns(Returns::CreatedOf("projects"))
         .also_needs("projects.write")
         .extension()
 }

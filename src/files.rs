@@ -9,9 +9,9 @@ use engine::app::App;
 use engine::call::{Answer, Call, Content};
 use engine::contents::{Upload, extension, holds};
 use engine::context::Ctx;
-use engine::error::{Code, Error, Faults, FieldCode, Result, wrong};
+use engine::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use engine::jobs::{self, Claimed, Ending, Job, NewJob};
-use engine::record::{ALL, Address, COMPUTED, CREATED, Checks, NOWHERE};
+use engine::record::{ALL, Address, COMPUTED, CREATED, Model, NOWHERE};
 use engine::records::{self, Work};
 use engine::resource::Resource;
 use engine::{input, record, tables};
@@ -48,7 +48,7 @@ record! {
     redrawn: bool = COMPUTED.shown(NOWHERE);
 }
 
-impl Checks for File {}
+impl Model for File {}
 
 /// Files and their routes.
 pub fn resource() -> Resource {
@@ -64,8 +64,8 @@ pub fn resource() -> Resource {
 
 fn create(call: Call) -> Result<Work> {
     let Some(upload) = call.upload else {
-        let mut faults = Faults::default();
-        faults.add("file", wrong(FieldCode::Required, "is required, as multipart/form-data"));
+        let mut faults = FieldErrors::default();
+        faults.add("file", violation(FieldCode::Required, "is required, as multipart/form-data"));
         return Err(Error::invalid(faults));
     };
     Ok(Box::new(move |tx, ctx| {

@@ -13,7 +13,7 @@ use engine::open;
 use engine::quotas::Quotas;
 use engine::registry::registry;
 use engine::site::Site;
-use engine::wakeup::Bell;
+use engine::wakeup::Wakeup;
 use store::Tx;
 
 use crate::{demo, registry};
@@ -71,7 +71,7 @@ fn opening(app: &App, name: &str, test_clock: Option<Moment>, with_demo: bool) -
         now: app.clock.now(),
         ids: app.ids,
         site: app.site.clone(),
-        bell: app.bell.clone(),
+        wakeup: app.wakeup.clone(),
     })
 }
 
@@ -85,7 +85,7 @@ struct Opening {
     now: Moment,
     ids: Ids,
     site: Arc<Site>,
-    bell: Arc<Bell>,
+    wakeup: Arc<Wakeup>,
 }
 
 impl Opening {
@@ -101,7 +101,7 @@ impl Opening {
             clock: Clock::Fixed(self.now),
             ids: self.ids,
             site: self.site.clone(),
-            bell: self.bell.clone(),
+            wakeup: self.wakeup.clone(),
             // What a new account starts with is not its own doing.
             quotas: Quotas::default(),
         };

@@ -8,11 +8,11 @@ pub mod tax_rate;
 
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
-use engine::error::{Faults, FieldCode, Result, wrong};
+use engine::error::{FieldCode, FieldErrors, Result, violation};
 use engine::input::{self, Input};
-use engine::record::{ALL, COMPUTED, Checks, DETAIL, Fields, INPUT, NOWHERE, Record, UPDATED};
+use engine::record::{ALL, COMPUTED, DETAIL, Fields, INPUT, Model, NOWHERE, Record, UPDATED};
 use engine::records::{self, Work};
-use engine::resource::{Gives, Method, Part, Resource, Takes};
+use engine::resource::{Method, Part, RequestBody, Resource, Returns};
 use engine::{choice, record};
 use money::Amount;
 use serde_json::json;
@@ -92,21 +92,21 @@ record! {
     creditor_id: String = INPUT.at_most(35).example("\"NL69ABC123456780000\"");
 }
 
-impl Checks for Settings {
-    fn check(&self, faults: &mut Faults) {
+impl Model for Settings {
+    fn check(&self, faults: &mut FieldErrors) {
         if self.verification_amount.scaled() <= 0 {
-            faults.add("verification_amount", wrong(FieldCode::OutOfRange, "must be more than 0"));
+            faults.add("verification_amount", violation(FieldCode::OutOfRange, "must be more than 0"));
         }
         if self.mollie_key.chars().any(|c| !c.is_ascii_graphic()) {
-            faults.add("mollie_key", wrong(FieldCode::InvalidFormat, "is not a valid Mollie API key"));
+            faults.add("mollie_key", violation(FieldCode::InvalidFormat, "is not a valid Mollie API key"));
         }
         let id = &self.creditor_id;
         if !id.is_empty() && !debits::creditor_id_is_valid(id) {
-            faults.add("creditor_id", wrong(FieldCode::InvalidFormat, "is not a valid creditor identifier"));
+            faults.add("creditor_id", violation(FieldCode::InvalidFormat, "is not a valid creditor identifier"));
         }
     }
 
-    fn settle(&mut self, _: &mut Tx, _: &Ctx, _: Option<&Self>) -> Result<()> {
+    fn before_save(&mut self, _: &mut Tx, _: &Ctx, _: Option<&Self>) -> Result<()> {
         let start: String = self.mollie_key.chars().take(8).collect();
         self.mollie_key_hint = if start.is_empty() { String::new() } else { format!("{start}…") };
         Ok(())
@@ -138,7 +138,7 @@ fn patch(call: Call) -> Result<Work> {
         ctx.expects(before.base.version)?;
         let mut settings = before.clone();
         input.merge_into(&mut settings);
-        let mut faults = Faults::default();
+        let mut faults = FieldErrors::default();
         settings.check(&mut faults);
         faults.into_result()?;
         if before.base.id.is_empty() {
@@ -176,14 +176,14 @@ fn usage(_: Call) -> Result<Work> {
 /// Settings and their routes.
 pub fn resource() -> Resource {
     Resource::of::<Settings>("Settings", "settings", MIGRATIONS)
-        .beside(Method::Get, "", "Retrieve the settings", &[], get)
-        .gives(Gives::Item(DETAIL))
+        .custom_route(Method::Get, "", "Retrieve the settings", &[], get)
+        .returns(Returns::Item(DETAIL))
         .extension()
-        .beside(Method::Patch, "", "Change the settings", &[], patch)
-        .taking::<Settings>(Takes::Patch)
-        .gives(Gives::Item(UPDATED))
+        .custom_route(Method::Patch, "", "Change the settings", &[], patch)
+        .taking::<Settings>(RequestBody::Patch)
+        .returns(Returns::Item(UPDATED))
         .extension()
-        .beside(Method::Get, "/usage", "Retrieve the usage of the account's quotas", USAGE, usage)
+        .custom_route(Method::Get, "/usage", "Retrieve the usage of the account's quotas", USAGE, usage)
         .extension()
 }
 

@@ -12,13 +12,13 @@ mod plan;
 
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
-use engine::error::{Error, FieldCode, Result, wrong};
+use engine::error::{Error, FieldCode, Result, violation};
 use engine::input::Input;
 use engine::record::{
-    ALL, Body, COMPUTED, Checks, DETAIL, Day, INPUT, Link, NOWHERE, Record, Transitions, UPDATED, check_transition,
+    ALL, Body, COMPUTED, DETAIL, Day, INPUT, Link, Model, NOWHERE, Record, Transitions, UPDATED, check_transition,
 };
 use engine::records::{self, Work};
-use engine::resource::{Part, Resource, Takes};
+use engine::resource::{Part, RequestBody, Resource};
 use engine::{choice, input, list, once, record};
 use jiff::civil::Date;
 use money::{Amount, Percent};
@@ -115,8 +115,8 @@ record! {
     #[cfg(test)] test_amount: Amount = INPUT.filter().example("12.5");
 }
 
-impl Checks for Subscription {
-    fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+impl Model for Subscription {
+    fn before_save(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         // A draft says nothing of its end, so it begins anew when it becomes active.
         let activated = |before: &Self| before.status == Status::Draft && self.status != Status::Draft;
         if before.is_none_or(|before| before.end_date != self.end_date || activated(before)) {
@@ -164,7 +164,7 @@ impl Subscription {
         self.status != Status::Ended && self.lines.0.0.iter().any(|row| row.vat_code == code)
     }
 
-    /// Takes over what the lines come to.
+    /// RequestBody over what the lines come to.
     fn take_totals(&mut self, totals: &money::Totals<String>) {
         let mut sums = Invoice::default();
         sums.take_totals(totals);
@@ -220,7 +220,7 @@ fn deactivate(call: Call) -> Result<Work> {
             let start = before.start_date.0.unwrap_or(Date::MIN);
             if sent.is_some_and(|end| end < start) {
                 let message = "cannot be before the subscription starts";
-                return Err(Error::field("subscription_end", wrong(FieldCode::OutOfRange, message)));
+                return Err(Error::field("subscription_end", violation(FieldCode::OutOfRange, message)));
             }
             // No subscription ends before it starts.
             subscription.end_date = Day(Some(sent.unwrap_or(today).max(start)));
@@ -334,7 +334,7 @@ pub fn resource() -> Resource {
         .get::<Subscription>()
         .patch_with::<Subscription>(new::patch)
         .action_parts::<Deactivation>("deactivate", "End a subscription", ENDED, deactivate)
-        .taking::<Deactivation>(Takes::Maybe)
+        .taking::<Deactivation>(RequestBody::Maybe)
         .pages_of("invoices", "List the invoices of a subscription", "invoices", invoices)
         .action("activate", "Activate a draft", UPDATED, activate)
         .extension()

@@ -27,7 +27,7 @@ use metrics::{DELIVERIES, SECONDS};
 use queue::{Claimed, Outcome, Parcel};
 
 /// How often the log is looked at for what other nodes wrote.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Writes that come together are looked at together.
 const GATHER: Duration = Duration::from_millis(25);
 /// Endpoints served at once by this process, and how many of them of one account: receivers that do not
@@ -51,7 +51,7 @@ pub fn start(app: &Arc<App>) {
 }
 
 async fn send(app: Arc<App>, served: Served, pulse: Pulse) {
-    let mut poll = Poll::every(LOOK).woken_by(&app.listeners.written, GATHER);
+    let mut poll = Poll::every(POLL_INTERVAL).woken_by(&app.listeners.written, GATHER);
     loop {
         let woken = poll.wait(&pulse).await;
         let sent = turn(&app, &served, woken).await;
@@ -142,7 +142,7 @@ async fn serve(app: &Arc<App>, account: i64, endpoint: &str) -> Result<()> {
             // A slow call does not keep the others of its endpoint from being made.
             tokio::select! {
                 _ = calls.next() => {}
-                () = tokio::time::sleep(LOOK) => {}
+                () = tokio::time::sleep(POLL_INTERVAL) => {}
             }
         }
     }

@@ -7,7 +7,7 @@ use engine::accounts::Account;
 use engine::call::{Answer, Call};
 use engine::clock::Moment;
 use engine::context::Ctx;
-use engine::error::{Error, Faults, FieldCode, Result, wrong};
+use engine::error::{Error, FieldCode, FieldErrors, Result, violation};
 use engine::input;
 use engine::input::Input;
 use engine::log::Event;
@@ -29,7 +29,7 @@ const EXAMPLES: usize = 100;
 /// The most that the examples have together, as text: a step can make a long text of each.
 const LARGE: usize = 1024 * 1024;
 /// Events or times that are looked at.
-const MANY: usize = 20_000;
+const MAX_EVENTS: usize = 20_000;
 /// The most that these have together, as text.
 const LARGEST: usize = 64 * 1024 * 1024;
 /// Events that are read at a time.
@@ -48,9 +48,9 @@ input! {
 }
 
 impl Body for Period {
-    fn check(&self, faults: &mut Faults) {
+    fn check(&self, faults: &mut FieldErrors) {
         if self.to.0 < self.from.0 {
-            faults.add("to", wrong(FieldCode::OutOfRange, "must not be before from"));
+            faults.add("to", violation(FieldCode::OutOfRange, "must not be before from"));
         }
     }
 }
@@ -109,7 +109,7 @@ fn look_back(tx: &mut Tx, ctx: &Ctx, account: &Account, flow: &Flow, period: &Pe
         }
         let event =
             Event { name: &past.name, entity_type: &past.entity_type, entity_id: &past.entity_id, data: &past.data };
-        if !matching::holds(&definition.conditions, &matching::scene(&event)) {
+        if !matching::holds(&definition.conditions, &matching::condition_context(&event)) {
             continue;
         }
         matched += 1;
@@ -184,7 +184,7 @@ fn times(ctx: &Ctx, flow: &Flow, period: &Period) -> (Vec<Past>, bool) {
     let first = cron.next(Moment(from.0.saturating_sub(1)), &ctx.zone);
     let all = std::iter::successors(first, |time| cron.next(*time, &ctx.zone)).take_while(|time| *time <= to);
     let mut times: Vec<Past> = all
-        .take(MANY + 1)
+        .take(MAX_EVENTS + 1)
         .map(|at| Past {
             at,
             name: schedules::EVENT.to_string(),
@@ -193,8 +193,8 @@ fn times(ctx: &Ctx, flow: &Flow, period: &Period) -> (Vec<Past>, bool) {
             data: schedules::data(at, &ctx.zone).0,
         })
         .collect();
-    let complete = times.len() <= MANY;
-    times.truncate(MANY);
+    let complete = times.len() <= MAX_EVENTS;
+    times.truncate(MAX_EVENTS);
     (times, complete)
 }
 
@@ -231,7 +231,7 @@ fn past(tx: &mut Tx, ctx: &Ctx, flow: &Flow, period: &Period) -> Result<(Vec<Pas
             if is_last {
                 break;
             }
-            if seen >= MANY || size > LARGEST {
+            if seen >= MAX_EVENTS || size > LARGEST {
                 complete = false;
                 break;
             }

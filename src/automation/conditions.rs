@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use engine::clock::Moment;
-use engine::error::{Faults, FieldCode, wrong};
+use engine::error::{FieldCode, FieldErrors, violation};
 use serde_json::Value;
 
 use super::template;
@@ -58,43 +58,43 @@ pub struct Condition {
 }
 
 /// The most conditions in one place.
-const MANY: usize = 50;
+const MAX_CONDITIONS: usize = 50;
 
 /// Reads a list of conditions; what is wrong is noted under `path`. Fields begin with one of `roots`.
-pub fn read(json: &Value, path: &str, roots: &[&str], faults: &mut Faults) -> Vec<Condition> {
+pub fn read(json: &Value, path: &str, roots: &[&str], faults: &mut FieldErrors) -> Vec<Condition> {
     let Value::Array(items) = json else {
-        faults.add(path, wrong(FieldCode::WrongType, "must be an array of conditions"));
+        faults.add(path, violation(FieldCode::WrongType, "must be an array of conditions"));
         return Vec::new();
     };
-    if items.len() > MANY {
-        faults.add(path, wrong(FieldCode::TooLong, format!("may have at most {MANY} conditions")));
+    if items.len() > MAX_CONDITIONS {
+        faults.add(path, violation(FieldCode::TooLong, format!("may have at most {MAX_CONDITIONS} conditions")));
         return Vec::new();
     }
     let read = items.iter().enumerate();
     read.filter_map(|(place, item)| one(item, &format!("{path}[{place}]"), roots, faults)).collect()
 }
 
-fn one(json: &Value, path: &str, roots: &[&str], faults: &mut Faults) -> Option<Condition> {
+fn one(json: &Value, path: &str, roots: &[&str], faults: &mut FieldErrors) -> Option<Condition> {
     let Value::Object(members) = json else {
-        faults.add(path, wrong(FieldCode::WrongType, "must be an object with field, op and value"));
+        faults.add(path, violation(FieldCode::WrongType, "must be an object with field, op and value"));
         return None;
     };
     let before = faults.0.len();
     for name in members.keys().filter(|name| !["field", "op", "value"].contains(&name.as_str())) {
-        faults.add(format!("{path}.{name}"), wrong(FieldCode::UnknownField, "is not a known field"));
+        faults.add(format!("{path}.{name}"), violation(FieldCode::UnknownField, "is not a known field"));
     }
     let field = text(members.get("field"), &format!("{path}.field"), faults).unwrap_or_default();
     let root = field.split(['.', '[']).next().unwrap_or_default();
     if !field.is_empty() && (!roots.contains(&root) || steps_of(&field).is_none()) {
         let message = format!("must be a path that starts with one of: {}", roots.join(", "));
-        faults.add(format!("{path}.field"), wrong(FieldCode::InvalidFormat, message));
+        faults.add(format!("{path}.field"), violation(FieldCode::InvalidFormat, message));
     }
     let name = text(members.get("op"), &format!("{path}.op"), faults).unwrap_or_default();
     let op = OPS.iter().find(|(own, _)| *own == name).map(|(_, op)| *op);
     if op.is_none() && !name.is_empty() {
         let names: Vec<&str> = OPS.iter().map(|(name, _)| *name).collect();
         let message = format!("must be one of: {}", names.join(", "));
-        faults.add(format!("{path}.op"), wrong(FieldCode::InvalidChoice, message));
+        faults.add(format!("{path}.op"), violation(FieldCode::InvalidChoice, message));
     }
     let value = members.get("value").cloned();
     // Those of a trigger are compared as they are: before a run there is nothing to fill them with.
@@ -116,7 +116,7 @@ fn one(json: &Value, path: &str, roots: &[&str], faults: &mut Faults) -> Option<
         _ => Ok(()),
     };
     if let Err((code, message)) = fits {
-        faults.add(format!("{path}.value"), wrong(code, message));
+        faults.add(format!("{path}.value"), violation(code, message));
     }
     let op = op.filter(|_| faults.0.len() == before)?;
     Some(Condition { field, op, value: value.unwrap_or(Value::Bool(true)) })
@@ -130,12 +130,12 @@ fn has_holes(value: &Value) -> bool {
     }
 }
 
-fn text(json: Option<&Value>, path: &str, faults: &mut Faults) -> Option<String> {
+fn text(json: Option<&Value>, path: &str, faults: &mut FieldErrors) -> Option<String> {
     match json {
         Some(Value::String(text)) if !text.is_empty() && text.len() <= 255 => return Some(text.clone()),
-        None | Some(Value::Null) => faults.add(path, wrong(FieldCode::Required, "is required")),
-        Some(Value::String(text)) if text.is_empty() => faults.add(path, wrong(FieldCode::Required, "is required")),
-        _ => faults.add(path, wrong(FieldCode::WrongType, "must be a string of at most 255 characters")),
+        None | Some(Value::Null) => faults.add(path, violation(FieldCode::Required, "is required")),
+        Some(Value::String(text)) if text.is_empty() => faults.add(path, violation(FieldCode::Required, "is required")),
+        _ => faults.add(path, violation(FieldCode::WrongType, "must be a string of at most 255 characters")),
     }
     None
 }
@@ -299,7 +299,7 @@ mod tests {
             "empty": "", "list": ["a", 2], "rows": [{"name": "x"}], "yes": true}});
         let find = |path: &str| follow(&data, &steps_of(path)?).cloned();
         let holds = |field: &str, op: &str, value: Value| {
-            let mut faults = Faults::default();
+            let mut faults = FieldErrors::default();
             let read = read(&json!([{"field": field, "op": op, "value": value}]), "conditions", &["data"], &mut faults);
             assert!(faults.0.is_empty(), "{:?}", faults.0);
             read[0].holds(&find)
@@ -413,7 +413,7 @@ mod tests {
 
     #[test]
     fn faults_have_their_path() {
-        let mut faults = Faults::default();
+        let mut faults = FieldErrors::default();
         let bad = json!([{"field": "data.a", "op": "is", "value": 1}, {"field": "x.y", "op": "eq", "value": 1}, "x",
             {"field": "data.a", "op": "in", "value": 1}, {"op": "eq", "zz": 1}, {"field": "data..a", "op": "exists"},
             {"field": "data.a", "op": "in", "value": "{{ data.b }}"}, {"field": "data.a", "op": "in", "value": ["x", "{{ data.b }}"]}]);

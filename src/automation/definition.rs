@@ -2,11 +2,11 @@
 //! they ever run.
 
 use engine::clock::Moment;
-use engine::error::{Faults, FieldCode, Wrong, wrong};
+use engine::error::{FieldCode, FieldErrors, Violation, violation};
 use engine::input::did_you_mean;
 use engine::record::{FieldInfo, parse_date};
 use engine::registry::registry;
-use engine::resource::Takes;
+use engine::resource::RequestBody;
 use jiff::Span;
 use serde_json::{Map, Value};
 
@@ -15,7 +15,7 @@ use super::{events, template};
 use Accepts::{Any, Bool, Conditions, Duration, Object, OneOf, Seconds, Text, Texts};
 
 /// The most steps of a flow.
-pub const MANY: usize = 50;
+pub const MAX_STEPS: usize = 50;
 /// The longest wait, in days: ten years.
 const LONGEST_DAYS: i64 = 3660;
 /// The longest that a call may take, in seconds.
@@ -149,7 +149,7 @@ impl Definition {
     /// From the text that a flow keeps.
     pub fn parse(text: &str) -> Definition {
         let json: Value = serde_json::from_str(text).unwrap_or_default();
-        let mut faults = Faults::default();
+        let mut faults = FieldErrors::default();
         let none = Value::Array(Vec::new());
         Definition {
             conditions: conditions::read(json.get("conditions").unwrap_or(&none), "", TRIGGER_ROOTS, &mut faults),
@@ -201,7 +201,7 @@ pub fn path_of_create(kind: &str) -> Option<&'static str> {
 
 /// The fields that the route takes which makes a record.
 pub fn create_fields(path: &str) -> &'static [FieldInfo] {
-    let route = registry().routes().find(|route| route.path == path && route.takes == Takes::Create);
+    let route = registry().routes().find(|route| route.path == path && route.takes == RequestBody::Create);
     route.map_or(&[], |route| route.fields.as_slice())
 }
 
@@ -209,18 +209,18 @@ pub fn create_fields(path: &str) -> &'static [FieldInfo] {
 pub fn patch_fields(kind: &str) -> &'static [FieldInfo] {
     let resource = registry().named(events::entity(kind));
     let routes = resource.iter().flat_map(|resource| &resource.routes);
-    let route = routes.into_iter().find(|route| route.takes == Takes::Patch && route.path.ends_with("/{id}"));
+    let route = routes.into_iter().find(|route| route.takes == RequestBody::Patch && route.path.ends_with("/{id}"));
     route.map_or(&[], |route| route.fields.as_slice())
 }
 
 /// Reads a list of steps; what is wrong is noted under `path`.
-pub fn read_steps(json: &Value, path: &str, faults: &mut Faults) -> Vec<Step> {
+pub fn read_steps(json: &Value, path: &str, faults: &mut FieldErrors) -> Vec<Step> {
     let Value::Array(items) = json else {
-        faults.add(path, wrong(FieldCode::WrongType, "must be an array of steps"));
+        faults.add(path, violation(FieldCode::WrongType, "must be an array of steps"));
         return Vec::new();
     };
-    if items.len() > MANY {
-        faults.add(path, wrong(FieldCode::TooLong, format!("may have at most {MANY} steps")));
+    if items.len() > MAX_STEPS {
+        faults.add(path, violation(FieldCode::TooLong, format!("may have at most {MAX_STEPS} steps")));
         return Vec::new();
     }
     let mut steps: Vec<Step> = Vec::new();
@@ -228,33 +228,33 @@ pub fn read_steps(json: &Value, path: &str, faults: &mut Faults) -> Vec<Step> {
         let path = format!("{path}[{place}]");
         let Some(step) = one(item, &path, faults) else { continue };
         if !step.name.is_empty() && steps.iter().any(|other| other.name == step.name) {
-            faults.add(format!("{path}.name"), wrong(FieldCode::GivenTwice, "is the name of another step"));
+            faults.add(format!("{path}.name"), violation(FieldCode::GivenTwice, "is the name of another step"));
         }
         steps.push(step);
     }
     steps
 }
 
-fn one(json: &Value, path: &str, faults: &mut Faults) -> Option<Step> {
+fn one(json: &Value, path: &str, faults: &mut FieldErrors) -> Option<Step> {
     let Value::Object(members) = json else {
-        faults.add(path, wrong(FieldCode::WrongType, "must be an object with a type"));
+        faults.add(path, violation(FieldCode::WrongType, "must be an object with a type"));
         return None;
     };
     let names: Vec<&str> = TYPES.iter().map(|(name, ..)| *name).collect();
     let kind = match members.get("type") {
         Some(Value::String(kind)) => kind.clone(),
         None | Some(Value::Null) => {
-            faults.add(format!("{path}.type"), wrong(FieldCode::Required, "is required"));
+            faults.add(format!("{path}.type"), violation(FieldCode::Required, "is required"));
             return None;
         }
         Some(_) => {
-            faults.add(format!("{path}.type"), wrong(FieldCode::WrongType, "must be a string"));
+            faults.add(format!("{path}.type"), violation(FieldCode::WrongType, "must be a string"));
             return None;
         }
     };
     let Some((_, action, known)) = TYPES.iter().find(|(name, ..)| *name == kind) else {
         let message = format!("must be one of: {}", names.join(", "));
-        faults.add(format!("{path}.type"), wrong(FieldCode::InvalidChoice, message));
+        faults.add(format!("{path}.type"), violation(FieldCode::InvalidChoice, message));
         return None;
     };
     let mut step = Step {
@@ -272,7 +272,7 @@ fn one(json: &Value, path: &str, faults: &mut Faults) -> Option<Step> {
             "name" => step.name = name_of(value, &at, faults),
             "continue_on_error" => match value {
                 Value::Bool(value) => step.continue_on_error = *value,
-                _ => faults.add(at, wrong(FieldCode::WrongType, "must be true or false")),
+                _ => faults.add(at, violation(FieldCode::WrongType, "must be true or false")),
             },
             _ => {
                 check_field(&mut step, name, value, known, &at, faults);
@@ -286,11 +286,11 @@ fn one(json: &Value, path: &str, faults: &mut Faults) -> Option<Step> {
     for name in missing {
         let at = format!("{path}.{name}");
         if !faults.0.iter().any(|fault| fault.field.starts_with(&at)) {
-            faults.add(at, wrong(FieldCode::Required, "is required"));
+            faults.add(at, violation(FieldCode::Required, "is required"));
         }
     }
     if step.action == Action::Wait && step.fields.contains_key("for") == step.fields.contains_key("until") {
-        faults.add(format!("{path}.for"), wrong(FieldCode::Required, "or until is required, but not both"));
+        faults.add(format!("{path}.for"), violation(FieldCode::Required, "or until is required, but not both"));
     }
     Some(step)
 }
@@ -304,7 +304,7 @@ fn is_missing(value: Option<&Value>) -> bool {
     }
 }
 
-fn name_of(value: &Value, at: &str, faults: &mut Faults) -> String {
+fn name_of(value: &Value, at: &str, faults: &mut FieldErrors) -> String {
     let good = |text: &&str| {
         let first = text.chars().next().is_some_and(|c| c.is_alphabetic() || c == '_');
         text.len() <= 64 && first && text.chars().all(|c| c.is_alphanumeric() || c == '_')
@@ -313,7 +313,7 @@ fn name_of(value: &Value, at: &str, faults: &mut Faults) -> String {
         Some(name) => name.to_string(),
         None => {
             let message = "must consist of at most 64 letters, digits and underscores";
-            faults.add(at, wrong(FieldCode::InvalidFormat, message));
+            faults.add(at, violation(FieldCode::InvalidFormat, message));
             String::new()
         }
     }
@@ -325,7 +325,7 @@ fn check_field(
     value: &Value,
     known: &[(&str, bool, Accepts)],
     at: &str,
-    faults: &mut Faults,
+    faults: &mut FieldErrors,
 ) {
     if let Action::Create(path) = step.action {
         let fields = create_fields(path);
@@ -338,7 +338,7 @@ fn check_field(
         return unknown(name, known.iter().map(|(name, ..)| *name), at, faults);
     };
     let holes = value.as_str().is_some_and(template::is_template);
-    let wrong_type = |message: &str| wrong(FieldCode::WrongType, message.to_string());
+    let wrong_type = |message: &str| violation(FieldCode::WrongType, message.to_string());
     match takes {
         _ if holes && !matches!(takes, Conditions | Bool | Seconds | OneOf(_)) => check_texts(value, at, faults),
         Text if !value.is_string() => faults.add(at, wrong_type("must be a string")),
@@ -358,25 +358,25 @@ fn check_field(
         },
         Seconds => {
             if !value.as_i64().is_some_and(|seconds| (1..=LONGEST_CALL).contains(&seconds)) {
-                faults.add(at, wrong(FieldCode::OutOfRange, format!("must be from 1 to {LONGEST_CALL}")));
+                faults.add(at, violation(FieldCode::OutOfRange, format!("must be from 1 to {LONGEST_CALL}")));
             }
         }
         Conditions => step.conditions = conditions::read(value, at, STEP_ROOTS, faults),
         Duration => {
             if let Err(message) = value.as_str().ok_or_else(not_a_duration).and_then(parse_duration) {
-                faults.add(at, wrong(FieldCode::InvalidFormat, message));
+                faults.add(at, violation(FieldCode::InvalidFormat, message));
             }
         }
         Accepts::Moment => {
             if !value.as_str().is_some_and(|text| Moment::parse(text).is_some() || parse_date(text).is_ok()) {
                 let message = "must be a timestamp such as 2026-05-04T09:30:00Z, or a date";
-                faults.add(at, wrong(FieldCode::InvalidFormat, message));
+                faults.add(at, violation(FieldCode::InvalidFormat, message));
             }
         }
         OneOf(words) => {
             if !value.as_str().is_some_and(|word| words.contains(&word)) {
                 let message = format!("must be one of: {}", words.join(", "));
-                faults.add(at, wrong(FieldCode::InvalidChoice, message));
+                faults.add(at, violation(FieldCode::InvalidChoice, message));
             }
         }
         _ => check_texts(value, at, faults),
@@ -386,29 +386,29 @@ fn check_field(
     }
 }
 
-fn unknown<'n>(name: &str, known: impl Iterator<Item = &'n str>, at: &str, faults: &mut Faults) {
+fn unknown<'n>(name: &str, known: impl Iterator<Item = &'n str>, at: &str, faults: &mut FieldErrors) {
     // A guess takes time.
     if faults.is_full() {
         return;
     }
     let hint = did_you_mean(name, known);
-    faults.add(at, wrong(FieldCode::UnknownField, format!("is not a known field here{hint}")));
+    faults.add(at, violation(FieldCode::UnknownField, format!("is not a known field here{hint}")));
 }
 
 /// Every text in a value must be a good template.
-fn check_texts(value: &Value, at: &str, faults: &mut Faults) {
+fn check_texts(value: &Value, at: &str, faults: &mut FieldErrors) {
     faults.take(at, good_texts(value));
 }
 
 /// Paths are put together on the way back, where there is a fault: not for each of a hundred thousand good texts.
-fn good_texts(value: &Value) -> Result<(), Wrong> {
-    let mut faults = Faults::default();
+fn good_texts(value: &Value) -> Result<(), Violation> {
+    let mut faults = FieldErrors::default();
     match value {
         Value::String(text) if text.len() > template::LONGEST => {
-            return Err(wrong(FieldCode::TooLong, format!("may have at most {} bytes", template::LONGEST)));
+            return Err(violation(FieldCode::TooLong, format!("may have at most {} bytes", template::LONGEST)));
         }
         Value::String(text) => {
-            return template::check(text).map_err(|message| wrong(FieldCode::InvalidFormat, message));
+            return template::check(text).map_err(|message| violation(FieldCode::InvalidFormat, message));
         }
         Value::Array(items) => {
             for (place, item) in items.iter().enumerate() {
@@ -451,7 +451,7 @@ mod tests {
     use serde_json::json;
 
     fn faults(steps: Value) -> Vec<String> {
-        let mut faults = Faults::default();
+        let mut faults = FieldErrors::default();
         read_steps(&steps, "steps", &mut faults);
         faults.0.iter().map(|fault| format!("{}: {}", fault.field, fault.wrong.code.wire())).collect()
     }

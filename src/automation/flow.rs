@@ -3,11 +3,11 @@
 use engine::app::App;
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
-use engine::error::{Code, Error, Faults, FieldCode, Result, Wrong, wrong};
+use engine::error::{Code, Error, FieldCode, FieldErrors, Result, Violation, violation};
 use engine::input::Input;
 use engine::json::Json;
 use engine::record::{
-    ALL, Body, COMPUTED, CREATED, Checks, DETAIL, Data, INPUT, Kind, NOWHERE, REQUIRED, Rules, UPDATED,
+    ALL, Body, COMPUTED, CREATED, DETAIL, Data, INPUT, Kind, Model, NOWHERE, REQUIRED, Rules, UPDATED,
 };
 use engine::records::{self, Work};
 use engine::resource::Resource;
@@ -72,26 +72,26 @@ record! {
     #[cfg(test)] test_amount: money::Amount = INPUT.create_only().filter().example("12.5");
 }
 
-impl Checks for Flow {
-    fn check(&self, faults: &mut Faults) {
+impl Model for Flow {
+    fn check(&self, faults: &mut FieldErrors) {
         match self.trigger_type {
             // Which keys are good depends on it.
             _ if faults.has("trigger_type") => {}
             TriggerType::Schedule => {
                 if let Err(message) = Cron::parse(&self.trigger_key) {
-                    faults.add("trigger_key", wrong(FieldCode::InvalidFormat, message));
+                    faults.add("trigger_key", violation(FieldCode::InvalidFormat, message));
                 }
             }
             TriggerType::Event if !events::is_built_in(&self.trigger_key) => {
                 let message = "is not an event of the service; use the trigger_type custom for keys of your own";
-                faults.add("trigger_key", wrong(FieldCode::InvalidChoice, message));
+                faults.add("trigger_key", violation(FieldCode::InvalidChoice, message));
             }
             _ => {}
         }
         rehearsal::check(&self.steps.0, self.about(), faults);
     }
 
-    fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+    fn before_save(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         self.listens_to = match self.trigger_type {
             TriggerType::Schedule => String::new(),
             _ => events::canonical(&self.trigger_key).to_string(),
@@ -138,7 +138,7 @@ impl Checks for Flow {
 /// Active flows that one event may start: their runs are written in its transaction.
 const LISTENERS: i64 = 200;
 /// Flows of an account.
-const MANY: i64 = 1000;
+const MAX_FLOWS: i64 = 1000;
 
 impl Flow {
     /// Refuses one more flow on an event that starts many.
@@ -176,9 +176,9 @@ macro_rules! list_kind {
                 }
             }
 
-            fn from_json(json: &Json, _: &Rules) -> Result<Self, Wrong> {
+            fn from_json(json: &Json, _: &Rules) -> Result<Self, Violation> {
                 let value = plain(json)?;
-                let mut faults = Faults::default();
+                let mut faults = FieldErrors::default();
                 ($read)(&value, &mut faults);
                 faults.inside()?;
                 Ok($name(value))
@@ -202,25 +202,25 @@ macro_rules! list_kind {
 list_kind!(
     /// The conditions of a flow.
     ConditionList,
-    |value: &Value, faults: &mut Faults| { conditions::read(value, "", TRIGGER_ROOTS, faults); },
+    |value: &Value, faults: &mut FieldErrors| { conditions::read(value, "", TRIGGER_ROOTS, faults); },
     "A condition: `field`, `op` and `value`."
 );
 list_kind!(
     /// The steps of a flow.
     StepList,
-    |value: &Value, faults: &mut Faults| { read_steps(value, "", faults); },
+    |value: &Value, faults: &mut FieldErrors| { read_steps(value, "", faults); },
     "A step: its `type` and the fields of that type."
 );
 
 /// JSON as sent, without the things that no text or number can have.
-fn plain(json: &Json) -> Result<Value, Wrong> {
+fn plain(json: &Json) -> Result<Value, Violation> {
     let Json::List(_) = json else { return Err(record::wrong_type("an array", json)) };
     let mut text = Vec::new();
     json.write(&mut text)?;
     if text.len() > LONGEST {
-        return Err(wrong(FieldCode::TooLong, format!("may have at most {LONGEST} bytes")));
+        return Err(violation(FieldCode::TooLong, format!("may have at most {LONGEST} bytes")));
     }
-    serde_json::from_slice(&text).map_err(|_| wrong(FieldCode::InvalidFormat, "cannot be read"))
+    serde_json::from_slice(&text).map_err(|_| violation(FieldCode::InvalidFormat, "cannot be read"))
 }
 
 /// The longest definition, as text.
@@ -251,12 +251,12 @@ impl Flow {
 
     /// Refuses addresses that may not be called.
     fn check_addresses(&self, app: &App) -> Result<()> {
-        let mut faults = Faults::default();
+        let mut faults = FieldErrors::default();
         for (path, url) in Definition::parse(&self.definition.0).addresses() {
             if let Err(refused) = app.web.check_url(&url) {
                 let why = refused.to_string();
                 let why = why.trim_end_matches('.');
-                faults.add(path, wrong(FieldCode::InvalidFormat, format!("cannot be called: {why}")));
+                faults.add(path, violation(FieldCode::InvalidFormat, format!("cannot be called: {why}")));
             }
         }
         faults.into_result()
@@ -296,8 +296,8 @@ fn create(call: Call) -> Result<Work> {
         input,
         |tx, ctx, _, input| {
             let count = "SELECT count(*) FROM flows WHERE account_id = $1";
-            if tx.int(count, &[ctx.account.into()])? >= MANY {
-                let message = format!("An account may have at most {MANY} flows. Delete one first.");
+            if tx.int(count, &[ctx.account.into()])? >= MAX_FLOWS {
+                let message = format!("An account may have at most {MAX_FLOWS} flows. Delete one first.");
                 return Err(Error::new(Code::LimitReached, message));
             }
             let mut flow = Flow::of(input);

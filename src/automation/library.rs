@@ -8,7 +8,7 @@ use store::Tx;
 
 use crate::automation::flow;
 
-/// Gives a new account the flows of the library.
+/// Returns a new account the flows of the library.
 pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     for body in all() {
         let mut made = flow::sent(&body)?;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cell::LazyCell;
 
 use engine::context::Ctx;
-use engine::error::{Error, Faults, Result};
+use engine::error::{Error, FieldErrors, Result};
 use engine::log::{self, Event};
 use engine::record::Link;
 use engine::records;
@@ -23,7 +23,7 @@ use crate::automation::run::{self, Run};
 pub const DEEPEST: i64 = 5;
 
 /// How many runs may follow from one.
-const MANY: i64 = 1000;
+const MAX_FLOWS: i64 = 1000;
 
 /// A run that an event began.
 pub struct Started {
@@ -45,7 +45,7 @@ struct Listener {
 
 /// Writes a run for each active flow that listens to this event and whose conditions hold. `seq` is its number in the
 /// log, where the runs find its data: many flows may listen to a large record.
-pub fn heard(tx: &mut Tx, ctx: &Ctx, event: &Event, seq: i64) -> Result<Vec<Started>> {
+pub fn start_runs(tx: &mut Tx, ctx: &Ctx, event: &Event, seq: i64) -> Result<Vec<Started>> {
     // No name is what flows with a schedule listen to.
     if event.name.is_empty() {
         return Ok(Vec::new());
@@ -71,9 +71,9 @@ pub fn heard(tx: &mut Tx, ctx: &Ctx, event: &Event, seq: i64) -> Result<Vec<Star
     }
     let mut started = Vec::new();
     // Read once, however many flows listen.
-    let scene = LazyCell::new(|| scene(event));
+    let condition_context = LazyCell::new(|| condition_context(event));
     for flow in listeners {
-        if flow.conditions != "[]" && !fits(&flow.id, &flow.conditions, &scene) {
+        if flow.conditions != "[]" && !matches(&flow.id, &flow.conditions, &condition_context) {
             continue;
         }
         let mut run = Run {
@@ -107,37 +107,37 @@ pub fn too_much(tx: &mut Tx, ctx: &Ctx) -> Result<Option<String>> {
         return Ok(Some(format!("it is the result of a chain of {DEEPEST} runs")));
     }
     let sql = "SELECT count(*) FROM (SELECT 1 FROM runs WHERE account_id = $1 AND chain = $2 AND chain <> '' LIMIT $3) AS followers";
-    let follows =
-        !ctx.chain.is_empty() && tx.int(sql, &[ctx.account.into(), (&*ctx.chain).into(), MANY.into()])? >= MANY;
-    Ok(follows.then(|| format!("the same run has led to {MANY} runs")))
+    let follows = !ctx.chain.is_empty()
+        && tx.int(sql, &[ctx.account.into(), (&*ctx.chain).into(), MAX_FLOWS.into()])? >= MAX_FLOWS;
+    Ok(follows.then(|| format!("the same run has led to {MAX_FLOWS} runs")))
 }
 
 /// Whether the stored conditions of a flow hold. Conditions that cannot be read do not: an event must not fail because
 /// one of the flows that listen to it is damaged.
-pub fn fits(flow: &str, conditions: &str, scene: &Value) -> bool {
+pub fn matches(flow: &str, conditions: &str, condition_context: &Value) -> bool {
     let wanted = read_conditions(conditions);
     if wanted.is_none() {
         let cause = store::Error::unreadable("it is not a list of conditions").at("flows", flow, "conditions");
         tracing::error!(%cause, "A flow does not start.");
     }
-    wanted.is_some_and(|wanted| holds(&wanted, scene))
+    wanted.is_some_and(|wanted| holds(&wanted, condition_context))
 }
 
 fn read_conditions(text: &str) -> Option<Vec<Condition>> {
-    let mut faults = Faults::default();
+    let mut faults = FieldErrors::default();
     let read = conditions::read(&serde_json::from_str(text).ok()?, "", TRIGGER_ROOTS, &mut faults);
     faults.0.is_empty().then_some(read)
 }
 
 /// What conditions look at.
-pub fn scene(event: &Event) -> Value {
+pub fn condition_context(event: &Event) -> Value {
     let data: Value = serde_json::from_str(event.data).unwrap_or_default();
     json!({"event": event.name, "entity_type": event.entity_type, "data": beside(data)})
 }
 
 /// Whether all conditions hold.
-pub fn holds(wanted: &[Condition], scene: &Value) -> bool {
-    let find = |path: &str| conditions::follow(scene, &conditions::steps_of(path)?).cloned();
+pub fn holds(wanted: &[Condition], condition_context: &Value) -> bool {
+    let find = |path: &str| conditions::follow(condition_context, &conditions::steps_of(path)?).cloned();
     wanted.iter().all(|condition| condition.holds(&find))
 }
 
@@ -200,7 +200,7 @@ pub fn fire(tx: &mut Tx, ctx: &Ctx, fired: &Fired) -> Result<Vec<Started>> {
         data: &data,
     };
     let seq = note(tx, ctx, &event)?;
-    heard(tx, ctx, &event, seq)
+    start_runs(tx, ctx, &event, seq)
 }
 
 /// The log has who fired what: it is not what the service itself says, so it has a name of its own.

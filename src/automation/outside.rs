@@ -21,10 +21,10 @@ use tokio::runtime::Handle;
 
 use super::metrics::{CALLS, count_ended};
 use super::runner::{self, Called, Engine, Turn, engine_of};
-use super::steps::Trouble;
+use super::steps::StepError;
 
 /// How often the worker looks by itself: for what other nodes began, and for what waited.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Calls that are under way at once.
 const MANY_CALLS: usize = 64;
 /// Accounts that go on at once.
@@ -75,7 +75,7 @@ pub fn start(app: &Arc<App>) {
 
 async fn work(app: Arc<App>, pulse: Pulse) {
     let mut waiting: BTreeSet<i64> = BTreeSet::new();
-    let mut poll = Poll::every(LOOK).woken_by(&app.bell, Duration::ZERO);
+    let mut poll = Poll::every(POLL_INTERVAL).woken_by(&app.wakeup, Duration::ZERO);
     loop {
         let woken = poll.wait(&pulse).await;
         waiting.extend(woken.accounts);
@@ -214,7 +214,7 @@ async fn write_end(
     app: &Arc<App>,
     caller: &Caller,
     request: Request,
-    ended: Result<Value, Trouble>,
+    ended: Result<Value, StepError>,
     announced: Instant,
 ) -> Result<Called> {
     let (outcome, known) = (outcome(&ended), Arc::new((request, ended)));
@@ -228,7 +228,7 @@ async fn write_end(
     count(app, outcome, written.await)
 }
 
-fn outcome(ended: &Result<Value, Trouble>) -> &'static str {
+fn outcome(ended: &Result<Value, StepError>) -> &'static str {
     match ended {
         Ok(_) => "success",
         Err(trouble) if trouble.for_good => "refused",
@@ -245,7 +245,7 @@ fn count(app: &App, outcome: &'static str, written: Result<Called>) -> Result<Ca
 }
 
 /// Makes a call once; answers what came back, or why nothing good did.
-pub async fn make(app: &App, request: &Request) -> Result<Value, Trouble> {
+pub async fn make(app: &App, request: &Request) -> Result<Value, StepError> {
     let call = &request.call;
     let timestamp = app.clock.now().0 / 1000;
     let mut headers = call.headers.clone();
@@ -254,19 +254,19 @@ pub async fn make(app: &App, request: &Request) -> Result<Value, Trouble> {
     headers.push(("webhook-id".to_string(), request.key.clone()));
     headers.push(("webhook-timestamp".to_string(), timestamp.to_string()));
     headers.push(("webhook-signature".to_string(), format!("v1,{}", BASE64.encode(signed))));
-    let method = call.method.parse().map_err(|_| Trouble::never("This method is not supported."))?;
+    let method = call.method.parse().map_err(|_| StepError::never("This method is not supported."))?;
     let sending = app.web.send(web::Request { method, url: call.url.clone(), headers, body: call.body.clone().into() });
     let answer = match tokio::time::timeout(Duration::from_secs(call.seconds), sending).await {
-        Err(_) => return Err(Trouble::later(format!("There was no response within {} seconds.", call.seconds))),
-        Ok(Err(web::Failure::Refused(why))) => return Err(Trouble::never(why)),
-        Ok(Err(failure)) => return Err(Trouble::later(failure.words())),
+        Err(_) => return Err(StepError::later(format!("There was no response within {} seconds.", call.seconds))),
+        Ok(Err(web::Failure::Refused(why))) => return Err(StepError::never(why)),
+        Ok(Err(failure)) => return Err(StepError::later(failure.words())),
         Ok(Ok(answer)) => answer,
     };
     let text: String = String::from_utf8_lossy(&answer.body).chars().filter(|c| *c != '\0').collect();
     if !(200..300).contains(&answer.status) {
         let start: String = text.chars().take(200).collect();
         let said = if start.trim().is_empty() { ".".to_string() } else { format!(": {}", start.trim()) };
-        return Err(Trouble::later(format!("The receiver responded with {}{said}", answer.status)));
+        return Err(StepError::later(format!("The receiver responded with {}{said}", answer.status)));
     }
     let body = match serde_json::from_str::<Value>(&text) {
         _ if text.len() > LARGEST => Value::String(text.chars().take(LARGEST / 4).collect()),

@@ -2,7 +2,7 @@
 //! date that is none. What has holes is left out, and so are faults that may come of that.
 
 use axum::http::{HeaderName, HeaderValue};
-use engine::error::{Faults, FieldCode, wrong};
+use engine::error::{FieldCode, FieldErrors, violation};
 use engine::json::Json;
 use engine::perform::prepare;
 use engine::record::{Emails, INPUT, Kind};
@@ -18,7 +18,7 @@ use super::template::is_template;
 const TODAY: Date = jiff::civil::date(2026, 1, 1);
 
 /// Notes what the steps of a flow would be refused for. `about` is the kind of record of its event, if that is known.
-pub fn check(steps: &Value, about: &str, faults: &mut Faults) {
+pub fn check(steps: &Value, about: &str, faults: &mut FieldErrors) {
     for (place, step) in steps.as_array().into_iter().flatten().enumerate() {
         let at = format!("steps[{place}].");
         let Some(members) = step.as_object() else { continue };
@@ -31,7 +31,7 @@ pub fn check(steps: &Value, about: &str, faults: &mut Faults) {
             "trigger" => {
                 let event = body.get("event").and_then(Value::as_str).unwrap_or_default();
                 if !is_template(event) && event.chars().count() > 255 {
-                    faults.add(format!("{at}event"), wrong(FieldCode::TooLong, "may have at most 255 characters"));
+                    faults.add(format!("{at}event"), violation(FieldCode::TooLong, "may have at most 255 characters"));
                 }
             }
             "send_document" => {
@@ -49,7 +49,7 @@ pub fn check(steps: &Value, about: &str, faults: &mut Faults) {
     }
 }
 
-fn update(step: &Map<String, Value>, about: &str, at: &str, faults: &mut Faults) {
+fn update(step: &Map<String, Value>, about: &str, at: &str, faults: &mut FieldErrors) {
     let named = step.get("entity_type").and_then(Value::as_str);
     if named.is_some_and(is_template) {
         return;
@@ -59,7 +59,7 @@ fn update(step: &Map<String, Value>, about: &str, at: &str, faults: &mut Faults)
     let (Some(path), false) = (path_of(kind), fields.is_empty()) else {
         if named.is_some() {
             let message = "is not a type of record that can be changed";
-            faults.add(format!("{at}entity_type"), wrong(FieldCode::InvalidChoice, message));
+            faults.add(format!("{at}entity_type"), violation(FieldCode::InvalidChoice, message));
         }
         return;
     };
@@ -69,7 +69,7 @@ fn update(step: &Map<String, Value>, about: &str, at: &str, faults: &mut Faults)
     }
 }
 
-fn letter(step: &Map<String, Value>, at: &str, faults: &mut Faults) {
+fn letter(step: &Map<String, Value>, at: &str, faults: &mut FieldErrors) {
     let known = |name: &str| step.get(name).and_then(Value::as_str).filter(|text| !is_template(text));
     for name in ["to", "cc"] {
         if let Some(text) = known(name) {
@@ -77,7 +77,7 @@ fn letter(step: &Map<String, Value>, at: &str, faults: &mut Faults) {
         }
     }
     if known("subject").is_some_and(|text| text.contains(['\r', '\n'])) {
-        faults.add(format!("{at}subject"), wrong(FieldCode::InvalidCharacters, "must be one line"));
+        faults.add(format!("{at}subject"), violation(FieldCode::InvalidCharacters, "must be one line"));
     }
 }
 
@@ -96,7 +96,7 @@ const OURS: &[&str] = &[
     "webhook-timestamp",
 ];
 
-fn headers(step: &Map<String, Value>, at: &str, faults: &mut Faults) {
+fn headers(step: &Map<String, Value>, at: &str, faults: &mut FieldErrors) {
     for (name, value) in step.get("headers").and_then(Value::as_object).into_iter().flatten() {
         let text = value.as_str().filter(|text| !is_template(text)).unwrap_or_default();
         let message = match HeaderName::try_from(name) {
@@ -105,12 +105,12 @@ fn headers(step: &Map<String, Value>, at: &str, faults: &mut Faults) {
             Ok(_) if HeaderValue::from_str(text).is_err() => "is not a valid header value",
             Ok(_) => continue,
         };
-        faults.add(format!("{at}headers.{name}"), wrong(FieldCode::InvalidFormat, message));
+        faults.add(format!("{at}headers.{name}"), violation(FieldCode::InvalidFormat, message));
     }
 }
 
 /// Shows a body to a route, and notes its faults under `at`.
-fn show(method: &str, path: &str, body: Map<String, Value>, at: &str, faults: &mut Faults) {
+fn show(method: &str, path: &str, body: Map<String, Value>, at: &str, faults: &mut FieldErrors) {
     let mut open = Vec::new();
     let body = known(&Value::Object(body), "", &mut open).unwrap_or_default();
     let Err(refused) = prepare(method, path, Some(&body)) else { return };

@@ -1,7 +1,7 @@
 //! What became of each step of a run.
 
 use engine::context::Ctx;
-use engine::error::Wrong;
+use engine::error::Violation;
 use engine::json::Json;
 use engine::record::{Kind, Rules};
 use serde::de::Error as _;
@@ -83,7 +83,7 @@ impl Kind for Reports {
         }
     }
 
-    fn from_json(_: &Json, _: &Rules) -> Result<Self, Wrong> {
+    fn from_json(_: &Json, _: &Rules) -> Result<Self, Violation> {
         Ok(Reports::default())
     }
 

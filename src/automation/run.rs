@@ -2,7 +2,7 @@
 
 use engine::call::{Answer, Call, Outcome};
 use engine::context::Ctx;
-use engine::error::{Code, Error, Result, Wrong};
+use engine::error::{Code, Error, Result, Violation};
 use engine::json::Json;
 use engine::leases::{Lease, LeaseTable};
 use engine::record::{ALL, COMPUTED, Data, Kind, Link, NOWHERE, Rules, Transitions, When, choose};
@@ -52,7 +52,7 @@ impl Kind for Status {
         found.ok_or_else(|| store::Error::unreadable(format!("it is not one of: {}", Status::WIRE.join(", "))))
     }
 
-    fn from_json(json: &Json, _: &Rules) -> Result<Self, Wrong> {
+    fn from_json(json: &Json, _: &Rules) -> Result<Self, Violation> {
         choose(json, Status::WIRE, Status::from_wire)
     }
 
@@ -64,7 +64,7 @@ impl Kind for Status {
         String::schema(rules)
     }
 
-    fn filter(text: &str, rules: &Rules) -> Result<store::Value<'static>, Wrong> {
+    fn filter(text: &str, rules: &Rules) -> Result<store::Value<'static>, Violation> {
         String::filter(text, rules)
     }
 }
@@ -204,7 +204,7 @@ impl Run {
         self.lease_until = 0;
         self.next_attempt_at = When(None);
         self.finished_at = When(None);
-        ctx.bell.ring(ctx.account);
+        ctx.wakeup.notify(ctx.account);
     }
 }
 

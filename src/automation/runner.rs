@@ -25,7 +25,7 @@ use store::Tx;
 use super::definition::{Definition, Step};
 use super::outside::Request;
 use super::report::Report;
-use super::steps::{self, Done, Trouble};
+use super::steps::{self, Done, StepError};
 use super::template::{self, Made, Names, Results};
 use super::{matching, schedules};
 use crate::automation::run::{self, Run, Status};
@@ -50,7 +50,7 @@ const MANY_MADE: usize = 256;
 /// How long runs go on one by one after a process died.
 const CAREFUL: Duration = Duration::from_secs(60);
 /// Definitions that are kept in memory.
-const MANY: usize = 1000;
+const MAX_DEFINITIONS: usize = 1000;
 
 /// A step of a run: the account, the run and the number of the step.
 type Place = (i64, String, i64);
@@ -107,7 +107,7 @@ pub fn work_out(app: &App, caller: &Caller) -> Result<bool> {
             let Some(run) = found.filter(|run| run.step == place_of.2) else { return Ok::<_, Error>(None) };
             let definition = definition(tx, &ctx, &engine_of, &run)?;
             let data = matching::data_of(tx, &ctx, &run)?;
-            let names = Known::of(&ctx, &own.account, &run, &data)?.names(tx, &ctx, &run, &definition)?;
+            let names = TemplateScope::of(&ctx, &own.account, &run, &data)?.names(tx, &ctx, &run, &definition)?;
             Ok(Some((names, definition, run.place())))
         })?;
         let Some((names, definition, step)) = found else { continue };
@@ -175,7 +175,7 @@ pub fn definition(tx: &mut Tx, ctx: &Ctx, engine: &Engine, run: &Run) -> Result<
     }
     let parsed = Arc::new(Definition::parse(&text));
     let mut kept = engine.definitions.lock().unwrap_or_else(PoisonError::into_inner);
-    if kept.len() >= MANY {
+    if kept.len() >= MAX_DEFINITIONS {
         kept.clear();
     }
     kept.insert(key, parsed.clone());
@@ -225,7 +225,7 @@ pub fn turn_of(
             continue;
         }
         let room = room.saturating_sub(turn.calls.len());
-        let (call, ended) = go(tx, ctx, account, engine, run, room, marked.is_some())?;
+        let (call, ended) = advance_run(tx, ctx, account, engine, run, room, marked.is_some())?;
         turn.calls.extend(call);
         turn.ended.extend(ended);
         turn.ran += 1;
@@ -261,7 +261,7 @@ fn set_aside(tx: &mut Tx, ctx: &Ctx, id: &str, cause: &Error) -> Result<()> {
 }
 
 /// Goes on with one run until it ends, waits or has to call out; answers the call, and how it ended.
-fn go(
+fn advance_run(
     tx: &mut Tx,
     ctx: &Ctx,
     account: &Account,
@@ -301,7 +301,7 @@ fn may_go_on(tx: &mut Tx, ctx: &Ctx, engine: &Engine, run: &mut Run) -> Result<b
         let definition = definition(tx, ctx, engine, run)?;
         if let Some(step) = definition.steps.get(run.place()) {
             let words = format!("It was started {} times in a row and never completed.", run.lost);
-            failed(ctx, run, step, &Trouble::never(words));
+            failed(ctx, run, step, &StepError::never(words));
         }
         run.lost = 0;
         return Ok(!run.is_final());
@@ -322,7 +322,7 @@ pub fn called(
     account: &Account,
     engine: &Engine,
     request: &Request,
-    ended: &Result<Value, Trouble>,
+    ended: &Result<Value, StepError>,
 ) -> Result<Called> {
     let sql = format!("{} WHERE account_id = $1 AND id = $2 AND claim = $3 AND lease_until > 0", Run::sql().select);
     let values = [ctx.account.into(), (&request.run_id).into(), request.claim.into()];
@@ -367,7 +367,7 @@ fn steps_of(
     let chain = if run.chain.is_empty() { &run.base.id } else { &run.chain };
     let own = ctx.acting_as(&format!("flow {}", run.flow_id.0), &run.base.id, run.depth, chain);
     let data = matching::data_of(tx, ctx, run)?;
-    let known = Known::of(&own, account, run, &data)?;
+    let known = TemplateScope::of(&own, account, run, &data)?;
     run.due_at = 0;
     run.lease_until = 0;
     run.next_attempt_at = When(None);
@@ -400,7 +400,7 @@ fn steps_of(
         // A panic must not take the other runs of the transaction along.
         let done = tx.savepoint(|tx| {
             let attempt = AssertUnwindSafe(|| steps::take(tx, &own, run, &data, step, &names));
-            catch_unwind(attempt).unwrap_or_else(|_| Err(Trouble::later("Internal error.")))
+            catch_unwind(attempt).unwrap_or_else(|_| Err(StepError::later("Internal error.")))
         });
         match done {
             Ok(Done::Wait(until)) if until > ctx.now => {
@@ -517,7 +517,7 @@ fn succeeded(ctx: &Ctx, run: &mut Run, result: Value) {
 }
 
 /// A try failed: another one later, or the end of the step, or of the run.
-fn failed(ctx: &Ctx, run: &mut Run, step: &Step, trouble: &Trouble) {
+fn failed(ctx: &Ctx, run: &mut Run, step: &Step, trouble: &StepError) {
     let again = !trouble.for_good && run.attempts < run.max_attempts;
     let words = format!("Step {} ({}): {}", run.step + 1, step.kind, trouble.words);
     report(run).error.clone_from(&trouble.words);
@@ -544,12 +544,12 @@ fn wait(run: &mut Run, status: Status, until: Moment) {
 }
 
 /// What the templates of a run know, but for what changes from step to step.
-struct Known {
+struct TemplateScope {
     fixed: Vec<(&'static str, minijinja::Value)>,
 }
 
-impl Known {
-    fn of(ctx: &Ctx, account: &Account, run: &Run, data: &str) -> Result<Known> {
+impl TemplateScope {
+    fn of(ctx: &Ctx, account: &Account, run: &Run, data: &str) -> Result<TemplateScope> {
         let data: Value = match data {
             "" => json!({}),
             data => serde_json::from_str(data).map_err(|_| matching::unreadable_data(run.seq))?,
@@ -558,7 +558,7 @@ impl Known {
             "id": account.uid, "name": account.name, "today": ctx.now.date(&ctx.zone).to_string(),
             "time_zone": ctx.zone.iana_name().unwrap_or_default(),
         });
-        Ok(Known {
+        Ok(TemplateScope {
             fixed: vec![
                 ("event", run.event.as_str().into()),
                 ("entity_type", run.entity_type.as_str().into()),

@@ -52,7 +52,7 @@ pub fn fire(tx: &mut Tx, ctx: &Ctx) -> Result<usize> {
         tx.execute(moved, &[Value::from(next), ctx.account.into(), (&flow.base.id).into()])?;
         let data = data(time, &ctx.zone);
         let event = Event { name: EVENT, entity_type: "", entity_id: "", data: &data.0 };
-        if !matching::fits(&flow.base.id, &flow.conditions.0.to_string(), &matching::scene(&event)) {
+        if !matching::matches(&flow.base.id, &flow.conditions.0.to_string(), &matching::condition_context(&event)) {
             continue;
         }
         let mut run = Run {

@@ -19,7 +19,7 @@ const PARTS: &[Part] = &[Part("secret", "string", "`whsec_` and the secret in Ba
 pub fn resource() -> Resource {
     Resource::without_records(&SHAPE, "Signing secret", "keys", Vec::new())
         .at("/v1/automation/signing-secret")
-        .beside(Method::Get, "", "Retrieve the secret that signs HTTP calls of flows", PARTS, get)
+        .custom_route(Method::Get, "", "Retrieve the secret that signs HTTP calls of flows", PARTS, get)
         .extension()
 }
 

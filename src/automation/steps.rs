@@ -36,36 +36,36 @@ pub enum Done {
 
 /// Why a step failed, in words for a person.
 #[derive(Clone, Debug)]
-pub struct Trouble {
+pub struct StepError {
     /// The text.
     pub words: String,
     /// Whether another try would fail the same.
     pub for_good: bool,
 }
 
-impl Trouble {
+impl StepError {
     /// It may go better later.
-    pub fn later(words: impl Into<String>) -> Trouble {
-        Trouble { words: words.into(), for_good: false }
+    pub fn later(words: impl Into<String>) -> StepError {
+        StepError { words: words.into(), for_good: false }
     }
 
     /// It never will.
-    pub fn never(words: impl Into<String>) -> Trouble {
-        Trouble { words: words.into(), for_good: true }
+    pub fn never(words: impl Into<String>) -> StepError {
+        StepError { words: words.into(), for_good: true }
     }
 }
 
-impl From<Error> for Trouble {
-    fn from(error: Error) -> Trouble {
+impl From<Error> for StepError {
+    fn from(error: Error) -> StepError {
         let faults: Vec<String> =
             error.faults.iter().map(|fault| format!("'{}' {}", fault.field, fault.wrong.message)).collect();
         let words = if faults.is_empty() { error.message.clone() } else { format!("{}.", faults.join("; ")) };
-        Trouble { words, for_good: !error.code.may_pass() }
+        StepError { words, for_good: !error.code.may_pass() }
     }
 }
 
-impl From<store::Error> for Trouble {
-    fn from(error: store::Error) -> Trouble {
+impl From<store::Error> for StepError {
+    fn from(error: store::Error) -> StepError {
         Error::from(error).into()
     }
 }
@@ -74,7 +74,7 @@ impl From<store::Error> for Trouble {
 const LARGEST: usize = 16 * 1024;
 
 /// Does a step, or says what has to happen first. `data` is that of the event, as JSON.
-pub fn take(tx: &mut Tx, ctx: &Ctx, run: &Run, data: &str, step: &Step, names: &Names) -> Result<Done, Trouble> {
+pub fn take(tx: &mut Tx, ctx: &Ctx, run: &Run, data: &str, step: &Step, names: &Names) -> Result<Done, StepError> {
     match step.action {
         Action::Wait => wait(ctx, run, step, names),
         Action::Approval => Ok(Done::Approval(text(step, "message", names)?)),
@@ -116,7 +116,7 @@ pub fn work_out(step: &Step, names: &Names) {
     }
 }
 
-fn wait(ctx: &Ctx, run: &Run, step: &Step, names: &Names) -> Result<Done, Trouble> {
+fn wait(ctx: &Ctx, run: &Run, step: &Step, names: &Names) -> Result<Done, StepError> {
     // The end of a wait is worked out once.
     let begun = run.report().and_then(|report| Moment::parse(report.result["until"].as_str()?));
     if let Some(until) = begun {
@@ -124,13 +124,16 @@ fn wait(ctx: &Ctx, run: &Run, step: &Step, names: &Names) -> Result<Done, Troubl
     }
     if step.text("for").is_some() {
         let words = text(step, "for", names)?;
-        let span = parse_duration(&words).map_err(|why| Trouble::never(format!("'for' is '{words}', which {why}.")))?;
-        return later(ctx.now, &ctx.zone, span).map(Done::Wait).ok_or_else(|| Trouble::never("The wait is too long."));
+        let span =
+            parse_duration(&words).map_err(|why| StepError::never(format!("'for' is '{words}', which {why}.")))?;
+        return later(ctx.now, &ctx.zone, span)
+            .map(Done::Wait)
+            .ok_or_else(|| StepError::never("The wait is too long."));
     }
     let words = text(step, "until", names)?;
     let day = || parse_date(&words).ok().map(|date| Moment::start_of(date, &ctx.zone));
     let until = Moment::parse(&words).or_else(day);
-    until.map(Done::Wait).ok_or_else(|| Trouble::never(format!("'until' is '{words}', which is not a timestamp.")))
+    until.map(Done::Wait).ok_or_else(|| StepError::never(format!("'until' is '{words}', which is not a timestamp.")))
 }
 
 /// Days are days on the wall: three days from nine o'clock is nine o'clock.
@@ -139,7 +142,7 @@ fn later(now: Moment, zone: &TimeZone, span: jiff::Span) -> Option<Moment> {
     Some(Moment(moment.checked_add(span).ok()?.timestamp().as_millisecond()))
 }
 
-fn condition(step: &Step, names: &Names) -> Result<Done, Trouble> {
+fn condition(step: &Step, names: &Names) -> Result<Done, StepError> {
     let holds = holds(step, names).map_err(unclear)?;
     Ok(if holds { Done::Result(json!({"holds": true})) } else { Done::Enough(json!({"holds": false})) })
 }
@@ -173,45 +176,45 @@ fn expression(path: &str) -> String {
     out + " }}"
 }
 
-fn trigger(tx: &mut Tx, ctx: &Ctx, step: &Step, names: &Names) -> Result<Done, Trouble> {
+fn trigger(tx: &mut Tx, ctx: &Ctx, step: &Step, names: &Names) -> Result<Done, StepError> {
     if let Some(why) = matching::too_much(tx, ctx)? {
-        return Err(Trouble::never(format!("The event was not fired: {why}.")));
+        return Err(StepError::never(format!("The event was not fired: {why}.")));
     }
     let event = text(step, "event", names)?.trim().to_string();
     if event.is_empty() || event.chars().count() > 255 {
-        return Err(Trouble::never("The name of the event must have 1 to 255 characters."));
+        return Err(StepError::never("The name of the event must have 1 to 255 characters."));
     }
     let data = match step.fields.get("data") {
         Some(data) => template::fill(data, names).map_err(unclear)?,
         None => json!({}),
     };
     if !data.is_object() {
-        return Err(Trouble::never("The data of the event must be an object."));
+        return Err(StepError::never("The data of the event must be an object."));
     }
     let started = matching::fire(tx, ctx, &Fired { event: &event, entity_type: "", data: &Sent::of(data) })?;
     let runs: Vec<&String> = started.iter().map(|one| &one.run_id).collect();
     Ok(Done::Result(json!({"event": event, "matched": runs.len(), "runs": runs})))
 }
 
-fn send_email(tx: &mut Tx, ctx: &Ctx, run: &Run, step: &Step, names: &Names) -> Result<Done, Trouble> {
-    let addresses = |name: &str| -> Result<Vec<String>, Trouble> {
+fn send_email(tx: &mut Tx, ctx: &Ctx, run: &Run, step: &Step, names: &Names) -> Result<Done, StepError> {
+    let addresses = |name: &str| -> Result<Vec<String>, StepError> {
         let words = text(step, name, names)?;
         let read = Emails::read(&Json::Text(words.clone()), &INPUT.at_most(8192));
         let emails =
-            read.map_err(|wrong| Trouble::never(format!("'{name}' is '{words}', which {}.", wrong.message)))?;
+            read.map_err(|wrong| StepError::never(format!("'{name}' is '{words}', which {}.", wrong.message)))?;
         Ok(emails.0.split(", ").filter(|one| !one.is_empty()).map(str::to_string).collect())
     };
     let (to, cc) = (addresses("to")?, addresses("cc")?);
     if to.is_empty() {
-        return Err(Trouble::never("There is no e-mail address to send to."));
+        return Err(StepError::never("There is no e-mail address to send to."));
     }
     if to.len() + cc.len() > 50 {
-        return Err(Trouble::never("A mail can have at most 50 recipients."));
+        return Err(StepError::never("A mail can have at most 50 recipients."));
     }
     let attach_pdf = step.fields.get("attach_pdf") == Some(&Value::Bool(true));
     let about = registry().named(&run.entity_type).map(|resource| resource.shape.name);
     if attach_pdf && !is_document(&run.entity_type) {
-        return Err(Trouble::never("There is no document to attach: the event does not concern a document."));
+        return Err(StepError::never("There is no document to attach: the event does not concern a document."));
     }
     let (from_name, reply_to) = mail::identity_of(tx, ctx, "")?;
     let subject = text(step, "subject", names)?.replace(['\n', '\r'], " ");
@@ -243,7 +246,7 @@ fn request(
     run: &Run,
     step: &Step,
     names: &Names,
-) -> Result<(&'static str, String, Value), Trouble> {
+) -> Result<(&'static str, String, Value), StepError> {
     let mut filled = match template::fill(&Value::Object(step.fields.clone()), names).map_err(unclear)? {
         Value::Object(members) => members,
         _ => Map::new(),
@@ -258,7 +261,7 @@ fn request(
             let ticket = match (ticket, run.entity_type.as_str()) {
                 (Some(id), _) => id,
                 (None, "ticket") => run.entity_id.clone(),
-                _ => return Err(Trouble::never("There is no ticket: the event does not concern a ticket.")),
+                _ => return Err(StepError::never("There is no ticket: the event does not concern a ticket.")),
             };
             if let Some(kind) = filled.remove("message_type") {
                 filled.insert("type".to_string(), kind);
@@ -270,10 +273,10 @@ fn request(
             let kind = super::events::entity(word("entity_type").unwrap_or(&run.entity_type));
             let id = word("id").unwrap_or(&run.entity_id);
             if kind.is_empty() || id.is_empty() {
-                return Err(Trouble::never("There is no record to change: the event does not concern a record."));
+                return Err(StepError::never("There is no record to change: the event does not concern a record."));
             }
             let path = path_of(kind)
-                .ok_or_else(|| Trouble::never(format!("'{kind}' is not a type of record that can be changed.")))?;
+                .ok_or_else(|| StepError::never(format!("'{kind}' is not a type of record that can be changed.")))?;
             let mut fields = filled.get("fields").cloned().unwrap_or_default();
             if let Some(fields) = fields.as_object_mut() {
                 fit(ctx.now.date(&ctx.zone), patch_fields(kind), fields);
@@ -283,7 +286,7 @@ fn request(
         _ => {
             let path = path_of(&run.entity_type).filter(|_| is_document(&run.entity_type));
             let path = path.ok_or_else(|| {
-                Trouble::never("There is no document to send: the event does not concern a document.")
+                StepError::never("There is no document to send: the event does not concern a document.")
             })?;
             let path = format!("{path}/{}/send", plain(&run.entity_id)?);
             with_usual_words(tx, ctx, &path, &mut filled)?;
@@ -293,16 +296,16 @@ fn request(
 }
 
 /// An id that goes into a path. Whoever fires an event says what is in its data: it must not lead elsewhere.
-fn plain(id: &str) -> Result<&str, Trouble> {
+fn plain(id: &str) -> Result<&str, StepError> {
     if id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')) {
         return Ok(id);
     }
     let shown: String = id.chars().take(100).collect();
-    Err(Trouble::never(format!("'{shown}' is not an id.")))
+    Err(StepError::never(format!("'{shown}' is not an id.")))
 }
 
 /// What the flow does not say of a letter is as the preview has it.
-fn with_usual_words(tx: &mut Tx, ctx: &Ctx, path: &str, filled: &mut Map<String, Value>) -> Result<(), Trouble> {
+fn with_usual_words(tx: &mut Tx, ctx: &Ctx, path: &str, filled: &mut Map<String, Value>) -> Result<(), StepError> {
     let fields = ["to", "subject", "message"];
     if fields.iter().all(|field| filled.contains_key(*field)) {
         return Ok(());
@@ -340,7 +343,7 @@ pub fn fit(today: Date, fields: &[FieldInfo], members: &mut Map<String, Value>) 
     }
 }
 
-fn call(run: &Run, data: &str, step: &Step, names: &Names) -> Result<Outgoing, Trouble> {
+fn call(run: &Run, data: &str, step: &Step, names: &Names) -> Result<Outgoing, StepError> {
     if let Some(call) = run.report().and_then(|report| report.call.clone()) {
         return Ok(call);
     }
@@ -371,13 +374,13 @@ fn call(run: &Run, data: &str, step: &Step, names: &Names) -> Result<Outgoing, T
 }
 
 /// A field with its holes filled, or empty.
-fn text(step: &Step, name: &str, names: &Names) -> Result<String, Trouble> {
+fn text(step: &Step, name: &str, names: &Names) -> Result<String, StepError> {
     let raw = step.text(name).unwrap_or_default();
-    template::render(raw, names).map_err(|why| Trouble::never(format!("The template of '{name}' failed: {why}.")))
+    template::render(raw, names).map_err(|why| StepError::never(format!("The template of '{name}' failed: {why}.")))
 }
 
-fn unclear(why: String) -> Trouble {
-    Trouble::never(format!("A template failed: {why}."))
+fn unclear(why: String) -> StepError {
+    StepError::never(format!("A template failed: {why}."))
 }
 
 /// What is too large to keep is known by its id.

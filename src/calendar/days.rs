@@ -107,7 +107,7 @@ pub fn pass(app: &App, caller: &Caller) -> Result<()> {
         let own = caller.clone();
         let more = app.store.write_now(caller.account.number, move |tx| {
             let ctx = own.writing(tx)?;
-            some(tx, &ctx, due, &Slice::start())
+            process_batch(tx, &ctx, due, &Slice::start())
         })?;
         if !more {
             return Ok(());
@@ -128,12 +128,12 @@ pub fn follow(app: &App, caller: &Caller) -> Result<bool> {
 /// The same as `pass` at once, in the transaction and at the time of the caller.
 pub fn catch_up(tx: &mut Tx, ctx: &Ctx, due: &[DueWork]) -> Result<()> {
     due.iter().try_for_each(|due| (due.catch_up)(tx, ctx))?;
-    while some(tx, ctx, due, &Slice::endless())? {}
+    while process_batch(tx, ctx, due, &Slice::endless())? {}
     Ok(())
 }
 
 /// A part of what is due; answers whether there may be more.
-fn some(tx: &mut Tx, ctx: &Ctx, due: &[DueWork], slice: &Slice) -> Result<bool> {
+fn process_batch(tx: &mut Tx, ctx: &Ctx, due: &[DueWork], slice: &Slice) -> Result<bool> {
     let mut more = false;
     for due in due {
         more |= (due.some)(tx, ctx, slice)?;

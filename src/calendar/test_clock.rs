@@ -6,13 +6,13 @@ use engine::call::{Answer, Call};
 use engine::clock::Moment;
 use engine::context::{Caller, Ctx};
 use engine::due::DueWork;
-use engine::error::{Code, Error, FieldCode, Result, wrong};
+use engine::error::{Code, Error, FieldCode, Result, violation};
 use engine::input;
 use engine::input::Input;
 use engine::record::{Body, Fields, REQUIRED, Shape, When};
 use engine::records::Work;
 use engine::registry::registry;
-use engine::resource::{Method, Part, Resource, Takes};
+use engine::resource::{Method, Part, RequestBody, Resource};
 use serde_json::json;
 use store::Tx;
 
@@ -39,10 +39,10 @@ const PARTS: &[Part] = &[Part("now", "string", "The current time of the account.
 pub fn resource() -> Resource {
     Resource::without_records(&SHAPE, "Test clock", "settings", Advance::infos())
         .at("/v1/test-clock")
-        .beside(Method::Get, "", "Retrieve the time of a test clock", PARTS, get)
+        .custom_route(Method::Get, "", "Retrieve the time of a test clock", PARTS, get)
         .extension()
-        .beside(Method::Post, "/advance", "Advance the clock and process what becomes due", PARTS, advance)
-        .taking::<Advance>(Takes::Body)
+        .custom_route(Method::Post, "/advance", "Advance the clock and process what becomes due", PARTS, advance)
+        .taking::<Advance>(RequestBody::Body)
         .extension()
 }
 
@@ -69,7 +69,7 @@ fn advance(call: Call) -> Result<Work> {
     Ok(Box::new(move |_, ctx| {
         check(ctx)?;
         let to = input.record().to.0.unwrap_or(ctx.now);
-        let refuse = |message: String| Err(Error::field("to", wrong(FieldCode::OutOfRange, message)));
+        let refuse = |message: String| Err(Error::field("to", violation(FieldCode::OutOfRange, message)));
         if to < ctx.now {
             return refuse(format!(
                 "is before {}, the current time of the clock; the clock only moves forward",

@@ -2,7 +2,7 @@
 
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
-use engine::error::{Code, Error, FieldCode, Result, Wrong, wrong};
+use engine::error::{Code, Error, FieldCode, Result, Violation, violation};
 use engine::input;
 use engine::input::Input;
 use engine::json::Json;
@@ -27,19 +27,19 @@ impl Kind for Places {
         Ok(Places::default())
     }
 
-    fn from_json(json: &Json, _: &Rules) -> Result<Self, Wrong> {
+    fn from_json(json: &Json, _: &Rules) -> Result<Self, Violation> {
         let Json::List(items) = json else {
-            return Err(wrong(FieldCode::WrongType, format!("must be an array of integers, not {}", json.kind())));
+            return Err(violation(FieldCode::WrongType, format!("must be an array of integers, not {}", json.kind())));
         };
         let mut places = Vec::new();
-        for item in items.iter().take(super::rows::MANY + 1) {
+        for item in items.iter().take(super::rows::MAX_ROWS + 1) {
             let place = match item {
                 Json::Number(digits) => digits.parse::<usize>().ok(),
                 _ => None,
             };
-            let place = place.ok_or_else(|| wrong(FieldCode::WrongType, "must contain integers of 0 or more"))?;
+            let place = place.ok_or_else(|| violation(FieldCode::WrongType, "must contain integers of 0 or more"))?;
             if places.contains(&place) {
-                return Err(wrong(FieldCode::GivenTwice, format!("contains {place} twice")));
+                return Err(violation(FieldCode::GivenTwice, format!("contains {place} twice")));
             }
             places.push(place);
         }
@@ -95,7 +95,7 @@ pub fn credit(call: Call) -> Result<Work> {
 
 /// Whether there are such rows: asked whenever they are named, also where everything is credited.
 fn check_places(source: &Invoice, places: &Places) -> Result<()> {
-    let refuse = |code, message: String| Err(Error::field("row_indexes", wrong(code, message)));
+    let refuse = |code, message: String| Err(Error::field("row_indexes", violation(code, message)));
     let count = source.rows.0.len();
     if places.0.is_empty() {
         return refuse(FieldCode::Required, "must name at least one row".to_string());

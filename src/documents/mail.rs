@@ -2,7 +2,7 @@
 
 use engine::call::{Answer, Call, Outcome};
 use engine::context::Ctx;
-use engine::error::{Error, Faults, FieldCode, Result, wrong};
+use engine::error::{Error, FieldCode, FieldErrors, Result, violation};
 use engine::input::Input;
 use engine::record::{Body, Emails, INPUT, REQUIRED, When};
 use engine::records::{self, Work};
@@ -85,13 +85,13 @@ input! {
 }
 
 impl Body for Send {
-    fn check(&self, faults: &mut Faults) {
+    fn check(&self, faults: &mut FieldErrors) {
         if self.subject.contains(['\n', '\r']) {
-            faults.add("subject", wrong(FieldCode::InvalidCharacters, "must be one line"));
+            faults.add("subject", violation(FieldCode::InvalidCharacters, "must be one line"));
         }
         let (to, cc) = self.recipients();
         if to.len() + cc.len() > 50 {
-            faults.add("to", wrong(FieldCode::TooLong, "may have at most 50 addresses, including cc"));
+            faults.add("to", violation(FieldCode::TooLong, "may have at most 50 addresses, including cc"));
         }
     }
 }
@@ -118,7 +118,7 @@ pub fn send<K: DocumentKind>(call: Call) -> Result<Work> {
         let kind = input.record().send_type;
         if input.has("send_type") && kind.family() != K::WHICH {
             let message = format!("{} does not apply to this type of document", kind.wire());
-            faults.add("send_type", wrong(FieldCode::InvalidChoice, message));
+            faults.add("send_type", violation(FieldCode::InvalidChoice, message));
         }
     })?;
     let wish = input.record();
@@ -238,7 +238,7 @@ pub fn preview<K: DocumentKind>(call: Call) -> Result<Work> {
         None => None,
         Some(text) => Some(SendType::from_wire(text).filter(|kind| kind.family() == K::WHICH).ok_or_else(|| {
             let message = "must be a send_type for this type of document";
-            Error::field("send_type", wrong(FieldCode::InvalidChoice, message))
+            Error::field("send_type", violation(FieldCode::InvalidChoice, message))
         })?),
     };
     Ok(Box::new(move |tx, ctx| {

@@ -2,7 +2,7 @@
 
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
-use engine::error::{Faults, FieldCode, Result, wrong};
+use engine::error::{FieldCode, FieldErrors, Result, violation};
 use engine::input::{self, Input};
 use engine::record::{CREATED, DETAIL, Day, Link, Record, Snapshot};
 use engine::records::{self, Image, Work};
@@ -37,11 +37,11 @@ pub fn create<K: DocumentKind>(call: Call) -> Result<Work> {
 }
 
 /// Rules of a new document; one that is changed has its own in `settle`.
-fn check<K: DocumentKind>(input: &Input<Document<K>>, faults: &mut Faults) {
+fn check<K: DocumentKind>(input: &Input<Document<K>>, faults: &mut FieldErrors) {
     let new = input.values();
     check_dates(new.invoice_date.0, new.due_date.0, "due_date", faults);
     if new.number.starts_with("DRAFT-") || new.number.contains(char::is_whitespace) {
-        faults.add("number", wrong(FieldCode::InvalidFormat, "cannot contain spaces or start with DRAFT-"));
+        faults.add("number", violation(FieldCode::InvalidFormat, "cannot contain spaces or start with DRAFT-"));
     }
 }
 
@@ -143,7 +143,7 @@ fn without_tax(gross: Amount, rate: Percent) -> Amount {
 }
 
 fn check_totals<K: DocumentKind>(input: &Input<Document<K>>, new: &Document<K>, document: &Document<K>) -> Result<()> {
-    let mut faults = Faults::default();
+    let mut faults = FieldErrors::default();
     for (name, sent, own) in [
         ("subtotal", new.subtotal, document.subtotal),
         ("vat_amount", new.vat_amount, document.vat_amount),
@@ -174,7 +174,7 @@ impl<K: DocumentKind> Document<K> {
         self.payment_status = PaymentStatus::Draft;
         self.take_snapshots(tx, ctx)?;
         self.settle_dates(tx, ctx)?;
-        let mut faults = Faults::default();
+        let mut faults = FieldErrors::default();
         check_dates(self.invoice_date.0, self.due_date.0, "due_date", &mut faults);
         faults.into_result()?;
         self.take_project(tx, ctx)?;
@@ -203,7 +203,7 @@ impl<K: DocumentKind> Document<K> {
         Ok(())
     }
 
-    /// Takes over the client and the corporate identity as they are now.
+    /// RequestBody over the client and the corporate identity as they are now.
     pub fn take_snapshots(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
         let client = match self.client_id.0.as_str() {
             "" => None,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use engine::context::Ctx;
-use engine::error::{Faults, FieldCode, Result, Wrong, wrong};
+use engine::error::{FieldCode, FieldErrors, Result, Violation, violation};
 use engine::json::{Json, write_key, write_text};
 use engine::record::{INPUT, Kind, Rules, VatRate};
 use engine::records;
@@ -16,7 +16,7 @@ use crate::sales::product::Product;
 use crate::settings::tax_rate::{self, TaxRate};
 
 /// The most rows a document can have.
-pub const MANY: usize = 1000;
+pub const MAX_ROWS: usize = 1000;
 /// The most bytes that the texts of all rows have together. A document is written three times and more in one transaction:
 /// the record, its log lines, its answer, what is printed. Others wait for it meanwhile.
 pub const LARGEST: usize = 512 * 1024;
@@ -130,13 +130,13 @@ impl Row {
         out.extend_from_slice(if self.credited { b"true}" } else { b"false}" });
     }
 
-    fn from_json(json: &Json) -> Result<Row, Wrong> {
+    fn from_json(json: &Json) -> Result<Row, Violation> {
         let Json::Object(members) = json else {
-            return Err(wrong(FieldCode::WrongType, format!("must be an object, not {}", json.kind())));
+            return Err(violation(FieldCode::WrongType, format!("must be an object, not {}", json.kind())));
         };
         let mut row = Row { quantity: 1_000_000, ..Row::default() };
         let mut title = String::new();
-        let mut faults = Faults::default();
+        let mut faults = FieldErrors::default();
         let (text, long, price) = (INPUT, INPUT.long(), INPUT);
         for (key, json) in members {
             if *json == Json::Null {
@@ -166,7 +166,8 @@ impl Row {
                 "vat_amount" => Amount::from_json(json, &price).map(drop),
                 _ => {
                     let shown: String = key.chars().take(100).collect();
-                    faults.add(format!(".{shown}"), wrong(FieldCode::UnknownField, "is not a known field of a row"));
+                    faults
+                        .add(format!(".{shown}"), violation(FieldCode::UnknownField, "is not a known field of a row"));
                     continue;
                 }
             };
@@ -183,13 +184,13 @@ impl Row {
 impl Rows {
     /// Fills in names, prices and rates from products and tax rates, and works out what the rows
     /// come to. `assumed` is the rate of a row that names none.
-    pub fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, assumed: Percent) -> Result<Totals<String>> {
+    pub fn resolve(&mut self, tx: &mut Tx, ctx: &Ctx, assumed: Percent) -> Result<Totals<String>> {
         self.settle_as(tx, ctx, assumed, &ROWS)
     }
 
     /// The same, for rows that callers know by other names.
     pub fn settle_as(&mut self, tx: &mut Tx, ctx: &Ctx, assumed: Percent, names: &Names) -> Result<Totals<String>> {
-        let mut faults = Faults::default();
+        let mut faults = FieldErrors::default();
         let rates = if self.0.is_empty() { Vec::new() } else { tax_rate::all(tx, ctx)? };
         let products = self.products(tx, ctx)?;
         for (place, row) in self.0.iter_mut().enumerate() {
@@ -201,7 +202,7 @@ impl Rows {
         faults.take(names.list, self.check_size());
         faults.into_result()?;
         let totals = self.add_up(names)?;
-        let mut faults = Faults::default();
+        let mut faults = FieldErrors::default();
         for (place, row) in self.0.iter_mut().enumerate() {
             let sent = std::mem::take(&mut row.sent);
             for (name, sent, own) in [("total_excl_vat", sent.net, row.net), ("total_incl_vat", sent.gross, row.gross)]
@@ -232,13 +233,13 @@ impl Rows {
     }
 
     /// Whether the texts are small enough.
-    fn check_size(&self) -> Result<(), Wrong> {
+    fn check_size(&self) -> Result<(), Violation> {
         let bytes: usize = self.0.iter().map(Row::text_bytes).sum();
         if bytes <= LARGEST {
             return Ok(());
         }
         let message = format!("may have {LARGEST} bytes of text in all rows together, but has {bytes}");
-        Err(wrong(FieldCode::TooLong, message))
+        Err(violation(FieldCode::TooLong, message))
     }
 
     /// The rows with what their tax rates are today; a rate that is gone stays as it was.
@@ -281,7 +282,10 @@ impl Rows {
         let lines: Vec<_> = self.0.iter().map(Row::line).collect();
         totals(&lines).map_err(|place| {
             let field = format!("{}[{place}].quantity", names.list);
-            engine::error::Error::field(&field, wrong(FieldCode::OutOfRange, "results in an amount that is too large"))
+            engine::error::Error::field(
+                &field,
+                violation(FieldCode::OutOfRange, "results in an amount that is too large"),
+            )
         })
     }
 
@@ -298,26 +302,26 @@ impl Rows {
 }
 
 /// A total that was sent must be what it comes to, give or take a cent.
-pub fn check_total(field: &str, sent: Option<Amount>, own: i64, faults: &mut Faults) {
+pub fn check_total(field: &str, sent: Option<Amount>, own: i64, faults: &mut FieldErrors) {
     if let Some(sent) = sent.filter(|sent| (sent.scaled() - own).abs() > 1) {
         let own = Amount::from_scaled(own);
-        faults.add(field, wrong(FieldCode::TotalsMismatch, format!("is {sent}, but the rows add up to {own}")));
+        faults.add(field, violation(FieldCode::TotalsMismatch, format!("is {sent}, but the rows add up to {own}")));
     }
 }
 
 impl Row {
-    fn settle_names(&mut self, products: &HashMap<String, Product>, at: &str, names: &Names, faults: &mut Faults) {
+    fn settle_names(&mut self, products: &HashMap<String, Product>, at: &str, names: &Names, faults: &mut FieldErrors) {
         match products.get(&self.product_id) {
             Some(product) => self.take_from(product),
             None if self.product_id.is_empty() => {}
             None => {
                 let message = "does not match a record in products";
-                faults.add(format!("{at}.product_id"), wrong(FieldCode::ReferenceNotFound, message));
+                faults.add(format!("{at}.product_id"), violation(FieldCode::ReferenceNotFound, message));
             }
         }
         if self.name.trim().is_empty() {
             let message = format!("or {} is required", names.other);
-            faults.add(format!("{at}.{}", names.name), wrong(FieldCode::Required, message));
+            faults.add(format!("{at}.{}", names.name), violation(FieldCode::Required, message));
         }
     }
 
@@ -337,7 +341,7 @@ impl Row {
         }
     }
 
-    fn settle_rate(&mut self, rates: &[TaxRate], assumed: Percent, at: &str, faults: &mut Faults) {
+    fn settle_rate(&mut self, rates: &[TaxRate], assumed: Percent, at: &str, faults: &mut FieldErrors) {
         if !self.vat_code.is_empty() {
             match rates.iter().find(|rate| rate.code.eq_ignore_ascii_case(&self.vat_code)) {
                 Some(rate) => {
@@ -347,7 +351,7 @@ impl Row {
                 }
                 None => {
                     let message = "is not the code of any tax rate";
-                    faults.add(format!("{at}.vat_code"), wrong(FieldCode::ReferenceNotFound, message));
+                    faults.add(format!("{at}.vat_code"), violation(FieldCode::ReferenceNotFound, message));
                 }
             }
             return;
@@ -384,14 +388,14 @@ impl Kind for Rows {
         }
     }
 
-    fn from_json(json: &Json, _: &Rules) -> Result<Self, Wrong> {
+    fn from_json(json: &Json, _: &Rules) -> Result<Self, Violation> {
         let Json::List(items) = json else {
-            return Err(wrong(FieldCode::WrongType, format!("must be an array of rows, not {}", json.kind())));
+            return Err(violation(FieldCode::WrongType, format!("must be an array of rows, not {}", json.kind())));
         };
-        if items.len() > MANY {
-            return Err(wrong(FieldCode::TooLong, format!("may have at most {MANY} rows")));
+        if items.len() > MAX_ROWS {
+            return Err(violation(FieldCode::TooLong, format!("may have at most {MAX_ROWS} rows")));
         }
-        let mut faults = Faults::default();
+        let mut faults = FieldErrors::default();
         let mut rows = Vec::with_capacity(items.len());
         for (place, item) in items.iter().enumerate() {
             rows.extend(faults.take(&format!("[{place}]"), Row::from_json(item)));
@@ -438,7 +442,7 @@ impl Kind for Rows {
         let text = || json!({"type": "string"});
         let number = || json!({"type": "number"});
         json!({
-            "type": "array", "maxItems": MANY,
+            "type": "array", "maxItems": MAX_ROWS,
             "items": {"type": "object", "properties": {
                 "name": text(), "title": text(), "description": text(), "quantity": number(), "unit": text(), "unit_price": number(),
                 "vat_rate": {"type": ["string", "number"]}, "vat_code": text(), "product_id": text(),

@@ -8,7 +8,7 @@ use axum::http::header::{CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER};
 use axum::http::{Method, Request, Response, StatusCode};
 use engine::app::App;
 use engine::context::{Caller, Ctx};
-use engine::error::{Code, Error, FieldCode, Result, wrong};
+use engine::error::{Code, Error, FieldCode, Result, violation};
 use engine::http::{dispatch, reply};
 use engine::records;
 use minijinja::value::Serde;
@@ -69,7 +69,7 @@ async fn walk(app: &Arc<App>, request: Request<Body>, nonce: &str) -> Result<Res
             let status =
                 status.filter(|status| ENDS.contains(status) || AFTERWARDS.contains(status)).ok_or_else(|| {
                     let message = "must be paid, failed, canceled, expired, chargeback or refunded";
-                    Error::field("status", wrong(FieldCode::InvalidChoice, message))
+                    Error::field("status", violation(FieldCode::InvalidChoice, message))
                 })?;
             let own = found.clone();
             let written = app.store.write(found.caller.account.number, move |tx| {

@@ -3,11 +3,11 @@
 
 use engine::call::{Answer, Call, Content};
 use engine::context::Ctx;
-use engine::error::{Code, Error, FieldCode, Result, wrong};
+use engine::error::{Code, Error, FieldCode, Result, violation};
 use engine::input::{self, Input};
-use engine::record::{ALL, Address, COMPUTED, CREATED, Checks, Day, INPUT, NOWHERE, Record};
+use engine::record::{ALL, Address, COMPUTED, CREATED, Day, INPUT, Model, NOWHERE, Record};
 use engine::records::{self, Work};
-use engine::resource::{Resource, Takes};
+use engine::resource::{RequestBody, Resource};
 use engine::{choice, record};
 use jiff::ToSpan;
 use jiff::civil::{Date, Weekday};
@@ -59,7 +59,7 @@ record! {
     content: String = COMPUTED.heavy().shown(NOWHERE);
 }
 
-impl Checks for Batch {}
+impl Model for Batch {}
 
 /// The most debits in a file.
 const MOST: i64 = 10_000;
@@ -81,7 +81,7 @@ fn create(call: Call) -> Result<Work> {
         let date = batch.collection_date.0.unwrap_or_else(|| working_days_after(today, 2));
         if date <= today {
             let message = "must be after today: the bank needs at least one day";
-            return Err(Error::field("collection_date", wrong(FieldCode::OutOfRange, message)));
+            return Err(Error::field("collection_date", violation(FieldCode::OutOfRange, message)));
         }
         batch.collection_date = Day(Some(date));
         let mut warnings = input.warnings.clone();
@@ -209,7 +209,7 @@ pub fn resource() -> Resource {
         .list::<Batch>()
         .extension()
         .create_with(create)
-        .taking::<Batch>(Takes::Body)
+        .taking::<Batch>(RequestBody::Body)
         .extension()
         .get::<Batch>()
         .extension()

@@ -16,7 +16,7 @@ use store::Tx;
 use crate::documents::Invoice;
 use crate::payments::mandate::{self, MandateStatus};
 use crate::payments::payment::{self, Method, Payment, PaymentType, Status};
-use crate::payments::providers::{self, Ask, News, Provider, Started, Trouble, Wish};
+use crate::payments::providers::{self, PaymentRequest, Provider, ProviderError, ProviderStatus, Purpose, Started};
 use crate::payments::verification::{self, Verification};
 use crate::relations::client::Client;
 use crate::settings::{ProviderName, Settings};
@@ -100,7 +100,7 @@ pub fn can_pay_online(tx: &mut Tx, ctx: &Ctx) -> Result<bool> {
 }
 
 /// What is needed to ask for a payment.
-struct Case {
+struct Collection {
     payment: Payment,
     invoice: Invoice,
     client: Client,
@@ -109,7 +109,7 @@ struct Case {
     settings: Settings,
 }
 
-fn case(app: &App, caller: &Caller, id: &str) -> Result<Case> {
+fn case(app: &App, caller: &Caller, id: &str) -> Result<Collection> {
     let (own, id) = (caller.clone(), id.to_string());
     app.store.read_now(move |tx| {
         let ctx = own.reading(tx)?;
@@ -121,37 +121,37 @@ fn case(app: &App, caller: &Caller, id: &str) -> Result<Case> {
         };
         let mandate = mandate::of(tx, &ctx, &client.base.id)?.unwrap_or_default();
         let (customer_id, mandate_id) = (mandate.customer_id, mandate.mandate_id);
-        Ok(Case { payment, invoice, client, customer_id, mandate_id, settings: Settings::of(tx, &ctx)? })
+        Ok(Collection { payment, invoice, client, customer_id, mandate_id, settings: Settings::of(tx, &ctx)? })
     })
 }
 
-fn provider_of(app: &App, case: &Case) -> Result<Box<dyn Provider>, Trouble> {
+fn provider_of(app: &App, case: &Collection) -> Result<Box<dyn Provider>, ProviderError> {
     let Some(name) = ProviderName::from_wire(&case.payment.provider) else {
-        return Err(Trouble::Never(format!("No provider is called '{}'.", case.payment.provider)));
+        return Err(ProviderError::Never(format!("No provider is called '{}'.", case.payment.provider)));
     };
     providers::named(app, name, &case.settings)
 }
 
 /// Asks the provider for a payment and writes what it said; answers the payment. Outside any
 /// transaction, and as often as anybody likes: the provider sees one payment.
-pub fn ask(app: &App, caller: &Caller, id: &str, again: bool) -> Result<Result<Payment, Trouble>> {
+pub fn ask(app: &App, caller: &Caller, id: &str, again: bool) -> Result<Result<Payment, ProviderError>> {
     let case = case(app, caller, id)?;
     if case.payment.status != Status::Created {
         return Ok(Ok(case.payment));
     }
-    let wish = if case.payment.method == Method::Ideal { Wish::Once } else { Wish::Collection };
+    let wish = if case.payment.method == Method::Ideal { Purpose::Once } else { Purpose::Collection };
     let asked = provider_of(app, &case).and_then(|provider| {
-        provider.start(&Ask {
+        provider.start(&PaymentRequest {
             wish,
             key: id.to_string(),
             again,
             amount: case.payment.amount,
             description: format!("{} {}", case.invoice.number, case.invoice.title),
-            customer_id: if wish == Wish::Collection { case.customer_id.clone() } else { String::new() },
+            customer_id: if wish == Purpose::Collection { case.customer_id.clone() } else { String::new() },
             client_id: case.client.base.id.clone(),
             name: case.client.name(),
             email: case.client.email.0.clone(),
-            mandate_id: if wish == Wish::Collection { case.mandate_id.clone() } else { String::new() },
+            mandate_id: if wish == Purpose::Collection { case.mandate_id.clone() } else { String::new() },
             back: app.site.address(&format!("/d/{}", case.invoice.token)),
             news: app.site.address(&format!("/hooks/mollie/{}/payment/{id}", caller.account.uid)),
         })
@@ -170,7 +170,7 @@ pub fn ask(app: &App, caller: &Caller, id: &str, again: bool) -> Result<Result<P
 }
 
 /// The provider has taken a payment on.
-fn accepted(tx: &mut Tx, ctx: &Ctx, id: &str, started: &Started, wish: Wish) -> Result<Payment> {
+fn accepted(tx: &mut Tx, ctx: &Ctx, id: &str, started: &Started, wish: Purpose) -> Result<Payment> {
     let before: Payment = records::find(tx, ctx, id)?;
     if before.status != Status::Created {
         return Ok(before);
@@ -181,7 +181,7 @@ fn accepted(tx: &mut Tx, ctx: &Ctx, id: &str, started: &Started, wish: Wish) -> 
     payment.feedback_data = Data::from(json!({"payment_url": started.payment_url}));
     records::change(tx, ctx, &before, &mut payment, "updated")?;
     let payment = payment::told(tx, ctx, &payment, started.status, None)?;
-    if wish == Wish::Collection {
+    if wish == Purpose::Collection {
         let invoice: Invoice = records::find(tx, ctx, &payment.invoice_id.0)?;
         mandate::change(tx, ctx, &invoice.client_id.0, |mandate| {
             if mandate.status == MandateStatus::Authorized {
@@ -208,7 +208,7 @@ impl Job for Collect {
         let caller = app.acting_in(claimed.account, "provider")?;
         match ask(app, &caller, &self.id, claimed.attempts > 1)? {
             Ok(_) => Ok(Ending::Done),
-            Err(Trouble::Later(why)) if claimed.has_tries_left() => Ok(Ending::Failed(why)),
+            Err(ProviderError::Later(why)) if claimed.has_tries_left() => Ok(Ending::Failed(why)),
             Err(trouble) => {
                 let id = self.id.clone();
                 app.store.write_now(claimed.account, move |tx| {
@@ -282,20 +282,23 @@ impl Job for ProviderNews {
             Subject::Payment => look_at_payment(app, &caller, &self.id),
         };
         match looked? {
-            Ok(()) | Err(Trouble::Never(_)) => Ok(Ending::Done),
-            Err(Trouble::Later(why)) => Ok(Ending::Failed(why)),
+            Ok(()) | Err(ProviderError::Never(_)) => Ok(Ending::Done),
+            Err(ProviderError::Later(why)) => Ok(Ending::Failed(why)),
         }
     }
 }
 
-fn look(provider: Result<Box<dyn Provider>, Trouble>, external_id: &str) -> Result<News, Trouble> {
+fn look(
+    provider: Result<Box<dyn Provider>, ProviderError>,
+    external_id: &str,
+) -> Result<ProviderStatus, ProviderError> {
     if external_id.is_empty() {
-        return Err(Trouble::Later("its start has not been recorded yet".to_string()));
+        return Err(ProviderError::Later("its start has not been recorded yet".to_string()));
     }
     provider?.look(external_id)
 }
 
-fn look_at_payment(app: &App, caller: &Caller, id: &str) -> Result<Result<(), Trouble>> {
+fn look_at_payment(app: &App, caller: &Caller, id: &str) -> Result<Result<(), ProviderError>> {
     let case = case(app, caller, id)?;
     let news = match look(provider_of(app, &case), &case.payment.external_id) {
         Ok(news) => news,
@@ -310,7 +313,7 @@ fn look_at_payment(app: &App, caller: &Caller, id: &str) -> Result<Result<(), Tr
     Ok(Ok(()))
 }
 
-fn look_at_verification(app: &App, caller: &Caller, id: &str) -> Result<Result<(), Trouble>> {
+fn look_at_verification(app: &App, caller: &Caller, id: &str) -> Result<Result<(), ProviderError>> {
     let (own, key) = (caller.clone(), id.to_string());
     let (verification, settings) = app.store.read_now(move |tx| {
         let ctx = own.reading(tx)?;
@@ -327,7 +330,7 @@ fn look_at_verification(app: &App, caller: &Caller, id: &str) -> Result<Result<(
         let verification: Verification = records::find(tx, &ctx, &id)?;
         verification::told(tx, &ctx, &verification, news.status, news.mandate.clone())
     })?;
-    Ok(if waits { Err(Trouble::Later("the mandate cannot be used yet".to_string())) } else { Ok(()) })
+    Ok(if waits { Err(ProviderError::Later("the mandate cannot be used yet".to_string())) } else { Ok(()) })
 }
 
 /// What the sandbox knows by this id, and whose it is: nobody told us the account. Whether it is a

@@ -5,9 +5,9 @@ use engine::call::{Answer, Call};
 use engine::context::Ctx;
 use engine::error::{Code, Error, Result};
 use engine::input::{self, Input};
-use engine::record::{COMPUTED, CREATED, Checks, Day, INPUT, Link, REQUIRED, Record};
+use engine::record::{COMPUTED, CREATED, Day, INPUT, Link, Model, REQUIRED, Record};
 use engine::records::{self, Work};
-use engine::resource::{Gives, Handler, Method, Part, Resource};
+use engine::resource::{Handler, Method, Part, Resource, Returns};
 use engine::{choice, record};
 use serde_json::{Value, json};
 use store::{Migration, Tx};
@@ -50,7 +50,7 @@ record! {
     client_id: Link = COMPUTED.refers("clients").in_meta();
 }
 
-impl Checks for Mandate {}
+impl Model for Mandate {}
 
 impl Mandate {
     /// Whether money can be taken by it.
@@ -173,12 +173,12 @@ fn revoke(call: Call) -> Result<Work> {
 pub fn resource(get: Handler) -> Resource {
     Resource::of::<Mandate>("Direct debit mandates", "relations", MIGRATIONS)
         .at("/v1/clients/{id}/direct-debit/mandate")
-        .beside(Method::Get, "", "Retrieve the mandate of a client", PARTS, get)
+        .custom_route(Method::Get, "", "Retrieve the mandate of a client", PARTS, get)
         .acts_with("subscription_id", "relations.write")
         .create_with(record_signed)
         .extension()
-        .beside(Method::Delete, "", "Revoke a mandate", &[], revoke)
-        .gives(Gives::Nothing)
+        .custom_route(Method::Delete, "", "Revoke a mandate", &[], revoke)
+        .returns(Returns::Nothing)
         .extension()
 }
 

@@ -2,11 +2,11 @@
 
 use engine::call::{Answer, Call, Outcome};
 use engine::context::Ctx;
-use engine::error::{Code, Error, Faults, FieldCode, Result, wrong};
+use engine::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use engine::input::{self, Input};
-use engine::record::{COMPUTED, Checks, DETAIL, Data, Day, INPUT, Link, Record, Transitions, check_transition};
+use engine::record::{COMPUTED, DETAIL, Data, Day, INPUT, Link, Model, Record, Transitions, check_transition};
 use engine::records::{self, Work};
-use engine::resource::{Gives, Part, Resource};
+use engine::resource::{Part, Resource, Returns};
 use engine::{choice, record, tables};
 use money::Amount;
 use serde_json::Value;
@@ -120,8 +120,8 @@ impl Payment {
     }
 }
 
-impl Checks for Payment {
-    fn settle(&mut self, _: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+impl Model for Payment {
+    fn before_save(&mut self, _: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         if self.date.0.is_none() {
             self.date = Day(Some(ctx.now.date(&ctx.zone)));
         }
@@ -152,11 +152,11 @@ pub fn resource() -> Resource {
         .at("/v1/invoices/{id}/payments")
         .all::<Payment>()
         .create_with(create)
-        .gives(Gives::Parts(BOTH))
+        .returns(Returns::Parts(BOTH))
         .get::<Payment>()
         .extension()
         .patch_with::<Payment>(patch)
-        .gives(Gives::Parts(BOTH))
+        .returns(Returns::Parts(BOTH))
         .delete_with(delete)
 }
 
@@ -164,7 +164,7 @@ pub fn resource() -> Resource {
 pub fn collectable(invoices: Resource) -> Resource {
     invoices
         .action_elsewhere("collect", "Collect an invoice by direct debit", collect)
-        .gives(Gives::MadeParts(BOTH))
+        .returns(Returns::CreatedParts(BOTH))
         .extension()
 }
 
@@ -297,9 +297,9 @@ fn all_that_is_open(invoice: &Invoice) -> Result<Amount> {
 }
 
 fn check_amount(payment: &Payment) -> Result<()> {
-    let mut faults = Faults::default();
+    let mut faults = FieldErrors::default();
     if payment.amount.scaled() == 0 {
-        faults.add("amount", wrong(FieldCode::OutOfRange, "cannot be 0"));
+        faults.add("amount", violation(FieldCode::OutOfRange, "cannot be 0"));
     }
     faults.into_result()
 }
@@ -311,7 +311,7 @@ pub fn settle_invoice(tx: &mut Tx, ctx: &Ctx, before: &Invoice) -> Result<Invoic
     let paid = tx.int(sql, &[ctx.account.into(), (&before.base.id).into()])?;
     if (paid < 0) != (before.total_incl_vat.scaled() < 0) && paid != 0 {
         let message = "cannot be more than the amount paid";
-        return Err(Error::field("amount", wrong(FieldCode::OutOfRange, message)));
+        return Err(Error::field("amount", violation(FieldCode::OutOfRange, message)));
     }
     let mut invoice = before.clone();
     // A word of the caller's own stays until what was paid changes.

@@ -19,7 +19,7 @@ error_codes! {
 
 /// What kind of payment is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum Purpose {
     /// The client pays a little and gives a mandate by it.
     Mandate,
     /// The client pays once.
@@ -30,9 +30,9 @@ pub enum Wish {
 
 /// A payment that is asked for.
 #[derive(Clone, Debug)]
-pub struct Ask {
+pub struct PaymentRequest {
     /// What kind.
-    pub wish: Wish,
+    pub wish: Purpose,
     /// Our own id of it: asking again with the same asks for nothing new.
     pub key: String,
     /// Whether it may have been asked before: providers forget keys after a while.
@@ -72,7 +72,7 @@ pub struct Started {
 
 /// How a payment stands at the provider.
 #[derive(Clone, Debug, PartialEq)]
-pub struct News {
+pub struct ProviderStatus {
     /// Status.
     pub status: Status,
     /// The mandate that came of it: its id, and whether it can be used already.
@@ -83,18 +83,18 @@ pub struct News {
 
 /// Why a provider did not do what was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum ProviderError {
     /// It will not, whoever asks again.
     Never(String),
     /// It could not now, or nobody knows whether it did; to be asked again.
     Later(String),
 }
 
-impl Trouble {
+impl ProviderError {
     /// The reason in words.
     pub fn words(&self) -> &str {
         match self {
-            Trouble::Never(why) | Trouble::Later(why) => why,
+            ProviderError::Never(why) | ProviderError::Later(why) => why,
         }
     }
 }
@@ -102,20 +102,20 @@ impl Trouble {
 /// Somebody who collects money. Everything blocks: it is for worker threads.
 pub trait Provider {
     /// Asks for a payment.
-    fn start(&self, ask: &Ask) -> Result<Started, Trouble>;
+    fn start(&self, ask: &PaymentRequest) -> Result<Started, ProviderError>;
     /// Looks how a payment stands.
-    fn look(&self, external_id: &str) -> Result<News, Trouble>;
+    fn look(&self, external_id: &str) -> Result<ProviderStatus, ProviderError>;
     /// Breaks off a payment that nobody has paid yet.
-    fn cancel(&self, external_id: &str) -> Result<(), Trouble>;
+    fn cancel(&self, external_id: &str) -> Result<(), ProviderError>;
 }
 
 /// The provider of an account by its name.
-pub fn named(app: &App, name: ProviderName, settings: &Settings) -> Result<Box<dyn Provider>, Trouble> {
+pub fn named(app: &App, name: ProviderName, settings: &Settings) -> Result<Box<dyn Provider>, ProviderError> {
     match name {
         ProviderName::Sandbox => Ok(Box::new(sandbox::Sandbox { site: app.site.clone() })),
         ProviderName::Mollie => Ok(Box::new(mollie::open(app, settings)?)),
         ProviderName::Manual => {
-            Err(Trouble::Never("The account collects through its bank, with batch files.".to_string()))
+            Err(ProviderError::Never("The account collects through its bank, with batch files.".to_string()))
         }
     }
 }

@@ -4,13 +4,13 @@
 use engine::app::App;
 use engine::call::{Answer, Call, Outcome};
 use engine::context::Ctx;
-use engine::error::{Code, Error, Faults, FieldCode, Result, Wrong, wrong};
+use engine::error::{Code, Error, FieldCode, FieldErrors, Result, Violation, violation};
 use engine::input::Input;
 use engine::jobs::{self, Claimed, Ending, Job, Lane, NewJob};
 use engine::json::Json;
-use engine::record::{Body, COMPUTED, Checks, Day, INPUT, Kind, Link, NOWHERE, Record, Rules};
+use engine::record::{Body, COMPUTED, Day, INPUT, Kind, Link, Model, NOWHERE, Record, Rules};
 use engine::records::{self, Work};
-use engine::resource::{Gives, Part, Resource};
+use engine::resource::{Part, Resource, Returns};
 use engine::{input, record, tables};
 use money::Amount;
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ use store::{Migration, Row, Tx};
 
 use super::mandate::{self, MandateStatus};
 use super::payment::Status;
-use crate::payments::providers::{self, Ask, Started, Trouble, Wish};
+use crate::payments::providers::{self, PaymentRequest, ProviderError, Purpose, Started};
 use crate::relations::client::Client;
 use crate::settings::{ProviderName, Settings};
 
@@ -47,7 +47,7 @@ record! {
     claim: String = COMPUTED.shown(NOWHERE);
 }
 
-impl Checks for Verification {}
+impl Model for Verification {}
 
 /// `{"amount": "0.01"}`, if it was sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,11 +62,11 @@ impl Kind for Nested {
         Ok(Nested::default())
     }
 
-    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
+    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Violation> {
         let Json::Object(members) = json else {
-            return Err(wrong(FieldCode::WrongType, format!("must be an object, not {}", json.kind())));
+            return Err(violation(FieldCode::WrongType, format!("must be an object, not {}", json.kind())));
         };
-        let mut faults = Faults::default();
+        let mut faults = FieldErrors::default();
         let mut amount = None;
         for (key, json) in members {
             match key.as_str() {
@@ -74,7 +74,7 @@ impl Kind for Nested {
                 "amount" => amount = faults.take(".amount", Amount::from_json(json, rules)),
                 _ => {
                     let shown: String = key.chars().take(100).collect();
-                    faults.add(format!(".{shown}"), wrong(FieldCode::UnknownField, "is not a known field here"));
+                    faults.add(format!(".{shown}"), violation(FieldCode::UnknownField, "is not a known field here"));
                 }
             }
         }
@@ -112,7 +112,7 @@ impl NewVerification {
             None => return Ok(usual),
         };
         if amount.scaled() <= 0 {
-            return Err(Error::field(field, wrong(FieldCode::OutOfRange, "must be more than 0")));
+            return Err(Error::field(field, violation(FieldCode::OutOfRange, "must be more than 0")));
         }
         Ok(amount)
     }
@@ -250,8 +250,8 @@ fn finish_key(id: &str) -> String {
 }
 
 /// Asks the provider, outside any transaction.
-fn ask(app: &App, account: i64, id: &str, again: bool) -> Result<Started, Trouble> {
-    let later = |error: Error| Trouble::Later(error.to_string());
+fn ask(app: &App, account: i64, id: &str, again: bool) -> Result<Started, ProviderError> {
+    let later = |error: Error| ProviderError::Later(error.to_string());
     let caller = app.acting_in(account, "provider").map_err(later)?;
     let (own, uid) = (id.to_string(), caller.account.uid.clone());
     let read = app.store.read_now(move |tx| {
@@ -262,8 +262,8 @@ fn ask(app: &App, account: i64, id: &str, again: bool) -> Result<Started, Troubl
     });
     let (verification, client, settings) = read.map_err(later)?;
     let provider = providers::named(app, verification.provider, &settings)?;
-    provider.start(&Ask {
-        wish: Wish::Mandate,
+    provider.start(&PaymentRequest {
+        wish: Purpose::Mandate,
         key: id.to_string(),
         again,
         amount: verification.amount,
@@ -280,15 +280,15 @@ fn ask(app: &App, account: i64, id: &str, again: bool) -> Result<Started, Troubl
 
 /// What a caller is told when the provider did not do it. One that never will is over; else the
 /// job goes on.
-fn refused(app: &App, account: i64, id: &str, trouble: Trouble) -> Error {
+fn refused(app: &App, account: i64, id: &str, trouble: ProviderError) -> Error {
     match trouble {
-        Trouble::Later(why) => {
+        ProviderError::Later(why) => {
             let mut error = Error::new(Code::Unavailable, "The payment provider is unavailable; retry shortly.");
             error.retry_after = Some(5);
             error.internal = Some(why);
             error
         }
-        Trouble::Never(why) => {
+        ProviderError::Never(why) => {
             if let Err(error) = over(app, account, id, Status::Failed) {
                 return error;
             }
@@ -374,7 +374,7 @@ fn finish_later(app: &App, claimed: &Claimed, id: String) -> Result<Ending> {
             })?;
             Ok(Ending::Done)
         }
-        Err(Trouble::Later(why)) if claimed.has_tries_left() => Ok(Ending::Failed(why)),
+        Err(ProviderError::Later(why)) if claimed.has_tries_left() => Ok(Ending::Failed(why)),
         Err(_) => {
             over(app, claimed.account, &id, Status::Failed)?;
             Ok(Ending::Done)
@@ -404,8 +404,8 @@ impl Job for CancelAtProvider {
             Settings::of(tx, &ctx)
         })?;
         match providers::named(app, name, &settings).and_then(|provider| provider.cancel(&self.external_id)) {
-            Ok(()) | Err(Trouble::Never(_)) => Ok(Ending::Done),
-            Err(Trouble::Later(why)) => Ok(Ending::Failed(why)),
+            Ok(()) | Err(ProviderError::Never(_)) => Ok(Ending::Done),
+            Err(ProviderError::Later(why)) => Ok(Ending::Failed(why)),
         }
     }
 }
@@ -443,7 +443,7 @@ pub fn resource() -> Resource {
     Resource::of::<Verification>("Direct debit verifications", "relations", MIGRATIONS)
         .at("/v1/clients/{id}/direct-debit/verification")
         .create_from::<NewVerification>(create)
-        .gives(Gives::Parts(PARTS))
+        .returns(Returns::Parts(PARTS))
         .get::<Verification>()
         .extension()
 }

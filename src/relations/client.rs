@@ -1,10 +1,10 @@
 //! Clients: companies and private persons, and the persons who work at companies.
 
 use engine::context::Ctx;
-use engine::error::{Error, Faults, FieldCode, Result, wrong};
+use engine::error::{Error, FieldCode, FieldErrors, Result, violation};
 use engine::json::Json;
 use engine::record::{
-    Bic, COMPUTED, Checks, Country, Custom, Days, Email, Emails, INPUT, Iban, Kind, Record, VatNumber, Website,
+    Bic, COMPUTED, Country, Custom, Days, Email, Emails, INPUT, Iban, Kind, Model, Record, VatNumber, Website,
 };
 use engine::resource::Resource;
 use engine::timers::{self, Of, Timer};
@@ -92,12 +92,12 @@ impl Client {
     }
 }
 
-impl Checks for Client {
-    fn check(&self, faults: &mut Faults) {
+impl Model for Client {
+    fn check(&self, faults: &mut FieldErrors) {
         check_name(self.r#type, &self.company_name, &self.firstname, &self.lastname, faults);
     }
 
-    fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+    fn before_save(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         if before.is_none() {
             self.debtor_number = counters::next(tx, ctx, "debtor")?.to_string();
         }
@@ -128,11 +128,11 @@ pub fn named(tx: &mut Tx, ctx: &Ctx, id: &str, external_id: &str) -> Result<Opti
     let found = tx.first(&sql, &[ctx.account.into(), external_id.into()], Client::from_row)?;
     let Some(found) = found else {
         let message = "is not the external_id of any client";
-        return Err(Error::field("client_external_id", wrong(FieldCode::ReferenceNotFound, message)));
+        return Err(Error::field("client_external_id", violation(FieldCode::ReferenceNotFound, message)));
     };
     if by_id.is_some_and(|by_id| by_id.base.id != found.base.id) {
         let message = "belongs to a different client than client_id";
-        return Err(Error::field("client_external_id", wrong(FieldCode::InvalidChoice, message)));
+        return Err(Error::field("client_external_id", violation(FieldCode::InvalidChoice, message)));
     }
     Ok(Some(found))
 }
@@ -149,16 +149,16 @@ pub fn settle_terms(tx: &mut Tx, ctx: &Ctx, payment: &mut Days, quote: &mut Days
 }
 
 /// A company needs the name of the company, a person a name.
-pub fn check_name(kind: ContactType, company: &str, first: &str, last: &str, faults: &mut Faults) {
+pub fn check_name(kind: ContactType, company: &str, first: &str, last: &str, faults: &mut FieldErrors) {
     let empty = |text: &str| text.trim().is_empty();
     if faults.has("type") {
         return;
     }
     if kind == ContactType::Company && empty(company) {
-        faults.add("company_name", wrong(FieldCode::Required, "is required for a company"));
+        faults.add("company_name", violation(FieldCode::Required, "is required for a company"));
     }
     if kind == ContactType::Private && !faults.has("lastname") && empty(first) && empty(last) {
-        faults.add("firstname", wrong(FieldCode::Required, "or lastname is required for a private person"));
+        faults.add("firstname", violation(FieldCode::Required, "or lastname is required for a private person"));
     }
 }
 

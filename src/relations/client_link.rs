@@ -1,8 +1,8 @@
 //! Who works where: a person linked to a company.
 
 use engine::context::Ctx;
-use engine::error::{Error, Faults, FieldCode, Result, wrong};
-use engine::record::{COMPUTED, Checks, INPUT, Link, NOWHERE, REQUIRED};
+use engine::error::{Error, FieldCode, FieldErrors, Result, violation};
+use engine::record::{COMPUTED, INPUT, Link, Model, NOWHERE, REQUIRED};
 use engine::resource::Resource;
 use engine::{error_codes, record, records};
 use store::{Migration, Tx};
@@ -28,19 +28,22 @@ record! {
     department: String = INPUT.example("\"Finance\"");
 }
 
-impl Checks for ClientLink {
-    fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+impl Model for ClientLink {
+    fn before_save(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         let company: Client = records::find(tx, ctx, &self.company_id.0)?;
         let person: Client = records::find(tx, ctx, &self.client_id.0)?;
-        let mut faults = Faults::default();
+        let mut faults = FieldErrors::default();
         if company.r#type != ContactType::Company {
             faults.add(
                 "company_id",
-                wrong(FieldCode::InvalidChoice, "must be a company: the client in the path is a person"),
+                violation(FieldCode::InvalidChoice, "must be a company: the client in the path is a person"),
             );
         }
         if person.r#type != ContactType::Private {
-            faults.add("client_id", wrong(FieldCode::InvalidChoice, "must be a person: a client of the type private"));
+            faults.add(
+                "client_id",
+                violation(FieldCode::InvalidChoice, "must be a person: a client of the type private"),
+            );
         }
         faults.into_result()?;
         let linked = "SELECT count(*) FROM client_links WHERE account_id = $1 AND company_id = $2 AND client_id = $3";
@@ -63,7 +66,7 @@ pub fn check_type(tx: &mut Tx, ctx: &Ctx, client: &Client) -> Result<()> {
         return Ok(());
     }
     let message = "cannot change while the client is linked; delete its links first";
-    Err(Error::field("type", wrong(FieldCode::InvalidChoice, message)))
+    Err(Error::field("type", violation(FieldCode::InvalidChoice, message)))
 }
 
 /// Links and their routes. The contract makes them; seeing and removing them are ours.

@@ -1,7 +1,7 @@
 //! Words to remember.
 
 use engine::record;
-use engine::record::{ALL, CREATED, Checks, DETAIL, INPUT, LIST, Link, REQUIRED, UPDATED};
+use engine::record::{ALL, CREATED, DETAIL, INPUT, LIST, Link, Model, REQUIRED, UPDATED};
 use engine::resource::Resource;
 use store::Migration;
 
@@ -28,7 +28,7 @@ record! {
 /// What a note is about is said once, when it is made.
 const ABOUT: record::Rules = INPUT.create_only().filter().in_meta();
 
-impl Checks for Note {}
+impl Model for Note {}
 
 /// Notes and their routes.
 pub fn resource() -> Resource {

@@ -1,9 +1,9 @@
 //! Suppliers: those you buy from.
 
 use engine::context::Ctx;
-use engine::error::{Faults, Result};
+use engine::error::{FieldErrors, Result};
 use engine::record;
-use engine::record::{Bic, COMPUTED, Checks, Country, Custom, Days, Email, Emails, INPUT, Iban, VatNumber, Website};
+use engine::record::{Bic, COMPUTED, Country, Custom, Days, Email, Emails, INPUT, Iban, Model, VatNumber, Website};
 use engine::resource::Resource;
 use store::{Migration, Tx};
 
@@ -64,12 +64,12 @@ record! {
     custom_fields: Custom = INPUT.example("{}");
 }
 
-impl Checks for Supplier {
-    fn check(&self, faults: &mut Faults) {
+impl Model for Supplier {
+    fn check(&self, faults: &mut FieldErrors) {
         check_name(self.r#type, &self.company_name, &self.firstname, &self.lastname, faults);
     }
 
-    fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+    fn before_save(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         settle_terms(tx, ctx, &mut self.payment_term, &mut self.quote_expiration_days)?;
         let before = before.map(|before| &before.custom_fields);
         custom_field::settle(tx, ctx, Entity::Supplier, &mut self.custom_fields, before)

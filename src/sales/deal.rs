@@ -3,10 +3,10 @@
 use engine::call::{Answer, Call};
 use engine::clock::Moment;
 use engine::context::Ctx;
-use engine::error::{Error, FieldCode, Result, wrong};
+use engine::error::{Error, FieldCode, Result, violation};
 use engine::input::Input;
 use engine::json::Json;
-use engine::record::{ALL, Body, Checks, DETAIL, Day, INPUT, Kind, Link, REQUIRED};
+use engine::record::{ALL, Body, DETAIL, Day, INPUT, Kind, Link, Model, REQUIRED};
 use engine::records::{self, Work};
 use engine::resource::Resource;
 use engine::timers::{self, Of, Since, Timer};
@@ -67,8 +67,8 @@ record! {
     expected_close_date: Day = INPUT.sort().example("\"2026-06-30\"");
 }
 
-impl Checks for Deal {
-    fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+impl Model for Deal {
+    fn before_save(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         let chose_phase = before.map_or(!self.phase_id.0.is_empty(), |before| before.phase_id != self.phase_id);
         let chose_pipeline =
             before.map_or(!self.pipeline_id.0.is_empty(), |before| before.pipeline_id != self.pipeline_id);
@@ -76,7 +76,7 @@ impl Checks for Deal {
             let phase: Phase = records::find(tx, ctx, &self.phase_id.0)?;
             if chose_pipeline && phase.pipeline_id != self.pipeline_id {
                 let message = "belongs to a different pipeline than pipeline_id";
-                return Err(Error::field("phase_id", wrong(FieldCode::InvalidChoice, message)));
+                return Err(Error::field("phase_id", violation(FieldCode::InvalidChoice, message)));
             }
             self.pipeline_id = phase.pipeline_id;
             return Ok(());
@@ -110,7 +110,7 @@ impl Checks for Deal {
         events
     }
 
-    fn saved(&self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+    fn after_save(&self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         let opens = self.status == Status::Open && before.is_some_and(|before| before.status != Status::Open);
         if !opens {
             return Ok(());
@@ -242,10 +242,10 @@ fn lose(call: Call) -> Result<Work> {
 fn move_to(call: Call) -> Result<Work> {
     let input = input::create_with(&call, |input: &Input<Move>, faults| {
         if input.has("phase_id") && input.record().phase_id.is_empty() {
-            faults.add("phase_id", wrong(FieldCode::Required, "must have a value"));
+            faults.add("phase_id", violation(FieldCode::Required, "must have a value"));
         }
         if input.sent().next().is_none() && faults.0.is_empty() {
-            faults.add("body", wrong(FieldCode::NoFields, "must contain at least one of: phase_id, status"));
+            faults.add("body", violation(FieldCode::NoFields, "must contain at least one of: phase_id, status"));
         }
     })?;
     Ok(Box::new(move |tx, ctx| {

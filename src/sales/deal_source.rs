@@ -2,7 +2,7 @@
 
 use engine::context::Ctx;
 use engine::error::Result;
-use engine::record::{Checks, INPUT, NOWHERE, REQUIRED};
+use engine::record::{INPUT, Model, NOWHERE, REQUIRED};
 use engine::resource::Resource;
 use engine::{record, records};
 use store::{Migration, Tx};
@@ -17,7 +17,7 @@ record! {
     order: i64 = INPUT.between(0, 1_000_000).resets_to("0").example("1");
 }
 
-impl Checks for DealSource {}
+impl Model for DealSource {}
 
 /// Sources and their routes; the contract reads them.
 pub fn resource() -> Resource {

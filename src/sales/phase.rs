@@ -4,7 +4,7 @@ use engine::call::{Answer, Call};
 use engine::context::Ctx;
 use engine::error::{Code, Error, Result};
 use engine::record;
-use engine::record::{Checks, INPUT, Link, NOWHERE, REQUIRED};
+use engine::record::{INPUT, Link, Model, NOWHERE, REQUIRED};
 use engine::records::{self, Work};
 use engine::resource::Resource;
 use store::{Migration, Tx};
@@ -23,8 +23,8 @@ record! {
     order: i64 = INPUT.between(0, 1_000_000).resets_to("0").example("3");
 }
 
-impl Checks for Phase {
-    fn saved(&self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+impl Model for Phase {
+    fn after_save(&self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         if before == Some(self) { Ok(()) } else { pipeline::phases_changed(tx, ctx, &self.pipeline_id.0) }
     }
 }

@@ -6,7 +6,7 @@ use engine::error::{Code, Error, Result};
 use engine::input::{self, Input};
 use engine::json::{write_key, write_text};
 use engine::record;
-use engine::record::{CREATED, Checks, INPUT, LIST, Link, NOWHERE, REQUIRED, Record};
+use engine::record::{CREATED, INPUT, LIST, Link, Model, NOWHERE, REQUIRED, Record};
 use engine::records::{self, Work};
 use engine::resource::{Part, Resource};
 use store::{Migration, Tx};
@@ -25,7 +25,7 @@ record! {
     order: i64 = INPUT.between(0, 1_000_000).resets_to("0").shown(NOWHERE).example("1");
 }
 
-impl Checks for Pipeline {}
+impl Model for Pipeline {}
 
 /// What a pipeline shows beside its fields.
 const PARTS: &[Part] = &[Part("phases", "array", "Its phases in order: `id`, `name`, `order`.")];

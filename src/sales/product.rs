@@ -1,7 +1,7 @@
 //! What is sold.
 
 use engine::record;
-use engine::record::{Checks, INPUT, REQUIRED, VatRate};
+use engine::record::{INPUT, Model, REQUIRED, VatRate};
 use engine::resource::{Handler, Resource};
 use money::Price;
 use store::Migration;
@@ -24,7 +24,7 @@ record! {
     active: bool = INPUT.filter().default("true").example("true");
 }
 
-impl Checks for Product {}
+impl Model for Product {}
 
 /// Products and their routes; `delete` knows what names a product.
 pub fn resource(delete: Handler) -> Resource {

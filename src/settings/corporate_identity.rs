@@ -4,11 +4,11 @@ mod logo;
 
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
-use engine::error::{Code, Error, FieldCode, Result, wrong};
+use engine::error::{Code, Error, FieldCode, Result, violation};
 use engine::input::{self, Input};
 use engine::record;
 use engine::record::{
-    ALL, Bic, CREATED, Checks, Color, Country, DETAIL, Email, Fields, INPUT, Iban, Link, REQUIRED, Record, UPDATED,
+    ALL, Bic, CREATED, Color, Country, DETAIL, Email, Fields, INPUT, Iban, Link, Model, REQUIRED, Record, UPDATED,
     VatNumber, Website,
 };
 use engine::records::{self, Work};
@@ -56,11 +56,11 @@ record! {
     logo_file_id: Link = INPUT.nullable().in_meta().refers("files");
 }
 
-impl Checks for CorporateIdentity {
-    fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+impl Model for CorporateIdentity {
+    fn before_save(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         if before.is_some_and(|before| before.is_default) && !self.is_default {
             let message = "cannot be removed; make another identity the default";
-            return Err(Error::field("is_default", wrong(FieldCode::InvalidChoice, message)));
+            return Err(Error::field("is_default", violation(FieldCode::InvalidChoice, message)));
         }
         if !self.logo_file_id.0.is_empty() && before.is_none_or(|before| before.logo_file_id != self.logo_file_id) {
             logo::must_be_redrawn(&records::find(tx, ctx, &self.logo_file_id.0)?)?;

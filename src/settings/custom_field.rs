@@ -1,8 +1,8 @@
 //! Fields of your own on clients, suppliers and documents.
 
 use engine::context::Ctx;
-use engine::error::{Faults, FieldCode, Result, Wrong, wrong};
-use engine::record::{Checks, Custom, CustomValue, INPUT, NOWHERE, REQUIRED, Record, Slug, Texts};
+use engine::error::{FieldCode, FieldErrors, Result, Violation, violation};
+use engine::record::{Custom, CustomValue, INPUT, Model, NOWHERE, REQUIRED, Record, Slug, Texts};
 use engine::resource::Resource;
 use engine::{choice, record};
 use store::{Migration, Tx};
@@ -53,14 +53,14 @@ record! {
     options: Texts = INPUT.example("[\"gold\", \"silver\"]");
 }
 
-impl Checks for CustomField {
-    fn check(&self, faults: &mut Faults) {
+impl Model for CustomField {
+    fn check(&self, faults: &mut FieldErrors) {
         let selects = self.r#type == FieldType::Select;
         if selects && self.options.0.is_empty() {
-            faults.add("options", wrong(FieldCode::Required, "is required for a select"));
+            faults.add("options", violation(FieldCode::Required, "is required for a select"));
         }
         if !selects && !self.options.0.is_empty() {
-            faults.add("type", wrong(FieldCode::InvalidChoice, "must be select if there are options"));
+            faults.add("type", violation(FieldCode::InvalidChoice, "must be select if there are options"));
         }
     }
 }
@@ -82,7 +82,7 @@ pub fn settle(tx: &mut Tx, ctx: &Ctx, entity: Entity, values: &mut Custom, befor
     }
     let sql = format!("{} WHERE account_id = $1 AND entity = $2 ORDER BY created_at, id", CustomField::sql().select);
     let fields = tx.all(&sql, &[ctx.account.into(), entity.wire().into()], CustomField::from_row)?;
-    let mut faults = Faults::default();
+    let mut faults = FieldErrors::default();
     let mut settled: Vec<(String, CustomValue)> = Vec::new();
     for field in &fields {
         let find = |values: &Custom| values.0.iter().find(|(key, _)| *key == field.key.0).cloned();
@@ -93,7 +93,7 @@ pub fn settle(tx: &mut Tx, ctx: &Ctx, entity: Entity, values: &mut Custom, befor
             // Those that were there before are not the caller's fault.
             if before.is_none_or(|before| !before.0.contains(&(key.clone(), value.clone()))) {
                 let what = format!("is not a custom field of a {}", entity.wire());
-                faults.add(format!("custom_fields.{key}"), wrong(FieldCode::UnknownField, what));
+                faults.add(format!("custom_fields.{key}"), violation(FieldCode::UnknownField, what));
             }
             continue;
         };
@@ -108,7 +108,7 @@ pub fn settle(tx: &mut Tx, ctx: &Ctx, entity: Entity, values: &mut Custom, befor
 }
 
 impl CustomField {
-    fn refuses(&self, value: &CustomValue) -> Option<Wrong> {
+    fn refuses(&self, value: &CustomValue) -> Option<Violation> {
         match (self.r#type, value) {
             (_, CustomValue::Nothing)
             | (FieldType::Text, CustomValue::Text(_))
@@ -116,10 +116,10 @@ impl CustomField {
             (FieldType::Select, CustomValue::Text(text)) if self.options.0.contains(text) => None,
             (FieldType::Select, _) => {
                 let message = format!("must be one of: {}", self.options.0.join(", "));
-                Some(wrong(FieldCode::InvalidChoice, message))
+                Some(violation(FieldCode::InvalidChoice, message))
             }
-            (FieldType::Text, _) => Some(wrong(FieldCode::WrongType, "must be a string")),
-            (FieldType::Checkbox, _) => Some(wrong(FieldCode::WrongType, "must be true or false")),
+            (FieldType::Text, _) => Some(violation(FieldCode::WrongType, "must be a string")),
+            (FieldType::Checkbox, _) => Some(violation(FieldCode::WrongType, "must be true or false")),
         }
     }
 }

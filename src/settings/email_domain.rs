@@ -1,6 +1,6 @@
 //! Domains that mail may come from.
 
-use engine::record::{ALL, Checks, Domain, INPUT, NOWHERE, REQUIRED};
+use engine::record::{ALL, Domain, INPUT, Model, NOWHERE, REQUIRED};
 use engine::resource::Resource;
 use engine::{choice, record};
 use store::Migration;
@@ -41,7 +41,7 @@ record! {
     r#type: DomainType = INPUT.example("\"sending\"");
 }
 
-impl Checks for EmailDomain {}
+impl Model for EmailDomain {}
 
 /// Domains and their routes; the contract reads them.
 pub fn resource() -> Resource {

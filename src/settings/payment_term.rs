@@ -2,7 +2,7 @@
 
 use engine::context::Ctx;
 use engine::error::Result;
-use engine::record::{Checks, INPUT, NOWHERE, REQUIRED};
+use engine::record::{INPUT, Model, NOWHERE, REQUIRED};
 use engine::resource::Resource;
 use engine::{record, records};
 use store::{Migration, Tx};
@@ -19,7 +19,7 @@ record! {
     label: String = INPUT.example("\"45 days\"");
 }
 
-impl Checks for PaymentTerm {}
+impl Model for PaymentTerm {}
 
 /// Terms and their routes; the contract reads them.
 pub fn resource() -> Resource {

@@ -1,8 +1,8 @@
 //! Tax rates: what VAT a row can have, and which category of EN 16931 that is.
 
 use engine::context::Ctx;
-use engine::error::{Faults, FieldCode, Result, wrong};
-use engine::record::{Checks, INPUT, NOWHERE, REQUIRED, Record};
+use engine::error::{FieldCode, FieldErrors, Result, violation};
+use engine::record::{INPUT, Model, NOWHERE, REQUIRED, Record};
 use engine::resource::{Handler, Resource};
 use engine::{choice, record, records};
 use money::Decimal;
@@ -91,13 +91,14 @@ record! {
     amount: Decimal<2> = INPUT.between(0, 100).example("17");
 }
 
-impl Checks for TaxRate {
-    fn check(&self, faults: &mut Faults) {
+impl Model for TaxRate {
+    fn check(&self, faults: &mut FieldErrors) {
         if self.amount.scaled() > 10_000 {
-            faults.add("amount", wrong(FieldCode::OutOfRange, "must be from 0 to 100"));
+            faults.add("amount", violation(FieldCode::OutOfRange, "must be from 0 to 100"));
         }
         if !faults.has("type") && !self.r#type.has_amount() && self.amount.scaled() != 0 {
-            faults.add("amount", wrong(FieldCode::OutOfRange, format!("must be 0 for type {}", self.r#type.wire())));
+            faults
+                .add("amount", violation(FieldCode::OutOfRange, format!("must be 0 for type {}", self.r#type.wire())));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The lines of a subscription: the rows of the invoices to come, under the names that callers know.
 
 use engine::context::Ctx;
-use engine::error::{Result, Wrong};
+use engine::error::{Result, Violation};
 use engine::json::{Json, write_key, write_text};
 use engine::record::{Kind, Rules};
 use money::{Amount, Percent, Price, Totals};
@@ -16,7 +16,7 @@ pub struct Lines(pub Rows);
 
 impl Lines {
     /// Fills in what follows from products and tax rates, and works out what they come to.
-    pub fn settle(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<Totals<String>> {
+    pub fn resolve(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<Totals<String>> {
         let names = Names { list: "lines", name: "title", other: "name" };
         self.0.settle_as(tx, ctx, Percent::ZERO, &names)
     }
@@ -31,7 +31,7 @@ impl Kind for Lines {
         Rows::from_db(row, column).map(Lines)
     }
 
-    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
+    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Violation> {
         Rows::from_json(json, rules).map(Lines)
     }
 

@@ -4,7 +4,7 @@
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
 use engine::counters;
-use engine::error::{Error, Faults, FieldCode, Result, wrong};
+use engine::error::{Error, FieldCode, FieldErrors, Result, violation};
 use engine::input::{self, Input};
 use engine::record::{CREATED, Day, Link, UPDATED};
 use engine::records::{self, Work};
@@ -17,10 +17,10 @@ use crate::payments::mandate;
 use crate::relations::client::{self, Client};
 
 /// Rules of a new subscription; one that is changed has its own in `change`.
-fn check(input: &Input<Subscription>, faults: &mut Faults) {
+fn check(input: &Input<Subscription>, faults: &mut FieldErrors) {
     let new = input.values();
     if new.status == Status::Ended {
-        faults.add("status", wrong(FieldCode::InvalidChoice, "must be draft or active"));
+        faults.add("status", violation(FieldCode::InvalidChoice, "must be draft or active"));
     }
     if !faults.has("frequency") {
         check_days(new.frequency, new.day_of_month, new.day_of_week, faults);
@@ -28,14 +28,14 @@ fn check(input: &Input<Subscription>, faults: &mut Faults) {
 }
 
 /// A term in weeks has a day of the week, and a longer one a day of the month; 0 is none.
-fn check_days(term: Term, day: i64, weekday: i64, faults: &mut Faults) {
+fn check_days(term: Term, day: i64, weekday: i64, faults: &mut FieldErrors) {
     let (field, sent, fitting) = match term.in_weeks() {
         true => ("day_of_month", day, "day_of_week"),
         false => ("day_of_week", weekday, "day_of_month"),
     };
     if sent != 0 {
         let message = format!("does not apply to the frequency {}; use {fitting}", term.wire());
-        faults.add(field, wrong(FieldCode::InvalidChoice, message));
+        faults.add(field, violation(FieldCode::InvalidChoice, message));
     }
 }
 
@@ -88,7 +88,7 @@ fn made_of(tx: &mut Tx, ctx: &Ctx, new: &Subscription, client: Option<&Client>) 
         let field = if new.first_generate_date.0.is_some() { "first_generate_date" } else { "subscription_start" };
         let message =
             format!("would create invoices dated more than {BACK} years ago; send a later first_generate_date");
-        return Err(Error::field(field, wrong(FieldCode::OutOfRange, message)));
+        return Err(Error::field(field, violation(FieldCode::OutOfRange, message)));
     }
     subscription.work_out(tx, ctx)?;
     subscription.next_generate = Day(begins.and_then(|begins| subscription.period_from(begins)));
@@ -110,7 +110,7 @@ fn check_end(subscription: &Subscription) -> Result<()> {
         && end < start
     {
         let message = "cannot be before subscription_start";
-        return Err(Error::field("subscription_end", wrong(FieldCode::OutOfRange, message)));
+        return Err(Error::field("subscription_end", violation(FieldCode::OutOfRange, message)));
     }
     Ok(())
 }
@@ -152,7 +152,7 @@ fn change(
         subscription.end_date = new.subscription_end.clone();
     }
     check_end(subscription)?;
-    let mut faults = Faults::default();
+    let mut faults = FieldErrors::default();
     check_days(subscription.term, new.day_of_month, new.day_of_week, &mut faults);
     faults.into_result()?;
     // A day that was chosen for the old frequency goes with it when the new one has no use for it.
@@ -201,13 +201,13 @@ fn replanned(before: &Subscription, now: &Subscription, day: i8, weekday: i8) ->
 impl Subscription {
     /// Works out what the lines come to, and takes the title of the first when it has none.
     fn work_out(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
-        let totals = self.lines.settle(tx, ctx)?;
+        let totals = self.lines.resolve(tx, ctx)?;
         self.take_totals(&totals);
         if self.title.trim().is_empty() {
             self.title = self.lines.0.0.first().map(|row| row.name.clone()).unwrap_or_default();
         }
         if self.title.trim().is_empty() {
-            return Err(Error::field("title", wrong(FieldCode::Required, "must have a value")));
+            return Err(Error::field("title", violation(FieldCode::Required, "must have a value")));
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! When the invoices of a subscription come.
 
 use engine::choice;
-use engine::error::{FieldCode, Wrong, wrong};
+use engine::error::{FieldCode, Violation, violation};
 use engine::json::Json;
 use engine::record::{Kind, Rules, stored_date};
 use jiff::civil::Date;
@@ -108,8 +108,8 @@ impl Kind for Plan {
         })
     }
 
-    fn from_json(_: &Json, _: &Rules) -> Result<Self, Wrong> {
-        Err(wrong(FieldCode::ReadOnly, "cannot be set here"))
+    fn from_json(_: &Json, _: &Rules) -> Result<Self, Violation> {
+        Err(violation(FieldCode::ReadOnly, "cannot be set here"))
     }
 
     fn to_json(&self, _: &Rules, out: &mut Vec<u8>) {

@@ -1,9 +1,9 @@
 //! Tickets: questions of clients, from the first word to closed.
 
 use engine::context::Ctx;
-use engine::error::{Error, FieldCode, Result, wrong};
+use engine::error::{Error, FieldCode, Result, violation};
 use engine::json::Json;
-use engine::record::{ALL, COMPUTED, CREATED, Checks, DETAIL, Email, INPUT, Link, REQUIRED, UPDATED, When};
+use engine::record::{ALL, COMPUTED, CREATED, DETAIL, Email, INPUT, Link, Model, REQUIRED, UPDATED, When};
 use engine::resource::Resource;
 use engine::timers::{self, Of, Timer};
 use engine::{choice, counters, record, records};
@@ -68,8 +68,8 @@ record! {
     closed_at: When = COMPUTED.nullable().shown(DETAIL.and(CREATED).and(UPDATED));
 }
 
-impl Checks for Ticket {
-    fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+impl Model for Ticket {
+    fn before_save(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         if before.is_none() {
             self.number = format!("T{:05}", counters::next(tx, ctx, "ticket")?);
         }
@@ -82,7 +82,7 @@ impl Checks for Ticket {
         }
         let Some(status) = ticket_status::named(tx, ctx, &self.status)? else {
             let message = "must be the name of a ticket status";
-            return Err(Error::field("status", wrong(FieldCode::InvalidChoice, message)));
+            return Err(Error::field("status", violation(FieldCode::InvalidChoice, message)));
         };
         self.status = status.name;
         self.closed_at = When((status.role == Role::Closed).then_some(ctx.now));
@@ -99,7 +99,7 @@ impl Checks for Ticket {
         }
     }
 
-    fn saved(&self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+    fn after_save(&self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         let opens = self.closed_at.0.is_none() && before.is_some_and(|before| before.closed_at.0.is_some());
         // What ran out while it was closed waits anew.
         if opens { STALE.arm(tx, ctx, &self.base.id, ctx.now) } else { Ok(()) }

@@ -2,7 +2,7 @@
 
 use engine::context::Ctx;
 use engine::error::Result;
-use engine::record::{Checks, Email, EmailList, INPUT, REQUIRED};
+use engine::record::{Email, EmailList, INPUT, Model, REQUIRED};
 use engine::resource::Resource;
 use engine::{record, records};
 use store::{Migration, Tx};
@@ -29,7 +29,7 @@ record! {
     order: i64 = INPUT.between(0, 1_000_000).resets_to("0").example("2");
 }
 
-impl Checks for TicketChannel {}
+impl Model for TicketChannel {}
 
 /// Channels and their routes; the contract reads them.
 pub fn resource() -> Resource {

@@ -2,10 +2,10 @@
 
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
-use engine::error::{Error, Faults, FieldCode, Result, Wrong, wrong};
+use engine::error::{Error, FieldCode, FieldErrors, Result, Violation, violation};
 use engine::input::Input;
 use engine::json::{Json, write_key, write_text};
-use engine::record::{ALL, COMPUTED, CREATED, Checks, Email, Emails, Html, INPUT, Kind, Link, NOWHERE, Rules};
+use engine::record::{ALL, COMPUTED, CREATED, Email, Emails, Html, INPUT, Kind, Link, Model, NOWHERE, Rules};
 use engine::records::{self, Work};
 use engine::resource::Resource;
 use engine::timers::{self, Timer};
@@ -66,8 +66,8 @@ impl Kind for Author {
         Ok(Author { name: name.to_string(), email: email.to_string() })
     }
 
-    fn from_json(_: &Json, _: &Rules) -> Result<Self, Wrong> {
-        Err(wrong(FieldCode::ReadOnly, "is set with author_name and author_email"))
+    fn from_json(_: &Json, _: &Rules) -> Result<Self, Violation> {
+        Err(violation(FieldCode::ReadOnly, "is set with author_name and author_email"))
     }
 
     fn to_json(&self, _: &Rules, out: &mut Vec<u8>) {
@@ -116,17 +116,17 @@ record! {
     ticket_id: Link = COMPUTED.refers("tickets").in_meta();
 }
 
-impl Checks for TicketMessage {
-    fn check(&self, faults: &mut Faults) {
+impl Model for TicketMessage {
+    fn check(&self, faults: &mut FieldErrors) {
         if !faults.has("html") && self.body.trim().is_empty() && self.html.is_empty() {
-            faults.add("body", wrong(FieldCode::Required, "or html is required"));
+            faults.add("body", violation(FieldCode::Required, "or html is required"));
         }
         if self.author_name.contains(SEPARATOR) {
-            faults.add("author_name", wrong(FieldCode::InvalidCharacters, "must be one line"));
+            faults.add("author_name", violation(FieldCode::InvalidCharacters, "must be one line"));
         }
     }
 
-    fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, _: Option<&Self>) -> Result<()> {
+    fn before_save(&mut self, tx: &mut Tx, ctx: &Ctx, _: Option<&Self>) -> Result<()> {
         self.author = Author { name: self.author_name.clone(), email: self.author_email.0.clone() };
         if self.body.trim().is_empty() {
             self.body = self.html.words();
@@ -140,7 +140,7 @@ impl Checks for TicketMessage {
         Ok(())
     }
 
-    fn saved(&self, tx: &mut Tx, ctx: &Ctx, _: Option<&Self>) -> Result<()> {
+    fn after_save(&self, tx: &mut Tx, ctx: &Ctx, _: Option<&Self>) -> Result<()> {
         let ticket: Ticket = records::find(tx, ctx, &self.ticket_id.0)?;
         answered(tx, ctx, &ticket, self)
     }
@@ -222,7 +222,7 @@ pub fn resource() -> Resource {
         .extension()
 }
 
-/// Takes in what the client wrote, for whoever receives the mail. Nothing is sent.
+/// RequestBody in what the client wrote, for whoever receives the mail. Nothing is sent.
 fn inbound(call: Call) -> Result<Work> {
     let input: Input<TicketMessage> = input::create(&call)?;
     Ok(Box::new(move |tx, ctx| {

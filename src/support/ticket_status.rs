@@ -3,7 +3,7 @@
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
 use engine::error::{Code, Error, Result};
-use engine::record::{Checks, INPUT, NOWHERE, REQUIRED, Record};
+use engine::record::{INPUT, Model, NOWHERE, REQUIRED, Record};
 use engine::records::{self, Work};
 use engine::resource::Resource;
 use engine::{choice, record};
@@ -40,9 +40,9 @@ record! {
     role: Role = INPUT.example("\"open\"");
 }
 
-impl Checks for TicketStatus {
+impl Model for TicketStatus {
     /// Tickets find their status in any case of its letters, so two names differ in more than that.
-    fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+    fn before_save(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         if before.is_some_and(|before| before.name == self.name) {
             return Ok(());
         }

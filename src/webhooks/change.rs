@@ -2,11 +2,11 @@
 
 use engine::call::{Answer, Call, Outcome};
 use engine::context::Ctx;
-use engine::error::{Code, Error, Faults, Result};
+use engine::error::{Code, Error, FieldErrors, Result};
 use engine::log;
 use engine::record::{COMPUTED, FieldInfo, Kind, Shape, When};
 use engine::records::Work;
-use engine::resource::{Gives, Method, Part, Resource};
+use engine::resource::{Method, Part, Resource, Returns};
 use store::Tx;
 
 static SHAPE: Shape = Shape::new("change", "changes", &["An event in the log of the account."]);
@@ -40,17 +40,17 @@ const BYTES: i64 = 8 * 1024 * 1024;
 pub fn resource() -> Resource {
     Resource::without_records(&SHAPE, "Changes", "audit", vec![TIMESTAMP])
         .at("/v1")
-        .beside(Method::Get, "/changes", "List events in order", PARTS, feed)
-        .gives(Gives::Feed(PARTS, QUERY))
+        .custom_route(Method::Get, "/changes", "List events in order", PARTS, feed)
+        .returns(Returns::Feed(PARTS, QUERY))
         .extension()
-        .beside(Method::Get, "/events/stream", "Stream events as server-sent events", &[], stream)
-        .gives(Gives::Stream(&[AFTER]))
+        .custom_route(Method::Get, "/events/stream", "Stream events as server-sent events", &[], stream)
+        .returns(Returns::Stream(&[AFTER]))
         .extension()
 }
 
 /// `GET /v1/changes`
 fn feed(call: Call) -> Result<Work> {
-    let mut faults = Faults::default();
+    let mut faults = FieldErrors::default();
     let after = faults.take("after", call.query.whole("after", 0, i64::MAX)).flatten();
     let limit = faults.take("limit", call.query.whole("limit", 1, MOST)).flatten();
     faults.into_result()?;

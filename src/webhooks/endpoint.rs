@@ -6,13 +6,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
-use engine::error::{Code, Error, Faults, FieldCode, Result, wrong};
+use engine::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use engine::input::Input;
 use engine::record::{
-    ACTED, ALL, Body, COMPUTED, CREATED, Callable, Checks, INPUT, NOWHERE, REQUIRED, Texts, UPDATED, When,
+    ACTED, ALL, Body, COMPUTED, CREATED, Callable, INPUT, Model, NOWHERE, REQUIRED, Texts, UPDATED, When,
 };
 use engine::records::{self, Work};
-use engine::resource::{Gives, Part, Resource, Takes};
+use engine::resource::{Part, RequestBody, Resource, Returns};
 use engine::{input, record};
 use serde_json::json;
 use store::{Migration, Tx};
@@ -22,7 +22,7 @@ use crate::webhooks::signature::Secret;
 use crate::webhooks::{breaker, delivery, queue};
 
 /// Endpoints of an account: each event may be sent to all of them.
-const MANY: i64 = 100;
+const MAX_ENDPOINTS: i64 = 100;
 
 record! {
     /// A URL that receives webhooks.
@@ -52,15 +52,15 @@ record! {
     old_secret_until: When = COMPUTED.nullable();
 }
 
-impl Checks for WebhookEndpoint {
-    fn check(&self, faults: &mut Faults) {
+impl Model for WebhookEndpoint {
+    fn check(&self, faults: &mut FieldErrors) {
         if self.events.0.is_empty() {
-            faults.add("events", wrong(FieldCode::Required, "must contain at least one; use \"*\" for all events"));
+            faults.add("events", violation(FieldCode::Required, "must contain at least one; use \"*\" for all events"));
         }
         if let Some(odd) = self.events.0.iter().find(|name| !is_pattern(name)) {
             let message =
                 format!("contains '{odd}', which is not a name such as invoice.paid, a prefix such as invoice.*, or *");
-            faults.add("events", wrong(FieldCode::InvalidFormat, message));
+            faults.add("events", violation(FieldCode::InvalidFormat, message));
         }
     }
 }
@@ -134,10 +134,10 @@ pub fn resource() -> Resource {
         .delete_with(delete)
         .extension()
         .action("rotate-secret", "Rotate the secret, with an overlap for the old one", ACTED, rotate)
-        .taking::<Rotate>(Takes::Maybe)
+        .taking::<Rotate>(RequestBody::Maybe)
         .extension()
         .action("test", "Send the event webhook.test", ACTED, test)
-        .gives(Gives::Parts(TESTED))
+        .returns(Returns::Parts(TESTED))
         .extension()
 }
 
@@ -147,8 +147,8 @@ fn create(call: Call) -> Result<Work> {
     let (secret, url) = (new_secret()?, input.record().url.0);
     Ok(once_checked(url, move |tx, ctx| {
         let count = "SELECT count(*) FROM webhook_endpoints WHERE account_id = $1";
-        if tx.int(count, &[ctx.account.into()])? >= MANY {
-            let message = format!("An account may have at most {MANY} endpoints. Delete one first.");
+        if tx.int(count, &[ctx.account.into()])? >= MAX_ENDPOINTS {
+            let message = format!("An account may have at most {MAX_ENDPOINTS} endpoints. Delete one first.");
             return Err(Error::new(Code::LimitReached, message));
         }
         let mut record = input.record();
@@ -168,8 +168,8 @@ fn patch(call: Call) -> Result<Work> {
         let before: WebhookEndpoint = records::find_to_change(tx, ctx, &call)?;
         let mut record = before.clone();
         input.merge_into(&mut record);
-        let mut faults = Faults::default();
-        Checks::check(&record, &mut faults);
+        let mut faults = FieldErrors::default();
+        Model::check(&record, &mut faults);
         faults.into_result()?;
         if record.url != before.url {
             usage::room_for_endpoint(tx, ctx, &record.base.id, &record.url.0)?;
@@ -204,7 +204,7 @@ fn once_checked(url: String, work: impl Fn(&mut Tx, &Ctx) -> Result<Answer> + Se
         let (url, work) = (url.clone(), work.clone());
         Ok(Answer::after(move |app, _| {
             app.web.check_url(&url).map_err(|refused| {
-                Error::field("url", wrong(FieldCode::InvalidFormat, format!("cannot be called. {refused}")))
+                Error::field("url", violation(FieldCode::InvalidFormat, format!("cannot be called. {refused}")))
             })?;
             let work = work.clone();
             Ok(Box::new(move |tx, ctx| work(tx, ctx)))

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use engine::error::Wrong;
+use engine::error::Violation;
 use engine::json::Json;
 use engine::record::{Kind, Rules};
 use hmac::{Hmac, KeyInit, Mac};
@@ -28,7 +28,7 @@ impl Kind for Secret {
         }
     }
 
-    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
+    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Violation> {
         String::from_json(json, rules).map(Secret)
     }
 

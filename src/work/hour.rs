@@ -2,8 +2,8 @@
 
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
-use engine::error::{Code, Error, FieldCode, Result, wrong};
-use engine::record::{COMPUTED, Checks, DETAIL, Day, INPUT, Link, Transitions, check_transition};
+use engine::error::{Code, Error, FieldCode, Result, violation};
+use engine::record::{COMPUTED, DETAIL, Day, INPUT, Link, Model, Transitions, check_transition};
 use engine::records::{self, Work};
 use engine::resource::Resource;
 use engine::{choice, record};
@@ -50,8 +50,8 @@ record! {
     project_id: Link = COMPUTED.refers("projects").in_meta();
 }
 
-impl Checks for Hour {
-    fn settle(&mut self, _: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+impl Model for Hour {
+    fn before_save(&mut self, _: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         if before.is_some_and(|before| before.status == Status::Approved) {
             return Err(Error::new(Code::Locked, "These hours are approved and can no longer be changed."));
         }
@@ -64,12 +64,12 @@ impl Checks for Hour {
             (true, false) => self.minutes = in_minutes(self.hours),
             (false, true) => self.hours = in_hours(self.minutes),
             (true, true) if in_minutes(self.hours) != self.minutes && in_hours(self.minutes) != self.hours => {
-                return Err(Error::field("minutes", wrong(FieldCode::OutOfRange, "and hours do not match")));
+                return Err(Error::field("minutes", violation(FieldCode::OutOfRange, "and hours do not match")));
             }
             _ => {}
         }
         if self.minutes == 0 {
-            return Err(Error::field(field, wrong(FieldCode::OutOfRange, "must be more than 0")));
+            return Err(Error::field(field, violation(FieldCode::OutOfRange, "must be more than 0")));
         }
         Ok(())
     }

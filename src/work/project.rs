@@ -1,8 +1,8 @@
 //! Projects: work for a client, with a budget and hours.
 
 use engine::context::Ctx;
-use engine::error::{Faults, FieldCode, Result, wrong};
-use engine::record::{COMPUTED, Checks, Day, INPUT, Link, REQUIRED};
+use engine::error::{FieldCode, FieldErrors, Result, violation};
+use engine::record::{COMPUTED, Day, INPUT, Link, Model, REQUIRED};
 use engine::resource::Resource;
 use engine::{choice, counters, record};
 use money::Amount;
@@ -45,16 +45,16 @@ record! {
     end_date: Day = INPUT.sort().example("\"2026-07-31\"");
 }
 
-impl Checks for Project {
-    fn check(&self, faults: &mut Faults) {
+impl Model for Project {
+    fn check(&self, faults: &mut FieldErrors) {
         if let (Some(start), Some(end)) = (self.start_date.0, self.end_date.0)
             && end < start
         {
-            faults.add("end_date", wrong(FieldCode::OutOfRange, "must not be before start_date"));
+            faults.add("end_date", violation(FieldCode::OutOfRange, "must not be before start_date"));
         }
     }
 
-    fn settle(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+    fn before_save(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         if before.is_none() {
             self.number = format!("P{:04}", counters::next(tx, ctx, "project")?);
         }

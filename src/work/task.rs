@@ -2,7 +2,7 @@
 
 use engine::call::Call;
 use engine::error::Result;
-use engine::record::{ACTED, COMPUTED, CREATED, Checks, DETAIL, Day, INPUT, LIST, Link, REQUIRED, UPDATED};
+use engine::record::{ACTED, COMPUTED, CREATED, DETAIL, Day, INPUT, LIST, Link, Model, REQUIRED, UPDATED};
 use engine::records::{self, Work};
 use engine::resource::Resource;
 use engine::{choice, record};
@@ -56,7 +56,7 @@ record! {
     deal_id: Link = INPUT.create_only().refers("deals").filter().in_meta();
 }
 
-impl Checks for Task {}
+impl Model for Task {}
 
 /// Tasks and their routes.
 pub fn resource() -> Resource {

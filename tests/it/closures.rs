@@ -2,7 +2,7 @@
 //! times, run `KANTOOR_CLOSURES=1 cargo nextest run --no-capture -E 'test(no_route_does_much)'`.
 
 use engine::record::FieldInfo;
-use engine::resource::{Method, Takes};
+use engine::resource::{Method, RequestBody};
 use serde_json::{Value, json};
 use store::seen;
 
@@ -218,7 +218,7 @@ fn no_route_does_much_in_a_transaction(db: Db) {
         let made = walk::make(&client, resource);
         let path = made.path(resource, route);
         let good = match route.takes {
-            Takes::Nothing | Takes::File => Value::Null,
+            RequestBody::Nothing | RequestBody::File => Value::Null,
             _ => walk::good_body(&client, route),
         };
         // The largest that it takes: all at once, else field by field.
@@ -244,8 +244,8 @@ fn no_route_does_much_in_a_transaction(db: Db) {
         }
         seen::closures();
         let reply = match route.takes {
-            Takes::File => client.upload("large.txt", &vec![b'x'; 1_000_000]),
-            Takes::Nothing => client.send(route.method.name(), &path, &[], ""),
+            RequestBody::File => client.upload("large.txt", &vec![b'x'; 1_000_000]),
+            RequestBody::Nothing => client.send(route.method.name(), &path, &[], ""),
             _ => client.send(route.method.name(), &path, &[], &walk::renamed(largest, route).to_string()),
         };
         let closures = seen::closures();

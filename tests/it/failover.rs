@@ -153,7 +153,7 @@ impl Pair {
         );
     }
 
-    /// Gives the primary a new standby, and waits for it with every commit from then on.
+    /// Returns the primary a new standby, and waits for it with every commit from then on.
     fn add_standby(&mut self) {
         self.between.lead_to(self.primary.port);
         let standby = self.place();

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use engine::accounts;
 use engine::http::openapi;
 use engine::record::FieldInfo;
-use engine::resource::{Gives, Method, Resource, Route, Takes};
+use engine::resource::{Method, RequestBody, Resource, Returns, Route};
 use kantoor::registry::REGISTRY;
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ pub fn routes() -> impl Iterator<Item = (&'static Resource, &'static Route)> {
 }
 
 fn create_route(resource: &Resource) -> Option<&Route> {
-    resource.routes.iter().find(|route| matches!(route.takes, Takes::Create | Takes::File))
+    resource.routes.iter().find(|route| matches!(route.takes, RequestBody::Create | RequestBody::File))
 }
 
 /// Whether a request makes one out of nothing: settings are there, and a batch needs payments.
@@ -85,7 +85,7 @@ fn make_in(client: &Client, resource: &Resource, parent: String) -> Made {
     let Some(route) = create_route(resource) else { return Made { parent, id: "none".to_string() } };
     let path = route.path.replace("{id}", &parent);
     let reply = match route.takes {
-        Takes::File => client.upload("example.txt", b"some words"),
+        RequestBody::File => client.upload("example.txt", b"some words"),
         _ => client.post(&path, good_body(client, route)),
     };
     let id = reply.expect(201).id();
@@ -129,8 +129,8 @@ fn call(client: &Client, path: &str, route: &Route, owner: &Client) -> Reply {
 /// Sends what the route wants; the records that it must name are the owner's.
 pub fn send(client: &Client, path: &str, route: &Route, owner: &Client, headers: &[(&str, &str)]) -> Reply {
     let body = match route.takes {
-        Takes::File => return client.upload_with(headers, "example.txt", b"some words"),
-        Takes::Nothing => String::new(),
+        RequestBody::File => return client.upload_with(headers, "example.txt", b"some words"),
+        RequestBody::Nothing => String::new(),
         _ => good_body(owner, route).to_string(),
     };
     client.send(route.method.name(), path, headers, &body)
@@ -178,7 +178,7 @@ fn keys_and_scopes_are_checked_first(db: Db) {
         assert_eq!(reply.status, 403, "{what} without its scope");
         assert!(reply.text.contains(&route.scope), "{}", reply.text);
         // A stream has no end to wait for.
-        if matches!(route.gives, Gives::Stream(_)) {
+        if matches!(route.returns, Returns::Stream(_)) {
             continue;
         }
         let mut scopes = vec![route.scope.as_str()];
@@ -227,7 +227,7 @@ fn bad_bodies_are_told_apart(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     for (resource, route) in routes().filter(|(_, route)| !matches!(route.method, Method::Get | Method::Delete)) {
-        if route.takes == Takes::File || resource.shape.table == "batches" {
+        if route.takes == RequestBody::File || resource.shape.table == "batches" {
             continue;
         }
         let made = make(&client, resource);
@@ -251,7 +251,7 @@ fn bad_bodies_are_told_apart(db: Db) {
         assert_eq!(reply.expect(415).code(), "unsupported_media_type");
         let large = format!("{{\"x\":\"{}\"}}", "y".repeat(2 * 1024 * 1024));
         assert_eq!(with(&large).expect(413).code(), "body_too_large");
-        if !matches!(route.takes, Takes::Nothing | Takes::Maybe) {
+        if !matches!(route.takes, RequestBody::Nothing | RequestBody::Maybe) {
             // No body at all is the same as an empty object.
             let (object, none) = (with("{}"), with(""));
             assert_eq!((none.status == 400, none.status == 422), (false, object.status == 422), "{path}: {none:?}");
@@ -261,7 +261,7 @@ fn bad_bodies_are_told_apart(db: Db) {
                 .filter(|field| field.rules.required)
                 .map(|field| format!("{}: required", field.name))
                 .collect();
-            if route.takes != Takes::Patch && object.status == 422 {
+            if route.takes != RequestBody::Patch && object.status == 422 {
                 assert_eq!(none.faults(), object.faults(), "{path}");
                 assert!(required.iter().all(|fault| none.faults().contains(fault)), "{none:?}");
             }
@@ -275,7 +275,7 @@ fn bad_bodies_are_told_apart(db: Db) {
                 assert_eq!(reply.expect(200).json()["meta"], json!({}));
             }
         }
-        if route.takes == Takes::Patch {
+        if route.takes == RequestBody::Patch {
             for empty in ["{}", ""] {
                 assert_eq!(with(empty).expect(422).faults(), ["body: no_fields"]);
             }
@@ -289,7 +289,7 @@ fn lists_have_pages_filters_sorts_and_totals(db: Db) {
     for resource in REGISTRY.resources.iter() {
         let Some(list) = resource.list.as_ref().filter(|_| can_be_made(resource)) else { continue };
         // Those that come all at once unless pages are asked for have tests of their own.
-        if resource.routes.iter().any(|route| route.gives == Gives::Either) {
+        if resource.routes.iter().any(|route| route.returns == Returns::Either) {
             continue;
         }
         // A new account has flows to begin with.
@@ -392,7 +392,7 @@ fn a_post_with_a_key_happens_once(db: Db) {
     for (resource, route) in routes().filter(|(_, route)| route.method == Method::Post) {
         // What only the server makes is not there to be acted on.
         let missing = !can_be_made(resource) && route.path.contains('{');
-        if route.takes == Takes::File || missing {
+        if route.takes == RequestBody::File || missing {
             continue;
         }
         let made = make(&client, resource);
@@ -401,7 +401,8 @@ fn a_post_with_a_key_happens_once(db: Db) {
         let key = [("idempotency-key", format!("{} {}", route.path, "x").replace(' ', "-"))];
         let key = [(key[0].0, key[0].1.as_str())];
         let total = || client.get(&list).json()["meta"]["total"].as_i64();
-        let body = if route.takes == Takes::Nothing { String::new() } else { good_body(&client, route).to_string() };
+        let body =
+            if route.takes == RequestBody::Nothing { String::new() } else { good_body(&client, route).to_string() };
         let before = total();
         let first = client.send("POST", &path, &key, &body);
         let again = client.send("POST", &path, &key, &body);
@@ -419,7 +420,7 @@ fn a_post_with_a_key_happens_once(db: Db) {
         let long = "k".repeat(256);
         for bad in [long.as_str(), "a b"] {
             let Ok(reply) = client.try_send("POST", &path, &[("idempotency-key", bad)], "{}") else { continue };
-            if route.takes == Takes::Create {
+            if route.takes == RequestBody::Create {
                 assert_eq!(reply.expect(400).code(), "invalid_idempotency_key");
             }
         }
@@ -443,7 +444,7 @@ fn etags_guard_changes(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     for resource in REGISTRY.resources.iter() {
-        let Some(patch) = resource.routes.iter().find(|route| route.takes == Takes::Patch) else { continue };
+        let Some(patch) = resource.routes.iter().find(|route| route.takes == RequestBody::Patch) else { continue };
         let made = make(&client, resource);
         let path = made.path(resource, patch);
         if !can_be_made(resource) {
@@ -481,7 +482,7 @@ fn etags_guard_changes(db: Db) {
         assert_ne!(changed.header("etag"), tag);
         assert_eq!(client.send("GET", &path, &[("if-none-match", &tag)], "").status, 200);
         if let Some(delete) = delete {
-            let gone = if delete.gives == Gives::Nothing { 204 } else { 200 };
+            let gone = if delete.returns == Returns::Nothing { 204 } else { 200 };
             client.send("DELETE", &path, &[("if-match", "*")], "").expect(gone);
             assert_eq!(client.get(&path).status, 404);
         }
@@ -494,7 +495,7 @@ fn every_route_and_field_is_described() {
         assert!(!route.summary.is_empty(), "{}", route.path);
         let known = route.scope.is_empty() || accounts::scopes().contains(&route.scope);
         assert!(known, "{}: no scope {}", route.path, route.scope);
-        assert!(!matches!(route.gives, Gives::Page | Gives::Either) || resource.list.is_some());
+        assert!(!matches!(route.returns, Returns::Page | Returns::Either) || resource.list.is_some());
     }
     for resource in REGISTRY.resources.iter() {
         for field in &resource.fields {

@@ -21,7 +21,7 @@ use crate::loops::state::Loops;
 use crate::quotas::Quotas;
 use crate::services::Services;
 use crate::site::Site;
-use crate::wakeup::Bell;
+use crate::wakeup::Wakeup;
 
 /// The last answer of `/ready`: when, whether all is well, and its body.
 pub type Readiness = tokio::sync::Mutex<Option<(Instant, bool, String)>>;
@@ -55,7 +55,7 @@ pub struct App {
     /// The last answer of `/ready`.
     pub readiness: Readiness,
     /// Rung when an account has something to do.
-    pub bell: Arc<Bell>,
+    pub wakeup: Arc<Wakeup>,
     /// What the business shares.
     pub services: Services,
     /// What this process is called among the nodes of its database.
@@ -79,7 +79,7 @@ impl App {
             clock: self.clock,
             ids: self.ids,
             site: self.site.clone(),
-            bell: self.bell.clone(),
+            wakeup: self.wakeup.clone(),
             quotas: Quotas::of(&self.config),
         }
     }

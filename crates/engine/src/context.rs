@@ -10,7 +10,7 @@ use crate::clock::{Clock, Ids, Moment};
 use crate::error::{Code, Error, Result};
 use crate::quotas::Quotas;
 use crate::site::Site;
-use crate::wakeup::Bell;
+use crate::wakeup::Wakeup;
 
 /// What a verb may know of its surroundings.
 pub struct Ctx {
@@ -39,7 +39,7 @@ pub struct Ctx {
     /// The run from which all of them follow, or empty.
     pub chain: Arc<str>,
     /// Rung when a flow has something to do.
-    pub bell: Arc<Bell>,
+    pub wakeup: Arc<Wakeup>,
     /// How much the account may keep and send.
     pub quotas: Quotas,
 }
@@ -71,7 +71,7 @@ pub struct Caller {
     /// Where this server can be reached.
     pub site: Arc<Site>,
     /// Rung when a flow has something to do.
-    pub bell: Arc<Bell>,
+    pub wakeup: Arc<Wakeup>,
     /// How much the account may keep and send.
     pub quotas: Quotas,
 }
@@ -92,7 +92,7 @@ impl Caller {
             site: self.site.clone(),
             depth: 0,
             chain: Arc::default(),
-            bell: self.bell.clone(),
+            wakeup: self.wakeup.clone(),
             quotas: self.quotas,
         })
     }
@@ -121,7 +121,7 @@ impl Ctx {
             site: self.site.clone(),
             depth,
             chain: chain.into(),
-            bell: self.bell.clone(),
+            wakeup: self.wakeup.clone(),
             quotas: self.quotas,
         }
     }

@@ -239,30 +239,30 @@ codes! {
 
 /// What is wrong with a value, before it is known which field it was for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wrong {
+pub struct Violation {
     /// For programs.
     pub code: FieldCode,
     /// For people.
     pub message: String,
     /// What is wrong inside it, by its path there (`[2].quantity`); then the rest says nothing.
-    pub inside: Vec<Fault>,
+    pub inside: Vec<FieldError>,
 }
 
 /// Says what is wrong with a value.
-pub fn wrong(code: FieldCode, message: impl Into<String>) -> Wrong {
-    Wrong { code, message: message.into(), inside: Vec::new() }
+pub fn violation(code: FieldCode, message: impl Into<String>) -> Violation {
+    Violation { code, message: message.into(), inside: Vec::new() }
 }
 
 /// A field that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct FieldError {
     /// Its path: `name`, `rows[2].quantity`.
     pub field: String,
     /// What is wrong with it.
-    pub wrong: Wrong,
+    pub wrong: Violation,
 }
 
-impl Fault {
+impl FieldError {
     /// Whether it is the field's, or of something inside it.
     pub fn is_in(&self, field: &str) -> bool {
         self.field.strip_prefix(field).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
@@ -271,17 +271,17 @@ impl Fault {
 
 /// The faults found so far; empty is good.
 #[derive(Clone, Debug, Default)]
-pub struct Faults(pub Vec<Fault>);
+pub struct FieldErrors(pub Vec<FieldError>);
 
-impl Faults {
+impl FieldErrors {
     /// Adds a fault; beyond a hundred nobody reads on.
-    pub fn add(&mut self, field: impl Into<String>, wrong: Wrong) {
+    pub fn add(&mut self, field: impl Into<String>, wrong: Violation) {
         if self.is_full() {
             return;
         }
         let field = field.into();
         if wrong.inside.is_empty() {
-            self.0.push(Fault { field, wrong });
+            self.0.push(FieldError { field, wrong });
         } else {
             for inner in wrong.inside {
                 self.add(format!("{field}{}", inner.field), inner.wrong);
@@ -300,16 +300,16 @@ impl Faults {
     }
 
     /// Keeps the value, or notes what is wrong with it.
-    pub fn take<T>(&mut self, field: &str, value: Result<T, Wrong>) -> Option<T> {
+    pub fn take<T>(&mut self, field: &str, value: Result<T, Violation>) -> Option<T> {
         value.map_err(|wrong| self.add(field, wrong)).ok()
     }
 
     /// The same faults as those of the inside of a value.
-    pub fn inside(self) -> Result<(), Wrong> {
+    pub fn inside(self) -> Result<(), Violation> {
         if self.0.is_empty() {
             return Ok(());
         }
-        Err(Wrong { inside: self.0, ..wrong(FieldCode::InvalidFormat, "is invalid") })
+        Err(Violation { inside: self.0, ..violation(FieldCode::InvalidFormat, "is invalid") })
     }
 
     /// An error when there is any fault.
@@ -326,7 +326,7 @@ pub struct Error {
     /// For people.
     pub message: String,
     /// The fields that are wrong.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<FieldError>,
     /// Seconds after which trying again makes sense.
     pub retry_after: Option<u32>,
     /// For the log only.
@@ -343,7 +343,7 @@ impl Error {
     }
 
     /// Fields that are wrong.
-    pub fn invalid(faults: Faults) -> Error {
+    pub fn invalid(faults: FieldErrors) -> Error {
         let message = match faults.0.as_slice() {
             [one] => format!("'{}' {}", one.field, one.wrong.message),
             many => format!("{} fields are invalid; see details", many.len()),
@@ -352,8 +352,8 @@ impl Error {
     }
 
     /// One field that is wrong.
-    pub fn field(field: &str, wrong: Wrong) -> Error {
-        let mut faults = Faults::default();
+    pub fn field(field: &str, wrong: Violation) -> Error {
+        let mut faults = FieldErrors::default();
         faults.add(field, wrong);
         Error::invalid(faults)
     }

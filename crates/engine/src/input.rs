@@ -2,7 +2,7 @@
 //! wrong at once.
 
 use crate::call::Call;
-use crate::error::{Error, Faults, FieldCode, Result, wrong};
+use crate::error::{Error, FieldCode, FieldErrors, Result, violation};
 use crate::json::Json;
 use crate::record::{Body, Field, Fields, Rules};
 
@@ -21,13 +21,13 @@ pub fn create<R: Body>(call: &Call) -> Result<Input<R>> {
 }
 
 /// The same, with rules that only this route has.
-pub fn create_with<R: Body>(call: &Call, rules: impl FnOnce(&Input<R>, &mut Faults)) -> Result<Input<R>> {
-    let mut faults = Faults::default();
+pub fn create_with<R: Body>(call: &Call, rules: impl FnOnce(&Input<R>, &mut FieldErrors)) -> Result<Input<R>> {
+    let mut faults = FieldErrors::default();
     let input = read(call, R::blank()?, &mut faults, For::Create)?;
     for (place, field) in R::fields().iter().enumerate() {
         let named = faults.0.iter().any(|fault| fault.field == field.info.name);
         if field.info.rules.required && !input.sent.contains(&place) && !named {
-            faults.add(field.info.name, wrong(FieldCode::Required, "is required"));
+            faults.add(field.info.name, violation(FieldCode::Required, "is required"));
         }
     }
     let alone = faults.0.len();
@@ -37,18 +37,18 @@ pub fn create_with<R: Body>(call: &Call, rules: impl FnOnce(&Input<R>, &mut Faul
     let (own, whole) = faults.0.split_at(alone);
     let new = whole.iter().filter(|fault| !own.iter().any(|other| other.is_in(&fault.field)));
     let all = own.iter().chain(new).cloned().collect();
-    Faults(all).into_result()?;
+    FieldErrors(all).into_result()?;
     Ok(input)
 }
 
 /// The fields of a PATCH; at least one.
 pub fn patch<R: Body>(call: &Call) -> Result<Input<R>> {
-    let mut faults = Faults::default();
+    let mut faults = FieldErrors::default();
     let input = read(call, R::default(), &mut faults, For::Patch)?;
     if input.sent.is_empty() && faults.0.is_empty() {
         let names: Vec<&str> = patchable::<R>().map(|field| field.info.name).collect();
         let message = format!("must contain at least one of: {}", names.join(", "));
-        faults.add("body", wrong(FieldCode::NoFields, message));
+        faults.add("body", violation(FieldCode::NoFields, message));
     }
     faults.into_result()?;
     Ok(input)
@@ -56,7 +56,7 @@ pub fn patch<R: Body>(call: &Call) -> Result<Input<R>> {
 
 /// Refuses whatever is in the body of an action that takes none.
 pub fn nothing(call: &Call) -> Result<Vec<String>> {
-    let mut faults = Faults::default();
+    let mut faults = FieldErrors::default();
     let mut warnings = Vec::new();
     if let Some(body) = &call.body {
         for (name, _) in members(body)? {
@@ -112,7 +112,7 @@ fn members(body: &Json) -> Result<&[(String, Json)]> {
         Json::Object(members) => Ok(members),
         other => {
             let message = format!("must be a JSON object, not {}", other.kind());
-            Err(Error::field("body", wrong(FieldCode::WrongType, message)))
+            Err(Error::field("body", violation(FieldCode::WrongType, message)))
         }
     }
 }
@@ -143,7 +143,7 @@ impl For {
 }
 
 /// Reads the fields of a body.
-fn read<R: Body>(call: &Call, mut values: R, faults: &mut Faults, aim: For) -> Result<Input<R>> {
+fn read<R: Body>(call: &Call, mut values: R, faults: &mut FieldErrors, aim: For) -> Result<Input<R>> {
     let mut sent = Vec::new();
     let mut warnings = Vec::new();
     let Some(body) = call.body.clone().map(R::body) else {
@@ -167,7 +167,7 @@ fn read<R: Body>(call: &Call, mut values: R, faults: &mut Faults, aim: For) -> R
                 unknown(call, name, &names, faults, &mut warnings);
             }
             _ if call.lenient => warnings.push(format!("'{name}' cannot be set here and was ignored.")),
-            _ => faults.add(name, wrong(FieldCode::ReadOnly, "cannot be set here")),
+            _ => faults.add(name, violation(FieldCode::ReadOnly, "cannot be set here")),
         }
     }
     Ok(Input { values, sent, warnings })
@@ -189,7 +189,7 @@ pub fn did_you_mean<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Str
     near.map(|(_, known)| format!("; did you mean '{known}'?")).unwrap_or_default()
 }
 
-fn unknown(call: &Call, name: &str, known: &[&str], faults: &mut Faults, warnings: &mut Vec<String>) {
+fn unknown(call: &Call, name: &str, known: &[&str], faults: &mut FieldErrors, warnings: &mut Vec<String>) {
     // A guess takes time, and a body can have a hundred thousand names.
     if faults.is_full() || warnings.len() >= 100 {
         return;
@@ -199,6 +199,6 @@ fn unknown(call: &Call, name: &str, known: &[&str], faults: &mut Faults, warning
     if call.lenient {
         warnings.push(format!("'{shown}' is not a known field and was ignored{hint}"));
     } else {
-        faults.add(shown, wrong(FieldCode::UnknownField, format!("is not a known field{hint}")));
+        faults.add(shown, violation(FieldCode::UnknownField, format!("is not a known field{hint}")));
     }
 }

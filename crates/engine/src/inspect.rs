@@ -25,7 +25,7 @@ pub struct Inspected {
     pub problems: Vec<(String, String)>,
 }
 
-/// Checks the records of an account behind the id `after`: they can be read, what they name is there, they have their
+/// Model the records of an account behind the id `after`: they can be read, what they name is there, they have their
 /// search text, and are what the log says; and `own`, for what only this kind of record has.
 pub fn inspect<R: Record>(
     tx: &mut Tx,

@@ -5,7 +5,7 @@ use store::{Tx, Value};
 use crate::call::{Answer, Call, Outcome};
 use crate::clock::Moment;
 use crate::context::Ctx;
-use crate::error::{Faults, FieldCode, Result, Wrong, wrong};
+use crate::error::{FieldCode, FieldErrors, Result, Violation, violation};
 use crate::record::{LIST, Record, other_spelling, parse_date};
 use crate::records::{self, Work};
 use crate::search;
@@ -113,7 +113,7 @@ impl Request {
     /// Reads the query.
     pub fn read<R: Record>(call: &Call, form: Form) -> Result<Request> {
         let query = &call.query;
-        let mut faults = Faults::default();
+        let mut faults = FieldErrors::default();
         let (sort, order) = match form {
             Form::Pages | Form::Newest => ("created_at", "desc"),
             Form::Whole => (R::shape().order, "asc"),
@@ -148,8 +148,8 @@ impl Request {
         Ok(request)
     }
 
-    /// Takes a parameter; answers whether there is one of that name.
-    fn take<R: Record>(&mut self, name: &str, text: &str) -> Result<bool, Wrong> {
+    /// RequestBody a parameter; answers whether there is one of that name.
+    fn take<R: Record>(&mut self, name: &str, text: &str) -> Result<bool, Violation> {
         match name {
             _ if self.form != Form::Pages => return self.take_field::<R>(name, text),
             "page" => self.page = whole_from_one(text)?,
@@ -157,7 +157,7 @@ impl Request {
             "sort" => self.sort = one_of(text, &sorts::<R>())?,
             "order" => self.order = one_of(text, &["asc", "desc"])?,
             "search" if text.chars().count() > MAX_SEARCH => {
-                return Err(wrong(FieldCode::TooLong, format!("may have at most {MAX_SEARCH} characters")));
+                return Err(violation(FieldCode::TooLong, format!("may have at most {MAX_SEARCH} characters")));
             }
             "search" if R::is_searched() => {
                 self.search = Some(text.trim().to_string()).filter(|words| !words.is_empty());
@@ -170,11 +170,11 @@ impl Request {
         Ok(true)
     }
 
-    fn take_field<R: Record>(&mut self, name: &str, text: &str) -> Result<bool, Wrong> {
+    fn take_field<R: Record>(&mut self, name: &str, text: &str) -> Result<bool, Violation> {
         for field in R::fields() {
             let (own, rules) = (field.info.name, &field.info.rules);
             let value = || match text {
-                "" if name != own => Err(wrong(FieldCode::InvalidFormat, "must have a value")),
+                "" if name != own => Err(violation(FieldCode::InvalidFormat, "must have a value")),
                 text => (field.from_query)(text, &rules.for_answers()),
             };
             let condition = match rules.range {
@@ -397,26 +397,26 @@ impl Condition {
     }
 }
 
-fn whole_from_one(text: &str) -> Result<i64, Wrong> {
+fn whole_from_one(text: &str) -> Result<i64, Violation> {
     // Digits only: more than fit an i64 are just a page past the end.
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(wrong(FieldCode::WrongType, "must be an integer of 1 or more"));
+        return Err(violation(FieldCode::WrongType, "must be an integer of 1 or more"));
     }
     match text.parse().unwrap_or(i64::from(i32::MAX)) {
-        0 => Err(wrong(FieldCode::OutOfRange, "must be an integer of 1 or more")),
+        0 => Err(violation(FieldCode::OutOfRange, "must be an integer of 1 or more")),
         number => Ok(number.min(i64::from(i32::MAX))),
     }
 }
 
-fn one_of(text: &str, allowed: &[&'static str]) -> Result<&'static str, Wrong> {
+fn one_of(text: &str, allowed: &[&'static str]) -> Result<&'static str, Violation> {
     let found = allowed.iter().find(|allowed| **allowed == text).copied();
-    found.ok_or_else(|| wrong(FieldCode::InvalidChoice, format!("must be one of: {}", allowed.join(", "))))
+    found.ok_or_else(|| violation(FieldCode::InvalidChoice, format!("must be one of: {}", allowed.join(", "))))
 }
 
-fn ids(text: &str) -> Result<Vec<String>, Wrong> {
+fn ids(text: &str) -> Result<Vec<String>, Violation> {
     let ids: Vec<String> = text.split(',').map(|id| id.trim().to_string()).collect();
     if ids.len() > MAX_IDS {
-        return Err(wrong(FieldCode::TooLong, format!("may have at most {MAX_IDS} values")));
+        return Err(violation(FieldCode::TooLong, format!("may have at most {MAX_IDS} values")));
     }
     Ok(ids)
 }

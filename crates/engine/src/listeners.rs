@@ -8,13 +8,13 @@ use tokio::sync::watch;
 
 use crate::config::Config;
 use crate::error::{Code, Error, Result};
-use crate::wakeup::Bell;
+use crate::wakeup::Wakeup;
 
 /// Those who wait on this node.
 #[derive(Default)]
 pub struct Listeners {
     /// Accounts that were written to.
-    pub written: Bell,
+    pub written: Wakeup,
     stopping: watch::Sender<bool>,
     busy: watch::Sender<usize>,
     streams: Mutex<Streams>,
@@ -30,7 +30,7 @@ struct Streams {
 impl Listeners {
     /// Something was written in an account.
     pub fn wrote(&self, account: i64) {
-        self.written.ring(account);
+        self.written.notify(account);
         if let Some(wrote) = self.locked().wrote.get(&account) {
             wrote.send_replace(());
         }

@@ -267,7 +267,7 @@ impl Walked {
     }
 }
 
-/// Checks the chain of an account from its first row on.
+/// Model the chain of an account from its first row on.
 pub fn verify(tx: &mut Tx, account: i64) -> Result<Verdict> {
     let mut walked = Walked::default();
     loop {
@@ -278,7 +278,7 @@ pub fn verify(tx: &mut Tx, account: i64) -> Result<Verdict> {
     }
 }
 
-/// Checks up to a thousand rows more; the verdict comes at the end, or at the first row that is not right.
+/// Model up to a thousand rows more; the verdict comes at the end, or at the first row that is not right.
 pub fn verify_on(tx: &mut Tx, account: i64, walked: Walked) -> Result<Result<Walked, Verdict>> {
     let Walked { mut rows, mut before, .. } = walked;
     let mut seen = Vec::new();

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::app::App;
 use crate::error::Result;
-use crate::wakeup::Bell;
+use crate::wakeup::Wakeup;
 pub use state::{Loops, PATIENCE, Pulse, Standing};
 
 /// How long to wait before a loop is started again: twice as long each time, until it has held for a while.
@@ -57,7 +57,7 @@ pub fn keep<F>(
 pub struct Poll<'b> {
     every: Duration,
     longest: Duration,
-    bell: Option<(&'b Bell, Duration)>,
+    wakeup: Option<(&'b Wakeup, Duration)>,
     looked: Option<Instant>,
     more: bool,
     failures: u32,
@@ -74,13 +74,13 @@ pub struct Woken {
 impl<'b> Poll<'b> {
     /// Turns at once, and then this often.
     pub fn every(every: Duration) -> Poll<'b> {
-        Poll { every, longest: LONGEST_BACKOFF.max(every), bell: None, looked: None, more: true, failures: 0 }
+        Poll { every, longest: LONGEST_BACKOFF.max(every), wakeup: None, looked: None, more: true, failures: 0 }
     }
 
     /// Turns when this rings, too. What rings within `gather` after the first makes one turn.
     #[must_use]
-    pub fn woken_by(self, bell: &'b Bell, gather: Duration) -> Poll<'b> {
-        Poll { bell: Some((bell, gather)), ..self }
+    pub fn woken_by(self, wakeup: &'b Wakeup, gather: Duration) -> Poll<'b> {
+        Poll { wakeup: Some((wakeup, gather)), ..self }
     }
 
     /// Waits no longer after errors than otherwise.
@@ -110,13 +110,13 @@ impl<'b> Poll<'b> {
         if all {
             self.looked = Some(Instant::now());
         }
-        Woken { accounts: self.bell.map(|(bell, _)| bell.take()).unwrap_or_default(), all }
+        Woken { accounts: self.wakeup.map(|(wakeup, _)| wakeup.take()).unwrap_or_default(), all }
     }
 
     async fn rest(&self) {
-        match self.bell {
-            Some((bell, gather)) => {
-                if tokio::time::timeout(self.every, bell.wait()).await.is_ok() {
+        match self.wakeup {
+            Some((wakeup, gather)) => {
+                if tokio::time::timeout(self.every, wakeup.wait()).await.is_ok() {
                     tokio::time::sleep(gather).await;
                 }
             }
@@ -146,11 +146,11 @@ mod tests {
 
     #[tokio::test]
     async fn a_loop_turns_at_once_then_when_woken_or_in_time() {
-        let (bell, pulse) = (Bell::default(), Pulse::idle());
-        let mut poll = Poll::every(EVERY).woken_by(&bell, Duration::ZERO);
+        let (wakeup, pulse) = (Wakeup::default(), Pulse::idle());
+        let mut poll = Poll::every(EVERY).woken_by(&wakeup, Duration::ZERO);
         assert!(poll.wait(&pulse).await.all, "the first turn looks at everything");
         poll.turned(Ok(false), "");
-        bell.ring(7);
+        wakeup.notify(7);
         assert_eq!(poll.wait(&pulse).await.accounts, BTreeSet::from([7]));
         poll.turned(Ok(false), "");
         let started = Instant::now();

@@ -44,7 +44,7 @@ pub fn open(config: Config) -> Result<Arc<App>> {
         metrics: Metrics::new(registry().counters, registry().histograms),
         listeners: Arc::default(),
         readiness: Readiness::default(),
-        bell: Arc::default(),
+        wakeup: Arc::default(),
         services,
         claimant: Arc::new(Claimant::new(node.clone())),
         loops: Loops::default(),
@@ -91,7 +91,7 @@ fn networks(setting: &str, listed: &str) -> Result<Vec<web::Network>> {
 pub fn open_to_read(config: &Config) -> Result<(Store, Blobs)> {
     let mut options = Options::new(database(config));
     options.readers = config.database_readers;
-    // Checks read whole tables, and nobody waits for them.
+    // Model read whole tables, and nobody waits for them.
     options.timeout = Duration::from_secs(3600);
     let store = Store::open_to_read(&options)?;
     must_be_current(&store)?;

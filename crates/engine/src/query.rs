@@ -1,6 +1,6 @@
 //! Query parameters.
 
-use crate::error::{Faults, FieldCode, Result, Wrong, wrong};
+use crate::error::{FieldCode, FieldErrors, Result, Violation, violation};
 
 /// More parameters than any list has.
 const MAX_PARAMETERS: usize = 100;
@@ -12,18 +12,24 @@ pub struct Query(Vec<(String, String)>);
 impl Query {
     /// Reads what stands behind the `?`. A parameter that comes twice, or has a NUL, is a fault.
     pub fn parse(text: &str) -> Result<Query> {
-        let mut faults = Faults::default();
+        let mut faults = FieldErrors::default();
         let mut pairs: Vec<(String, String)> = Vec::new();
         for (name, value) in form_urlencoded::parse(text.as_bytes()) {
             if pairs.len() >= MAX_PARAMETERS {
-                faults.add("query", wrong(FieldCode::TooLong, format!("may have at most {MAX_PARAMETERS} parameters")));
+                faults.add(
+                    "query",
+                    violation(FieldCode::TooLong, format!("may have at most {MAX_PARAMETERS} parameters")),
+                );
                 break;
             }
             if value.contains('\0') || name.contains('\0') {
-                faults.add(name.clone(), wrong(FieldCode::InvalidCharacters, "contains the control character U+0000"));
+                faults.add(
+                    name.clone(),
+                    violation(FieldCode::InvalidCharacters, "contains the control character U+0000"),
+                );
             }
             if pairs.iter().any(|(other, _)| *other == name) {
-                faults.add(name.clone(), wrong(FieldCode::GivenTwice, "is given more than once"));
+                faults.add(name.clone(), violation(FieldCode::GivenTwice, "is given more than once"));
             }
             pairs.push((name.into_owned(), value.into_owned()));
         }
@@ -48,12 +54,12 @@ impl Query {
     }
 
     /// A parameter that is a whole number.
-    pub fn whole(&self, name: &str, least: i64, most: i64) -> Result<Option<i64>, Wrong> {
+    pub fn whole(&self, name: &str, least: i64, most: i64) -> Result<Option<i64>, Violation> {
         let Some(text) = self.get(name) else { return Ok(None) };
         match whole_number(text) {
             Some(number) if (least..=most).contains(&number) => Ok(Some(number)),
-            Some(_) => Err(wrong(FieldCode::OutOfRange, format!("must be from {least} to {most}"))),
-            None => Err(wrong(FieldCode::WrongType, format!("must be an integer of {least} or more"))),
+            Some(_) => Err(violation(FieldCode::OutOfRange, format!("must be from {least} to {most}"))),
+            None => Err(violation(FieldCode::WrongType, format!("must be an integer of {least} or more"))),
         }
     }
 

@@ -19,7 +19,7 @@ use store::{Row, Tx, Value};
 
 use crate::clock::Moment;
 use crate::context::Ctx;
-use crate::error::{Error, Faults};
+use crate::error::{Error, FieldErrors};
 use crate::json::{Json, write_key, write_text};
 pub use body::{Body, Fields};
 pub use checked::{Bic, Callable, Color, Country, Domain, Email, EmailList, Emails, Iban, Slug, VatNumber, Website};
@@ -282,16 +282,16 @@ pub trait Record: Fields + PartialEq {
 }
 
 /// Rules of a record that concern more than one field.
-pub trait Checks: Record {
+pub trait Model: Record {
     /// Adds what is wrong with the record as a whole. Fields that are wrong by themselves are among the
     /// faults already and have their default here: a rule about another field that needs one of them asks
-    /// [`Faults::has`] first.
-    fn check(&self, _faults: &mut Faults) {}
+    /// [`FieldErrors::has`] first.
+    fn check(&self, _faults: &mut FieldErrors) {}
 
     /// In the transaction, before it is saved: fills in what follows from other records, and
     /// refuses what they do not allow. `before` is the record as it was. Fields that are in the body alone
     /// still have their value here.
-    fn settle(&mut self, _tx: &mut Tx, _ctx: &Ctx, _before: Option<&Self>) -> Result<(), Error> {
+    fn before_save(&mut self, _tx: &mut Tx, _ctx: &Ctx, _before: Option<&Self>) -> Result<(), Error> {
         Ok(())
     }
 
@@ -301,7 +301,7 @@ pub trait Checks: Record {
     }
 
     /// In the transaction, once it is saved and its events are told: what else follows.
-    fn saved(&self, _tx: &mut Tx, _ctx: &Ctx, _before: Option<&Self>) -> Result<(), Error> {
+    fn after_save(&self, _tx: &mut Tx, _ctx: &Ctx, _before: Option<&Self>) -> Result<(), Error> {
         Ok(())
     }
 
@@ -314,13 +314,13 @@ pub trait Checks: Record {
 const BASE: &str = "id, created_at, updated_at, version";
 const BASE_COLUMNS: usize = 4;
 
-impl<R: Checks> Body for R {
-    fn check(&self, faults: &mut Faults) {
-        Checks::check(self, faults);
+impl<R: Model> Body for R {
+    fn check(&self, faults: &mut FieldErrors) {
+        Model::check(self, faults);
     }
 
     fn body(body: Json) -> Json {
-        <R as Checks>::body(body)
+        <R as Model>::body(body)
     }
 }
 

@@ -6,11 +6,11 @@ use store::{Tx, Value};
 pub use crate::call::Work;
 use crate::call::{Answer, Call, Outcome};
 use crate::context::Ctx;
-use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
+use crate::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use crate::input::{self, Input};
 use crate::json::Json;
 use crate::log::{self, Event};
-use crate::record::{CREATED, Checks, DETAIL, Fields, Record, UPDATED, Views};
+use crate::record::{CREATED, DETAIL, Fields, Model, Record, UPDATED, Views};
 use crate::slice::{Slice, TOGETHER};
 use crate::{search, tables};
 
@@ -23,7 +23,7 @@ pub fn get<R: Record>(call: Call) -> Result<Work> {
 }
 
 /// `POST …`
-pub fn create<R: Checks>(call: Call) -> Result<Work> {
+pub fn create<R: Model>(call: Call) -> Result<Work> {
     let input: Input<R> = input::create(&call)?;
     Ok(Box::new(move |tx, ctx| {
         let mut record = input.record();
@@ -39,13 +39,13 @@ pub fn create<R: Checks>(call: Call) -> Result<Work> {
 }
 
 /// `PATCH …/{id}`
-pub fn patch<R: Checks>(call: Call) -> Result<Work> {
+pub fn patch<R: Model>(call: Call) -> Result<Work> {
     let input: Input<R> = input::patch(&call)?;
     Ok(Box::new(move |tx, ctx| patched(tx, ctx, &call, &input, |_, _, _, _| Ok(()))))
 }
 
 /// What a PATCH does in the transaction, and then what `follow` does with the record as it was and as it is.
-pub fn patched<R: Checks>(
+pub fn patched<R: Model>(
     tx: &mut Tx,
     ctx: &Ctx,
     call: &Call,
@@ -55,7 +55,7 @@ pub fn patched<R: Checks>(
     let before: R = find_to_change(tx, ctx, call)?;
     let mut record = before.clone();
     input.merge_into(&mut record);
-    let mut faults = Faults::default();
+    let mut faults = FieldErrors::default();
     record.check(&mut faults);
     faults.into_result()?;
     check_references(tx, ctx, &record, input)?;
@@ -66,13 +66,13 @@ pub fn patched<R: Checks>(
 }
 
 /// Settles and saves a new record, with all its events.
-pub fn add<R: Checks>(tx: &mut Tx, ctx: &Ctx, record: &mut R) -> Result<()> {
+pub fn add<R: Model>(tx: &mut Tx, ctx: &Ctx, record: &mut R) -> Result<()> {
     add_as(tx, ctx, record, "created").map(drop)
 }
 
 /// The same, when another event says that it is there.
-pub fn add_as<R: Checks>(tx: &mut Tx, ctx: &Ctx, record: &mut R, event: &str) -> Result<Image> {
-    record.settle(tx, ctx, None)?;
+pub fn add_as<R: Model>(tx: &mut Tx, ctx: &Ctx, record: &mut R, event: &str) -> Result<Image> {
+    record.before_save(tx, ctx, None)?;
     record.forget_sent();
     check_unique(tx, ctx, record)?;
     let image = insert_as(tx, ctx, record, event)?;
@@ -81,13 +81,13 @@ pub fn add_as<R: Checks>(tx: &mut Tx, ctx: &Ctx, record: &mut R, event: &str) ->
 }
 
 /// Settles and saves a changed record, with all its events.
-pub fn change<R: Checks>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event: &str) -> Result<()> {
+pub fn change<R: Model>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event: &str) -> Result<()> {
     change_as(tx, ctx, before, record, event).map(drop)
 }
 
 /// The same; answers what its events carry, if it is not the same as before.
-fn change_as<R: Checks>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event: &str) -> Result<Option<Image>> {
-    record.settle(tx, ctx, Some(before))?;
+fn change_as<R: Model>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event: &str) -> Result<Option<Image>> {
+    record.before_save(tx, ctx, Some(before))?;
     record.forget_sent();
     check_unique(tx, ctx, record)?;
     if record == before {
@@ -100,18 +100,18 @@ fn change_as<R: Checks>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, even
 }
 
 /// Tells what a change means, and does what follows from it.
-pub fn follow<R: Checks>(tx: &mut Tx, ctx: &Ctx, before: Option<&R>, record: &R) -> Result<()> {
+pub fn follow<R: Model>(tx: &mut Tx, ctx: &Ctx, before: Option<&R>, record: &R) -> Result<()> {
     for event in record.events(before) {
         happened(tx, ctx, record, event)?;
     }
-    record.saved(tx, ctx, before)
+    record.after_save(tx, ctx, before)
 }
 
-fn follow_with<R: Checks>(tx: &mut Tx, ctx: &Ctx, before: Option<&R>, record: &R, image: &Image) -> Result<()> {
+fn follow_with<R: Model>(tx: &mut Tx, ctx: &Ctx, before: Option<&R>, record: &R, image: &Image) -> Result<()> {
     for event in record.events(before) {
         image.tell(tx, ctx, record, &format!("{}.{event}", R::shape().events))?;
     }
-    record.saved(tx, ctx, before)
+    record.after_save(tx, ctx, before)
 }
 
 /// A record as its events carry it and as `GET` shows it, made once for all that is told of one change: a document may have
@@ -180,7 +180,7 @@ pub fn once_more(handler: fn(Call) -> Result<Work>, call: &Call) -> Answer {
 
 /// An action without a body: `verb` changes the record and answers with the event's name, or
 /// with none when there was nothing to change.
-pub fn act<R: Checks>(call: Call, view: Views, verb: fn(&mut R, &Ctx) -> Result<&'static str>) -> Result<Work> {
+pub fn act<R: Model>(call: Call, view: Views, verb: fn(&mut R, &Ctx) -> Result<&'static str>) -> Result<Work> {
     let warnings = input::nothing(&call)?;
     Ok(Box::new(move |tx, ctx| {
         let before: R = find_to_change(tx, ctx, &call)?;
@@ -412,7 +412,7 @@ pub fn count<R: Record>(tx: &mut Tx, ctx: &Ctx, change: i64) -> Result<()> {
 
 /// Ids in a body must be of records in the account.
 pub fn check_references<R: Fields>(tx: &mut Tx, ctx: &Ctx, record: &R, input: &Input<R>) -> Result<()> {
-    let mut faults = Faults::default();
+    let mut faults = FieldErrors::default();
     for field in input.sent() {
         let table = field.info.rules.refers;
         // Asked first: the rows of a document are a megabyte to write.
@@ -425,7 +425,7 @@ pub fn check_references<R: Fields>(tx: &mut Tx, ctx: &Ctx, record: &R, input: &I
         }
         if tables::named(table).is_none() || !exists(tx, ctx, table, &id)? {
             let message = format!("does not match a record in {}", table.replace('_', " "));
-            faults.add(field.info.name, wrong(FieldCode::ReferenceNotFound, message));
+            faults.add(field.info.name, violation(FieldCode::ReferenceNotFound, message));
         }
     }
     faults.into_result()

@@ -42,7 +42,7 @@ impl Method {
 
 /// What a route takes in its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Takes {
+pub enum RequestBody {
     /// Nothing.
     Nothing,
     /// The fields of a new record.
@@ -59,7 +59,7 @@ pub enum Takes {
 
 /// What a route answers with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gives {
+pub enum Returns {
     /// Records in pages.
     Page,
     /// Records of another table in pages.
@@ -73,13 +73,13 @@ pub enum Gives {
     /// A new record, as a view shows it.
     Made(Views),
     /// A new record of another table.
-    MadeOf(&'static str),
+    CreatedOf(&'static str),
     /// These alone.
     Parts(&'static [Part]),
     /// These alone, of a new record.
-    MadeParts(&'static [Part]),
+    CreatedParts(&'static [Part]),
     /// A list of these.
-    ManyParts(&'static [Part]),
+    ListOfParts(&'static [Part]),
     /// What comes behind a number: of these, by these parameters.
     Feed(&'static [Part], &'static [Part]),
     /// Events as they happen, by these parameters.
@@ -106,11 +106,11 @@ pub struct Route {
     /// Whether it is an addition to the contract.
     pub extension: bool,
     /// What it takes.
-    pub takes: Takes,
+    pub takes: RequestBody,
     /// The fields that it takes.
     pub fields: Vec<FieldInfo>,
-    /// What it gives.
-    pub gives: Gives,
+    /// What it returns.
+    pub returns: Returns,
     /// A query parameter by which a GET changes something all the same, and the scope that this needs.
     pub acts_with: Option<(&'static str, &'static str)>,
     /// A scope that it needs beside its own.
@@ -124,9 +124,9 @@ pub struct Route {
 }
 
 impl Route {
-    /// Whether it gives a list of records.
+    /// Whether it returns a list of records.
     pub fn lists(&self) -> bool {
-        matches!(self.gives, Gives::Page | Gives::PageOf(_) | Gives::All | Gives::Either | Gives::Feed(..))
+        matches!(self.returns, Returns::Page | Returns::PageOf(_) | Returns::All | Returns::Either | Returns::Feed(..))
     }
 
     /// Whether it only reads, whatever is asked.
@@ -184,7 +184,7 @@ pub struct Resource {
     pub unlink: fn(&mut Tx, &Ctx, &str, &str, &Slice) -> Result<bool>,
     /// The record with an id as the API shows it.
     pub show: fn(&mut Tx, &Ctx, &str) -> Result<Option<String>>,
-    /// Checks the records of an account behind an id, some at a time.
+    /// Model the records of an account behind an id, some at a time.
     pub inspect: Inspect,
     /// Its rows go with their age: they are not counted, and may name what is gone.
     pub fleeting: bool,
@@ -192,5 +192,5 @@ pub struct Resource {
     pub logged: Logged,
 }
 
-/// Checks the records of an account behind an id, some at a time.
+/// Model the records of an account behind an id, some at a time.
 pub type Inspect = Box<dyn Fn(&mut Tx, i64, &str, Option<&Lines>) -> Result<Inspected> + Send + Sync>;

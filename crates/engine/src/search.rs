@@ -84,17 +84,17 @@ pub fn ids_with(tx: &mut Tx, words: &str) -> Result<(&'static str, Vec<Value<'st
 }
 
 /// How many texts may wait for the index before it is worth adding them.
-const MANY: i64 = 256;
+const MAX_TEXTS: i64 = 256;
 /// How many are added at a time: some milliseconds of the one writer.
 const CHUNK: i64 = 1000;
 
 /// How often is looked whether texts wait.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Starts to tidy the index, until the process ends.
 pub fn start(app: &Arc<App>) {
     loops::keep(app, "search", loops::PATIENCE, |app, pulse| async move {
-        let mut poll = Poll::every(LOOK);
+        let mut poll = Poll::every(POLL_INTERVAL);
         loop {
             poll.wait(&pulse).await;
             let own = app.clone();
@@ -115,10 +115,10 @@ pub fn tidy(store: &Store) -> Result<bool> {
             format!("SELECT count(*) FROM (SELECT 1 FROM search_texts{index} WHERE pending = 1 LIMIT $1) waiting");
         Ok::<_, Error>((tx.int(&waiting, &[(CHUNK + 1).into()])?, pieces::unsampled(tx)?))
     })?;
-    if waiting < MANY && unsampled < CHUNK {
+    if waiting < MAX_TEXTS && unsampled < CHUNK {
         return Ok(false);
     }
-    let adding = if waiting < MANY { 0 } else { CHUNK };
+    let adding = if waiting < MAX_TEXTS { 0 } else { CHUNK };
     store.write_now(SHARED, move |tx| {
         pieces::sample(tx)?;
         let index = tx.dialect().indexed_by("search_texts_pending");

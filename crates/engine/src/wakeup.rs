@@ -9,14 +9,14 @@ use tokio::sync::Notify;
 /// Accounts that have something to do. The engine's is rung inside a transaction: whoever listens writes
 /// in the same account, and so comes after it.
 #[derive(Default)]
-pub struct Bell {
+pub struct Wakeup {
     accounts: Mutex<BTreeSet<i64>>,
     rung: Notify,
 }
 
-impl Bell {
+impl Wakeup {
     /// Somebody should look at this account.
-    pub fn ring(&self, account: i64) {
+    pub fn notify(&self, account: i64) {
         self.accounts.lock().unwrap_or_else(PoisonError::into_inner).insert(account);
         self.rung.notify_one();
     }

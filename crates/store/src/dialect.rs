@@ -12,7 +12,7 @@ pub enum Dialect {
 }
 
 /// More texts than a search that looks for few may find.
-const MANY: u64 = 5_000;
+const MAX_VALUES: u64 = 5_000;
 
 impl Dialect {
     /// The text of a migration in this dialect. Migrations are written with `BIGINT`, `TEXT` and
@@ -99,7 +99,7 @@ impl Dialect {
             }
             // When there are many it may be best to walk the list that is asked for; for that the
             // planner must see the pattern.
-            Dialect::Postgres if found > MANY => {
+            Dialect::Postgres if found > MAX_VALUES => {
                 ("SELECT record_id FROM search_texts WHERE account_id = $1 AND kind = $2 AND folded LIKE $3", None)
             }
             // It must not see how short the pieces are, or it may think them common and walk all

@@ -16,7 +16,7 @@ mod recorder {
     static STATEMENTS: Mutex<BTreeSet<(bool, String)>> = Mutex::new(BTreeSet::new());
     static CLOSURES: Mutex<Vec<Closure>> = Mutex::new(Vec::new());
     /// Nobody has asked for them when there are so many.
-    const MANY: usize = 100_000;
+    const MAX_STATEMENTS: usize = 100_000;
 
     /// What one run of a closure that writes came to.
     #[derive(Clone, Copy, Debug, Default)]
@@ -82,7 +82,7 @@ mod recorder {
     impl Drop for Tally {
         fn drop(&mut self) {
             let mut closures = CLOSURES.lock().unwrap_or_else(PoisonError::into_inner);
-            if self.wrote && closures.len() < MANY {
+            if self.wrote && closures.len() < MAX_STATEMENTS {
                 closures.push(Closure { took: self.started.elapsed(), ..self.closure });
             }
         }

@@ -1,6 +1,6 @@
 //! Conditions: an input is JSON with the conditions and the data that they are about.
 
-use engine::error::Faults;
+use engine::error::FieldErrors;
 use kantoor::automation::conditions::{self, Op};
 use serde_json::Value;
 
@@ -44,7 +44,7 @@ pub fn run(input: &[u8]) {
     let data = &value["data"];
     let find = |path: &str| conditions::follow(&value, &conditions::steps_of(path)?).cloned();
     for roots in [&["data"][..], &["data", "steps"]] {
-        let mut faults = Faults::default();
+        let mut faults = FieldErrors::default();
         let read = conditions::read(&value["conditions"], "conditions", roots, &mut faults);
         for condition in &read {
             condition.holds(&find);

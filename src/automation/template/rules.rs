@@ -10,7 +10,7 @@ use super::filters;
 /// What may stand between `{%` and `%}`: nothing that keeps a value, so that texts cannot grow in circles.
 const TAGS: &[&str] = &["if", "elif", "else", "endif", "for", "endfor"];
 /// The most parts of a hole or a tag: names, signs, texts.
-const MANY: usize = 200;
+const MAX_NODES: usize = 200;
 /// The most tags in a text. The engine reads each inside the one before.
 const MANY_TAGS: usize = 200;
 
@@ -26,7 +26,7 @@ pub fn check(text: &str) -> Result<(), String> {
             _ if tags > MANY_TAGS => return Err(format!("has more than {MANY_TAGS} tags")),
             Token::VariableStart | Token::BlockStart => hole.clear(),
             Token::VariableEnd | Token::BlockEnd | Token::TemplateData(_) => {}
-            _ if hole.len() > MANY => return Err(format!("has a hole of more than {MANY} parts")),
+            _ if hole.len() > MAX_NODES => return Err(format!("has a hole of more than {MAX_NODES} parts")),
             _ => {}
         }
         hole.push(token);

@@ -5,7 +5,7 @@ use money::Amount;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
-use super::{Ask, News, Provider, Started, Trouble, Wish};
+use super::{PaymentRequest, Provider, ProviderError, ProviderStatus, Purpose, Started};
 use crate::payments::payment::Status;
 use crate::settings::Settings;
 use ::mollie::{
@@ -16,30 +16,30 @@ use ::mollie::{
 pub struct Account(Mollie);
 
 /// The Mollie of an account, by its own key or the server's.
-pub fn open(app: &App, settings: &Settings) -> Result<Account, Trouble> {
+pub fn open(app: &App, settings: &Settings) -> Result<Account, ProviderError> {
     let own = [&settings.mollie_key, &app.config.mollie_key].into_iter().find(|key| !key.is_empty());
-    let key = own.ok_or_else(|| Trouble::Never("The settings have no Mollie API key.".to_string()))?;
+    let key = own.ok_or_else(|| ProviderError::Never("The settings have no Mollie API key.".to_string()))?;
     Ok(Account(Mollie::new(app.web.clone(), &app.config.mollie_url, key)))
 }
 
 impl Provider for Account {
-    fn start(&self, ask: &Ask) -> Result<Started, Trouble> {
+    fn start(&self, ask: &PaymentRequest) -> Result<Started, ProviderError> {
         Handle::current().block_on(self.begin(ask)).map_err(trouble)
     }
 
-    fn look(&self, external_id: &str) -> Result<News, Trouble> {
+    fn look(&self, external_id: &str) -> Result<ProviderStatus, ProviderError> {
         Handle::current().block_on(self.state(external_id)).map_err(trouble)
     }
 
-    fn cancel(&self, external_id: &str) -> Result<(), Trouble> {
+    fn cancel(&self, external_id: &str) -> Result<(), ProviderError> {
         Handle::current().block_on(self.0.cancel_payment(external_id)).map(drop).map_err(trouble)
     }
 }
 
 impl Account {
-    async fn begin(&self, ask: &Ask) -> Result<Started, Failure> {
+    async fn begin(&self, ask: &PaymentRequest) -> Result<Started, Failure> {
         let customer_id = match (ask.wish, ask.customer_id.as_str()) {
-            (Wish::Once, _) => String::new(),
+            (Purpose::Once, _) => String::new(),
             (_, "") => {
                 let (name, email) = (ask.name.clone(), ask.email.clone());
                 let new = NewCustomer { name, email, metadata: json!({"client_id": ask.client_id}) };
@@ -48,14 +48,14 @@ impl Account {
             (_, known) => known.to_string(),
         };
         let some = |text: &str| Some(text.to_string()).filter(|text| !text.is_empty());
-        let collects = ask.wish == Wish::Collection;
+        let collects = ask.wish == Purpose::Collection;
         let new = NewPayment {
             amount: sum(ask.amount),
             description: ask.description.chars().take(255).collect(),
             sequence: match ask.wish {
-                Wish::Mandate => Sequence::First,
-                Wish::Once => Sequence::OneOff,
-                Wish::Collection => Sequence::Recurring,
+                Purpose::Mandate => Sequence::First,
+                Purpose::Once => Sequence::OneOff,
+                Purpose::Collection => Sequence::Recurring,
             },
             customer_id: some(&customer_id),
             mandate_id: some(&ask.mandate_id),
@@ -78,7 +78,7 @@ impl Account {
 
     /// The payment that an earlier try made, though nobody heard of it: Mollie knows a key for an
     /// hour, and tries go on for days.
-    async fn made_before(&self, ask: &Ask, customer_id: &str) -> Result<Option<Payment>, Failure> {
+    async fn made_before(&self, ask: &PaymentRequest, customer_id: &str) -> Result<Option<Payment>, Failure> {
         if !ask.again || customer_id.is_empty() {
             return Ok(None);
         }
@@ -86,7 +86,7 @@ impl Account {
         Ok(payments.into_iter().find(|payment| payment.metadata["id"] == ask.key.as_str()))
     }
 
-    async fn state(&self, external_id: &str) -> Result<News, Failure> {
+    async fn state(&self, external_id: &str) -> Result<ProviderStatus, Failure> {
         let payment = self.0.payment(external_id).await?;
         let mandate = match (&payment.customer_id, &payment.mandate_id) {
             (Some(customer), Some(mandate)) if payment.sequence == Sequence::First => {
@@ -99,7 +99,7 @@ impl Account {
             }
             _ => None,
         };
-        Ok(News { status: status_of(&payment), mandate, details: details(&payment) })
+        Ok(ProviderStatus { status: status_of(&payment), mandate, details: details(&payment) })
     }
 }
 
@@ -131,10 +131,10 @@ fn sum(amount: Amount) -> Sum {
     Sum { currency: "EUR".to_string(), value: format!("{}.{:02}", cents / 100, cents % 100) }
 }
 
-fn trouble(failure: Failure) -> Trouble {
+fn trouble(failure: Failure) -> ProviderError {
     let words = failure.to_string();
     match failure {
-        Failure::Rejected { .. } | Failure::Settings(_) | Failure::Gone => Trouble::Never(words),
-        Failure::Later { .. } | Failure::Unknown(_) => Trouble::Later(words),
+        Failure::Rejected { .. } | Failure::Settings(_) | Failure::Gone => ProviderError::Never(words),
+        Failure::Later { .. } | Failure::Unknown(_) => ProviderError::Later(words),
     }
 }

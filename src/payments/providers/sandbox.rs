@@ -6,7 +6,7 @@ use std::sync::Arc;
 use engine::site::Site;
 use serde_json::json;
 
-use super::{Ask, News, Provider, Started, Trouble, Wish};
+use super::{PaymentRequest, Provider, ProviderError, ProviderStatus, Purpose, Started};
 use crate::payments::payment::Status;
 
 /// The sandbox of this server.
@@ -16,7 +16,7 @@ pub struct Sandbox {
 }
 
 impl Provider for Sandbox {
-    fn start(&self, ask: &Ask) -> Result<Started, Trouble> {
+    fn start(&self, ask: &PaymentRequest) -> Result<Started, ProviderError> {
         // From our own id, so that asking again gives the same.
         let external_id = format!("sb_{}", self.site.token_of(&ask.key));
         let payment_url = page(&self.site, &external_id);
@@ -24,15 +24,15 @@ impl Provider for Sandbox {
             "" => String::new(),
             client => format!("sbc_{}", &self.site.token_of(client)[..16]),
         };
-        let status = if ask.wish == Wish::Collection { Status::Pending } else { Status::Open };
+        let status = if ask.wish == Purpose::Collection { Status::Pending } else { Status::Open };
         Ok(Started { external_id, payment_url, customer_id, status })
     }
 
-    fn look(&self, _: &str) -> Result<News, Trouble> {
-        Ok(News { status: Status::Open, mandate: None, details: json!({}) })
+    fn look(&self, _: &str) -> Result<ProviderStatus, ProviderError> {
+        Ok(ProviderStatus { status: Status::Open, mandate: None, details: json!({}) })
     }
 
-    fn cancel(&self, _: &str) -> Result<(), Trouble> {
+    fn cancel(&self, _: &str) -> Result<(), ProviderError> {
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ use engine::call::{Answer, Call};
 use engine::contents::picture::Header;
 use engine::contents::{Upload, hex};
 use engine::context::{Caller, Ctx};
-use engine::error::{Code, Error, FieldCode, Result, wrong};
+use engine::error::{Code, Error, FieldCode, Result, violation};
 use engine::records::{self, Work};
 use engine::resource::Handler;
 use sha2::{Digest, Sha256};
@@ -79,7 +79,7 @@ pub fn must_be_redrawn(file: &File) -> Result<()> {
 }
 
 fn refused(code: FieldCode, message: &str) -> Error {
-    Error::field("logo_file_id", wrong(code, message))
+    Error::field("logo_file_id", violation(code, message))
 }
 
 /// Keeps the redrawn picture of a file as a content that waits for its record.
@@ -126,7 +126,7 @@ fn redraw(app: &App, caller: &Caller, file: &File) -> Result<Upload> {
     Ok(upload)
 }
 
-/// Gives a file the redrawn picture as its content.
+/// Returns a file the redrawn picture as its content.
 fn replace(tx: &mut Tx, ctx: &Ctx, id: &str, upload: &Upload) -> Result<()> {
     let before: File = match records::find(tx, ctx, id) {
         Err(error) if error.code == Code::NotFound => return files::drop_now(tx, ctx, &upload.content),

@@ -12,7 +12,7 @@ use crate::app::App;
 use crate::call::Query;
 use crate::error::{Code, Error, Result};
 use crate::registry::routes;
-use crate::resource::Gives;
+use crate::resource::Returns;
 
 /// Who has a signed address instead of a key. It opens contents alone.
 pub async fn signed(app: &Arc<App>, head: &Parts) -> Result<Option<Arc<keys::Caller>>> {
@@ -21,11 +21,11 @@ pub async fn signed(app: &Arc<App>, head: &Parts) -> Result<Option<Arc<keys::Cal
         return Ok(None);
     }
     app.visitors.limit(&head.extensions, &head.headers)?;
-    let gives = routes().at(head.uri.path()).ok();
-    let gives = gives.is_some_and(|found| found.value.iter().any(|route| route.gives == Gives::Content));
+    let returns = routes().at(head.uri.path()).ok();
+    let returns = returns.is_some_and(|found| found.value.iter().any(|route| route.returns == Returns::Content));
     let reads = matches!(head.method, Method::GET | Method::HEAD);
     let account = app.site.opens(head.uri.path(), &Query::parse(query)?, app.clock.now());
-    let Some(account) = account.filter(|_| gives && reads) else {
+    let Some(account) = account.filter(|_| returns && reads) else {
         return Err(Error::new(Code::Unauthorized, "This URL is invalid or has expired; request a new one."));
     };
     let account = app.store.read(move |tx| accounts::Account::numbered(tx, account)).await?;

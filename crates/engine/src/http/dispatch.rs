@@ -27,7 +27,7 @@ use crate::limits;
 use crate::quotas::Quotas;
 use crate::records::Work;
 use crate::registry::{Methods, routes};
-use crate::resource::{Gives, Route, Takes};
+use crate::resource::{RequestBody, Returns, Route};
 
 /// The largest body.
 pub const MAX_BODY: usize = 2 * 1024 * 1024;
@@ -144,7 +144,7 @@ async fn walk(
     }
     let reads = route.reads_for(&asked);
 
-    if let Gives::Stream(_) = route.gives {
+    if let Returns::Stream(_) = route.returns {
         return Ok(stream::open(app, &caller, &route.scope, &head.method, &head.headers, &asked).await?);
     }
 
@@ -157,7 +157,7 @@ async fn walk(
         clock: app.clock,
         ids: app.ids,
         site: app.site.clone(),
-        bell: app.bell.clone(),
+        wakeup: app.wakeup.clone(),
         quotas: Quotas::of(&app.config),
     };
     if route.scarce && app.config.trigger_limit_per_minute > 0 {
@@ -169,7 +169,7 @@ async fn walk(
     let mut room = Room::new(&app.bodies, &app.config, caller.account.number);
     let body = match route.takes {
         _ if reads => Vec::new(),
-        Takes::File => {
+        RequestBody::File => {
             claim(&head, &[], None)?;
             upload::check_head(&head.headers)?;
             room.take(upload::MEMORY)?;
@@ -401,8 +401,8 @@ fn is_json(headers: &HeaderMap) -> bool {
 fn parse_body(route: &Route, body: &[u8]) -> Result<Option<Json>> {
     match route.takes {
         _ if route.reads() => Ok(None),
-        Takes::File => Ok(None),
-        Takes::Nothing | Takes::Maybe if body.is_empty() => Ok(None),
+        RequestBody::File => Ok(None),
+        RequestBody::Nothing | RequestBody::Maybe if body.is_empty() => Ok(None),
         // No body is the same as one without fields: what is required is named.
         _ if body.is_empty() => Ok(Some(Json::Object(Vec::new()))),
         _ => Json::parse(body).map(Some),

@@ -14,7 +14,7 @@ use crate::error::{Code, Error, Result};
 
 const FRESH: Duration = Duration::from_secs(1);
 /// Far more keys than a second sees; keeps memory bounded.
-const MANY: usize = 10_000;
+const MAX_KEYS: usize = 10_000;
 
 /// A key that opens an account now.
 pub struct Caller {
@@ -111,7 +111,7 @@ impl KeyRing {
         used.insert(caller.key.id.clone(), now);
         drop(used);
         let mut seen = self.seen.write().unwrap_or_else(PoisonError::into_inner);
-        if seen.len() >= MANY {
+        if seen.len() >= MAX_KEYS {
             seen.clear();
         }
         seen.insert(hash, caller.clone());

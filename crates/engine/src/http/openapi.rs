@@ -9,7 +9,7 @@ use crate::error::{Code, FieldCode};
 use crate::list;
 use crate::record::{CREATED, DETAIL, FieldInfo, LIST, Rules, Shape, Views};
 use crate::registry::registry;
-use crate::resource::{Gives, Method, Part, Resource, Route, Takes};
+use crate::resource::{Method, Part, RequestBody, Resource, Returns, Route};
 
 /// The document.
 pub static DOCUMENT: LazyLock<Value> = LazyLock::new(document);
@@ -93,15 +93,15 @@ fn operation(resource: &Resource, route: &Route) -> Value {
     if route.extension {
         operation["x-extension"] = json!(true);
     }
-    if route.takes == Takes::File {
+    if route.takes == RequestBody::File {
         let file =
             json!({"type": "string", "contentMediaType": "application/octet-stream", "description": "25 MiB at most."});
         let name = json!({"type": "string", "description": "File name, instead of the name of the part."});
         let schema = json!({"type": "object", "required": ["file"], "properties": {"file": file, "name": name}});
         operation["requestBody"] = json!({"required": true, "content": {"multipart/form-data": {"schema": schema}}});
-    } else if route.takes != Takes::Nothing {
+    } else if route.takes != RequestBody::Nothing {
         let body = json!({"schema": input_schema(route), "example": example(route)});
-        let required = route.takes != Takes::Maybe;
+        let required = route.takes != RequestBody::Maybe;
         operation["requestBody"] = json!({"required": required, "content": {"application/json": body}});
     }
     operation["responses"] = responses(resource, route);
@@ -122,23 +122,23 @@ fn operation_id(resource: &Resource, route: &Route) -> String {
     let name = schema_name(resource);
     let action = route.path.rsplit_once("_id}/").or_else(|| route.path.rsplit_once("{id}/")).map(|(_, action)| action);
     let action = action.filter(|_| route.path.len() > resource.path.len());
-    match (route.gives, route.takes, route.method, action) {
-        (Gives::PageOf(_), _, _, Some(action)) => format!("list{name}_{action}"),
+    match (route.returns, route.takes, route.method, action) {
+        (Returns::PageOf(_), _, _, Some(action)) => format!("list{name}_{action}"),
         _ if route.lists() => format!("list{name}s"),
-        (Gives::Stream(_), ..) => format!("stream{name}s"),
+        (Returns::Stream(_), ..) => format!("stream{name}s"),
         (_, _, _, Some(action)) if !action.contains('{') => format!("{action}{name}"),
-        (_, Takes::Create, ..) if route.path.len() > resource.path.len() => {
+        (_, RequestBody::Create, ..) if route.path.len() > resource.path.len() => {
             format!("create{name}{}", route.path[resource.path.len() + 1..].replace('/', "_"))
         }
-        (_, Takes::Create | Takes::File, ..) => format!("create{name}"),
-        (_, Takes::Patch, ..) => format!("update{name}"),
+        (_, RequestBody::Create | RequestBody::File, ..) => format!("create{name}"),
+        (_, RequestBody::Patch, ..) => format!("update{name}"),
         (_, _, Method::Delete, _) => format!("delete{name}"),
         (_, _, Method::Put, _) => format!("replace{name}"),
         (_, _, Method::Post, _) if route.path.len() > resource.path.len() => {
             format!("{}{name}", route.path[resource.path.len() + 1..].replace('/', "_"))
         }
         (_, _, Method::Post, _) => format!("create{name}"),
-        (Gives::Parts(_), _, _, None) if route.path.len() > resource.path.len() => {
+        (Returns::Parts(_), _, _, None) if route.path.len() > resource.path.len() => {
             format!("get{name}_{}", route.path[resource.path.len() + 1..].replace('/', "_"))
         }
         _ => format!("get{name}"),
@@ -157,12 +157,12 @@ fn parameters(resource: &Resource, route: &Route) -> Vec<Value> {
             json!({"name": name, "in": "path", "required": true, "description": description, "schema": {"type": "string"}})
         })
         .collect();
-    match route.gives {
-        Gives::Page | Gives::Either => {
+    match route.returns {
+        Returns::Page | Returns::Either => {
             parameters.extend(common_parameters(resource).into_iter().chain(list_parameters(resource)));
         }
-        Gives::All => parameters.extend(list_parameters(resource)),
-        Gives::Feed(_, query) | Gives::Stream(query) => {
+        Returns::All => parameters.extend(list_parameters(resource)),
+        Returns::Feed(_, query) | Returns::Stream(query) => {
             let own =
                 query.iter().map(|Part(name, kind, about)| in_query(name, about.to_string(), json!({"type": kind})));
             parameters.extend(own);
@@ -261,8 +261,8 @@ fn list_parameters(resource: &Resource) -> Vec<Value> {
 fn responses(resource: &Resource, route: &Route) -> Value {
     let mut responses = Map::new();
     let name = resource.shape.name.replace('_', " ");
-    let (status, description, schema) = match route.gives {
-        Gives::All => {
+    let (status, description, schema) = match route.returns {
+        Returns::All => {
             let list = json!({"type": "array", "items": seen_schema(resource, LIST)});
             (
                 "200",
@@ -270,7 +270,7 @@ fn responses(resource: &Resource, route: &Route) -> Value {
                 Some((list, "#/components/schemas/Total")),
             )
         }
-        Gives::Page => {
+        Returns::Page => {
             let item = seen_schema(resource, LIST);
             let page = json!({"type": "array", "items": item});
             (
@@ -279,43 +279,45 @@ fn responses(resource: &Resource, route: &Route) -> Value {
                 Some((page, "#/components/schemas/Page")),
             )
         }
-        Gives::PageOf(table) => {
+        Returns::PageOf(table) => {
             let page = json!({"type": "array", "items": seen_schema(of_table(resource, table), LIST)});
             ("200", format!("A page of {}.", table.replace('_', " ")), Some((page, "#/components/schemas/Page")))
         }
-        Gives::Either => {
+        Returns::Either => {
             let list = json!({"type": "array", "items": seen_schema(resource, LIST)});
             let description = "All records, newest first, with only `total` in `meta`; one page of them if `page` or `per_page` is sent. The other parameters apply to pages.";
             ("200", description.to_string(), Some((list, "#/components/schemas/Total")))
         }
-        Gives::MadeParts(parts) => ("201", "The record that was created.".to_string(), Some((parts_schema(parts), ""))),
-        Gives::Parts(parts) if route.takes == Takes::Create => {
+        Returns::CreatedParts(parts) => {
+            ("201", "The record that was created.".to_string(), Some((parts_schema(parts), "")))
+        }
+        Returns::Parts(parts) if route.takes == RequestBody::Create => {
             ("201", format!("The new {name}."), Some((parts_schema(parts), "")))
         }
-        Gives::Parts(parts) => ("200", format!("Details of the {name}."), Some((parts_schema(parts), ""))),
-        Gives::ManyParts(parts) => {
+        Returns::Parts(parts) => ("200", format!("Details of the {name}."), Some((parts_schema(parts), ""))),
+        Returns::ListOfParts(parts) => {
             let list = json!({"type": "array", "items": parts_schema(parts)});
             ("200", format!("Details of the {name}."), Some((list, "#/components/schemas/Total")))
         }
-        Gives::Feed(parts, _) => {
+        Returns::Feed(parts, _) => {
             let list = json!({"type": "array", "items": parts_schema(parts)});
             ("200", "Events in order.".to_string(), Some((list, "#/components/schemas/Feed")))
         }
-        Gives::Stream(_) => ("200", "Server-sent events, until the client disconnects.".to_string(), None),
-        Gives::Made(view) => {
+        Returns::Stream(_) => ("200", "Server-sent events, until the client disconnects.".to_string(), None),
+        Returns::Made(view) => {
             ("201", "The record that was created.".to_string(), Some((seen_schema(resource, view), "")))
         }
-        Gives::MadeOf(table) => (
+        Returns::CreatedOf(table) => (
             "201",
             "The record that was created.".to_string(),
             Some((seen_schema(of_table(resource, table), CREATED), "")),
         ),
-        Gives::Content => ("200", format!("The content of the {name}."), None),
-        Gives::Item(CREATED) if matches!(route.takes, Takes::Create | Takes::File) => {
+        Returns::Content => ("200", format!("The content of the {name}."), None),
+        Returns::Item(CREATED) if matches!(route.takes, RequestBody::Create | RequestBody::File) => {
             ("201", format!("The new {name}."), Some((seen_schema(resource, CREATED), "")))
         }
-        Gives::Item(view) => ("200", format!("The {name}."), Some((seen_schema(resource, view), ""))),
-        Gives::Nothing => ("204", format!("The {name} was deleted."), None),
+        Returns::Item(view) => ("200", format!("The {name}."), Some((seen_schema(resource, view), ""))),
+        Returns::Nothing => ("204", format!("The {name} was deleted."), None),
     };
     let mut response = json!({"description": description});
     if let Some((data, meta)) = schema {
@@ -324,25 +326,25 @@ fn responses(resource: &Resource, route: &Route) -> Value {
             json!({"type": "object", "required": ["data", "meta"], "properties": {"data": data, "meta": meta}});
         response["content"] = json!({"application/json": {"schema": schema}});
     }
-    if route.gives == Gives::Content {
+    if route.returns == Returns::Content {
         response["content"] = json!({"*/*": {"schema": {}}});
     }
-    if matches!(route.gives, Gives::Stream(_)) {
+    if matches!(route.returns, Returns::Stream(_)) {
         response["content"] = json!({"text/event-stream": {"schema": {"type": "string"}}});
     }
-    let headers = match route.gives {
-        Gives::Page | Gives::PageOf(_) | Gives::Either => {
+    let headers = match route.returns {
+        Returns::Page | Returns::PageOf(_) | Returns::Either => {
             json!({"Link": header("First, previous, next and last page.")})
         }
-        Gives::Item(CREATED) if matches!(route.takes, Takes::Create | Takes::File) => {
+        Returns::Item(CREATED) if matches!(route.takes, RequestBody::Create | RequestBody::File) => {
             json!({"Location": header("The path of the record."), "ETag": header("The version of the record.")})
         }
-        Gives::Item(_) => json!({"ETag": header("The version of the record.")}),
-        Gives::Made(_) | Gives::MadeOf(_) | Gives::MadeParts(_) => {
+        Returns::Item(_) => json!({"ETag": header("The version of the record.")}),
+        Returns::Made(_) | Returns::CreatedOf(_) | Returns::CreatedParts(_) => {
             json!({"Location": header("The path of the record."), "ETag": header("The version of the record.")})
         }
-        Gives::Nothing | Gives::All | Gives::Content | Gives::Parts(_) | Gives::ManyParts(_) => Value::Null,
-        Gives::Feed(..) | Gives::Stream(_) => Value::Null,
+        Returns::Nothing | Returns::All | Returns::Content | Returns::Parts(_) | Returns::ListOfParts(_) => Value::Null,
+        Returns::Feed(..) | Returns::Stream(_) => Value::Null,
     };
     if !headers.is_null() {
         response["headers"] = headers;
@@ -377,7 +379,7 @@ fn errors(resource: &Resource, route: &Route) -> Vec<Code> {
     if route.path.contains('{') {
         codes.push(Code::NotFound);
     }
-    if route.lists() || !route.reads() || matches!(route.gives, Gives::Stream(_)) {
+    if route.lists() || !route.reads() || matches!(route.returns, Returns::Stream(_)) {
         codes.push(Code::ValidationFailed);
     }
     if changes_one(resource, route) {
@@ -561,11 +563,12 @@ fn record_schema(resource: &Resource, view: Views) -> Value {
 }
 
 fn input_schema(route: &Route) -> Value {
-    let rules = |field: &FieldInfo| if route.takes == Takes::Patch { field.rules } else { field.rules.for_create() };
+    let rules =
+        |field: &FieldInfo| if route.takes == RequestBody::Patch { field.rules } else { field.rules.for_create() };
     let properties: Map<String, Value> =
         route.fields.iter().map(|field| (field.name.to_string(), property(field, &rules(field)))).collect();
     let mut schema = json!({"type": "object", "additionalProperties": false, "properties": properties});
-    if route.takes == Takes::Patch {
+    if route.takes == RequestBody::Patch {
         schema["minProperties"] = json!(1);
     } else {
         let required = route.fields.iter().filter(|field| field.rules.required);

@@ -18,7 +18,7 @@ use crate::listeners::Seat;
 use crate::log;
 
 /// How often the log is looked at for what other nodes wrote.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Rows that are read at once, and about how many bytes of them: what a stream holds in memory.
 const BATCH: i64 = 25;
 const BYTES: i64 = 256 * 1024;
@@ -112,7 +112,7 @@ impl Follower {
             tokio::select! {
                 _ = wrote.changed() => {}
                 _ = stopping.wait_for(|stopping| *stopping) => return None,
-                () = tokio::time::sleep(LOOK) => {}
+                () = tokio::time::sleep(POLL_INTERVAL) => {}
             }
         }
     }

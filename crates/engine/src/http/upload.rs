@@ -19,7 +19,7 @@ use crate::call::Content;
 use crate::contents::picture::Header;
 use crate::contents::{self, MAX_SIZE, Upload, hex};
 use crate::context::Caller;
-use crate::error::{Code, Error, Faults, FieldCode, Result, wrong};
+use crate::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use crate::registry::registry;
 
 /// What of a body is not the file: the lines between the parts.
@@ -115,12 +115,12 @@ async fn read_parts(app: &Arc<App>, caller: &Caller, boundary: String, body: Bod
     let mut parts = multer::Multipart::with_constraints(body.into_data_stream(), boundary, limits);
     let mut received = Received::default();
     let mut name = None;
-    let mut faults = Faults::default();
+    let mut faults = FieldErrors::default();
     while let Some(part) = parts.next_field().await.map_err(malformed)? {
         let part_name = part.name().unwrap_or_default().to_string();
         match part_name.as_str() {
             "file" if received.upload.is_some() => {
-                faults.add("file", wrong(FieldCode::GivenTwice, "is given more than once"));
+                faults.add("file", violation(FieldCode::GivenTwice, "is given more than once"));
                 break;
             }
             "file" => {
@@ -133,7 +133,7 @@ async fn read_parts(app: &Arc<App>, caller: &Caller, boundary: String, body: Bod
             }
             other => faults.add(
                 shortened(other),
-                wrong(FieldCode::UnknownField, "is not a known field; send 'file' and optionally 'name'"),
+                violation(FieldCode::UnknownField, "is not a known field; send 'file' and optionally 'name'"),
             ),
         }
     }

@@ -14,7 +14,7 @@ use super::keys::Limiter;
 use crate::error::{Code, Error, Result};
 
 /// Far more visitors than a minute sees; keeps memory bounded.
-const MANY: usize = 10_000;
+const MAX_VISITORS: usize = 10_000;
 
 const FORWARDED: &str = "x-forwarded-for";
 
@@ -135,10 +135,10 @@ impl Visitors {
 
 fn count(book: &Book, address: IpAddr, per_minute: u32, now: i64) -> Result<(), i64> {
     let mut seen = book.lock().unwrap_or_else(PoisonError::into_inner);
-    if seen.len() >= MANY {
+    if seen.len() >= MAX_VISITORS {
         seen.retain(|_, limiter| !limiter.is_whole(now));
         // That many at once are not slowed down by a list of them.
-        if seen.len() >= MANY {
+        if seen.len() >= MAX_VISITORS {
             seen.clear();
         }
     }
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn visitors_are_forgotten_when_there_are_many() {
         let visitors = Visitors::new(Vec::new(), 30);
-        let many = u32::try_from(MANY).unwrap();
+        let many = u32::try_from(MAX_VISITORS).unwrap();
         for number in 0..many {
             visitors.take(std::net::Ipv4Addr::from_bits(number).into(), 60, 0).unwrap();
         }

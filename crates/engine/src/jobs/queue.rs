@@ -214,7 +214,7 @@ pub fn enqueue(tx: &mut Tx, ids: &Ids, job: &NewJob, now: Moment) -> Result<()> 
     Ok(())
 }
 
-/// Takes away a job that nobody has claimed yet; answers whether there was one.
+/// RequestBody away a job that nobody has claimed yet; answers whether there was one.
 pub fn call_off(tx: &mut Tx, unique_key: &str) -> Result<bool> {
     Ok(tx.execute("DELETE FROM jobs WHERE unique_key = $1 AND state = 'ready'", &[unique_key.into()])? == 1)
 }

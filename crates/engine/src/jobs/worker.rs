@@ -13,7 +13,7 @@ use crate::registry::registry;
 use crate::{leases, nodes};
 
 /// How often a worker looks for jobs.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// How long the end of a job is tried to be written down: within its lease.
 const HELD: Duration = Duration::from_secs(30);
 /// How often the timetable is looked at.
@@ -47,7 +47,7 @@ pub fn start(app: &Arc<App>) -> Result<()> {
 
 /// A worker of a lane.
 async fn work(app: Arc<App>, lane: Lane, pulse: Pulse) {
-    let mut poll = Poll::every(LOOK);
+    let mut poll = Poll::every(POLL_INTERVAL);
     loop {
         poll.wait(&pulse).await;
         let done = if app.listeners.is_stopping() { Ok(false) } else { turn_in(&app, lane, &pulse).await };
@@ -88,7 +88,7 @@ async fn turn_in(app: &Arc<App>, lane: Lane, pulse: &Pulse) -> Result<bool> {
     Ok(any)
 }
 
-/// Takes back what dead workers left, and claims a job; in transactions of their own when a look says that it is worth it.
+/// RequestBody back what dead workers left, and claims a job; in transactions of their own when a look says that it is worth it.
 fn claim(app: &App, lane: Lane) -> Result<Vec<Claimed>> {
     let (now, known) = (app.clock.now(), kinds(|_| true));
     let own = known.clone();

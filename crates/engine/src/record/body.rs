@@ -1,7 +1,7 @@
 //! What can be read from a body: the fields of a record, or of an [`input!`] that is none.
 
 use super::field::{Field, FieldInfo};
-use crate::error::{Error, Faults};
+use crate::error::{Error, FieldErrors};
 use crate::json::Json;
 
 /// Something with fields: what [`record!`] and [`input!`] make.
@@ -41,10 +41,10 @@ pub trait Fields: Clone + Default + Send + Sync + 'static {
 ///
 /// [`input!`]: crate::input!
 pub trait Body: Fields {
-    /// Adds what is wrong with the body as a whole; see `Checks::check`.
-    fn check(&self, _faults: &mut Faults) {}
+    /// Adds what is wrong with the body as a whole; see `Model::check`.
+    fn check(&self, _faults: &mut FieldErrors) {}
 
-    /// The body as the fields expect it; see `Checks::body`.
+    /// The body as the fields expect it; see `Model::body`.
     fn body(body: Json) -> Json {
         body
     }

@@ -7,7 +7,7 @@ use store::{Row, Value};
 
 use super::kinds::{Kind, clean_text, wrong_type};
 use super::rules::Rules;
-use crate::error::{FieldCode, Wrong, wrong};
+use crate::error::{FieldCode, Violation, violation};
 use crate::json::{Json, write_text};
 
 /// Declares a kind of text: what it is, its JSON schema format, and how it is read.
@@ -26,7 +26,7 @@ macro_rules! checked_text {
                 Ok($name(row.text(column)?.to_string()))
             }
 
-            fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
+            fn from_json(json: &Json, rules: &Rules) -> Result<Self, Violation> {
                 match clean_text(json, rules.max_length)?.trim() {
                     "" => Ok($name::default()),
                     text => $read(text).map($name),
@@ -110,13 +110,13 @@ impl Kind for EmailList {
         }
     }
 
-    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
+    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Violation> {
         let Json::List(items) = json else { return Err(wrong_type("an array of e-mail addresses", json)) };
         if items.len() > 50 {
-            return Err(wrong(FieldCode::TooLong, "may have at most 50 addresses"));
+            return Err(violation(FieldCode::TooLong, "may have at most 50 addresses"));
         }
         let read = |item: &Json| email(clean_text(item, rules.max_length)?.trim());
-        Ok(EmailList(items.iter().map(read).collect::<Result<_, Wrong>>()?))
+        Ok(EmailList(items.iter().map(read).collect::<Result<_, Violation>>()?))
     }
 
     fn to_json(&self, _: &Rules, out: &mut Vec<u8>) {
@@ -139,19 +139,19 @@ impl Kind for EmailList {
     }
 }
 
-fn malformed(message: &str) -> Wrong {
-    wrong(FieldCode::InvalidFormat, message)
+fn malformed(message: &str) -> Violation {
+    violation(FieldCode::InvalidFormat, message)
 }
 
-fn email(text: &str) -> Result<String, Wrong> {
+fn email(text: &str) -> Result<String, Violation> {
     let plain = !text.contains(['<', '>', ',', ';', '"', '\n', '\r']) && !text.contains(char::is_whitespace);
     let domain = text.rsplit_once('@').map_or("", |(_, domain)| domain);
     let good = plain && domain.contains('.') && email_address::EmailAddress::is_valid(text);
     if good { Ok(text.to_string()) } else { Err(malformed("must be an e-mail address such as name@example.com")) }
 }
 
-fn emails(text: &str) -> Result<String, Wrong> {
-    let each: Vec<String> = text.split(',').map(|one| email(one.trim())).collect::<Result<_, Wrong>>()?;
+fn emails(text: &str) -> Result<String, Violation> {
+    let each: Vec<String> = text.split(',').map(|one| email(one.trim())).collect::<Result<_, Violation>>()?;
     Ok(distinct(each, &mut HashSet::new()).join(", "))
 }
 
@@ -169,7 +169,7 @@ impl Emails {
     }
 }
 
-fn domain(text: &str) -> Result<String, Wrong> {
+fn domain(text: &str) -> Result<String, Violation> {
     let lower = text.trim_end_matches('.').to_lowercase();
     let label = |label: &str| {
         (1..=63).contains(&label.len())
@@ -181,7 +181,7 @@ fn domain(text: &str) -> Result<String, Wrong> {
     if good { Ok(lower) } else { Err(malformed("must be a domain such as example.com")) }
 }
 
-fn slug(text: &str) -> Result<String, Wrong> {
+fn slug(text: &str) -> Result<String, Violation> {
     let good = text.len() <= 64
         && text.starts_with(|c: char| c.is_ascii_lowercase())
         && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
@@ -192,19 +192,19 @@ fn slug(text: &str) -> Result<String, Wrong> {
     }
 }
 
-fn iban(text: &str) -> Result<String, Wrong> {
+fn iban(text: &str) -> Result<String, Violation> {
     let compact: String = text.chars().filter(|c| !c.is_whitespace()).collect::<String>().to_uppercase();
     let parsed: Result<sepa::Iban, _> = compact.parse();
     parsed.map(|_| compact).map_err(|_| malformed("must be an IBAN with valid check digits"))
 }
 
-fn bic(text: &str) -> Result<String, Wrong> {
+fn bic(text: &str) -> Result<String, Violation> {
     let compact = text.replace(' ', "").to_uppercase();
     let parsed: Result<sepa::Bic, _> = compact.parse();
     parsed.map(|_| compact).map_err(|_| malformed("must be a BIC of 8 or 11 characters"))
 }
 
-fn vat_number(text: &str) -> Result<String, Wrong> {
+fn vat_number(text: &str) -> Result<String, Violation> {
     let compact: String = text.chars().filter(|c| !matches!(c, ' ' | '.' | '-')).collect::<String>().to_uppercase();
     let european = compact.get(..2).and_then(eu_vat::Country::from_code).is_some();
     let good = if european {
@@ -251,7 +251,7 @@ const NAMES: &[(&str, &str)] = &[
     ("griekenland", "GR"),
 ];
 
-fn country(text: &str) -> Result<String, Wrong> {
+fn country(text: &str) -> Result<String, Violation> {
     let upper = text.to_uppercase();
     let lower = text.to_lowercase();
     let by_code = rust_iso3166::from_alpha2(&upper).or_else(|| rust_iso3166::from_alpha3(&upper));
@@ -265,7 +265,7 @@ fn country(text: &str) -> Result<String, Wrong> {
     found.map(str::to_string).ok_or_else(|| malformed("must be the name of a country or its ISO 3166 code, such as NL"))
 }
 
-fn website(text: &str) -> Result<String, Wrong> {
+fn website(text: &str) -> Result<String, Violation> {
     let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
     let rest = rest.unwrap_or(if text.contains("://") { "" } else { text });
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -276,13 +276,13 @@ fn website(text: &str) -> Result<String, Wrong> {
     if good { Ok(text.to_string()) } else { Err(malformed("must be a URL such as https://example.com")) }
 }
 
-fn callable(text: &str) -> Result<String, Wrong> {
+fn callable(text: &str) -> Result<String, Violation> {
     let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
     let good = rest.is_some_and(|rest| !rest.is_empty()) && !text.contains(char::is_whitespace);
     if good { Ok(text.to_string()) } else { Err(malformed("must be a URL such as https://example.com/hooks")) }
 }
 
-fn color(text: &str) -> Result<String, Wrong> {
+fn color(text: &str) -> Result<String, Violation> {
     let digits = text.strip_prefix('#').unwrap_or_default();
     let good = digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     if good { Ok(text.to_lowercase()) } else { Err(malformed("must be a colour such as #1a2b3c")) }

@@ -4,7 +4,7 @@ use store::{Row, Value};
 
 use super::kinds;
 use super::rules::Rules;
-use crate::error::Wrong;
+use crate::error::Violation;
 use crate::json::Json;
 
 /// A field without its accessors: what documents and walks need.
@@ -41,10 +41,10 @@ pub struct Field<R> {
     pub info: FieldInfo,
     /// Its value for the database.
     pub to_db: fn(&R) -> Value<'_>,
-    /// Takes its value from a column.
+    /// RequestBody its value from a column.
     pub from_db: fn(&mut R, &Row, usize) -> store::Result<()>,
-    /// Takes its value from a body.
-    pub from_json: fn(&mut R, &Json, &Rules) -> Result<(), Wrong>,
+    /// RequestBody its value from a body.
+    pub from_json: fn(&mut R, &Json, &Rules) -> Result<(), Violation>,
     /// Writes its value in an answer.
     pub to_json: fn(&R, &Rules, &mut Vec<u8>),
     /// Copies it from the first to the second.
@@ -52,5 +52,5 @@ pub struct Field<R> {
     /// Whether both have the same.
     pub equal: fn(&R, &R) -> bool,
     /// Reads a filter's text.
-    pub from_query: fn(&str, &Rules) -> Result<Value<'static>, Wrong>,
+    pub from_query: fn(&str, &Rules) -> Result<Value<'static>, Violation>,
 }

@@ -8,7 +8,7 @@ use store::{Row, Value};
 
 use super::kinds::Kind;
 use super::rules::Rules;
-use crate::error::{FieldCode, Wrong, wrong};
+use crate::error::{FieldCode, Violation, violation};
 use crate::json::Json;
 
 /// HTML without what could do harm.
@@ -52,13 +52,13 @@ impl Kind for Html {
         Ok(Html(row.text(column)?.to_string()))
     }
 
-    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
+    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Violation> {
         let text = String::from_json(json, rules)?;
         check(&text)?;
         let clean = ammonia::clean(&text);
         // Links get a word or two more.
         if clean.len() > 4 * rules.max_length {
-            return Err(wrong(FieldCode::TooLong, "has too many tags that are never closed"));
+            return Err(violation(FieldCode::TooLong, "has too many tags that are never closed"));
         }
         Ok(Html(clean))
     }
@@ -146,7 +146,7 @@ fn stops(name: &str, other: &str) -> bool {
 
 /// Refuses HTML that would take long to clean, by a look at its tags. It may count too many of a text that is not well
 /// formed, never too few: what an end tag closes is not always clear, and then it closes nothing here.
-fn check(html: &str) -> Result<(), Wrong> {
+fn check(html: &str) -> Result<(), Violation> {
     let mut open: Vec<(String, &str)> = Vec::new();
     // Formatting that was not closed with its block, and how often: the parser keeps three of the same.
     let mut carried: HashMap<&str, usize> = HashMap::new();
@@ -162,7 +162,7 @@ fn check(html: &str) -> Result<(), Wrong> {
         let is = |names: &[&str]| names.contains(&name.as_str());
         elements += 1 + again;
         if elements > LARGEST {
-            return Err(wrong(FieldCode::TooLong, "has too many tags that are never closed"));
+            return Err(violation(FieldCode::TooLong, "has too many tags that are never closed"));
         }
         if closes {
             let found = open.iter().rposition(|(other, _)| *other == name || stops(&name, other));
@@ -194,7 +194,7 @@ fn check(html: &str) -> Result<(), Wrong> {
         }
         open.push((name, rest));
         if open.len() > DEEPEST {
-            return Err(wrong(FieldCode::TooLong, format!("has tags nested more than {DEEPEST} deep")));
+            return Err(violation(FieldCode::TooLong, format!("has tags nested more than {DEEPEST} deep")));
         }
     }
     Ok(())

@@ -10,7 +10,7 @@ use store::{Row, Value};
 
 use super::rules::Rules;
 use crate::clock::Moment;
-use crate::error::{FieldCode, Wrong, wrong};
+use crate::error::{FieldCode, Violation, violation};
 use crate::json::{Json, write_text};
 
 /// A kind of value: how it is stored, read, shown and described.
@@ -20,7 +20,7 @@ pub trait Kind: Sized + Clone + Default {
     /// From the database. What is not a value of this kind is [`store::Error::unreadable`], never a default.
     fn from_db(row: &Row, column: usize) -> store::Result<Self>;
     /// From a body; `null` is seen to already.
-    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong>;
+    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Violation>;
     /// In an answer.
     fn to_json(&self, rules: &Rules, out: &mut Vec<u8>);
     /// The JSON schema.
@@ -37,7 +37,7 @@ pub trait Kind: Sized + Clone + Default {
     }
 
     /// From a body, with `null` and the rules of every kind.
-    fn read(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
+    fn read(json: &Json, rules: &Rules) -> Result<Self, Violation> {
         // Texts, dates, links and lists can be empty. A number, a choice or a switch cannot: `null` would make it
         // something that nobody said.
         let can_be_none = Self::default().is_empty() || rules.nullable || rules.resets;
@@ -56,7 +56,7 @@ pub trait Kind: Sized + Clone + Default {
     }
 
     /// What it is without a value.
-    fn unset(rules: &Rules) -> Result<Self, Wrong> {
+    fn unset(rules: &Rules) -> Result<Self, Violation> {
         if rules.default.is_empty() {
             return Ok(Self::default());
         }
@@ -65,7 +65,7 @@ pub trait Kind: Sized + Clone + Default {
     }
 
     /// From a filter.
-    fn filter(text: &str, rules: &Rules) -> Result<Value<'static>, Wrong> {
+    fn filter(text: &str, rules: &Rules) -> Result<Value<'static>, Violation> {
         let value = Self::from_json(&Self::from_query(text), rules)?;
         Ok(match value.to_db() {
             Value::Int(value) => Value::Int(value),
@@ -75,31 +75,31 @@ pub trait Kind: Sized + Clone + Default {
     }
 }
 
-fn must_have_a_value() -> Wrong {
-    wrong(FieldCode::Required, "must have a value")
+fn must_have_a_value() -> Violation {
+    violation(FieldCode::Required, "must have a value")
 }
 
 /// The value is of the wrong kind; says what it must be.
-pub fn wrong_type(must_be: &str, json: &Json) -> Wrong {
-    wrong(FieldCode::WrongType, format!("must be {must_be}, not {}", json.kind()))
+pub fn wrong_type(must_be: &str, json: &Json) -> Violation {
+    violation(FieldCode::WrongType, format!("must be {must_be}, not {}", json.kind()))
 }
 
 /// A text that both databases, mail and PDF can carry.
-pub fn clean_text(json: &Json, max_length: usize) -> Result<&str, Wrong> {
+pub fn clean_text(json: &Json, max_length: usize) -> Result<&str, Violation> {
     let text = match json {
         Json::Text(text) => text,
         Json::BrokenText => {
-            return Err(wrong(FieldCode::InvalidCharacters, "contains an unpaired surrogate"));
+            return Err(violation(FieldCode::InvalidCharacters, "contains an unpaired surrogate"));
         }
         other => return Err(wrong_type("a string", other)),
     };
     if let Some(bad) = text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t')) {
         let message = format!("contains the control character U+{:04X}", u32::from(bad));
-        return Err(wrong(FieldCode::InvalidCharacters, message));
+        return Err(violation(FieldCode::InvalidCharacters, message));
     }
     // Counting is only needed where the bytes could exceed the limit.
     if text.len() > max_length && text.chars().count() > max_length {
-        return Err(wrong(FieldCode::TooLong, format!("may have at most {max_length} characters")));
+        return Err(violation(FieldCode::TooLong, format!("may have at most {max_length} characters")));
     }
     Ok(text)
 }
@@ -134,7 +134,7 @@ impl Kind for String {
         Ok(row.text(column)?.to_string())
     }
 
-    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
+    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Violation> {
         clean_text(json, rules.max_length).map(str::to_string)
     }
 
@@ -164,7 +164,7 @@ impl Kind for bool {
         }
     }
 
-    fn from_json(json: &Json, _: &Rules) -> Result<Self, Wrong> {
+    fn from_json(json: &Json, _: &Rules) -> Result<Self, Violation> {
         match json {
             Json::Bool(value) => Ok(*value),
             other => Err(wrong_type("true or false", other)),
@@ -197,12 +197,12 @@ impl Kind for i64 {
         row.int(column)
     }
 
-    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
+    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Violation> {
         let Json::Number(digits) = json else {
             return Err(wrong_type("an integer", json));
         };
         if digits.contains(['.', 'e', 'E']) {
-            return Err(wrong(FieldCode::WrongType, "must be an integer"));
+            return Err(violation(FieldCode::WrongType, "must be an integer"));
         }
         let value = digits.parse().ok().filter(|value| (rules.min..=rules.max).contains(value));
         value.ok_or_else(|| out_of_range(rules))
@@ -243,7 +243,7 @@ impl Kind for Days {
         }
     }
 
-    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
+    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Violation> {
         i64::from_json(json, rules).map(Days)
     }
 
@@ -264,8 +264,8 @@ impl Kind for Days {
     }
 }
 
-fn out_of_range(rules: &Rules) -> Wrong {
-    wrong(FieldCode::OutOfRange, format!("must be from {} to {}", rules.min, rules.max))
+fn out_of_range(rules: &Rules) -> Violation {
+    violation(FieldCode::OutOfRange, format!("must be from {} to {}", rules.min, rules.max))
 }
 
 impl<const SCALE: u32> Kind for Decimal<SCALE> {
@@ -277,13 +277,13 @@ impl<const SCALE: u32> Kind for Decimal<SCALE> {
         Ok(Decimal::from_scaled(row.int(column)?))
     }
 
-    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
+    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Violation> {
         let (Json::Number(digits) | Json::Text(digits)) = json else {
             return Err(wrong_type("a number", json));
         };
         let value: Self = digits.parse().map_err(|fault| match fault {
-            money::Fault::NotANumber => wrong(FieldCode::WrongType, "must be a decimal number such as 12.50"),
-            money::Fault::TooPrecise => wrong(FieldCode::TooPrecise, format!("may have at most {SCALE} decimals")),
+            money::Fault::NotANumber => violation(FieldCode::WrongType, "must be a decimal number such as 12.50"),
+            money::Fault::TooPrecise => violation(FieldCode::TooPrecise, format!("may have at most {SCALE} decimals")),
             money::Fault::TooLarge => out_of_range(rules),
         })?;
         let whole = value.scaled().div_euclid(10_i64.pow(SCALE));
@@ -311,11 +311,11 @@ impl<const SCALE: u32> Kind for Decimal<SCALE> {
 pub struct Day(pub Option<Date>);
 
 /// Reads `YYYY-MM-DD` and nothing else, from the year 0001 on: there is no year 0.
-pub fn parse_date(text: &str) -> Result<Date, Wrong> {
+pub fn parse_date(text: &str) -> Result<Date, Violation> {
     let bytes = text.as_bytes();
     let shaped = bytes.len() == 10 && bytes[4] == b'-' && bytes[7] == b'-';
     let date = shaped.then(|| text.parse::<Date>().ok()).flatten().filter(|date| date.year() > 0);
-    date.ok_or_else(|| wrong(FieldCode::InvalidFormat, "must be a date in the format YYYY-MM-DD"))
+    date.ok_or_else(|| violation(FieldCode::InvalidFormat, "must be a date in the format YYYY-MM-DD"))
 }
 
 /// A date of the database.
@@ -335,7 +335,7 @@ impl Kind for Day {
         }
     }
 
-    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
+    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Violation> {
         match clean_text(json, rules.max_length)? {
             "" => Ok(Day(None)),
             text => parse_date(text).map(|date| Day(Some(date))),
@@ -373,10 +373,10 @@ impl Kind for When {
         Ok(When((stored.0 != 0).then_some(stored)))
     }
 
-    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
+    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Violation> {
         let moment = Moment::parse(clean_text(json, rules.max_length)?);
         let moment = moment
-            .ok_or_else(|| wrong(FieldCode::InvalidFormat, "must be a timestamp such as 2026-05-04T09:30:00Z"))?;
+            .ok_or_else(|| violation(FieldCode::InvalidFormat, "must be a timestamp such as 2026-05-04T09:30:00Z"))?;
         Ok(When(Some(moment)))
     }
 
@@ -410,7 +410,7 @@ impl Kind for Link {
         Ok(Link(row.text(column)?.to_string()))
     }
 
-    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Wrong> {
+    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Violation> {
         clean_text(json, rules.max_length).map(|text| Link(text.to_string()))
     }
 
@@ -443,7 +443,7 @@ impl Kind for VatRate {
         }
     }
 
-    fn from_json(json: &Json, _: &Rules) -> Result<Self, Wrong> {
+    fn from_json(json: &Json, _: &Rules) -> Result<Self, Violation> {
         let (Json::Number(digits) | Json::Text(digits)) = json else {
             return Err(wrong_type("a percentage such as \"21\"", json));
         };
@@ -452,9 +452,9 @@ impl Kind for VatRate {
             return Ok(VatRate::default());
         }
         let rate: Decimal<2> =
-            digits.parse().map_err(|_| wrong(FieldCode::InvalidFormat, "must be a percentage such as \"21\""))?;
+            digits.parse().map_err(|_| violation(FieldCode::InvalidFormat, "must be a percentage such as \"21\""))?;
         if !(0..=10_000).contains(&rate.scaled()) {
-            return Err(wrong(FieldCode::OutOfRange, "must be from 0 to 100"));
+            return Err(violation(FieldCode::OutOfRange, "must be from 0 to 100"));
         }
         Ok(VatRate(rate.to_string()))
     }
@@ -491,7 +491,7 @@ macro_rules! choice {
                 found.ok_or_else(|| store::Error::unreadable(format!("it is not one of: {}", $name::WIRE.join(", "))))
             }
 
-            fn from_json(json: &$crate::json::Json, _: &$crate::record::Rules) -> Result<Self, $crate::error::Wrong> {
+            fn from_json(json: &$crate::json::Json, _: &$crate::record::Rules) -> Result<Self, $crate::error::Violation> {
                 $crate::record::choose(json, $name::WIRE, $name::from_wire)
             }
 
@@ -516,7 +516,7 @@ pub fn other_spelling(text: &str) -> Option<&'static str> {
 }
 
 /// One of a closed set.
-pub fn choose<T>(json: &Json, allowed: &[&str], find: fn(&str) -> Option<T>) -> Result<T, Wrong> {
+pub fn choose<T>(json: &Json, allowed: &[&str], find: fn(&str) -> Option<T>) -> Result<T, Violation> {
     let text = clean_text(json, 255)?;
-    find(text).ok_or_else(|| wrong(FieldCode::InvalidChoice, format!("must be one of: {}", allowed.join(", "))))
+    find(text).ok_or_else(|| violation(FieldCode::InvalidChoice, format!("must be one of: {}", allowed.join(", "))))
 }

@@ -5,7 +5,7 @@ use store::{Row, Value};
 
 use super::kinds::{Kind, clean_text, wrong_type};
 use super::rules::Rules;
-use crate::error::{FieldCode, Wrong, wrong};
+use crate::error::{FieldCode, Violation, violation};
 use crate::json::{Json, write_key, write_text};
 
 /// Several texts, in order.
@@ -13,7 +13,7 @@ use crate::json::{Json, write_key, write_text};
 pub struct Texts(pub Vec<String>);
 
 /// More than any list that a person keeps.
-const MANY: usize = 200;
+const MAX_ITEMS: usize = 200;
 
 impl Kind for Texts {
     fn to_db(&self) -> Value<'_> {
@@ -31,19 +31,19 @@ impl Kind for Texts {
         }
     }
 
-    fn from_json(json: &Json, _: &Rules) -> Result<Self, Wrong> {
+    fn from_json(json: &Json, _: &Rules) -> Result<Self, Violation> {
         let Json::List(items) = json else { return Err(wrong_type("an array of strings", json)) };
-        if items.len() > MANY {
-            return Err(wrong(FieldCode::TooLong, format!("may have at most {MANY} strings")));
+        if items.len() > MAX_ITEMS {
+            return Err(violation(FieldCode::TooLong, format!("may have at most {MAX_ITEMS} strings")));
         }
         let mut texts: Vec<String> = Vec::new();
         for item in items {
             let text = clean_text(item, 255)?.trim();
             if text.is_empty() || text.contains(['\n', '\r']) {
-                return Err(wrong(FieldCode::InvalidFormat, "must contain non-empty strings of one line"));
+                return Err(violation(FieldCode::InvalidFormat, "must contain non-empty strings of one line"));
             }
             if texts.iter().any(|other| other == text) {
-                return Err(wrong(FieldCode::GivenTwice, "contains the same string twice"));
+                return Err(violation(FieldCode::GivenTwice, "contains the same string twice"));
             }
             texts.push(text.to_string());
         }
@@ -62,7 +62,7 @@ impl Kind for Texts {
     }
 
     fn schema(_: &Rules) -> Schema {
-        json!({"type": "array", "items": {"type": "string", "maxLength": 255}, "maxItems": MANY})
+        json!({"type": "array", "items": {"type": "string", "maxLength": 255}, "maxItems": MAX_ITEMS})
     }
 
     fn is_empty(&self) -> bool {
@@ -86,7 +86,7 @@ pub enum CustomValue {
 }
 
 impl CustomValue {
-    fn from_json(json: &Json) -> Result<CustomValue, Wrong> {
+    fn from_json(json: &Json) -> Result<CustomValue, Violation> {
         match json {
             Json::Null => Ok(CustomValue::Nothing),
             Json::Bool(checked) => Ok(CustomValue::Checked(*checked)),
@@ -120,14 +120,14 @@ impl Kind for Custom {
         values.collect::<store::Result<_>>().map(Custom)
     }
 
-    fn from_json(json: &Json, _: &Rules) -> Result<Self, Wrong> {
+    fn from_json(json: &Json, _: &Rules) -> Result<Self, Violation> {
         let Json::Object(members) = json else { return Err(wrong_type("an object", json)) };
         let mut values = Vec::with_capacity(members.len());
         for (key, json) in members {
             let value = CustomValue::from_json(json);
             values.push((
                 key.clone(),
-                value.map_err(|w| wrong(w.code, format!("contains '{key}', which {}", w.message)))?,
+                value.map_err(|w| violation(w.code, format!("contains '{key}', which {}", w.message)))?,
             ));
         }
         Ok(Custom(values))
@@ -194,14 +194,14 @@ impl Kind for Data {
         stored_object(row.text(column)?).map(Data)
     }
 
-    fn from_json(json: &Json, _: &Rules) -> Result<Self, Wrong> {
+    fn from_json(json: &Json, _: &Rules) -> Result<Self, Violation> {
         if !matches!(json, Json::Object(_)) {
             return Err(wrong_type("an object", json));
         }
         let mut text = Vec::new();
         json.write(&mut text)?;
         if text.len() > DATA {
-            return Err(wrong(FieldCode::TooLong, format!("may have at most {DATA} bytes")));
+            return Err(violation(FieldCode::TooLong, format!("may have at most {DATA} bytes")));
         }
         Ok(Data(String::from_utf8(text).unwrap_or_default()))
     }
@@ -240,8 +240,8 @@ impl Kind for Snapshot {
         stored_object(row.text(column)?).map(Snapshot)
     }
 
-    fn from_json(_: &Json, _: &Rules) -> Result<Self, Wrong> {
-        Err(wrong(FieldCode::ReadOnly, "cannot be set here"))
+    fn from_json(_: &Json, _: &Rules) -> Result<Self, Violation> {
+        Err(violation(FieldCode::ReadOnly, "cannot be set here"))
     }
 
     fn to_json(&self, _: &Rules, out: &mut Vec<u8>) {
@@ -270,7 +270,7 @@ fn not_an_object() -> store::Error {
 impl Json {
     /// As text again, with the digits of its numbers; refuses what no text has, and numbers that whoever reads
     /// it later would not have as they are.
-    pub fn write(&self, out: &mut Vec<u8>) -> Result<(), Wrong> {
+    pub fn write(&self, out: &mut Vec<u8>) -> Result<(), Violation> {
         match self {
             Json::Null => out.extend_from_slice(b"null"),
             Json::Bool(value) => out.extend_from_slice(value.to_string().as_bytes()),
@@ -303,14 +303,14 @@ impl Json {
     }
 }
 
-fn inner_text(json: &Json) -> Result<&str, Wrong> {
+fn inner_text(json: &Json) -> Result<&str, Violation> {
     clean_text(json, DATA)
-        .map_err(|wrong| Wrong { message: format!("contains a string that {}", wrong.message), ..wrong })
+        .map_err(|wrong| Violation { message: format!("contains a string that {}", wrong.message), ..wrong })
 }
 
 /// Whole numbers are read with 64 bits and others as floating point: beyond these one would be rounded, or make
 /// all of the object unreadable.
-fn check_number(digits: &str) -> Result<(), Wrong> {
+fn check_number(digits: &str) -> Result<(), Violation> {
     let is_whole = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
     let fits = match is_whole {
         true => digits.parse::<i64>().is_ok() || digits.parse::<u64>().is_ok(),
@@ -320,5 +320,8 @@ fn check_number(digits: &str) -> Result<(), Wrong> {
         return Ok(());
     }
     let shown: String = digits.chars().take(50).collect();
-    Err(wrong(FieldCode::OutOfRange, format!("contains the number {shown}, which is too large; send it as a string")))
+    Err(violation(
+        FieldCode::OutOfRange,
+        format!("contains the number {shown}, which is too large; send it as a string"),
+    ))
 }

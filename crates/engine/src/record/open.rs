@@ -99,7 +99,7 @@ macro_rules! open_choice {
                 Ok($name::from(row.text(column)?))
             }
 
-            fn from_json(json: &$crate::json::Json, rules: &$crate::record::Rules) -> Result<Self, $crate::error::Wrong> {
+            fn from_json(json: &$crate::json::Json, rules: &$crate::record::Rules) -> Result<Self, $crate::error::Violation> {
                 let text = <String as $crate::record::Kind>::from_json(json, rules)?;
                 Ok($name::from(text.as_str()))
             }

@@ -2,10 +2,10 @@
 
 use store::{Migration, Tx};
 
-use super::{Gives, Handler, List, Method, Part, Resource, Route, Takes};
+use super::{Handler, List, Method, Part, RequestBody, Resource, Returns, Route};
 use crate::error::Result;
 use crate::inspect::{Inspected, inspect};
-use crate::record::{CREATED, Checks, DETAIL, FieldInfo, Fields, LIST, Record, Shape, UPDATED, Views};
+use crate::record::{CREATED, DETAIL, FieldInfo, Fields, LIST, Model, Record, Shape, UPDATED, Views};
 use crate::tables::Logged;
 use crate::{list, records};
 
@@ -97,38 +97,38 @@ impl Resource {
     pub fn list<R: Record>(mut self) -> Resource {
         self.list = Some(List::of::<R>());
         let summary = format!("List {}", self.plural());
-        self.route(Method::Get, "", summary, Takes::Nothing, Gives::Page, list::list::<R>)
+        self.route(Method::Get, "", summary, RequestBody::Nothing, Returns::Page, list::list::<R>)
     }
 
     /// `GET /v1/…` without pages, unless they are asked for.
     pub fn list_or_all<R: Record>(mut self) -> Resource {
         self.list = Some(List::of::<R>());
         let summary = format!("List {}", self.plural());
-        self.route(Method::Get, "", summary, Takes::Nothing, Gives::Either, list::either::<R>)
+        self.route(Method::Get, "", summary, RequestBody::Nothing, Returns::Either, list::either::<R>)
     }
 
     /// `GET /v1/…` of a short list, without pages.
     pub fn all<R: Record>(self) -> Resource {
         let summary = format!("List {}", self.plural());
-        self.route(Method::Get, "", summary, Takes::Nothing, Gives::All, list::all::<R>)
+        self.route(Method::Get, "", summary, RequestBody::Nothing, Returns::All, list::all::<R>)
     }
 
     /// The same, with a handler of its own.
     pub fn all_with(self, handler: Handler) -> Resource {
         let summary = format!("List {}", self.plural());
-        self.route(Method::Get, "", summary, Takes::Nothing, Gives::All, handler)
+        self.route(Method::Get, "", summary, RequestBody::Nothing, Returns::All, handler)
     }
 
     /// `POST /v1/…`
-    pub fn create<R: Checks>(self) -> Resource {
+    pub fn create<R: Model>(self) -> Resource {
         let summary = format!("Create {}", self.one());
-        self.route(Method::Post, "", summary, Takes::Create, Gives::Item(CREATED), records::create::<R>)
+        self.route(Method::Post, "", summary, RequestBody::Create, Returns::Item(CREATED), records::create::<R>)
     }
 
     /// The same, with a handler of its own.
     pub fn create_with(self, handler: Handler) -> Resource {
         let summary = format!("Create {}", self.one());
-        self.route(Method::Post, "", summary, Takes::Create, Gives::Item(CREATED), handler)
+        self.route(Method::Post, "", summary, RequestBody::Create, Returns::Item(CREATED), handler)
     }
 
     /// `POST /v1/…` with the fields of `B`.
@@ -138,76 +138,90 @@ impl Resource {
 
     /// `POST /v1/…/…` that makes a record in another way.
     pub fn create_at(self, path: &str, summary: &str, handler: Handler) -> Resource {
-        self.route(Method::Post, path, summary.to_string(), Takes::Create, Gives::Item(CREATED), handler)
+        self.route(Method::Post, path, summary.to_string(), RequestBody::Create, Returns::Item(CREATED), handler)
     }
 
     /// `POST /v1/…` of a file.
     pub fn upload(self, handler: Handler) -> Resource {
         let summary = format!("Upload {}", self.one());
-        self.route(Method::Post, "", summary, Takes::File, Gives::Item(CREATED), handler)
+        self.route(Method::Post, "", summary, RequestBody::File, Returns::Item(CREATED), handler)
     }
 
     /// `GET /v1/…/{id}/…` of something that is no JSON; with a key, or by a signed address.
     pub fn content(self, path: &str, summary: &str, handler: Handler) -> Resource {
         let path = format!("/{path}");
-        self.own(Method::Get, &path, summary.to_string(), Takes::Nothing, Gives::Content, handler)
+        self.own(Method::Get, &path, summary.to_string(), RequestBody::Nothing, Returns::Content, handler)
     }
 
     /// `GET /v1/…/{id}`
     pub fn get<R: Record>(self) -> Resource {
         let summary = format!("Retrieve {}", self.one());
-        self.own(Method::Get, "", summary, Takes::Nothing, Gives::Item(DETAIL), records::get::<R>)
+        self.own(Method::Get, "", summary, RequestBody::Nothing, Returns::Item(DETAIL), records::get::<R>)
     }
 
     /// The same, with a handler of its own.
     pub fn get_with(self, handler: Handler) -> Resource {
         let summary = format!("Retrieve {}", self.one());
-        self.own(Method::Get, "", summary, Takes::Nothing, Gives::Item(DETAIL), handler)
+        self.own(Method::Get, "", summary, RequestBody::Nothing, Returns::Item(DETAIL), handler)
     }
 
     /// `PATCH /v1/…/{id}`
-    pub fn patch<R: Checks>(self) -> Resource {
+    pub fn patch<R: Model>(self) -> Resource {
         let summary = format!("Change {}", self.one());
-        self.own(Method::Patch, "", summary, Takes::Patch, Gives::Item(UPDATED), records::patch::<R>)
+        self.own(Method::Patch, "", summary, RequestBody::Patch, Returns::Item(UPDATED), records::patch::<R>)
     }
 
     /// `DELETE /v1/…/{id}`, without a body in the answer.
     pub fn delete<R: Record>(self) -> Resource {
         let summary = format!("Delete {}", self.one());
-        self.own(Method::Delete, "", summary, Takes::Nothing, Gives::Nothing, records::delete::<R>)
+        self.own(Method::Delete, "", summary, RequestBody::Nothing, Returns::Nothing, records::delete::<R>)
     }
 
     /// The same, with a handler of its own.
     pub fn delete_with(self, handler: Handler) -> Resource {
         let summary = format!("Delete {}", self.one());
-        self.own(Method::Delete, "", summary, Takes::Nothing, Gives::Nothing, handler)
+        self.own(Method::Delete, "", summary, RequestBody::Nothing, Returns::Nothing, handler)
     }
 
     /// `PATCH /v1/…/{id}` with a handler of its own.
-    pub fn patch_with<R: Checks>(self, handler: Handler) -> Resource {
+    pub fn patch_with<R: Model>(self, handler: Handler) -> Resource {
         let summary = format!("Change {}", self.one());
-        self.own(Method::Patch, "", summary, Takes::Patch, Gives::Item(UPDATED), handler)
+        self.own(Method::Patch, "", summary, RequestBody::Patch, Returns::Item(UPDATED), handler)
     }
 
     /// `DELETE /v1/…/{id}`, which shows what is gone, with a handler of its own.
     pub fn delete_shown_with(self, handler: Handler) -> Resource {
         let summary = format!("Delete {}", self.one());
-        self.own(Method::Delete, "", summary, Takes::Nothing, Gives::Item(DETAIL), handler)
+        self.own(Method::Delete, "", summary, RequestBody::Nothing, Returns::Item(DETAIL), handler)
     }
 
     /// `GET /v1/…/{id}/…` of something that belongs to a record and is none itself.
     pub fn part(self, path: &str, summary: &str, parts: &'static [Part], handler: Handler) -> Resource {
-        self.own(Method::Get, &format!("/{path}"), summary.to_string(), Takes::Nothing, Gives::Parts(parts), handler)
+        self.own(
+            Method::Get,
+            &format!("/{path}"),
+            summary.to_string(),
+            RequestBody::Nothing,
+            Returns::Parts(parts),
+            handler,
+        )
     }
 
     /// The same, of several.
     pub fn parts(self, path: &str, summary: &str, parts: &'static [Part], handler: Handler) -> Resource {
-        self.part(path, summary, parts, handler).gives(Gives::ManyParts(parts))
+        self.part(path, summary, parts, handler).returns(Returns::ListOfParts(parts))
     }
 
     /// `POST /v1/…/{id}/…` without a body, which answers with something that is no record.
     pub fn act_parts(self, path: &str, summary: &str, parts: &'static [Part], handler: Handler) -> Resource {
-        self.own(Method::Post, &format!("/{path}"), summary.to_string(), Takes::Nothing, Gives::Parts(parts), handler)
+        self.own(
+            Method::Post,
+            &format!("/{path}"),
+            summary.to_string(),
+            RequestBody::Nothing,
+            Returns::Parts(parts),
+            handler,
+        )
     }
 
     /// The same with the fields of `B`.
@@ -218,43 +232,51 @@ impl Resource {
         parts: &'static [Part],
         handler: Handler,
     ) -> Resource {
-        self.act_parts(path, summary, parts, handler).taking::<B>(Takes::Body)
+        self.act_parts(path, summary, parts, handler).taking::<B>(RequestBody::Body)
     }
 
     /// `PUT /v1/…/{id}` with the fields of a new record.
     pub fn replace_with(self, handler: Handler) -> Resource {
         let summary = format!("Replace {}", self.one());
         let fields = self.fields.iter().filter(|field| field.rules.create).copied().collect();
-        self.own(Method::Put, "", summary, Takes::Body, Gives::Item(DETAIL), handler).with_fields(fields)
+        self.own(Method::Put, "", summary, RequestBody::Body, Returns::Item(DETAIL), handler).with_fields(fields)
     }
 
     /// `POST /v1/…/{id}/…` with the fields of `B`, if any are sent, which makes a record of the same kind.
     pub fn action_made<B: Fields>(self, path: &str, summary: &str, handler: Handler) -> Resource {
         let path = format!("/{path}");
-        let resource = self.own(Method::Post, &path, summary.to_string(), Takes::Maybe, Gives::Made(CREATED), handler);
+        let resource =
+            self.own(Method::Post, &path, summary.to_string(), RequestBody::Maybe, Returns::Made(CREATED), handler);
         resource.with_fields(B::infos())
     }
 
     /// `POST /v1/…/{id}/…` without a body, which makes a record of another kind with the same fields.
     pub fn action_elsewhere(self, path: &str, summary: &str, handler: Handler) -> Resource {
         let path = format!("/{path}");
-        self.own(Method::Post, &path, summary.to_string(), Takes::Nothing, Gives::Made(CREATED), handler)
+        self.own(Method::Post, &path, summary.to_string(), RequestBody::Nothing, Returns::Made(CREATED), handler)
     }
 
     /// `PATCH /v1/…/{id}` with those fields of `B` that can be changed.
     pub fn patch_from<B: Fields>(self, handler: Handler) -> Resource {
         let summary = format!("Change {}", self.one());
         let fields = B::infos().into_iter().filter(|field| field.rules.patch).collect();
-        self.own(Method::Patch, "", summary, Takes::Patch, Gives::Item(UPDATED), handler).with_fields(fields)
+        self.own(Method::Patch, "", summary, RequestBody::Patch, Returns::Item(UPDATED), handler).with_fields(fields)
     }
 
     /// `GET /v1/…/{id}/…` of the records of another table that belong to it, in pages.
     pub fn pages_of(self, path: &str, summary: &str, table: &'static str, handler: Handler) -> Resource {
-        self.own(Method::Get, &format!("/{path}"), summary.to_string(), Takes::Nothing, Gives::PageOf(table), handler)
+        self.own(
+            Method::Get,
+            &format!("/{path}"),
+            summary.to_string(),
+            RequestBody::Nothing,
+            Returns::PageOf(table),
+            handler,
+        )
     }
 
     /// A route that stands beside the records: a method, a path and what it answers.
-    pub fn beside(
+    pub fn custom_route(
         self,
         method: Method,
         path: &str,
@@ -262,15 +284,17 @@ impl Resource {
         parts: &'static [Part],
         handler: Handler,
     ) -> Resource {
-        self.route(method, path, summary.to_string(), Takes::Nothing, Gives::Parts(parts), handler)
+        self.route(method, path, summary.to_string(), RequestBody::Nothing, Returns::Parts(parts), handler)
     }
 
     /// The last route takes the fields of `B`.
-    pub fn taking<B: Fields>(mut self, takes: Takes) -> Resource {
+    pub fn taking<B: Fields>(mut self, takes: RequestBody) -> Resource {
         if let Some(route) = self.routes.last_mut() {
             route.takes = takes;
             route.fields = B::infos();
-            route.fields.retain(|field| if takes == Takes::Patch { field.rules.patch } else { field.rules.create });
+            route
+                .fields
+                .retain(|field| if takes == RequestBody::Patch { field.rules.patch } else { field.rules.create });
         }
         self
     }
@@ -318,30 +342,38 @@ impl Resource {
     /// `DELETE /v1/…/{id}`, which shows what is gone.
     pub fn delete_shown<R: Record>(self) -> Resource {
         let summary = format!("Delete {}", self.one());
-        self.own(Method::Delete, "", summary, Takes::Nothing, Gives::Item(DETAIL), records::delete_shown::<R>)
+        self.own(Method::Delete, "", summary, RequestBody::Nothing, Returns::Item(DETAIL), records::delete_shown::<R>)
     }
 
     /// `POST /v1/…/{id}/…` without a body, which answers as `view` shows the record.
     pub fn action(self, path: &str, summary: &str, view: Views, handler: Handler) -> Resource {
-        self.own(Method::Post, &format!("/{path}"), summary.to_string(), Takes::Nothing, Gives::Item(view), handler)
+        self.own(
+            Method::Post,
+            &format!("/{path}"),
+            summary.to_string(),
+            RequestBody::Nothing,
+            Returns::Item(view),
+            handler,
+        )
     }
 
     /// The same with a body of its own, the fields of `B`.
     pub fn action_with<B: Fields>(self, path: &str, summary: &str, view: Views, handler: Handler) -> Resource {
         let path = format!("/{path}");
-        let resource = self.own(Method::Post, &path, summary.to_string(), Takes::Body, Gives::Item(view), handler);
+        let resource =
+            self.own(Method::Post, &path, summary.to_string(), RequestBody::Body, Returns::Item(view), handler);
         resource.with_fields(B::infos())
     }
 
     /// Create, retrieve and change, beside a list that the contract only reads.
-    pub fn managed<R: Checks>(self) -> Resource {
+    pub fn managed<R: Model>(self) -> Resource {
         self.create::<R>().extension().get::<R>().extension().patch::<R>().extension()
     }
 
     /// The last route answers with something else.
-    pub fn gives(mut self, gives: Gives) -> Resource {
+    pub fn returns(mut self, returns: Returns) -> Resource {
         if let Some(route) = self.routes.last_mut() {
-            route.gives = gives;
+            route.returns = returns;
         }
         self
     }
@@ -359,14 +391,14 @@ impl Resource {
         !self.migrations.is_empty()
     }
 
-    /// The fields that `gives` shows.
-    pub fn shown(&self, gives: Gives) -> Vec<FieldInfo> {
-        let view = match gives {
-            Gives::Page | Gives::All | Gives::Either => LIST,
-            Gives::PageOf(_) | Gives::MadeOf(_) | Gives::MadeParts(_) => return Vec::new(),
-            Gives::Item(view) | Gives::Made(view) => view,
-            Gives::Nothing | Gives::Content | Gives::Parts(_) | Gives::ManyParts(_) => return Vec::new(),
-            Gives::Feed(..) | Gives::Stream(_) => return Vec::new(),
+    /// The fields that `returns` shows.
+    pub fn shown(&self, returns: Returns) -> Vec<FieldInfo> {
+        let view = match returns {
+            Returns::Page | Returns::All | Returns::Either => LIST,
+            Returns::PageOf(_) | Returns::CreatedOf(_) | Returns::CreatedParts(_) => return Vec::new(),
+            Returns::Item(view) | Returns::Made(view) => view,
+            Returns::Nothing | Returns::Content | Returns::Parts(_) | Returns::ListOfParts(_) => return Vec::new(),
+            Returns::Feed(..) | Returns::Stream(_) => return Vec::new(),
         };
         self.fields.iter().filter(|field| field.rules.views.includes(view)).copied().collect()
     }
@@ -387,12 +419,12 @@ impl Resource {
         method: Method,
         path: &str,
         summary: String,
-        takes: Takes,
-        gives: Gives,
+        takes: RequestBody,
+        returns: Returns,
         handler: Handler,
     ) -> Resource {
         let id = if self.shape.parent.is_empty() { "id".to_string() } else { format!("{}_id", self.shape.name) };
-        self.route(method, &format!("/{{{id}}}{path}"), summary, takes, gives, handler)
+        self.route(method, &format!("/{{{id}}}{path}"), summary, takes, returns, handler)
     }
 
     fn route(
@@ -400,15 +432,15 @@ impl Resource {
         method: Method,
         path: &str,
         summary: String,
-        takes: Takes,
-        gives: Gives,
+        takes: RequestBody,
+        returns: Returns,
         handler: Handler,
     ) -> Resource {
         let right = if method == Method::Get { "read" } else { "write" };
         let takes_field = |field: &&FieldInfo| match takes {
-            Takes::Nothing | Takes::Body | Takes::Maybe | Takes::File => false,
-            Takes::Create => field.rules.create,
-            Takes::Patch => field.rules.patch,
+            RequestBody::Nothing | RequestBody::Body | RequestBody::Maybe | RequestBody::File => false,
+            RequestBody::Create => field.rules.create,
+            RequestBody::Patch => field.rules.patch,
         };
         self.routes.push(Route {
             method,
@@ -427,7 +459,7 @@ impl Resource {
             has_meta: true,
             takes,
             fields: self.fields.iter().filter(takes_field).copied().collect(),
-            gives,
+            returns,
             handler,
         });
         self
