@@ -9,14 +9,12 @@ pub mod backtest;
 pub mod conditions;
 pub mod cron;
 pub mod definition;
-pub mod doubts;
 pub mod events;
 pub mod flow;
 pub mod library;
+pub mod lint;
 pub mod matching;
 pub mod metrics;
-pub mod outside;
-pub mod rehearsal;
 pub mod report;
 pub mod run;
 pub mod runner;
@@ -25,6 +23,8 @@ pub mod secret;
 pub mod steps;
 pub mod template;
 pub mod trigger;
+pub mod validate;
+pub mod worker;
 
 use std::sync::Arc;
 

@@ -15,7 +15,7 @@ use engine::timers::{self, Timer};
 use engine::{idempotency, search};
 use store::{Migration, Tx};
 
-use crate::automation::{self, flow, outside, run, runner, secret, trigger};
+use crate::automation::{self, flow, run, runner, secret, trigger, worker};
 use crate::calendar::days::Days;
 use crate::calendar::test_clock;
 use crate::documents::pdf::DocumentPdf;
@@ -165,10 +165,10 @@ static PURGES: &[Purge] = &[idempotency::purge, queue::purge, run::purge, flow::
 
 /// What comes with the days, in this order.
 static DUE_WORK: &[DueWork] =
-    &[money_due::LATE_INVOICES, money_due::EXPIRED_QUOTES, generate::DUE, TIMERS_DUE, outside::DUE, collecting::DUE];
+    &[money_due::LATE_INVOICES, money_due::EXPIRED_QUOTES, generate::DUE, TIMERS_DUE, worker::DUE, collecting::DUE];
 
 /// What runs in the background beside the workers.
-static BACKGROUND: &[Start] = &[webhooks::start, outside::start, key_use::start, search::start];
+static BACKGROUND: &[Start] = &[webhooks::start, worker::start, key_use::start, search::start];
 
 /// What is said when nothing happens.
 static TIMERS: &[&Timer<Settings>] = &[

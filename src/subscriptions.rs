@@ -228,7 +228,7 @@ fn deactivate(call: Call) -> Result<Work> {
             subscription.next_generate = Day(before.next_generate.0.filter(is_due));
             subscription.status = Status::Ended;
         }
-        once::once(tx, ctx, ENDED_BY_HAND, &before.base.id)?;
+        once::first_time(tx, ctx, ENDED_BY_HAND, &before.base.id)?;
         records::change(tx, ctx, &before, &mut subscription, "updated")?;
         generate::soon(tx, ctx, &subscription)?;
         let end = subscription.end_date.0.map(|end| end.to_string());

@@ -65,14 +65,14 @@ struct Served(Arc<Mutex<HashMap<String, i64>>>);
 
 impl Served {
     /// A place for an endpoint, if it has none and there is room.
-    fn take(&self, account: i64, endpoint: &str) -> Option<Place> {
+    fn take(&self, account: i64, endpoint: &str) -> Option<EndpointPermit> {
         let mut busy = self.locked();
         let of_account = || busy.values().filter(|own| **own == account).count();
         if busy.len() >= SERVED || busy.contains_key(endpoint) || of_account() >= SERVED_OF_ONE {
             return None;
         }
         busy.insert(endpoint.to_string(), account);
-        Some(Place { served: self.clone(), endpoint: endpoint.to_string() })
+        Some(EndpointPermit { served: self.clone(), endpoint: endpoint.to_string() })
     }
 
     fn locked(&self) -> MutexGuard<'_, HashMap<String, i64>> {
@@ -82,12 +82,12 @@ impl Served {
 
 /// The place of an endpoint that is served. It is given back when it is dropped, also by a panic: nobody
 /// would look after the endpoint again otherwise.
-struct Place {
+struct EndpointPermit {
     served: Served,
     endpoint: String,
 }
 
-impl Drop for Place {
+impl Drop for EndpointPermit {
     fn drop(&mut self) {
         self.served.locked().remove(&self.endpoint);
     }
@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn an_account_has_some_of_the_places() {
         let served = Served::default();
-        let mut held: Vec<Place> = (0..100).filter_map(|n| served.take(1, &format!("a{n}"))).collect();
+        let mut held: Vec<EndpointPermit> = (0..100).filter_map(|n| served.take(1, &format!("a{n}"))).collect();
         assert_eq!(held.len(), SERVED_OF_ONE);
         let other = served.take(2, "b");
         assert!(other.is_some() && served.take(2, "b").is_none());

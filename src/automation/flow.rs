@@ -17,7 +17,7 @@ use store::{Migration, Row, Tx};
 
 use crate::automation::cron::Cron;
 use crate::automation::definition::{Definition, TRIGGER_ROOTS, read_steps};
-use crate::automation::{backtest, conditions, doubts, events, rehearsal};
+use crate::automation::{backtest, conditions, events, lint, validate};
 
 choice! {
     /// What starts a flow.
@@ -88,7 +88,7 @@ impl Model for Flow {
             }
             _ => {}
         }
-        rehearsal::check(&self.steps.0, self.about(), faults);
+        validate::check(&self.steps.0, self.about(), faults);
     }
 
     fn before_save(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
@@ -272,7 +272,7 @@ fn with_good_addresses(
     let calls_out = !Definition::parse(&Flow::of(&input).definition.0).addresses().is_empty();
     let save = move |tx: &mut Tx, ctx: &Ctx, call: &Call, input: &Input<Flow>| -> Result<Answer> {
         let new = input.values();
-        let doubts = doubts::of(&new.conditions.0, &new.steps.0, new.about(), events::members(&new.trigger_key));
+        let doubts = lint::of(&new.conditions.0, &new.steps.0, new.about(), events::members(&new.trigger_key));
         let warnings: Vec<String> = input.warnings.iter().cloned().chain(doubts).collect();
         Ok(save(tx, ctx, call, input)?.with_texts("warnings", &warnings))
     };

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use store::Row;
 
-use super::outside::Outgoing;
+use super::worker::Outgoing;
 use crate::automation::run::Status;
 
 /// What became of a step.

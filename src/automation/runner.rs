@@ -3,7 +3,7 @@
 //! The account is held while it does, so no two workers are in the same run. A step that only touches the
 //! database is done here, together with its result and the move to the next; many steps of many runs share
 //! a transaction. A call to the outside is only announced: the run gets a lease and a new claim number, and
-//! `outside.rs` makes the call. Whoever comes back under an old number changes nothing.
+//! `worker.rs` makes the call. Whoever comes back under an old number changes nothing.
 
 use std::collections::{BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,10 +23,10 @@ use serde_json::{Value, json};
 use store::Tx;
 
 use super::definition::{Definition, Step};
-use super::outside::Request;
 use super::report::Report;
 use super::steps::{self, Done, StepError};
 use super::template::{self, Made, Names, Results};
+use super::worker::Request;
 use super::{matching, schedules};
 use crate::automation::run::{self, Run, Status};
 

@@ -15,8 +15,8 @@ use store::Tx;
 use super::conditions::{self, Step as Part};
 use super::definition::{Action, LONGEST_CALL, Step, parse_duration, patch_fields};
 use super::matching::{self, Fired, Sent};
-use super::outside::Outgoing;
 use super::template::{self, Names};
+use super::worker::Outgoing;
 use crate::automation::run::Run;
 use crate::mail::{self, Letter};
 

@@ -3,8 +3,8 @@
 //! on its length.
 
 mod filters;
+mod multiplication;
 mod rules;
-mod stars;
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -67,7 +67,7 @@ fn is_late() -> bool {
 /// The text as the engine may have it, or what is wrong with it.
 fn prepared(text: &str) -> Result<Cow<'_, str>, String> {
     rules::check(text)?;
-    stars::replace(text)
+    multiplication::replace(text)
 }
 
 /// Whether a text has holes.

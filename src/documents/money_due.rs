@@ -54,7 +54,7 @@ impl<K: DocumentKind> Document<K> {
 fn first_paid<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<()> {
     let client = &invoice.client_id.0;
     let is_money = invoice.total_incl_vat.scaled() > 0;
-    if client.is_empty() || !is_money || !once::once(tx, ctx, "first_invoice_paid", client)? {
+    if client.is_empty() || !is_money || !once::first_time(tx, ctx, "first_invoice_paid", client)? {
         return Ok(());
     }
     let client: Client = records::find(tx, ctx, client)?;
@@ -176,7 +176,7 @@ fn lateness<K: DocumentKind>(invoice: &Document<K>) -> String {
 
 /// Says that an invoice is late, once per due date; answers whether this was the first time.
 fn say_late<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<bool> {
-    let first = once::once(tx, ctx, &lateness(invoice), &invoice.base.id)?;
+    let first = once::first_time(tx, ctx, &lateness(invoice), &invoice.base.id)?;
     if first {
         records::happened(tx, ctx, invoice, "late")?;
     }

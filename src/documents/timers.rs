@@ -20,7 +20,7 @@ pub static QUOTE_SILENT: Timer<Settings> = Timer {
     run_out: |tx, ctx, id| {
         let quote: Quote = records::find(tx, ctx, id)?;
         // Each mail arms it, a reminder too: it would be told of for as long as it is reminded of.
-        let holds = quote.payment_status == PaymentStatus::Open && once::once(tx, ctx, QUOTE_SILENT.cause, id)?;
+        let holds = quote.payment_status == PaymentStatus::Open && once::first_time(tx, ctx, QUOTE_SILENT.cause, id)?;
         if holds { records::emit(tx, ctx, &quote, QUOTE_SILENT.cause) } else { Ok(()) }
     },
 };

@@ -164,7 +164,7 @@ pub static CLOSE_DUE: Timer<Settings> = Timer {
         let Some(deal) = open(tx, ctx, id)? else { return Ok(()) };
         let date = deal.expected_close_date.0.map(|date| date.to_string()).unwrap_or_default();
         // On the day itself each change arms it anew.
-        let first = once::once(tx, ctx, &format!("{} {date}", CLOSE_DUE.cause), id)?;
+        let first = once::first_time(tx, ctx, &format!("{} {date}", CLOSE_DUE.cause), id)?;
         if first { records::emit(tx, ctx, &deal, CLOSE_DUE.cause) } else { Ok(()) }
     },
 };

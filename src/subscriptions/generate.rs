@@ -291,7 +291,7 @@ fn come_near(tx: &mut Tx, ctx: &Ctx, subscription: &Subscription, today: Date) -
     let Some(end) = subscription.end_date.0.filter(|end| *end > today) else { return Ok(()) };
     let cause = format!("subscription.expiring {end}");
     let silent = subscription.status == Status::Draft || subscription.was_ended(tx, ctx)?;
-    if silent || !once::once(tx, ctx, &cause, &subscription.base.id)? {
+    if silent || !once::first_time(tx, ctx, &cause, &subscription.base.id)? {
         return Ok(());
     }
     records::happened(tx, ctx, subscription, "expiring")

@@ -322,7 +322,7 @@ fn body(tx: &mut Tx, account: i64, delivery: &WebhookDelivery) -> Result<Vec<u8>
         return Ok(body);
     }
     let line = log::line(tx, account, delivery.seq)?;
-    line.map(|line| line.webhook()).ok_or_else(|| Error::internal(format!("the log has no line {}", delivery.seq)))
+    line.map(|line| line.payload()).ok_or_else(|| Error::internal(format!("the log has no line {}", delivery.seq)))
 }
 
 /// Why an endpoint that just failed is to be switched off, if it is.

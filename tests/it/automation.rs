@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use engine::accounts::Account;
-use kantoor::automation::outside::{self, Request};
 use kantoor::automation::runner::{self, LEASE_SECONDS};
+use kantoor::automation::worker::{self, Request};
 use serde_json::{Value, json};
 use web::scripted::{Reply as Answer, Scripted};
 
@@ -48,7 +48,7 @@ fn account(server: &Server, client: &Client) -> Account {
 fn work(server: &Server, client: &Client) {
     let (app, account) = (server.app.clone(), account(server, client));
     let done = server.block_on(async move {
-        tokio::task::spawn_blocking(move || (outside::DUE.follow)(&app, &app.acting(account, "automation"))).await
+        tokio::task::spawn_blocking(move || (worker::DUE.follow)(&app, &app.acting(account, "automation"))).await
     });
     done.unwrap().unwrap();
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use engine::jobs::{self, Lane, NewJob};
-use kantoor::automation::outside;
+use kantoor::automation::worker;
 use kantoor::webhooks;
 use serde_json::{Value, json};
 use web::scripted::{Reply, Scripted};
@@ -46,7 +46,7 @@ fn flows_and_webhooks_are_counted(db: Db) {
     let server = Server::with(db, |config| config.allow_private_addresses = "127.0.0.1".to_string());
     server.block_on(async {
         webhooks::start(&server.app);
-        outside::start(&server.app);
+        worker::start(&server.app);
     });
     let client = server.client();
     let ended = |status: &str, count: u64| {

@@ -34,11 +34,11 @@ pub struct Ctx {
     pub ids: Ids,
     /// Where this server can be reached.
     pub site: Arc<Site>,
-    /// How many flows in a row led to this: 0 for what people and programs ask.
+    /// How many automatic actions in a row led to this: 0 for what people and programs ask.
     pub depth: i64,
     /// The run from which all of them follow, or empty.
     pub chain: Arc<str>,
-    /// Rung when a flow has something to do.
+    /// Notified when the account has something to do.
     pub wakeup: Arc<Wakeup>,
     /// How much the account may keep and send.
     pub quotas: Quotas,
@@ -70,7 +70,7 @@ pub struct Caller {
     pub ids: Ids,
     /// Where this server can be reached.
     pub site: Arc<Site>,
-    /// Rung when a flow has something to do.
+    /// Notified when the account has something to do.
     pub wakeup: Arc<Wakeup>,
     /// How much the account may keep and send.
     pub quotas: Quotas,
@@ -106,7 +106,7 @@ impl Caller {
 }
 
 impl Ctx {
-    /// The same surroundings for what a flow does in a run: so many flows deep, and following from the run `chain`.
+    /// The same surroundings for an automatic action: so many deep, and following from the one called `chain`.
     pub fn acting_as(&self, actor: &str, request_id: &str, depth: i64, chain: &str) -> Ctx {
         Ctx {
             account: self.account,

@@ -96,7 +96,7 @@ shared_codes! {
     Unauthorized = "unauthorized", Unauthorized, retry: false;
     /// The key lacks the scope named in the message.
     Forbidden = "forbidden", Forbidden, retry: false;
-    /// The account has used up a quota: files, bytes of files, mail per day (`Retry-After` tells when the next day begins) or webhook endpoints per host. The message names the quota, its limit and what to do.
+    /// The account has used up a quota: files, bytes of files, mail per day (`Retry-After` tells when the next day begins) or endpoints per host. The message names the quota, its limit and what to do.
     QuotaExceeded = "quota_exceeded", Forbidden, retry: true;
     /// The path does not exist, or your account has no such record.
     NotFound = "not_found", NotFound, retry: false;

@@ -1,4 +1,4 @@
-//! Leases: who works on a row, until when, and under which claim number. Jobs, calls of flows and deliveries of webhooks
+//! Leases: who works on a row, until when, and under which claim number. Jobs and the tables of the registry
 //! share the rules. Each claim has a new number, which fences off workers that come back late: a result under an old
 //! number changes nothing. A lease that runs out is taken over by others.
 //!

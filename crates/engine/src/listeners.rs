@@ -53,9 +53,9 @@ impl Listeners {
 
     /// Somebody calls others. The process waits for the end of it before its own: a call whose end is
     /// not written is made again.
-    pub fn begin(&self) -> Busy {
+    pub fn begin(&self) -> InFlight {
         self.busy.send_modify(|count| *count += 1);
-        Busy(self.busy.clone())
+        InFlight(self.busy.clone())
     }
 
     /// Until nobody does.
@@ -70,23 +70,23 @@ impl Listeners {
 }
 
 /// Somebody who calls others, until it is dropped.
-pub struct Busy(watch::Sender<usize>);
+pub struct InFlight(watch::Sender<usize>);
 
-impl Clone for Busy {
-    fn clone(&self) -> Busy {
+impl Clone for InFlight {
+    fn clone(&self) -> InFlight {
         self.0.send_modify(|count| *count += 1);
-        Busy(self.0.clone())
+        InFlight(self.0.clone())
     }
 }
 
-impl Drop for Busy {
+impl Drop for InFlight {
     fn drop(&mut self) {
         self.0.send_modify(|count| *count -= 1);
     }
 }
 
 /// The seat of a stream. It is given back when it is dropped.
-pub struct Seat {
+pub struct StreamPermit {
     listeners: Arc<Listeners>,
     key: String,
     account: i64,
@@ -96,9 +96,9 @@ pub struct Seat {
     pub stopping: watch::Receiver<bool>,
 }
 
-impl Seat {
+impl StreamPermit {
     /// A seat for one more stream of a key, unless it or the process has too many.
-    pub fn take(listeners: &Arc<Listeners>, config: &Config, key: &str, account: i64) -> Result<Seat> {
+    pub fn take(listeners: &Arc<Listeners>, config: &Config, key: &str, account: i64) -> Result<StreamPermit> {
         let mut streams = listeners.locked();
         if streams.by_key.get(key).copied().unwrap_or(0) >= config.streams_per_key {
             let message =
@@ -114,11 +114,11 @@ impl Seat {
         let wrote = streams.wrote.entry(account).or_default().subscribe();
         let stopping = listeners.stopping.subscribe();
         drop(streams);
-        Ok(Seat { listeners: listeners.clone(), key: key.to_string(), account, wrote, stopping })
+        Ok(StreamPermit { listeners: listeners.clone(), key: key.to_string(), account, wrote, stopping })
     }
 }
 
-impl Drop for Seat {
+impl Drop for StreamPermit {
     fn drop(&mut self) {
         let mut streams = self.listeners.locked();
         streams.open -= 1;

@@ -337,8 +337,8 @@ impl Line {
         self.data
     }
 
-    /// What webhooks carry: what happened, when, to what, and its number.
-    pub fn webhook(&self) -> Vec<u8> {
+    /// What others are sent: what happened, when, to what, and its number.
+    pub fn payload(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.data.len() + 128);
         payload(&mut out, &self.name, Moment(self.at), &self.data, self.seq);
         out.push(b'}');

@@ -21,7 +21,7 @@ CREATE TABLE marks (
 };
 
 /// Whether this is the first time.
-pub fn once(tx: &mut Tx, ctx: &Ctx, cause: &str, record_id: &str) -> Result<bool> {
+pub fn first_time(tx: &mut Tx, ctx: &Ctx, cause: &str, record_id: &str) -> Result<bool> {
     let sql = "INSERT INTO marks (account_id, cause, record_id, at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING";
     Ok(tx.execute(sql, &[ctx.account.into(), cause.into(), record_id.into(), ctx.now.0.into()])? == 1)
 }

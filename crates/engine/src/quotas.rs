@@ -11,7 +11,7 @@ pub struct Quotas {
     pub files: i64,
     /// Recipients of mail in a day.
     pub mails_per_day: i64,
-    /// Webhook endpoints at one host.
+    /// Endpoints at one host.
     pub endpoints_per_host: i64,
 }
 

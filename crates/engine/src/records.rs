@@ -321,7 +321,7 @@ pub fn remove<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
 }
 
 /// Clears some of the links to a record that is to be removed, a few milliseconds' worth; answers whether none is left.
-/// A client may have a hundred thousand invoices, and others wait for the writer. Should it stop half-way, the record
+/// A record may be named by a hundred thousand others, and everybody waits for the writer. Should it stop half-way, the record
 /// is still there, and whoever wanted it gone asks again.
 pub fn loosen<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<bool> {
     unlink_all(tx, ctx, record, &Slice::start())

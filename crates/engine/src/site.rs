@@ -74,7 +74,7 @@ impl Site {
         self.address(&format!("{path}?account={account}&until={}&signature={signature}", until / 1000))
     }
 
-    /// The secret with which calls of flows of an account are signed.
+    /// The secret that signs the outgoing calls of an account.
     pub fn signing_secret(&self, account: i64) -> Vec<u8> {
         let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(&self.key).unwrap_or_else(|_| unreachable_key());
         mac.update(format!("calls of account {account}").as_bytes());

@@ -1,24 +1,23 @@
-//! Tells somebody in this process that an account has something to do, without asking the database: the engine of
-//! flows, or the sender of webhooks.
+//! Tells somebody in this process that an account has something to do, without asking the database.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
-/// Accounts that have something to do. The engine's is rung inside a transaction: whoever listens writes
+/// Accounts that have something to do. The one of runs is notified inside a transaction: whoever listens writes
 /// in the same account, and so comes after it.
 #[derive(Default)]
 pub struct Wakeup {
     accounts: Mutex<BTreeSet<i64>>,
-    rung: Notify,
+    notified: Notify,
 }
 
 impl Wakeup {
     /// Somebody should look at this account.
     pub fn notify(&self, account: i64) {
         self.accounts.lock().unwrap_or_else(PoisonError::into_inner).insert(account);
-        self.rung.notify_one();
+        self.notified.notify_one();
     }
 
     /// The accounts since this was last asked.
@@ -26,8 +25,8 @@ impl Wakeup {
         std::mem::take(&mut *self.accounts.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Until it is rung.
+    /// Waits until it is notified.
     pub async fn wait(&self) {
-        self.rung.notified().await;
+        self.notified.notified().await;
     }
 }

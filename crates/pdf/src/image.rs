@@ -9,7 +9,7 @@ use typst::visualize::{ImageFormat, RasterFormat, RasterImage, SvgImage, VectorF
 
 use crate::Input;
 use crate::redraw::redraw;
-use crate::world::{Desk, Sheet};
+use crate::world::{DocumentWorld, TemplateEnv};
 
 /// An image that can be used.
 #[derive(Clone)]
@@ -41,7 +41,7 @@ impl Drawn {
 }
 
 /// The images that can be used, and the names of the others.
-pub(crate) fn usable(desk: &Desk, images: &[(&'static str, Vec<u8>)]) -> (Vec<Image>, Vec<&'static str>) {
+pub(crate) fn usable(desk: &TemplateEnv, images: &[(&'static str, Vec<u8>)]) -> (Vec<Image>, Vec<&'static str>) {
     let (mut good, mut bad) = (Vec::new(), Vec::new());
     for (name, bytes) in images {
         // Decoders are for bytes that nobody has seen before.
@@ -54,7 +54,7 @@ pub(crate) fn usable(desk: &Desk, images: &[(&'static str, Vec<u8>)]) -> (Vec<Im
 }
 
 /// The image as the compiler gets it, if it can read it. It remembers the pixels that it decodes here.
-fn readable(desk: &Desk, bytes: &[u8]) -> Option<Bytes> {
+fn readable(desk: &TemplateEnv, bytes: &[u8]) -> Option<Bytes> {
     match ImageFormat::detect(bytes) {
         Some(ImageFormat::Raster(RasterFormat::Exchange(_))) => {
             let drawn = desk.drawn.of(bytes)?;
@@ -65,7 +65,7 @@ fn readable(desk: &Desk, bytes: &[u8]) -> Option<Bytes> {
         }
         // A zipped SVG may be any size once it is open. Links to other files are refused by the world.
         Some(ImageFormat::Vector(VectorFormat::Svg)) if !bytes.starts_with(&[0x1f, 0x8b]) => {
-            let sheet = Sheet::new(desk, Vec::new(), Input::default());
+            let sheet = DocumentWorld::new(desk, Vec::new(), Input::default());
             let world: &dyn typst::World = &sheet;
             let bytes = Bytes::new(bytes.to_vec());
             SvgImage::with_fonts_images(bytes.clone(), world.track(), &[], None).is_ok().then_some(bytes)

@@ -30,9 +30,9 @@ pub use qr::qr_svg;
 pub use redraw::Refusal;
 
 use fonts::Fonts;
-use press::Presses;
+use press::TypesetPool;
 use text::Cleaner;
-use world::{Desk, Sheet};
+use world::{DocumentWorld, TemplateEnv};
 
 /// For how many documents the compiler remembers what it did: enough for a template to stay warm, little enough to stay small.
 const KEPT: usize = 3;
@@ -52,12 +52,12 @@ enum Place {
     /// On threads of this program.
     Here(Box<Here>),
     /// By other programs.
-    Apart { program: Program, template: String, presses: Box<Presses<Option<apart::Press>>> },
+    Apart { program: Program, template: String, presses: Box<TypesetPool<Option<apart::Press>>> },
 }
 
 struct Here {
-    desk: Desk,
-    presses: Presses<ThreadPool>,
+    desk: TemplateEnv,
+    presses: TypesetPool<ThreadPool>,
 }
 
 /// What one document is made of.
@@ -144,17 +144,17 @@ impl Typesetter {
     }
 
     fn here(template: &str, many: usize) -> Result<Typesetter, Error> {
-        let desk = Desk::new(Fonts::load(), template)?;
+        let desk = TemplateEnv::new(Fonts::load(), template)?;
         // The compiler does its parallel work in the pool that it runs in: here on this one thread.
-        let presses = Presses::new(many, || ThreadPoolBuilder::new().num_threads(1).build())
+        let presses = TypesetPool::new(many, || ThreadPoolBuilder::new().num_threads(1).build())
             .map_err(|error| Error::Template(None, format!("no threads: {error}")))?;
         Ok(Typesetter { place: Place::Here(Box::new(Here { desk, presses })), made: AtomicU64::new(0) })
     }
 
     /// The same, but documents are made by other programs, so that none of them can end this one.
     pub fn apart(template: &str, program: Program) -> Result<Typesetter, Error> {
-        Desk::new(Fonts::load(), template)?;
-        let presses = Box::new(Presses::new(presses(), || Ok::<_, Error>(None))?);
+        TemplateEnv::new(Fonts::load(), template)?;
+        let presses = Box::new(TypesetPool::new(presses(), || Ok::<_, Error>(None))?);
         let place = Place::Apart { program, template: template.to_string(), presses };
         Ok(Typesetter { place, made: AtomicU64::new(0) })
     }
@@ -249,7 +249,7 @@ impl Here {
     }
 
     fn attempt(&self, cleaner: &mut Cleaner<'_>, images: Vec<image::Image>, input: Input<'_>) -> Result<Pdf, Error> {
-        let mut sheet = Sheet::new(&self.desk, images, input);
+        let mut sheet = DocumentWorld::new(&self.desk, images, input);
         // Letters that are in no one font with their marks show only when they are set; a few rounds take them out.
         for _ in 0..3 {
             sheet.set_data(cleaner.json());
@@ -274,11 +274,15 @@ fn guarded<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(Error::Template(None, "the compiler panicked".into())))
 }
 
-fn compile(sheet: &Sheet<'_>) -> Result<PagedDocument, Error> {
+fn compile(sheet: &DocumentWorld<'_>) -> Result<PagedDocument, Error> {
     guarded(|| typst::compile::<PagedDocument>(sheet).output.map_err(|faults| explain(sheet, &faults)))
 }
 
-fn export(sheet: &Sheet<'_>, document: &PagedDocument, input: Input<'_>) -> Result<(Vec<u8>, Conformance), Error> {
+fn export(
+    sheet: &DocumentWorld<'_>,
+    document: &PagedDocument,
+    input: Input<'_>,
+) -> Result<(Vec<u8>, Conformance), Error> {
     let accessible = &[PdfStandard::A_3a, PdfStandard::Ua_1][..];
     let mut last = Error::Template(None, String::new());
     for (standards, conformance) in [(accessible, Conformance::Accessible), (&[PdfStandard::A_3b], Conformance::Basic)]

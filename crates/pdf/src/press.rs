@@ -7,8 +7,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// Nobody waits long for a page behind so many.
 const MOST: usize = 8;
 
-/// Presses that make one document at a time each: threads or programs.
-pub(crate) struct Presses<T> {
+/// TypesetPool that make one document at a time each: threads or programs.
+pub(crate) struct TypesetPool<T> {
     idle: Mutex<Vec<T>>,
     freed: Condvar,
     /// For large documents: a thousand rows take 100 MB, which are kept for the next.
@@ -20,11 +20,11 @@ pub fn presses() -> usize {
     std::thread::available_parallelism().map_or(1, |cores| cores.get().min(MOST))
 }
 
-impl<T> Presses<T> {
+impl<T> TypesetPool<T> {
     /// So many, and one for large documents, so that no page need wait for a thousand rows.
-    pub(crate) fn new<E>(many: usize, press: impl Fn() -> Result<T, E>) -> Result<Presses<T>, E> {
+    pub(crate) fn new<E>(many: usize, press: impl Fn() -> Result<T, E>) -> Result<TypesetPool<T>, E> {
         let idle = (0..many).map(|_| press()).collect::<Result<_, _>>()?;
-        Ok(Presses { idle: Mutex::new(idle), freed: Condvar::new(), large: Mutex::new(press()?) })
+        Ok(TypesetPool { idle: Mutex::new(idle), freed: Condvar::new(), large: Mutex::new(press()?) })
     }
 
     /// Works on one of them, as soon as one is free.

@@ -28,7 +28,7 @@ const ATTACH: &str = r#"
 "#;
 
 /// What is the same for every document.
-pub(crate) struct Desk {
+pub(crate) struct TemplateEnv {
     pub(crate) fonts: Fonts,
     pub(crate) drawn: Drawn,
     library: LazyHash<Library>,
@@ -39,10 +39,10 @@ pub(crate) struct Desk {
     attachment_json: FileId,
 }
 
-impl Desk {
-    pub(crate) fn new(fonts: Fonts, template: &str) -> Result<Desk, Error> {
+impl TemplateEnv {
+    pub(crate) fn new(fonts: Fonts, template: &str) -> Result<TemplateEnv, Error> {
         let main = file("/template.typ")?;
-        let mut desk = Desk {
+        let mut desk = TemplateEnv {
             fonts,
             drawn: Drawn::default(),
             library: LazyHash::new(Library::default()),
@@ -53,7 +53,7 @@ impl Desk {
             attachment_json: file("/attachment.json")?,
         };
         if let Some(fault) = desk.template.root().errors_and_warnings().0.first() {
-            let sheet = Sheet::new(&desk, Vec::new(), Input::default());
+            let sheet = DocumentWorld::new(&desk, Vec::new(), Input::default());
             return Err(Error::Template(crate::line(&sheet, fault.span), fault.message.to_string()));
         }
         desk.template = Source::new(main, format!("{template}{ATTACH}"));
@@ -62,15 +62,15 @@ impl Desk {
 }
 
 /// What is of one document.
-pub(crate) struct Sheet<'a> {
-    desk: &'a Desk,
+pub(crate) struct DocumentWorld<'a> {
+    desk: &'a TemplateEnv,
     files: BTreeMap<u16, Bytes>,
     today: Option<Datetime>,
 }
 
-impl<'a> Sheet<'a> {
-    pub(crate) fn new(desk: &'a Desk, images: Vec<Image>, input: Input<'_>) -> Sheet<'a> {
-        let mut sheet = Sheet { desk, files: BTreeMap::new(), today: moment(input.created) };
+impl<'a> DocumentWorld<'a> {
+    pub(crate) fn new(desk: &'a TemplateEnv, images: Vec<Image>, input: Input<'_>) -> DocumentWorld<'a> {
+        let mut sheet = DocumentWorld { desk, files: BTreeMap::new(), today: moment(input.created) };
         let mut paths = serde_json::Map::new();
         for image in images {
             let path = format!("/image/{}", image.name);
@@ -97,7 +97,7 @@ impl<'a> Sheet<'a> {
     }
 }
 
-impl World for Sheet<'_> {
+impl World for DocumentWorld<'_> {
     fn library(&self) -> &LazyHash<Library> {
         &self.desk.library
     }

@@ -11,12 +11,12 @@ use crate::{Error, Result};
 
 type Job = Box<dyn FnOnce() + Send>;
 
-pub(crate) struct Apart {
+pub(crate) struct SlowReads {
     queue: Sender<Job>,
 }
 
-impl Apart {
-    pub(crate) fn start() -> Result<Apart> {
+impl SlowReads {
+    pub(crate) fn start() -> Result<SlowReads> {
         let threads = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
         let (queue, jobs) = channel::<Job>();
         let jobs = Arc::new(Mutex::new(jobs));
@@ -32,7 +32,7 @@ impl Apart {
                 })
                 .map_err(|error| Error::Unavailable(format!("cannot start a reader thread: {error}")))?;
         }
-        Ok(Apart { queue })
+        Ok(SlowReads { queue })
     }
 
     /// Runs `work` when a thread is free, unless its caller has given up by then.

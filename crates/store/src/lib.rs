@@ -46,7 +46,7 @@ pub use value::{Row, Value};
 use tokio::sync::oneshot;
 
 use address::Address;
-use apart::Apart;
+use apart::SlowReads;
 use writer::Writer;
 
 /// Which database to open.
@@ -88,7 +88,7 @@ pub struct Store {
 
 struct Inner {
     readers: Readers,
-    apart: Apart,
+    apart: SlowReads,
     /// None where the database is open for reading alone.
     writer: Option<Writer>,
     /// On PostgreSQL, a connection for what cannot wait behind other writes.
@@ -123,7 +123,7 @@ impl Store {
                 (Readers::Postgres(Box::new(pool)), writer, Some(urgent))
             }
         };
-        let inner = Inner { readers, apart: Apart::start()?, writer: Some(writer), urgent, stats };
+        let inner = Inner { readers, apart: SlowReads::start()?, writer: Some(writer), urgent, stats };
         Ok(Store { inner: Arc::new(inner) })
     }
 
@@ -139,7 +139,7 @@ impl Store {
                 Readers::Postgres(Box::new(postgres::Pool::new(address, options.readers, options.timeout)))
             }
         };
-        let inner = Inner { readers, apart: Apart::start()?, writer: None, urgent: None, stats: Arc::default() };
+        let inner = Inner { readers, apart: SlowReads::start()?, writer: None, urgent: None, stats: Arc::default() };
         Ok(Store { inner: Arc::new(inner) })
     }
 

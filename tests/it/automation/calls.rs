@@ -151,7 +151,7 @@ fn a_call_without_an_end_is_made_again_under_its_key(db: Db) {
     let announced = announce(&server, &client);
     assert_eq!((announced.len(), status(&client, &id).as_str()), (1, "running"));
     let slow = announced.into_iter().next().unwrap();
-    let ended = server.block_on(outside::make(&server.app, &slow)).map_err(|trouble| trouble.words).unwrap();
+    let ended = server.block_on(worker::make(&server.app, &slow)).map_err(|trouble| trouble.words).unwrap();
     assert!(announce(&server, &client).is_empty(), "nobody else has it meanwhile");
     lose_lease(&server, &client);
     work(&server, &client);
@@ -181,7 +181,7 @@ fn the_worker_wakes_by_itself(db: Db) {
     let client = server.client();
     flow(&client, "a.b", task());
     let app = server.app.clone();
-    server.block_on(async move { outside::start(&app) });
+    server.block_on(async move { worker::start(&app) });
     std::thread::sleep(Duration::from_millis(600));
     let started = Instant::now();
     for n in 0..20 {
@@ -503,7 +503,7 @@ fn two_nodes_share_the_runs() {
     );
     let second = kantoor::opening::open(server.app.config.clone()).unwrap();
     for app in [server.app.clone(), second] {
-        server.block_on(async move { outside::start(&app) });
+        server.block_on(async move { worker::start(&app) });
     }
     for n in 0..150 {
         fire(&client, "a.b", json!({"n": n}));

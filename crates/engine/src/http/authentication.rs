@@ -15,7 +15,7 @@ use crate::registry::routes;
 use crate::resource::Returns;
 
 /// Who has a signed address instead of a key. It opens contents alone.
-pub async fn signed(app: &Arc<App>, head: &Parts) -> Result<Option<Arc<keys::Caller>>> {
+pub async fn signed(app: &Arc<App>, head: &Parts) -> Result<Option<Arc<keys::AuthenticatedKey>>> {
     let query = head.uri.query().unwrap_or_default();
     if head.headers.contains_key(AUTHORIZATION) || !query.contains("signature=") {
         return Ok(None);
@@ -29,12 +29,12 @@ pub async fn signed(app: &Arc<App>, head: &Parts) -> Result<Option<Arc<keys::Cal
         return Err(Error::new(Code::Unauthorized, "This URL is invalid or has expired; request a new one."));
     };
     let account = app.store.read(move |tx| accounts::Account::numbered(tx, account)).await?;
-    Ok(Some(Arc::new(keys::Caller::signed(account))))
+    Ok(Some(Arc::new(keys::AuthenticatedKey::signed(account))))
 }
 
 /// Whose key a request has. A key that nobody has used lately costs a look at the database, so an address that has sent
 /// many keys that open nothing may send no other new one for a while.
-pub async fn known(app: &Arc<App>, head: &Parts) -> Result<Arc<keys::Caller>> {
+pub async fn known(app: &Arc<App>, head: &Parts) -> Result<Arc<keys::AuthenticatedKey>> {
     let secret = secret(&head.headers)?;
     if app.keys.has_seen(secret) {
         return app.keys.caller(&app.store, app.clock, secret).await;
@@ -48,7 +48,7 @@ pub async fn known(app: &Arc<App>, head: &Parts) -> Result<Arc<keys::Caller>> {
 }
 
 /// Whose key a request has.
-pub async fn authenticate(app: &Arc<App>, headers: &HeaderMap) -> Result<Arc<keys::Caller>> {
+pub async fn authenticate(app: &Arc<App>, headers: &HeaderMap) -> Result<Arc<keys::AuthenticatedKey>> {
     app.keys.caller(&app.store, app.clock, secret(headers)?).await
 }
 

@@ -320,7 +320,7 @@ fn once(
     Ok(reply)
 }
 
-fn limit(app: &App, caller: &keys::Caller, seen: &mut Seen) -> Result<()> {
+fn limit(app: &App, caller: &keys::AuthenticatedKey, seen: &mut Seen) -> Result<()> {
     let limit = app.config.rate_limit_per_minute;
     if limit == 0 {
         return Ok(());

@@ -17,7 +17,7 @@ const FRESH: Duration = Duration::from_secs(1);
 const MAX_KEYS: usize = 10_000;
 
 /// A key that opens an account now.
-pub struct Caller {
+pub struct AuthenticatedKey {
     /// The key.
     pub key: Key,
     /// Its id, shared with every log line.
@@ -29,9 +29,9 @@ pub struct Caller {
     read_at: Instant,
 }
 
-impl Caller {
+impl AuthenticatedKey {
     /// Whoever has a signed address: may read the one thing that it names.
-    pub fn signed(account: Account) -> Caller {
+    pub fn signed(account: Account) -> AuthenticatedKey {
         let key = Key {
             id: "signed address".to_string(),
             account: account.number,
@@ -43,7 +43,7 @@ impl Caller {
             revoked_at: Moment::default(),
             last_used_at: Moment::default(),
         };
-        Caller {
+        AuthenticatedKey {
             actor: key.id.as_str().into(),
             account: Arc::new(account),
             limiter: Arc::default(),
@@ -56,13 +56,13 @@ impl Caller {
 /// The keys seen lately.
 #[derive(Default)]
 pub struct KeyRing {
-    seen: RwLock<HashMap<[u8; 32], Arc<Caller>>>,
+    seen: RwLock<HashMap<[u8; 32], Arc<AuthenticatedKey>>>,
     used: Mutex<HashMap<String, Moment>>,
 }
 
 impl KeyRing {
     /// Who a secret belongs to; an error when it opens nothing.
-    pub async fn caller(&self, store: &Store, clock: Clock, secret: &str) -> Result<Arc<Caller>> {
+    pub async fn caller(&self, store: &Store, clock: Clock, secret: &str) -> Result<Arc<AuthenticatedKey>> {
         if !accounts::is_well_formed(secret) {
             return Err(unauthorized("This is not a valid API key; keys start with kt_ and have 39 characters."));
         }
@@ -90,8 +90,8 @@ impl KeyRing {
         store: &Store,
         now: Moment,
         hash: [u8; 32],
-        seen: Option<Arc<Caller>>,
-    ) -> Result<Arc<Caller>> {
+        seen: Option<Arc<AuthenticatedKey>>,
+    ) -> Result<Arc<AuthenticatedKey>> {
         let found = store.read(move |tx| {
             let Some(key) = Key::by_hash(tx, &hash)? else { return Ok(None) };
             let account = Account::numbered(tx, key.account)?;
@@ -100,7 +100,7 @@ impl KeyRing {
         let Some((key, account)) = found.await? else {
             return Err(unauthorized("This key is unknown."));
         };
-        let caller = Arc::new(Caller {
+        let caller = Arc::new(AuthenticatedKey {
             actor: key.id.as_str().into(),
             account: Arc::new(account),
             limiter: seen.map(|caller| caller.limiter.clone()).unwrap_or_default(),

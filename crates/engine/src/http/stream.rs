@@ -14,7 +14,7 @@ use super::keys;
 use crate::app::App;
 use crate::call::{Query, whole_number};
 use crate::error::{Code, Error, Result};
-use crate::listeners::Seat;
+use crate::listeners::StreamPermit;
 use crate::log;
 
 /// How often the log is looked at for what other nodes wrote.
@@ -28,7 +28,7 @@ const HELLO: &str = ": Kantoor\nretry: 2000\n\n";
 /// Answers with the events of the caller's account as they happen.
 pub async fn open(
     app: &Arc<App>,
-    caller: &keys::Caller,
+    caller: &keys::AuthenticatedKey,
     scope: &'static str,
     method: &Method,
     headers: &HeaderMap,
@@ -46,7 +46,7 @@ pub async fn open(
         if let Some(value) = headers.get(AUTHORIZATION) {
             key.insert(AUTHORIZATION, value.clone());
         }
-        let seat = Seat::take(&app.listeners, &app.config, &caller.key.id, account)?;
+        let seat = StreamPermit::take(&app.listeners, &app.config, &caller.key.id, account)?;
         let follower =
             Follower { app: app.clone(), seat, key, scope, account, after, said: Instant::now(), greeted: false };
         Body::from_stream(futures_util::stream::unfold(follower, Follower::next))
@@ -72,7 +72,7 @@ fn start(headers: &HeaderMap, query: &Query) -> Result<Option<i64>> {
 /// Somebody who follows the log.
 struct Follower {
     app: Arc<App>,
-    seat: Seat,
+    seat: StreamPermit,
     key: HeaderMap,
     scope: &'static str,
     account: i64,
@@ -108,7 +108,7 @@ impl Follower {
                 self.said = Instant::now();
                 return Some((Ok(Bytes::from_static(b":\n\n")), self));
             }
-            let Seat { wrote, stopping, .. } = &mut self.seat;
+            let StreamPermit { wrote, stopping, .. } = &mut self.seat;
             tokio::select! {
                 _ = wrote.changed() => {}
                 _ = stopping.wait_for(|stopping| *stopping) => return None,

@@ -1,4 +1,4 @@
-//! Who comes without a key: to the page of a document, to the sandbox, with news of a payment, with a signed address, to
+//! Visitors without a key: on the pages of the registry, with a signed address, on
 //! the documentation. The secret is in the address there, so each visitor has a limit, which makes guessing slow.
 
 use std::collections::HashMap;

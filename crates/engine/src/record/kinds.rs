@@ -506,7 +506,7 @@ macro_rules! choice {
     };
 }
 
-/// The same word as others spell it. Payments are `canceled`, projects and runs `cancelled`; callers need not know.
+/// The same word as others spell it. Some records are `canceled`, others `cancelled`; callers need not know.
 pub fn other_spelling(text: &str) -> Option<&'static str> {
     match text {
         "canceled" => Some("cancelled"),

@@ -160,7 +160,7 @@ impl Rules {
         Rules { revises: true, ..self }
     }
 
-    /// A record that is made of this one has the same value: the credit of an invoice, the invoice of a quote.
+    /// A record that is made of this one has the same value.
     pub const fn copied(self) -> Rules {
         Rules { copied: true, ..self }
     }

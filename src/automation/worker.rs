@@ -13,7 +13,7 @@ use engine::context::Caller;
 use engine::due::DueWork;
 use engine::error::{Error, Result};
 use engine::leases;
-use engine::listeners::Busy;
+use engine::listeners::InFlight;
 use engine::loops::{self, Poll, Pulse};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -166,11 +166,11 @@ async fn one(app: &Arc<App>, number: i64) -> Result<bool> {
 /// One of the calls that may be under way at once. It is given back when it is dropped, also by a panic.
 struct Line {
     engine: Arc<Engine>,
-    _busy: Busy,
+    _busy: InFlight,
 }
 
 impl Line {
-    fn open(engine: &Arc<Engine>, busy: Busy) -> Line {
+    fn open(engine: &Arc<Engine>, busy: InFlight) -> Line {
         engine.calls.fetch_add(1, Ordering::Relaxed);
         Line { engine: engine.clone(), _busy: busy }
     }
