@@ -5,9 +5,9 @@
 mod business;
 mod contracts;
 mod documents;
+mod maintenance;
 mod relations;
 mod sales;
-mod service;
 mod support;
 mod work;
 
@@ -47,7 +47,7 @@ fn story() -> Vec<Step> {
     steps.extend(work::steps());
     steps.extend(support::steps());
     steps.extend(documents::steps());
-    steps.extend(service::steps());
+    steps.extend(maintenance::steps());
     steps.extend(contracts::steps());
     steps.sort_by_key(|step| Reverse(step.ago));
     steps

@@ -131,7 +131,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
 
 /// The migrations of tables that belong to no resource, or to several.
 fn migrations() -> Vec<Migration> {
-    let own = [timers::MIGRATION, mail::MIGRATION, documents::pdf::MIGRATION, usage::MIGRATION];
+    let own = [timers::MIGRATION, mail::MIGRATION, documents::pdf::MIGRATION, usage::MIGRATION, run::NODES];
     let all = own.into_iter().chain(documents::MIGRATIONS.iter().copied());
     #[cfg(test)]
     let all = all.chain([crate::declared::MIGRATION]);

@@ -497,3 +497,21 @@ ALTER TABLE runs ADD COLUMN seq BIGINT NOT NULL DEFAULT 0;
 ",
     },
 ];
+
+/// The table of nodes, and which of them has which run and delivery under way.
+pub const NODES: Migration = Migration {
+    number: 61,
+    name: "nodes",
+    sql: "
+CREATE TABLE nodes (
+    id TEXT PRIMARY KEY,
+    beat BIGINT NOT NULL
+) STRICT;
+ALTER TABLE runs ADD COLUMN node TEXT NOT NULL DEFAULT '';
+ALTER TABLE runs ADD COLUMN lost BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE webhook_deliveries ADD COLUMN node TEXT NOT NULL DEFAULT '';
+ALTER TABLE webhook_deliveries ADD COLUMN lost BIGINT NOT NULL DEFAULT 0;
+CREATE INDEX runs_node ON runs (node) WHERE lease_until > 0;
+CREATE INDEX webhook_deliveries_node ON webhook_deliveries (node) WHERE status = 'sending';
+",
+};

@@ -79,11 +79,14 @@ pub const EXPIRED_QUOTES: DueWork = DueWork {
 /// that were open and are so no more. As many as fit in the slice; answers whether there may be more.
 fn expire<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, status: &PaymentStatus, slice: &Slice) -> Result<bool> {
     // Nobody is late with an invoice below zero, which stays open until it is paid back.
-    let owed = if K::WHICH == Which::Invoice { " AND total_incl_vat - credited_amount >= 0" } else { "" };
+    let (index, owed) = match K::WHICH {
+        Which::Invoice => (tx.dialect().indexed_by("invoices_owed_due"), " AND total_incl_vat - credited_amount >= 0"),
+        _ => (String::new(), ""),
+    };
     // Their ids alone: a document may have a thousand rows, and the slice may be over before its turn.
     let sql = format!(
-        "SELECT id FROM {} WHERE account_id = $1 AND payment_status = 'open' AND due_date < $2 AND due_date <> ''{owed}
-         ORDER BY due_date, id LIMIT {TOGETHER}",
+        "SELECT id FROM {}{index} WHERE account_id = $1 AND payment_status = 'open' AND due_date < $2
+         AND due_date <> ''{owed} ORDER BY due_date, id LIMIT {TOGETHER}",
         Document::<K>::shape().table
     );
     let today = ctx.now.date(&ctx.zone).to_string();

@@ -206,7 +206,7 @@ pub const QUOTES: &[Migration] = table!(33, "quotes");
 pub const WORKORDERS: &[Migration] = table!(34, "workorders");
 
 /// What came later, for all three.
-pub const MIGRATIONS: &[Migration] = &[DATES, OWED, SAID];
+pub const MIGRATIONS: &[Migration] = &[DATES, OWED, SAID, DUE];
 
 /// Ranges of dates are sorted by what these have, and only the rows of a page are read.
 const DATES: Migration = Migration {
@@ -239,5 +239,15 @@ const SAID: Migration = Migration {
 INSERT INTO marks (account_id, cause, record_id, at)
     SELECT account_id, 'invoice.late ' || due_date, id, updated_at FROM invoices WHERE payment_status = 'overdue'
     ON CONFLICT DO NOTHING;
+",
+};
+
+/// Invoices below zero stay open and are never late, so those that are looked for have an index of their own.
+const DUE: Migration = Migration {
+    number: 70,
+    name: "invoices that can become late",
+    sql: "
+CREATE INDEX invoices_owed_due ON invoices (account_id, payment_status, due_date, id)
+    WHERE total_incl_vat - credited_amount >= 0;
 ",
 };

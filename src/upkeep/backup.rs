@@ -21,7 +21,7 @@ use engine::migrations;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use store::{Database, Dialect, Options, Store};
+use store::{Database, Options, Store};
 use tokio::runtime::Runtime;
 
 use crate::upkeep::integrity::files::{Kept, all_faults};
@@ -199,7 +199,7 @@ fn check(
     witness: &mut dyn Witness,
 ) -> Result<Checked> {
     let blobs = Blobs::in_folder(&unfinished.join("files")).map_err(|error| Error::internal(error.to_string()))?;
-    if store.dialect() == Dialect::Sqlite {
+    if !store.is_shared() {
         let copy = Store::open_to_read(&Options::new(Database::Sqlite(unfinished.join(store::SQLITE_COPY))))?;
         return Inspection::new(&copy, &blobs, runtime, witness).run(None);
     }
@@ -242,7 +242,7 @@ fn finish(
         "started_at": started.to_string(),
         "finished_at": Clock::System.now().to_string(),
         "database": {
-            "kind": if store.dialect() == Dialect::Sqlite { "sqlite" } else { "postgresql" },
+            "kind": if store.is_shared() { "postgresql" } else { "sqlite" },
             "file": database.file_name().and_then(|name| name.to_str()),
             "bytes": database.metadata()?.len(),
             "sha256": sha256_of(database)?,

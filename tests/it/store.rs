@@ -163,6 +163,7 @@ fn reads_do_not_write(db: Db) {
 }
 
 fn many_nodes_may_migrate_at_once(db: Db) {
+    kantoor::registry::install();
     let config = db.config();
     let applied: usize = std::thread::scope(|scope| {
         let nodes: Vec<_> = (0..4)

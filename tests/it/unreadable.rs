@@ -122,7 +122,7 @@ fn each_kind_of_column_is_named_when_it_cannot_be_read(db: Db) {
     for (resource, id) in &records {
         let table = resource.shape.table;
         assert_eq!(read(&server, &client, resource, id), Ok(()), "{table}");
-        for field in &resource.fields {
+        for field in resource.fields.iter().filter(|field| !field.rules.sent_only) {
             let values = spoilt(field);
             let Some(first) = values.first() else { continue };
             let before = stored(&server, table, field.name, id, matches!(first, Stored::Text(_)));

@@ -491,6 +491,7 @@ fn etags_guard_changes(db: Db) {
 
 #[test]
 fn every_route_and_field_is_described() {
+    kantoor::registry::install();
     for (resource, route) in routes() {
         assert!(!route.summary.is_empty(), "{}", route.path);
         let known = route.scope.is_empty() || accounts::scopes().contains(&route.scope);

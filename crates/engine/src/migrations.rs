@@ -21,10 +21,12 @@ const OWN: &[Migration] = &[
     limits::MIGRATION,
 ];
 
-/// Every migration, in order.
+/// Every migration, in order. A migration of the registry takes the place of one of the engine with the same number: a program
+/// whose databases are older than the engine has its own text for it.
 pub fn all() -> Vec<Migration> {
     let of_resources = registry().resources.iter().flat_map(|resource| resource.migrations);
-    let mut all: Vec<Migration> = OWN.iter().chain(&registry().migrations).chain(of_resources).copied().collect();
+    let mut all: Vec<Migration> = registry().migrations.iter().chain(of_resources).copied().collect();
+    all.extend(OWN.iter().filter(|own| !registry().migrations.iter().any(|other| other.number == own.number)));
     all.sort_by_key(|migration| migration.number);
     all
 }
