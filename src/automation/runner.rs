@@ -5,7 +5,10 @@
 //! a transaction. A call to the outside is only announced: the run gets a lease and a new claim number, and
 //! `worker.rs` makes the call. Whoever comes back under an old number changes nothing.
 
+mod outcome;
+
 use std::collections::{BTreeSet, HashMap};
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -13,7 +16,6 @@ use std::time::{Duration, Instant};
 
 use engine::accounts::Account;
 use engine::app::App;
-use engine::backoff::{self, Backoff};
 use engine::clock::Moment;
 use engine::context::{Caller, Ctx};
 use engine::error::{Error, Result};
@@ -22,9 +24,9 @@ use engine::record::{Record, When};
 use serde_json::{Value, json};
 use store::Tx;
 
-use super::definition::{Definition, Step};
-use super::report::Report;
-use super::steps::{self, Done, StepError};
+use self::outcome::{failed, succeeded, wait};
+use super::definition::Definition;
+use super::steps::{self, StepError};
 use super::template::{self, Made, Names, Results};
 use super::worker::Request;
 use super::{matching, schedules};
@@ -33,8 +35,6 @@ use crate::automation::run::{self, Run, Status};
 /// How long a call to the outside may be silent before another worker makes it, in seconds. A node that dies is noticed
 /// sooner, by its heartbeat.
 pub const LEASE_SECONDS: i64 = 90;
-/// The delays between the tries of a step that fails.
-const RETRY: Backoff = backoff::UP_TO_AN_HOUR;
 /// Runs in one transaction.
 const BATCH: i64 = 64;
 /// About how long a transaction takes at most: requests wait for it.
@@ -79,6 +79,13 @@ impl Engine {
     /// Whether a process died lately.
     pub fn is_careful(&self) -> bool {
         self.careful_until.get().is_some_and(|until| Instant::now() < *until)
+    }
+
+    /// What the templates of a step came to outside a transaction, for the one try that uses it.
+    fn made_for(&self, place: &Place) -> Option<Arc<Made>> {
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner).get(place).cloned()?;
+        self.tried.lock().unwrap_or_else(PoisonError::into_inner).insert(place.clone());
+        Some(made)
     }
 
     /// Whether there may be something for [`work_out`].
@@ -383,18 +390,14 @@ fn steps_of(
             return Ok(None);
         }
         let Some(step) = definition.steps.get(run.place()) else {
-            run.error.clear();
-            run.end(ctx, if run.failures > 0 { Status::Partial } else { Status::Success });
+            outcome::complete(ctx, run);
             return Ok(None);
         };
         let names = known.names(tx, &own, run, &definition)?.within(TEMPLATES);
         let place = (ctx.account, run.base.id.clone(), run.step);
-        let made = engine.made.lock().unwrap_or_else(PoisonError::into_inner).get(&place).cloned();
+        let made = engine.made_for(&place);
         let names = match &made {
-            Some(made) => {
-                engine.tried.lock().unwrap_or_else(PoisonError::into_inner).insert(place.clone());
-                names.knowing(made)
-            }
+            Some(made) => names.knowing(made),
             None => names,
         };
         // A panic must not take the other runs of the transaction along.
@@ -402,145 +405,19 @@ fn steps_of(
             let attempt = AssertUnwindSafe(|| steps::take(tx, &own, run, &data, step, &names));
             catch_unwind(attempt).unwrap_or_else(|_| Err(StepError::later("Internal error.")))
         });
-        match done {
-            Ok(Done::Wait(until)) if until > ctx.now => {
-                begin(ctx, run, Status::Waiting);
-                // One try, however often it is looked at.
-                report(run).attempts = 1;
-                run.attempts = 1;
-                report(run).result = json!({"until": until.to_string()});
-                wait(run, Status::Waiting, until);
-                return Ok(None);
-            }
-            Ok(Done::Wait(until)) => {
-                begin_unless(ctx, run, Status::Waiting);
-                succeeded(ctx, run, json!({"until": until.to_string()}));
-            }
-            Ok(Done::Approval(message)) => {
-                begin(ctx, run, Status::PendingApproval);
-                report(run).result = json!({"message": message});
-                run.status = Status::PendingApproval;
-                return Ok(None);
-            }
-            Ok(Done::Call(call)) if room == 0 => {
-                drop(call);
-                // Others may go on meanwhile. A clock that stands still has no second to wait for.
-                let later = if ctx.has_test_clock { ctx.now } else { ctx.now.plus_seconds(1) };
-                run.status = Status::Queued;
-                run.due_at = later.0;
-                return Ok(None);
-            }
-            Ok(Done::Call(call)) => {
-                begin(ctx, run, Status::Running);
-                report(run).call = Some(call.clone());
-                run.claim += 1;
-                run.status = Status::Running;
-                run.lease_until = ctx.machine_now.plus_seconds(LEASE_SECONDS).0;
-                run.node.clone_from(&engine.node);
-                let key = format!("{}.{}", run.base.id, run.step);
-                return Ok(Some(Request {
-                    account: ctx.account,
-                    run_id: run.base.id.clone(),
-                    claim: run.claim,
-                    key,
-                    call,
-                }));
-            }
-            Ok(Done::Result(result)) => {
-                begin(ctx, run, Status::Running);
-                succeeded(ctx, run, result);
-            }
-            Ok(Done::Enough(result)) => {
-                begin(ctx, run, Status::Running);
-                succeeded(ctx, run, result);
-                run.error.clear();
-                run.end(ctx, if run.failures > 0 { Status::Partial } else { Status::Success });
-                return Ok(None);
-            }
-            Err(_) if made.is_none() && names.were_late() => {
-                engine.slow.lock().unwrap_or_else(PoisonError::into_inner).insert(place);
-                run.queue(ctx);
-                return Ok(None);
-            }
-            Err(trouble) => {
-                begin(ctx, run, Status::Running);
-                failed(ctx, run, step, &trouble);
-                if run.due_at > 0 || run.is_final() {
-                    return Ok(None);
-                }
-            }
+        if done.is_err() && made.is_none() && names.were_late() {
+            engine.slow.lock().unwrap_or_else(PoisonError::into_inner).insert(place);
+            run.queue(ctx);
+            return Ok(None);
+        }
+        let next = match done {
+            Ok(done) => outcome::record(ctx, engine, run, done, room),
+            Err(trouble) => outcome::record_failure(ctx, run, step, &trouble),
+        };
+        if let ControlFlow::Break(request) = next {
+            return Ok(request);
         }
     }
-}
-
-/// A step is tried, once more.
-fn begin(ctx: &Ctx, run: &mut Run, status: Status) {
-    let place = run.place();
-    if run.results.0.len() <= place {
-        run.results.0.resize(place + 1, Report::default());
-        run.attempts = 0;
-    }
-    run.attempts += 1;
-    let attempts = run.attempts;
-    let report = report(run);
-    if report.started_at.is_empty() {
-        report.started_at = ctx.now.to_string();
-    }
-    report.attempts = attempts;
-    report.status = Some(status);
-}
-
-/// The same, unless it was begun before.
-fn begin_unless(ctx: &Ctx, run: &mut Run, status: Status) {
-    if run.results.0.len() <= run.place() {
-        begin(ctx, run, status);
-    }
-}
-
-/// What becomes of the current step, which has begun.
-fn report(run: &mut Run) -> &mut Report {
-    let place = run.place();
-    if run.results.0.len() <= place {
-        run.results.0.resize(place + 1, Report::default());
-    }
-    &mut run.results.0[place]
-}
-
-fn succeeded(ctx: &Ctx, run: &mut Run, result: Value) {
-    let report = report(run);
-    report.result = result;
-    report.error.clear();
-    report.close(ctx, Status::Success);
-    run.error.clear();
-    run.step += 1;
-    run.actions_done += 1;
-}
-
-/// A try failed: another one later, or the end of the step, or of the run.
-fn failed(ctx: &Ctx, run: &mut Run, step: &Step, trouble: &StepError) {
-    let again = !trouble.for_good && run.attempts < run.max_attempts;
-    let words = format!("Step {} ({}): {}", run.step + 1, step.kind, trouble.words);
-    report(run).error.clone_from(&trouble.words);
-    if again {
-        report(run).status = Some(Status::Retrying);
-        run.error = words;
-        wait(run, Status::Retrying, ctx.now.plus_seconds(RETRY.seconds(&run.base.id, run.attempts)));
-        return;
-    }
-    report(run).close(ctx, Status::Failed);
-    if step.continue_on_error {
-        run.failures += 1;
-        run.step += 1;
-        return;
-    }
-    run.error = words;
-    run.end(ctx, Status::Failed);
-}
-
-fn wait(run: &mut Run, status: Status, until: Moment) {
-    run.status = status;
-    run.due_at = until.0;
-    run.next_attempt_at = When(Some(until));
 }
 
 /// What the templates of a run know, but for what changes from step to step.

@@ -266,123 +266,154 @@ fn addressee<K: DocumentKind>(document: &Document<K>, kind: SendType) -> String 
 /// The usual subject and words, in the language of the document.
 pub fn words<K: DocumentKind>(document: &Document<K>, kind: SendType, sender: &str) -> (String, String) {
     let style = Style(document.language);
-    let client = document.client.json();
-    let dutch = document.language == Language::Dutch;
-    let salutation = match client["mail_salutation"].as_str().unwrap_or_default() {
-        "" if document.client_firstname.is_empty() => if dutch { "Beste relatie" } else { "Dear customer" }.to_string(),
-        "" => format!("{} {}", if dutch { "Beste" } else { "Dear" }, document.client_firstname),
-        own => own.to_string(),
+    let facts = Facts {
+        number: &document.number,
+        title: &document.title,
+        amount: style.money(document.open_amount()),
+        due: document.due_date.0.map(|date| style.date(date)).unwrap_or_default(),
     };
-    let (number, title) = (&document.number, &document.title);
-    let amount = style.money(document.open_amount());
-    let due = document.due_date.0.map(|date| style.date(date)).unwrap_or_default();
+    let ((subject, body), end) = match document.language {
+        Language::Dutch => (in_dutch(kind, &facts), "Met vriendelijke groet"),
+        Language::English => (in_english(kind, &facts), "Kind regards"),
+    };
+    (subject, format!("{},\n\n{body}\n\n{end},\n{sender}", salutation(document)))
+}
+
+/// What the usual words say of a document.
+struct Facts<'a> {
+    number: &'a str,
+    title: &'a str,
+    amount: String,
+    due: String,
+}
+
+/// How the client is addressed: as it wishes, by its first name or in general.
+fn salutation<K: DocumentKind>(document: &Document<K>) -> String {
+    let (dear, in_general) = match document.language {
+        Language::Dutch => ("Beste", "Beste relatie"),
+        Language::English => ("Dear", "Dear customer"),
+    };
+    match document.client.json()["mail_salutation"].as_str().unwrap_or_default() {
+        "" if document.client_firstname.is_empty() => in_general.to_string(),
+        "" => format!("{dear} {}", document.client_firstname),
+        own => own.to_string(),
+    }
+}
+
+/// Subject and body.
+fn in_dutch(kind: SendType, facts: &Facts) -> (String, String) {
     use SendType::{
         Credit, Invoice, InvoiceRem1, InvoiceRem2, InvoiceRem3, OrderConfirmation, Quote, QuoteRem1, QuoteRem2,
         QuoteRem3, Subscription, Workorder,
     };
-    let (subject, body) = if dutch {
-        match kind {
-            Invoice => (
-                format!("Factuur {number}"),
-                format!(
-                    "Hierbij ontvangt u factuur {number} voor {title}. Wij verzoeken u {amount} uiterlijk op {due} over te maken."
-                ),
+    let Facts { number, title, amount, due } = facts;
+    match kind {
+        Invoice => (
+            format!("Factuur {number}"),
+            format!(
+                "Hierbij ontvangt u factuur {number} voor {title}. Wij verzoeken u {amount} uiterlijk op {due} over te maken."
             ),
-            Subscription => (
-                format!("Factuur {number} voor uw abonnement"),
-                format!(
-                    "Hierbij ontvangt u factuur {number} voor uw abonnement {title}. Wij verzoeken u {amount} uiterlijk op {due} over te maken."
-                ),
+        ),
+        Subscription => (
+            format!("Factuur {number} voor uw abonnement"),
+            format!(
+                "Hierbij ontvangt u factuur {number} voor uw abonnement {title}. Wij verzoeken u {amount} uiterlijk op {due} over te maken."
             ),
-            Credit => {
-                (format!("Creditfactuur {number}"), format!("Hierbij ontvangt u creditfactuur {number} voor {title}."))
-            }
-            InvoiceRem1 => (
-                format!("Betalingsherinnering: factuur {number}"),
-                format!(
-                    "Wellicht is het aan uw aandacht ontsnapt: de betalingstermijn van factuur {number} is op {due} verstreken. Wij verzoeken u het openstaande bedrag van {amount} alsnog over te maken. Heeft u al betaald, dan kunt u dit bericht als niet verzonden beschouwen."
-                ),
-            ),
-            InvoiceRem2 => (
-                format!("Tweede betalingsherinnering: factuur {number}"),
-                format!(
-                    "Van factuur {number}, met vervaldatum {due}, staat nog {amount} open. Wij verzoeken u dit bedrag binnen zeven dagen over te maken."
-                ),
-            ),
-            InvoiceRem3 => (
-                format!("Laatste betalingsherinnering: factuur {number}"),
-                format!(
-                    "Ondanks eerdere herinneringen hebben wij nog geen volledige betaling van factuur {number} ontvangen. Wij verzoeken u het openstaande bedrag van {amount} binnen zeven dagen over te maken. Bij uitblijven van betaling zien wij ons genoodzaakt verdere stappen te nemen."
-                ),
-            ),
-            Quote => (
-                format!("Offerte {number}"),
-                format!(
-                    "Hierbij ontvangt u onze offerte {number} voor {title}. De offerte is geldig tot en met {due}; u kunt deze online bekijken en accepteren."
-                ),
-            ),
-            QuoteRem1 | QuoteRem2 | QuoteRem3 => (
-                format!("Onze offerte {number}"),
-                format!(
-                    "Heeft u onze offerte {number} voor {title} al kunnen bekijken? De offerte is geldig tot en met {due}. Wij zien uw reactie graag tegemoet."
-                ),
-            ),
-            OrderConfirmation => (
-                format!("Opdrachtbevestiging {number}"),
-                format!("Hartelijk dank voor uw opdracht. Hierbij bevestigen wij opdracht {number}: {title}."),
-            ),
-            Workorder => (format!("Werkbon {number}"), format!("Hierbij ontvangt u werkbon {number} voor {title}.")),
+        ),
+        Credit => {
+            (format!("Creditfactuur {number}"), format!("Hierbij ontvangt u creditfactuur {number} voor {title}."))
         }
-    } else {
-        match kind {
-            Invoice => (
-                format!("Invoice {number}"),
-                format!("Here is invoice {number} for {title}. Please transfer {amount} by {due}."),
+        InvoiceRem1 => (
+            format!("Betalingsherinnering: factuur {number}"),
+            format!(
+                "Wellicht is het aan uw aandacht ontsnapt: de betalingstermijn van factuur {number} is op {due} verstreken. Wij verzoeken u het openstaande bedrag van {amount} alsnog over te maken. Heeft u al betaald, dan kunt u dit bericht als niet verzonden beschouwen."
             ),
-            Subscription => (
-                format!("Invoice {number} for your subscription"),
-                format!("Here is invoice {number} for your subscription {title}. Please transfer {amount} by {due}."),
+        ),
+        InvoiceRem2 => (
+            format!("Tweede betalingsherinnering: factuur {number}"),
+            format!(
+                "Van factuur {number}, met vervaldatum {due}, staat nog {amount} open. Wij verzoeken u dit bedrag binnen zeven dagen over te maken."
             ),
-            Credit => (format!("Credit note {number}"), format!("Here is credit note {number} for {title}.")),
-            InvoiceRem1 => (
-                format!("Payment reminder: invoice {number}"),
-                format!(
-                    "This may have escaped your attention: invoice {number} was due on {due}. Please transfer the outstanding amount of {amount}. If you have already paid, please disregard this message."
-                ),
+        ),
+        InvoiceRem3 => (
+            format!("Laatste betalingsherinnering: factuur {number}"),
+            format!(
+                "Ondanks eerdere herinneringen hebben wij nog geen volledige betaling van factuur {number} ontvangen. Wij verzoeken u het openstaande bedrag van {amount} binnen zeven dagen over te maken. Bij uitblijven van betaling zien wij ons genoodzaakt verdere stappen te nemen."
             ),
-            InvoiceRem2 => (
-                format!("Second payment reminder: invoice {number}"),
-                format!(
-                    "Invoice {number}, which was due on {due}, still has an outstanding amount of {amount}. Please transfer this amount within seven days."
-                ),
+        ),
+        Quote => (
+            format!("Offerte {number}"),
+            format!(
+                "Hierbij ontvangt u onze offerte {number} voor {title}. De offerte is geldig tot en met {due}; u kunt deze online bekijken en accepteren."
             ),
-            InvoiceRem3 => (
-                format!("Final payment reminder: invoice {number}"),
-                format!(
-                    "Despite earlier reminders, we have not received full payment of invoice {number}. Please transfer the outstanding amount of {amount} within seven days. Otherwise we will be obliged to take further action."
-                ),
+        ),
+        QuoteRem1 | QuoteRem2 | QuoteRem3 => (
+            format!("Onze offerte {number}"),
+            format!(
+                "Heeft u onze offerte {number} voor {title} al kunnen bekijken? De offerte is geldig tot en met {due}. Wij zien uw reactie graag tegemoet."
             ),
-            Quote => (
-                format!("Quote {number}"),
-                format!(
-                    "Here is our quote {number} for {title}. It is valid until {due}; you can view and accept it online."
-                ),
-            ),
-            QuoteRem1 | QuoteRem2 | QuoteRem3 => (
-                format!("Our quote {number}"),
-                format!(
-                    "Have you had a chance to look at our quote {number} for {title}? It is valid until {due}. We look forward to hearing from you."
-                ),
-            ),
-            OrderConfirmation => (
-                format!("Order confirmation {number}"),
-                format!("Thank you for your order. We hereby confirm order {number}: {title}."),
-            ),
-            Workorder => (format!("Work order {number}"), format!("Here is work order {number} for {title}.")),
-        }
+        ),
+        OrderConfirmation => (
+            format!("Opdrachtbevestiging {number}"),
+            format!("Hartelijk dank voor uw opdracht. Hierbij bevestigen wij opdracht {number}: {title}."),
+        ),
+        Workorder => (format!("Werkbon {number}"), format!("Hierbij ontvangt u werkbon {number} voor {title}.")),
+    }
+}
+
+/// Subject and body.
+fn in_english(kind: SendType, facts: &Facts) -> (String, String) {
+    use SendType::{
+        Credit, Invoice, InvoiceRem1, InvoiceRem2, InvoiceRem3, OrderConfirmation, Quote, QuoteRem1, QuoteRem2,
+        QuoteRem3, Subscription, Workorder,
     };
-    let end = if dutch { "Met vriendelijke groet" } else { "Kind regards" };
-    (subject, format!("{salutation},\n\n{body}\n\n{end},\n{sender}"))
+    let Facts { number, title, amount, due } = facts;
+    match kind {
+        Invoice => (
+            format!("Invoice {number}"),
+            format!("Here is invoice {number} for {title}. Please transfer {amount} by {due}."),
+        ),
+        Subscription => (
+            format!("Invoice {number} for your subscription"),
+            format!("Here is invoice {number} for your subscription {title}. Please transfer {amount} by {due}."),
+        ),
+        Credit => (format!("Credit note {number}"), format!("Here is credit note {number} for {title}.")),
+        InvoiceRem1 => (
+            format!("Payment reminder: invoice {number}"),
+            format!(
+                "This may have escaped your attention: invoice {number} was due on {due}. Please transfer the outstanding amount of {amount}. If you have already paid, please disregard this message."
+            ),
+        ),
+        InvoiceRem2 => (
+            format!("Second payment reminder: invoice {number}"),
+            format!(
+                "Invoice {number}, which was due on {due}, still has an outstanding amount of {amount}. Please transfer this amount within seven days."
+            ),
+        ),
+        InvoiceRem3 => (
+            format!("Final payment reminder: invoice {number}"),
+            format!(
+                "Despite earlier reminders, we have not received full payment of invoice {number}. Please transfer the outstanding amount of {amount} within seven days. Otherwise we will be obliged to take further action."
+            ),
+        ),
+        Quote => (
+            format!("Quote {number}"),
+            format!(
+                "Here is our quote {number} for {title}. It is valid until {due}; you can view and accept it online."
+            ),
+        ),
+        QuoteRem1 | QuoteRem2 | QuoteRem3 => (
+            format!("Our quote {number}"),
+            format!(
+                "Have you had a chance to look at our quote {number} for {title}? It is valid until {due}. We look forward to hearing from you."
+            ),
+        ),
+        OrderConfirmation => (
+            format!("Order confirmation {number}"),
+            format!("Thank you for your order. We hereby confirm order {number}: {title}."),
+        ),
+        Workorder => (format!("Work order {number}"), format!("Here is work order {number} for {title}.")),
+    }
 }
 
 /// `GET …/{id}/deliveries`

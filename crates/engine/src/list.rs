@@ -254,7 +254,16 @@ impl Request {
 
     /// The two statements of a list. Public for the tests that look at their plans.
     pub fn statements<R: Record>(&self, tx: &mut Tx, ctx: &Ctx) -> Result<Statements> {
-        let (sql, table) = (R::sql(), R::shape().table);
+        let selection = self.selection::<R>(tx, ctx)?;
+        let counts = selection.values.len() > 1;
+        let (total, total_values) = self.total_statement::<R>(&selection, counts);
+        let (page, page_values) = self.page_statement::<R>(selection);
+        Ok(Statements { page, page_values, total, total_values, counts })
+    }
+
+    /// Where the records of the list are, and what is asked of them.
+    fn selection<R: Record>(&self, tx: &mut Tx, ctx: &Ctx) -> Result<Selection> {
+        let table = R::shape().table;
         let mut values: Vec<Value<'static>> = vec![ctx.account.into()];
         let mut from = table.to_string();
         let mut only_found = String::new();
@@ -287,10 +296,17 @@ impl Request {
             conditions.push_str(" AND ");
             conditions.push_str(&condition.sql(table, ctx, &mut values));
         }
-        let mut total_values = values.clone();
-        let counts = values.len() > 1;
+        // The indexes of narrow fields go on with the moment.
+        let sort_by = if !narrow || self.sort == "created_at" { table.to_string() } else { aside };
+        Ok(Selection { from, only_found, conditions, values, several, sort_by })
+    }
+
+    /// How many there are in all: counted, or else the number that is kept.
+    fn total_statement<R: Record>(&self, selection: &Selection, counts: bool) -> (String, Vec<Value<'static>>) {
+        let Selection { from, only_found, conditions, .. } = selection;
+        let mut values = selection.values.clone();
         let total = if !counts {
-            total_values.push(R::shape().name.into());
+            values.push(R::shape().name.into());
             "SELECT total FROM record_counts WHERE account_id = $1 AND kind = $2".to_string()
         } else if self.conditions.is_empty() {
             // Every text is of one record; the records need not be read to count them.
@@ -298,17 +314,22 @@ impl Request {
         } else {
             format!("SELECT count(*) FROM {from} WHERE {conditions}")
         };
+        (total, values)
+    }
+
+    /// The records of the page.
+    fn page_statement<R: Record>(&self, selection: Selection) -> (String, Vec<Value<'static>>) {
+        let Selection { from, conditions, mut values, several, sort_by, .. } = selection;
+        let (table, columns) = (R::shape().table, &R::sql().list_columns);
         let (sort, order) = (self.sort, self.order);
         let ties = if sort == "id" { String::new() } else { format!(", {table}.id {order}") };
-        // The indexes of such fields go on with the moment.
-        let by = if !narrow || sort == "created_at" { table } else { &aside };
-        let sorted = format!("ORDER BY {by}.\"{sort}\" {order}{ties}");
+        let sorted = format!("ORDER BY {sort_by}.\"{sort}\" {order}{ties}");
         let merges = several.len() > 1 && sort == "created_at";
         let until = values.len() + 1;
         if merges {
             values.push(self.offset().saturating_add(self.per_page).into());
         }
-        let (columns, limit, offset) = (&sql.list_columns, values.len() + 1, values.len() + 2);
+        let (limit, offset) = (values.len() + 1, values.len() + 2);
         values.push(self.per_page.into());
         values.push(self.offset().into());
         let part = format!("WHERE {conditions} {sorted} LIMIT ${limit} OFFSET ${offset}");
@@ -339,8 +360,24 @@ impl Request {
             ),
             None => format!("SELECT {columns} FROM {from} {part}"),
         };
-        Ok(Statements { page, page_values: values, total, total_values, counts })
+        (page, values)
     }
+}
+
+/// What both statements of a list select from.
+struct Selection {
+    /// The table, behind what a search finds.
+    from: String,
+    /// What a search finds; empty without one.
+    only_found: String,
+    /// What is asked of the records, as SQL.
+    conditions: String,
+    /// The values of that SQL, and of `only_found`.
+    values: Vec<Value<'static>>,
+    /// A condition for each of the values of a filter that takes several.
+    several: Vec<String>,
+    /// The table in `ORDER BY`: as it is, or so that no index is chosen for the order.
+    sort_by: String,
 }
 
 /// The two statements of a list.

@@ -99,15 +99,7 @@ async fn walk(
     seen: &mut Seen,
 ) -> Result<Response<Body>, Refusal> {
     // Who asks comes first: without a key nothing is told, not even which addresses exist.
-    let caller = match signed(app, &head).await? {
-        Some(caller) => caller,
-        None => {
-            let caller = known(app, &head).await?;
-            limit(app, &caller, seen)?;
-            caller
-        }
-    };
-
+    let caller = authenticate(app, &head, seen).await?;
     let found = routes().at(head.uri.path());
     let found = found.map_err(|_| Error::new(Code::NotFound, "This path does not exist."))?;
     let methods = found.value;
@@ -117,113 +109,156 @@ async fn walk(
         *response.status_mut() = StatusCode::NO_CONTENT;
         return Ok(reply::with_allow(response, &allowed(methods)));
     }
-    let wanted = if head.method == Method::HEAD { "GET" } else { head.method.as_str() };
-    let route = methods.iter().find(|route| route.method.name() == wanted).ok_or_else(|| Refusal {
-        error: Error::new(Code::MethodNotAllowed, format!("{wanted} is not supported here; see the Allow header.")),
-        allow: allowed(methods),
-    })?;
+    let route = route_for(methods, &head.method)?;
     seen.route = &route.path;
-    if !route.scope.is_empty() && !caller.key.may(&route.scope) {
-        let message = format!("This request requires the scope '{}'.", route.scope);
-        return Err(Error::new(Code::Forbidden, message).into());
-    }
-    if let Some(scope) = route.also_needs.filter(|scope| !caller.key.may(scope)) {
-        let message = format!("This request requires the scope '{scope}'.");
-        return Err(Error::new(Code::Forbidden, message).into());
-    }
-    let mut asked = Query::parse(head.uri.query().unwrap_or_default())?;
-    if let Some((parameter, scope)) = route.acts_with.filter(|(parameter, _)| asked.get(parameter).is_some()) {
-        if !caller.key.may(scope) {
-            let message = format!("The parameter {parameter} requires the scope '{scope}'.");
-            return Err(Error::new(Code::Forbidden, message).into());
-        }
-        // HEAD asks what a GET would find, and changes nothing.
-        if head.method == Method::HEAD {
-            asked = asked.without(parameter);
-        }
-    }
-    let reads = route.reads_for(&asked);
-
+    check_scopes(route, &caller)?;
+    let query = query_for(route, &caller, &head)?;
     if let Returns::Stream(_) = route.returns {
-        return Ok(stream::open(app, &caller, &route.scope, &head.method, &head.headers, &asked).await?);
+        return Ok(stream::open(app, &caller, &route.scope, &head.method, &head.headers, &query).await?);
     }
 
-    let if_match = if_match(&head.headers)?;
-    let ctx = Caller {
-        account: caller.account.clone(),
-        actor: caller.actor.clone(),
-        request_id: seen.request_id.clone(),
-        if_match,
-        clock: app.clock,
-        ids: app.ids,
-        site: app.site.clone(),
-        wakeup: app.wakeup.clone(),
-        quotas: Quotas::of(&app.config),
-    };
+    let ctx = context(app, &caller, &head, seen)?;
     if route.scarce && app.config.trigger_limit_per_minute > 0 {
         ration(app, &ctx, seen).await?;
     }
-    let lenient = is_lenient(&head.headers);
-    let mut received = Received::default();
+    let reads = route.reads_for(&query);
     // Until the request is answered.
     let mut room = Room::new(&app.bodies, &app.config, caller.account.number);
-    let body = match route.takes {
-        _ if reads => Vec::new(),
-        RequestBody::File => {
-            claim(&head, &[], None)?;
-            upload::check_head(&head.headers)?;
-            room.take(upload::MEMORY)?;
-            let body = body.take().unwrap_or_default();
-            received = upload::receive(app, &ctx, &head.headers, body, lenient).await?;
-            // Boundaries differ from try to try; the name and the content do not.
-            received.upload.as_ref().map(|file| format!("{}\n{}", file.name, file.sha256)).unwrap_or_default().into()
-        }
-        _ => read_body(app, &mut room, &head.headers, body.take().unwrap_or_default()).await?,
+    let (bytes, received) = if reads {
+        (Vec::new(), Received::default())
+    } else {
+        receive(app, &ctx, route, &head, body, &mut room).await?
     };
-    let parsed = parse_body(route, &body);
-    let claim = claim(&head, &body, parsed.as_ref().ok().and_then(Option::as_ref))?;
+    let parsed = parse_body(route, &bytes);
+    let claim = claim(&head, &bytes, parsed.as_ref().ok().and_then(Option::as_ref))?;
     let call = Call {
         path,
-        query: asked,
+        query: query.clone(),
         body: parsed?,
         upload: received.upload,
         warnings: received.warnings,
-        lenient,
+        lenient: is_lenient(&head.headers),
         claim: claim.as_ref().map(|claim| claim.key().to_string()).unwrap_or_default(),
     };
-    let query = call.query.clone();
-    // A filter or a search may match many; pages and sorts follow an index.
-    let may_be_slow = query.names().any(|name| !matches!(name, "page" | "per_page" | "sort" | "order" | "id"));
-    // Lists know their parameters and name the ones that they do not.
-    let is_list = route.lists();
-    let names_ignored = !is_list && route.has_meta;
-    let ignored: Vec<String> = query.names().filter(|_| names_ignored).map(str::to_string).collect();
     let work = match ((route.handler)(call), &claim) {
         // A key that is taken is told before what else is wrong.
         (Err(error), Some(claim)) => return Err(taken(app, ctx, claim.clone()).await.unwrap_or(error).into()),
         (work, _) => work?,
     };
-    let own_path = head.uri.path().to_string();
-    let link = move |page| format!("{own_path}?{}", query.with_page(page));
-    let done = if reads {
-        let read = move |tx: &mut store::Tx| {
-            let ctx = ctx.reading(tx)?;
-            Ok::<_, Error>(Reply::of(work(tx, &ctx)?.with_texts("ignored_params", &ignored), &link))
-        };
-        if may_be_slow { app.store.read_apart(read).await? } else { app.store.read(read).await? }
-    } else {
-        let done = write(app, ctx, claim, ignored, work).await?;
-        // A request that was answered before has its file already.
-        if let Some(unclaimed) = received.unclaimed.filter(|_| done.stored.status == 201 && !done.replayed) {
-            unclaimed.claimed();
-        }
-        done
+    // Lists know their parameters and name the ones that they do not.
+    let names_ignored = !route.lists() && route.has_meta;
+    let ignored: Vec<String> = query.names().filter(|_| names_ignored).map(str::to_string).collect();
+    if reads {
+        let done = read(app, ctx, head.uri.path(), query, ignored, work).await?;
+        return Ok(reply::unless_known(&head.headers, respond(app, done).await?));
+    }
+    let done = write(app, ctx, claim, ignored, work).await?;
+    // A request that was answered before has its file already.
+    if let Some(unclaimed) = received.unclaimed.filter(|_| done.stored.status == 201 && !done.replayed) {
+        unclaimed.claimed();
+    }
+    Ok(respond(app, done).await?)
+}
+
+/// Who asks: a signed address speaks for itself, and a key has a rate limit.
+async fn authenticate(app: &Arc<App>, head: &Parts, seen: &mut Seen) -> Result<Arc<keys::AuthenticatedKey>> {
+    if let Some(caller) = signed(app, head).await? {
+        return Ok(caller);
+    }
+    let caller = known(app, head).await?;
+    limit(app, &caller, seen)?;
+    Ok(caller)
+}
+
+/// The route of a method, among those of a path. HEAD goes where GET does.
+fn route_for(methods: &Methods, method: &Method) -> Result<&'static Route, Refusal> {
+    let wanted = if method == Method::HEAD { "GET" } else { method.as_str() };
+    methods.iter().copied().find(|route| route.method.name() == wanted).ok_or_else(|| Refusal {
+        error: Error::new(Code::MethodNotAllowed, format!("{wanted} is not supported here; see the Allow header.")),
+        allow: allowed(methods),
+    })
+}
+
+/// Refuses a key without the scopes that the route always requires.
+fn check_scopes(route: &Route, caller: &keys::AuthenticatedKey) -> Result<()> {
+    let own = Some(route.scope.as_str()).filter(|scope| !scope.is_empty());
+    match own.into_iter().chain(route.also_needs).find(|scope| !caller.key.may(scope)) {
+        Some(scope) => Err(Error::new(Code::Forbidden, format!("This request requires the scope '{scope}'."))),
+        None => Ok(()),
+    }
+}
+
+/// The query. A parameter that performs an action requires a scope of its own.
+fn query_for(route: &Route, caller: &keys::AuthenticatedKey, head: &Parts) -> Result<Query> {
+    let query = Query::parse(head.uri.query().unwrap_or_default())?;
+    let Some((parameter, scope)) = route.acts_with.filter(|(parameter, _)| query.get(parameter).is_some()) else {
+        return Ok(query);
     };
-    let response = match &done.content {
-        Some(content) => upload::send(app, content).await?,
-        None => done.into_response(),
+    if !caller.key.may(scope) {
+        let message = format!("The parameter {parameter} requires the scope '{scope}'.");
+        return Err(Error::new(Code::Forbidden, message));
+    }
+    // HEAD asks what a GET would find, and changes nothing.
+    Ok(if head.method == Method::HEAD { query.without(parameter) } else { query })
+}
+
+/// What the work of a route knows of the request.
+fn context(app: &App, caller: &keys::AuthenticatedKey, head: &Parts, seen: &Seen) -> Result<Caller> {
+    Ok(Caller {
+        account: caller.account.clone(),
+        actor: caller.actor.clone(),
+        request_id: seen.request_id.clone(),
+        if_match: if_match(&head.headers)?,
+        clock: app.clock,
+        ids: app.ids,
+        site: app.site.clone(),
+        wakeup: app.wakeup.clone(),
+        quotas: Quotas::of(&app.config),
+    })
+}
+
+/// The body of a route that writes: its bytes, or the file in it and what identifies that file.
+async fn receive(
+    app: &Arc<App>,
+    ctx: &Caller,
+    route: &Route,
+    head: &Parts,
+    body: &mut Option<Body>,
+    room: &mut Room,
+) -> Result<(Vec<u8>, Received)> {
+    if route.takes != RequestBody::File {
+        let bytes = read_body(app, room, &head.headers, body.take().unwrap_or_default()).await?;
+        return Ok((bytes, Received::default()));
+    }
+    claim(head, &[], None)?;
+    upload::check_head(&head.headers)?;
+    room.take(upload::MEMORY)?;
+    let body = body.take().unwrap_or_default();
+    let received = upload::receive(app, ctx, &head.headers, body, is_lenient(&head.headers)).await?;
+    // Boundaries differ from try to try; the name and the content do not.
+    let identity = received.upload.as_ref().map(|file| format!("{}\n{}", file.name, file.sha256));
+    Ok((identity.unwrap_or_default().into(), received))
+}
+
+/// Sends what the work came to: a file, or the reply itself.
+async fn respond(app: &Arc<App>, done: Reply) -> Result<Response<Body>> {
+    match &done.content {
+        Some(content) => upload::send(app, content).await,
+        None => Ok(done.into_response()),
+    }
+}
+
+/// Does the work of a route that reads.
+async fn read(app: &App, caller: Caller, path: &str, query: Query, ignored: Vec<String>, work: Work) -> Result<Reply> {
+    // A filter or a search may match many; pages and sorts follow an index.
+    let may_be_slow = query.names().any(|name| !matches!(name, "page" | "per_page" | "sort" | "order" | "id"));
+    let path = path.to_string();
+    let link = move |page| format!("{path}?{}", query.with_page(page));
+    let read = move |tx: &mut store::Tx| {
+        let ctx = caller.reading(tx)?;
+        Ok::<_, Error>(Reply::of(work(tx, &ctx)?.with_texts("ignored_params", &ignored), &link))
     };
-    Ok(if reads { reply::unless_known(&head.headers, response) } else { response })
+    if may_be_slow { app.store.read_apart(read).await } else { app.store.read(read).await }
 }
 
 /// Counts a request to a route with the strict limit, whatever becomes of it.

@@ -1,13 +1,15 @@
 //! The OpenAPI document and its page, drawn from the registry.
 
+mod responses;
+
 use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
-use super::reply;
+use self::responses::{error_responses, responses};
 use crate::error::{Code, FieldCode};
 use crate::list;
-use crate::record::{CREATED, DETAIL, FieldInfo, LIST, Rules, Shape, Views};
+use crate::record::{DETAIL, FieldInfo, Rules, Shape, Views};
 use crate::registry::registry;
 use crate::resource::{Method, Part, RequestBody, Resource, Returns, Route};
 
@@ -258,108 +260,6 @@ fn list_parameters(resource: &Resource) -> Vec<Value> {
     parameters
 }
 
-fn responses(resource: &Resource, route: &Route) -> Value {
-    let mut responses = Map::new();
-    let name = resource.shape.name.replace('_', " ");
-    let (status, description, schema) = match route.returns {
-        Returns::All => {
-            let list = json!({"type": "array", "items": seen_schema(resource, LIST)});
-            (
-                "200",
-                format!("All {}.", resource.shape.table.replace('_', " ")),
-                Some((list, "#/components/schemas/Total")),
-            )
-        }
-        Returns::Page => {
-            let item = seen_schema(resource, LIST);
-            let page = json!({"type": "array", "items": item});
-            (
-                "200",
-                format!("A page of {}.", resource.shape.table.replace('_', " ")),
-                Some((page, "#/components/schemas/Page")),
-            )
-        }
-        Returns::PageOf(table) => {
-            let page = json!({"type": "array", "items": seen_schema(of_table(resource, table), LIST)});
-            ("200", format!("A page of {}.", table.replace('_', " ")), Some((page, "#/components/schemas/Page")))
-        }
-        Returns::Either => {
-            let list = json!({"type": "array", "items": seen_schema(resource, LIST)});
-            let description = "All records, newest first, with only `total` in `meta`; one page of them if `page` or `per_page` is sent. The other parameters apply to pages.";
-            ("200", description.to_string(), Some((list, "#/components/schemas/Total")))
-        }
-        Returns::CreatedParts(parts) => {
-            ("201", "The record that was created.".to_string(), Some((parts_schema(parts), "")))
-        }
-        Returns::Parts(parts) if route.takes == RequestBody::Create => {
-            ("201", format!("The new {name}."), Some((parts_schema(parts), "")))
-        }
-        Returns::Parts(parts) => ("200", format!("Details of the {name}."), Some((parts_schema(parts), ""))),
-        Returns::ListOfParts(parts) => {
-            let list = json!({"type": "array", "items": parts_schema(parts)});
-            ("200", format!("Details of the {name}."), Some((list, "#/components/schemas/Total")))
-        }
-        Returns::Feed(parts, _) => {
-            let list = json!({"type": "array", "items": parts_schema(parts)});
-            ("200", "Events in order.".to_string(), Some((list, "#/components/schemas/Feed")))
-        }
-        Returns::Stream(_) => ("200", "Server-sent events, until the client disconnects.".to_string(), None),
-        Returns::Made(view) => {
-            ("201", "The record that was created.".to_string(), Some((seen_schema(resource, view), "")))
-        }
-        Returns::CreatedOf(table) => (
-            "201",
-            "The record that was created.".to_string(),
-            Some((seen_schema(of_table(resource, table), CREATED), "")),
-        ),
-        Returns::Content => ("200", format!("The content of the {name}."), None),
-        Returns::Item(CREATED) if matches!(route.takes, RequestBody::Create | RequestBody::File) => {
-            ("201", format!("The new {name}."), Some((seen_schema(resource, CREATED), "")))
-        }
-        Returns::Item(view) => ("200", format!("The {name}."), Some((seen_schema(resource, view), ""))),
-        Returns::Nothing => ("204", format!("The {name} was deleted."), None),
-    };
-    let mut response = json!({"description": description});
-    if let Some((data, meta)) = schema {
-        let meta = if meta.is_empty() { json!({"type": "object"}) } else { json!({"$ref": meta}) };
-        let schema =
-            json!({"type": "object", "required": ["data", "meta"], "properties": {"data": data, "meta": meta}});
-        response["content"] = json!({"application/json": {"schema": schema}});
-    }
-    if route.returns == Returns::Content {
-        response["content"] = json!({"*/*": {"schema": {}}});
-    }
-    if matches!(route.returns, Returns::Stream(_)) {
-        response["content"] = json!({"text/event-stream": {"schema": {"type": "string"}}});
-    }
-    let headers = match route.returns {
-        Returns::Page | Returns::PageOf(_) | Returns::Either => {
-            json!({"Link": header("First, previous, next and last page.")})
-        }
-        Returns::Item(CREATED) if matches!(route.takes, RequestBody::Create | RequestBody::File) => {
-            json!({"Location": header("The path of the record."), "ETag": header("The version of the record.")})
-        }
-        Returns::Item(_) => json!({"ETag": header("The version of the record.")}),
-        Returns::Made(_) | Returns::CreatedOf(_) | Returns::CreatedParts(_) => {
-            json!({"Location": header("The path of the record."), "ETag": header("The version of the record.")})
-        }
-        Returns::Nothing | Returns::All | Returns::Content | Returns::Parts(_) | Returns::ListOfParts(_) => Value::Null,
-        Returns::Feed(..) | Returns::Stream(_) => Value::Null,
-    };
-    if !headers.is_null() {
-        response["headers"] = headers;
-    }
-    responses.insert(status.into(), response);
-    for code in errors(resource, route) {
-        let status = reply::status(code).as_u16().to_string();
-        responses
-            .entry(status.clone())
-            .or_insert_with(|| json!({"$ref": format!("#/components/responses/{}", response_name(&status))}));
-    }
-    responses.sort_keys();
-    Value::Object(responses)
-}
-
 fn parts_schema(parts: &[Part]) -> Value {
     let properties: Map<String, Value> = parts
         .iter()
@@ -367,70 +267,6 @@ fn parts_schema(parts: &[Part]) -> Value {
         .collect();
     let required: Vec<&str> = parts.iter().map(|Part(name, ..)| *name).collect();
     json!({"type": "object", "required": required, "properties": properties})
-}
-
-fn header(description: &str) -> Value {
-    json!({"description": description, "schema": {"type": "string"}})
-}
-
-/// What can go wrong with a route.
-fn errors(resource: &Resource, route: &Route) -> Vec<Code> {
-    let mut codes = vec![Code::Unauthorized, Code::Forbidden, Code::TooManyRequests, Code::Overloaded];
-    if route.path.contains('{') {
-        codes.push(Code::NotFound);
-    }
-    if route.lists() || !route.reads() || matches!(route.returns, Returns::Stream(_)) {
-        codes.push(Code::ValidationFailed);
-    }
-    if changes_one(resource, route) {
-        codes.push(Code::PreconditionFailed);
-    }
-    if route.method == Method::Post {
-        codes.push(Code::IdempotencyInFlight);
-    }
-    if !route.reads() && route.method != Method::Delete {
-        codes.extend([Code::MalformedJson, Code::BodyTooLarge, Code::UnsupportedMediaType]);
-    }
-    codes
-}
-
-fn error_responses() -> Value {
-    let mut responses = Map::new();
-    for code in registry().error_codes() {
-        let status = reply::status(code).as_u16().to_string();
-        let meaning = format!("`{}`: {}", code.wire(), code.meaning());
-        let response = responses.entry(response_name(&status)).or_insert_with(|| {
-            json!({
-                "description": "",
-                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
-            })
-        });
-        let so_far = response["description"].as_str().unwrap_or_default();
-        let joined = if so_far.is_empty() { meaning } else { format!("{so_far} {meaning}") };
-        response["description"] = json!(joined);
-    }
-    Value::Object(responses)
-}
-
-fn response_name(status: &str) -> String {
-    let name = match status {
-        "400" => "BadRequest",
-        "401" => "Unauthorized",
-        "403" => "Forbidden",
-        "404" => "NotFound",
-        "405" => "MethodNotAllowed",
-        "408" => "RequestTimeout",
-        "409" => "Conflict",
-        "412" => "PreconditionFailed",
-        "413" => "BodyTooLarge",
-        "415" => "UnsupportedMediaType",
-        "422" => "Invalid",
-        "429" => "TooManyRequests",
-        "500" => "InternalError",
-        "503" => "Unavailable",
-        other => return format!("Status{other}"),
-    };
-    name.to_string()
 }
 
 fn error_schema() -> Value {

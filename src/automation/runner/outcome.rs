@@ -1,0 +1,164 @@
+//! What the outcome of a step makes of its run: its status, the report of the step, and when it goes on.
+
+use std::ops::ControlFlow;
+
+use engine::backoff::{self, Backoff};
+use engine::clock::Moment;
+use engine::context::Ctx;
+use engine::record::When;
+use serde_json::{Value, json};
+
+use super::{Engine, LEASE_SECONDS};
+use crate::automation::definition::Step;
+use crate::automation::report::Report;
+use crate::automation::run::{Run, Status};
+use crate::automation::steps::{Done, StepError};
+use crate::automation::worker::{Outgoing, Request};
+
+/// The delays between the tries of a step that fails.
+const RETRY: Backoff = backoff::UP_TO_AN_HOUR;
+
+/// Whether the run goes on with its next step at once; if not, with the call to be made, if any.
+type Next = ControlFlow<Option<Request>>;
+
+/// A step was taken. A call is only announced if there is `room` for it.
+pub fn record(ctx: &Ctx, engine: &Engine, run: &mut Run, done: Done, room: usize) -> Next {
+    match done {
+        Done::Wait(until) if until > ctx.now => {
+            begin(ctx, run, Status::Waiting);
+            // One try, however often it is looked at.
+            report(run).attempts = 1;
+            run.attempts = 1;
+            report(run).result = json!({"until": until.to_string()});
+            wait(run, Status::Waiting, until);
+            Next::Break(None)
+        }
+        Done::Wait(until) => {
+            begin_unless(ctx, run, Status::Waiting);
+            succeeded(ctx, run, json!({"until": until.to_string()}));
+            Next::Continue(())
+        }
+        Done::Approval(message) => {
+            begin(ctx, run, Status::PendingApproval);
+            report(run).result = json!({"message": message});
+            run.status = Status::PendingApproval;
+            Next::Break(None)
+        }
+        Done::Call(_) if room == 0 => {
+            // Others may go on meanwhile. A clock that stands still has no second to wait for.
+            let later = if ctx.has_test_clock { ctx.now } else { ctx.now.plus_seconds(1) };
+            run.status = Status::Queued;
+            run.due_at = later.0;
+            Next::Break(None)
+        }
+        Done::Call(call) => Next::Break(Some(announce(ctx, engine, run, call))),
+        Done::Result(result) => {
+            begin(ctx, run, Status::Running);
+            succeeded(ctx, run, result);
+            Next::Continue(())
+        }
+        Done::Enough(result) => {
+            begin(ctx, run, Status::Running);
+            succeeded(ctx, run, result);
+            complete(ctx, run);
+            Next::Break(None)
+        }
+    }
+}
+
+/// A step was tried and failed.
+pub fn record_failure(ctx: &Ctx, run: &mut Run, step: &Step, trouble: &StepError) -> Next {
+    begin(ctx, run, Status::Running);
+    failed(ctx, run, step, trouble);
+    if run.due_at > 0 || run.is_final() { Next::Break(None) } else { Next::Continue(()) }
+}
+
+/// No step is left to take.
+pub fn complete(ctx: &Ctx, run: &mut Run) {
+    run.error.clear();
+    run.end(ctx, if run.failures > 0 { Status::Partial } else { Status::Success });
+}
+
+/// Gives the run a lease and a new claim number, under which a worker makes the call.
+fn announce(ctx: &Ctx, engine: &Engine, run: &mut Run, call: Outgoing) -> Request {
+    begin(ctx, run, Status::Running);
+    report(run).call = Some(call.clone());
+    run.claim += 1;
+    run.status = Status::Running;
+    run.lease_until = ctx.machine_now.plus_seconds(LEASE_SECONDS).0;
+    run.node.clone_from(&engine.node);
+    let key = format!("{}.{}", run.base.id, run.step);
+    Request { account: ctx.account, run_id: run.base.id.clone(), claim: run.claim, key, call }
+}
+
+/// A step is tried, once more.
+fn begin(ctx: &Ctx, run: &mut Run, status: Status) {
+    let place = run.place();
+    if run.results.0.len() <= place {
+        run.results.0.resize(place + 1, Report::default());
+        run.attempts = 0;
+    }
+    run.attempts += 1;
+    let attempts = run.attempts;
+    let report = report(run);
+    if report.started_at.is_empty() {
+        report.started_at = ctx.now.to_string();
+    }
+    report.attempts = attempts;
+    report.status = Some(status);
+}
+
+/// The same, unless it was begun before.
+fn begin_unless(ctx: &Ctx, run: &mut Run, status: Status) {
+    if run.results.0.len() <= run.place() {
+        begin(ctx, run, status);
+    }
+}
+
+/// What becomes of the current step, which has begun.
+fn report(run: &mut Run) -> &mut Report {
+    let place = run.place();
+    if run.results.0.len() <= place {
+        run.results.0.resize(place + 1, Report::default());
+    }
+    &mut run.results.0[place]
+}
+
+/// A step is done, and the next one is the current.
+pub fn succeeded(ctx: &Ctx, run: &mut Run, result: Value) {
+    let report = report(run);
+    report.result = result;
+    report.error.clear();
+    report.close(ctx, Status::Success);
+    run.error.clear();
+    run.step += 1;
+    run.actions_done += 1;
+}
+
+/// A try failed: another one later, or the end of the step, or of the run.
+pub fn failed(ctx: &Ctx, run: &mut Run, step: &Step, trouble: &StepError) {
+    let again = !trouble.for_good && run.attempts < run.max_attempts;
+    let words = format!("Step {} ({}): {}", run.step + 1, step.kind, trouble.words);
+    report(run).error.clone_from(&trouble.words);
+    if again {
+        report(run).status = Some(Status::Retrying);
+        run.error = words;
+        wait(run, Status::Retrying, ctx.now.plus_seconds(RETRY.seconds(&run.base.id, run.attempts)));
+        return;
+    }
+    report(run).close(ctx, Status::Failed);
+    if step.continue_on_error {
+        run.failures += 1;
+        run.step += 1;
+        return;
+    }
+    run.error = words;
+    run.end(ctx, Status::Failed);
+}
+
+/// The run waits until a moment.
+pub fn wait(run: &mut Run, status: Status, until: Moment) {
+    run.status = status;
+    run.due_at = until.0;
+    run.next_attempt_at = When(Some(until));
+}

@@ -1,0 +1,50 @@
+//! What templates see that is not plain JSON.
+
+use std::sync::Arc;
+
+use minijinja::value::{Object, ObjectRepr, Value as Jinja};
+use serde_json::Value;
+
+/// What the steps so far have given, by their place or their name.
+#[derive(Debug)]
+pub struct Results(pub Vec<(String, Value)>);
+
+impl Object for Results {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
+
+    fn get_value(self: &Arc<Self>, key: &Jinja) -> Option<Jinja> {
+        let found = match (key.as_usize(), key.as_str()) {
+            (Some(place), _) => self.0.get(place),
+            (_, Some(name)) => match name.parse::<usize>() {
+                Ok(place) => self.0.get(place),
+                Err(_) => self.0.iter().rev().find(|(own, _)| own == name && !own.is_empty()),
+            },
+            _ => None,
+        };
+        found.map(|(_, value)| super::of(value))
+    }
+}
+
+/// Stands for what only a real run would know; shows its own path.
+#[derive(Debug)]
+pub struct Unknown(pub String);
+
+impl Object for Unknown {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
+
+    fn get_value(self: &Arc<Self>, key: &Jinja) -> Option<Jinja> {
+        let path = match key.as_str() {
+            Some(name) => format!("{}.{name}", self.0),
+            None => format!("{}[{key}]", self.0),
+        };
+        Some(Jinja::from_object(Unknown(path)))
+    }
+
+    fn render(self: &Arc<Self>, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "‹{}›", self.0)
+    }
+}
