@@ -490,6 +490,15 @@ CREATE INDEX runs_chain ON runs (account_id, chain) WHERE chain <> '';
 ",
     },
     Migration {
+        number: 61,
+        name: "runs_node",
+        sql: "
+ALTER TABLE runs ADD COLUMN node TEXT NOT NULL DEFAULT '';
+ALTER TABLE runs ADD COLUMN lost BIGINT NOT NULL DEFAULT 0;
+CREATE INDEX runs_node ON runs (node) WHERE lease_until > 0;
+",
+    },
+    Migration {
         number: 64,
         name: "runs_seq",
         sql: "

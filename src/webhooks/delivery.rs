@@ -130,7 +130,20 @@ pub fn queue(
 
 /// `due_at` is when somebody must look after it: the next try, or the end of the lease of the one
 /// under way; 0 when it has ended.
-const MIGRATIONS: &[Migration] = &[Migration {
+const MIGRATIONS: &[Migration] = &[TABLE, NODES];
+
+/// Which node sends a delivery.
+const NODES: Migration = Migration {
+    number: 61,
+    name: "webhook_deliveries_node",
+    sql: "
+ALTER TABLE webhook_deliveries ADD COLUMN node TEXT NOT NULL DEFAULT '';
+ALTER TABLE webhook_deliveries ADD COLUMN lost BIGINT NOT NULL DEFAULT 0;
+CREATE INDEX webhook_deliveries_node ON webhook_deliveries (node) WHERE status = 'sending';
+",
+};
+
+const TABLE: Migration = Migration {
     number: 48,
     name: "webhook_deliveries",
     sql: "
@@ -162,4 +175,4 @@ CREATE INDEX webhook_deliveries_event ON webhook_deliveries (account_id, endpoin
 CREATE INDEX webhook_deliveries_due ON webhook_deliveries (account_id, endpoint_id, due_at, id) WHERE due_at > 0;
 CREATE INDEX webhook_deliveries_old ON webhook_deliveries (account_id, created_at);
 ",
-}];
+};

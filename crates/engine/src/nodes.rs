@@ -22,7 +22,7 @@ const MISSED: u32 = 5;
 /// How long a node that stops may take to say so.
 const GOODBYE: Duration = Duration::from_secs(5);
 
-/// The table of nodes, and who has what under way.
+/// The table of nodes. The program's own tables of work under a lease get their columns for it under the same number.
 pub const MIGRATION: Migration = Migration {
     number: 61,
     name: "nodes",
@@ -31,12 +31,6 @@ CREATE TABLE nodes (
     id TEXT PRIMARY KEY,
     beat BIGINT NOT NULL
 ) STRICT;
-ALTER TABLE runs ADD COLUMN node TEXT NOT NULL DEFAULT '';
-ALTER TABLE runs ADD COLUMN lost BIGINT NOT NULL DEFAULT 0;
-ALTER TABLE webhook_deliveries ADD COLUMN node TEXT NOT NULL DEFAULT '';
-ALTER TABLE webhook_deliveries ADD COLUMN lost BIGINT NOT NULL DEFAULT 0;
-CREATE INDEX runs_node ON runs (node) WHERE lease_until > 0;
-CREATE INDEX webhook_deliveries_node ON webhook_deliveries (node) WHERE status = 'sending';
 ",
 };
 

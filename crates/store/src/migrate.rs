@@ -3,7 +3,7 @@ use crate::{Error, Result, Store, Tx};
 /// A step of the schema. Once released its text never changes.
 #[derive(Clone, Copy, Debug)]
 pub struct Migration {
-    /// Its place in the list, from 1 on without gaps.
+    /// Its place in the list, starting at 1. Migrations with the same number are applied together, in one transaction.
     pub number: u32,
     /// A word or two for people.
     pub name: &'static str,
@@ -22,19 +22,23 @@ pub(crate) fn apply(store: &Store, migrations: &[Migration]) -> Result<usize> {
     })?;
     let program = newest(migrations);
     let mut applied = 0;
-    for migration in migrations.iter().copied() {
+    for together in migrations.chunk_by(|one, next| one.number == next.number) {
+        let (number, name) = (together[0].number, together[0].name);
+        let texts: Vec<&'static str> = together.iter().map(|migration| migration.sql).collect();
         let fresh = store.write_now(0, move |tx: &mut Tx| {
             tx.hold_all()?;
             let database = version(tx)?;
             if database > program {
                 return Err(Error::NewerSchema { database, program });
             }
-            if migration.number <= database {
+            if number <= database {
                 return Ok(false);
             }
-            let sql = tx.dialect().schema(migration.sql);
-            tx.script(&sql)?;
-            let values = [i64::from(migration.number).into(), migration.name.into()];
+            for text in &texts {
+                let sql = tx.dialect().schema(text);
+                tx.script(&sql)?;
+            }
+            let values = [i64::from(number).into(), name.into()];
             tx.execute("INSERT INTO schema_migrations (number, name) VALUES ($1, $2)", &values)?;
             Ok(true)
         })?;
