@@ -164,7 +164,7 @@ impl Subscription {
         self.status != Status::Ended && self.lines.0.0.iter().any(|row| row.vat_code == code)
     }
 
-    /// RequestBody over what the lines come to.
+    /// Takes over what the lines come to.
     fn take_totals(&mut self, totals: &money::Totals<String>) {
         let mut sums = Invoice::default();
         sums.take_totals(totals);
