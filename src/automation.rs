@@ -5,25 +5,25 @@
 //! database is one transaction with its result and the move to the next step; a call to the outside is
 //! announced first, made outside any transaction, and its end written under the claim that announced it.
 
-pub mod backtest;
+pub(crate) mod backtest;
 pub mod conditions;
 pub mod cron;
-pub mod definition;
-pub mod events;
+pub(crate) mod definition;
+pub(crate) mod events;
 pub mod flow;
-pub mod library;
-pub mod lint;
-pub mod matching;
-pub mod metrics;
-pub mod report;
+pub(crate) mod library;
+pub(crate) mod lint;
+pub(crate) mod matching;
+pub(crate) mod metrics;
+pub(crate) mod report;
 pub mod run;
 pub mod runner;
-pub mod schedules;
-pub mod secret;
-pub mod steps;
+pub(crate) mod schedules;
+pub(crate) mod secret;
+pub(crate) mod steps;
 pub mod template;
-pub mod trigger;
-pub mod validate;
+pub(crate) mod trigger;
+pub(crate) mod validate;
 pub mod worker;
 
 use std::sync::Arc;

@@ -195,7 +195,7 @@ impl Progress {
         }
     }
 
-    /// RequestBody the line away.
+    /// Takes the line away.
     fn clear(&mut self) {
         if self.shown {
             let _ = write!(std::io::stderr(), "\r\x1b[2K");

@@ -94,7 +94,7 @@ fn sleep(tx: &mut Tx, ctx: &mut Ctx, today: &mut Date, day: Date) -> Result<()> 
     Ok(())
 }
 
-/// RequestBody a step: a request, or a visit to the page of a quote.
+/// Takes a step: a request, or a visit to the page of a quote.
 fn take(tx: &mut Tx, ctx: &Ctx, method: &str, path: &str, body: Option<Value>) -> Result<Value> {
     if let Some(page) = path.strip_prefix("/d/") {
         return visit(tx, ctx, page, &body.unwrap_or_default()).map(|()| Value::Null);

@@ -1,21 +1,21 @@
 //! Documents: invoices, quotes and workorders, one shape for all three. A draft can be changed; when
 //! it becomes final it gets its number, and its rows, client and totals are locked.
 
-pub mod credit;
-pub mod kind;
-pub mod mail;
-pub mod money_due;
-pub mod new;
-pub mod numbering;
-pub mod page;
-pub mod pdf;
-pub mod quote;
-pub mod rows;
+pub(crate) mod credit;
+pub(crate) mod kind;
+pub(crate) mod mail;
+pub(crate) mod money_due;
+pub(crate) mod new;
+pub(crate) mod numbering;
+pub(crate) mod page;
+pub(crate) mod pdf;
+pub(crate) mod quote;
+pub(crate) mod rows;
 mod sound;
 pub mod status;
 mod tables;
-pub mod timers;
-pub mod workorder;
+pub(crate) mod timers;
+pub(crate) mod workorder;
 
 use engine::call::{Answer, Call};
 use engine::context::Ctx;

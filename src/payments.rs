@@ -1,8 +1,8 @@
 //! Payments: what clients paid, mandates, verifications, batches for the bank, and the providers that collect.
 
-pub mod batch;
+pub(crate) mod batch;
 pub mod collecting;
-pub mod mandate;
+pub(crate) mod mandate;
 pub mod payment;
-pub mod providers;
-pub mod verification;
+pub(crate) mod providers;
+pub(crate) mod verification;

@@ -1,9 +1,9 @@
 //! Subscriptions: what is invoiced again and again. Each period has one invoice, by its schedule and
 //! not by when the last one was made, so that nothing is doubled and nothing drifts.
 
-pub mod activation;
-pub mod deleted_products;
-pub mod deleted_rates;
+pub(crate) mod activation;
+pub(crate) mod deleted_products;
+pub(crate) mod deleted_rates;
 pub mod generate;
 mod lines;
 mod new;
@@ -164,7 +164,7 @@ impl Subscription {
         self.status != Status::Ended && self.lines.0.0.iter().any(|row| row.vat_code == code)
     }
 
-    /// RequestBody over what the lines come to.
+    /// Takes over what the lines come to.
     fn take_totals(&mut self, totals: &money::Totals<String>) {
         let mut sums = Invoice::default();
         sums.take_totals(totals);

@@ -2,13 +2,13 @@
 //! it becomes deliveries, and each of these is tried until the receiver takes it. Nothing of this
 //! happens in the transactions of requests, and one receiver never waits for another.
 
-pub mod breaker;
-pub mod change;
-pub mod delivery;
-pub mod endpoint;
-pub mod metrics;
-pub mod queue;
-pub mod signature;
+pub(crate) mod breaker;
+pub(crate) mod change;
+pub(crate) mod delivery;
+pub(crate) mod endpoint;
+pub(crate) mod metrics;
+pub(crate) mod queue;
+pub(crate) mod signature;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

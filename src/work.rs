@@ -1,5 +1,5 @@
 //! Work: projects, hours and tasks.
 
 pub mod hour;
-pub mod project;
-pub mod task;
+pub(crate) mod project;
+pub(crate) mod task;

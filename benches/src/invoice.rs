@@ -63,7 +63,7 @@ pub struct Seed {
 }
 
 impl Seed {
-    /// RequestBody the indexes away until `finish`.
+    /// Takes the indexes away until `finish`.
     pub fn start(conn: &Connection) -> Seed {
         let mut statement = conn.prepare(INDEXES).unwrap();
         let found = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();

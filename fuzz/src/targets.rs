@@ -8,7 +8,7 @@ mod server;
 mod signed;
 mod template;
 
-/// RequestBody one input.
+/// Takes one input.
 pub type Run = Box<dyn Fn(&[u8])>;
 
 /// A parser under test.

@@ -203,7 +203,7 @@ impl<K: DocumentKind> Document<K> {
         Ok(())
     }
 
-    /// RequestBody over the client and the corporate identity as they are now.
+    /// Takes over the client and the corporate identity as they are now.
     pub fn take_snapshots(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
         let client = match self.client_id.0.as_str() {
             "" => None,

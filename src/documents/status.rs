@@ -94,7 +94,7 @@ impl Verb {
 }
 
 impl<K: DocumentKind> Document<K> {
-    /// Model a verb against the table; answers whether it changes anything, or refuses it.
+    /// Checks a verb against the table; answers whether it changes anything, or refuses it.
     pub fn may(&self, verb: Verb) -> Result<bool> {
         match verb.effect(&self.payment_status) {
             Effect::Allowed => Ok(true),

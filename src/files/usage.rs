@@ -116,7 +116,7 @@ pub fn count_mails(tx: &mut Tx, ctx: &Ctx, recipients: usize) -> Result<()> {
     Err(error)
 }
 
-/// RequestBody mail that is never sent out of the count.
+/// Takes mail that is never sent out of the count.
 pub fn forget_mails(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     tx.execute("DELETE FROM quota_usage WHERE account_id = $1 AND name = 'mails'", &[ctx.account.into()])?;
     Ok(())

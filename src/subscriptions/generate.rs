@@ -185,7 +185,7 @@ fn make_next(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
     records::change(tx, ctx, &before, &mut subscription, "updated")
 }
 
-/// RequestBody a period; answers whether nobody had it before.
+/// Takes a period; answers whether nobody had it before.
 fn claim_period(tx: &mut Tx, ctx: &Ctx, subscription: &Subscription, start: Date, end: Date) -> Result<bool> {
     let sql =
         "INSERT INTO subscription_periods (account_id, subscription_id, period_start, period_end, invoice_id, made_at)

@@ -222,7 +222,7 @@ pub fn resource() -> Resource {
         .extension()
 }
 
-/// RequestBody in what the client wrote, for whoever receives the mail. Nothing is sent.
+/// Takes in what the client wrote, for whoever receives the mail. Nothing is sent.
 fn inbound(call: Call) -> Result<Work> {
     let input: Input<TicketMessage> = input::create(&call)?;
     Ok(Box::new(move |tx, ctx| {

@@ -88,12 +88,12 @@ impl<'i> Inspection<'i> {
         Inspection { store, blobs, runtime, witness, checked: Checked::default() }
     }
 
-    /// Model everything; or one account alone, with its files.
+    /// Checks everything; or one account alone, with its files.
     pub fn run(self, only: Option<&str>) -> Result<Checked> {
         self.look_through(only, true)
     }
 
-    /// Model everything but the contents of files.
+    /// Checks everything but the contents of files.
     pub fn run_on_database(self) -> Result<Checked> {
         self.look_through(None, false)
     }

@@ -17,7 +17,7 @@ use crate::webhooks::endpoint::WebhookEndpoint;
 
 choice! {
     /// How a delivery stands.
-    pub enum Delivered {
+    pub enum DeliveryStatus {
         /// It waits for its first try.
         #[default]
         Queued = "queued",
@@ -43,7 +43,7 @@ record! {
     /// Sequence number of the event; 0 for `webhook.test`.
     seq: i64 = COMPUTED;
     /// Status.
-    status: Delivered = COMPUTED.filter();
+    status: DeliveryStatus = COMPUTED.filter();
     /// Number of attempts, at most ten. While the receiver is down, the delivery waits without using attempts.
     attempts: i64 = COMPUTED;
     /// Status of the last response; 0 if there was none.

@@ -1,4 +1,4 @@
-//! The running program: what every part of it shares.
+//! The running program: settings, database, clock, metrics and everything else that its parts share.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -84,7 +84,7 @@ impl App {
         }
     }
 
-    /// The same, in the account with this number.
+    /// Somebody who acts on the program's own behalf in the account with this number.
     pub fn acting_in(&self, number: i64, actor: &str) -> Result<Caller> {
         let account = self.store.read_now(move |tx| Account::numbered(tx, number))?;
         Ok(self.acting(account, actor))

@@ -1,4 +1,4 @@
-//! How long to wait before something that failed is tried again.
+//! Back-off: how long to wait before a failed attempt is retried.
 
 /// A table of delays. Each grows by a random part, so that what failed together does not come back together.
 pub struct Backoff {

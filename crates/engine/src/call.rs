@@ -1,4 +1,4 @@
-//! A request as the verbs see it, and the answer they give: no HTTP here.
+//! A request as handlers see it, and the answer they return, independent of HTTP.
 
 use std::fmt;
 use std::sync::Arc;
@@ -164,7 +164,7 @@ impl Answer {
         Answer { version: Some(record.base().version), ..Answer::data(Outcome::Done, data) }
     }
 
-    /// The same, of a record that was just made.
+    /// A record that was just created, as `view` shows it, with its location.
     pub fn created<R: Record>(ctx: &Ctx, record: &R, view: Views) -> Answer {
         Answer {
             outcome: Outcome::Created,

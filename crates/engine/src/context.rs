@@ -1,4 +1,4 @@
-//! Who is asking, for which account, and what time it is there.
+//! The context of a request: its caller, its account and the time there.
 
 use std::sync::Arc;
 
@@ -106,7 +106,7 @@ impl Caller {
 }
 
 impl Ctx {
-    /// The same surroundings for an automatic action: so many deep, and following from the one called `chain`.
+    /// The context of an automatic action at this depth, which follows from the run called `chain`.
     pub fn acting_as(&self, actor: &str, request_id: &str, depth: i64, chain: &str) -> Ctx {
         Ctx {
             account: self.account,
@@ -126,7 +126,7 @@ impl Ctx {
         }
     }
 
-    /// The same surroundings at another time: what would have been, then.
+    /// This context at another time.
     pub fn at(&self, now: Moment) -> Ctx {
         Ctx { now, ..self.acting_as(&self.actor, &self.request_id, self.depth, &self.chain) }
     }

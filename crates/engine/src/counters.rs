@@ -1,4 +1,4 @@
-//! Numbers that count up without gaps, per account: given in the transaction of what they number.
+//! Gapless counters per account, incremented in the transaction that uses the number.
 
 use store::{Migration, Tx};
 

@@ -1,4 +1,4 @@
-//! Work that becomes due with the days of an account.
+//! Work that becomes due as time passes in an account, such as reminders on a date.
 
 use store::Tx;
 
@@ -12,7 +12,7 @@ use crate::slice::Slice;
 pub struct DueWork {
     /// Does all that is due, in transactions of its own. This comes first.
     pub pass: fn(&App, &Caller) -> Result<()>,
-    /// The same in the transaction and at the time of the caller.
+    /// Does all that is due, in the transaction and at the time of the caller.
     pub catch_up: fn(&mut Tx, &Ctx) -> Result<()>,
     /// Does a part of what is due; answers whether there may be more.
     pub some: fn(&mut Tx, &Ctx, &Slice) -> Result<bool>,

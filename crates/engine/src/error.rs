@@ -304,7 +304,7 @@ impl FieldErrors {
         value.map_err(|wrong| self.add(field, wrong)).ok()
     }
 
-    /// The same faults as those of the inside of a value.
+    /// Turns the faults into one violation of the value that contains the fields.
     pub fn inside(self) -> Result<(), Violation> {
         if self.0.is_empty() {
             return Ok(());

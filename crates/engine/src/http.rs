@@ -1,4 +1,4 @@
-//! HTTP: the conventions of every route, and no business word.
+//! The HTTP server: conventions that every route shares, independent of the business.
 
 pub mod authentication;
 pub mod bodies;

@@ -20,7 +20,7 @@ pub fn create<R: Body>(call: &Call) -> Result<Input<R>> {
     create_with(call, |_, _| {})
 }
 
-/// The same, with rules that only this route has.
+/// The fields of a new record, checked by the rules of the record and by `rules`, which only this route has.
 pub fn create_with<R: Body>(call: &Call, rules: impl FnOnce(&Input<R>, &mut FieldErrors)) -> Result<Input<R>> {
     let mut faults = FieldErrors::default();
     let input = read(call, R::blank()?, &mut faults, For::Create)?;

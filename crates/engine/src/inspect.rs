@@ -1,4 +1,4 @@
-//! What must hold of every record, as the registry knows its fields.
+//! Integrity checks that apply to every record, driven by the fields in the registry.
 
 pub mod lines;
 
@@ -25,7 +25,7 @@ pub struct Inspected {
     pub problems: Vec<(String, String)>,
 }
 
-/// Model the records of an account behind the id `after`: they can be read, what they name is there, they have their
+/// Checks the records of an account behind the id `after`: they can be read, what they name is there, they have their
 /// search text, and are what the log says; and `own`, for what only this kind of record has.
 pub fn inspect<R: Record>(
     tx: &mut Tx,

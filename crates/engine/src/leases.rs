@@ -114,7 +114,7 @@ pub fn after_deaths(id: &str, times: i64) -> Comeback {
     }
 }
 
-/// The same for something that is never given up.
+/// What becomes of `id`, whose worker died so many times in a row, if it is never given up.
 pub fn always_after_deaths(id: &str, times: i64) -> Comeback {
     match AFTER_DEATHS.seconds(id, times) {
         0 => Comeback::AtOnce,

@@ -95,9 +95,9 @@ pub struct Request {
 
 enum Condition {
     Is(&'static str, Value<'static>),
-    /// The same of a field that names another record: few records belong to one.
+    /// An equal value in a field that references another record: few records share one.
     Of(&'static str, Value<'static>),
-    /// The same where most records name none, which the index leaves out.
+    /// An equal value in a reference that most records leave empty; the index omits those.
     Under(&'static str, Value<'static>),
     /// One of several.
     Among(&'static str, Vec<Value<'static>>),
@@ -148,7 +148,7 @@ impl Request {
         Ok(request)
     }
 
-    /// RequestBody a parameter; answers whether there is one of that name.
+    /// Takes a parameter; answers whether there is one of that name.
     fn take<R: Record>(&mut self, name: &str, text: &str) -> Result<bool, Violation> {
         match name {
             _ if self.form != Form::Pages => return self.take_field::<R>(name, text),

@@ -267,7 +267,7 @@ impl Walked {
     }
 }
 
-/// Model the chain of an account from its first row on.
+/// Checks the chain of an account from its first row on.
 pub fn verify(tx: &mut Tx, account: i64) -> Result<Verdict> {
     let mut walked = Walked::default();
     loop {
@@ -278,7 +278,7 @@ pub fn verify(tx: &mut Tx, account: i64) -> Result<Verdict> {
     }
 }
 
-/// Model up to a thousand rows more; the verdict comes at the end, or at the first row that is not right.
+/// Checks up to a thousand rows more; the verdict comes at the end, or at the first row that is not right.
 pub fn verify_on(tx: &mut Tx, account: i64, walked: Walked) -> Result<Result<Walked, Verdict>> {
     let Walked { mut rows, mut before, .. } = walked;
     let mut seen = Vec::new();
@@ -345,7 +345,7 @@ impl Line {
         out
     }
 
-    /// The same and more, as the change feed and the stream have it.
+    /// Writes the event as the change feed and the stream show it: the payload, with the record and the actor.
     pub fn write_change(&self, out: &mut Vec<u8>) {
         payload(out, &self.name, Moment(self.at), &self.data, self.seq);
         for (name, text) in [("entity_type", &self.entity_type), ("entity_id", &self.entity_id), ("actor", &self.actor)]

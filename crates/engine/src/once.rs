@@ -1,4 +1,4 @@
-//! What happens once per record and cause, whoever notices it and however often.
+//! Marks for what must happen once per record and cause, however often it is noticed.
 
 use store::{Migration, Tx};
 

@@ -91,7 +91,7 @@ fn networks(setting: &str, listed: &str) -> Result<Vec<web::Network>> {
 pub fn open_to_read(config: &Config) -> Result<(Store, Blobs)> {
     let mut options = Options::new(database(config));
     options.readers = config.database_readers;
-    // Model read whole tables, and nobody waits for them.
+    // Checks read whole tables, and nobody waits for them.
     options.timeout = Duration::from_secs(3600);
     let store = Store::open_to_read(&options)?;
     must_be_current(&store)?;

@@ -1,5 +1,5 @@
-//! The API without HTTP: what the program does on its own behalf goes the way of every request,
-//! through the same routes, rules and events.
+//! The API without HTTP: requests that the program makes itself go through the same routes, validation and
+//! events as those of callers.
 
 use serde_json::Value;
 use store::Tx;

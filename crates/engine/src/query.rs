@@ -1,4 +1,4 @@
-//! Query parameters.
+//! The query parameters of a request.
 
 use crate::error::{FieldCode, FieldErrors, Result, Violation, violation};
 

@@ -1,4 +1,4 @@
-//! How much an account may keep and send, as the settings say.
+//! Quotas: how much an account may store and send, from the settings.
 
 use crate::config::Config;
 

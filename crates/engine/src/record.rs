@@ -151,7 +151,7 @@ pub trait Record: Fields + PartialEq {
     fn sql() -> &'static Sql;
     /// What every record has.
     fn base(&self) -> &Base;
-    /// The same, to change.
+    /// What every record has, to change.
     fn base_mut(&mut self) -> &mut Base;
 
     /// The field that names the record it belongs to.
@@ -330,7 +330,7 @@ pub struct Sql {
     pub select: String,
     /// Columns as in `select`, each with its table.
     pub columns: String,
-    /// The same for a list: what is heavy and not shown there is left out.
+    /// Columns for a list, each with its table; a heavy column that lists do not show is selected as an empty text.
     pub list_columns: String,
     /// One record: account, id.
     pub get: String,
@@ -384,7 +384,8 @@ pub const fn plain(name: &'static str) -> &'static str {
     }
 }
 
-/// Declares a record: see the head of this module, and `resources/product.rs` for an example.
+/// Declares a record. The [`record`](mod@crate::record) module explains the lines, and the [crate page](crate) has an
+/// example.
 #[macro_export]
 macro_rules! record {
     (
@@ -444,7 +445,7 @@ macro_rules! record {
         }
 
         impl<$param: $bound> $name<$param> {
-            /// The same record as another of them.
+            /// Converts the record to another kind with the same fields.
             pub fn into_other<Other: $bound>(self) -> $name<Other> {
                 $name {
                     base: self.base,

@@ -70,7 +70,7 @@ pub fn add<R: Model>(tx: &mut Tx, ctx: &Ctx, record: &mut R) -> Result<()> {
     add_as(tx, ctx, record, "created").map(drop)
 }
 
-/// The same, when another event says that it is there.
+/// Settles and saves a new record, with `event` in place of `created`; returns the image that its events carry.
 pub fn add_as<R: Model>(tx: &mut Tx, ctx: &Ctx, record: &mut R, event: &str) -> Result<Image> {
     record.before_save(tx, ctx, None)?;
     record.forget_sent();
@@ -85,7 +85,7 @@ pub fn change<R: Model>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, even
     change_as(tx, ctx, before, record, event).map(drop)
 }
 
-/// The same; answers what its events carry, if it is not the same as before.
+/// Settles and saves a changed record; returns the image that its events carry, or `None` if nothing changed.
 fn change_as<R: Model>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event: &str) -> Result<Option<Image>> {
     record.before_save(tx, ctx, Some(before))?;
     record.forget_sent();
@@ -141,7 +141,7 @@ impl Image {
         Answer { version: Some(record.base().version), ..Answer::data(Outcome::Done, self.0.into_bytes()) }
     }
 
-    /// The same, of a record that was just made.
+    /// The answer with a record that was just created, and its location.
     pub fn created<R: Record>(self, ctx: &Ctx, record: &R, view: Views) -> Answer {
         let location = Some(tables::location(record));
         Answer { outcome: Outcome::Created, location, ..self.of(ctx, record, view) }
@@ -172,7 +172,7 @@ pub fn delete<R: Record>(call: Call) -> Result<Work> {
     }))
 }
 
-/// The same call again, in a transaction of its own: for what is too much for one.
+/// Runs the call again in a transaction of its own, for work that is too much for one.
 pub fn once_more(handler: fn(Call) -> Result<Work>, call: &Call) -> Answer {
     let call = call.clone();
     Answer::after(move |_, _| handler(call.clone()))
@@ -221,7 +221,7 @@ pub fn find_in_path<R: Record>(tx: &mut Tx, ctx: &Ctx, call: &Call) -> Result<R>
     }
 }
 
-/// The same, when the caller accepts its version as a start for a change.
+/// The record that the path names, if its version satisfies `If-Match`.
 pub fn find_to_change<R: Record>(tx: &mut Tx, ctx: &Ctx, call: &Call) -> Result<R> {
     let record: R = find_in_path(tx, ctx, call)?;
     ctx.expects(record.base().version)?;
@@ -262,7 +262,7 @@ pub fn insert_silent<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()
     count::<R>(tx, ctx, 1)
 }
 
-/// The same for one of many, which the caller counts together.
+/// Saves a new record without an event and without counting it: the caller counts many together.
 pub fn insert_uncounted<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
     let mut values: Vec<Value> = vec![ctx.account.into(), (&record.base().id).into()];
     values.extend(stored(record));

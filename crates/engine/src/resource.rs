@@ -184,7 +184,7 @@ pub struct Resource {
     pub unlink: fn(&mut Tx, &Ctx, &str, &str, &Slice) -> Result<bool>,
     /// The record with an id as the API shows it.
     pub show: fn(&mut Tx, &Ctx, &str) -> Result<Option<String>>,
-    /// Model the records of an account behind an id, some at a time.
+    /// Checks the records of an account behind an id, some at a time.
     pub inspect: Inspect,
     /// Its rows go with their age: they are not counted, and may name what is gone.
     pub fleeting: bool,
@@ -192,5 +192,5 @@ pub struct Resource {
     pub logged: Logged,
 }
 
-/// Model the records of an account behind an id, some at a time.
+/// Checks the records of an account behind an id, some at a time.
 pub type Inspect = Box<dyn Fn(&mut Tx, i64, &str, Option<&Lines>) -> Result<Inspected> + Send + Sync>;

@@ -1,4 +1,4 @@
-//! What the business shares beside what the engine shares, by its type: a mail sender, a typesetter.
+//! Services that the program adds to the [`App`](crate::app::App), found by their type: a mail sender, a typesetter.
 
 use std::any::{Any, TypeId, type_name};
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Work that grows is cut into slices of a few milliseconds, each a transaction of its own: requests wait for the writer.
+//! Long work in slices of a few milliseconds, each in its own transaction, so that requests need not wait for the writer.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! The tables of the registry: what records of one kind have to know of the others.
+//! The tables of the registry: what the engine needs to know about records of other kinds, such as references to them.
 
 use std::sync::OnceLock;
 

@@ -1,4 +1,4 @@
-//! Texts as searches compare them.
+//! Text folding: searches ignore case and accents.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;

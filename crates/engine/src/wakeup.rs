@@ -1,4 +1,4 @@
-//! Tells somebody in this process that an account has something to do, without asking the database.
+//! Wake-ups within the process: a loop learns that an account has work without polling the database.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};

@@ -59,7 +59,7 @@ static USUAL: LazyLock<Environment<'static>> = LazyLock::new(|| {
     usual
 });
 
-/// RequestBody away what makes much of little, and puts in what knows an end.
+/// Takes away what makes much of little, and puts in what knows an end.
 pub fn change(engine: &mut Environment) {
     GONE.iter().for_each(|name| engine.remove_filter(name));
     ["dict", "namespace", "debug"].iter().for_each(|name| engine.remove_global(name));

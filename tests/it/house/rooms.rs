@@ -174,7 +174,7 @@ fn used(code: &str) -> Vec<String> {
     paths
 }
 
-/// RequestBody `a::{b, c::{d, e}}` apart.
+/// Takes `a::{b, c::{d, e}}` apart.
 fn leaves(before: &str, tree: &str, paths: &mut Vec<String>) {
     let Some((head, rest)) = tree.split_once('{') else {
         paths.push(format!("{before}{tree}"));

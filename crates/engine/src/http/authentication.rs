@@ -1,4 +1,4 @@
-//! Who asks: by a key, or by an address that was signed.
+//! Authentication by API key or by signed URL.
 
 use std::sync::Arc;
 

@@ -44,7 +44,7 @@ impl Room {
         Room { bodies: bodies.clone(), most, most_of_account, account, bytes: 0 }
     }
 
-    /// RequestBody room for so many bytes more.
+    /// Takes room for so many bytes more.
     pub fn take(&mut self, bytes: usize) -> Result<()> {
         let bytes = bytes as u64;
         let mut held = self.bodies.held.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! The walk of one request: who asks, for what, with what, and the answer.
+//! One request from start to end: authentication, routing, reading the body, running the handler, the response.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -470,7 +470,7 @@ fn if_match(headers: &HeaderMap) -> Result<Option<IfMatch>> {
     Ok(Some(IfMatch::Versions(versions.collect())))
 }
 
-/// The same head for HEAD.
+/// The response to HEAD: the headers of the response to GET, without its body.
 pub fn without_body(response: Response<Body>) -> Response<Body> {
     let (mut head, body) = response.into_parts();
     if let Some(length) = body.size_hint().exact() {

@@ -1,4 +1,4 @@
-//! When keys were last used.
+//! Records when API keys were last used.
 
 use std::sync::Arc;
 use std::time::Duration;

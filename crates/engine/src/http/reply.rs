@@ -1,4 +1,4 @@
-//! From an answer or an error to the bytes of a response.
+//! Turns an answer or an error into an HTTP response.
 
 use axum::body::Body;
 use axum::http::header::{

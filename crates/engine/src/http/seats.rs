@@ -110,7 +110,7 @@ impl Taken {
         self.next
     }
 
-    /// RequestBody the seat of somebody who does nothing: of this address, or else of the address that has most.
+    /// Takes the seat of somebody who does nothing: of this address, or else of the address that has most.
     fn make_room(&mut self, address: Option<IpAddr>) -> bool {
         let mut chosen: Option<(usize, u64)> = None;
         for (number, holder) in &self.seats {

@@ -25,7 +25,7 @@ impl Claimant {
         Claimant { node, turns: [NOBODY; 3].map(AtomicI64::new) }
     }
 
-    /// RequestBody up to `limit` jobs of these kinds, all of the account whose turn it is. A node that is older than a kind
+    /// Takes up to `limit` jobs of these kinds, all of the account whose turn it is. A node that is older than a kind
     /// leaves its jobs to the others.
     pub fn claim(
         &self,
@@ -55,7 +55,7 @@ impl Claimant {
         }
     }
 
-    /// The same, of one account.
+    /// Claims up to `limit` due jobs of one account.
     pub fn claim_of(
         &self,
         tx: &mut Tx,

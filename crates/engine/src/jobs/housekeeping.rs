@@ -1,4 +1,4 @@
-//! Once an hour: drops what is too old to be asked for.
+//! The hourly job that deletes expired rows.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Jobs that stand where they should not: those of workers that died, and those that a wrong clock put far ahead.
+//! Recovery of stranded jobs: those whose worker died, and those that a wrong clock scheduled far in the future.
 
 use store::Tx;
 

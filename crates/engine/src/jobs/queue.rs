@@ -128,7 +128,7 @@ impl Lane {
 pub struct NewJob {
     /// The account it is for; 0 for the whole server.
     pub account: i64,
-    /// Title.
+    /// The kind of job.
     pub kind: &'static str,
     /// Where it waits.
     pub lane: Lane,
@@ -143,13 +143,13 @@ pub struct NewJob {
 }
 
 impl NewJob {
-    /// The same, but only if no job with this key waits or runs.
+    /// Enqueues the job only if no job with this key is waiting or running.
     #[must_use]
     pub fn keyed(self, key: String) -> NewJob {
         NewJob { unique_key: Some(key), ..self }
     }
 
-    /// The same, so many seconds later.
+    /// Delays the job by this many seconds.
     #[must_use]
     pub fn after(self, seconds: i64) -> NewJob {
         NewJob { run_at: self.run_at.plus_seconds(seconds), ..self }
@@ -163,7 +163,7 @@ pub struct Claimed {
     pub id: String,
     /// The account it is for; 0 for the whole server.
     pub account: i64,
-    /// Title.
+    /// The kind of job.
     pub kind: String,
     /// With what, as JSON.
     pub payload: String,
@@ -214,7 +214,7 @@ pub fn enqueue(tx: &mut Tx, ids: &Ids, job: &NewJob, now: Moment) -> Result<()> 
     Ok(())
 }
 
-/// RequestBody away a job that nobody has claimed yet; answers whether there was one.
+/// Takes away a job that nobody has claimed yet; answers whether there was one.
 pub fn call_off(tx: &mut Tx, unique_key: &str) -> Result<bool> {
     Ok(tx.execute("DELETE FROM jobs WHERE unique_key = $1 AND state = 'ready'", &[unique_key.into()])? == 1)
 }

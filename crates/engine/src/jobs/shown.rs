@@ -1,4 +1,4 @@
-//! Jobs as an operator sees them.
+//! The list of jobs for the operator.
 
 use store::{Tx, Value};
 
@@ -12,7 +12,7 @@ pub struct Shown {
     pub id: String,
     /// The id of its account; empty for the whole server.
     pub account: String,
-    /// Title.
+    /// The kind of job.
     pub kind: String,
     /// `ready`, `running`, `done`, `failed` or `parked`.
     pub state: String,

@@ -88,7 +88,7 @@ async fn turn_in(app: &Arc<App>, lane: Lane, pulse: &Pulse) -> Result<bool> {
     Ok(any)
 }
 
-/// RequestBody back what dead workers left, and claims a job; in transactions of their own when a look says that it is worth it.
+/// Takes back what dead workers left, and claims a job; in transactions of their own when a look says that it is worth it.
 fn claim(app: &App, lane: Lane) -> Result<Vec<Claimed>> {
     let (now, known) = (app.clock.now(), kinds(|_| true));
     let own = known.clone();

@@ -1,4 +1,4 @@
-//! What can be read from a body: the fields of a record, or of an [`input!`] that is none.
+//! What can be read from a body: the fields of a record, or of an [`input!`](crate::input!) that is none.
 
 use super::field::{Field, FieldInfo};
 use crate::error::{Error, FieldErrors};
@@ -72,7 +72,7 @@ macro_rules! input {
     };
 }
 
-/// The fields of a record with their accessors; for [`record!`] and [`input!`].
+/// The fields of a record with their accessors; for [`record!`](crate::record!) and [`input!`](crate::input!).
 #[macro_export]
 macro_rules! fields {
     ($( $(#[cfg($when:meta)])? [$($doc:literal),+] $field:ident : $kind:ty = $rules:expr; )*) => {

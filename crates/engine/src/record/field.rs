@@ -41,9 +41,9 @@ pub struct Field<R> {
     pub info: FieldInfo,
     /// Its value for the database.
     pub to_db: fn(&R) -> Value<'_>,
-    /// RequestBody its value from a column.
+    /// Takes its value from a column.
     pub from_db: fn(&mut R, &Row, usize) -> store::Result<()>,
-    /// RequestBody its value from a body.
+    /// Takes its value from a body.
     pub from_json: fn(&mut R, &Json, &Rules) -> Result<(), Violation>,
     /// Writes its value in an answer.
     pub to_json: fn(&R, &Rules, &mut Vec<u8>),

@@ -1,4 +1,4 @@
-//! What a field's line can say.
+//! The rules of a field: required, read-only, searchable, sortable, limits, references.
 
 /// In which answers something is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

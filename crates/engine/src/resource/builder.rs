@@ -1,4 +1,4 @@
-//! How a resource says its routes: a method a line, in the file of the resource.
+//! The builder of resources: each method adds one route, or says something about the resource or its last route.
 
 use store::{Migration, Tx};
 
@@ -113,7 +113,7 @@ impl Resource {
         self.route(Method::Get, "", summary, RequestBody::Nothing, Returns::All, list::all::<R>)
     }
 
-    /// The same, with a handler of its own.
+    /// `GET /v1/…` of a short list, with a handler of its own.
     pub fn all_with(self, handler: Handler) -> Resource {
         let summary = format!("List {}", self.plural());
         self.route(Method::Get, "", summary, RequestBody::Nothing, Returns::All, handler)
@@ -125,7 +125,7 @@ impl Resource {
         self.route(Method::Post, "", summary, RequestBody::Create, Returns::Item(CREATED), records::create::<R>)
     }
 
-    /// The same, with a handler of its own.
+    /// `POST /v1/…` with a handler of its own.
     pub fn create_with(self, handler: Handler) -> Resource {
         let summary = format!("Create {}", self.one());
         self.route(Method::Post, "", summary, RequestBody::Create, Returns::Item(CREATED), handler)
@@ -159,7 +159,7 @@ impl Resource {
         self.own(Method::Get, "", summary, RequestBody::Nothing, Returns::Item(DETAIL), records::get::<R>)
     }
 
-    /// The same, with a handler of its own.
+    /// `GET /v1/…/{id}` with a handler of its own.
     pub fn get_with(self, handler: Handler) -> Resource {
         let summary = format!("Retrieve {}", self.one());
         self.own(Method::Get, "", summary, RequestBody::Nothing, Returns::Item(DETAIL), handler)
@@ -177,7 +177,7 @@ impl Resource {
         self.own(Method::Delete, "", summary, RequestBody::Nothing, Returns::Nothing, records::delete::<R>)
     }
 
-    /// The same, with a handler of its own.
+    /// `DELETE /v1/…/{id}` with a handler of its own, without a body in the answer.
     pub fn delete_with(self, handler: Handler) -> Resource {
         let summary = format!("Delete {}", self.one());
         self.own(Method::Delete, "", summary, RequestBody::Nothing, Returns::Nothing, handler)
@@ -207,7 +207,7 @@ impl Resource {
         )
     }
 
-    /// The same, of several.
+    /// `GET /v1/…/{id}/…` of a list of things that belong to a record and are none themselves.
     pub fn parts(self, path: &str, summary: &str, parts: &'static [Part], handler: Handler) -> Resource {
         self.part(path, summary, parts, handler).returns(Returns::ListOfParts(parts))
     }
@@ -224,7 +224,7 @@ impl Resource {
         )
     }
 
-    /// The same with the fields of `B`.
+    /// `POST /v1/…/{id}/…` with the fields of `B`, which answers with something that is no record.
     pub fn action_parts<B: Fields>(
         self,
         path: &str,
@@ -357,7 +357,7 @@ impl Resource {
         )
     }
 
-    /// The same with a body of its own, the fields of `B`.
+    /// `POST /v1/…/{id}/…` with the fields of `B`, which answers with the record.
     pub fn action_with<B: Fields>(self, path: &str, summary: &str, view: Views, handler: Handler) -> Resource {
         let path = format!("/{path}");
         let resource =

@@ -125,7 +125,7 @@ fn cut(folded: &str) -> Vec<Piece> {
     pieces
 }
 
-/// RequestBody the rarest piece, then others as long as reading their lists is quicker than comparing
+/// Takes the rarest piece, then others as long as reading their lists is quicker than comparing
 /// the texts that they leave out. `all` is how many texts there are. Answers also how many texts
 /// may be left.
 fn choose(mut left: Vec<Piece>, all: u64) -> (Vec<Piece>, u64) {
