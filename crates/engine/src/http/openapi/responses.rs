@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{changes_one, of_table, parts_schema, seen_schema};
+use super::schemas::{of_table, parts_schema, seen_schema};
 use crate::error::Code;
 use crate::http::reply;
 use crate::record::{CREATED, LIST};
@@ -151,6 +151,11 @@ fn errors(resource: &Resource, route: &Route) -> Vec<Code> {
         codes.extend([Code::MalformedJson, Code::BodyTooLarge, Code::UnsupportedMediaType]);
     }
     codes
+}
+
+/// Whether a route changes a record that is there.
+pub fn changes_one(resource: &Resource, route: &Route) -> bool {
+    !route.reads() && route.path.len() > resource.path.len()
 }
 
 /// The responses to what can go wrong, each described once.
