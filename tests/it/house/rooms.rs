@@ -116,6 +116,13 @@ fn statements_stay_out_of_http() {
 }
 
 #[test]
+fn rooms_know_no_http_status() {
+    let rooms = files("src", ".rs").into_iter().filter(|path| !path.starts_with("src/pages"));
+    let wrong: Vec<_> = rooms.filter(|path| text(path).contains("StatusCode")).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
 fn only_the_store_tells_the_databases_apart() {
     let told = |path: &Path| ["Dialect::Sqlite", "Dialect::Postgres"].iter().any(|name| text(path).contains(name));
     let all = files("src", ".rs").into_iter().chain(files("crates/engine/src", ".rs"));
