@@ -113,7 +113,7 @@ on_both! {
     fn runs_follow_their_table(db) {
         let server = Server::with(db, |config| config.workers = 0);
         let client = server.client();
-        let flow = json!({"name": "PaymentRequest", "trigger_type": "custom", "trigger_key": "a.b", "steps": [{"type": "approval"}]});
+        let flow = json!({"name": "Ask", "trigger_type": "custom", "trigger_key": "a.b", "steps": [{"type": "approval"}]});
         client.post("/v1/automation/flows", flow).expect(201);
         let begin = || -> Value { client.post("/v1/automation/trigger", json!({"event": "a.b"})).expect(200).data() };
         for (action, table) in run::ACTIONS {

@@ -7,7 +7,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// Nobody waits long for a page behind so many.
 const MOST: usize = 8;
 
-/// TypesetPool that make one document at a time each: threads or programs.
+/// A pool of workers, threads or processes, each of which makes one document at a time.
 pub(crate) struct TypesetPool<T> {
     idle: Mutex<Vec<T>>,
     freed: Condvar,

@@ -14,7 +14,7 @@ fn a_flow_reads_the_message_of_a_ticket(db: Db) {
         })).expect(201).json();
     assert_eq!(made["meta"], json!({}), "the message is no field to doubt");
     let doubted = client.post("/v1/automation/flows", json!({
-            "name": "Violation", "trigger_type": "event", "trigger_key": "ticket.created", "active": false, "steps": [{"type": "approval"}],
+            "name": "Wrong", "trigger_type": "event", "trigger_key": "ticket.created", "active": false, "steps": [{"type": "approval"}],
             "conditions": [{"field": "data.message.body", "op": "contains", "value": "refund"}],
         })).expect(201).json();
     assert_eq!(doubted["meta"]["warnings"].as_array().unwrap().len(), 1, "only events of messages have one");
