@@ -83,8 +83,8 @@ fn who_is_not_the_server_is_refused() {
         format!("sslmode=require&sslrootcert={other}"),
     ] {
         let said = refused(&format!("{url}?{options}"));
-        let expected = "the database is not available: the certificate of PostgreSQL is not trusted here: name the \
-                        certificate of who signed it with sslrootcert=FILE in the address of the database";
+        let expected = "the database is not available: PostgreSQL's certificate is not trusted: specify the certificate \
+                        of its authority with sslrootcert=FILE in the database URL";
         assert_eq!(said, expected, "{options}");
     }
     // The authorities of the machine did not sign it either; a bare machine may have none.
@@ -94,7 +94,10 @@ fn who_is_not_the_server_is_refused() {
     let port = place.split_once(':').unwrap().1;
     let named = format!("postgres://kantoor@db.example:{port}/postgres?hostaddr=127.0.0.1&sslrootcert={root}");
     let said = refused(&format!("{named}&sslmode=verify-full"));
-    assert!(said.contains("of PostgreSQL is not for db.example: it is for localhost, 127.0.0.1"), "{said}");
+    assert!(
+        said.contains("PostgreSQL's certificate is not valid for db.example: it is for localhost, 127.0.0.1"),
+        "{said}"
+    );
     assert_eq!(encrypted(&format!("{named}&sslmode=verify-ca")), (true, true), "signed is enough here");
 }
 

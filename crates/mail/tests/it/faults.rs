@@ -44,7 +44,7 @@ fn silence_before_the_end_of_the_message_is_for_later() {
         let start = Instant::now();
         let (outcome, sink) = outcome(verb, Act::Silence);
         assert!(
-            matches!(&outcome, Err(Failure::Later(words)) if words.contains("did not answer within 300ms")),
+            matches!(&outcome, Err(Failure::Later(words)) if words.contains("did not respond within 300ms")),
             "{verb:?}: {outcome:?}"
         );
         assert!(start.elapsed() < Duration::from_secs(5), "{verb:?}");
