@@ -142,7 +142,8 @@ mod tests {
         drop(log);
         let mut text = String::new();
         std::io::Read::read_to_string(&mut read, &mut text).unwrap();
-        assert!(text.starts_with("line 0 x") && text.contains(" lines of the log were dropped.\n"));
+        // The first line may come after the note, when the thread that writes starts late.
+        assert!(text.contains("line 0 x") && text.contains(" lines of the log were dropped.\n"));
         assert_eq!(text.lines().filter(|line| line.starts_with("line ")).count() as u64 + dropped, 3 * LINES as u64);
     }
 }
