@@ -33,7 +33,7 @@ use engine::error::Result;
 use engine::log::Listener;
 use engine::services::Services;
 
-pub use runner::Engine;
+pub use runner::Runner;
 
 /// Starts runs of the flows that listen to an event.
 pub const LISTENER: Listener = Listener {
@@ -45,6 +45,6 @@ pub const LISTENER: Listener = Listener {
 
 /// Opens what the runs of all accounts share.
 pub fn open(_: &Config, node: &str, services: &mut Services) -> Result<()> {
-    services.add(Arc::new(Engine::on(node)));
+    services.add(Arc::new(Runner::on(node)));
     Ok(())
 }

@@ -14,7 +14,7 @@ use engine::jobs::{self, Claimed, Ending, Job, NewJob};
 use engine::record::{ALL, Address, COMPUTED, CREATED, Model, NOWHERE};
 use engine::records::{self, Work};
 use engine::resource::Resource;
-use engine::{input, record, tables};
+use engine::{input, record};
 use serde::{Deserialize, Serialize};
 use store::{Migration, Tx};
 
@@ -112,7 +112,6 @@ fn delete(call: Call) -> Result<Work> {
     input::nothing(&call)?;
     Ok(Box::new(move |tx, ctx| {
         let file: File = records::find_to_change(tx, ctx, &call)?;
-        tables::guard(tx, ctx, "files", &file.base.id)?;
         records::remove(tx, ctx, &file)?;
         usage::count_file(tx, ctx, -file.size)?;
         drop_later(tx, ctx.account, ctx, &file.content, 0)?;

@@ -29,7 +29,7 @@ pub fn create_account(app: &App, name: &str, test_clock: Option<Moment>) -> Resu
     create_account_in(app, name, accounts::DEFAULT_ZONE, test_clock)
 }
 
-/// The same, in a time zone.
+/// Creates an account in a time zone, with a key that may do everything; returns the key too.
 pub fn create_account_in(app: &App, name: &str, zone: &str, test_clock: Option<Moment>) -> Result<(Account, String)> {
     let opening = opening(app, name, test_clock, false)?;
     open_account(app, Opening { zone: zone.to_string(), ..opening })

@@ -41,20 +41,16 @@ fn route(path: &str) -> &'static str {
 
 /// `GET /thanks`: where clients come back to after they paid.
 async fn thank(app: Arc<App>, request: Request<Body>) -> Response<Body> {
-    let request_id = dispatch::request_id(&app, request.headers());
+    let (request_id, nonce) = (dispatch::request_id(&app, request.headers()), app.ids.token());
     let refuse = |error: &Error| reply::error_response(error, &request_id, false);
-    let mut response = if request.uri().path() != "/thanks" {
-        refuse(&Error::new(Code::NotFound, "There is nothing at this address."))
-    } else if let Err(error) = app.visitors.limit(request.extensions(), request.headers()) {
+    let mut response = if let Err(error) = app.visitors.limit(request.extensions(), request.headers()) {
         refuse(&error)
     } else if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        reply::with_allow(refuse(&Error::new(Code::MethodNotAllowed, "Only GET can be used here.")), "GET, HEAD")
+        reply::with_allow(refuse(&Error::new(Code::MethodNotAllowed, "Only GET is supported here.")), "GET, HEAD")
     } else {
-        let nonce = app.ids.token();
-        let mut response = sandbox::thanks(&nonce);
-        public::protect(response.headers_mut(), &nonce, "'none'");
-        response
+        sandbox::thanks(&nonce)
     };
     reply::finish(&mut response, &request_id);
+    public::protect(response.headers_mut(), &nonce, "'none'");
     if request.method() == Method::HEAD { dispatch::without_body(response) } else { response }
 }

@@ -11,9 +11,9 @@ use super::template;
 /// How a field is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// The same.
+    /// Equal.
     Eq,
-    /// Not the same.
+    /// Not equal.
     Ne,
     /// More.
     Gt,

@@ -8,7 +8,7 @@ use store::Tx;
 
 use crate::automation::flow;
 
-/// Returns a new account the flows of the library.
+/// Adds the flows of the library to a new account.
 pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     for body in all() {
         let mut made = flow::sent(&body)?;

@@ -8,7 +8,7 @@ use engine::error::Result;
 use engine::http::metrics::{CounterInfo, Metric, waiting};
 use store::Tx;
 
-use super::runner::{self, engine_of};
+use super::runner::{self, runner_of};
 use crate::automation::run::{self, Status};
 
 /// How runs end.
@@ -33,7 +33,7 @@ pub fn count_ended(app: &App, statuses: impl IntoIterator<Item = &'static str>) 
 
 /// Calls that are under way.
 pub fn calls_open(app: &App) -> Metric {
-    let calls = engine_of(app).calls.load(Ordering::Relaxed) as u64;
+    let calls = runner_of(app).calls.load(Ordering::Relaxed) as u64;
     ("flow_calls_open", "gauge", "HTTP calls by flows in progress", calls)
 }
 

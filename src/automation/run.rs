@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use store::{Migration, Row, Tx};
 
 use crate::automation::report::{Report, Reports};
-use crate::automation::runner::{self, Engine};
+use crate::automation::runner::{self, Runner};
 use crate::settings::Settings;
 
 words! {
@@ -393,7 +393,7 @@ fn retry(call: Call) -> Result<Work> {
 fn steps(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let run: Run = records::find(tx, ctx, call.id())?;
-        let definition = runner::definition(tx, ctx, &Engine::default(), &run)?;
+        let definition = runner::definition(tx, ctx, &Runner::default(), &run)?;
         let of_step = definition.steps.iter().enumerate().map(|(place, step)| {
             let none = Report::default();
             let report = run.results.0.get(place).unwrap_or(&none);

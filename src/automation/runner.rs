@@ -57,7 +57,7 @@ type Place = (i64, String, i64);
 
 /// What the runs of all accounts share.
 #[derive(Default)]
-pub struct Engine {
+pub struct Runner {
     definitions: Mutex<HashMap<(i64, String, i64), Arc<Definition>>>,
     /// Steps whose templates take too long for a transaction, and what theirs came to.
     slow: Mutex<BTreeSet<Place>>,
@@ -70,10 +70,10 @@ pub struct Engine {
     careful_until: OnceLock<Instant>,
 }
 
-impl Engine {
-    /// That of a node.
-    pub fn on(node: &str) -> Engine {
-        Engine { node: node.to_string(), ..Engine::default() }
+impl Runner {
+    /// The runner of a node.
+    pub fn on(node: &str) -> Runner {
+        Runner { node: node.to_string(), ..Runner::default() }
     }
 
     /// Whether a process died lately.
@@ -97,22 +97,22 @@ impl Engine {
 /// Works out the templates of the steps of an account that took too long for a transaction, outside of any; answers
 /// whether there were some. The next turn finds what they came to. Should the process die before, it is done again.
 pub fn work_out(app: &App, caller: &Caller) -> Result<bool> {
-    let engine = engine_of(app);
+    let runner = runner_of(app);
     let taken = |places: &Mutex<BTreeSet<Place>>| -> Vec<Place> {
         let mut places = places.lock().unwrap_or_else(PoisonError::into_inner);
         places.extract_if(.., |place| place.0 == caller.account.number).collect()
     };
-    for place in taken(&engine.tried) {
-        engine.made.lock().unwrap_or_else(PoisonError::into_inner).remove(&place);
+    for place in taken(&runner.tried) {
+        runner.made.lock().unwrap_or_else(PoisonError::into_inner).remove(&place);
     }
-    let places = taken(&engine.slow);
+    let places = taken(&runner.slow);
     for place in &places {
-        let (own, engine_of, place_of) = (caller.clone(), engine.clone(), place.clone());
+        let (own, shared, place_of) = (caller.clone(), runner.clone(), place.clone());
         let found = app.store.read_now(move |tx| {
             let ctx = own.reading(tx)?;
             let found = tx.first(&Run::sql().get, &[ctx.account.into(), (&place_of.1).into()], Run::from_row)?;
             let Some(run) = found.filter(|run| run.step == place_of.2) else { return Ok::<_, Error>(None) };
-            let definition = definition(tx, &ctx, &engine_of, &run)?;
+            let definition = definition(tx, &ctx, &shared, &run)?;
             let data = matching::data_of(tx, &ctx, &run)?;
             let names = TemplateScope::of(&ctx, &own.account, &run, &data)?.names(tx, &ctx, &run, &definition)?;
             Ok(Some((names, definition, run.place())))
@@ -122,7 +122,7 @@ pub fn work_out(app: &App, caller: &Caller) -> Result<bool> {
         if let Some(step) = definition.steps.get(step) {
             steps::work_out(step, &names);
         }
-        let mut kept = engine.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = runner.made.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= MANY_MADE {
             kept.clear();
         }
@@ -131,14 +131,14 @@ pub fn work_out(app: &App, caller: &Caller) -> Result<bool> {
     Ok(!places.is_empty())
 }
 
-/// What the runs of all accounts share.
-pub fn engine_of(app: &App) -> &Arc<Engine> {
+/// The runner of this process.
+pub fn runner_of(app: &App) -> &Arc<Runner> {
     app.services.get()
 }
 
 /// A process died, and a run may be why: for a while they go on one by one, each after a note that it is about to.
 pub fn be_careful(app: &App) {
-    let _ = engine_of(app).careful_until.set(Instant::now() + CAREFUL);
+    let _ = runner_of(app).careful_until.set(Instant::now() + CAREFUL);
 }
 
 /// What a transaction came to.
@@ -166,10 +166,10 @@ pub struct Called {
 }
 
 /// The definition that a run follows. It never changes, so it can be kept.
-pub fn definition(tx: &mut Tx, ctx: &Ctx, engine: &Engine, run: &Run) -> Result<Arc<Definition>> {
+pub fn definition(tx: &mut Tx, ctx: &Ctx, runner: &Runner, run: &Run) -> Result<Arc<Definition>> {
     // Definitions outlive their flows; without one a run has no step left.
     let key = (ctx.account, run.flow_id.0.clone(), run.flow_version);
-    if let Some(found) = engine.definitions.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+    if let Some(found) = runner.definitions.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
         return Ok(found.clone());
     }
     let sql = "SELECT definition FROM flow_definitions WHERE account_id = $1 AND flow_id = $2 AND version = $3";
@@ -181,7 +181,7 @@ pub fn definition(tx: &mut Tx, ctx: &Ctx, engine: &Engine, run: &Run) -> Result<
         return Err(store::Error::unreadable("it is not JSON").at("flow_definitions", &of, "definition").into());
     }
     let parsed = Arc::new(Definition::parse(&text));
-    let mut kept = engine.definitions.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut kept = runner.definitions.lock().unwrap_or_else(PoisonError::into_inner);
     if kept.len() >= MAX_DEFINITIONS {
         kept.clear();
     }
@@ -191,8 +191,8 @@ pub fn definition(tx: &mut Tx, ctx: &Ctx, engine: &Engine, run: &Run) -> Result<
 
 /// Fires the schedules of the account that are due and goes on with some of its runs; with as many
 /// calls to the outside as there is `room` for.
-pub fn turn(tx: &mut Tx, ctx: &Ctx, account: &Account, engine: &Engine, room: usize) -> Result<Turn> {
-    turn_of(tx, ctx, account, engine, room, None)
+pub fn turn(tx: &mut Tx, ctx: &Ctx, account: &Account, runner: &Runner, room: usize) -> Result<Turn> {
+    turn_of(tx, ctx, account, runner, room, None)
 }
 
 /// Notes that a run of the account is about to go on, before it does: if the process dies of it, the note stays. Answers
@@ -209,7 +209,7 @@ pub fn turn_of(
     tx: &mut Tx,
     ctx: &Ctx,
     account: &Account,
-    engine: &Engine,
+    runner: &Runner,
     room: usize,
     marked: Option<&str>,
 ) -> Result<Turn> {
@@ -227,12 +227,12 @@ pub fn turn_of(
             turn.more = true;
             break;
         }
-        if let Err(cause) = definition(tx, ctx, engine, &run) {
+        if let Err(cause) = definition(tx, ctx, runner, &run) {
             set_aside(tx, ctx, &run.base.id, &cause)?;
             continue;
         }
         let room = room.saturating_sub(turn.calls.len());
-        let (call, ended) = advance_run(tx, ctx, account, engine, run, room, marked.is_some())?;
+        let (call, ended) = advance_run(tx, ctx, account, runner, run, room, marked.is_some())?;
         turn.calls.extend(call);
         turn.ended.extend(ended);
         turn.ran += 1;
@@ -272,7 +272,7 @@ fn advance_run(
     tx: &mut Tx,
     ctx: &Ctx,
     account: &Account,
-    engine: &Engine,
+    runner: &Runner,
     mut run: Run,
     room: usize,
     marked: bool,
@@ -285,10 +285,10 @@ fn advance_run(
     // The mark of a call that was lost counts for nothing: the loss does.
     run.lost -= i64::from(lost && marked);
     let too_often = marked && run.lost >= LOST_AT_MOST;
-    let request = match (lost || too_often) && !may_go_on(tx, ctx, engine, &mut run)? {
+    let request = match (lost || too_often) && !may_go_on(tx, ctx, runner, &mut run)? {
         true => None,
         false => {
-            let request = steps_of(tx, ctx, account, engine, &mut run, room)?;
+            let request = steps_of(tx, ctx, account, runner, &mut run, room)?;
             if marked && !lost {
                 run.lost = if request.is_some() { (run.lost - 1).max(0) } else { 0 };
             }
@@ -301,11 +301,11 @@ fn advance_run(
 
 /// After a worker died in a run: whether the run goes on at once. The first time it does. After that it waits, as jobs do,
 /// and a step that was begun too often has failed: the call may be what ends the process.
-fn may_go_on(tx: &mut Tx, ctx: &Ctx, engine: &Engine, run: &mut Run) -> Result<bool> {
+fn may_go_on(tx: &mut Tx, ctx: &Ctx, runner: &Runner, run: &mut Run) -> Result<bool> {
     run.lease_until = 0;
     let comeback = leases::after_deaths(&run.base.id, run.lost);
     if comeback == Comeback::Never {
-        let definition = definition(tx, ctx, engine, run)?;
+        let definition = definition(tx, ctx, runner, run)?;
         if let Some(step) = definition.steps.get(run.place()) {
             let words = format!("It was started {} times in a row and never completed.", run.lost);
             failed(ctx, run, step, &StepError::never(words));
@@ -327,7 +327,7 @@ pub fn called(
     tx: &mut Tx,
     ctx: &Ctx,
     account: &Account,
-    engine: &Engine,
+    runner: &Runner,
     request: &Request,
     ended: &Result<Value, StepError>,
 ) -> Result<Called> {
@@ -336,7 +336,7 @@ pub fn called(
     let Some(mut run) = tx.first(&sql, &values, Run::from_row)? else { return Ok(Called::default()) };
     run.lease_until = 0;
     run.lost = 0;
-    let definition = definition(tx, ctx, engine, &run)?;
+    let definition = definition(tx, ctx, runner, &run)?;
     if let Some(step) = definition.steps.get(run.place()) {
         match ended {
             Ok(result) => succeeded(ctx, &mut run, result.clone()),
@@ -349,7 +349,7 @@ pub fn called(
     } else if run.due_at > 0 || run.is_final() {
         None
     } else {
-        steps_of(tx, ctx, account, engine, &mut run, 1)?
+        steps_of(tx, ctx, account, runner, &mut run, 1)?
     };
     let ours = run::save(tx, ctx, &mut run, request.claim)?;
     Ok(Called { ours, next, ended: run.ended().filter(|_| ours) })
@@ -366,11 +366,11 @@ fn steps_of(
     tx: &mut Tx,
     ctx: &Ctx,
     account: &Account,
-    engine: &Engine,
+    runner: &Runner,
     run: &mut Run,
     room: usize,
 ) -> Result<Option<Request>> {
-    let definition = definition(tx, ctx, engine, run)?;
+    let definition = definition(tx, ctx, runner, run)?;
     let chain = if run.chain.is_empty() { &run.base.id } else { &run.chain };
     let own = ctx.acting_as(&format!("flow {}", run.flow_id.0), &run.base.id, run.depth, chain);
     let data = matching::data_of(tx, ctx, run)?;
@@ -395,7 +395,7 @@ fn steps_of(
         };
         let names = known.names(tx, &own, run, &definition)?.within(TEMPLATES);
         let place = (ctx.account, run.base.id.clone(), run.step);
-        let made = engine.made_for(&place);
+        let made = runner.made_for(&place);
         let names = match &made {
             Some(made) => names.knowing(made),
             None => names,
@@ -406,12 +406,12 @@ fn steps_of(
             catch_unwind(attempt).unwrap_or_else(|_| Err(StepError::later("Internal error.")))
         });
         if done.is_err() && made.is_none() && names.were_late() {
-            engine.slow.lock().unwrap_or_else(PoisonError::into_inner).insert(place);
+            runner.slow.lock().unwrap_or_else(PoisonError::into_inner).insert(place);
             run.queue(ctx);
             return Ok(None);
         }
         let next = match done {
-            Ok(done) => outcome::record(ctx, engine, run, done, room),
+            Ok(done) => outcome::record(ctx, runner, run, done, room),
             Err(trouble) => outcome::record_failure(ctx, run, step, &trouble),
         };
         if let ControlFlow::Break(request) = next {

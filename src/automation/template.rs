@@ -67,7 +67,7 @@ fn is_late() -> bool {
     DEADLINE.get().is_some_and(|deadline| Instant::now() > deadline)
 }
 
-/// The text as the engine may have it, or what is wrong with it.
+/// The text as minijinja may have it, or what is wrong with it.
 fn prepared(text: &str) -> Result<Cow<'_, str>, String> {
     rules::check(text)?;
     multiplication::replace(text)
@@ -137,12 +137,12 @@ impl Names {
         Names { values: Jinja::from_pairs(pairs), until: None, made: Arc::default() }
     }
 
-    /// The same, for texts that must be done in so much time together.
+    /// The same names, for texts that must be rendered within this time together.
     pub fn within(self, time: Duration) -> Names {
         Names { until: Instant::now().checked_add(time), made: Arc::default(), ..self }
     }
 
-    /// The same, with what was worked out before.
+    /// The same names, with the texts that were rendered before.
     pub fn knowing(self, made: &Arc<Made>) -> Names {
         Names { made: made.clone(), ..self }
     }
@@ -290,7 +290,7 @@ fn too_much() -> String {
     format!("produces more than {LARGEST} bytes")
 }
 
-/// An error in words; which name is missing is worked out here, since the engine does not say.
+/// An error in words; which name is missing is worked out here, since minijinja does not say.
 fn told(error: &minijinja::Error, names: &Names, used: impl Fn() -> Vec<String>) -> String {
     match error.kind() {
         ErrorKind::UndefinedError => {

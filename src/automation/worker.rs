@@ -1,4 +1,4 @@
-//! The worker of the engine: wakes when something is due, and makes the calls to the outside.
+//! The worker of the runner: wakes up when something is due, and makes the outgoing calls.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
 use super::metrics::{CALLS, count_ended};
-use super::runner::{self, Called, Engine, Turn, engine_of};
+use super::runner::{self, Called, Runner, Turn, runner_of};
 use super::steps::StepError;
 
 /// How often the worker looks by itself: for what other nodes began, and for what waited.
@@ -96,7 +96,7 @@ async fn round(app: &Arc<App>, accounts: BTreeSet<i64>, pulse: &Pulse) -> BTreeS
     let mut turns = tokio::task::JoinSet::new();
     let mut left = accounts.into_iter();
     loop {
-        let many = if engine_of(app).is_careful() { 1 } else { MANY_ACCOUNTS };
+        let many = if runner_of(app).is_careful() { 1 } else { MANY_ACCOUNTS };
         while turns.len() < many
             && let Some(account) = left.next()
         {
@@ -123,7 +123,7 @@ async fn one(app: &Arc<App>, number: i64) -> Result<bool> {
     let busy = app.listeners.begin();
     let account = app.store.read(move |tx| Account::numbered(tx, number)).await?;
     let caller = app.acting(account, "automation");
-    let marked = match engine_of(app).is_careful() {
+    let marked = match runner_of(app).is_careful() {
         true => {
             let own = caller.clone();
             let mark = app.store.write(number, move |tx| {
@@ -134,19 +134,19 @@ async fn one(app: &Arc<App>, number: i64) -> Result<bool> {
         }
         false => None,
     };
-    let (own, engine) = (caller.clone(), engine_of(app).clone());
+    let (own, runner) = (caller.clone(), runner_of(app).clone());
     let room = match app.listeners.is_stopping() {
         true => 0,
-        false => MANY_CALLS.saturating_sub(engine.calls.load(Ordering::Relaxed)),
+        false => MANY_CALLS.saturating_sub(runner.calls.load(Ordering::Relaxed)),
     };
     let turn = app.store.write(number, move |tx| {
         let ctx = own.writing(tx)?;
-        runner::turn_of(tx, &ctx, &own.account, &engine, room, marked.as_deref())
+        runner::turn_of(tx, &ctx, &own.account, &runner, room, marked.as_deref())
     });
     let Turn { more, calls, ended, .. } = turn.await?;
     count_ended(app, ended);
     for request in calls {
-        let line = Line::open(engine_of(app), busy.clone());
+        let line = Line::open(runner_of(app), busy.clone());
         let (app, caller) = (app.clone(), caller.clone());
         tokio::spawn(async move {
             let _line = line;
@@ -155,7 +155,7 @@ async fn one(app: &Arc<App>, number: i64) -> Result<bool> {
             }
         });
     }
-    if !engine_of(app).has_slow_steps() {
+    if !runner_of(app).has_slow_steps() {
         return Ok(more);
     }
     let (own, caller) = (app.clone(), caller.clone());
@@ -165,20 +165,20 @@ async fn one(app: &Arc<App>, number: i64) -> Result<bool> {
 
 /// One of the calls that may be under way at once. It is given back when it is dropped, also by a panic.
 struct Line {
-    engine: Arc<Engine>,
+    runner: Arc<Runner>,
     _busy: InFlight,
 }
 
 impl Line {
-    fn open(engine: &Arc<Engine>, busy: InFlight) -> Line {
-        engine.calls.fetch_add(1, Ordering::Relaxed);
-        Line { engine: engine.clone(), _busy: busy }
+    fn open(runner: &Arc<Runner>, busy: InFlight) -> Line {
+        runner.calls.fetch_add(1, Ordering::Relaxed);
+        Line { runner: runner.clone(), _busy: busy }
     }
 }
 
 impl Drop for Line {
     fn drop(&mut self) {
-        self.engine.calls.fetch_sub(1, Ordering::Relaxed);
+        self.runner.calls.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -219,10 +219,10 @@ async fn write_end(
 ) -> Result<Called> {
     let (outcome, known) = (outcome(&ended), Arc::new((request, ended)));
     let written = leases::write_end(announced + HELD, || {
-        let (own, engine, known) = (caller.clone(), engine_of(app).clone(), known.clone());
+        let (own, runner, known) = (caller.clone(), runner_of(app).clone(), known.clone());
         app.store.write(caller.account.number, move |tx| {
             let ctx = own.writing(tx)?;
-            runner::called(tx, &ctx, &own.account, &engine, &known.0, &known.1)
+            runner::called(tx, &ctx, &own.account, &runner, &known.0, &known.1)
         })
     });
     count(app, outcome, written.await)
@@ -285,10 +285,10 @@ fn pass(app: &App, caller: &Caller) -> Result<bool> {
     let mut any = false;
     let mut patience = PATIENCE;
     loop {
-        let (own, engine) = (caller.clone(), engine_of(app).clone());
+        let (own, runner) = (caller.clone(), runner_of(app).clone());
         let turn = app.store.write_now(caller.account.number, move |tx| {
             let ctx = own.writing(tx)?;
-            runner::turn(tx, &ctx, &own.account, &engine, MANY_CALLS)
+            runner::turn(tx, &ctx, &own.account, &runner, MANY_CALLS)
         })?;
         count_ended(app, turn.ended);
         any |= turn.ran > 0;
@@ -297,11 +297,11 @@ fn pass(app: &App, caller: &Caller) -> Result<bool> {
             let mut next = Some(request);
             while let Some(request) = next.take() {
                 let ended = Handle::current().block_on(make(app, &request));
-                let (own, engine) = (caller.clone(), engine_of(app).clone());
+                let (own, runner) = (caller.clone(), runner_of(app).clone());
                 let outcome = outcome(&ended);
                 let written = app.store.write_now(caller.account.number, move |tx| {
                     let ctx = own.writing(tx)?;
-                    runner::called(tx, &ctx, &own.account, &engine, &request, &ended)
+                    runner::called(tx, &ctx, &own.account, &runner, &request, &ended)
                 });
                 next = count(app, outcome, written)?.next;
             }

@@ -36,7 +36,7 @@ pub fn create<K: DocumentKind>(call: Call) -> Result<Work> {
     }))
 }
 
-/// Rules of a new document; one that is changed has its own in `settle`.
+/// Rules of a new document; a changed one has its own in `before_save`.
 fn check<K: DocumentKind>(input: &Input<Document<K>>, faults: &mut FieldErrors) {
     let new = input.values();
     check_dates(new.invoice_date.0, new.due_date.0, "due_date", faults);
@@ -82,7 +82,7 @@ pub fn save<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &mut Document<K>)
     save_as(tx, ctx, document, "created")
 }
 
-/// The same, when another event says that it is there.
+/// Saves a new document under another event than `created`, and has its PDF made.
 pub fn save_as<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &mut Document<K>, event: &str) -> Result<Image> {
     let image = records::add_as(tx, ctx, document, event)?;
     if document.is_final() {

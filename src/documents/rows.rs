@@ -185,11 +185,11 @@ impl Rows {
     /// Fills in names, prices and rates from products and tax rates, and works out what the rows
     /// come to. `assumed` is the rate of a row that names none.
     pub fn resolve(&mut self, tx: &mut Tx, ctx: &Ctx, assumed: Percent) -> Result<Totals<String>> {
-        self.settle_as(tx, ctx, assumed, &ROWS)
+        self.resolve_as(tx, ctx, assumed, &ROWS)
     }
 
-    /// The same, for rows that callers know by other names.
-    pub fn settle_as(&mut self, tx: &mut Tx, ctx: &Ctx, assumed: Percent, names: &Names) -> Result<Totals<String>> {
+    /// Resolves rows that callers know by other names.
+    pub fn resolve_as(&mut self, tx: &mut Tx, ctx: &Ctx, assumed: Percent, names: &Names) -> Result<Totals<String>> {
         let mut faults = FieldErrors::default();
         let rates = if self.0.is_empty() { Vec::new() } else { tax_rate::all(tx, ctx)? };
         let products = self.products(tx, ctx)?;

@@ -18,7 +18,7 @@ impl Lines {
     /// Fills in what follows from products and tax rates, and works out what they come to.
     pub fn resolve(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<Totals<String>> {
         let names = Names { list: "lines", name: "title", other: "name" };
-        self.0.settle_as(tx, ctx, Percent::ZERO, &names)
+        self.0.resolve_as(tx, ctx, Percent::ZERO, &names)
     }
 }
 

@@ -313,6 +313,7 @@ fn touch_as<R: Record>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event
 /// Removes a record, with its event.
 pub fn remove<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
     let id = &record.base().id;
+    tables::guard(tx, ctx, R::shape().table, id)?;
     tx.execute(&R::sql().delete, &[ctx.account.into(), id.into()])?;
     count::<R>(tx, ctx, -1)?;
     search::remove::<R>(tx, ctx, id)?;
@@ -324,6 +325,8 @@ pub fn remove<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
 /// A record may be named by a hundred thousand others, and everybody waits for the writer. Should it stop half-way, the record
 /// is still there, and whoever wanted it gone asks again.
 pub fn loosen<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<bool> {
+    // Before the first link goes: the record may have to stay.
+    tables::guard(tx, ctx, R::shape().table, &record.base().id)?;
     unlink_all(tx, ctx, record, &Slice::start())
 }
 

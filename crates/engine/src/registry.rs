@@ -93,7 +93,7 @@ pub struct Contents {
 
 /// Pages under a prefix, for visitors without a key.
 pub struct Page {
-    /// What their paths start with, or the one path.
+    /// What their paths start with, when it ends in `/`; otherwise the one path.
     pub prefix: &'static str,
     /// The path with its placeholders, for the metrics; empty when it is not one of these pages.
     pub route: fn(&str) -> &'static str,
@@ -101,13 +101,26 @@ pub struct Page {
     pub answer: fn(Arc<App>, Request<Body>) -> BoxFuture<'static, Response<Body>>,
 }
 
+impl Page {
+    /// Whether `path` is one of these pages.
+    pub fn has(&self, path: &str) -> bool {
+        path == self.prefix || (self.prefix.ends_with('/') && path.starts_with(self.prefix))
+    }
+}
+
 static INSTALLED: OnceLock<(&'static Registry, matchit::Router<Methods>)> = OnceLock::new();
 
 /// Makes `registry` the one that the engine runs; once, before anything else.
 pub fn install(registry: &'static Registry) {
-    if INSTALLED.set((registry, router(registry))).is_err() {
-        return;
-    }
+    // Whoever comes second waits until the first has handed everything down.
+    INSTALLED.get_or_init(|| {
+        hand_down(registry);
+        (registry, router(registry))
+    });
+}
+
+/// Hands the layers below the registry what they need of it.
+fn hand_down(registry: &'static Registry) {
     accounts::install(registry.areas);
     if let Some(listener) = &registry.listener {
         log::install(listener);

@@ -151,7 +151,7 @@ impl Typesetter {
         Ok(Typesetter { place: Place::Here(Box::new(Here { desk, presses })), made: AtomicU64::new(0) })
     }
 
-    /// The same, but documents are made by other programs, so that none of them can end this one.
+    /// A typesetter whose documents are made by other processes, so that no document can end this one.
     pub fn apart(template: &str, program: Program) -> Result<Typesetter, Error> {
         TemplateEnv::new(Fonts::load(), template)?;
         let presses = Box::new(TypesetPool::new(presses(), || Ok::<_, Error>(None))?);

@@ -41,7 +41,7 @@ impl<'c> Tx<'c> {
         Tx { session, trouble: None, careful: true, touched: false, depth: 0, tally: Tally::start() }
     }
 
-    /// The same, with savepoints or without.
+    /// The same transaction, with savepoints or without.
     pub(crate) fn careful(self, careful: bool) -> Tx<'c> {
         Tx { careful, ..self }
     }

@@ -8,7 +8,7 @@ use engine::context::Ctx;
 use engine::record::When;
 use serde_json::{Value, json};
 
-use super::{Engine, LEASE_SECONDS};
+use super::{LEASE_SECONDS, Runner};
 use crate::automation::definition::Step;
 use crate::automation::report::Report;
 use crate::automation::run::{Run, Status};
@@ -22,7 +22,7 @@ const RETRY: Backoff = backoff::UP_TO_AN_HOUR;
 type Next = ControlFlow<Option<Request>>;
 
 /// A step was taken. A call is only announced if there is `room` for it.
-pub fn record(ctx: &Ctx, engine: &Engine, run: &mut Run, done: Done, room: usize) -> Next {
+pub fn record(ctx: &Ctx, runner: &Runner, run: &mut Run, done: Done, room: usize) -> Next {
     match done {
         Done::Wait(until) if until > ctx.now => {
             begin(ctx, run, Status::Waiting);
@@ -51,7 +51,7 @@ pub fn record(ctx: &Ctx, engine: &Engine, run: &mut Run, done: Done, room: usize
             run.due_at = later.0;
             Next::Break(None)
         }
-        Done::Call(call) => Next::Break(Some(announce(ctx, engine, run, call))),
+        Done::Call(call) => Next::Break(Some(announce(ctx, runner, run, call))),
         Done::Result(result) => {
             begin(ctx, run, Status::Running);
             succeeded(ctx, run, result);
@@ -80,13 +80,13 @@ pub fn complete(ctx: &Ctx, run: &mut Run) {
 }
 
 /// Gives the run a lease and a new claim number, under which a worker makes the call.
-fn announce(ctx: &Ctx, engine: &Engine, run: &mut Run, call: Outgoing) -> Request {
+fn announce(ctx: &Ctx, runner: &Runner, run: &mut Run, call: Outgoing) -> Request {
     begin(ctx, run, Status::Running);
     report(run).call = Some(call.clone());
     run.claim += 1;
     run.status = Status::Running;
     run.lease_until = ctx.machine_now.plus_seconds(LEASE_SECONDS).0;
-    run.node.clone_from(&engine.node);
+    run.node.clone_from(&runner.node);
     let key = format!("{}.{}", run.base.id, run.step);
     Request { account: ctx.account, run_id: run.base.id.clone(), claim: run.claim, key, call }
 }
@@ -108,7 +108,7 @@ fn begin(ctx: &Ctx, run: &mut Run, status: Status) {
     report.status = Some(status);
 }
 
-/// The same, unless it was begun before.
+/// Notes that a step begins, unless it has begun before.
 fn begin_unless(ctx: &Ctx, run: &mut Run, status: Status) {
     if run.results.0.len() <= run.place() {
         begin(ctx, run, status);

@@ -1,4 +1,4 @@
-//! The filters of templates: those of the engine, but for what its steps do not count, which is the size of what
+//! The filters of templates: those of minijinja, but for what its steps do not count, which is the size of what
 //! they handle.
 
 use std::borrow::Cow;
@@ -15,7 +15,7 @@ const FURTHEST: usize = 10_000;
 /// Filters that make much of little.
 const GONE: &[&str] = &["indent", "format", "slice", "batch", "zip", "chain", "groupby"];
 
-/// Filters of the engine that go through all that they are given: none of them begins when the time is up.
+/// Filters of minijinja that go through all that they are given: none of them begins when the time is up.
 const GO_THROUGH: &[&str] = &[
     "abs",
     "bool",
@@ -52,7 +52,7 @@ const GO_THROUGH: &[&str] = &[
     "upper",
 ];
 
-/// The filters as the engine has them.
+/// The filters as minijinja has them.
 static USUAL: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut usual = Environment::new();
     usual.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -136,7 +136,7 @@ fn string(value: &Jinja) -> Result<String, minijinja::Error> {
     out.text()
 }
 
-/// Numbers alone: the engine also multiplies texts and lists, by a million if it is told so.
+/// Numbers alone: minijinja also multiplies texts and lists, by a million if it is told so.
 fn times(number: &Jinja, by: &Jinja) -> Result<Jinja, minijinja::Error> {
     if !number.is_number() || !by.is_number() {
         return Err(refuse("times is for numbers".to_string()));

@@ -1,5 +1,5 @@
 //! Products in templates. The engine also multiplies texts and lists, by a billion if it is told so; a filter of our
-//! own takes numbers alone. So `a * b` becomes `(a)|times(b)` before the engine sees it.
+//! own takes numbers alone. So `a * b` becomes `(a)|times(b)` before minijinja sees it.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ pub fn replace(text: &str) -> Result<Cow<'_, str>, String> {
     if !text.contains('*') {
         return Ok(text.into());
     }
-    // What is no template is for the engine to say.
+    // What is no template is for minijinja to say.
     let Ok(tokens) = tokenize(text, false, SyntaxConfig::default()).collect::<Result<Vec<_>, _>>() else {
         return Ok(text.into());
     };

@@ -14,7 +14,7 @@ const MAX_NODES: usize = 200;
 /// The most tags in a text. The engine reads each inside the one before.
 const MANY_TAGS: usize = 200;
 
-/// What is wrong with the holes and tags of a text, if anything is. What is no template at all is for the engine
+/// What is wrong with the holes and tags of a text, if anything is. What is no template at all is for minijinja
 /// to say.
 pub fn check(text: &str) -> Result<(), String> {
     let mut hole: Vec<Token> = Vec::new();

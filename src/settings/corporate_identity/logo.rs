@@ -126,7 +126,7 @@ fn redraw(app: &App, caller: &Caller, file: &File) -> Result<Upload> {
     Ok(upload)
 }
 
-/// Returns a file the redrawn picture as its content.
+/// Replaces the content of a file with the redrawn picture.
 fn replace(tx: &mut Tx, ctx: &Ctx, id: &str, upload: &Upload) -> Result<()> {
     let before: File = match records::find(tx, ctx, id) {
         Err(error) if error.code == Code::NotFound => return files::drop_now(tx, ctx, &upload.content),

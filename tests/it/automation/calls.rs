@@ -466,7 +466,7 @@ fn a_run_that_ends_the_process_every_time_fails(db: Db) {
             .unwrap()
     };
     let go = |marked: Option<String>| {
-        let (own, engine) = (caller.clone(), runner::engine_of(&server.app).clone());
+        let (own, engine) = (caller.clone(), runner::runner_of(&server.app).clone());
         server
             .app
             .store
@@ -533,7 +533,7 @@ fn signature(secret: &str, signed: &str) -> String {
 /// A turn of a worker that makes no calls.
 fn announce(server: &Server, client: &Client) -> Vec<Request> {
     let (caller, engine) =
-        (server.app.acting(account(server, client), "automation"), runner::engine_of(&server.app).clone());
+        (server.app.acting(account(server, client), "automation"), runner::runner_of(&server.app).clone());
     let turn = server.app.store.write_now(client.account, move |tx| {
         let ctx = caller.writing(tx)?;
         runner::turn(tx, &ctx, &caller.account, &engine, 10)
@@ -545,7 +545,7 @@ fn announce(server: &Server, client: &Client) -> Vec<Request> {
 fn come_back(server: &Server, client: &Client, request: &Request, ended: Value) -> bool {
     let (caller, engine, request) = (
         server.app.acting(account(server, client), "automation"),
-        runner::engine_of(&server.app).clone(),
+        runner::runner_of(&server.app).clone(),
         request.clone(),
     );
     let written = server.app.store.write_now(client.account, move |tx| {

@@ -28,7 +28,7 @@ pub async fn answer(app: Arc<App>, peer: SocketAddr, mut request: Request<Body>)
     if path != "/v1/openapi.json" && (path.starts_with("/v1/") || path == "/v1") {
         return dispatch::answer(app, request).await;
     }
-    if let Some(page) = registry().pages.iter().find(|page| path.starts_with(page.prefix)) {
+    if let Some(page) = registry().pages.iter().find(|page| page.has(path)) {
         return answer_visitor(app, page, request).await;
     }
     let request_id = dispatch::request_id(&app, request.headers());

@@ -68,7 +68,7 @@ pub fn take_back(tx: &mut Tx, now: Moment) -> Result<Vec<Lost>> {
     Ok(all)
 }
 
-/// Returns back what a node has under way that ends of itself. That is no death of a worker.
+/// Puts back the jobs that a node has under way when it is shut down. That does not count as a lost worker.
 pub fn give_back(tx: &mut Tx, node: &str) -> Result<u64> {
     let sql = "UPDATE jobs SET state = 'ready', last_error = 'the worker was stopped',
                       max_attempts = CASE WHEN max_attempts < $1 THEN max_attempts + 1 ELSE max_attempts END
