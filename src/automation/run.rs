@@ -152,9 +152,9 @@ record! {
     /// The number of the event in the log, which has its data; 0 when the run has it itself.
     seq: i64 = COMPUTED.shown(NOWHERE);
     /// The data of the event, of a run that has no number.
-    data: Data = COMPUTED.heavy().shown(NOWHERE);
+    data: Data = COMPUTED.shown(NOWHERE);
     /// What became of each step.
-    results: Reports = COMPUTED.heavy().shown(NOWHERE);
+    results: Reports = COMPUTED.shown(NOWHERE);
 }
 
 /// The counter of runs that ended.

@@ -56,7 +56,7 @@ record! {
     /// Total amount.
     amount: Amount = COMPUTED;
     /// The file.
-    content: String = COMPUTED.heavy().shown(NOWHERE);
+    content: String = COMPUTED.shown(NOWHERE);
 }
 
 impl Model for Batch {}

@@ -213,7 +213,7 @@ impl Request {
             if data.len() > 1 {
                 data.push(b',');
             }
-            R::from_row(row)?.write_json(LIST, ctx, &mut data);
+            R::from_list_row(row)?.write_json(LIST, ctx, &mut data);
             rows += 1;
             Ok::<(), store::Error>(())
         })?;

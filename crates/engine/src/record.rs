@@ -84,6 +84,14 @@ pub struct Address {
     pub doc: &'static str,
 }
 
+impl Address {
+    /// Whether its path contains the value of this field.
+    fn names(&self, field: &str) -> bool {
+        let placeholder = |part: &str| part.split_once('}').is_some_and(|(name, _)| name == field);
+        self.path.split('{').skip(1).any(placeholder)
+    }
+}
+
 impl Shape {
     /// A record whose times are shown in its `meta` alone.
     pub const fn new(name: &'static str, table: &'static str, doc: &'static [&'static str]) -> Shape {
@@ -190,20 +198,20 @@ pub trait Record: Fields + PartialEq {
     /// From a row of `sql().select`. A value that cannot be read is an error that names its table, id and column; a
     /// default in its place would be written back by the next save.
     fn from_row(row: &Row) -> store::Result<Self> {
-        let table = Self::shape().table;
-        let id = row.text(0).map_err(|error| error.at(table, "", "id"))?;
-        let at = |column: &'static str| move |error: store::Error| error.at(table, id, column);
-        let mut record = Self::default();
-        *record.base_mut() = Base {
-            id: id.to_string(),
-            created_at: Moment::from_db(row, 1).map_err(at("created_at"))?,
-            updated_at: Moment::from_db(row, 2).map_err(at("updated_at"))?,
-            version: row.int(3).map_err(at("version"))?,
-        };
-        for (place, field) in Self::columns().enumerate() {
-            (field.from_db)(&mut record, row, BASE_COLUMNS + place).map_err(at(field.info.name))?;
-        }
-        Ok(record)
+        read_row(row, Self::columns())
+    }
+
+    /// From a row of `sql().list_columns`: the fields that lists do not show have their default.
+    fn from_list_row(row: &Row) -> store::Result<Self> {
+        read_row(row, Self::sql().listed.iter().filter_map(|place| Self::fields().get(*place)))
+    }
+
+    /// Whether a list shows the field.
+    fn is_listed(field: &FieldInfo) -> bool {
+        let shape = Self::shape();
+        field.rules.views.includes(LIST)
+            || field.rules.in_meta && shape.meta.includes(LIST)
+            || shape.addresses.iter().any(|address| address.views.includes(LIST) && address.names(field.name))
     }
 
     /// As the API shows it in `view`.
@@ -281,6 +289,24 @@ pub trait Record: Fields + PartialEq {
     }
 }
 
+/// Reads a row that has the columns of every record and then those of `fields`.
+fn read_row<R: Record>(row: &Row, fields: impl Iterator<Item = &'static Field<R>>) -> store::Result<R> {
+    let table = R::shape().table;
+    let id = row.text(0).map_err(|error| error.at(table, "", "id"))?;
+    let at = |column: &'static str| move |error: store::Error| error.at(table, id, column);
+    let mut record = R::default();
+    *record.base_mut() = Base {
+        id: id.to_string(),
+        created_at: Moment::from_db(row, 1).map_err(at("created_at"))?,
+        updated_at: Moment::from_db(row, 2).map_err(at("updated_at"))?,
+        version: row.int(3).map_err(at("version"))?,
+    };
+    for (place, field) in fields.enumerate() {
+        (field.from_db)(&mut record, row, BASE_COLUMNS + place).map_err(at(field.info.name))?;
+    }
+    Ok(record)
+}
+
 /// Rules of a record that concern more than one field.
 pub trait Model: Record {
     /// Adds what is wrong with the record as a whole. Fields that are wrong by themselves are among the
@@ -330,8 +356,10 @@ pub struct Sql {
     pub select: String,
     /// Columns as in `select`, each with its table.
     pub columns: String,
-    /// Columns for a list, each with its table; a heavy column that lists do not show is selected as an empty text.
+    /// Columns for a list, each with its table: those of every record, and the fields that lists show.
     pub list_columns: String,
+    /// The places of those fields among all fields.
+    pub listed: Vec<usize>,
     /// One record: account, id.
     pub get: String,
     /// Values: account, the base, the fields.
@@ -347,15 +375,11 @@ impl Sql {
     pub fn of<R: Record>() -> Sql {
         let table = R::shape().table;
         let names: Vec<&str> = R::columns().map(|field| field.info.name).collect();
-        let light = R::columns().map(|field| match field.info.rules.heavy {
-            true => "''".to_string(),
-            false => format!("{table}.\"{}\"", field.info.name),
-        });
-        let base = BASE.split(", ").map(|name| format!("{table}.\"{name}\""));
-        let list_columns = base.chain(light).collect::<Vec<_>>().join(", ");
-        let columns: Vec<String> =
-            BASE.split(", ").chain(names.iter().copied()).map(|name| format!("{table}.\"{name}\"")).collect();
-        let columns = columns.join(", ");
+        let fields = R::fields();
+        let is_listed = |field: &FieldInfo| !field.rules.sent_only && R::is_listed(field);
+        let listed: Vec<usize> = (0..fields.len()).filter(|place| is_listed(&fields[*place].info)).collect();
+        let list_columns = qualified(table, listed.iter().map(|place| fields[*place].info.name));
+        let columns = qualified(table, names.iter().copied());
         let fields: String = names.iter().map(|name| format!(", \"{name}\"")).collect();
         let count = names.len();
         let places: String = (0..count).map(|n| format!(", ${}", n + 6)).collect();
@@ -372,8 +396,14 @@ impl Sql {
             delete: format!("DELETE FROM {table} WHERE account_id = $1 AND id = $2"),
             columns,
             list_columns,
+            listed,
         }
     }
+}
+
+fn qualified<'n>(table: &str, fields: impl Iterator<Item = &'n str>) -> String {
+    let columns = BASE.split(", ").chain(fields).map(|name| format!("{table}.\"{name}\""));
+    columns.collect::<Vec<_>>().join(", ")
 }
 
 /// The name of a field, without the `r#` of one that is a word of the language.

@@ -78,8 +78,6 @@ pub struct Rules {
     pub sort: bool,
     /// Searches look in it.
     pub search: bool,
-    /// A text that is not read for lists.
-    pub heavy: bool,
     /// Characters in a text.
     pub max_length: usize,
     /// Smallest whole number or decimal, in whole units.
@@ -120,7 +118,6 @@ pub const INPUT: Rules = Rules {
     range: None,
     sort: false,
     search: false,
-    heavy: false,
     max_length: 255,
     min: -999_999_999_999,
     max: 999_999_999_999,
@@ -242,11 +239,6 @@ impl Rules {
     /// Searches look in it.
     pub const fn search(self) -> Rules {
         Rules { search: true, ..self }
-    }
-
-    /// A text that no list shows, and that is not read for one.
-    pub const fn heavy(self) -> Rules {
-        Rules { heavy: true, ..self }
     }
 
     /// A long text: 64 KiB.
