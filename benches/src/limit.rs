@@ -59,7 +59,7 @@ pub fn serve(args: &[String]) {
 }
 
 /// As in crates/store/src/sqlite.rs.
-fn open(path: &Path) -> rusqlite::Result<Connection> {
+pub fn open(path: &Path) -> rusqlite::Result<Connection> {
     let conn = Connection::open(path)?;
     conn.pragma_update(None, "cache_size", -2_000)?;
     conn.pragma_update(None, "temp_store", "memory")?;
@@ -67,7 +67,7 @@ fn open(path: &Path) -> rusqlite::Result<Connection> {
 }
 
 /// The same for the connection that writes.
-fn open_to_write(path: &Path) -> rusqlite::Result<Connection> {
+pub fn open_to_write(path: &Path) -> rusqlite::Result<Connection> {
     let conn = open(path)?;
     let mode: String = conn.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
     assert_eq!(mode, "wal", "the journal of {}", path.display());
