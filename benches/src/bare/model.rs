@@ -58,7 +58,7 @@ pub struct Table {
     indexes: &'static [&'static str],
     /// Whether lists show all fields.
     pub lists_all: bool,
-    /// Whether a record has pages and a PDF.
+    /// Whether a record has a page and a PDF.
     pub has_links: bool,
 }
 
@@ -95,7 +95,7 @@ pub static INVOICE: Table = Table {
         ("sent_at", Kind::Moment, Listed), ("project_number", Link, Listed), ("is_credit", Bool, Listed),
         ("external_id", Link, Listed), ("created_at", Kind::Moment, Listed), ("client_company_name", Text, Alone),
         ("client_firstname", Text, Alone), ("client_lastname", Text, Alone), ("custom_fields", Json, Alone),
-        ("generation_mode", Text, Alone), ("updated_at", Kind::Moment, Meta), ("version", Int, Meta),
+        ("generation_mode", Text, Meta), ("updated_at", Kind::Moment, Meta), ("version", Int, Meta),
         ("finalized_at", Kind::Moment, Meta), ("revision", Int, Meta), ("language", Text, Meta),
         ("reference", Text, Meta), ("notes", Text, Meta), ("client_email", Text, Meta),
         ("corporate_identity_id", Text, Meta), ("project_id", Link, Meta), ("deal_id", Link, Meta),
@@ -165,6 +165,11 @@ impl Table {
         self.fields.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ")
     }
 
+    /// The fields that lists show.
+    pub fn listed(&self) -> impl Iterator<Item = &(&'static str, Kind, Place)> {
+        self.fields.iter().filter(|(_, _, place)| self.lists_all || *place == Listed)
+    }
+
     /// Inserts `count` records at once; each has the account first.
     fn insert(&self, count: usize) -> String {
         let width = self.fields.len() + 1;
@@ -178,12 +183,13 @@ impl Table {
 
     fn sql(&self) -> Sql {
         let (columns, name) = (self.columns(), self.name);
+        let listed = self.listed().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ");
         Sql {
             insert: self.insert(1),
             insert_three: self.insert(3),
             get: format!("SELECT {columns} FROM {name} WHERE account_id = $1 AND id = $2"),
             list: format!(
-                "SELECT {columns} FROM {name} WHERE account_id = $1 ORDER BY created_at DESC, id DESC LIMIT 25"
+                "SELECT {listed} FROM {name} WHERE account_id = $1 ORDER BY created_at DESC, id DESC LIMIT 25"
             ),
             total: format!("SELECT count(*) FROM {name} WHERE account_id = $1"),
             of_invoice: format!(
@@ -238,7 +244,7 @@ pub fn number(last: i64) -> String {
     format!("F2026-{last:04}")
 }
 
-/// Values of a table's fields, in their order.
+/// Values of a table's fields, in their order; in a list, of those that it shows.
 #[derive(Clone)]
 pub struct Record(pub Vec<Value>);
 

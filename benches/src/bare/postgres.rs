@@ -43,7 +43,7 @@ impl Pool {
     pub async fn list(&self, account: i64, table: &'static Table) -> (Vec<Record>, i64) {
         let mut lease = self.take().await;
         let conn = lease.conn();
-        let records = conn.all(&table.sql.list, &[Value::Int(account)], table).await;
+        let records = conn.all(&table.sql.list, &[Value::Int(account)]).await;
         (records, conn.int(&table.sql.total, &[Value::Int(account)]).await)
     }
 
@@ -67,7 +67,7 @@ impl Pool {
         let conn = lease.conn();
         conn.control("BEGIN").await;
         let client = document.record.get(&INVOICE, "client_id").clone();
-        let client = conn.all(&CLIENT.sql.get, &[Value::Int(account), client], &CLIENT).await.remove(0);
+        let client = conn.all(&CLIENT.sql.get, &[Value::Int(account), client]).await.remove(0);
         document.address_to(&client);
         if is_final {
             let last = conn.int(NUMBER, &[Value::Int(account)]).await;
@@ -133,8 +133,8 @@ impl Drop for Lease<'_> {
 impl Connection {
     async fn document(&mut self, account: i64, id: &str) -> Document {
         let key = [Value::Int(account), Value::Text(id.to_string())];
-        let record = self.all(&INVOICE.sql.get, &key, &INVOICE).await.remove(0);
-        Document { record, rows: self.all(&ROW.sql.of_invoice, &key, &ROW).await }
+        let record = self.all(&INVOICE.sql.get, &key).await.remove(0);
+        Document { record, rows: self.all(&ROW.sql.of_invoice, &key).await }
     }
 
     async fn insert(&mut self, account: i64, table: &Table, records: &[Record]) {
@@ -147,8 +147,8 @@ impl Connection {
         self.query(sql, values).await[0].get(0)
     }
 
-    async fn all(&mut self, sql: &str, values: &[Value], table: &Table) -> Vec<Record> {
-        self.query(sql, values).await.iter().map(|row| record(row, table)).collect()
+    async fn all(&mut self, sql: &str, values: &[Value]) -> Vec<Record> {
+        self.query(sql, values).await.iter().map(record).collect()
     }
 
     async fn query(&mut self, sql: &str, values: &[Value]) -> Vec<Row> {
@@ -167,8 +167,8 @@ impl Connection {
     }
 }
 
-fn record(row: &Row, table: &Table) -> Record {
-    let values = table.fields.iter().enumerate().map(|(place, _)| match *row.columns()[place].type_() {
+fn record(row: &Row) -> Record {
+    let values = row.columns().iter().enumerate().map(|(place, column)| match *column.type_() {
         Type::INT8 => Value::Int(row.get(place)),
         _ => Value::Text(row.get(place)),
     });

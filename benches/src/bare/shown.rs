@@ -56,8 +56,10 @@ impl Serialize for Fields<'_> {
         let Fields { table, record, rows } = self;
         let whole = rows.is_some() || table.lists_all;
         let mut map = serializer.serialize_map(None)?;
-        for ((name, kind, place), value) in table.fields.iter().zip(&record.0) {
-            if *place == Listed || (whole && *place == Alone) {
+        let fields: &mut dyn Iterator<Item = _> =
+            if rows.is_some() { &mut table.fields.iter() } else { &mut table.listed() };
+        for ((name, kind, place), value) in fields.zip(&record.0) {
+            if matches!(place, Listed | Alone) {
                 map.serialize_entry(name, &Field { kind: *kind, value })?;
             }
         }
@@ -68,7 +70,6 @@ impl Serialize for Fields<'_> {
             map.serialize_entry("rows", &Rows(rows))?;
             map.serialize_entry("web_url", &format!("http://127.0.0.1/d/{}", record.get(table, "token").text()))?;
             map.serialize_entry("pdf_url", &url)?;
-            map.serialize_entry("pdf", &json!({"generated": false, "status": "pending", "message": "", "url": url}))?;
         }
         if whole && table.fields.iter().any(|(_, _, place)| *place == Meta) {
             map.serialize_entry("meta", &MetaFields { table, record })?;
@@ -83,7 +84,7 @@ impl Serialize for Rows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut rows = serializer.serialize_seq(Some(self.0.len()))?;
         for record in self.0 {
-            rows.serialize_element(&Fields { table: &ROW, record, rows: None })?;
+            rows.serialize_element(&Fields { table: &ROW, record, rows: Some(&[]) })?;
         }
         rows.end()
     }
@@ -98,13 +99,10 @@ impl Serialize for MetaFields<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         for ((name, kind, place), value) in self.table.fields.iter().zip(&self.record.0) {
-            let repeated = self.table.has_links && matches!(*name, "created_at" | "generation_mode");
+            let repeated = self.table.has_links && *name == "created_at";
             if *place == Meta || repeated {
                 map.serialize_entry(name, &Field { kind: *kind, value })?;
             }
-        }
-        if self.table.has_links {
-            map.serialize_entry("pdf", &json!({"generated": false, "status": "pending", "message": "", "url": ""}))?;
         }
         map.end()
     }

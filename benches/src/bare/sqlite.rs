@@ -40,7 +40,7 @@ impl Sqlite {
 
     pub async fn list(&self, account: i64, table: &'static Table) -> (Vec<Record>, i64) {
         self.read(|conn| {
-            let records = all(conn, &table.sql.list, &[Value::Int(account)], table);
+            let records = all(conn, &table.sql.list, &[Value::Int(account)]);
             (records, int(conn, &table.sql.total, &[Value::Int(account)]))
         })
     }
@@ -63,7 +63,7 @@ impl Sqlite {
     pub async fn create_invoice(&self, account: i64, mut document: Document, is_final: bool) -> Document {
         self.write(move |conn| {
             let client = document.record.get(&INVOICE, "client_id").clone();
-            let client = all(conn, &CLIENT.sql.get, &[Value::Int(account), client], &CLIENT).remove(0);
+            let client = all(conn, &CLIENT.sql.get, &[Value::Int(account), client]).remove(0);
             document.address_to(&client);
             if is_final {
                 let last = int(conn, NUMBER, &[Value::Int(account)]);
@@ -140,8 +140,8 @@ fn write(conn: &Connection, jobs: &Receiver<Job>) {
 
 fn document(conn: &Connection, account: i64, id: &str) -> Document {
     let key = [Value::Int(account), Value::Text(id.to_string())];
-    let record = all(conn, &INVOICE.sql.get, &key, &INVOICE).remove(0);
-    Document { record, rows: all(conn, &ROW.sql.of_invoice, &key, &ROW) }
+    let record = all(conn, &INVOICE.sql.get, &key).remove(0);
+    Document { record, rows: all(conn, &ROW.sql.of_invoice, &key) }
 }
 
 fn insert(conn: &Connection, account: i64, table: &Table, records: &[Record]) {
@@ -159,15 +159,16 @@ fn int(conn: &Connection, sql: &str, values: &[Value]) -> i64 {
     conn.prepare_cached(sql).unwrap().query_row(params_from_iter(values), |row| row.get(0)).unwrap()
 }
 
-fn all(conn: &Connection, sql: &str, values: &[Value], table: &Table) -> Vec<Record> {
+fn all(conn: &Connection, sql: &str, values: &[Value]) -> Vec<Record> {
     statement();
     let mut found = conn.prepare_cached(sql).unwrap();
-    let found = found.query_map(params_from_iter(values), |row| record(row, table)).unwrap();
+    let columns = found.column_count();
+    let found = found.query_map(params_from_iter(values), |row| record(row, columns)).unwrap();
     found.map(Result::unwrap).collect()
 }
 
-fn record(row: &Row, table: &Table) -> rusqlite::Result<Record> {
-    let values = (0..table.fields.len()).map(|place| match row.get_ref(place)? {
+fn record(row: &Row, columns: usize) -> rusqlite::Result<Record> {
+    let values = (0..columns).map(|place| match row.get_ref(place)? {
         ValueRef::Integer(number) => Ok(Value::Int(number)),
         other => Ok(Value::Text(other.as_str()?.to_string())),
     });
