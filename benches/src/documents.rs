@@ -28,7 +28,7 @@ const LOADS: [(usize, usize); 4] = [(1, 32), (16, 32), (1, 8), (16, 8)];
 
 pub fn measure(quick: bool) -> Table {
     let seconds = std::env::var("BENCH_SECONDS").ok().map(|text| text.parse::<f64>().expect("a number"));
-    let seconds = seconds.unwrap_or(if quick { 0.75 } else { 3.0 });
+    let seconds = seconds.unwrap_or(if quick { 0.75 } else { 1.5 });
     let loads = if quick { &LOADS[..2] } else { &LOADS };
     // Beside the binary, since a commit must reach a disk. PostgreSQL has another user, who has to get in.
     let folder = tempfile::Builder::new().prefix("bench-").tempdir_in(server::own_folder()).unwrap();
@@ -42,7 +42,7 @@ pub fn measure(quick: bool) -> Table {
             .map(|program| Seed::make(program, database, &folder.path().join(format!("{name}-{}", program.name()))));
         check(&seeds, folder.path());
         for (accounts, connections) in loads {
-            eprintln!("Measuring {name}, {accounts} accounts, {connections} connections.");
+            eprintln!("Measuring {name}: accounts {accounts}, connections {connections}.");
             let lines = rounds(&seeds, folder.path(), (*accounts, *connections), Duration::from_secs_f64(seconds));
             for (ask, [kantoor, bare]) in lines {
                 let (accounts, connections) = (*accounts, *connections);

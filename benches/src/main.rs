@@ -81,7 +81,8 @@ fn main() -> ExitCode {
         println!("{}", table.markdown());
         if has("--write") {
             let docs = Path::new(server::ROOT).join("docs");
-            report::write_into(&docs.join("performance.md"), "documents", &table.markdown());
+            let figures = format!("![Ratios of documents](performance-documents.svg)\n\n{}", table.markdown());
+            report::write_into(&docs.join("performance.md"), "documents", &figures);
             std::fs::write(docs.join("performance-documents.svg"), table.chart()).unwrap();
         }
     }
