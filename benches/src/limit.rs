@@ -12,6 +12,7 @@ use axum::http::StatusCode;
 use axum::routing::get;
 use axum::serve::ListenerExt;
 use axum::{Json, Router};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::Serialize;
 use tokio::net::TcpListener;
@@ -59,15 +60,17 @@ pub fn serve(args: &[String]) {
 }
 
 /// As in crates/store/src/sqlite.rs.
-fn open(path: &Path) -> rusqlite::Result<Connection> {
+pub fn open(path: &Path) -> rusqlite::Result<Connection> {
     let conn = Connection::open(path)?;
+    // Without this, SQLite plans a statement with ORDER BY anew at each execution, since it looks at the values.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     conn.pragma_update(None, "cache_size", -2_000)?;
     conn.pragma_update(None, "temp_store", "memory")?;
     Ok(conn)
 }
 
 /// The same for the connection that writes.
-fn open_to_write(path: &Path) -> rusqlite::Result<Connection> {
+pub fn open_to_write(path: &Path) -> rusqlite::Result<Connection> {
     let conn = open(path)?;
     let mode: String = conn.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
     assert_eq!(mode, "wal", "the journal of {}", path.display());

@@ -16,14 +16,14 @@ use crate::seed;
 use crate::server::Server;
 
 pub const CONNECTIONS: usize = 32;
-const THREADS: usize = 2;
+pub const THREADS: usize = 2;
 
 /// How long after the end of a measurement the last answer may come.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Numbers of records to be made: each once, and all with as many digits, so that all bodies
 /// have one length.
-static NEXT: AtomicU64 = AtomicU64::new(1_000_000_000);
+pub static NEXT: AtomicU64 = AtomicU64::new(1_000_000_000);
 
 /// What is asked.
 #[derive(Clone, Copy)]
@@ -166,8 +166,7 @@ async fn keep_asking(address: SocketAddr, key: &str, ask: Ask, mut chance: Chanc
     while asked < until {
         ask.write(key, &mut chance, &mut request);
         asked = Instant::now();
-        stream.write_all(&request).await.expect("a server that listens");
-        take_answer(&mut stream, &mut answer).await;
+        exchange(&mut stream, &request, &mut answer).await;
         let done = Instant::now();
         if from <= done && done < until {
             micros.push(u32::try_from((done - asked).as_micros()).unwrap_or(u32::MAX));
@@ -175,6 +174,12 @@ async fn keep_asking(address: SocketAddr, key: &str, ask: Ask, mut chance: Chanc
         asked = done;
     }
     micros
+}
+
+/// Sends a request and reads its answer.
+pub async fn exchange(stream: &mut TcpStream, request: &[u8], answer: &mut Vec<u8>) {
+    stream.write_all(request).await.expect("a server that listens");
+    take_answer(stream, answer).await;
 }
 
 /// Reads one answer; any but a success ends the measurement.
@@ -217,14 +222,14 @@ impl Head {
 }
 
 /// Numbers by chance, the same in every run (xorshift64).
-struct Chance(u64);
+pub struct Chance(u64);
 
 impl Chance {
-    fn of(number: usize) -> Chance {
+    pub fn of(number: usize) -> Chance {
         Chance((number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
-    fn below(&mut self, end: i64) -> i64 {
+    pub fn below(&mut self, end: i64) -> i64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;

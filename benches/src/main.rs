@@ -1,4 +1,4 @@
-//! Measures Kantoor beside its limit: a bare program of axum and SQLite that does the same work
+//! Measures Kantoor beside its limit: a bare program of axum and a database that does the same work
 //! without accounts, events or search. What is measured and why: docs/performance.md.
 
 #![expect(
@@ -11,7 +11,9 @@
 )]
 
 mod automation;
+mod bare;
 mod client;
+mod documents;
 mod invoice;
 mod limit;
 mod load;
@@ -32,11 +34,12 @@ use printing::Printing;
 use report::{Figure, Report, thousands};
 use server::{Data, Server};
 
-const USAGE: &str = "Usage: cargo run --release -p benches -- [--quick | --alone] [--write]
+const USAGE: &str = "Usage: cargo run --release -p benches -- [--quick] [--alone | --documents] [--write]
 
-  --alone   only subscriptions, flows and timed events
-  --quick   1 second per measurement and 100,000 rows instead of 1,000,000
-  --write   also update the figures in docs/performance.md
+  --alone       only subscriptions, flows and timed events
+  --documents   only invoices and clients, on SQLite and PostgreSQL
+  --quick       short measurements, and 100,000 rows instead of 1,000,000
+  --write       also update the figures in docs/performance.md
 
   BENCH_SECONDS   seconds per measurement, 6 by default; preceded by a warm-up of a third of that
   KANTOOR_BIN     the server binary to measure; by default, it is built from this folder";
@@ -52,7 +55,12 @@ fn main() -> ExitCode {
         limit::serve(&args[1..]);
         return ExitCode::SUCCESS;
     }
-    if let Some(odd) = args.iter().find(|arg| !["--quick", "--write", "--alone"].contains(&arg.as_str())) {
+    if args.first().is_some_and(|arg| arg == "bare") {
+        bare::serve(&args[1..]);
+        return ExitCode::SUCCESS;
+    }
+    let flags = ["--quick", "--write", "--alone", "--documents"];
+    if let Some(odd) = args.iter().find(|arg| !flags.contains(&arg.as_str())) {
         eprintln!("{USAGE}");
         return if matches!(odd.as_str(), "--help" | "-h") { ExitCode::SUCCESS } else { ExitCode::from(2) };
     }
@@ -61,10 +69,22 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     let has = |flag: &str| args.iter().any(|arg| arg == flag);
-    let figures = if has("--alone") { alone() } else { measure(has("--quick")) }.markdown();
-    println!("{figures}");
-    if has("--write") {
-        report::write_into(&Path::new(server::ROOT).join("docs/performance.md"), &figures);
+    if !has("--documents") {
+        let figures = if has("--alone") { alone() } else { measure(has("--quick")) }.markdown();
+        println!("{figures}");
+        if has("--write") {
+            report::write_into(&Path::new(server::ROOT).join("docs/performance.md"), "figures", &figures);
+        }
+    }
+    if !has("--alone") {
+        let table = documents::measure(has("--quick"));
+        println!("{}", table.markdown());
+        if has("--write") {
+            let docs = Path::new(server::ROOT).join("docs");
+            let figures = format!("![Ratios of documents](performance-documents.svg)\n\n{}", table.markdown());
+            report::write_into(&docs.join("performance.md"), "documents", &figures);
+            std::fs::write(docs.join("performance-documents.svg"), table.chart()).unwrap();
+        }
     }
     ExitCode::SUCCESS
 }

@@ -6,9 +6,6 @@ use std::process::Command;
 
 use crate::load::{CONNECTIONS, Sample};
 
-const BEGIN: &str = "<!-- figures -->";
-const END: &str = "<!-- /figures -->";
-
 /// What several rounds of a measurement come to.
 pub struct Figure {
     /// Requests a second: the median of the rounds.
@@ -42,10 +39,7 @@ pub struct Report {
 
 impl Report {
     pub fn new(how: &str) -> Report {
-        let cores = std::thread::available_parallelism().map_or(0, usize::from);
-        let date = Command::new("date").arg("+%F").output().expect("the command date").stdout;
-        let date = String::from_utf8_lossy(&date).trim().to_string();
-        let how = format!("Measured on {date} with {cores} CPUs, {CONNECTIONS} connections on loopback; {how}.");
+        let how = header(&format!("{CONNECTIONS} connections; {how}"));
         Report { how, figures: Vec::new(), latencies: Vec::new() }
     }
 
@@ -88,7 +82,15 @@ impl Report {
     }
 }
 
-fn word(met: bool) -> &'static str {
+/// When and where something was measured, and how.
+pub fn header(how: &str) -> String {
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let date = Command::new("date").arg("+%F").output().expect("the command date").stdout;
+    let date = String::from_utf8_lossy(&date).trim().to_string();
+    format!("Measured on {date} with {cores} CPUs, on loopback; {how}.")
+}
+
+pub fn word(met: bool) -> &'static str {
     if met { "met" } else { "**missed**" }
 }
 
@@ -105,10 +107,11 @@ pub fn thousands(number: i64) -> String {
     text
 }
 
-/// Replaces what stands between the markers in a document.
-pub fn write_into(document: &Path, figures: &str) {
+/// Replaces what stands between the markers of this name in a document.
+pub fn write_into(document: &Path, name: &str, figures: &str) {
+    let (begin, end) = (format!("<!-- {name} -->"), format!("<!-- /{name} -->"));
     let text = fs::read_to_string(document).expect("the document is there");
-    let (head, rest) = text.split_once(BEGIN).expect("the document has the first marker");
-    let (_, tail) = rest.split_once(END).expect("the document has the second marker");
-    fs::write(document, format!("{head}{BEGIN}\n\n{figures}\n\n{END}{tail}")).expect("the document can be written");
+    let (head, rest) = text.split_once(&begin).expect("the document has the first marker");
+    let (_, tail) = rest.split_once(&end).expect("the document has the second marker");
+    fs::write(document, format!("{head}{begin}\n\n{figures}\n\n{end}{tail}")).expect("the document can be written");
 }

@@ -104,11 +104,23 @@ fn kantoor(binary: &Path, data: &Path) -> Command {
     command
 }
 
+/// An account in this folder, or in the database at `url`; answers its key.
+pub fn create_account(binary: &Path, folder: &Path, url: Option<&str>) -> String {
+    let mut create = kantoor(binary, folder);
+    create.args(url.iter().flat_map(|url| ["--database-url", url])).args(["account", "create", "bench", "--json"]);
+    let made = create.output().expect("the server is there");
+    assert!(made.status.success(), "no account: {}", String::from_utf8_lossy(&made.stderr));
+    let made: Value = serde_json::from_slice(&made.stdout).expect("an account in JSON");
+    made["key"].as_str().expect("a key").to_string()
+}
+
 /// A server that runs, and is ended when this goes out of scope.
 pub struct Server {
     child: Child,
     pub address: SocketAddr,
     pub key: String,
+    /// Where its metrics are, if anywhere.
+    metrics: Option<SocketAddr>,
     /// From the start of the process to its first answer.
     pub started_in: Duration,
 }
@@ -133,11 +145,34 @@ impl Server {
         Server::start(command, address, key, &db.with_extension("log"))
     }
 
+    /// Kantoor on this folder, or on the database at `url`, with metrics and without workers: what they do would be
+    /// measured as well, and depends on the load.
+    pub fn kantoor_alone(binary: &Path, folder: &Path, url: Option<&str>) -> Server {
+        let (address, metrics) = (free_address(), free_address());
+        let mut command = kantoor(binary, folder);
+        command.args(url.iter().flat_map(|url| ["--database-url", url]));
+        command.args(["serve", "--listen", &address.to_string(), "--set", "rate_limit_per_minute=0"]);
+        command.args(["--set", "workers=0", "--set", &format!("metrics_listen={metrics}")]);
+        let mut server = Server::start(command, address, String::new(), &folder.join("stderr.log"));
+        server.metrics = Some(metrics);
+        server
+    }
+
+    /// The bare program of documents on this database.
+    pub fn bare(database: &str, log: &Path) -> Server {
+        let address = free_address();
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["bare", &address.port().to_string(), database]);
+        let mut server = Server::start(command, address, String::new(), log);
+        server.metrics = Some(address);
+        server
+    }
+
     fn start(mut command: Command, address: SocketAddr, key: String, log: &Path) -> Server {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(log).unwrap());
         let spawned = Instant::now();
         let child = command.spawn().expect("the server starts");
-        let mut server = Server { child, address, key, started_in: Duration::ZERO };
+        let mut server = Server { child, address, key, metrics: None, started_in: Duration::ZERO };
         while !server.exchange("GET", "/health", "").is_some_and(|answer| answer.starts_with(b"HTTP/1.1 200")) {
             let ended = server.child.try_wait().unwrap().is_some();
             if ended || spawned.elapsed() > PATIENCE {
@@ -173,7 +208,11 @@ impl Server {
 
     /// Head and body of an answer on a connection of its own, or none while nobody listens.
     fn exchange(&self, method: &str, path: &str, body: &str) -> Option<Vec<u8>> {
-        let mut stream = TcpStream::connect(self.address).ok()?;
+        self.exchange_at(self.address, method, path, body)
+    }
+
+    fn exchange_at(&self, address: SocketAddr, method: &str, path: &str, body: &str) -> Option<Vec<u8>> {
+        let mut stream = TcpStream::connect(address).ok()?;
         stream.set_read_timeout(Some(PATIENCE)).ok()?;
         let (key, length) = (&self.key, body.len());
         let request = format!(
@@ -184,6 +223,20 @@ impl Server {
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).ok()?;
         Some(answer)
+    }
+
+    /// The value of a metric; none when the server does not have it.
+    pub fn metric(&self, name: &str) -> Option<u64> {
+        let answer = self.exchange_at(self.metrics?, "GET", "/metrics", "")?;
+        let text = String::from_utf8_lossy(&answer);
+        text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
+    }
+
+    /// Bytes that the process has written to the disk.
+    pub fn written(&self) -> u64 {
+        let io = fs::read_to_string(format!("/proc/{}/io", self.child.id())).expect("Linux");
+        let line = io.lines().find_map(|line| line.strip_prefix("write_bytes:")).expect("a line of that name");
+        line.trim().parse().expect("a number of bytes")
     }
 
     /// What the process holds in memory, in MB.

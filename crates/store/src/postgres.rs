@@ -8,6 +8,7 @@ use tokio_postgres::types::ToSql;
 use crate::address::Address;
 use crate::client::{Client, Failure};
 use crate::marks::Mark;
+use crate::stats::statement_ran;
 use crate::writer::Session;
 use crate::{Error, Result, Tx, Value};
 
@@ -255,6 +256,7 @@ impl Writing {
             Some(mark) => mark,
             None => self.mark.insert(Mark::introduce(&mut conn.client)?),
         };
+        statement_ran();
         Ok(mark.begin(&mut conn.client)?)
     }
 
@@ -295,6 +297,7 @@ impl Session for Writing {
     fn commit(&mut self) -> Result<()> {
         let client = &mut self.connection()?.client;
         client.take_warned();
+        statement_ran();
         // In a transaction that has failed, COMMIT would roll back and call it a success; the
         // SELECT before it fails instead.
         let lost = match client.script("SELECT 1; COMMIT") {

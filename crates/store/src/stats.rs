@@ -17,6 +17,13 @@ pub const HOLDS: [Duration; 12] = [
     Duration::from_secs(20),
 ];
 
+/// Statements that this process ran. A transaction does not know its store, so all of them share this counter.
+static STATEMENTS: AtomicU64 = AtomicU64::new(0);
+
+pub(crate) fn statement_ran() {
+    STATEMENTS.fetch_add(1, Ordering::Relaxed);
+}
+
 /// Counters for the operator.
 #[derive(Default, Debug)]
 pub struct Stats {
@@ -38,6 +45,11 @@ pub struct Stats {
 }
 
 impl Stats {
+    /// Statements run, the control words of transactions included.
+    pub fn statements(&self) -> u64 {
+        STATEMENTS.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn closure_ran(&self, time: Duration) {
         self.longest_closure.fetch_max(nanoseconds(time), Ordering::Relaxed);
     }

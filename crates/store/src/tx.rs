@@ -3,6 +3,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use crate::dialect::Dialect;
 use crate::postgres::Connection;
 use crate::seen::{self, Tally};
+use crate::stats::statement_ran;
 use crate::{Error, Result, Row, Value};
 
 /// A transaction in progress, or a snapshot that is read.
@@ -191,6 +192,7 @@ impl<'c> Tx<'c> {
 
     /// Runs statements that take no values: control words, and the text of a migration.
     pub(crate) fn script(&mut self, sql: &str) -> Result<()> {
+        statement_ran();
         let done = match &mut self.session {
             Session::Sqlite(conn) if sql.contains(';') => conn.execute_batch(sql).map_err(Error::from),
             // One control word, thousands of times a second: worth a cached statement.
@@ -214,6 +216,7 @@ impl<'c> Tx<'c> {
     }
 
     fn begin(&mut self, sql: &str, values: &[Value]) {
+        statement_ran();
         seen::statement(self.dialect(), sql);
         self.tally.statement(values);
     }

@@ -26,6 +26,7 @@ pub async fn text(app: &App) -> String {
     let mut lines = vec![
         ("store_commits_total", "counter", "Commits", stats.commits.load(Ordering::Relaxed)),
         ("store_writes_total", "counter", "Writes", stats.writes.load(Ordering::Relaxed)),
+        ("store_statements_total", "counter", "Statements", stats.statements()),
         ("store_retries_total", "counter", "Retried writes", stats.retries.load(Ordering::Relaxed)),
         ("store_waiting", "gauge", "Queued writes", app.store.waiting() as u64),
         ("http_bodies_bytes", "gauge", "Bytes of request bodies in progress", app.bodies.total()),
