@@ -9,6 +9,7 @@ pub(crate) mod endpoint;
 pub(crate) mod metrics;
 pub(crate) mod queue;
 pub(crate) mod signature;
+mod status;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use engine::app::App;
 use engine::clock::Moment;
-use engine::context::Caller;
+use engine::context::Actor;
 use engine::error::Result;
 use engine::leases;
 use engine::loops::{self, Poll, Pulse, Woken};
@@ -47,7 +48,7 @@ pub fn start(app: &Arc<App>) {
         return;
     }
     let served = Served::default();
-    loops::keep(app, "webhooks", loops::PATIENCE, move |app, pulse| send(app, served.clone(), pulse));
+    loops::keep(app, "webhooks", loops::STALL_TIMEOUT, move |app, pulse| send(app, served.clone(), pulse));
 }
 
 async fn send(app: Arc<App>, served: Served, pulse: Pulse) {
@@ -125,7 +126,7 @@ async fn serve(app: &Arc<App>, account: i64, endpoint: &str) -> Result<()> {
     let mut done = Ok(());
     loop {
         let over = done.is_err() || started.elapsed() >= TURN || app.listeners.is_stopping();
-        let step = match queue::IN_FLIGHT.saturating_sub(calls.len()) {
+        let step = match breaker::IN_FLIGHT.saturating_sub(calls.len()) {
             room if room > 0 && !over => advance(app, account, endpoint, room).await,
             _ => Ok(queue::Step::default()),
         };
@@ -183,7 +184,7 @@ async fn deliver(app: &Arc<App>, claimed: Claimed) {
 
 /// Writes down the end of a try, and as long as that cannot be done and the lease holds, once more: when it
 /// has run out the delivery is made again, under the same id. Answers what became of it.
-async fn write_end(app: &Arc<App>, caller: &Caller, claimed: &Arc<Claimed>, outcome: &Arc<Outcome>) -> &'static str {
+async fn write_end(app: &Arc<App>, caller: &Actor, claimed: &Arc<Claimed>, outcome: &Arc<Outcome>) -> &'static str {
     let left = (claimed.lease.0 - app.clock.now().0) / 1000 - MARGIN;
     let deadline = Instant::now() + Duration::from_secs(left.max(0).unsigned_abs());
     let written = leases::write_end(deadline, || {

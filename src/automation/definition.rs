@@ -201,7 +201,7 @@ pub fn path_of_create(kind: &str) -> Option<&'static str> {
 
 /// The fields that the route takes which makes a record.
 pub fn create_fields(path: &str) -> &'static [FieldInfo] {
-    let route = registry().routes().find(|route| route.path == path && route.takes == RequestBody::Create);
+    let route = registry().routes().find(|route| route.path == path && route.body == RequestBody::Create);
     route.map_or(&[], |route| route.fields.as_slice())
 }
 
@@ -209,7 +209,7 @@ pub fn create_fields(path: &str) -> &'static [FieldInfo] {
 pub fn patch_fields(kind: &str) -> &'static [FieldInfo] {
     let resource = registry().named(events::entity(kind));
     let routes = resource.iter().flat_map(|resource| &resource.routes);
-    let route = routes.into_iter().find(|route| route.takes == RequestBody::Patch && route.path.ends_with("/{id}"));
+    let route = routes.into_iter().find(|route| route.body == RequestBody::Patch && route.path.ends_with("/{id}"));
     route.map_or(&[], |route| route.fields.as_slice())
 }
 

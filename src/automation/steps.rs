@@ -12,11 +12,11 @@ use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 use store::Tx;
 
+use super::calls::Outgoing;
 use super::conditions::{self, Step as Part};
 use super::definition::{Action, LONGEST_CALL, Step, parse_duration, patch_fields};
 use super::matching::{self, Fired, Sent};
 use super::template::{self, Names};
-use super::worker::Outgoing;
 use crate::automation::run::Run;
 use crate::mail::{self, Letter};
 
@@ -71,7 +71,7 @@ impl From<store::Error> for StepError {
 }
 
 /// The largest result that is kept.
-const LARGEST: usize = 16 * 1024;
+const MAX_RESULT_BYTES: usize = 16 * 1024;
 
 /// Does a step, or says what has to happen first. `data` is that of the event, as JSON.
 pub fn take(tx: &mut Tx, ctx: &Ctx, run: &Run, data: &str, step: &Step, names: &Names) -> Result<Done, StepError> {
@@ -385,5 +385,5 @@ fn unclear(why: String) -> StepError {
 
 /// What is too large to keep is known by its id.
 fn small(answer: Value) -> Value {
-    if answer.to_string().len() <= LARGEST { answer } else { json!({"id": answer["id"]}) }
+    if answer.to_string().len() <= MAX_RESULT_BYTES { answer } else { json!({"id": answer["id"]}) }
 }
