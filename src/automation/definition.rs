@@ -226,7 +226,7 @@ pub fn read_steps(json: &Value, path: &str, faults: &mut FieldErrors) -> Vec<Ste
     let mut steps: Vec<Step> = Vec::new();
     for (place, item) in items.iter().enumerate() {
         let path = format!("{path}[{place}]");
-        let Some(step) = one(item, &path, faults) else { continue };
+        let Some(step) = parse_step(item, &path, faults) else { continue };
         if !step.name.is_empty() && steps.iter().any(|other| other.name == step.name) {
             faults.add(format!("{path}.name"), violation(FieldCode::GivenTwice, "is the name of another step"));
         }
@@ -235,7 +235,7 @@ pub fn read_steps(json: &Value, path: &str, faults: &mut FieldErrors) -> Vec<Ste
     steps
 }
 
-fn one(json: &Value, path: &str, faults: &mut FieldErrors) -> Option<Step> {
+fn parse_step(json: &Value, path: &str, faults: &mut FieldErrors) -> Option<Step> {
     let Value::Object(members) = json else {
         faults.add(path, violation(FieldCode::WrongType, "must be an object with a type"));
         return None;

@@ -7,7 +7,7 @@ use engine::registry::registry;
 use engine::resource::Resource;
 use serde_json::Value;
 
-use super::conditions::{self, Step};
+use super::conditions::{self, PathPart};
 use super::template;
 
 /// What texts in steps know.
@@ -67,7 +67,7 @@ fn names(steps: &Value) -> Vec<String> {
 
 fn lint_condition(resource: &Resource, beside: &[&str], condition: &Value, path: &str) -> Option<String> {
     let parts = conditions::steps_of(condition["field"].as_str()?)?;
-    let [Step::Name(root), Step::Name(name), deeper @ ..] = parts.as_slice() else { return None };
+    let [PathPart::Name(root), PathPart::Name(name), deeper @ ..] = parts.as_slice() else { return None };
     if !["data", "record"].contains(&root.as_str()) || OF_ALL.contains(&name.as_str()) {
         return None;
     }

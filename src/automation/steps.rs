@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use store::Tx;
 
 use super::calls::Outgoing;
-use super::conditions::{self, Step as Part};
+use super::conditions::{self, PathPart};
 use super::definition::{Action, LONGEST_CALL, Step, parse_duration, patch_fields};
 use super::matching::{self, Fired, Sent};
 use super::template::{self, Names};
@@ -167,10 +167,12 @@ fn expression(path: &str) -> String {
     let mut out = String::from("{{ ");
     for (place, part) in conditions::steps_of(path).unwrap_or_default().iter().enumerate() {
         match part {
-            Part::Name(name) if place == 0 => out.push_str(name),
-            Part::Name(name) if name.bytes().all(|byte| byte.is_ascii_digit()) => out.push_str(&format!("[{name}]")),
-            Part::Name(name) => out.push_str(&format!("[{}]", json!(name))),
-            Part::Place(place) => out.push_str(&format!("[{place}]")),
+            PathPart::Name(name) if place == 0 => out.push_str(name),
+            PathPart::Name(name) if name.bytes().all(|byte| byte.is_ascii_digit()) => {
+                out.push_str(&format!("[{name}]"))
+            }
+            PathPart::Name(name) => out.push_str(&format!("[{}]", json!(name))),
+            PathPart::Index(place) => out.push_str(&format!("[{place}]")),
         }
     }
     out + " }}"

@@ -87,7 +87,7 @@ macro_rules! contact_record {
             email_reminders: Emails = $details(INPUT.example("\"facturen@bakkerij-de-ster.example\""));
             /// Salutation of mail to this client.
             mail_salutation: String = $details(INPUT.example("\"Beste Anna\""));
-            /// Debtor number, assigned on creation.
+            /// Debtor number; clients get it on creation.
             debtor_number: String = $details(COMPUTED.search());
             $($own)*
             /// Values of custom fields, by key; null removes a value.

@@ -92,7 +92,7 @@ pub fn oldest_due(tx: &mut Tx, now: Moment) -> Result<Option<Moment>> {
 
 /// What one look at an endpoint has brought.
 #[derive(Default)]
-pub struct Step {
+pub struct Progress {
     /// Whether its place in the log has moved on.
     pub moved: bool,
     /// Deliveries to be made now.
@@ -108,11 +108,11 @@ pub fn advance(
     now: Moment,
     lease: Moment,
     room: usize,
-) -> Result<Step> {
+) -> Result<Progress> {
     let account = Account::numbered(tx, account)?;
     let ctx = app.acting(account, "webhooks").writing(tx)?;
     let Some(breaker) = Breaker::of(tx, &ctx, endpoint)?.filter(|breaker| breaker.lets_through(now)) else {
-        return Ok(Step::default());
+        return Ok(Progress::default());
     };
     let moved = fan_out(tx, &ctx, endpoint, breaker.sent_seq)?;
     breaker.release(tx, &ctx, endpoint, now)?;
@@ -128,7 +128,7 @@ pub fn advance(
     if !moved {
         breaker.drained(tx, &ctx, endpoint, now)?;
     }
-    Ok(Step { moved, claimed })
+    Ok(Progress { moved, claimed })
 }
 
 fn fan_out(tx: &mut Tx, ctx: &Ctx, id: &str, sent: i64) -> Result<bool> {
@@ -243,7 +243,7 @@ pub struct Parcel {
 }
 
 /// What became of a call.
-pub struct Outcome {
+pub struct CallOutcome {
     /// The status of the answer, or 0.
     pub status: u16,
     /// The start of the answer.
@@ -275,7 +275,7 @@ impl Claimed {
 
     /// Writes down what became of the try, unless the lease was lost to somebody else; answers it as it is
     /// counted.
-    pub fn finish(&self, tx: &mut Tx, ctx: &Ctx, outcome: &Outcome, now: Moment) -> Result<&'static str> {
+    pub fn finish(&self, tx: &mut Tx, ctx: &Ctx, outcome: &CallOutcome, now: Moment) -> Result<&'static str> {
         let Some(delivery) = self.delivery(tx)? else { return Ok("lost") };
         let endpoint = self.endpoint(tx, &delivery)?;
         let is_active = endpoint.as_ref().is_some_and(|endpoint| endpoint.active);
