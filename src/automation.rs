@@ -6,6 +6,7 @@
 //! announced first, made outside any transaction, and its end written under the claim that announced it.
 
 pub(crate) mod backtest;
+pub mod calls;
 pub mod conditions;
 pub mod cron;
 pub(crate) mod definition;
@@ -20,6 +21,7 @@ pub mod run;
 pub mod runner;
 pub(crate) mod schedules;
 pub(crate) mod secret;
+pub(crate) mod status;
 pub(crate) mod steps;
 pub mod template;
 pub(crate) mod trigger;
@@ -36,7 +38,7 @@ use engine::services::Services;
 pub use runner::Runner;
 
 /// Starts runs of the flows that listen to an event.
-pub const LISTENER: Listener = Listener {
+pub(crate) const LISTENER: Listener = Listener {
     count: "SELECT count(*) FROM flows WHERE account_id = $1 AND listens_to = $2 AND active = 1",
     key: events::canonical,
     fired: matching::TRIGGERED,
@@ -44,7 +46,7 @@ pub const LISTENER: Listener = Listener {
 };
 
 /// Opens what the runs of all accounts share.
-pub fn open(_: &Config, node: &str, services: &mut Services) -> Result<()> {
+pub(crate) fn open(_: &Config, node: &str, services: &mut Services) -> Result<()> {
     services.add(Arc::new(Runner::on(node)));
     Ok(())
 }

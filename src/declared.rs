@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use engine::app::App;
 use engine::config::Config;
-use engine::context::Caller;
+use engine::context::Actor;
 use engine::error::{Code, Error};
 use engine::http::openapi;
 use engine::perform::perform;
@@ -191,7 +191,7 @@ fn described(table: &str, schema: &str, values: &[Values]) {
 /// The API of an account, without HTTP.
 struct Api {
     app: Arc<App>,
-    caller: Caller,
+    caller: Actor,
 }
 
 impl Api {

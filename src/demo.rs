@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use engine::clock::Moment;
-use engine::context::{Caller, Ctx};
+use engine::context::{Actor, Ctx};
 use engine::error::{Error, Result};
 use engine::perform::perform;
 use engine::registry::registry;
@@ -60,7 +60,7 @@ pub fn beginning(ctx: &Ctx) -> Moment {
 }
 
 /// Fills a new account, which has its defaults and nothing else.
-pub fn fill(tx: &mut Tx, caller: &Caller) -> Result<()> {
+pub fn fill(tx: &mut Tx, caller: &Actor) -> Result<()> {
     let mut ctx = caller.writing(tx)?;
     let mut names = Names::of_defaults(tx, &ctx)?;
     let mut today = workday(names.today, -BEGINNING);

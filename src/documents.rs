@@ -26,14 +26,15 @@ use engine::record::{
     UPDATED, Views, When,
 };
 use engine::records::{self, Work};
-use engine::resource::{Resource, Returns};
+use engine::resource::{Method, RequestBody, Resource, Returns, Verb};
 use engine::{choice, error_codes, record};
 use jiff::civil::Date;
 use money::{Amount, Percent};
 use store::{Migration, Tx};
 
 use crate::settings::custom_field;
-pub use kind::{DocumentKind, Invoice, InvoiceKind, Quote, QuoteKind, Which, Workorder, WorkorderKind};
+use kind::document_kind;
+pub use kind::{DocumentKind, Which};
 use rows::Rows;
 pub use status::PaymentStatus;
 pub use tables::MIGRATIONS;
@@ -69,7 +70,17 @@ error_codes! {
 }
 
 /// Everywhere but in lists.
-pub const WHOLE: Views = DETAIL.and(CREATED).and(UPDATED).and(ACTED);
+pub(crate) const WHOLE: Views = DETAIL.and(CREATED).and(UPDATED).and(ACTED);
+
+document_kind!(
+    /// An amount that a client owes you or, for a credit invoice, that you owe a client.
+    InvoiceKind = Invoice, "invoice" in "invoices");
+document_kind!(
+    /// An offer that a client can accept.
+    QuoteKind = Quote, "quote" in "quotes");
+document_kind!(
+    /// Work that is to be done, or has been done, for a client.
+    WorkorderKind = Workorder, "workorder" in "workorders");
 
 record! {
     /// An invoice, a quote or a workorder.
@@ -204,8 +215,8 @@ impl<K: DocumentKind> Model for Document<K> {
         if self.project_id != before.project_id {
             self.take_project(tx, ctx)?;
         }
-        self.settle_dates(tx, ctx)?;
-        if before.is_final() { self.settle_final(before) } else { self.settle_draft(tx, ctx, before) }?;
+        self.resolve_dates(tx, ctx)?;
+        if before.is_final() { self.resolve_final(before) } else { self.resolve_draft(tx, ctx, before) }?;
         let moved = (self.invoice_date != before.invoice_date, self.due_date != before.due_date);
         if moved != (false, false) {
             let mut faults = FieldErrors::default();
@@ -214,8 +225,8 @@ impl<K: DocumentKind> Model for Document<K> {
             faults.into_result()?;
         }
         let custom = Some(&before.custom_fields);
-        custom_field::settle(tx, ctx, K::WHICH.entity(), &mut self.custom_fields, custom)?;
-        self.settle_status(ctx, before);
+        custom_field::resolve(tx, ctx, K::WHICH.entity(), &mut self.custom_fields, custom)?;
+        self.update_status(ctx, before);
         Ok(())
     }
 
@@ -256,8 +267,17 @@ fn check_dates(date: Option<Date>, due: Option<Date>, field: &str, faults: &mut 
 }
 
 impl<K: DocumentKind> Document<K> {
+    /// Checks a verb against the table; answers whether it changes anything, or refuses it.
+    pub fn may(&self, verb: status::Verb) -> Result<bool> {
+        match verb.effect(&self.payment_status) {
+            status::Effect::Allowed => Ok(true),
+            status::Effect::Done => Ok(false),
+            status::Effect::Refused(why) => Err(Error::new(Code::InvalidTransition, format!("{} {why}.", self.number))),
+        }
+    }
+
     /// Whether it can no longer be changed.
-    pub fn is_final(&self) -> bool {
+    pub(crate) fn is_final(&self) -> bool {
         self.generation_mode == Mode::Final
     }
 
@@ -268,12 +288,12 @@ impl<K: DocumentKind> Document<K> {
     }
 
     /// The total that is still to be paid.
-    pub fn open_amount(&self) -> Amount {
+    pub(crate) fn open_amount(&self) -> Amount {
         let left = self.total_incl_vat.scaled() - self.credited_amount.scaled() - self.paid_amount.scaled();
         Amount::from_scaled(left)
     }
 
-    fn settle_final(&mut self, before: &Self) -> Result<()> {
+    fn resolve_final(&mut self, before: &Self) -> Result<()> {
         if self.differs(before, |rules| rules.locked_when_final) {
             let message = "The document is final: only its title, dates and payment_status can be changed.";
             return Err(Error::new(Code::Locked, message));
@@ -284,7 +304,7 @@ impl<K: DocumentKind> Document<K> {
         Ok(())
     }
 
-    fn settle_draft(&mut self, tx: &mut Tx, ctx: &Ctx, before: &Self) -> Result<()> {
+    fn resolve_draft(&mut self, tx: &mut Tx, ctx: &Ctx, before: &Self) -> Result<()> {
         let becomes_final = self.generation_mode == Mode::Final;
         self.generation_mode = Mode::Draft;
         if self.client_id != before.client_id || self.corporate_identity_id != before.corporate_identity_id {
@@ -300,15 +320,15 @@ impl<K: DocumentKind> Document<K> {
     }
 
     /// A status that the caller sets by hand.
-    fn settle_status(&mut self, ctx: &Ctx, before: &Self) {
+    fn update_status(&mut self, ctx: &Ctx, before: &Self) {
         if self.payment_status == before.payment_status {
-            return self.settle_due_date(ctx, before);
+            return self.update_for_due_date(ctx, before);
         }
         self.note_status(ctx);
     }
 
     /// Writes down when it came to stand as it does.
-    pub fn note_status(&mut self, ctx: &Ctx) {
+    pub(crate) fn note_status(&mut self, ctx: &Ctx) {
         // Where nothing is to be paid, nobody has to wait for it, and nobody is late.
         let owes_nothing = self.is_final() && !self.is_credit && self.total_incl_vat.scaled() == 0;
         if K::WHICH == Which::Invoice && owes_nothing && self.payment_status.is_unpaid() {
@@ -316,7 +336,7 @@ impl<K: DocumentKind> Document<K> {
         }
         let is_paid_back = self.is_final() && self.due_amount() < 0;
         if K::WHICH == Which::Invoice && is_paid_back && self.payment_status == PaymentStatus::Overdue {
-            self.settle_payments(ctx);
+            self.update_payment_status(ctx);
         }
         match (K::WHICH, &self.payment_status) {
             (Which::Invoice, PaymentStatus::Paid) => self.paid_at = When(self.paid_at.0.or(Some(ctx.now))),
@@ -328,27 +348,27 @@ impl<K: DocumentKind> Document<K> {
     }
 
     /// What was late or no longer valid is so no more when it has more time.
-    fn settle_due_date(&mut self, ctx: &Ctx, before: &Self) {
+    fn update_for_due_date(&mut self, ctx: &Ctx, before: &Self) {
         let today = ctx.now.date(&ctx.zone);
         if self.due_date == before.due_date || self.due_date.0.is_none_or(|due| due < today) {
             return;
         }
         match (K::WHICH, &self.payment_status) {
-            (Which::Invoice, PaymentStatus::Overdue) => self.settle_payments(ctx),
+            (Which::Invoice, PaymentStatus::Overdue) => self.update_payment_status(ctx),
             (Which::Quote, PaymentStatus::Expired) => self.payment_status = PaymentStatus::Open,
             _ => {}
         }
     }
 
     /// Works out the totals of its rows.
-    pub fn work_out(&mut self, tx: &mut Tx, ctx: &Ctx, assumed: Percent) -> Result<()> {
+    pub(crate) fn work_out(&mut self, tx: &mut Tx, ctx: &Ctx, assumed: Percent) -> Result<()> {
         let totals = self.rows.resolve(tx, ctx, assumed)?;
         self.take_totals(&totals);
         Ok(())
     }
 
     /// Stands for these totals.
-    pub fn take_totals(&mut self, totals: &money::Totals<String>) {
+    pub(crate) fn take_totals(&mut self, totals: &money::Totals<String>) {
         self.subtotal = totals.net;
         self.total_excl_vat = totals.net;
         self.vat_amount = totals.tax;
@@ -373,7 +393,7 @@ fn finalize<K: DocumentKind>(call: Call) -> Result<Work> {
 }
 
 /// Makes a draft final and saves it; answers whether it was a draft.
-pub fn make_final<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &mut Document<K>) -> Result<bool> {
+pub(crate) fn make_final<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &mut Document<K>) -> Result<bool> {
     if document.is_final() {
         return Ok(false);
     }
@@ -382,7 +402,7 @@ pub fn make_final<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &mut Docume
 }
 
 /// Saves a change of a document that is final from here on, as one change; answers whether it was a draft.
-pub fn change_to_final<K: DocumentKind>(
+pub(crate) fn change_to_final<K: DocumentKind>(
     tx: &mut Tx,
     ctx: &Ctx,
     before: &Document<K>,
@@ -398,7 +418,7 @@ pub fn change_to_final<K: DocumentKind>(
 }
 
 /// Says in `meta` that a draft became final on the way.
-pub fn with_finalized(mut answer: Answer, finalized: bool) -> Answer {
+pub(crate) fn with_finalized(mut answer: Answer, finalized: bool) -> Answer {
     if finalized {
         answer.meta.push("\"finalized\":true".to_string());
     }
@@ -439,14 +459,14 @@ fn delete<K: DocumentKind>(call: Call) -> Result<Work> {
 }
 
 /// The ids of the drafts that name a product. It looks through all drafts of the account.
-pub fn naming_product<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, product: &str) -> Result<Vec<String>> {
-    let drafts = "generation_mode = 'draft' AND rows LIKE $2";
-    let sql = format!("SELECT id FROM {} WHERE account_id = $1 AND {drafts}", Document::<K>::shape().table);
+pub(crate) fn naming_product<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, product: &str) -> Result<Vec<String>> {
+    let (table, draft) = (Document::<K>::shape().table, Mode::Draft.wire());
+    let sql = format!("SELECT id FROM {table} WHERE account_id = $1 AND generation_mode = '{draft}' AND rows LIKE $2");
     tx.all(&sql, &[ctx.account.into(), format!("%\"{product}\"%").into()], |row| Ok(row.text(0)?.to_string()))
 }
 
 /// The rows of a draft that name a product which goes forget it.
-pub fn forget_product<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str, product: &str) -> Result<()> {
+pub(crate) fn forget_product<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str, product: &str) -> Result<()> {
     let found = tx.first(&K::sql().get, &[ctx.account.into(), id.into()], Document::<K>::from_row)?;
     let Some(before) = found.filter(|document| !document.is_final()) else { return Ok(()) };
     let mut document = before.clone();
@@ -459,61 +479,69 @@ fn shared<K: DocumentKind>(title: &'static str, migrations: &'static [Migration]
     let resource = Resource::of::<Document<K>>(title, "invoices", migrations)
         .inspected::<Document<K>>(sound::faults)
         .list::<Document<K>>()
-        .create_with(new::create::<K>)
+        .verb(Verb::Create, new::create::<K>)
         .get::<Document<K>>()
-        .patch_with::<Document<K>>(patch::<K>);
+        .verb(Verb::Patch, patch::<K>);
     let resource = match K::WHICH {
-        Which::Workorder => resource.delete_with(delete::<K>),
-        _ => resource.delete_shown_with(delete::<K>),
+        Which::Workorder => resource.verb(Verb::Delete, delete::<K>),
+        _ => resource.verb(Verb::Delete, delete::<K>).returns(Returns::Item(DETAIL)),
     };
     resource
-        .action("finalize", "Finalize a draft", DETAIL, finalize::<K>)
+        .route(Method::Post, "/{id}/finalize", "Finalize a draft", finalize::<K>)
         .extension()
-        .part("pdf", "Retrieve the URL of the PDF", pdf::PARTS, pdf::address::<K>)
-        .content("pdf/content", "Download the PDF", pdf::content::<K>)
+        .route(Method::Get, "/{id}/pdf", "Retrieve the URL of the PDF", pdf::address::<K>)
+        .returns(Returns::Parts(pdf::PARTS))
+        .route(Method::Get, "/{id}/pdf/content", "Download the PDF", pdf::content::<K>)
+        .returns(Returns::Content)
         .extension()
-        .parts(
-            "revisions",
+        .route(
+            Method::Get,
+            "/{id}/revisions",
             "List the revisions of a final document with their PDFs",
-            pdf::REVISIONS,
             pdf::revisions::<K>,
         )
+        .returns(Returns::ListOfParts(pdf::REVISIONS))
         .extension()
-        .action_parts::<mail::Send>("send", "Send the document by mail", mail::SENT, mail::send::<K>)
-        .part("send-preview", "Retrieve a default subject and message", mail::PREVIEW, mail::preview::<K>)
+        .route(Method::Post, "/{id}/send", "Send the document by mail", mail::send::<K>)
+        .body::<mail::Send>(RequestBody::Body)
+        .returns(Returns::Parts(mail::SENT))
+        .route(Method::Get, "/{id}/send-preview", "Retrieve a default subject and message", mail::preview::<K>)
+        .returns(Returns::Parts(mail::PREVIEW))
         .extension()
-        .parts("deliveries", "List the mail deliveries of the document", mail::DELIVERIES, mail::deliveries::<K>)
+        .route(Method::Get, "/{id}/deliveries", "List the mail deliveries of the document", mail::deliveries::<K>)
+        .returns(Returns::ListOfParts(mail::DELIVERIES))
         .extension()
 }
 
 /// Invoices and their routes.
-pub fn invoices() -> Resource {
-    shared::<InvoiceKind>("Invoices", INVOICES).action_made::<credit::Credit>(
-        "credit",
-        "Credit an invoice, fully or by row",
-        credit::credit,
-    )
+pub(crate) fn invoices() -> Resource {
+    shared::<InvoiceKind>("Invoices", INVOICES)
+        .route(Method::Post, "/{id}/credit", "Credit an invoice, fully or by row", credit::credit)
+        .body::<credit::Credit>(RequestBody::Maybe)
+        .returns(Returns::Made(CREATED))
 }
 
 /// Quotes and their routes.
-pub fn quotes() -> Resource {
+pub(crate) fn quotes() -> Resource {
     shared::<QuoteKind>("Quotes", QUOTES)
-        .action("accept", "Accept a quote", DETAIL, quote::accept)
-        .action("reject", "Reject a quote", DETAIL, quote::reject)
+        .route(Method::Post, "/{id}/accept", "Accept a quote", quote::accept)
+        .route(Method::Post, "/{id}/reject", "Reject a quote", quote::reject)
         .extension()
-        .action_elsewhere("invoice", "Create the invoice of a quote", quote::invoice)
+        .route(Method::Post, "/{id}/invoice", "Create the invoice of a quote", quote::invoice)
+        .returns(Returns::Made(CREATED))
         .extension()
-        .action_elsewhere("project", "Create a project from a quote", quote::project)
+        .route(Method::Post, "/{id}/project", "Create a project from a quote", quote::project)
         .returns(Returns::CreatedOf("projects"))
-        .also_needs("projects.write")
+        .with(|route| route.also_needs = Some("projects.write"))
         .extension()
 }
 
 /// Workorders and their routes.
-pub fn workorders() -> Resource {
+pub(crate) fn workorders() -> Resource {
     shared::<WorkorderKind>("Workorders", WORKORDERS)
-        .action("complete", "Complete a workorder", DETAIL, workorder::complete)
+        .route(Method::Post, "/{id}/complete", "Complete a workorder", workorder::complete)
         .extension()
-        .action_elsewhere("invoice", "Create the invoice of a workorder", workorder::invoice)
+        .route(Method::Post, "/{id}/invoice", "Create the invoice of a workorder", workorder::invoice)
+        .returns(Returns::Made(CREATED))
         .extension()
 }

@@ -13,8 +13,8 @@ use engine::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use engine::jobs::{self, Claimed, Ending, Job, NewJob};
 use engine::record::{ALL, Address, COMPUTED, CREATED, Model, NOWHERE};
 use engine::records::{self, Work};
-use engine::resource::Resource;
-use engine::{input, record};
+use engine::resource::{Method, RequestBody, Resource, Returns, Verb};
+use engine::{input, list, record};
 use serde::{Deserialize, Serialize};
 use store::{Migration, Tx};
 
@@ -53,12 +53,19 @@ impl Model for File {}
 /// Files and their routes.
 pub fn resource() -> Resource {
     Resource::of::<File>("Files", "files", MIGRATIONS)
-        .list_or_all::<File>()
-        .upload(create)
+        .list::<File>()
+        .with(|route| {
+            route.handler = list::either::<File>;
+            route.returns = Returns::Either;
+        })
+        .route(Method::Post, "", "Upload a file", create)
+        .with(|route| route.body = RequestBody::File)
+        .returns(Returns::Item(CREATED))
         .extension()
         .get::<File>()
-        .delete_with(delete)
-        .content("content", "Download the content", content)
+        .verb(Verb::Delete, delete)
+        .route(Method::Get, "/{id}/content", "Download the content", content)
+        .returns(Returns::Content)
         .extension()
 }
 

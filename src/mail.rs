@@ -22,6 +22,7 @@ use store::{Migration, Row, Tx};
 
 use crate::files::usage;
 use crate::settings::corporate_identity::CorporateIdentity;
+use crate::settings::email_domain::{DomainStatus, DomainType};
 
 choice! {
     /// How the delivery of a mail to one recipient stands.
@@ -41,7 +42,7 @@ choice! {
 }
 
 /// The tables of the outbox.
-pub const MIGRATION: Migration = Migration {
+pub(crate) const MIGRATION: Migration = Migration {
     number: 38,
     name: "outbox",
     sql: "
@@ -111,7 +112,7 @@ pub struct Letter {
 const LARGE: i64 = 32_000;
 
 /// Puts a mail in the outbox, for each of its recipients.
-pub fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<()> {
+pub(crate) fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<()> {
     let id = ctx.new_id();
     let (to, cc) = distinct(&letter.to, &letter.cc);
     let from = sender_address(tx, ctx, &letter.reply_to)?;
@@ -143,13 +144,14 @@ pub fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<()> {
         tx.execute(
             "INSERT INTO deliveries (account_id, id, mail_id, about_id, recipient, status, attempts, reason,
                                      maybe_twice, changed_at)
-             VALUES ($1, $2, $3, $4, $5, 'queued', 0, '', 0, $6)",
+             VALUES ($1, $2, $3, $4, $5, $6, 0, '', 0, $7)",
             &[
                 ctx.account.into(),
                 (&delivery).into(),
                 (&id).into(),
                 (&letter.about_id).into(),
                 recipient.into(),
+                Standing::Queued.wire().into(),
                 ctx.now.0.into(),
             ],
         )?;
@@ -159,7 +161,7 @@ pub fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<()> {
 }
 
 /// The recipients of a mail and of its copies, each once and where it is named first, whatever the case of its letters.
-pub fn distinct(to: &[String], cc: &[String]) -> (Vec<String>, Vec<String>) {
+pub(crate) fn distinct(to: &[String], cc: &[String]) -> (Vec<String>, Vec<String>) {
     let mut seen = HashSet::new();
     let mut new = |addresses: &[String]| -> Vec<String> {
         addresses.iter().filter(|address| seen.insert(address.to_lowercase())).cloned().collect()
@@ -172,12 +174,13 @@ pub fn distinct(to: &[String], cc: &[String]) -> (Vec<String>, Vec<String>) {
 /// else empty, for that of the server.
 fn sender_address(tx: &mut Tx, ctx: &Ctx, own: &str) -> Result<String> {
     let host = own.rsplit_once('@').map_or("", |(_, host)| host).to_lowercase();
-    let sql = "SELECT domain, subdomain FROM email_domains WHERE account_id = $1 AND status = 'verified' AND type = 'sending'";
+    let sql = "SELECT domain, subdomain FROM email_domains WHERE account_id = $1 AND status = $2 AND type = $3";
     let whole = |row: &Row| {
         let (domain, subdomain) = (row.text(0)?, row.text(1)?);
         Ok::<_, store::Error>(if subdomain.is_empty() { domain.to_string() } else { format!("{subdomain}.{domain}") })
     };
-    let verified = tx.all(sql, &[ctx.account.into()], whole)?;
+    let values = [ctx.account.into(), DomainStatus::Verified.wire().into(), DomainType::Sending.wire().into()];
+    let verified = tx.all(sql, &values, whole)?;
     Ok(if verified.contains(&host) { own.to_string() } else { String::new() })
 }
 
@@ -277,10 +280,17 @@ fn start_try(app: &App, account: i64, id: &str) -> Result<Option<(Delivery, Queu
         };
         let cut_off = i64::from(delivery.status == Standing::Sending);
         tx.execute(
-            "UPDATE deliveries SET status = 'sending', attempts = $1, changed_at = $2,
-                    maybe_twice = CASE WHEN $3 = 1 THEN 1 ELSE maybe_twice END
-             WHERE account_id = $4 AND id = $5",
-            &[(delivery.attempts + 1).into(), now.0.into(), cut_off.into(), account.into(), (&id).into()],
+            "UPDATE deliveries SET status = $1, attempts = $2, changed_at = $3,
+                    maybe_twice = CASE WHEN $4 = 1 THEN 1 ELSE maybe_twice END
+             WHERE account_id = $5 AND id = $6",
+            &[
+                Standing::Sending.wire().into(),
+                (delivery.attempts + 1).into(),
+                now.0.into(),
+                cut_off.into(),
+                account.into(),
+                (&id).into(),
+            ],
         )?;
         let queued = Queued::find(tx, account, &delivery.mail_id)?;
         Ok::<_, Error>(queued.map(|queued| (delivery, queued)))
@@ -385,7 +395,7 @@ fn pdf_of(app: &App, account: i64, about: &str, id: &str) -> Result<(String, Vec
 }
 
 /// The deliveries about a record, oldest first, as JSON.
-pub fn deliveries(tx: &mut Tx, ctx: &Ctx, about_id: &str) -> Result<Vec<Value>> {
+pub(crate) fn deliveries(tx: &mut Tx, ctx: &Ctx, about_id: &str) -> Result<Vec<Value>> {
     let sql =
         "SELECT deliveries.id, mails.kind, mails.subject, deliveries.recipient, deliveries.status, deliveries.attempts,
                       deliveries.reason, deliveries.maybe_twice, mails.created_at, deliveries.changed_at
@@ -401,7 +411,7 @@ pub fn deliveries(tx: &mut Tx, ctx: &Ctx, about_id: &str) -> Result<Vec<Value>> 
 }
 
 /// The name and address that mail of an identity comes from.
-pub fn identity_of(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<(String, String)> {
+pub(crate) fn identity_of(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<(String, String)> {
     let identity: CorporateIdentity = match id {
         "" => crate::settings::corporate_identity::default_one(tx, ctx)?,
         id => match tx.first(
@@ -417,7 +427,7 @@ pub fn identity_of(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<(String, String)>
 }
 
 /// Opens the way for mail that the settings name.
-pub fn open(config: &Config, _: &str, services: &mut Services) -> Result<()> {
+pub(crate) fn open(config: &Config, _: &str, services: &mut Services) -> Result<()> {
     let route = if config.smtp_host.is_empty() {
         Route::Folder(config.data.join("mail"))
     } else {

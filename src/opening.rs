@@ -6,7 +6,7 @@ use engine::accounts::{self, Account, Key, NewKey};
 use engine::app::App;
 use engine::clock::{Clock, Ids, Moment};
 use engine::config::Config;
-use engine::context::Caller;
+use engine::context::Actor;
 use engine::error::Result;
 use engine::jobs::SHARED;
 use engine::open;
@@ -30,7 +30,12 @@ pub fn create_account(app: &App, name: &str, test_clock: Option<Moment>) -> Resu
 }
 
 /// Creates an account in a time zone, with a key that may do everything; returns the key too.
-pub fn create_account_in(app: &App, name: &str, zone: &str, test_clock: Option<Moment>) -> Result<(Account, String)> {
+pub(crate) fn create_account_in(
+    app: &App,
+    name: &str,
+    zone: &str,
+    test_clock: Option<Moment>,
+) -> Result<(Account, String)> {
     let opening = opening(app, name, test_clock, false)?;
     open_account(app, Opening { zone: zone.to_string(), ..opening })
 }
@@ -42,7 +47,7 @@ pub fn create_demo_account(app: &App, test_clock: Option<Moment>) -> Result<(Acc
 
 /// Makes the first account when there is none, empty or with the demo. Of several nodes that
 /// start together one does.
-pub fn create_first_account(app: &App, with_demo: bool) -> Result<Option<(Account, String)>> {
+pub(crate) fn create_first_account(app: &App, with_demo: bool) -> Result<Option<(Account, String)>> {
     let opening = opening(app, if with_demo { demo::NAME } else { "My company" }, None, with_demo)?;
     let key = opening.secret.clone();
     let account = app.store.write_now(SHARED, move |tx| {
@@ -93,7 +98,7 @@ impl Opening {
     fn open(&self, tx: &mut Tx) -> Result<Account> {
         let account = Account::create(tx, &self.name, &self.zone, self.test_clock, self.now, &self.ids)?;
         Key::create(tx, account.number, &self.secret, &first_key(), self.now, &self.ids)?;
-        let caller = Caller {
+        let caller = Actor {
             account: Arc::new(account.clone()),
             actor: "kantoor".into(),
             request_id: "new account".into(),

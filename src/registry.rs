@@ -15,7 +15,7 @@ use engine::timers::{self, Timer};
 use engine::{idempotency, search};
 use store::{Migration, Tx};
 
-use crate::automation::{self, flow, run, runner, secret, trigger, worker};
+use crate::automation::{self, backtest, flow, run, runner, secret, trigger, worker};
 use crate::calendar::days::Days;
 use crate::calendar::test_clock;
 use crate::documents::pdf::DocumentPdf;
@@ -26,14 +26,15 @@ use crate::payments::collecting::{self, Collect, ProviderNews};
 use crate::payments::verification::{self, CancelAtProvider, FinishVerification};
 use crate::payments::{batch, mandate, payment, providers};
 use crate::relations::{client, client_link, note, supplier};
-use crate::sales::{deal, deal_source, phase, pipeline, product};
+use crate::sales::{deal, deal_source, pipeline, product};
 use crate::settings::{self, Settings, corporate_identity, custom_field, email_domain, payment_term, tax_rate};
 use crate::subscriptions::generate::{self, MakeInvoices};
 use crate::subscriptions::{activation, deleted_products, deleted_rates};
 use crate::support::{ticket, ticket_channel, ticket_message, ticket_status};
+use crate::typesetting::{self, turns};
 use crate::webhooks::{self, change, delivery, endpoint, queue};
 use crate::work::{hour, project, task};
-use crate::{pages, subscriptions, typesetting};
+use crate::{pages, subscriptions};
 
 /// The registry of the program.
 pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
@@ -43,18 +44,18 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         supplier::resource(),
         deal::resource(),
         pipeline::resource(),
-        phase::resource(),
+        pipeline::phases(),
         deal_source::resource(),
         ticket::resource(),
         ticket_message::resource(),
-        ticket_status::resource(),
+        ticket_status::resource(ticket::patch_status),
         ticket_channel::resource(),
         project::resource(),
         hour::resource(),
         product::resource(deleted_products::delete),
         task::resource(),
         note::resource(),
-        payment::collectable(documents::invoices()),
+        collecting::collectable(documents::invoices()),
         documents::quotes(),
         documents::workorders(),
         payment::resource(),
@@ -68,11 +69,11 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         custom_field::resource(),
         email_domain::resource(),
         payment_term::resource(),
-        endpoint::resource(),
+        delivery::testable(endpoint::resource()),
         delivery::resource(),
         change::resource(),
         settings::resource(),
-        flow::resource(),
+        backtest::testable(flow::resource()),
         run::resource(),
         trigger::by_automation(),
         trigger::by_webhook(),
@@ -120,7 +121,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
     histograms: &[webhooks::metrics::SECONDS],
     gauges: &[typesetting::typeset_count, automation::metrics::calls_open],
     stored_gauges: &[automation::metrics::behind, webhooks::metrics::behind, webhooks::metrics::down],
-    services: &[typesetting::open, mail::open, automation::open],
+    services: &[turns::open, mail::open, automation::open],
     jobs: JOBS,
     leases: LEASES,
     purges: PURGES,
@@ -180,14 +181,14 @@ static TIMERS: &[&Timer<Settings>] = &[
     &ticket_message::UNANSWERED,
     &document_timers::QUOTE_SILENT,
     &document_timers::STILL_DRAFT,
-    &document_timers::INVOICE_LATE,
+    &money_due::INVOICE_LATE,
     &client::INACTIVE,
     &client::NO_FOLLOWUP,
 ];
 
 /// Timers that run out.
 const TIMERS_DUE: DueWork = DueWork {
-    some: |tx, ctx, slice| {
+    process_batch: |tx, ctx, slice| {
         let settings = Settings::of(tx, ctx)?;
         timers::run_out(tx, ctx, TIMERS, &settings, slice)
     },

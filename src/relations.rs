@@ -2,5 +2,6 @@
 
 pub mod client;
 pub mod client_link;
+mod contact;
 pub mod note;
 pub mod supplier;

@@ -2,6 +2,5 @@
 
 pub mod deal;
 pub mod deal_source;
-pub mod phase;
 pub mod pipeline;
 pub mod product;

@@ -176,14 +176,14 @@ fn usage(_: Call) -> Result<Work> {
 /// Settings and their routes.
 pub fn resource() -> Resource {
     Resource::of::<Settings>("Settings", "settings", MIGRATIONS)
-        .custom_route(Method::Get, "", "Retrieve the settings", &[], get)
-        .returns(Returns::Item(DETAIL))
+        .route(Method::Get, "", "Retrieve the settings", get)
         .extension()
-        .custom_route(Method::Patch, "", "Change the settings", &[], patch)
-        .taking::<Settings>(RequestBody::Patch)
+        .route(Method::Patch, "", "Change the settings", patch)
+        .body::<Settings>(RequestBody::Patch)
         .returns(Returns::Item(UPDATED))
         .extension()
-        .custom_route(Method::Get, "/usage", "Retrieve the usage of the account's quotas", USAGE, usage)
+        .route(Method::Get, "/usage", "Retrieve the usage of the account's quotas", usage)
+        .returns(Returns::Parts(USAGE))
         .extension()
 }
 

@@ -18,7 +18,7 @@ use engine::record::{
     ALL, Body, COMPUTED, DETAIL, Day, INPUT, Link, Model, NOWHERE, Record, Transitions, UPDATED, check_transition,
 };
 use engine::records::{self, Work};
-use engine::resource::{Part, RequestBody, Resource};
+use engine::resource::{Method, Part, RequestBody, Resource, Returns, Verb};
 use engine::{choice, input, list, once, record};
 use jiff::civil::Date;
 use money::{Amount, Percent};
@@ -248,7 +248,7 @@ fn activate(call: Call) -> Result<Work> {
 }
 
 /// Makes a draft active; one that is active already stays so.
-pub fn make_active(tx: &mut Tx, ctx: &Ctx, before: Subscription) -> Result<Subscription> {
+pub(crate) fn make_active(tx: &mut Tx, ctx: &Ctx, before: Subscription) -> Result<Subscription> {
     check_transition(ACTIVATE, &before.status, &Status::Active, || {
         format!("{} has ended. Create a new subscription.", before.number)
     })?;
@@ -264,14 +264,18 @@ fn invoices(call: Call) -> Result<Work> {
     list::belonging::<Subscription, Invoice>(call, "subscription_id")
 }
 
+/// How a subscription stands that has not ended.
+const LIVE: &[Status] = &[Status::Active, Status::Draft];
+
 /// The ids of the subscriptions that name a product. It looks through all that have not ended.
-pub fn naming_product(tx: &mut Tx, ctx: &Ctx, product: &str) -> Result<Vec<String>> {
-    let sql = "SELECT id FROM subscriptions WHERE account_id = $1 AND status IN ('active', 'draft') AND lines LIKE $2";
-    tx.all(sql, &[ctx.account.into(), format!("%\"{product}\"%").into()], |row| Ok(row.text(0)?.to_string()))
+pub(crate) fn naming_product(tx: &mut Tx, ctx: &Ctx, product: &str) -> Result<Vec<String>> {
+    let live = Status::sql_list(LIVE);
+    let sql = format!("SELECT id FROM subscriptions WHERE account_id = $1 AND status IN ({live}) AND lines LIKE $2");
+    tx.all(&sql, &[ctx.account.into(), format!("%\"{product}\"%").into()], |row| Ok(row.text(0)?.to_string()))
 }
 
 /// The lines of a subscription that name a product which goes forget it.
-pub fn forget_product(tx: &mut Tx, ctx: &Ctx, id: &str, product: &str) -> Result<()> {
+pub(crate) fn forget_product(tx: &mut Tx, ctx: &Ctx, id: &str, product: &str) -> Result<()> {
     let found = tx.first(&Subscription::sql().get, &[ctx.account.into(), id.into()], Subscription::from_row)?;
     let Some(before) = found.filter(|subscription| subscription.status != Status::Ended) else { return Ok(()) };
     let mut subscription = before.clone();
@@ -280,14 +284,12 @@ pub fn forget_product(tx: &mut Tx, ctx: &Ctx, id: &str, product: &str) -> Result
 }
 
 /// Whether a subscription that has not ended names this tax rate. It looks through all of them.
-pub fn needs_rate(tx: &mut Tx, ctx: &Ctx, code: &str) -> Result<bool> {
+pub(crate) fn needs_rate(tx: &mut Tx, ctx: &Ctx, code: &str) -> Result<bool> {
     // The pattern may match more than it should; the lines decide.
     let plain = code.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     let pattern = if plain { format!("%\"{code}\"%") } else { "%".to_string() };
-    let sql = format!(
-        "{} WHERE account_id = $1 AND status IN ('active', 'draft') AND lines LIKE $2",
-        Subscription::sql().select
-    );
+    let (select, live) = (&Subscription::sql().select, Status::sql_list(LIVE));
+    let sql = format!("{select} WHERE account_id = $1 AND status IN ({live}) AND lines LIKE $2");
     let mut needed = false;
     tx.each(&sql, &[ctx.account.into(), pattern.into()], |row| {
         needed = needed || Subscription::from_row(row)?.names_rate(code);
@@ -297,7 +299,7 @@ pub fn needs_rate(tx: &mut Tx, ctx: &Ctx, code: &str) -> Result<bool> {
 }
 
 /// Whether this one is a subscription that has not ended and names the tax rate.
-pub fn one_needs_rate(tx: &mut Tx, ctx: &Ctx, id: &str, code: &str) -> Result<bool> {
+pub(crate) fn one_needs_rate(tx: &mut Tx, ctx: &Ctx, id: &str, code: &str) -> Result<bool> {
     let found = tx.first(&Subscription::sql().get, &[ctx.account.into(), id.into()], Subscription::from_row)?;
     Ok(found.is_some_and(|subscription| subscription.names_rate(code)))
 }
@@ -326,19 +328,23 @@ fn faults(tx: &mut Tx, account: i64, subscription: &Subscription) -> Result<Vec<
 }
 
 /// Subscriptions and their routes.
-pub fn resource() -> Resource {
+pub(crate) fn resource() -> Resource {
     Resource::of::<Subscription>("Subscriptions", "relations", MIGRATIONS)
         .inspected::<Subscription>(faults)
         .list::<Subscription>()
-        .create_with(new::create)
+        .verb(Verb::Create, new::create)
         .get::<Subscription>()
-        .patch_with::<Subscription>(new::patch)
-        .action_parts::<Deactivation>("deactivate", "End a subscription", ENDED, deactivate)
-        .taking::<Deactivation>(RequestBody::Maybe)
-        .pages_of("invoices", "List the invoices of a subscription", "invoices", invoices)
-        .action("activate", "Activate a draft", UPDATED, activate)
+        .verb(Verb::Patch, new::patch)
+        .route(Method::Post, "/{id}/deactivate", "End a subscription", deactivate)
+        .body::<Deactivation>(RequestBody::Maybe)
+        .returns(Returns::Parts(ENDED))
+        .route(Method::Get, "/{id}/invoices", "List the invoices of a subscription", invoices)
+        .returns(Returns::PageOf("invoices"))
+        .route(Method::Post, "/{id}/activate", "Activate a draft", activate)
+        .returns(Returns::Item(UPDATED))
         .extension()
-        .parts("periods", "List the periods of a subscription with their invoices", periods::PARTS, periods::periods)
+        .route(Method::Get, "/{id}/periods", "List the periods of a subscription with their invoices", periods::periods)
+        .returns(Returns::ListOfParts(periods::PARTS))
         .extension()
 }
 

@@ -3,27 +3,23 @@
 pub mod turns;
 
 use std::path::PathBuf;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use bytes::Bytes;
 use engine::accounts::Account;
 use engine::app::App;
-use engine::call::Make;
 use engine::config::Config;
 use engine::contents::{Upload, hex};
 use engine::context::Ctx;
 use engine::error::{Code, Error, Result};
 use engine::http::metrics::Metric;
-use engine::services::Services;
-use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use store::Tx;
 
 use crate::files;
-use crate::typesetting::turns::Turns;
 
 /// The template that is compiled in.
 pub const TEMPLATE: &str = include_str!("../templates/document.typ");
@@ -54,25 +50,6 @@ pub struct Print {
     pub qr: String,
     /// What the template takes.
     pub data: Value,
-}
-
-impl Make for Print {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn content_type(&self) -> &'static str {
-        "application/pdf"
-    }
-
-    fn make(&self, app: Arc<App>) -> BoxFuture<'static, Result<Bytes>> {
-        let job = self.clone();
-        Box::pin(async move { app.services.get::<Turns>().print(&app, &job).await })
-    }
-
-    fn make_now(&self, app: &App) -> Result<Vec<u8>> {
-        print_and_keep(app, self)
-    }
 }
 
 /// Prints a document. It takes a while; not for a thread that others wait on.
@@ -153,20 +130,13 @@ pub fn guard_pdf(tx: &mut Tx, ctx: &Ctx, file: &str) -> Result<()> {
     Err(Error::new(Code::InUse, "The file is the PDF of a final document and cannot be deleted."))
 }
 
-/// Opens the typesetter, and the turns to use it.
-pub fn open(config: &Config, _: &str, services: &mut Services) -> Result<()> {
-    services.add(open_typesetter(config)?);
-    services.add(Turns::new());
-    Ok(())
-}
-
 /// How many documents this process has typeset.
 pub fn typeset_count(app: &App) -> Metric {
     ("documents_typeset_total", "counter", "Documents typeset", app.services.get::<pdf::Typesetter>().made())
 }
 
 /// The template that the settings name, or the one that is compiled in.
-fn open_typesetter(config: &Config) -> Result<pdf::Typesetter> {
+pub fn open_typesetter(config: &Config) -> Result<pdf::Typesetter> {
     let own = match config.template.as_str() {
         "" => TEMPLATE.to_string(),
         path => std::fs::read_to_string(path)

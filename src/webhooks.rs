@@ -9,6 +9,7 @@ pub(crate) mod endpoint;
 pub(crate) mod metrics;
 pub(crate) mod queue;
 pub(crate) mod signature;
+mod status;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use engine::app::App;
 use engine::clock::Moment;
-use engine::context::Caller;
+use engine::context::Actor;
 use engine::error::Result;
 use engine::leases;
 use engine::loops::{self, Poll, Pulse, Woken};
@@ -24,7 +25,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
 use metrics::{DELIVERIES, SECONDS};
-use queue::{Claimed, Outcome, Parcel};
+use queue::{CallOutcome, Claimed, Parcel};
 
 /// How often the log is looked at for what other nodes wrote.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -47,7 +48,7 @@ pub fn start(app: &Arc<App>) {
         return;
     }
     let served = Served::default();
-    loops::keep(app, "webhooks", loops::PATIENCE, move |app, pulse| send(app, served.clone(), pulse));
+    loops::keep(app, "webhooks", loops::STALL_TIMEOUT, move |app, pulse| send(app, served.clone(), pulse));
 }
 
 async fn send(app: Arc<App>, served: Served, pulse: Pulse) {
@@ -125,14 +126,14 @@ async fn serve(app: &Arc<App>, account: i64, endpoint: &str) -> Result<()> {
     let mut done = Ok(());
     loop {
         let over = done.is_err() || started.elapsed() >= TURN || app.listeners.is_stopping();
-        let step = match queue::IN_FLIGHT.saturating_sub(calls.len()) {
+        let step = match breaker::IN_FLIGHT.saturating_sub(calls.len()) {
             room if room > 0 && !over => advance(app, account, endpoint, room).await,
-            _ => Ok(queue::Step::default()),
+            _ => Ok(queue::Progress::default()),
         };
         // What is under way is finished all the same: it would be sent a second time otherwise.
         let step = step.unwrap_or_else(|error| {
             done = Err(error);
-            queue::Step::default()
+            queue::Progress::default()
         });
         calls.extend(step.claimed.into_iter().map(|claimed| deliver(app, claimed)));
         if calls.is_empty() && (!step.moved || over) {
@@ -148,11 +149,11 @@ async fn serve(app: &Arc<App>, account: i64, endpoint: &str) -> Result<()> {
     }
 }
 
-async fn advance(app: &Arc<App>, account: i64, endpoint: &str, room: usize) -> Result<queue::Step> {
+async fn advance(app: &Arc<App>, account: i64, endpoint: &str, room: usize) -> Result<queue::Progress> {
     let (now, id) = (app.clock.now(), endpoint.to_string());
     let due = app.store.read(move |tx| queue::is_waiting(tx, now, account, &id)).await?;
     if !due {
-        return Ok(queue::Step::default());
+        return Ok(queue::Progress::default());
     }
     let (own, id, lease) = (app.clone(), endpoint.to_string(), now.plus_seconds(lease_seconds(app)));
     app.store.write(account, move |tx| queue::advance(tx, &own, account, &id, now, lease, room)).await
@@ -183,7 +184,7 @@ async fn deliver(app: &Arc<App>, claimed: Claimed) {
 
 /// Writes down the end of a try, and as long as that cannot be done and the lease holds, once more: when it
 /// has run out the delivery is made again, under the same id. Answers what became of it.
-async fn write_end(app: &Arc<App>, caller: &Caller, claimed: &Arc<Claimed>, outcome: &Arc<Outcome>) -> &'static str {
+async fn write_end(app: &Arc<App>, caller: &Actor, claimed: &Arc<Claimed>, outcome: &Arc<CallOutcome>) -> &'static str {
     let left = (claimed.lease.0 - app.clock.now().0) / 1000 - MARGIN;
     let deadline = Instant::now() + Duration::from_secs(left.max(0).unsigned_abs());
     let written = leases::write_end(deadline, || {
@@ -200,7 +201,7 @@ async fn write_end(app: &Arc<App>, caller: &Caller, claimed: &Arc<Claimed>, outc
     })
 }
 
-async fn call(app: &App, id: &str, parcel: &Parcel) -> Outcome {
+async fn call(app: &App, id: &str, parcel: &Parcel) -> CallOutcome {
     let started = Instant::now();
     let patience = Duration::from_secs(app.config.webhook_timeout_seconds);
     let request = web::Request {
@@ -212,7 +213,7 @@ async fn call(app: &App, id: &str, parcel: &Parcel) -> Outcome {
     let answer = tokio::time::timeout(patience, app.web.reading(ANSWER).send(request)).await;
     let duration_ms = i64::try_from(started.elapsed().as_millis()).unwrap_or(i64::MAX);
     match answer {
-        Ok(Ok(answer)) => Outcome {
+        Ok(Ok(answer)) => CallOutcome {
             status: answer.status,
             body: text(&answer.body),
             duration_ms,
@@ -223,11 +224,11 @@ async fn call(app: &App, id: &str, parcel: &Parcel) -> Outcome {
             },
         },
         Ok(Err(failure)) => {
-            Outcome { status: 0, body: String::new(), duration_ms, reason: failure.words().to_string() }
+            CallOutcome { status: 0, body: String::new(), duration_ms, reason: failure.words().to_string() }
         }
         Err(_) => {
             let reason = format!("The receiver did not respond within {} seconds.", patience.as_secs());
-            Outcome { status: 0, body: String::new(), duration_ms, reason }
+            CallOutcome { status: 0, body: String::new(), duration_ms, reason }
         }
     }
 }

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use serde_json::json;
 
-use crate::load::{self, Ask};
+use crate::load::{self, Workload};
 use crate::report::{Figure, Report, thousands};
 use crate::server::{Data, Server};
 
 /// Runs that wait while triggers are measured, and while memory is.
 const WAITING: i64 = 100_000;
-const MANY: i64 = 1_000_000;
+const WAITING_RUNS: i64 = 1_000_000;
 
 /// Measures all three and tells them.
 pub fn tell(report: &mut Report, binary: &Path, folder: &Path, measured: Duration) {
@@ -37,21 +37,21 @@ pub fn tell(report: &mut Report, binary: &Path, folder: &Path, measured: Duratio
     server.stop();
     copy_waiting(&data.database(), WAITING);
     let server = Server::kantoor(binary, &data);
-    let triggers = Figure::of(&[load::run_with(&server, Ask::Trigger, measured, 1)]);
+    let triggers = Figure::of(&[load::run_with(&server, Workload::Trigger, measured, 1)]);
     report.latency(&format!("A trigger while {} runs wait, one connection", thousands(WAITING)), &triggers, None);
     server.stop();
-    copy_waiting(&data.database(), MANY);
+    copy_waiting(&data.database(), WAITING_RUNS);
     let server = Server::kantoor(binary, &data);
-    load::run_with(&server, Ask::Trigger, measured, 4);
+    load::run_with(&server, Workload::Trigger, measured, 4);
     let grown = server.megabytes() - rest;
-    report.value(&format!("Memory that {} waiting runs add", thousands(MANY)), grown.max(0.0), "MB", 60.0);
+    report.value(&format!("Memory that {} waiting runs add", thousands(WAITING_RUNS)), grown.max(0.0), "MB", 60.0);
     server.stop();
 }
 
 /// Triggers for a while, and waits until all their runs have ended; answers how many did in a second.
 fn runs(server: &Server, measured: Duration) -> f64 {
     let started = Instant::now();
-    load::run(server, Ask::Trigger, measured);
+    load::run(server, Workload::Trigger, measured);
     while server.json("/v1/automation/runs?status=queued,running,retrying")["meta"]["total"] != 0 {
         std::thread::sleep(Duration::from_millis(20));
     }

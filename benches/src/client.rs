@@ -3,7 +3,7 @@
 use rusqlite::{Connection, params};
 
 use crate::product::{self, Moment};
-use crate::seed::{created, id, scatter};
+use crate::rows::{created, id, scatter};
 
 /// What is searched: a last name, the name of a company and a part of an e-mail address. Each is
 /// in `MATCHES` clients whatever the size of the table, but its parts are in many others.

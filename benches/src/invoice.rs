@@ -4,7 +4,7 @@ use rusqlite::{Connection, params};
 
 use crate::client;
 use crate::product::{self, Moment};
-use crate::seed::{created, id, scatter};
+use crate::rows::{created, id, scatter};
 
 /// How many invoices a client has, whatever the size of the table: more than a page, so that they are counted too.
 pub const OF_CLIENT: i64 = 40;

@@ -49,7 +49,7 @@ pub fn serve(args: &[String]) {
     let router = Router::new()
         .route("/health", get(|| async { "ok" }))
         .route("/v1/products", get(list).post(create))
-        .route("/v1/products/{id}", get(one))
+        .route("/v1/products/{id}", get(get_one))
         .with_state(shared);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build().unwrap();
     runtime.block_on(async {
@@ -116,7 +116,7 @@ struct Pages {
     pages: i64,
 }
 
-async fn one(
+async fn get_one(
     State(shared): State<Arc<Shared>>,
     InPath(id): InPath<String>,
 ) -> Result<Json<Answer<Product, Nothing>>, StatusCode> {

@@ -12,14 +12,14 @@ use tokio::task::JoinSet;
 
 use crate::client;
 use crate::invoice;
-use crate::seed;
+use crate::rows;
 use crate::server::Server;
 
 pub const CONNECTIONS: usize = 32;
 pub const THREADS: usize = 2;
 
 /// How long after the end of a measurement the last answer may come.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Numbers of records to be made: each once, and all with as many digits, so that all bodies
 /// have one length.
@@ -27,7 +27,7 @@ pub static NEXT: AtomicU64 = AtomicU64::new(1_000_000_000);
 
 /// What is asked.
 #[derive(Clone, Copy)]
-pub enum Ask {
+pub enum Workload {
     /// One record, each of `rows` as likely.
     Get { rows: i64 },
     /// The first page.
@@ -50,36 +50,36 @@ pub enum Ask {
     PostOnce,
 }
 
-impl Ask {
+impl Workload {
     /// Puts the bytes of a request in `out`.
     fn write(self, key: &str, chance: &mut Chance, out: &mut Vec<u8>) {
         out.clear();
         let who = format_args!("Host: bench\r\nAuthorization: Bearer {key}");
         let written = match self {
-            Ask::Get { rows } => {
-                let id = seed::id(chance.below(rows));
+            Workload::Get { rows } => {
+                let id = rows::id(chance.below(rows));
                 write!(out, "GET /v1/products/{id} HTTP/1.1\r\n{who}\r\n\r\n")
             }
-            Ask::List => write!(out, "GET /v1/products HTTP/1.1\r\n{who}\r\n\r\n"),
-            Ask::Search => {
+            Workload::List => write!(out, "GET /v1/products HTTP/1.1\r\n{who}\r\n\r\n"),
+            Workload::Search => {
                 let words = client::SEARCHES[chance.below(client::SEARCHES.len() as i64) as usize];
                 write!(out, "GET /v1/clients?search={} HTTP/1.1\r\n{who}\r\n\r\n", words.replace(' ', "+"))
             }
-            Ask::Invoices => write!(out, "GET /v1/invoices HTTP/1.1\r\n{who}\r\n\r\n"),
-            Ask::OfClient { rows } => {
-                let id = seed::id(chance.below(invoice::clients(rows)));
+            Workload::Invoices => write!(out, "GET /v1/invoices HTTP/1.1\r\n{who}\r\n\r\n"),
+            Workload::OfClient { rows } => {
+                let id = rows::id(chance.below(invoice::clients(rows)));
                 write!(out, "GET /v1/invoices?client_id={id} HTTP/1.1\r\n{who}\r\n\r\n")
             }
-            Ask::OfDay { rows } => {
+            Workload::OfDay { rows } => {
                 let day = invoice::day_of(chance.below(rows));
                 write!(out, "GET /v1/invoices?date_from={day}&date_to={day} HTTP/1.1\r\n{who}\r\n\r\n")
             }
-            Ask::SearchInvoices { rows } => {
+            Workload::SearchInvoices { rows } => {
                 let searches = invoice::searches(chance.below(rows));
                 let (words, _) = &searches[chance.below(searches.len() as i64) as usize];
                 write!(out, "GET /v1/invoices?search={words} HTTP/1.1\r\n{who}\r\n\r\n")
             }
-            Ask::Trigger => {
+            Workload::Trigger => {
                 let n = NEXT.fetch_add(1, Ordering::Relaxed);
                 let body = format!(r#"{{"event":"bench.note","data":{{"n":{n}}}}}"#);
                 let length = body.len();
@@ -89,10 +89,10 @@ impl Ask {
                      Content-Length: {length}\r\n\r\n{body}"
                 )
             }
-            Ask::Post | Ask::PostOnce => {
+            Workload::Post | Workload::PostOnce => {
                 let n = NEXT.fetch_add(1, Ordering::Relaxed);
                 let once = match self {
-                    Ask::PostOnce => format!("Idempotency-Key: bench-{n}\r\n"),
+                    Workload::PostOnce => format!("Idempotency-Key: bench-{n}\r\n"),
                     _ => String::new(),
                 };
                 let body = format!(
@@ -122,12 +122,12 @@ pub struct Sample {
 type Window = (Instant, Instant);
 
 /// Loads a server for a third of `measured` to warm it up, then for `measured`.
-pub fn run(server: &Server, ask: Ask, measured: Duration) -> Sample {
+pub fn run(server: &Server, ask: Workload, measured: Duration) -> Sample {
     run_with(server, ask, measured, CONNECTIONS)
 }
 
 /// The same with so many connections.
-pub fn run_with(server: &Server, ask: Ask, measured: Duration, connections: usize) -> Sample {
+pub fn run_with(server: &Server, ask: Workload, measured: Duration, connections: usize) -> Sample {
     let from = Instant::now() + measured / 3;
     let window = (from, from + measured);
     let micros: Vec<Vec<u32>> = std::thread::scope(|scope| {
@@ -141,7 +141,7 @@ pub fn run_with(server: &Server, ask: Ask, measured: Duration, connections: usiz
 }
 
 /// The connections of one thread. A runtime for each thread: they have nothing to share.
-fn run_thread(server: &Server, ask: Ask, thread: usize, window: Window, count: usize) -> Vec<u32> {
+fn run_thread(server: &Server, ask: Workload, thread: usize, window: Window, count: usize) -> Vec<u32> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let mut connections = JoinSet::new();
@@ -149,7 +149,7 @@ fn run_thread(server: &Server, ask: Ask, thread: usize, window: Window, count: u
             let (address, key) = (server.address, server.key.clone());
             connections.spawn(async move {
                 let asking = keep_asking(address, &key, ask, Chance::of(number), window);
-                let end = tokio::time::Instant::from_std(window.1 + PATIENCE);
+                let end = tokio::time::Instant::from_std(window.1 + ANSWER_TIMEOUT);
                 tokio::time::timeout_at(end, asking).await.expect("an answer in time")
             });
         }
@@ -157,7 +157,13 @@ fn run_thread(server: &Server, ask: Ask, thread: usize, window: Window, count: u
     })
 }
 
-async fn keep_asking(address: SocketAddr, key: &str, ask: Ask, mut chance: Chance, (from, until): Window) -> Vec<u32> {
+async fn keep_asking(
+    address: SocketAddr,
+    key: &str,
+    ask: Workload,
+    mut chance: Chance,
+    (from, until): Window,
+) -> Vec<u32> {
     let mut stream = TcpStream::connect(address).await.expect("a connection");
     stream.set_nodelay(true).unwrap();
     let (mut request, mut answer) = (Vec::with_capacity(1024), Vec::with_capacity(32 * 1024));

@@ -20,6 +20,7 @@ mod load;
 mod printing;
 mod product;
 mod report;
+mod rows;
 mod seed;
 mod server;
 mod subscriptions;
@@ -29,7 +30,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use load::{Ask, Sample};
+use load::{Sample, Workload};
 use printing::Printing;
 use report::{Figure, Report, thousands};
 use server::{Data, Server};
@@ -159,30 +160,30 @@ fn reads(bench: &Bench, few: &Data, bare: &Path, many: &Server, rows: i64) -> Re
     let few = Server::kantoor(&bench.binary, &few.copy(&folder.join("few-read")));
     let limit = Server::limit(&server::copy(bare, &folder.join("bare-read.db")), "group");
     check(&few, &limit, many);
-    let run = |server: &Server, ask: Ask| load::run(server, ask, bench.measured);
-    let three = |few_ask: Ask, many_ask: Ask| {
+    let run = |server: &Server, ask: Workload| load::run(server, ask, bench.measured);
+    let three = |few_ask: Workload, many_ask: Workload| {
         in_turn([&|| run(&few, few_ask), &|| run(&limit, few_ask), &|| run(many, many_ask)])
     };
     eprintln!("Measuring GET of one record.");
-    let get = three(Ask::Get { rows: FEW }, Ask::Get { rows });
+    let get = three(Workload::Get { rows: FEW }, Workload::Get { rows });
     eprintln!("Measuring lists.");
-    let list = three(Ask::List, Ask::List);
+    let list = three(Workload::List, Workload::List);
     eprintln!("Measuring searches.");
-    let search = in_turn([&|| run(&few, Ask::Search), &|| run(many, Ask::Search)]);
+    let search = in_turn([&|| run(&few, Workload::Search), &|| run(many, Workload::Search)]);
     few.stop();
     Reads { get, list, search }
 }
 
 /// What is asked of so many rows.
-type ByRows = fn(i64) -> Ask;
+type ByRows = fn(i64) -> Workload;
 
 /// Lists of invoices: what each is called, the least that many may give beside few, and how to ask
 /// it among so many.
 const INVOICES: [(&str, f64, ByRows); 4] = [
-    ("Invoices, list of 25", 0.5, |_| Ask::Invoices),
-    ("Invoices of a client", 0.5, |rows| Ask::OfClient { rows }),
-    ("Invoices of a day", 0.5, |rows| Ask::OfDay { rows }),
-    ("Invoices, search", 0.2, |rows| Ask::SearchInvoices { rows }),
+    ("Invoices, list of 25", 0.5, |_| Workload::Invoices),
+    ("Invoices of a client", 0.5, |rows| Workload::OfClient { rows }),
+    ("Invoices of a day", 0.5, |rows| Workload::OfDay { rows }),
+    ("Invoices, search", 0.2, |rows| Workload::SearchInvoices { rows }),
 ];
 
 /// Figures of the lists of invoices: with few rows, with many.
@@ -190,7 +191,7 @@ fn invoices(bench: &Bench, few: &Data, many: &Server, rows: i64) -> [[Figure; 2]
     let few = Server::kantoor(&bench.binary, &few.copy(&bench.folder.path().join("few-invoices")));
     check_invoices(&few, FEW);
     check_invoices(many, rows);
-    let run = |server: &Server, ask: Ask| load::run(server, ask, bench.measured);
+    let run = |server: &Server, ask: Workload| load::run(server, ask, bench.measured);
     let figures = INVOICES.map(|(what, _, ask)| {
         eprintln!("Measuring: {what}.");
         in_turn([&|| run(&few, ask(FEW)), &|| run(many, ask(rows))])
@@ -212,7 +213,7 @@ fn writes(bench: &Bench, few: &Data, bare: &Path, many: &Server) -> Writes {
     eprintln!("Measuring POST.");
     // Every run gets a fresh copy, since a table that grows gets slower, and the fastest server
     // would make its own work the hardest.
-    let kantoor = |ask: Ask| {
+    let kantoor = |ask: Workload| {
         let folder = tempfile::tempdir_in(bench.folder.path()).unwrap();
         let server = Server::kantoor(&bench.binary, &few.copy(&folder.path().join("data")));
         let sample = load::run(&server, ask, bench.measured);
@@ -222,13 +223,15 @@ fn writes(bench: &Bench, few: &Data, bare: &Path, many: &Server) -> Writes {
     let limit = |mode: &str| {
         let folder = tempfile::tempdir_in(bench.folder.path()).unwrap();
         let server = Server::limit(&server::copy(bare, &folder.path().join("bare.db")), mode);
-        let sample = load::run(&server, Ask::Post, bench.measured);
+        let sample = load::run(&server, Workload::Post, bench.measured);
         server.stop();
         sample
     };
     let [post, group, single, post_once] =
-        in_turn([&|| kantoor(Ask::Post), &|| limit("group"), &|| limit("single"), &|| kantoor(Ask::PostOnce)]);
-    let [many] = in_turn([&|| load::run(many, Ask::Post, bench.measured)]);
+        in_turn([&|| kantoor(Workload::Post), &|| limit("group"), &|| limit("single"), &|| {
+            kantoor(Workload::PostOnce)
+        }]);
+    let [many] = in_turn([&|| load::run(many, Workload::Post, bench.measured)]);
     Writes { post, post_once, group, single, many }
 }
 
@@ -253,7 +256,7 @@ fn in_turn<const N: usize>(runs: [&dyn Fn() -> Sample; N]) -> [Figure; N] {
 
 /// A comparison is only fair when both give the same answers.
 fn check(few: &Server, limit: &Server, many: &Server) {
-    let record = format!("/v1/products/{}", seed::id(FEW / 2));
+    let record = format!("/v1/products/{}", rows::id(FEW / 2));
     for path in [record.as_str(), "/v1/products"] {
         assert_eq!(few.json(path), limit.json(path), "Kantoor and the limit answer {path} differently");
     }
@@ -267,7 +270,7 @@ fn check(few: &Server, limit: &Server, many: &Server) {
 
 /// Each way to ask finds as many invoices, whatever the size of the table.
 fn check_invoices(server: &Server, rows: i64) {
-    let (client, day) = (seed::id(0), invoice::day_of(rows / 2));
+    let (client, day) = (rows::id(0), invoice::day_of(rows / 2));
     let filters = [
         (String::new(), rows),
         (format!("?client_id={client}"), invoice::OF_CLIENT),

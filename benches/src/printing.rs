@@ -7,17 +7,18 @@ use serde_json::{Value, json};
 
 use crate::load::Sample;
 use crate::report::{Figure, Report};
+use crate::rows;
 use crate::seed;
 use crate::server::{Data, Server};
 
 /// Invoices that are made final at once.
-const MANY: usize = 1_000;
+const PRINTED: usize = 1_000;
 /// Connections that send them.
 const SENDERS: usize = 4;
 /// The most rows that a document can have.
 const LARGE: usize = 1_000;
 /// How often somebody looks at the list meanwhile.
-const LOOK: Duration = Duration::from_millis(20);
+const LIST_INTERVAL: Duration = Duration::from_millis(20);
 const ALONE: usize = 51;
 
 /// What a run gives.
@@ -49,20 +50,21 @@ pub fn run(server: &Server, data: &Data) -> Printing {
                 let asked = Instant::now();
                 server.json("/v1/invoices");
                 micros.push(u32::try_from(asked.elapsed().as_micros()).unwrap_or(u32::MAX));
-                std::thread::sleep(LOOK);
+                std::thread::sleep(LIST_INTERVAL);
             }
             micros
         });
         for _ in 0..SENDERS {
-            scope.spawn(|| (0..MANY / SENDERS).for_each(|_| drop(server.post("/v1/invoices", &invoice(3, "final")))));
+            scope
+                .spawn(|| (0..PRINTED / SENDERS).for_each(|_| drop(server.post("/v1/invoices", &invoice(3, "final")))));
         }
-        seed::wait_for_pdfs(&data.database(), MANY as i64);
+        seed::wait_for_pdfs(&data.database(), PRINTED as i64);
         done.store(true, Ordering::Relaxed);
         reader.join().expect("lists are answered")
     });
     let seconds = begun.elapsed().as_secs_f64();
     let lists = Figure::of(&[Sample { rate: micros.len() as f64 / seconds, micros }]);
-    let (per_minute, peak) = (MANY as f64 * 60.0 / seconds, server.peak());
+    let (per_minute, peak) = (PRINTED as f64 * 60.0 / seconds, server.peak());
     // A draft is printed when somebody asks for it. A new one each time: the compiler remembers those it has seen.
     let mut pages: Vec<f64> =
         (0..ALONE).map(|_| print(server, &server.post("/v1/invoices", &invoice(3, "draft")))).collect();
@@ -95,7 +97,7 @@ fn invoice(rows: usize, mode: &str) -> Value {
         })
     };
     let rows: Vec<Value> = (1..=rows).map(row).collect();
-    json!({"title": "Onderhoud", "client_id": seed::id(0), "generation_mode": mode, "rows": rows})
+    json!({"title": "Onderhoud", "client_id": rows::id(0), "generation_mode": mode, "rows": rows})
 }
 
 impl Printing {

@@ -10,12 +10,11 @@ use crate::client;
 use crate::invoice;
 use crate::limit;
 use crate::product::{self, Input, Moment, Product};
+use crate::rows::{created, id, scatter};
 
 const FIRST: [&str; 8] = ["Website", "Zakelijk", "Premium", "Maandelijks", "Mobiel", "Extra", "Basis", "Jaarlijks"];
 const SECOND: [&str; 8] = ["hosting", "onderhoud", "rapport", "advies", "ontwerp", "domein", "licentie", "training"];
 
-/// 2025-01-01: before any record that a measurement makes.
-const START: i64 = 1_735_689_600_000;
 /// Rows in one transaction.
 const PART: i64 = 50_000;
 
@@ -43,15 +42,6 @@ pub fn limit(db: &Path, rows: i64) {
     conn.execute_batch(product::SCHEMA).unwrap();
     fill(&conn, limit::ACCOUNT, rows, |_, _| {});
     close(conn, db);
-}
-
-/// The id of row `n`.
-pub fn id(n: i64) -> String {
-    product::uuid7(created(n), scatter(n))
-}
-
-pub fn created(n: i64) -> i64 {
-    START + n * 1_000
 }
 
 fn row(n: i64) -> Product {
@@ -103,7 +93,7 @@ fn wait(db: &Path, count: &str, done: impl Fn(i64) -> bool) {
 }
 
 /// Everything that the server left beside the file goes into it.
-pub fn settle(db: &Path) {
+pub fn checkpoint(db: &Path) {
     close(open(db), db);
 }
 
@@ -122,12 +112,4 @@ fn close(conn: Connection, db: &Path) {
     conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
     conn.close().map_err(|(_, error)| error).unwrap();
     File::open(db).and_then(|file| file.sync_all()).unwrap();
-}
-
-/// A number as good as by chance, and the same in every run (splitmix64).
-pub fn scatter(n: i64) -> u64 {
-    let z = (n as u64).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }

@@ -15,7 +15,7 @@ use crate::seed;
 pub const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 /// A day on which ten thousand subscriptions are due is one request.
-const PATIENCE: Duration = Duration::from_secs(120);
+const START_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The folder in which cargo put this program.
 pub fn own_folder() -> PathBuf {
@@ -50,7 +50,7 @@ impl Data {
         let server = Server::kantoor(binary, &data);
         seed::wait_for_index(&db);
         server.stop();
-        seed::settle(&db);
+        seed::checkpoint(&db);
         data
     }
 
@@ -175,7 +175,7 @@ impl Server {
         let mut server = Server { child, address, key, metrics: None, started_in: Duration::ZERO };
         while !server.exchange("GET", "/health", "").is_some_and(|answer| answer.starts_with(b"HTTP/1.1 200")) {
             let ended = server.child.try_wait().unwrap().is_some();
-            if ended || spawned.elapsed() > PATIENCE {
+            if ended || spawned.elapsed() > START_TIMEOUT {
                 panic!("The server does not answer:\n{}", fs::read_to_string(log).unwrap_or_default());
             }
             std::thread::sleep(Duration::from_millis(1));
@@ -213,7 +213,7 @@ impl Server {
 
     fn exchange_at(&self, address: SocketAddr, method: &str, path: &str, body: &str) -> Option<Vec<u8>> {
         let mut stream = TcpStream::connect(address).ok()?;
-        stream.set_read_timeout(Some(PATIENCE)).ok()?;
+        stream.set_read_timeout(Some(START_TIMEOUT)).ok()?;
         let (key, length) = (&self.key, body.len());
         let request = format!(
             "{method} {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {key}\r\nConnection: close\r\n\

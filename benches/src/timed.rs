@@ -14,16 +14,16 @@ use crate::server::{Data, Server};
 /// Tickets whose event is due.
 const DUE: i64 = 1_000;
 const FEW: i64 = 1_000;
-const MANY: i64 = 1_000_000;
+const MANY_TIMERS: i64 = 1_000_000;
 
 /// Measures both and tells them.
 pub fn tell(report: &mut Report, binary: &Path, folder: &Path) {
     eprintln!("Measuring timed events.");
     let few = among(binary, &folder.join("timed-few"), FEW);
-    let many = among(binary, &folder.join("timed-many"), MANY);
+    let many = among(binary, &folder.join("timed-many"), MANY_TIMERS);
     let what = format!(
         "Timed events emitted among {} records with running timers; limit: among {}",
-        thousands(MANY),
+        thousands(MANY_TIMERS),
         thousands(FEW)
     );
     report.compare(&what, &many, &few, Some(0.5));

@@ -13,7 +13,7 @@ use engine::input::Input;
 use engine::log::Event;
 use engine::record::{Body, REQUIRED, When};
 use engine::records::{self, Work};
-use engine::resource::Part;
+use engine::resource::{Method, Part, RequestBody, Resource, Returns};
 use serde_json::{Value, json};
 use store::Tx;
 
@@ -27,15 +27,15 @@ use crate::automation::flow::{Flow, TriggerType};
 /// Examples in the answer.
 const EXAMPLES: usize = 100;
 /// The most that the examples have together, as text: a step can make a long text of each.
-const LARGE: usize = 1024 * 1024;
+const MAX_EXAMPLE_BYTES: usize = 1024 * 1024;
 /// Events or times that are looked at.
 const MAX_EVENTS: usize = 20_000;
 /// The most that these have together, as text.
-const LARGEST: usize = 64 * 1024 * 1024;
+const MAX_EVENT_BYTES: usize = 64 * 1024 * 1024;
 /// Events that are read at a time.
 const PAGE: usize = 500;
 /// After this time the rest is left out.
-const PATIENCE: Duration = Duration::from_secs(10);
+const BACKTEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 input! {
     /// The time to look at.
@@ -56,7 +56,7 @@ impl Body for Period {
 }
 
 /// What it answers.
-pub const PARTS: &[Part] = &[
+const PARTS: &[Part] = &[
     Part("events", "integer", "Number of matching events, or times of the schedule, in the period."),
     Part("matched", "integer", "Number of runs that would have started."),
     Part("failed", "integer", "Number of runs in which a step would have failed, as far as can be determined."),
@@ -65,8 +65,17 @@ pub const PARTS: &[Part] = &[
     Part("examples", "array", "Up to a hundred runs: the event, and what each step would have done."),
 ];
 
+/// Flows can be tested on the past.
+pub fn testable(flows: Resource) -> Resource {
+    flows
+        .route(Method::Post, "/{id}/backtest", "Backtest a flow on past events", run)
+        .body::<Period>(RequestBody::Body)
+        .returns(Returns::Parts(PARTS))
+        .extension()
+}
+
 /// `POST /v1/automation/flows/{id}/backtest`
-pub fn run(call: Call) -> Result<Work> {
+fn run(call: Call) -> Result<Work> {
     let input: Input<Period> = input::create(&call)?;
     Ok(Box::new(move |tx, ctx| {
         let flow: Flow = records::find(tx, ctx, call.id())?;
@@ -103,7 +112,7 @@ fn look_back(tx: &mut Tx, ctx: &Ctx, account: &Account, flow: &Flow, period: &Pe
     let mut taken = vec![(0_u64, 0_u64); definition.steps.len()];
     let (mut matched, mut failed, mut examples, mut shown) = (0, 0, Vec::new(), 0);
     for past in &events {
-        if started.elapsed() > PATIENCE {
+        if started.elapsed() > BACKTEST_TIMEOUT {
             complete = false;
             break;
         }
@@ -115,14 +124,14 @@ fn look_back(tx: &mut Tx, ctx: &Ctx, account: &Account, flow: &Flow, period: &Pe
         matched += 1;
         let (names, then) = (names(ctx, account, past), ctx.at(past.at));
         let mut would = Vec::new();
-        let is_example = examples.len() < EXAMPLES && shown < LARGE;
+        let is_example = examples.len() < EXAMPLES && shown < MAX_EXAMPLE_BYTES;
         for (place, step) in definition.steps.iter().enumerate() {
             let (entry, goes_on) = tried(&then, step, place, &names);
             taken[place].0 += 1;
             let wrong = entry.get("error").is_some();
             taken[place].1 += u64::from(wrong);
             failed += u64::from(wrong && !step.continue_on_error);
-            if is_example && shown < LARGE {
+            if is_example && shown < MAX_EXAMPLE_BYTES {
                 shown += entry.to_string().len();
                 would.push(entry);
             }
@@ -159,7 +168,7 @@ fn tried(ctx: &Ctx, step: &Step, place: usize, names: &Names) -> (Value, bool) {
 
 /// As a run would know it; the record is as it was, and results are not there.
 fn names(ctx: &Ctx, account: &Account, past: &Past) -> Names {
-    let data = matching::beside(serde_json::from_str(&past.data).unwrap_or_default());
+    let data = matching::flatten_meta(serde_json::from_str(&past.data).unwrap_or_default());
     let record = if past.entity_id.is_empty() { ().into() } else { template::of(&data) };
     let about = json!({
         "id": account.uid, "name": account.name, "today": past.at.date(&ctx.zone).to_string(),
@@ -231,7 +240,7 @@ fn past(tx: &mut Tx, ctx: &Ctx, flow: &Flow, period: &Period) -> Result<(Vec<Pas
             if is_last {
                 break;
             }
-            if seen >= MAX_EVENTS || size > LARGEST {
+            if seen >= MAX_EVENTS || size > MAX_EVENT_BYTES {
                 complete = false;
                 break;
             }

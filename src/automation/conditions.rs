@@ -71,10 +71,10 @@ pub fn read(json: &Value, path: &str, roots: &[&str], faults: &mut FieldErrors) 
         return Vec::new();
     }
     let read = items.iter().enumerate();
-    read.filter_map(|(place, item)| one(item, &format!("{path}[{place}]"), roots, faults)).collect()
+    read.filter_map(|(place, item)| parse_condition(item, &format!("{path}[{place}]"), roots, faults)).collect()
 }
 
-fn one(json: &Value, path: &str, roots: &[&str], faults: &mut FieldErrors) -> Option<Condition> {
+fn parse_condition(json: &Value, path: &str, roots: &[&str], faults: &mut FieldErrors) -> Option<Condition> {
     let Value::Object(members) = json else {
         faults.add(path, violation(FieldCode::WrongType, "must be an object with field, op and value"));
         return None;
@@ -248,36 +248,36 @@ impl Size {
 }
 
 /// What a path leads to in `value`: `rows[0].name`.
-pub fn follow<'v>(value: &'v Value, steps: &[Step]) -> Option<&'v Value> {
+pub fn follow<'v>(value: &'v Value, steps: &[PathPart]) -> Option<&'v Value> {
     steps.iter().try_fold(value, |value, step| match (step, value) {
-        (Step::Name(name), Value::Object(members)) => members.get(name),
-        (Step::Name(name), Value::Array(items)) => items.get(name.parse::<usize>().ok()?),
-        (Step::Place(place), Value::Array(items)) => items.get(*place),
+        (PathPart::Name(name), Value::Object(members)) => members.get(name),
+        (PathPart::Name(name), Value::Array(items)) => items.get(name.parse::<usize>().ok()?),
+        (PathPart::Index(place), Value::Array(items)) => items.get(*place),
         _ => None,
     })
 }
 
 /// A part of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum PathPart {
     /// `.name`
     Name(String),
     /// `[0]`
-    Place(usize),
+    Index(usize),
 }
 
 /// The parts of a path, if it is one.
-pub fn steps_of(path: &str) -> Option<Vec<Step>> {
+pub fn steps_of(path: &str) -> Option<Vec<PathPart>> {
     let mut steps = Vec::new();
     for part in path.split('.') {
         let (name, mut rest) = part.split_once('[').map_or((part, ""), |(name, rest)| (name, rest));
         if name.is_empty() || part.ends_with('[') {
             return None;
         }
-        steps.push(Step::Name(name.to_string()));
+        steps.push(PathPart::Name(name.to_string()));
         while !rest.is_empty() {
             let (place, after) = rest.split_once(']')?;
-            steps.push(Step::Place(place.parse().ok()?));
+            steps.push(PathPart::Index(place.parse().ok()?));
             rest = match after {
                 "" => "",
                 after => after.strip_prefix('[')?,

@@ -201,7 +201,7 @@ pub fn path_of_create(kind: &str) -> Option<&'static str> {
 
 /// The fields that the route takes which makes a record.
 pub fn create_fields(path: &str) -> &'static [FieldInfo] {
-    let route = registry().routes().find(|route| route.path == path && route.takes == RequestBody::Create);
+    let route = registry().routes().find(|route| route.path == path && route.body == RequestBody::Create);
     route.map_or(&[], |route| route.fields.as_slice())
 }
 
@@ -209,7 +209,7 @@ pub fn create_fields(path: &str) -> &'static [FieldInfo] {
 pub fn patch_fields(kind: &str) -> &'static [FieldInfo] {
     let resource = registry().named(events::entity(kind));
     let routes = resource.iter().flat_map(|resource| &resource.routes);
-    let route = routes.into_iter().find(|route| route.takes == RequestBody::Patch && route.path.ends_with("/{id}"));
+    let route = routes.into_iter().find(|route| route.body == RequestBody::Patch && route.path.ends_with("/{id}"));
     route.map_or(&[], |route| route.fields.as_slice())
 }
 
@@ -226,7 +226,7 @@ pub fn read_steps(json: &Value, path: &str, faults: &mut FieldErrors) -> Vec<Ste
     let mut steps: Vec<Step> = Vec::new();
     for (place, item) in items.iter().enumerate() {
         let path = format!("{path}[{place}]");
-        let Some(step) = one(item, &path, faults) else { continue };
+        let Some(step) = parse_step(item, &path, faults) else { continue };
         if !step.name.is_empty() && steps.iter().any(|other| other.name == step.name) {
             faults.add(format!("{path}.name"), violation(FieldCode::GivenTwice, "is the name of another step"));
         }
@@ -235,7 +235,7 @@ pub fn read_steps(json: &Value, path: &str, faults: &mut FieldErrors) -> Vec<Ste
     steps
 }
 
-fn one(json: &Value, path: &str, faults: &mut FieldErrors) -> Option<Step> {
+fn parse_step(json: &Value, path: &str, faults: &mut FieldErrors) -> Option<Step> {
     let Value::Object(members) = json else {
         faults.add(path, violation(FieldCode::WrongType, "must be an object with a type"));
         return None;

@@ -10,14 +10,14 @@ use engine::record::{
     ALL, Body, COMPUTED, CREATED, DETAIL, Data, INPUT, Kind, Model, NOWHERE, REQUIRED, Rules, UPDATED,
 };
 use engine::records::{self, Work};
-use engine::resource::Resource;
+use engine::resource::{Method, RequestBody, Resource, Verb};
 use engine::{choice, input, record};
 use serde_json::{Value, json};
 use store::{Migration, Row, Tx};
 
 use crate::automation::cron::Cron;
 use crate::automation::definition::{Definition, TRIGGER_ROOTS, read_steps};
-use crate::automation::{backtest, conditions, events, lint, validate};
+use crate::automation::{conditions, events, lint, validate};
 
 choice! {
     /// What starts a flow.
@@ -272,8 +272,8 @@ fn with_good_addresses(
     let calls_out = !Definition::parse(&Flow::of(&input).definition.0).addresses().is_empty();
     let save = move |tx: &mut Tx, ctx: &Ctx, call: &Call, input: &Input<Flow>| -> Result<Answer> {
         let new = input.values();
-        let doubts = lint::of(&new.conditions.0, &new.steps.0, new.about(), events::members(&new.trigger_key));
-        let warnings: Vec<String> = input.warnings.iter().cloned().chain(doubts).collect();
+        let found = lint::of(&new.conditions.0, &new.steps.0, new.about(), events::members(&new.trigger_key));
+        let warnings: Vec<String> = input.warnings.iter().cloned().chain(found).collect();
         Ok(save(tx, ctx, call, input)?.with_texts("warnings", &warnings))
     };
     Box::new(move |tx, ctx| {
@@ -359,24 +359,24 @@ fn remove(call: Call) -> Result<Work> {
 }
 
 /// Flows and their routes.
-pub fn resource() -> Resource {
+pub(crate) fn resource() -> Resource {
     Resource::of::<Flow>("Automation flows", "automation", MIGRATIONS)
         .at("/v1/automation/flows")
         .list::<Flow>()
         .get::<Flow>()
-        .patch_from::<Switch>(switch)
-        .create_with(create)
+        .verb(Verb::Patch, switch)
+        .body::<Switch>(RequestBody::Patch)
+        .verb(Verb::Create, create)
         .extension()
-        .replace_with(replace)
+        .route(Method::Put, "/{id}", "Replace a flow", replace)
+        .body::<Flow>(RequestBody::Body)
         .extension()
-        .delete_with(remove)
-        .extension()
-        .action_parts::<backtest::Period>("backtest", "Backtest a flow on past events", backtest::PARTS, backtest::run)
+        .verb(Verb::Delete, remove)
         .extension()
 }
 
 /// A flow of the library: as somebody would send it.
-pub fn sent(body: &Value) -> Result<Flow> {
+pub(crate) fn sent(body: &Value) -> Result<Flow> {
     let call = Call { body: Some(Json::parse(body.to_string().as_bytes())?), ..Call::default() };
     input::create(&call)
         .map(|input| Flow::of(&input))

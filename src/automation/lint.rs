@@ -7,7 +7,7 @@ use engine::registry::registry;
 use engine::resource::Resource;
 use serde_json::Value;
 
-use super::conditions::{self, Step};
+use super::conditions::{self, PathPart};
 use super::template;
 
 /// What texts in steps know.
@@ -26,29 +26,29 @@ pub fn of(conditions: &Value, steps: &Value, kind: &str, beside: &[&str]) -> Vec
     for (place, step) in steps.as_array().into_iter().flatten().enumerate() {
         lists.push((format!("steps[{place}].conditions"), &step["conditions"]));
     }
-    let mut doubts = names(steps);
+    let mut warnings = names(steps);
     for (path, list) in lists {
         for (place, condition) in list.as_array().into_iter().flatten().enumerate() {
             // Beyond a hundred nobody reads on, and a guess takes time.
-            if doubts.len() < 100 {
-                doubts.extend(one(resource, beside, condition, &format!("{path}[{place}]")));
+            if warnings.len() < 100 {
+                warnings.extend(lint_condition(resource, beside, condition, &format!("{path}[{place}]")));
             }
         }
     }
-    doubts.truncate(100);
-    doubts
+    warnings.truncate(100);
+    warnings
 }
 
 /// Names in the texts of steps that nothing will stand for: they may be in a part of a text that is never made.
 fn names(steps: &Value) -> Vec<String> {
-    let mut doubts = Vec::new();
+    let mut warnings = Vec::new();
     let mut before: Vec<&str> = Vec::new();
     for (place, step) in steps.as_array().into_iter().flatten().enumerate() {
         for name in template::names_in(step) {
             let (root, rest) = name.split_once('.').unwrap_or((&name, ""));
             let of_step = rest.split('.').next().unwrap_or_default();
             if !KNOWN.contains(&root) {
-                doubts.push(format!(
+                warnings.push(format!(
                     "steps[{place}]: '{root}' is not one of the names available in templates: {}",
                     KNOWN.join(", ")
                 ));
@@ -57,17 +57,17 @@ fn names(steps: &Value) -> Vec<String> {
                 && !before.contains(&of_step)
                 && of_step.parse::<usize>().is_err()
             {
-                doubts.push(format!("steps[{place}]: no earlier step has the name '{of_step}'"));
+                warnings.push(format!("steps[{place}]: no earlier step has the name '{of_step}'"));
             }
         }
         before.extend(step["name"].as_str());
     }
-    doubts
+    warnings
 }
 
-fn one(resource: &Resource, beside: &[&str], condition: &Value, path: &str) -> Option<String> {
+fn lint_condition(resource: &Resource, beside: &[&str], condition: &Value, path: &str) -> Option<String> {
     let parts = conditions::steps_of(condition["field"].as_str()?)?;
-    let [Step::Name(root), Step::Name(name), deeper @ ..] = parts.as_slice() else { return None };
+    let [PathPart::Name(root), PathPart::Name(name), deeper @ ..] = parts.as_slice() else { return None };
     if !["data", "record"].contains(&root.as_str()) || OF_ALL.contains(&name.as_str()) {
         return None;
     }

@@ -132,7 +132,7 @@ fn read_conditions(text: &str) -> Option<Vec<Condition>> {
 /// What conditions look at.
 pub fn condition_context(event: &Event) -> Value {
     let data: Value = serde_json::from_str(event.data).unwrap_or_default();
-    json!({"event": event.name, "entity_type": event.entity_type, "data": beside(data)})
+    json!({"event": event.name, "entity_type": event.entity_type, "data": flatten_meta(data)})
 }
 
 /// Whether all conditions hold.
@@ -143,7 +143,7 @@ pub fn holds(wanted: &[Condition], condition_context: &Value) -> bool {
 
 /// A record with what is in its `meta` beside its other fields too, so that flows need not know which
 /// fields the API shows where.
-pub fn beside(mut data: Value) -> Value {
+pub fn flatten_meta(mut data: Value) -> Value {
     if let Some(members) = data.as_object_mut()
         && let Some(Value::Object(meta)) = members.get("meta").cloned()
     {

@@ -9,8 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use store::Row;
 
-use super::worker::Outgoing;
-use crate::automation::run::Status;
+use super::calls::Outgoing;
+use super::status::Status;
 
 /// What became of a step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

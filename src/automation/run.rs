@@ -2,72 +2,20 @@
 
 use engine::call::{Answer, Call, Outcome};
 use engine::context::Ctx;
-use engine::error::{Code, Error, Result, Violation};
-use engine::json::Json;
+use engine::error::{Code, Error, Result};
 use engine::leases::{Lease, LeaseTable};
-use engine::record::{ALL, COMPUTED, Data, Kind, Link, NOWHERE, Rules, Transitions, When, choose};
+use engine::record::{ALL, COMPUTED, Data, Link, NOWHERE, Transitions, When};
 use engine::records::{self, Work};
-use engine::resource::{Part, Resource};
-use engine::{error_codes, input, record, words};
+use engine::resource::{Method, Part, Resource, Returns};
+use engine::tables::Logged;
+use engine::{error_codes, input, record};
 use serde_json::{Value, json};
-use store::{Migration, Row, Tx};
+use store::{Migration, Tx};
 
+use crate::automation::definition::Definition;
 use crate::automation::report::{Report, Reports};
-use crate::automation::runner::{self, Runner};
+pub use crate::automation::status::Status;
 use crate::settings::Settings;
-
-words! {
-    /// How a run stands, or a step of it.
-    pub enum Status {
-        /// It waits for its turn.
-        #[default]
-        Queued = "queued",
-        /// A call to the outside is under way.
-        Running = "running",
-        /// It waits for a moment.
-        Waiting = "waiting",
-        /// A try failed; another follows.
-        Retrying = "retrying",
-        /// It waits for somebody to approve it.
-        PendingApproval = "pending_approval",
-        /// Every step succeeded.
-        Success = "success",
-        /// It went to its end, but some of its steps failed.
-        Partial = "partial",
-        /// A step failed.
-        Failed = "failed",
-        /// Somebody ended it.
-        Cancelled = "cancelled",
-    }
-}
-
-/// Stored as its name. Lists may be filtered by any text: one that is not a status finds nothing.
-impl Kind for Status {
-    fn to_db(&self) -> store::Value<'_> {
-        self.wire().into()
-    }
-
-    fn from_db(row: &Row, column: usize) -> store::Result<Self> {
-        let found = Status::from_wire(row.text(column)?);
-        found.ok_or_else(|| store::Error::unreadable(format!("it is not one of: {}", Status::WIRE.join(", "))))
-    }
-
-    fn from_json(json: &Json, _: &Rules) -> Result<Self, Violation> {
-        choose(json, Status::WIRE, Status::from_wire)
-    }
-
-    fn to_json(&self, rules: &Rules, out: &mut Vec<u8>) {
-        self.wire().to_string().to_json(rules, out);
-    }
-
-    fn schema(rules: &Rules) -> Value {
-        String::schema(rules)
-    }
-
-    fn filter(text: &str, rules: &Rules) -> Result<store::Value<'static>, Violation> {
-        String::filter(text, rules)
-    }
-}
 
 /// What people can do with a run: from which statuses, and what comes of it.
 pub const ACTIONS: &[(&str, Transitions<Status>)] = {
@@ -158,13 +106,26 @@ record! {
 }
 
 /// The counter of runs that ended.
-pub const RUNS: &str = "flow_runs_finished";
+pub(crate) const RUNS: &str = "flow_runs_finished";
 /// States that a run does not leave by itself.
-pub const FINAL: &[Status] = &[Status::Success, Status::Partial, Status::Failed, Status::Cancelled];
+pub(crate) const FINAL: &[Status] = &[Status::Success, Status::Partial, Status::Failed, Status::Cancelled];
 
 impl Run {
+    /// The definition that it follows, as it was when it started.
+    pub fn definition(&self, tx: &mut Tx, ctx: &Ctx) -> Result<Definition> {
+        // Definitions outlive their flows; without one a run has no step left.
+        let sql = "SELECT definition FROM flow_definitions WHERE account_id = $1 AND flow_id = $2 AND version = $3";
+        let values = [ctx.account.into(), (&self.flow_id.0).into(), self.flow_version.into()];
+        let text = tx.first(sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))?.unwrap_or_default();
+        if !text.is_empty() && serde_json::from_str::<serde::de::IgnoredAny>(&text).is_err() {
+            let of = format!("{} {}", self.flow_id.0, self.flow_version);
+            return Err(store::Error::unreadable("it is not JSON").at("flow_definitions", &of, "definition").into());
+        }
+        Ok(Definition::parse(&text))
+    }
+
     /// Whether it has ended.
-    pub fn is_final(&self) -> bool {
+    pub(crate) fn is_final(&self) -> bool {
         FINAL.contains(&self.status)
     }
 
@@ -209,7 +170,7 @@ impl Run {
 }
 
 /// Writes a new run, which the caller counts; what it waits for is in it.
-pub fn insert(tx: &mut Tx, ctx: &Ctx, run: &mut Run) -> Result<()> {
+pub(crate) fn insert(tx: &mut Tx, ctx: &Ctx, run: &mut Run) -> Result<()> {
     run.base.id = ctx.new_id();
     run.base.created_at = ctx.now;
     run.base.updated_at = ctx.now;
@@ -218,11 +179,11 @@ pub fn insert(tx: &mut Tx, ctx: &Ctx, run: &mut Run) -> Result<()> {
 }
 
 /// Runs whose call to the outside is under way.
-pub const LEASES: LeaseTable =
+pub(crate) const LEASES: LeaseTable =
     LeaseTable { table: "runs", until: "lease_until", held: "lease_until > 0", ended: 1, ends_while_held: false };
 
 /// Saves a run if `claim` is still its claim; answers whether it was. Its data never changes.
-pub fn save(tx: &mut Tx, ctx: &Ctx, run: &mut Run, claim: i64) -> Result<bool> {
+pub(crate) fn save(tx: &mut Tx, ctx: &Ctx, run: &mut Run, claim: i64) -> Result<bool> {
     run.base.updated_at = ctx.now;
     run.base.version += 1;
     let set = "updated_at = $1, version = $2, status = $3, attempts = $4, actions_done = $5, error = $6,
@@ -276,20 +237,25 @@ const STEPS: &[Part] = &[
 ];
 
 /// Runs and their routes.
-pub fn resource() -> Resource {
+pub(crate) fn resource() -> Resource {
     Resource::of::<Run>("Automation runs", "automation", MIGRATIONS)
         .at("/v1/automation/runs")
-        .unlogged()
+        .logged(Logged::No)
         .list::<Run>()
         .get::<Run>()
-        .act_parts("cancel", "Cancel a run, immediately or after the current step", STATUS, cancel)
-        .act_parts("approve", "Approve a run", STATUS, approve)
+        .route(Method::Post, "/{id}/cancel", "Cancel a run, immediately or after the current step", cancel)
+        .returns(Returns::Parts(STATUS))
+        .route(Method::Post, "/{id}/approve", "Approve a run", approve)
+        .returns(Returns::Parts(STATUS))
         .extension()
-        .act_parts("reject", "Reject a run", STATUS, reject)
+        .route(Method::Post, "/{id}/reject", "Reject a run", reject)
+        .returns(Returns::Parts(STATUS))
         .extension()
-        .act_parts("retry", "Retry a failed run from the step that failed", STATUS, retry)
+        .route(Method::Post, "/{id}/retry", "Retry a failed run from the step that failed", retry)
+        .returns(Returns::Parts(STATUS))
         .extension()
-        .parts("steps", "List the steps of a run with their results", STEPS, steps)
+        .route(Method::Get, "/{id}/steps", "List the steps of a run with their results", steps)
+        .returns(Returns::ListOfParts(STEPS))
         .extension()
 }
 
@@ -393,7 +359,7 @@ fn retry(call: Call) -> Result<Work> {
 fn steps(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let run: Run = records::find(tx, ctx, call.id())?;
-        let definition = runner::definition(tx, ctx, &Runner::default(), &run)?;
+        let definition = run.definition(tx, ctx)?;
         let of_step = definition.steps.iter().enumerate().map(|(place, step)| {
             let none = Report::default();
             let report = run.results.0.get(place).unwrap_or(&none);
@@ -499,7 +465,7 @@ ALTER TABLE runs ADD COLUMN seq BIGINT NOT NULL DEFAULT 0;
 ];
 
 /// The table of nodes, and which of them has which run and delivery under way.
-pub const NODES: Migration = Migration {
+pub(crate) const NODES: Migration = Migration {
     number: 61,
     name: "nodes",
     sql: "

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use engine::accounts::Account;
 use engine::app::App;
 use engine::clock::Moment;
-use engine::context::{Caller, Ctx};
+use engine::context::{Actor, Ctx};
 use engine::error::{Error, Result};
 use engine::leases::{self, Comeback, LOST_AT_MOST, Lease};
 use engine::record::{Record, When};
@@ -25,16 +25,13 @@ use serde_json::{Value, json};
 use store::Tx;
 
 use self::outcome::{failed, succeeded, wait};
+use super::calls::{LEASE_SECONDS, PendingCall};
 use super::definition::Definition;
 use super::steps::{self, StepError};
 use super::template::{self, Made, Names, Results};
-use super::worker::Request;
 use super::{matching, schedules};
 use crate::automation::run::{self, Run, Status};
 
-/// How long a call to the outside may be silent before another worker makes it, in seconds. A node that dies is noticed
-/// sooner, by its heartbeat.
-pub const LEASE_SECONDS: i64 = 90;
 /// Runs in one transaction.
 const BATCH: i64 = 64;
 /// About how long a transaction takes at most: requests wait for it.
@@ -46,24 +43,24 @@ const TEMPLATES: Duration = Duration::from_millis(20);
 /// How long they may take there, all together.
 const TEMPLATES_OUTSIDE: Duration = Duration::from_secs(1);
 /// Steps with templates worked out that are kept in memory.
-const MANY_MADE: usize = 256;
+const MAX_MADE: usize = 256;
 /// How long runs go on one by one after a process died.
 const CAREFUL: Duration = Duration::from_secs(60);
 /// Definitions that are kept in memory.
 const MAX_DEFINITIONS: usize = 1000;
 
 /// A step of a run: the account, the run and the number of the step.
-type Place = (i64, String, i64);
+type StepKey = (i64, String, i64);
 
 /// What the runs of all accounts share.
 #[derive(Default)]
 pub struct Runner {
     definitions: Mutex<HashMap<(i64, String, i64), Arc<Definition>>>,
     /// Steps whose templates take too long for a transaction, and what theirs came to.
-    slow: Mutex<BTreeSet<Place>>,
-    made: Mutex<HashMap<Place, Arc<Made>>>,
+    slow: Mutex<BTreeSet<StepKey>>,
+    made: Mutex<HashMap<StepKey, Arc<Made>>>,
     /// Steps that were tried with them. A later try works them out anew.
-    tried: Mutex<BTreeSet<Place>>,
+    tried: Mutex<BTreeSet<StepKey>>,
     /// Calls to the outside that are under way.
     pub calls: AtomicUsize,
     node: String,
@@ -77,28 +74,28 @@ impl Runner {
     }
 
     /// Whether a process died lately.
-    pub fn is_careful(&self) -> bool {
+    pub(crate) fn is_careful(&self) -> bool {
         self.careful_until.get().is_some_and(|until| Instant::now() < *until)
     }
 
     /// What the templates of a step came to outside a transaction, for the one try that uses it.
-    fn made_for(&self, place: &Place) -> Option<Arc<Made>> {
+    fn made_for(&self, place: &StepKey) -> Option<Arc<Made>> {
         let made = self.made.lock().unwrap_or_else(PoisonError::into_inner).get(place).cloned()?;
         self.tried.lock().unwrap_or_else(PoisonError::into_inner).insert(place.clone());
         Some(made)
     }
 
     /// Whether there may be something for [`work_out`].
-    pub fn has_slow_steps(&self) -> bool {
+    pub(crate) fn has_slow_steps(&self) -> bool {
         [&self.slow, &self.tried].iter().any(|places| !places.lock().unwrap_or_else(PoisonError::into_inner).is_empty())
     }
 }
 
 /// Works out the templates of the steps of an account that took too long for a transaction, outside of any; answers
 /// whether there were some. The next turn finds what they came to. Should the process die before, it is done again.
-pub fn work_out(app: &App, caller: &Caller) -> Result<bool> {
+pub(crate) fn work_out(app: &App, caller: &Actor) -> Result<bool> {
     let runner = runner_of(app);
-    let taken = |places: &Mutex<BTreeSet<Place>>| -> Vec<Place> {
+    let taken = |places: &Mutex<BTreeSet<StepKey>>| -> Vec<StepKey> {
         let mut places = places.lock().unwrap_or_else(PoisonError::into_inner);
         places.extract_if(.., |place| place.0 == caller.account.number).collect()
     };
@@ -123,7 +120,7 @@ pub fn work_out(app: &App, caller: &Caller) -> Result<bool> {
             steps::work_out(step, &names);
         }
         let mut kept = runner.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() >= MANY_MADE {
+        if kept.len() >= MAX_MADE {
             kept.clear();
         }
         kept.insert(place.clone(), names.made());
@@ -137,7 +134,7 @@ pub fn runner_of(app: &App) -> &Arc<Runner> {
 }
 
 /// A process died, and a run may be why: for a while they go on one by one, each after a note that it is about to.
-pub fn be_careful(app: &App) {
+pub(crate) fn be_careful(app: &App) {
     let _ = runner_of(app).careful_until.set(Instant::now() + CAREFUL);
 }
 
@@ -149,7 +146,7 @@ pub struct Turn {
     /// Whether more is due.
     pub more: bool,
     /// Calls to be made.
-    pub calls: Vec<Request>,
+    pub calls: Vec<PendingCall>,
     /// How the runs ended that did.
     pub ended: Vec<&'static str>,
 }
@@ -160,27 +157,18 @@ pub struct Called {
     /// Whether the claim that announced it still held.
     pub ours: bool,
     /// The next call.
-    pub next: Option<Request>,
+    pub next: Option<PendingCall>,
     /// How the run ended, if it did.
     pub ended: Option<&'static str>,
 }
 
 /// The definition that a run follows. It never changes, so it can be kept.
-pub fn definition(tx: &mut Tx, ctx: &Ctx, runner: &Runner, run: &Run) -> Result<Arc<Definition>> {
-    // Definitions outlive their flows; without one a run has no step left.
+pub(crate) fn definition(tx: &mut Tx, ctx: &Ctx, runner: &Runner, run: &Run) -> Result<Arc<Definition>> {
     let key = (ctx.account, run.flow_id.0.clone(), run.flow_version);
     if let Some(found) = runner.definitions.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
         return Ok(found.clone());
     }
-    let sql = "SELECT definition FROM flow_definitions WHERE account_id = $1 AND flow_id = $2 AND version = $3";
-    let values = [ctx.account.into(), (&run.flow_id.0).into(), run.flow_version.into()];
-    let text = tx.first(sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
-    let text = text.unwrap_or_default();
-    if !text.is_empty() && serde_json::from_str::<serde::de::IgnoredAny>(&text).is_err() {
-        let of = format!("{} {}", run.flow_id.0, run.flow_version);
-        return Err(store::Error::unreadable("it is not JSON").at("flow_definitions", &of, "definition").into());
-    }
-    let parsed = Arc::new(Definition::parse(&text));
+    let parsed = Arc::new(run.definition(tx, ctx)?);
     let mut kept = runner.definitions.lock().unwrap_or_else(PoisonError::into_inner);
     if kept.len() >= MAX_DEFINITIONS {
         kept.clear();
@@ -276,7 +264,7 @@ fn advance_run(
     mut run: Run,
     room: usize,
     marked: bool,
-) -> Result<(Option<Request>, Option<&'static str>)> {
+) -> Result<(Option<PendingCall>, Option<&'static str>)> {
     let claim = run.claim;
     // Whoever had it before has lost it.
     let lost = run.lease_until > 0;
@@ -328,7 +316,7 @@ pub fn called(
     ctx: &Ctx,
     account: &Account,
     runner: &Runner,
-    request: &Request,
+    request: &PendingCall,
     ended: &Result<Value, StepError>,
 ) -> Result<Called> {
     let sql = format!("{} WHERE account_id = $1 AND id = $2 AND claim = $3 AND lease_until > 0", Run::sql().select);
@@ -356,7 +344,7 @@ pub fn called(
 }
 
 /// Makes the lease of a call longer; answers whether it is still ours.
-pub fn renew(tx: &mut Tx, ctx: &Ctx, request: &Request) -> Result<bool> {
+pub(crate) fn renew(tx: &mut Tx, ctx: &Ctx, request: &PendingCall) -> Result<bool> {
     let lease = Lease { account: ctx.account, id: &request.run_id, claim: request.claim };
     run::LEASES.renew(tx, lease, ctx.machine_now.plus_seconds(LEASE_SECONDS))
 }
@@ -369,7 +357,7 @@ fn steps_of(
     runner: &Runner,
     run: &mut Run,
     room: usize,
-) -> Result<Option<Request>> {
+) -> Result<Option<PendingCall>> {
     let definition = definition(tx, ctx, runner, run)?;
     let chain = if run.chain.is_empty() { &run.base.id } else { &run.chain };
     let own = ctx.acting_as(&format!("flow {}", run.flow_id.0), &run.base.id, run.depth, chain);
@@ -411,7 +399,7 @@ fn steps_of(
             return Ok(None);
         }
         let next = match done {
-            Ok(done) => outcome::record(ctx, runner, run, done, room),
+            Ok(done) => outcome::record(ctx, &runner.node, run, done, room),
             Err(trouble) => outcome::record_failure(ctx, run, step, &trouble),
         };
         if let ControlFlow::Break(request) = next {
@@ -439,7 +427,7 @@ impl TemplateScope {
             fixed: vec![
                 ("event", run.event.as_str().into()),
                 ("entity_type", run.entity_type.as_str().into()),
-                ("data", template::of(&matching::beside(data))),
+                ("data", template::of(&matching::flatten_meta(data))),
                 ("account", template::of(&about)),
                 ("now", ctx.now.to_string().into()),
             ],
@@ -456,14 +444,17 @@ impl TemplateScope {
         pairs.push(("steps", minijinja::Value::from_object(Results(results.collect()))));
         if definition.uses_record {
             let record = matching::shown(tx, ctx, &run.entity_type, &run.entity_id)?;
-            pairs.push(("record", record.map_or_else(|| ().into(), |record| template::of(&matching::beside(record)))));
+            pairs.push((
+                "record",
+                record.map_or_else(|| ().into(), |record| template::of(&matching::flatten_meta(record))),
+            ));
         }
         Ok(Names::new(pairs))
     }
 }
 
 /// Accounts that have something due: runs, schedules, or calls whose worker was lost.
-pub fn due_accounts(tx: &mut Tx, now: Moment) -> Result<Vec<i64>> {
+pub(crate) fn due_accounts(tx: &mut Tx, now: Moment) -> Result<Vec<i64>> {
     let sql = "SELECT id FROM accounts WHERE
             EXISTS (SELECT 1 FROM runs WHERE runs.account_id = accounts.id AND due_at > 0
                     AND due_at <= CASE WHEN test_clock = 0 THEN $1 ELSE test_clock END)
@@ -474,7 +465,7 @@ pub fn due_accounts(tx: &mut Tx, now: Moment) -> Result<Vec<i64>> {
 
 /// The moment at which the oldest run or schedule that is still due became so; of all accounts but those
 /// with a clock of their own.
-pub fn oldest_due(tx: &mut Tx, now: Moment) -> Result<Option<Moment>> {
+pub(crate) fn oldest_due(tx: &mut Tx, now: Moment) -> Result<Option<Moment>> {
     let sql = "SELECT coalesce(min(due), 0) FROM (
             SELECT (SELECT min(due_at) FROM runs WHERE runs.account_id = accounts.id AND due_at > 0) AS due
             FROM accounts WHERE test_clock = 0
@@ -486,7 +477,7 @@ pub fn oldest_due(tx: &mut Tx, now: Moment) -> Result<Option<Moment>> {
 }
 
 /// When a run or a schedule is next due, after now.
-pub fn next_moment(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>> {
+pub(crate) fn next_moment(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>> {
     let sql = "SELECT due_at FROM runs WHERE account_id = $1 AND due_at > $2 AND due_at > 0 ORDER BY due_at LIMIT 1";
     let run = tx.first(sql, &[ctx.account.into(), ctx.now.0.into()], |row| row.int(0))?.map(Moment);
     let schedule = schedules::next_moment(tx, ctx)?;

@@ -7,7 +7,7 @@ use engine::call::{Answer, Call};
 use engine::error::Result;
 use engine::record::Shape;
 use engine::records::Work;
-use engine::resource::{Method, Part, Resource};
+use engine::resource::{Method, Part, Resource, Returns};
 use serde_json::json;
 
 static SHAPE: Shape =
@@ -19,7 +19,8 @@ const PARTS: &[Part] = &[Part("secret", "string", "`whsec_` and the secret in Ba
 pub fn resource() -> Resource {
     Resource::without_records(&SHAPE, "Signing secret", "keys", Vec::new())
         .at("/v1/automation/signing-secret")
-        .custom_route(Method::Get, "", "Retrieve the secret that signs HTTP calls of flows", PARTS, get)
+        .route(Method::Get, "", "Retrieve the secret that signs HTTP calls of flows", get)
+        .returns(Returns::Parts(PARTS))
         .extension()
 }
 

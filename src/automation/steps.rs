@@ -12,11 +12,11 @@ use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 use store::Tx;
 
-use super::conditions::{self, Step as Part};
+use super::calls::Outgoing;
+use super::conditions::{self, PathPart};
 use super::definition::{Action, LONGEST_CALL, Step, parse_duration, patch_fields};
 use super::matching::{self, Fired, Sent};
 use super::template::{self, Names};
-use super::worker::Outgoing;
 use crate::automation::run::Run;
 use crate::mail::{self, Letter};
 
@@ -71,7 +71,7 @@ impl From<store::Error> for StepError {
 }
 
 /// The largest result that is kept.
-const LARGEST: usize = 16 * 1024;
+const MAX_RESULT_BYTES: usize = 16 * 1024;
 
 /// Does a step, or says what has to happen first. `data` is that of the event, as JSON.
 pub fn take(tx: &mut Tx, ctx: &Ctx, run: &Run, data: &str, step: &Step, names: &Names) -> Result<Done, StepError> {
@@ -167,10 +167,12 @@ fn expression(path: &str) -> String {
     let mut out = String::from("{{ ");
     for (place, part) in conditions::steps_of(path).unwrap_or_default().iter().enumerate() {
         match part {
-            Part::Name(name) if place == 0 => out.push_str(name),
-            Part::Name(name) if name.bytes().all(|byte| byte.is_ascii_digit()) => out.push_str(&format!("[{name}]")),
-            Part::Name(name) => out.push_str(&format!("[{}]", json!(name))),
-            Part::Place(place) => out.push_str(&format!("[{place}]")),
+            PathPart::Name(name) if place == 0 => out.push_str(name),
+            PathPart::Name(name) if name.bytes().all(|byte| byte.is_ascii_digit()) => {
+                out.push_str(&format!("[{name}]"))
+            }
+            PathPart::Name(name) => out.push_str(&format!("[{}]", json!(name))),
+            PathPart::Index(place) => out.push_str(&format!("[{place}]")),
         }
     }
     out + " }}"
@@ -385,5 +387,5 @@ fn unclear(why: String) -> StepError {
 
 /// What is too large to keep is known by its id.
 fn small(answer: Value) -> Value {
-    if answer.to_string().len() <= LARGEST { answer } else { json!({"id": answer["id"]}) }
+    if answer.to_string().len() <= MAX_RESULT_BYTES { answer } else { json!({"id": answer["id"]}) }
 }

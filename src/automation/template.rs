@@ -16,11 +16,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use minijinja::value::{Serde, Value as Jinja, ValueKind};
+use minijinja::value::{Value as Jinja, ValueKind};
 use minijinja::{Environment, ErrorKind, UndefinedBehavior};
 use serde_json::Value;
 
-pub use self::objects::{Results, Unknown};
+pub use self::objects::{Results, Unknown, of};
 
 /// The longest text that a template makes.
 pub const LONGEST: usize = 64 * 1024;
@@ -29,7 +29,7 @@ const FUEL: u64 = 20_000;
 /// How long the texts of one value may take together: what a step handles can be large.
 const LONGEST_TIME: Duration = Duration::from_millis(250);
 /// The most that the texts of one value make together, as JSON.
-const LARGEST: usize = 1024 * 1024;
+const MAX_VALUE_BYTES: usize = 1024 * 1024;
 
 static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut engine = Environment::new();
@@ -74,7 +74,7 @@ fn prepared(text: &str) -> Result<Cow<'_, str>, String> {
 }
 
 /// Whether a text has holes.
-pub fn is_template(text: &str) -> bool {
+pub(crate) fn is_template(text: &str) -> bool {
     text.contains("{{") || text.contains("{%") || text.contains("{#")
 }
 
@@ -143,7 +143,7 @@ impl Names {
     }
 
     /// The same names, with the texts that were rendered before.
-    pub fn knowing(self, made: &Arc<Made>) -> Names {
+    pub(crate) fn knowing(self, made: &Arc<Made>) -> Names {
         Names { made: made.clone(), ..self }
     }
 
@@ -153,7 +153,7 @@ impl Names {
     }
 
     /// Whether a text was given up because it took too long.
-    pub fn were_late(&self) -> bool {
+    pub(crate) fn were_late(&self) -> bool {
         self.made.was_late.load(Ordering::Relaxed)
     }
 
@@ -174,8 +174,8 @@ impl Names {
 }
 
 /// Works out every text of a value, whatever comes of it, and keeps what they came to: as much as a step may make.
-pub fn work_out(value: &Value, names: &Names) {
-    work_out_within(value, names, &Cell::new(LARGEST));
+pub(crate) fn work_out(value: &Value, names: &Names) {
+    work_out_within(value, names, &Cell::new(MAX_VALUE_BYTES));
 }
 
 fn work_out_within(value: &Value, names: &Names, left: &Cell<usize>) {
@@ -183,7 +183,8 @@ fn work_out_within(value: &Value, names: &Names, left: &Cell<usize>) {
         Value::String(_) if left.get() == 0 => {}
         Value::String(text) => {
             let made = [
-                in_time(names, || within(text, names, &Cell::new(LARGEST))).map(|value| value.to_string().len()),
+                in_time(names, || within(text, names, &Cell::new(MAX_VALUE_BYTES)))
+                    .map(|value| value.to_string().len()),
                 render(text, names).map(|text| text.len()),
             ];
             left.set(left.get().saturating_sub(made.into_iter().flatten().max().unwrap_or(0)));
@@ -192,11 +193,6 @@ fn work_out_within(value: &Value, names: &Names, left: &Cell<usize>) {
         Value::Object(members) => members.values().for_each(|member| work_out_within(member, names, left)),
         _ => {}
     }
-}
-
-/// A JSON value for [`Names`].
-pub fn of(value: &Value) -> Jinja {
-    Jinja::from(Serde(value))
 }
 
 /// The text with its holes filled.
@@ -215,7 +211,7 @@ fn make(text: &str, names: &Names) -> Result<Filled, String> {
     let template = ENGINE.template_from_str(text).map_err(|error| plain(&error))?;
     let mut out = Limited(Vec::new(), LONGEST);
     let made = template.render_captured_to(names.values.clone(), &mut out).map(drop);
-    made.map_err(|error| told(&error, names, || template.undeclared_variables(true).into_iter().collect()))?;
+    made.map_err(|error| explain(&error, names, || template.undeclared_variables(true).into_iter().collect()))?;
     let made = out.text().map_err(|error| plain(&error))?;
     let length = made.len();
     Ok((Value::String(made), length))
@@ -223,12 +219,12 @@ fn make(text: &str, names: &Names) -> Result<Filled, String> {
 
 /// What the text stands for: a value of its own kind when all of it is one hole, else a text.
 pub fn evaluate(text: &str, names: &Names) -> Result<Value, String> {
-    in_time(names, || within(text, names, &Cell::new(LARGEST)))
+    in_time(names, || within(text, names, &Cell::new(MAX_VALUE_BYTES)))
 }
 
 /// Every text in `value`, with its holes filled.
 pub fn fill(value: &Value, names: &Names) -> Result<Value, String> {
-    in_time(names, || fill_within(value, names, &Cell::new(LARGEST)))
+    in_time(names, || fill_within(value, names, &Cell::new(MAX_VALUE_BYTES)))
 }
 
 fn fill_within(value: &Value, names: &Names, left: &Cell<usize>) -> Result<Value, String> {
@@ -264,14 +260,14 @@ fn value_of(text: &str, names: &Names) -> Result<Filled, String> {
     let inner = inner.strip_suffix('-').unwrap_or(inner);
     let expression = ENGINE.compile_expression(inner).map_err(|error| plain(&error))?;
     let missing = || expression.undeclared_variables(true).into_iter().collect();
-    let value = expression.eval(names.values.clone()).map_err(|error| told(&error, names, missing))?;
+    let value = expression.eval(names.values.clone()).map_err(|error| explain(&error, names, missing))?;
     if value.is_undefined() {
         return Err(format!("'{}' is not defined", inner.trim()));
     }
     if value.as_str().is_some_and(|text| text.len() > LONGEST) {
         return Err(too_long());
     }
-    let mut json = Limited(Vec::new(), LARGEST);
+    let mut json = Limited(Vec::new(), MAX_VALUE_BYTES);
     serde_json::to_writer(&mut json, &value).map_err(|error| match error.is_io() {
         true if is_late() => LATE.to_string(),
         true => too_much(),
@@ -287,11 +283,11 @@ fn spend(left: &Cell<usize>, bytes: usize) -> Result<(), String> {
 }
 
 fn too_much() -> String {
-    format!("produces more than {LARGEST} bytes")
+    format!("produces more than {MAX_VALUE_BYTES} bytes")
 }
 
 /// An error in words; which name is missing is worked out here, since minijinja does not say.
-fn told(error: &minijinja::Error, names: &Names, used: impl Fn() -> Vec<String>) -> String {
+fn explain(error: &minijinja::Error, names: &Names, used: impl Fn() -> Vec<String>) -> String {
     match error.kind() {
         ErrorKind::UndefinedError => {
             let mut missing: Vec<String> = used().into_iter().filter(|path| !is_there(&names.values, path)).collect();
@@ -320,7 +316,7 @@ fn is_there(names: &Jinja, path: &str) -> bool {
 }
 
 /// What is said of a text that takes too long to make.
-pub const LATE: &str = "takes too long to evaluate";
+pub(crate) const LATE: &str = "takes too long to evaluate";
 
 fn too_long() -> String {
     format!("produces a string of more than {LONGEST} bytes")

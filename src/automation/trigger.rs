@@ -6,7 +6,7 @@ use engine::input;
 use engine::input::Input;
 use engine::record::{Body, Data, Fields, INPUT, REQUIRED, Shape};
 use engine::records::Work;
-use engine::resource::{Method, Part, RequestBody, Resource};
+use engine::resource::{Method, Part, RequestBody, Resource, Returns};
 use serde_json::{Value, json};
 
 use super::matching::{self, Fired, Sent, Started};
@@ -63,18 +63,22 @@ const WEBHOOK_PARTS: &[Part] = &[
 pub fn by_automation() -> Resource {
     Resource::without_records(&TRIGGER, "Automation trigger", "automation", Trigger::infos())
         .at("/v1/automation/trigger")
-        .custom_route(Method::Post, "", "Fire an event", PARTS, automation)
-        .taking::<Trigger>(RequestBody::Body)
+        .route(Method::Post, "", "Fire an event", automation)
+        .body::<Trigger>(RequestBody::Body)
+        .returns(Returns::Parts(PARTS))
 }
 
 /// `POST /v1/webhooks/trigger`
 pub fn by_webhook() -> Resource {
     Resource::without_records(&WEBHOOK_TRIGGER, "Webhook trigger", "webhooks", WebhookTrigger::infos())
         .at("/v1/webhooks/trigger")
-        .custom_route(Method::Post, "", "Fire an event, at most 30 times per minute", WEBHOOK_PARTS, webhook)
-        .taking::<WebhookTrigger>(RequestBody::Body)
-        .scarce()
-        .without_meta()
+        .route(Method::Post, "", "Fire an event, at most 30 times per minute", webhook)
+        .body::<WebhookTrigger>(RequestBody::Body)
+        .returns(Returns::Parts(WEBHOOK_PARTS))
+        .with(|route| {
+            route.scarce = true;
+            route.has_meta = false;
+        })
 }
 
 fn automation(call: Call) -> Result<Work> {

@@ -9,16 +9,16 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use engine::accounts::Account;
 use engine::app::App;
-use engine::context::Caller;
+use engine::context::Actor;
 use engine::due::DueWork;
 use engine::error::{Error, Result};
 use engine::leases;
 use engine::listeners::InFlight;
 use engine::loops::{self, Poll, Pulse};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
+use super::calls::PendingCall;
 use super::metrics::{CALLS, count_ended};
 use super::runner::{self, Called, Runner, Turn, runner_of};
 use super::steps::StepError;
@@ -26,51 +26,21 @@ use super::steps::StepError;
 /// How often the worker looks by itself: for what other nodes began, and for what waited.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Calls that are under way at once.
-const MANY_CALLS: usize = 64;
+const MAX_CALLS: usize = 64;
 /// Accounts that go on at once.
-const MANY_ACCOUNTS: usize = 4;
+const MAX_ACCOUNTS: usize = 4;
 /// The most of an answer that is kept.
-const LARGEST: usize = 16 * 1024;
+const MAX_ANSWER_BYTES: usize = 16 * 1024;
 /// A call that waited this long for its turn asks whether it is still wanted.
 const STALE: Duration = Duration::from_secs(20);
 /// How long the end of a call is tried to be written down: within its lease.
 const HELD: Duration = Duration::from_secs(60);
 /// How long the test clock waits for a call that another worker makes.
-const PATIENCE: u32 = 400;
-
-/// What is to be called, with its holes filled.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Outgoing {
-    /// `POST` and the like.
-    pub method: String,
-    /// Where.
-    pub url: String,
-    /// Headers of the flow.
-    pub headers: Vec<(String, String)>,
-    /// The body, or empty.
-    pub body: String,
-    /// How long it may take.
-    pub seconds: u64,
-}
-
-/// A call that was announced.
-#[derive(Clone, Debug)]
-pub struct Request {
-    /// The account.
-    pub account: i64,
-    /// The run.
-    pub run_id: String,
-    /// The claim that announced it.
-    pub claim: i64,
-    /// The same for every try of this step: run and step.
-    pub key: String,
-    /// What is called.
-    pub call: Outgoing,
-}
+const MAX_CALL_CHECKS: u32 = 400;
 
 /// Starts the worker, which runs until the process ends.
 pub fn start(app: &Arc<App>) {
-    loops::keep(app, "flows", loops::PATIENCE, work);
+    loops::keep(app, "flows", loops::STALL_TIMEOUT, work);
 }
 
 async fn work(app: Arc<App>, pulse: Pulse) {
@@ -96,12 +66,12 @@ async fn round(app: &Arc<App>, accounts: BTreeSet<i64>, pulse: &Pulse) -> BTreeS
     let mut turns = tokio::task::JoinSet::new();
     let mut left = accounts.into_iter();
     loop {
-        let many = if runner_of(app).is_careful() { 1 } else { MANY_ACCOUNTS };
+        let many = if runner_of(app).is_careful() { 1 } else { MAX_ACCOUNTS };
         while turns.len() < many
             && let Some(account) = left.next()
         {
             let app = app.clone();
-            turns.spawn(async move { (account, one(&app, account).await) });
+            turns.spawn(async move { (account, advance_account(&app, account).await) });
         }
         pulse.turn();
         match turns.join_next().await {
@@ -119,7 +89,7 @@ async fn round(app: &Arc<App>, accounts: BTreeSet<i64>, pulse: &Pulse) -> BTreeS
 }
 
 /// One turn of an account: its calls are made beside; answers whether more is due.
-async fn one(app: &Arc<App>, number: i64) -> Result<bool> {
+async fn advance_account(app: &Arc<App>, number: i64) -> Result<bool> {
     let busy = app.listeners.begin();
     let account = app.store.read(move |tx| Account::numbered(tx, number)).await?;
     let caller = app.acting(account, "automation");
@@ -137,7 +107,7 @@ async fn one(app: &Arc<App>, number: i64) -> Result<bool> {
     let (own, runner) = (caller.clone(), runner_of(app).clone());
     let room = match app.listeners.is_stopping() {
         true => 0,
-        false => MANY_CALLS.saturating_sub(runner.calls.load(Ordering::Relaxed)),
+        false => MAX_CALLS.saturating_sub(runner.calls.load(Ordering::Relaxed)),
     };
     let turn = app.store.write(number, move |tx| {
         let ctx = own.writing(tx)?;
@@ -183,7 +153,7 @@ impl Drop for Line {
 }
 
 /// Makes a call, writes its end down, and makes the one after it.
-async fn follow(app: &Arc<App>, caller: &Caller, first: Request) -> Result<()> {
+async fn follow(app: &Arc<App>, caller: &Actor, first: PendingCall) -> Result<()> {
     let mut announced = Instant::now();
     let mut next = Some(first);
     while let Some(request) = next.take() {
@@ -212,8 +182,8 @@ async fn follow(app: &Arc<App>, caller: &Caller, first: Request) -> Result<()> {
 /// the call is made again, under the same key.
 async fn write_end(
     app: &Arc<App>,
-    caller: &Caller,
-    request: Request,
+    caller: &Actor,
+    request: PendingCall,
     ended: Result<Value, StepError>,
     announced: Instant,
 ) -> Result<Called> {
@@ -245,7 +215,7 @@ fn count(app: &App, outcome: &'static str, written: Result<Called>) -> Result<Ca
 }
 
 /// Makes a call once; answers what came back, or why nothing good did.
-pub async fn make(app: &App, request: &Request) -> Result<Value, StepError> {
+pub async fn make(app: &App, request: &PendingCall) -> Result<Value, StepError> {
     let call = &request.call;
     let timestamp = app.clock.now().0 / 1000;
     let mut headers = call.headers.clone();
@@ -269,7 +239,7 @@ pub async fn make(app: &App, request: &Request) -> Result<Value, StepError> {
         return Err(StepError::later(format!("The receiver responded with {}{said}", answer.status)));
     }
     let body = match serde_json::from_str::<Value>(&text) {
-        _ if text.len() > LARGEST => Value::String(text.chars().take(LARGEST / 4).collect()),
+        _ if text.len() > MAX_ANSWER_BYTES => Value::String(text.chars().take(MAX_ANSWER_BYTES / 4).collect()),
         Ok(json) => json,
         Err(_) => Value::String(text),
     };
@@ -277,18 +247,18 @@ pub async fn make(app: &App, request: &Request) -> Result<Value, StepError> {
 }
 
 /// What the test clock does instead of the worker.
-pub const DUE: DueWork = DueWork { next_moment: runner::next_moment, follow: pass, ..DueWork::NOTHING };
+pub const DUE: DueWork = DueWork { next_moment: runner::next_moment, follow: bring_up_to_date, ..DueWork::NOTHING };
 
 /// Does everything in an account that is due by its clock, calls included; answers whether there was
 /// anything. For the test clock: blocks.
-fn pass(app: &App, caller: &Caller) -> Result<bool> {
+fn bring_up_to_date(app: &App, caller: &Actor) -> Result<bool> {
     let mut any = false;
-    let mut patience = PATIENCE;
+    let mut patience = MAX_CALL_CHECKS;
     loop {
         let (own, runner) = (caller.clone(), runner_of(app).clone());
         let turn = app.store.write_now(caller.account.number, move |tx| {
             let ctx = own.writing(tx)?;
-            runner::turn(tx, &ctx, &own.account, &runner, MANY_CALLS)
+            runner::turn(tx, &ctx, &own.account, &runner, MAX_CALLS)
         })?;
         count_ended(app, turn.ended);
         any |= turn.ran > 0;

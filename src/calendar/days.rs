@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use engine::accounts::Account;
 use engine::app::App;
 use engine::clock::Moment;
-use engine::context::{Caller, Ctx};
+use engine::context::{Actor, Ctx};
 use engine::due::DueWork;
 use engine::error::Result;
 use engine::jobs::{Claimed, Ending, FOREVER, Job, SHARED, worker};
@@ -90,8 +90,8 @@ impl Days {
     }
 }
 
-fn day_of(app: &App, caller: &Caller) -> Result<()> {
-    pass(app, caller)?;
+fn day_of(app: &App, caller: &Actor) -> Result<()> {
+    bring_up_to_date(app, caller)?;
     let (own, due) = (caller.clone(), registry().due_work);
     app.store.write_now(caller.account.number, move |tx| {
         let ctx = own.writing(tx)?;
@@ -100,9 +100,9 @@ fn day_of(app: &App, caller: &Caller) -> Result<()> {
 }
 
 /// Brings an account up to its date.
-pub fn pass(app: &App, caller: &Caller) -> Result<()> {
+pub fn bring_up_to_date(app: &App, caller: &Actor) -> Result<()> {
     let due = registry().due_work;
-    due.iter().try_for_each(|due| (due.pass)(app, caller))?;
+    due.iter().try_for_each(|due| (due.bring_up_to_date)(app, caller))?;
     loop {
         let own = caller.clone();
         let more = app.store.write_now(caller.account.number, move |tx| {
@@ -116,7 +116,7 @@ pub fn pass(app: &App, caller: &Caller) -> Result<()> {
 }
 
 /// Does what follows from that by the test clock of the account; answers whether there was anything.
-pub fn follow(app: &App, caller: &Caller) -> Result<bool> {
+pub(crate) fn follow(app: &App, caller: &Actor) -> Result<bool> {
     worker::drain(app, caller.account.number)?;
     let mut any = false;
     for due in registry().due_work {
@@ -125,8 +125,8 @@ pub fn follow(app: &App, caller: &Caller) -> Result<bool> {
     Ok(any)
 }
 
-/// The same as `pass` at once, in the transaction and at the time of the caller.
-pub fn catch_up(tx: &mut Tx, ctx: &Ctx, due: &[DueWork]) -> Result<()> {
+/// The same as `bring_up_to_date` at once, in the transaction and at the time of the caller.
+pub(crate) fn catch_up(tx: &mut Tx, ctx: &Ctx, due: &[DueWork]) -> Result<()> {
     due.iter().try_for_each(|due| (due.catch_up)(tx, ctx))?;
     while process_batch(tx, ctx, due, &Slice::endless())? {}
     Ok(())
@@ -136,13 +136,13 @@ pub fn catch_up(tx: &mut Tx, ctx: &Ctx, due: &[DueWork]) -> Result<()> {
 fn process_batch(tx: &mut Tx, ctx: &Ctx, due: &[DueWork], slice: &Slice) -> Result<bool> {
     let mut more = false;
     for due in due {
-        more |= (due.some)(tx, ctx, slice)?;
+        more |= (due.process_batch)(tx, ctx, slice)?;
     }
     Ok(more)
 }
 
 /// When something is next due in the account, after now.
-pub fn next_moment(tx: &mut Tx, ctx: &Ctx, due: &[DueWork]) -> Result<Option<Moment>> {
+pub(crate) fn next_moment(tx: &mut Tx, ctx: &Ctx, due: &[DueWork]) -> Result<Option<Moment>> {
     let mut next = None;
     for due in due {
         next = [next, (due.next_moment)(tx, ctx)?].into_iter().flatten().min();

@@ -4,7 +4,7 @@
 use engine::app::App;
 use engine::call::{Answer, Call};
 use engine::clock::Moment;
-use engine::context::{Caller, Ctx};
+use engine::context::{Actor, Ctx};
 use engine::due::DueWork;
 use engine::error::{Code, Error, FieldCode, Result, violation};
 use engine::input;
@@ -12,7 +12,7 @@ use engine::input::Input;
 use engine::record::{Body, Fields, REQUIRED, Shape, When};
 use engine::records::Work;
 use engine::registry::registry;
-use engine::resource::{Method, Part, RequestBody, Resource};
+use engine::resource::{Method, Part, RequestBody, Resource, Returns};
 use serde_json::json;
 use store::Tx;
 
@@ -39,10 +39,12 @@ const PARTS: &[Part] = &[Part("now", "string", "The current time of the account.
 pub fn resource() -> Resource {
     Resource::without_records(&SHAPE, "Test clock", "settings", Advance::infos())
         .at("/v1/test-clock")
-        .custom_route(Method::Get, "", "Retrieve the time of a test clock", PARTS, get)
+        .route(Method::Get, "", "Retrieve the time of a test clock", get)
+        .returns(Returns::Parts(PARTS))
         .extension()
-        .custom_route(Method::Post, "/advance", "Advance the clock and process what becomes due", PARTS, advance)
-        .taking::<Advance>(RequestBody::Body)
+        .route(Method::Post, "/advance", "Advance the clock and process what becomes due", advance)
+        .body::<Advance>(RequestBody::Body)
+        .returns(Returns::Parts(PARTS))
         .extension()
 }
 
@@ -89,12 +91,12 @@ fn advance(call: Call) -> Result<Work> {
 }
 
 /// Moves the clock from one moment at which something is due to the next, and does it.
-fn move_to(app: &App, caller: &Caller, to: Moment) -> Result<()> {
+fn move_to(app: &App, caller: &Actor, to: Moment) -> Result<()> {
     let acting = app.acting(caller.account.as_ref().clone(), "test clock");
     loop {
         // What one of them does may be something for the others.
         loop {
-            days::pass(app, &acting)?;
+            days::bring_up_to_date(app, &acting)?;
             if !days::follow(app, &acting)? {
                 break;
             }

@@ -7,7 +7,7 @@ use engine::open::open_as_it_is;
 
 use super::verify::{Printer, summary};
 use super::{runtime, say};
-use crate::upkeep::backup::{self, Outcome};
+use crate::upkeep::backup::{self, BackupOutcome};
 
 #[derive(Args)]
 pub struct Backup {
@@ -25,12 +25,12 @@ impl Backup {
         let made = backup::make(&store, &blobs, &runtime()?, &self.folder, &mut printer)?;
         printer.progress.clear();
         match made {
-            Outcome::Made(checked) => {
+            BackupOutcome::Made(checked) => {
                 say(&summary(&checked))?;
                 say(&format!("The backup is in {}.", self.folder.display()))?;
                 Ok(ExitCode::SUCCESS)
             }
-            Outcome::Unsound { checked, left } => {
+            BackupOutcome::Unsound { checked, left } => {
                 say(&summary(&checked))?;
                 Err(format!(
                     "the copy failed verification and was left in {}; run `kantoor verify` to see whether the original has the same problems",

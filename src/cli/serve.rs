@@ -56,7 +56,7 @@ async fn serve(app: Arc<App>, demo: bool) -> Result<(), String> {
     app.site.serves_at(&address.to_string());
     if !app.config.metrics_listen.is_empty() {
         let metrics = Arc::new(bind(&app.config.metrics_listen).await?);
-        loops::keep(&app, "metrics", loops::PATIENCE, move |app, pulse| {
+        loops::keep(&app, "metrics", loops::STALL_TIMEOUT, move |app, pulse| {
             server::serve_metrics(app, metrics.clone(), pulse)
         });
     }

@@ -146,7 +146,7 @@ fn credit_rows(tx: &mut Tx, ctx: &Ctx, before: Invoice, wish: &Credit) -> Result
     if all {
         source.payment_status = PaymentStatus::Credited;
     } else {
-        source.settle_payments(ctx);
+        source.update_payment_status(ctx);
     }
     new::save_as(tx, ctx, &mut credit, "credit_created")?;
     records::update(tx, ctx, &before, &mut source, "credited")?;

@@ -1,10 +1,7 @@
 //! The three kinds of document: the parameter of the record they share.
 
-use std::sync::LazyLock;
+use engine::record::{Shape, Sql};
 
-use engine::record::{ALL, Address, Shape, Sql};
-
-use super::{Document, WHOLE};
 use crate::settings::custom_field::Entity;
 
 /// Which of the three a document is: its parameter.
@@ -46,6 +43,7 @@ impl Which {
     }
 }
 
+/// Declares one of the three, where the record is.
 macro_rules! document_kind {
     ($(#[doc = $doc:literal])+ $kind:ident = $alias:ident, $name:literal in $table:literal) => {
         $(#[doc = $doc])+
@@ -58,36 +56,30 @@ macro_rules! document_kind {
         impl DocumentKind for $kind {
             const WHICH: Which = Which::$alias;
 
-            fn shape() -> &'static Shape {
-                const ADDRESSES: &[Address] = &[
-                    Address {
+            fn shape() -> &'static engine::record::Shape {
+                const ADDRESSES: &[engine::record::Address] = &[
+                    engine::record::Address {
                         name: "web_url", path: "/d/{token}", signed: false, views: WHOLE,
                         doc: "URL of the public page for the client.",
                     },
-                    Address {
+                    engine::record::Address {
                         name: "pdf_url", path: concat!("/v1/", $table, "/{id}/pdf/content"), signed: true, views: WHOLE,
                         doc: "URL of the PDF, valid for a day without a key.",
                     },
                 ];
-                static SHAPE: Shape =
-                    Shape::new($name, $table, &[$($doc),+]).created_at(ALL).meta(WHOLE).addresses(ADDRESSES);
+                static SHAPE: engine::record::Shape = engine::record::Shape::new($name, $table, &[$($doc),+])
+                    .created_at(engine::record::ALL)
+                    .meta(WHOLE)
+                    .addresses(ADDRESSES);
                 &SHAPE
             }
 
-            fn sql() -> &'static Sql {
-                static SQL: LazyLock<Sql> = LazyLock::new(Sql::of::<$alias>);
+            fn sql() -> &'static engine::record::Sql {
+                static SQL: std::sync::LazyLock<engine::record::Sql> =
+                    std::sync::LazyLock::new(engine::record::Sql::of::<$alias>);
                 &SQL
             }
         }
     };
 }
-
-document_kind!(
-    /// An amount that a client owes you or, for a credit invoice, that you owe a client.
-    InvoiceKind = Invoice, "invoice" in "invoices");
-document_kind!(
-    /// An offer that a client can accept.
-    QuoteKind = Quote, "quote" in "quotes");
-document_kind!(
-    /// Work that is to be done, or has been done, for a client.
-    WorkorderKind = Workorder, "workorder" in "workorders");
+pub(super) use document_kind;

@@ -6,16 +6,17 @@ use engine::due::DueWork;
 use engine::error::{Error, Result};
 use engine::record::{Record, When, stored_date};
 use engine::slice::{Slice, TOGETHER};
+use engine::timers::{self, Timer};
 use engine::{once, records};
 use store::Tx;
 
-use super::timers::INVOICE_LATE;
-use super::{Document, DocumentKind, InvoiceKind, PaymentStatus, QuoteKind, Which};
+use super::{Document, DocumentKind, Invoice, InvoiceKind, PaymentStatus, QuoteKind, Which};
 use crate::relations::client::Client;
+use crate::settings::Settings;
 
 impl<K: DocumentKind> Document<K> {
     /// How it stands after a payment or a credit: by what was paid of what is due.
-    pub fn settle_payments(&mut self, ctx: &Ctx) {
+    pub fn update_payment_status(&mut self, ctx: &Ctx) {
         let due = self.due_amount();
         let paid = self.paid_amount.scaled();
         let all_credited = !self.rows.0.is_empty() && self.rows.0.iter().all(|row| row.credited);
@@ -63,14 +64,14 @@ fn first_paid<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) ->
 
 /// Invoices that become late.
 pub const LATE_INVOICES: DueWork = DueWork {
-    some: |tx, ctx, slice| expire::<InvoiceKind>(tx, ctx, &PaymentStatus::Overdue, slice),
+    process_batch: |tx, ctx, slice| expire::<InvoiceKind>(tx, ctx, &PaymentStatus::Overdue, slice),
     next_moment: next_moment::<InvoiceKind>,
     ..DueWork::NOTHING
 };
 
 /// Quotes that are no longer valid.
 pub const EXPIRED_QUOTES: DueWork = DueWork {
-    some: |tx, ctx, slice| expire::<QuoteKind>(tx, ctx, &PaymentStatus::Expired, slice),
+    process_batch: |tx, ctx, slice| expire::<QuoteKind>(tx, ctx, &PaymentStatus::Expired, slice),
     next_moment: next_moment::<QuoteKind>,
     ..DueWork::NOTHING
 };
@@ -85,9 +86,10 @@ fn expire<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, status: &PaymentStatus, slice
     };
     // Their ids alone: a document may have a thousand rows, and the slice may be over before its turn.
     let sql = format!(
-        "SELECT id FROM {}{index} WHERE account_id = $1 AND payment_status = 'open' AND due_date < $2
+        "SELECT id FROM {}{index} WHERE account_id = $1 AND payment_status = '{}' AND due_date < $2
          AND due_date <> ''{owed} ORDER BY due_date, id LIMIT {TOGETHER}",
-        Document::<K>::shape().table
+        Document::<K>::shape().table,
+        PaymentStatus::Open
     );
     let today = ctx.now.date(&ctx.zone).to_string();
     let found = tx.all(&sql, &[ctx.account.into(), today.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
@@ -99,7 +101,7 @@ fn expire<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, status: &PaymentStatus, slice
         let mut document = before.clone();
         // Where nothing is left to pay nobody is late.
         match K::WHICH {
-            Which::Invoice if document.open_amount().scaled() <= 0 => document.settle_payments(ctx),
+            Which::Invoice if document.open_amount().scaled() <= 0 => document.update_payment_status(ctx),
             _ => document.payment_status = status.clone(),
         }
         records::change(tx, ctx, &before, &mut document, "updated")?;
@@ -111,9 +113,10 @@ fn expire<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, status: &PaymentStatus, slice
 /// When the next of them becomes late or invalid, after now.
 fn next_moment<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>> {
     let sql = format!(
-        "SELECT due_date, id FROM {} WHERE account_id = $1 AND payment_status = 'open' AND due_date >= $2
+        "SELECT due_date, id FROM {} WHERE account_id = $1 AND payment_status = '{}' AND due_date >= $2
          ORDER BY due_date LIMIT 1",
-        Document::<K>::shape().table
+        Document::<K>::shape().table,
+        PaymentStatus::Open
     );
     let today = ctx.now.date(&ctx.zone).to_string();
     let found = tx.first(&sql, &[ctx.account.into(), today.into()], |row| {
@@ -163,8 +166,21 @@ fn await_the_rest<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>
     }
 }
 
+/// An invoice that is partly paid is late. One that is not paid at all becomes overdue and says so then.
+pub static INVOICE_LATE: Timer<Settings> = Timer {
+    cause: "invoice.late",
+    about: &["invoice"],
+    armed_by: &[],
+    since: timers::NOW,
+    days: None,
+    run_out: |tx, ctx, id| {
+        let invoice: Invoice = records::find(tx, ctx, id)?;
+        late_after_all(tx, ctx, &invoice)
+    },
+};
+
 /// The day after it was due an invoice is late, too, that is partly paid or that a caller called overdue before.
-pub fn late_after_all<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<()> {
+fn late_after_all<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<()> {
     let unpaid = LATE.contains(&invoice.payment_status) && invoice.due_amount() > 0;
     if unpaid && invoice.is_past_due(ctx) && say_late(tx, ctx, invoice)? {
         say_overdue(tx, ctx, invoice)?;

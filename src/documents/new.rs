@@ -173,16 +173,16 @@ impl<K: DocumentKind> Document<K> {
         }
         self.payment_status = PaymentStatus::Draft;
         self.take_snapshots(tx, ctx)?;
-        self.settle_dates(tx, ctx)?;
+        self.resolve_dates(tx, ctx)?;
         let mut faults = FieldErrors::default();
         check_dates(self.invoice_date.0, self.due_date.0, "due_date", &mut faults);
         faults.into_result()?;
         self.take_project(tx, ctx)?;
-        custom_field::settle(tx, ctx, K::WHICH.entity(), &mut self.custom_fields, None)
+        custom_field::resolve(tx, ctx, K::WHICH.entity(), &mut self.custom_fields, None)
     }
 
     /// Dates that it has not: today, and that plus the days of its client or else of the account.
-    pub fn settle_dates(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+    pub fn resolve_dates(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
         let date = self.invoice_date.0.unwrap_or_else(|| ctx.now.date(&ctx.zone));
         self.invoice_date = Day(Some(date));
         if self.due_date.0.is_some() {

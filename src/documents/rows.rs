@@ -19,7 +19,7 @@ use crate::settings::tax_rate::{self, TaxRate};
 pub const MAX_ROWS: usize = 1000;
 /// The most bytes that the texts of all rows have together. A document is written three times and more in one transaction:
 /// the record, its log lines, its answer, what is printed. Others wait for it meanwhile.
-pub const LARGEST: usize = 512 * 1024;
+pub const MAX_TEXT_BYTES: usize = 512 * 1024;
 
 /// Products that are looked up in one statement.
 const TOGETHER: usize = 100;
@@ -195,8 +195,8 @@ impl Rows {
         let products = self.products(tx, ctx)?;
         for (place, row) in self.0.iter_mut().enumerate() {
             let at = format!("{}[{place}]", names.list);
-            row.settle_names(&products, &at, names, &mut faults);
-            row.settle_rate(&rates, assumed, &at, &mut faults);
+            row.resolve_names(&products, &at, names, &mut faults);
+            row.resolve_rate(&rates, assumed, &at, &mut faults);
         }
         // What came from products counts, too.
         faults.take(names.list, self.check_size());
@@ -235,10 +235,10 @@ impl Rows {
     /// Whether the texts are small enough.
     fn check_size(&self) -> Result<(), Violation> {
         let bytes: usize = self.0.iter().map(Row::text_bytes).sum();
-        if bytes <= LARGEST {
+        if bytes <= MAX_TEXT_BYTES {
             return Ok(());
         }
-        let message = format!("may have {LARGEST} bytes of text in all rows together, but has {bytes}");
+        let message = format!("may have {MAX_TEXT_BYTES} bytes of text in all rows together, but has {bytes}");
         Err(violation(FieldCode::TooLong, message))
     }
 
@@ -310,7 +310,13 @@ pub fn check_total(field: &str, sent: Option<Amount>, own: i64, faults: &mut Fie
 }
 
 impl Row {
-    fn settle_names(&mut self, products: &HashMap<String, Product>, at: &str, names: &Names, faults: &mut FieldErrors) {
+    fn resolve_names(
+        &mut self,
+        products: &HashMap<String, Product>,
+        at: &str,
+        names: &Names,
+        faults: &mut FieldErrors,
+    ) {
         match products.get(&self.product_id) {
             Some(product) => self.take_from(product),
             None if self.product_id.is_empty() => {}
@@ -341,7 +347,7 @@ impl Row {
         }
     }
 
-    fn settle_rate(&mut self, rates: &[TaxRate], assumed: Percent, at: &str, faults: &mut FieldErrors) {
+    fn resolve_rate(&mut self, rates: &[TaxRate], assumed: Percent, at: &str, faults: &mut FieldErrors) {
         if !self.vat_code.is_empty() {
             match rates.iter().find(|rate| rate.code.eq_ignore_ascii_case(&self.vat_code)) {
                 Some(rate) => {
@@ -439,21 +445,27 @@ impl Kind for Rows {
     }
 
     fn schema(_: &Rules) -> Schema {
-        let text = || json!({"type": "string"});
-        let number = || json!({"type": "number"});
-        json!({
-            "type": "array", "maxItems": MAX_ROWS,
-            "items": {"type": "object", "properties": {
-                "name": text(), "title": text(), "description": text(), "quantity": number(), "unit": text(), "unit_price": number(),
-                "vat_rate": {"type": ["string", "number"]}, "vat_code": text(), "product_id": text(),
-                "total_excl_vat": number(), "total_incl_vat": number(),
-            }},
-        })
+        schema_of("name title description quantity unit unit_price vat_rate vat_code product_id")
     }
 
     fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+}
+
+/// The schema of rows whose members have these names, and their totals.
+pub fn schema_of(names: &str) -> Schema {
+    let member = |name: &str| {
+        let schema = match name {
+            "quantity" | "unit_price" | "total_excl_vat" | "total_incl_vat" => json!({"type": "number"}),
+            "vat_rate" => json!({"type": ["string", "number"]}),
+            _ => json!({"type": "string"}),
+        };
+        (name.to_string(), schema)
+    };
+    let names = names.split(' ').chain(["total_excl_vat", "total_incl_vat"]);
+    let members: serde_json::Map<String, Schema> = names.map(member).collect();
+    json!({"type": "array", "maxItems": MAX_ROWS, "items": {"type": "object", "properties": members}})
 }
 
 #[cfg(test)]

@@ -1,9 +1,6 @@
 //! How a document stands, and what can be done with it in each status.
 
-use engine::error::{Code, Error, Result};
 use engine::open_choice;
-
-use super::{Document, DocumentKind};
 
 open_choice! {
     /// How a document stands. A business may use words of its own; to the server these mean that it is open.
@@ -35,7 +32,7 @@ open_choice! {
 
 impl PaymentStatus {
     /// Whether something is left to pay on an invoice that stands so.
-    pub fn is_unpaid(&self) -> bool {
+    pub(crate) fn is_unpaid(&self) -> bool {
         matches!(self, PaymentStatus::Open | PaymentStatus::Partial | PaymentStatus::Overdue)
     }
 }
@@ -68,7 +65,7 @@ pub enum Effect {
 
 /// The effect of each verb in the statuses in which it is not simply allowed. The set of statuses is open, so these are
 /// the exceptions: in every other status, and in a word of the business' own, the verb is allowed.
-pub const TRANSITIONS: &[(Verb, PaymentStatus, Effect)] = &[
+pub(crate) const TRANSITIONS: &[(Verb, PaymentStatus, Effect)] = &[
     (Verb::Accept, PaymentStatus::Accepted, Effect::Done),
     (Verb::Accept, PaymentStatus::Invoiced, Effect::Done),
     (Verb::Accept, PaymentStatus::Rejected, Effect::Refused("was rejected")),
@@ -90,16 +87,5 @@ impl Verb {
     pub fn effect(self, status: &PaymentStatus) -> Effect {
         let listed = TRANSITIONS.iter().find(|(verb, own, _)| *verb == self && own == status);
         listed.map_or(Effect::Allowed, |(_, _, effect)| *effect)
-    }
-}
-
-impl<K: DocumentKind> Document<K> {
-    /// Checks a verb against the table; answers whether it changes anything, or refuses it.
-    pub fn may(&self, verb: Verb) -> Result<bool> {
-        match verb.effect(&self.payment_status) {
-            Effect::Allowed => Ok(true),
-            Effect::Done => Ok(false),
-            Effect::Refused(why) => Err(Error::new(Code::InvalidTransition, format!("{} {why}.", self.number))),
-        }
     }
 }

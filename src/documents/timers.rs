@@ -7,7 +7,7 @@ use engine::timers::{self, Of, Since, Timer};
 use engine::{once, records};
 use store::Tx;
 
-use super::{Document, DocumentKind, Invoice, InvoiceKind, PaymentStatus, Quote, QuoteKind, WorkorderKind, money_due};
+use super::{Document, DocumentKind, InvoiceKind, PaymentStatus, Quote, QuoteKind, WorkorderKind};
 use crate::settings::Settings;
 
 /// A quote that was sent has had no answer for a while.
@@ -49,16 +49,3 @@ fn still_draft<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<bool
     }
     Ok(found.is_some())
 }
-
-/// An invoice that is partly paid is late. One that is not paid at all becomes overdue and says so then.
-pub static INVOICE_LATE: Timer<Settings> = Timer {
-    cause: "invoice.late",
-    about: &["invoice"],
-    armed_by: &[],
-    since: timers::NOW,
-    days: None,
-    run_out: |tx, ctx, id| {
-        let invoice: Invoice = records::find(tx, ctx, id)?;
-        money_due::late_after_all(tx, ctx, &invoice)
-    },
-};

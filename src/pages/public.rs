@@ -14,7 +14,7 @@ use axum::http::request::Parts;
 use axum::http::{Method, Request, Response, StatusCode};
 use engine::accounts::Account;
 use engine::app::App;
-use engine::context::{Caller, Ctx};
+use engine::context::{Actor, Ctx};
 use engine::error::{Code, Error, Result};
 use engine::http::{dispatch, reply, upload};
 use engine::site::Site;
@@ -56,7 +56,7 @@ struct Visit {
 /// The document that a token opens.
 struct Found {
     kind: &'static Kind,
-    caller: Caller,
+    caller: Actor,
     id: String,
     token: String,
 }
@@ -124,7 +124,7 @@ impl Visit {
             Ok(None)
         });
         let (kind, account, id) = found.await?.ok_or_else(missing)?;
-        let caller = Caller { request_id: self.request_id.clone(), ..self.app.acting(account, "visitor") };
+        let caller = Actor { request_id: self.request_id.clone(), ..self.app.acting(account, "visitor") };
         Ok(Found { kind, caller, id, token: token.to_string() })
     }
 

@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER};
 use axum::http::{Method, Request, Response, StatusCode};
 use engine::app::App;
-use engine::context::{Caller, Ctx};
+use engine::context::{Actor, Ctx};
 use engine::error::{Code, Error, FieldCode, Result, violation};
 use engine::http::{dispatch, reply};
 use engine::records;
@@ -89,7 +89,7 @@ async fn walk(app: &Arc<App>, request: Request<Body>, nonce: &str) -> Result<Res
 /// What an id of the sandbox is of.
 #[derive(Clone)]
 struct Found {
-    caller: Caller,
+    caller: Actor,
     is_verification: bool,
     id: String,
 }
@@ -153,7 +153,7 @@ fn say(tx: &mut Tx, ctx: &Ctx, found: &Found, status: Status) -> Result<()> {
             return refuse(before.status);
         }
         let mandate = (status == Status::Paid).then(|| (sandbox::mandate_of(&before.external_id), true));
-        return verification::told(tx, ctx, &before, status, mandate);
+        return verification::apply_provider_status(tx, ctx, &before, status, mandate);
     }
     let before: Payment = records::find(tx, ctx, &found.id)?;
     if before.status == status {
@@ -162,7 +162,7 @@ fn say(tx: &mut Tx, ctx: &Ctx, found: &Found, status: Status) -> Result<()> {
     if !possible(found, before.status).contains(&status) {
         return refuse(before.status);
     }
-    payment::told(tx, ctx, &before, status, Some(&json!({"sandbox": status.wire()}))).map(drop)
+    payment::apply_provider_status(tx, ctx, &before, status, Some(&json!({"sandbox": status.wire()}))).map(drop)
 }
 
 fn draw(data: &Value, nonce: &str) -> Response<Body> {

@@ -7,7 +7,7 @@ use engine::error::{Code, Error, FieldCode, Result, violation};
 use engine::input::{self, Input};
 use engine::record::{ALL, Address, COMPUTED, CREATED, Day, INPUT, Model, NOWHERE, Record};
 use engine::records::{self, Work};
-use engine::resource::{RequestBody, Resource};
+use engine::resource::{Method, RequestBody, Resource, Returns, Verb};
 use engine::{choice, record};
 use jiff::ToSpan;
 use jiff::civil::{Date, Weekday};
@@ -19,7 +19,7 @@ use super::mandate::{self, Mandate, MandateStatus};
 use super::payment::{self, Payment, Status};
 use crate::documents::Invoice;
 use crate::relations::client::Client;
-use crate::settings::{Settings, corporate_identity};
+use crate::settings::{ProviderName, Settings, corporate_identity};
 
 choice! {
     /// Which rules of SEPA hold.
@@ -62,7 +62,7 @@ record! {
 impl Model for Batch {}
 
 /// The most debits in a file.
-const MOST: i64 = 10_000;
+const MAX_PAYMENTS: i64 = 10_000;
 
 /// A payment that waits, with all that the bank wants to know.
 struct Waiting {
@@ -113,11 +113,13 @@ fn working_days_after(day: Date, count: usize) -> Date {
 /// What waits to be collected; who cannot be collected from is told.
 fn waiting(tx: &mut Tx, ctx: &Ctx, warnings: &mut Vec<String>) -> Result<Vec<Waiting>> {
     let sql = format!(
-        "{} WHERE account_id = $1 AND provider = 'manual' AND status = 'created' ORDER BY created_at, id LIMIT $2",
-        Payment::sql().select
+        "{} WHERE account_id = $1 AND provider = '{}' AND status = '{}' ORDER BY created_at, id LIMIT $2",
+        Payment::sql().select,
+        ProviderName::Manual.wire(),
+        Status::Created.wire()
     );
     let mut waiting = Vec::new();
-    for payment in tx.all(&sql, &[ctx.account.into(), MOST.into()], Payment::from_row)? {
+    for payment in tx.all(&sql, &[ctx.account.into(), MAX_PAYMENTS.into()], Payment::from_row)? {
         let invoice: Invoice = records::find(tx, ctx, &payment.invoice_id.0)?;
         let client: Client = records::find(tx, ctx, &invoice.client_id.0)?;
         let mandate = mandate::of(tx, ctx, &client.base.id)?.filter(Mandate::is_ready);
@@ -183,7 +185,7 @@ fn file(tx: &mut Tx, ctx: &Ctx, batch: &Batch, date: Date, waiting: &[Waiting]) 
 /// A payment is with the bank now.
 fn hand_over(tx: &mut Tx, ctx: &Ctx, one: &Waiting, batch: &Batch) -> Result<()> {
     let said = json!({"batch_id": batch.base.id, "message_id": batch.message_id});
-    payment::told(tx, ctx, &one.payment, Status::Pending, Some(&said))?;
+    payment::apply_provider_status(tx, ctx, &one.payment, Status::Pending, Some(&said))?;
     mandate::change(tx, ctx, &one.client.base.id, |mandate| {
         if mandate.status == MandateStatus::Authorized {
             mandate.status = MandateStatus::Active;
@@ -208,12 +210,13 @@ pub fn resource() -> Resource {
         .at("/v1/direct-debit/batches")
         .list::<Batch>()
         .extension()
-        .create_with(create)
-        .taking::<Batch>(RequestBody::Body)
+        .verb(Verb::Create, create)
+        .body::<Batch>(RequestBody::Body)
         .extension()
         .get::<Batch>()
         .extension()
-        .content("content", "Download the bank file", content)
+        .route(Method::Get, "/{id}/content", "Download the bank file", content)
+        .returns(Returns::Content)
         .extension()
 }
 

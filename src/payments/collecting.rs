@@ -3,26 +3,29 @@
 
 use engine::accounts::Account;
 use engine::app::App;
-use engine::context::{Caller, Ctx};
+use engine::call::{Call, Outcome};
+use engine::context::{Actor, Ctx};
 use engine::due::DueWork;
 use engine::error::{Code, Error, Result};
 use engine::jobs::{self, Claimed, Ending, Job, Lane, NewJob};
 use engine::record::{Data, Day, Link, Record};
-use engine::records;
+use engine::records::{self, Work};
+use engine::resource::{self, Resource, Returns};
+use engine::{input, tables};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use store::Tx;
 
-use crate::documents::Invoice;
+use crate::documents::{Invoice, make_final, with_finalized};
 use crate::payments::mandate::{self, MandateStatus};
-use crate::payments::payment::{self, Method, Payment, PaymentType, Status};
+use crate::payments::payment::{self, Method, Payment, PaymentType, Status, UNDER_WAY};
 use crate::payments::providers::{self, PaymentRequest, Provider, ProviderError, ProviderStatus, Purpose, Started};
 use crate::payments::verification::{self, Verification};
 use crate::relations::client::Client;
 use crate::settings::{ProviderName, Settings};
 
 /// Collects what is open of an invoice when its client has a mandate; answers the payment.
-pub fn begin(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Option<Payment>> {
+pub(crate) fn begin(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Option<Payment>> {
     let mandate = match invoice.client_id.0.as_str() {
         "" => None,
         client => mandate::of(tx, ctx, client)?,
@@ -54,8 +57,29 @@ fn write(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice, provider: ProviderName, meth
     Ok(payment)
 }
 
+/// Invoices can be collected.
+pub(crate) fn collectable(invoices: Resource) -> Resource {
+    invoices
+        .route(resource::Method::Post, "/{id}/collect", "Collect an invoice by direct debit", collect)
+        .returns(Returns::CreatedParts(payment::BOTH))
+        .extension()
+}
+
+/// `POST /v1/invoices/{id}/collect`
+fn collect(call: Call) -> Result<Work> {
+    let warnings = input::nothing(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let mut invoice: Invoice = records::find_to_change(tx, ctx, &call)?;
+        let finalized = make_final(tx, ctx, &mut invoice)?;
+        let payment = again(tx, ctx, &invoice)?;
+        let mut answer = payment::both(ctx, &invoice, &payment, Outcome::Created);
+        answer.location = Some(tables::location(&payment));
+        Ok(with_finalized(answer.with_texts("warnings", &warnings), finalized))
+    }))
+}
+
 /// Collects an invoice again, or for the first time, because somebody says so.
-pub fn again(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Payment> {
+pub(crate) fn again(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Payment> {
     let refuse = |why: &str| Err(Error::new(Code::InvalidTransition, format!("{} {why}.", invoice.number)));
     if invoice.open_amount().scaled() <= 0 {
         return refuse("has no open amount");
@@ -71,17 +95,18 @@ pub fn again(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Payment> {
 
 /// The online payment of an invoice that may still be paid; of those that the client pays, or of all.
 fn under_way(tx: &mut Tx, ctx: &Ctx, invoice: &str, method: Option<Method>) -> Result<Option<Payment>> {
+    let (select, under_way) = (&Payment::sql().select, Status::sql_list(UNDER_WAY));
     let sql = format!(
-        "{} WHERE account_id = $1 AND invoice_id = $2 AND type = 'online'
-         AND status IN ('created', 'open', 'pending', 'authorized') ORDER BY created_at DESC, id DESC",
-        Payment::sql().select
+        "{select} WHERE account_id = $1 AND invoice_id = $2 AND type = '{}'
+         AND status IN ({under_way}) ORDER BY created_at DESC, id DESC",
+        PaymentType::Online.wire()
     );
     let found = tx.all(&sql, &[ctx.account.into(), invoice.into()], Payment::from_row)?;
     Ok(found.into_iter().find(|payment| method.is_none_or(|method| payment.method == method)))
 }
 
 /// The payment by which a client pays an invoice on its page: the one that is open, or a new one.
-pub fn pay_online(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Payment> {
+pub(crate) fn pay_online(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Payment> {
     let provider = Settings::of(tx, ctx)?.provider;
     if !can_pay_online(tx, ctx)? || invoice.open_amount().scaled() <= 0 {
         let message = "This invoice cannot be paid online.";
@@ -94,7 +119,7 @@ pub fn pay_online(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Payment> 
 }
 
 /// Whether clients can pay on the pages of invoices.
-pub fn can_pay_online(tx: &mut Tx, ctx: &Ctx) -> Result<bool> {
+pub(crate) fn can_pay_online(tx: &mut Tx, ctx: &Ctx) -> Result<bool> {
     let settings = Settings::of(tx, ctx)?;
     Ok(settings.online_payments && settings.provider != ProviderName::Manual)
 }
@@ -109,7 +134,7 @@ struct Collection {
     settings: Settings,
 }
 
-fn case(app: &App, caller: &Caller, id: &str) -> Result<Collection> {
+fn case(app: &App, caller: &Actor, id: &str) -> Result<Collection> {
     let (own, id) = (caller.clone(), id.to_string());
     app.store.read_now(move |tx| {
         let ctx = own.reading(tx)?;
@@ -134,7 +159,7 @@ fn provider_of(app: &App, case: &Collection) -> Result<Box<dyn Provider>, Provid
 
 /// Asks the provider for a payment and writes what it said; answers the payment. Outside any
 /// transaction, and as often as anybody likes: the provider sees one payment.
-pub fn ask(app: &App, caller: &Caller, id: &str, again: bool) -> Result<Result<Payment, ProviderError>> {
+pub(crate) fn ask(app: &App, caller: &Actor, id: &str, again: bool) -> Result<Result<Payment, ProviderError>> {
     let case = case(app, caller, id)?;
     if case.payment.status != Status::Created {
         return Ok(Ok(case.payment));
@@ -180,7 +205,7 @@ fn accepted(tx: &mut Tx, ctx: &Ctx, id: &str, started: &Started, wish: Purpose) 
     payment.external_id.clone_from(&started.external_id);
     payment.feedback_data = Data::from(json!({"payment_url": started.payment_url}));
     records::change(tx, ctx, &before, &mut payment, "updated")?;
-    let payment = payment::told(tx, ctx, &payment, started.status, None)?;
+    let payment = payment::apply_provider_status(tx, ctx, &payment, started.status, None)?;
     if wish == Purpose::Collection {
         let invoice: Invoice = records::find(tx, ctx, &payment.invoice_id.0)?;
         mandate::change(tx, ctx, &invoice.client_id.0, |mandate| {
@@ -215,7 +240,7 @@ impl Job for Collect {
                     let ctx = caller.writing(tx)?;
                     let payment: Payment = records::find(tx, &ctx, &id)?;
                     let why = json!({"reason": trouble.words()});
-                    payment::told(tx, &ctx, &payment, Status::Failed, Some(&why)).map(drop)
+                    payment::apply_provider_status(tx, &ctx, &payment, Status::Failed, Some(&why)).map(drop)
                 })?;
                 Ok(Ending::Done)
             }
@@ -255,7 +280,7 @@ impl Subject {
 
 /// Has the provider asked how a payment or a verification stands. What is being looked at already
 /// is looked at once more: the news may have come after the look.
-pub fn look_soon(tx: &mut Tx, ctx: &Ctx, kind: Subject, id: &str) -> Result<()> {
+pub(crate) fn look_soon(tx: &mut Tx, ctx: &Ctx, kind: Subject, id: &str) -> Result<()> {
     let first = format!("news {id}");
     let key = if jobs::is_under_way(tx, &first)? { format!("{first} again") } else { first };
     let job = NewJob::of(ctx, &ProviderNews { id: id.to_string(), kind })?.keyed(key);
@@ -298,7 +323,7 @@ fn look(
     provider?.look(external_id)
 }
 
-fn look_at_payment(app: &App, caller: &Caller, id: &str) -> Result<Result<(), ProviderError>> {
+fn look_at_payment(app: &App, caller: &Actor, id: &str) -> Result<Result<(), ProviderError>> {
     let case = case(app, caller, id)?;
     let news = match look(provider_of(app, &case), &case.payment.external_id) {
         Ok(news) => news,
@@ -308,12 +333,12 @@ fn look_at_payment(app: &App, caller: &Caller, id: &str) -> Result<Result<(), Pr
     app.store.write_now(caller.account.number, move |tx| {
         let ctx = own.writing(tx)?;
         let payment: Payment = records::find(tx, &ctx, &id)?;
-        payment::told(tx, &ctx, &payment, news.status, Some(&news.details)).map(drop)
+        payment::apply_provider_status(tx, &ctx, &payment, news.status, Some(&news.details)).map(drop)
     })?;
     Ok(Ok(()))
 }
 
-fn look_at_verification(app: &App, caller: &Caller, id: &str) -> Result<Result<(), ProviderError>> {
+fn look_at_verification(app: &App, caller: &Actor, id: &str) -> Result<Result<(), ProviderError>> {
     let (own, key) = (caller.clone(), id.to_string());
     let (verification, settings) = app.store.read_now(move |tx| {
         let ctx = own.reading(tx)?;
@@ -328,17 +353,18 @@ fn look_at_verification(app: &App, caller: &Caller, id: &str) -> Result<Result<(
     app.store.write_now(caller.account.number, move |tx| {
         let ctx = own.writing(tx)?;
         let verification: Verification = records::find(tx, &ctx, &id)?;
-        verification::told(tx, &ctx, &verification, news.status, news.mandate.clone())
+        verification::apply_provider_status(tx, &ctx, &verification, news.status, news.mandate.clone())
     })?;
     Ok(if waits { Err(ProviderError::Later("the mandate cannot be used yet".to_string())) } else { Ok(()) })
 }
 
 /// What the sandbox knows by this id, and whose it is: nobody told us the account. Whether it is a
 /// verification comes last.
-pub fn in_sandbox(tx: &mut Tx, external_id: &str) -> Result<Option<(Account, String, bool)>> {
+pub(crate) fn in_sandbox(tx: &mut Tx, external_id: &str) -> Result<Option<(Account, String, bool)>> {
     for (table, is_verification) in [("verifications", true), ("payments", false)] {
         let sql = format!(
-            "SELECT account_id, id FROM {table} WHERE external_id = $1 AND external_id <> '' AND provider = 'sandbox'"
+            "SELECT account_id, id FROM {table} WHERE external_id = $1 AND external_id <> '' AND provider = '{}'",
+            ProviderName::Sandbox.wire()
         );
         let found =
             tx.first(&sql, &[external_id.into()], |row| Ok::<_, Error>((row.int(0)?, row.text(1)?.to_string())))?;
@@ -356,9 +382,10 @@ pub const DUE: DueWork = DueWork { hourly: ask_after, ..DueWork::NOTHING };
 fn ask_after(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     for kind in [Subject::Payment, Subject::Verification] {
         let sql = format!(
-            "SELECT id FROM {} WHERE account_id = $1 AND provider = 'mollie'
-             AND status IN ('open', 'pending', 'authorized') LIMIT 500",
-            kind.table()
+            "SELECT id FROM {} WHERE account_id = $1 AND provider = '{}' AND status IN ({}) LIMIT 500",
+            kind.table(),
+            ProviderName::Mollie.wire(),
+            Status::sql_list(payment::ASKED)
         );
         let ids = tx.all(&sql, &[ctx.account.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
         for id in ids {

@@ -7,7 +7,7 @@ use engine::error::{Code, Error, Result};
 use engine::input::{self, Input};
 use engine::record::{COMPUTED, CREATED, Day, INPUT, Link, Model, REQUIRED, Record};
 use engine::records::{self, Work};
-use engine::resource::{Handler, Method, Part, Resource, Returns};
+use engine::resource::{Handler, Method, Part, Resource, Returns, Verb};
 use engine::{choice, record};
 use serde_json::{Value, json};
 use store::{Migration, Tx};
@@ -173,11 +173,12 @@ fn revoke(call: Call) -> Result<Work> {
 pub fn resource(get: Handler) -> Resource {
     Resource::of::<Mandate>("Direct debit mandates", "relations", MIGRATIONS)
         .at("/v1/clients/{id}/direct-debit/mandate")
-        .custom_route(Method::Get, "", "Retrieve the mandate of a client", PARTS, get)
-        .acts_with("subscription_id", "relations.write")
-        .create_with(record_signed)
+        .route(Method::Get, "", "Retrieve the mandate of a client", get)
+        .returns(Returns::Parts(PARTS))
+        .with(|route| route.acts_with = Some(("subscription_id", "relations.write")))
+        .verb(Verb::Create, record_signed)
         .extension()
-        .custom_route(Method::Delete, "", "Revoke a mandate", &[], revoke)
+        .route(Method::Delete, "", "Revoke a mandate", revoke)
         .returns(Returns::Nothing)
         .extension()
 }

@@ -6,14 +6,13 @@ use engine::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use engine::input::{self, Input};
 use engine::record::{COMPUTED, DETAIL, Data, Day, INPUT, Link, Model, Record, Transitions, check_transition};
 use engine::records::{self, Work};
-use engine::resource::{Part, Resource, Returns};
+use engine::resource::{Part, Resource, Returns, Verb};
 use engine::{choice, record, tables};
 use money::Amount;
 use serde_json::Value;
 use store::{Migration, Tx};
 
-use crate::documents::{Invoice, PaymentStatus, change_to_final, make_final, with_finalized};
-use crate::payments::collecting;
+use crate::documents::{Invoice, PaymentStatus, change_to_final, with_finalized};
 
 choice! {
     /// How a payment stands.
@@ -73,6 +72,11 @@ choice! {
         Banktransfer = "banktransfer",
     }
 }
+
+/// How a payment stands that a provider has taken on and that may still be paid.
+pub(crate) const ASKED: &[Status] = &[Status::Open, Status::Pending, Status::Authorized];
+/// How a payment stands that may still be paid.
+pub(crate) const UNDER_WAY: &[Status] = &[Status::Created, Status::Open, Status::Pending, Status::Authorized];
 
 /// The moves of an online payment; those of a manual one are free.
 pub const TRANSITIONS: Transitions<Status> = {
@@ -147,29 +151,21 @@ impl Model for Payment {
 }
 
 /// Payments and their routes.
-pub fn resource() -> Resource {
+pub(crate) fn resource() -> Resource {
     Resource::of::<Payment>("Payments", "invoices", MIGRATIONS)
         .at("/v1/invoices/{id}/payments")
         .all::<Payment>()
-        .create_with(create)
+        .verb(Verb::Create, create)
         .returns(Returns::Parts(BOTH))
         .get::<Payment>()
         .extension()
-        .patch_with::<Payment>(patch)
+        .verb(Verb::Patch, patch)
         .returns(Returns::Parts(BOTH))
-        .delete_with(delete)
-}
-
-/// Invoices can be collected.
-pub fn collectable(invoices: Resource) -> Resource {
-    invoices
-        .action_elsewhere("collect", "Collect an invoice by direct debit", collect)
-        .returns(Returns::CreatedParts(BOTH))
-        .extension()
+        .verb(Verb::Delete, delete)
 }
 
 /// What making and changing a payment answer.
-const BOTH: &[Part] = &[
+pub(crate) const BOTH: &[Part] = &[
     Part("invoice", "object", "The invoice: `id`, `paid_amount` and `price`."),
     Part("payment", "object", "The payment."),
 ];
@@ -199,7 +195,7 @@ fn create(call: Call) -> Result<Work> {
         }
         check_amount(&payment)?;
         records::add(tx, ctx, &mut payment)?;
-        let invoice = settle_invoice(tx, ctx, &invoice)?;
+        let invoice = update_invoice(tx, ctx, &invoice)?;
         let mut answer = both(ctx, &invoice, &payment, Outcome::Created);
         answer.location = Some(tables::location(&payment));
         Ok(with_finalized(answer.with_texts("warnings", &input.warnings), finalized))
@@ -215,7 +211,7 @@ fn patch(call: Call) -> Result<Work> {
         check_amount(&payment)?;
         records::change(tx, ctx, &before, &mut payment, "updated")?;
         let invoice: Invoice = records::find(tx, ctx, call.id())?;
-        let invoice = settle_invoice(tx, ctx, &invoice)?;
+        let invoice = update_invoice(tx, ctx, &invoice)?;
         Ok(both(ctx, &invoice, &payment, Outcome::Done).with_texts("warnings", &input.warnings))
     }))
 }
@@ -225,13 +221,19 @@ fn delete(call: Call) -> Result<Work> {
         let payment: Payment = records::find_to_change(tx, ctx, &call)?;
         records::remove(tx, ctx, &payment)?;
         let invoice: Invoice = records::find(tx, ctx, call.id())?;
-        settle_invoice(tx, ctx, &invoice)?;
+        update_invoice(tx, ctx, &invoice)?;
         Ok(Answer::empty())
     }))
 }
 
 /// What the provider tells of a payment, by the moves that lead there; what cannot be is passed over.
-pub fn told(tx: &mut Tx, ctx: &Ctx, payment: &Payment, to: Status, said: Option<&Value>) -> Result<Payment> {
+pub(crate) fn apply_provider_status(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    payment: &Payment,
+    to: Status,
+    said: Option<&Value>,
+) -> Result<Payment> {
     let Some(steps) = steps(payment.status, to) else {
         let (from, to) = (payment.status.wire(), to.wire());
         tracing::warn!(payment = %payment.base.id, from, to, "A provider reported a status that is not possible.");
@@ -248,7 +250,7 @@ pub fn told(tx: &mut Tx, ctx: &Ctx, payment: &Payment, to: Status, said: Option<
     }
     if !steps.is_empty() {
         let invoice: Invoice = records::find(tx, ctx, &payment.invoice_id.0)?;
-        settle_invoice(tx, ctx, &invoice)?;
+        update_invoice(tx, ctx, &invoice)?;
     }
     Ok(now)
 }
@@ -272,19 +274,6 @@ fn steps(from: Status, to: Status) -> Option<Vec<Status>> {
     None
 }
 
-/// `POST /v1/invoices/{id}/collect`
-fn collect(call: Call) -> Result<Work> {
-    let warnings = input::nothing(&call)?;
-    Ok(Box::new(move |tx, ctx| {
-        let mut invoice: Invoice = records::find_to_change(tx, ctx, &call)?;
-        let finalized = make_final(tx, ctx, &mut invoice)?;
-        let payment = collecting::again(tx, ctx, &invoice)?;
-        let mut answer = both(ctx, &invoice, &payment, Outcome::Created);
-        answer.location = Some(tables::location(&payment));
-        Ok(with_finalized(answer.with_texts("warnings", &warnings), finalized))
-    }))
-}
-
 /// What a payment is when nobody says how much: the rest of the invoice, never money back.
 fn all_that_is_open(invoice: &Invoice) -> Result<Amount> {
     let open = invoice.open_amount();
@@ -305,10 +294,10 @@ fn check_amount(payment: &Payment) -> Result<()> {
 }
 
 /// Adds up what was paid, and has the invoice stand accordingly.
-pub fn settle_invoice(tx: &mut Tx, ctx: &Ctx, before: &Invoice) -> Result<Invoice> {
+pub(crate) fn update_invoice(tx: &mut Tx, ctx: &Ctx, before: &Invoice) -> Result<Invoice> {
     let sql = "SELECT CAST(coalesce(sum(amount), 0) AS BIGINT) FROM payments
-               WHERE account_id = $1 AND invoice_id = $2 AND status = 'paid'";
-    let paid = tx.int(sql, &[ctx.account.into(), (&before.base.id).into()])?;
+               WHERE account_id = $1 AND invoice_id = $2 AND status = $3";
+    let paid = tx.int(sql, &[ctx.account.into(), (&before.base.id).into(), Status::Paid.wire().into()])?;
     if (paid < 0) != (before.total_incl_vat.scaled() < 0) && paid != 0 {
         let message = "cannot be more than the amount paid";
         return Err(Error::field("amount", violation(FieldCode::OutOfRange, message)));
@@ -317,14 +306,14 @@ pub fn settle_invoice(tx: &mut Tx, ctx: &Ctx, before: &Invoice) -> Result<Invoic
     // A word of the caller's own stays until what was paid changes.
     if paid != before.paid_amount.scaled() {
         invoice.paid_amount = Amount::from_scaled(paid);
-        invoice.settle_payments(ctx);
+        invoice.update_payment_status(ctx);
     }
     records::change(tx, ctx, before, &mut invoice, "updated")?;
     Ok(invoice)
 }
 
 /// The invoice and the payment, as the contract shows them together.
-fn both(ctx: &Ctx, invoice: &Invoice, payment: &Payment, outcome: Outcome) -> Answer {
+pub(crate) fn both(ctx: &Ctx, invoice: &Invoice, payment: &Payment, outcome: Outcome) -> Answer {
     let mut data = format!(
         "{{\"invoice\":{{\"id\":\"{}\",\"paid_amount\":{},\"price\":{}}},\"payment\":",
         invoice.base.id, invoice.paid_amount, invoice.total_incl_vat

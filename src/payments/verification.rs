@@ -10,7 +10,7 @@ use engine::jobs::{self, Claimed, Ending, Job, Lane, NewJob};
 use engine::json::Json;
 use engine::record::{Body, COMPUTED, Day, INPUT, Kind, Link, Model, NOWHERE, Record, Rules};
 use engine::records::{self, Work};
-use engine::resource::{Part, Resource, Returns};
+use engine::resource::{Part, RequestBody, Resource, Returns, Verb};
 use engine::{input, record, tables};
 use money::Amount;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use store::{Migration, Row, Tx};
 
 use super::mandate::{self, MandateStatus};
-use super::payment::Status;
+use super::payment::{Status, UNDER_WAY};
 use crate::payments::providers::{self, PaymentRequest, ProviderError, Purpose, Started};
 use crate::relations::client::Client;
 use crate::settings::{ProviderName, Settings};
@@ -224,10 +224,10 @@ fn begin(
 
 /// The verification of a client that somebody may still pay.
 fn awaited(tx: &mut Tx, ctx: &Ctx, client: &str) -> Result<Option<Verification>> {
+    let (select, under_way) = (&Verification::sql().select, Status::sql_list(UNDER_WAY));
     let sql = format!(
-        "{} WHERE account_id = $1 AND client_id = $2 AND status IN ('created', 'open', 'pending', 'authorized')
-         ORDER BY created_at DESC, id DESC LIMIT 1",
-        Verification::sql().select
+        "{select} WHERE account_id = $1 AND client_id = $2 AND status IN ({under_way})
+         ORDER BY created_at DESC, id DESC LIMIT 1"
     );
     Ok(tx.first(&sql, &[ctx.account.into(), client.into()], Verification::from_row)?)
 }
@@ -303,7 +303,7 @@ fn over(app: &App, account: i64, id: &str, status: Status) -> Result<()> {
         let ctx = caller.writing(tx)?;
         let verification: Verification = records::find(tx, &ctx, &id)?;
         jobs::call_off(tx, &finish_key(&id))?;
-        told(tx, &ctx, &verification, status, None)
+        apply_provider_status(tx, &ctx, &verification, status, None)
     })
 }
 
@@ -411,7 +411,7 @@ impl Job for CancelAtProvider {
 }
 
 /// What the provider tells of a verification: how it stands, and the mandate that came of it.
-pub fn told(
+pub fn apply_provider_status(
     tx: &mut Tx,
     ctx: &Ctx,
     before: &Verification,
@@ -442,7 +442,8 @@ pub fn told(
 pub fn resource() -> Resource {
     Resource::of::<Verification>("Direct debit verifications", "relations", MIGRATIONS)
         .at("/v1/clients/{id}/direct-debit/verification")
-        .create_from::<NewVerification>(create)
+        .verb(Verb::Create, create)
+        .body::<NewVerification>(RequestBody::Create)
         .returns(Returns::Parts(PARTS))
         .get::<Verification>()
         .extension()

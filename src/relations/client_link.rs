@@ -7,7 +7,8 @@ use engine::resource::Resource;
 use engine::{error_codes, record, records};
 use store::{Migration, Tx};
 
-use super::client::{Client, ContactType};
+use super::client::Client;
+use super::contact::ContactType;
 
 error_codes! {
     /// The two records are already linked.
@@ -53,20 +54,6 @@ impl Model for ClientLink {
         }
         Ok(())
     }
-}
-
-/// Refuses another type of a client whose links need the one it has.
-pub fn check_type(tx: &mut Tx, ctx: &Ctx, client: &Client) -> Result<()> {
-    let side = match client.r#type {
-        ContactType::Company => "client_id",
-        ContactType::Private => "company_id",
-    };
-    let sql = format!("SELECT count(*) FROM client_links WHERE account_id = $1 AND {side} = $2");
-    if tx.int(&sql, &[ctx.account.into(), (&client.base.id).into()])? == 0 {
-        return Ok(());
-    }
-    let message = "cannot change while the client is linked; delete its links first";
-    Err(Error::field("type", violation(FieldCode::InvalidChoice, message)))
 }
 
 /// Links and their routes. The contract makes them; seeing and removing them are ours.

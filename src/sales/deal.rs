@@ -8,15 +8,14 @@ use engine::input::Input;
 use engine::json::Json;
 use engine::record::{ALL, Body, DETAIL, Day, INPUT, Kind, Link, Model, REQUIRED};
 use engine::records::{self, Work};
-use engine::resource::Resource;
+use engine::resource::{Method, RequestBody, Resource, Returns, Verb};
 use engine::timers::{self, Of, Since, Timer};
 use engine::{choice, input, once, record};
 use jiff::civil::Date;
 use money::Amount;
 use store::{Migration, Tx};
 
-use super::phase::Phase;
-use super::pipeline::{Pipeline, in_order};
+use super::pipeline::{Phase, Pipeline, in_order};
 use crate::settings::Settings;
 
 choice! {
@@ -219,22 +218,17 @@ pub fn resource() -> Resource {
         .create::<Deal>()
         .get::<Deal>()
         .patch::<Deal>()
-        .delete_shown::<Deal>()
-        .action_with::<Move>("move", "Move a deal to a phase, or to won, lost or open", DETAIL, move_to)
-        .action("win", "Mark a deal as won", DETAIL, win)
-        .action("lose", "Mark a deal as lost", DETAIL, lose)
+        .verb(Verb::Delete, records::delete_shown::<Deal>)
+        .returns(Returns::Item(DETAIL))
+        .route(Method::Post, "/{id}/move", "Move a deal to a phase, or to won, lost or open", move_to)
+        .body::<Move>(RequestBody::Body)
+        .route(Method::Post, "/{id}/win", "Mark a deal as won", |call| set_status(call, Status::Won))
+        .route(Method::Post, "/{id}/lose", "Mark a deal as lost", |call| set_status(call, Status::Lost))
 }
 
-fn win(call: Call) -> Result<Work> {
-    records::act::<Deal>(call, DETAIL, |deal, _| {
-        deal.status = Status::Won;
-        Ok("updated")
-    })
-}
-
-fn lose(call: Call) -> Result<Work> {
-    records::act::<Deal>(call, DETAIL, |deal, _| {
-        deal.status = Status::Lost;
+fn set_status(call: Call, status: Status) -> Result<Work> {
+    records::act(call, DETAIL, move |deal: &mut Deal, _| {
+        deal.status = status;
         Ok("updated")
     })
 }

@@ -1,4 +1,4 @@
-//! Pipelines: the ways that deals go, from first contact to the end.
+//! Pipelines: the ways that deals go, from first contact to the end, with their phases.
 
 use engine::call::{Answer, Call, Outcome};
 use engine::context::Ctx;
@@ -8,10 +8,8 @@ use engine::json::{write_key, write_text};
 use engine::record;
 use engine::record::{CREATED, INPUT, LIST, Link, Model, NOWHERE, REQUIRED, Record};
 use engine::records::{self, Work};
-use engine::resource::{Part, Resource};
+use engine::resource::{Part, Resource, Verb};
 use store::{Migration, Tx};
-
-use super::phase::Phase;
 
 record! {
     /// A sales process, divided into phases.
@@ -27,6 +25,24 @@ record! {
 
 impl Model for Pipeline {}
 
+record! {
+    /// A phase of a pipeline.
+    pub struct Phase = "phase" in "phases", order: "order", meta: NOWHERE;
+
+    /// The pipeline that the phase belongs to.
+    pipeline_id: Link = REQUIRED.create_only().refers("pipelines").filter();
+    /// Name.
+    name: String = REQUIRED.example("\"Negotiation\"");
+    /// Sort position in the pipeline.
+    order: i64 = INPUT.between(0, 1_000_000).resets_to("0").example("3");
+}
+
+impl Model for Phase {
+    fn after_save(&self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+        if before == Some(self) { Ok(()) } else { phases_changed(tx, ctx, &self.pipeline_id.0) }
+    }
+}
+
 /// What a pipeline shows beside its fields.
 const PARTS: &[Part] = &[Part("phases", "array", "Its phases in order: `id`, `name`, `order`.")];
 
@@ -34,14 +50,24 @@ const PARTS: &[Part] = &[Part("phases", "array", "Its phases in order: `id`, `na
 pub fn resource() -> Resource {
     Resource::of::<Pipeline>("Pipelines", "deals", MIGRATIONS)
         .setting()
-        .all_with(list)
-        .create_with(create)
+        .verb(Verb::All, list)
+        .verb(Verb::Create, create)
         .extension()
-        .get_with(get)
+        .verb(Verb::Get, get)
         .extension()
-        .patch_with::<Pipeline>(patch)
+        .verb(Verb::Patch, patch)
         .extension()
-        .delete_with(delete)
+        .verb(Verb::Delete, delete)
+        .extension()
+}
+
+/// Phases and their routes; the contract reads them.
+pub fn phases() -> Resource {
+    Resource::of::<Phase>("Phases", "deals", PHASES)
+        .setting()
+        .all::<Phase>()
+        .managed::<Phase>()
+        .verb(Verb::Delete, delete_phase)
         .extension()
 }
 
@@ -100,7 +126,7 @@ fn with_phases(tx: &mut Tx, ctx: &Ctx, mut answer: Answer, id: &str) -> Result<A
 }
 
 /// A pipeline shows its phases, so it has a new version when one of them changes.
-pub fn phases_changed(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
+fn phases_changed(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
     let before: Pipeline = records::find(tx, ctx, id)?;
     records::touch(tx, ctx, &before, &mut before.clone(), "updated")
 }
@@ -161,6 +187,19 @@ fn delete(call: Call) -> Result<Work> {
     }))
 }
 
+fn delete_phase(call: Call) -> Result<Work> {
+    Ok(Box::new(move |tx, ctx| {
+        let phase: Phase = records::find_to_change(tx, ctx, &call)?;
+        let deals = "SELECT count(*) FROM deals WHERE account_id = $1 AND phase_id = $2";
+        if tx.int(deals, &[ctx.account.into(), (&phase.base.id).into()])? > 0 {
+            return Err(Error::new(Code::InUse, "This phase has deals. Move them first."));
+        }
+        records::remove(tx, ctx, &phase)?;
+        phases_changed(tx, ctx, &phase.pipeline_id.0)?;
+        Ok(Answer::empty())
+    }))
+}
+
 const MIGRATIONS: &[Migration] = &[Migration {
     number: 13,
     name: "pipelines",
@@ -177,5 +216,25 @@ CREATE TABLE pipelines (
     PRIMARY KEY (account_id, id)
 ) STRICT;
 CREATE INDEX pipelines_order ON pipelines (account_id, \"order\", id);
+",
+}];
+
+const PHASES: &[Migration] = &[Migration {
+    number: 14,
+    name: "phases",
+    sql: "
+CREATE TABLE phases (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    pipeline_id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    \"order\" BIGINT NOT NULL,
+    PRIMARY KEY (account_id, id)
+) STRICT;
+CREATE INDEX phases_order ON phases (account_id, \"order\", id);
+CREATE INDEX phases_pipeline ON phases (account_id, pipeline_id, \"order\", id);
 ",
 }];

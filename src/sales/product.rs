@@ -2,7 +2,7 @@
 
 use engine::record;
 use engine::record::{INPUT, Model, REQUIRED, VatRate};
-use engine::resource::{Handler, Resource};
+use engine::resource::{Handler, Resource, Verb};
 use money::Price;
 use store::Migration;
 
@@ -33,7 +33,7 @@ pub fn resource(delete: Handler) -> Resource {
         .create::<Product>()
         .get::<Product>()
         .patch::<Product>()
-        .delete_with(delete)
+        .verb(Verb::Delete, delete)
 }
 
 const MIGRATIONS: &[Migration] = &[Migration {

@@ -12,7 +12,7 @@ use engine::record::{
     VatNumber, Website,
 };
 use engine::records::{self, Work};
-use engine::resource::Resource;
+use engine::resource::{Resource, Verb};
 use store::{Migration, Tx};
 
 record! {
@@ -81,13 +81,13 @@ impl Model for CorporateIdentity {
 pub fn resource() -> Resource {
     Resource::of::<CorporateIdentity>("Corporate identities", "settings", MIGRATIONS)
         .all::<CorporateIdentity>()
-        .create_with(create)
+        .verb(Verb::Create, create)
         .extension()
         .get::<CorporateIdentity>()
         .extension()
-        .patch_with::<CorporateIdentity>(patch)
+        .verb(Verb::Patch, patch)
         .extension()
-        .delete_with(delete)
+        .verb(Verb::Delete, delete)
         .extension()
 }
 

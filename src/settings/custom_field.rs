@@ -76,17 +76,17 @@ pub fn resource() -> Resource {
 
 /// Puts new values over those that were there, as far as the account has such fields. A value
 /// whose field was deleted goes when the record next changes.
-pub fn settle(tx: &mut Tx, ctx: &Ctx, entity: Entity, values: &mut Custom, before: Option<&Custom>) -> Result<()> {
+pub fn resolve(tx: &mut Tx, ctx: &Ctx, entity: Entity, values: &mut Custom, before: Option<&Custom>) -> Result<()> {
     if values.0.is_empty() && before.is_none_or(|before| before.0.is_empty()) {
         return Ok(());
     }
     let sql = format!("{} WHERE account_id = $1 AND entity = $2 ORDER BY created_at, id", CustomField::sql().select);
     let fields = tx.all(&sql, &[ctx.account.into(), entity.wire().into()], CustomField::from_row)?;
     let mut faults = FieldErrors::default();
-    let mut settled: Vec<(String, CustomValue)> = Vec::new();
+    let mut resolved: Vec<(String, CustomValue)> = Vec::new();
     for field in &fields {
         let find = |values: &Custom| values.0.iter().find(|(key, _)| *key == field.key.0).cloned();
-        settled.extend(find(values).or_else(|| before.and_then(find)));
+        resolved.extend(find(values).or_else(|| before.and_then(find)));
     }
     for (key, value) in &values.0 {
         let Some(field) = fields.iter().find(|field| field.key.0 == *key) else {
@@ -102,8 +102,8 @@ pub fn settle(tx: &mut Tx, ctx: &Ctx, entity: Entity, values: &mut Custom, befor
         }
     }
     faults.into_result()?;
-    settled.retain(|(_, value)| *value != CustomValue::Nothing);
-    *values = Custom(settled);
+    resolved.retain(|(_, value)| *value != CustomValue::Nothing);
+    *values = Custom(resolved);
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use engine::context::Ctx;
 use engine::error::{FieldCode, FieldErrors, Result, violation};
 use engine::record::{INPUT, Model, NOWHERE, REQUIRED, Record};
-use engine::resource::{Handler, Resource};
+use engine::resource::{Handler, Resource, Verb};
 use engine::{choice, record, records};
 use money::Decimal;
 use store::{Migration, Tx};
@@ -108,7 +108,7 @@ pub fn resource(delete: Handler) -> Resource {
     Resource::of::<TaxRate>("Tax rates", "settings", MIGRATIONS)
         .all::<TaxRate>()
         .managed::<TaxRate>()
-        .delete_with(delete)
+        .verb(Verb::Delete, delete)
         .extension()
 }
 

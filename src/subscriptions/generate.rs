@@ -4,7 +4,7 @@
 
 use engine::app::App;
 use engine::clock::Moment;
-use engine::context::{Caller, Ctx};
+use engine::context::{Actor, Ctx};
 use engine::due::DueWork;
 use engine::error::{Code, Error, Result};
 use engine::jobs::{self, Claimed, Ending, Job, NewJob};
@@ -28,7 +28,7 @@ const TOGETHER: i64 = 32;
 
 /// Has the invoices of a subscription made when they are due now. An account with a test clock
 /// waits for its clock to be moved.
-pub fn soon(tx: &mut Tx, ctx: &Ctx, subscription: &Subscription) -> Result<()> {
+pub(crate) fn soon(tx: &mut Tx, ctx: &Ctx, subscription: &Subscription) -> Result<()> {
     let due = subscription.next_generate.0.is_some_and(|date| date <= ctx.now.date(&ctx.zone));
     if !due || subscription.status == Status::Draft || ctx.has_test_clock {
         return Ok(());
@@ -37,7 +37,7 @@ pub fn soon(tx: &mut Tx, ctx: &Ctx, subscription: &Subscription) -> Result<()> {
 }
 
 /// A job for the account; `cause` tells it from others that wait.
-pub fn enqueue(tx: &mut Tx, ctx: &Ctx, cause: &str) -> Result<()> {
+pub(crate) fn enqueue(tx: &mut Tx, ctx: &Ctx, cause: &str) -> Result<()> {
     let job = NewJob::of(ctx, &MakeInvoices {})?.keyed(format!("subscriptions {} {cause}", ctx.account));
     jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)
 }
@@ -52,17 +52,18 @@ impl Job for MakeInvoices {
     fn run(&self, app: &App, claimed: &Claimed) -> Result<Ending> {
         let caller = app.acting_in(claimed.account, Self::KIND)?;
         if !caller.account.has_test_clock {
-            pass(app, &caller)?;
+            bring_up_to_date(app, &caller)?;
         }
         Ok(Ending::Done)
     }
 }
 
 /// Invoices that are due, and ends that are near.
-pub const DUE: DueWork = DueWork { pass, catch_up, some: announce, next_moment, ..DueWork::NOTHING };
+pub const DUE: DueWork =
+    DueWork { bring_up_to_date, catch_up, process_batch: announce, next_moment, ..DueWork::NOTHING };
 
 /// Makes every invoice that is due in the account.
-fn pass(app: &App, caller: &Caller) -> Result<()> {
+fn bring_up_to_date(app: &App, caller: &Actor) -> Result<()> {
     loop {
         let own = caller.clone();
         let due = app.store.read_now(move |tx| {
@@ -109,18 +110,24 @@ fn catch_up(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
 fn due(tx: &mut Tx, ctx: &Ctx) -> Result<Vec<String>> {
     let Some(date) = earliest(tx, ctx)? else { return Ok(Vec::new()) };
     let today = ctx.now.date(&ctx.zone).to_string();
-    let sql = "SELECT id FROM subscriptions WHERE account_id = $1 AND next_generate = $2 AND status <> 'draft'
-               AND stuck_on <> $3 ORDER BY id LIMIT $4";
+    let draft = Status::Draft.wire();
+    let sql = format!(
+        "SELECT id FROM subscriptions WHERE account_id = $1 AND next_generate = $2 AND status <> '{draft}'
+         AND stuck_on <> $3 ORDER BY id LIMIT $4"
+    );
     let values = [ctx.account.into(), date.to_string().into(), today.into(), TOGETHER.into()];
-    tx.all(sql, &values, |row| Ok(row.text(0)?.to_string()))
+    tx.all(&sql, &values, |row| Ok(row.text(0)?.to_string()))
 }
 
 /// The earliest date of an invoice that is due.
 fn earliest(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Date>> {
     let today = ctx.now.date(&ctx.zone).to_string();
-    let sql = "SELECT next_generate, id FROM subscriptions WHERE account_id = $1 AND next_generate <> ''
-               AND next_generate <= $2 AND status <> 'draft' AND stuck_on <> $2 ORDER BY next_generate LIMIT 1";
-    tx.first(sql, &[ctx.account.into(), today.into()], |row| day_of(row, "next_generate"))
+    let draft = Status::Draft.wire();
+    let sql = format!(
+        "SELECT next_generate, id FROM subscriptions WHERE account_id = $1 AND next_generate <> ''
+         AND next_generate <= $2 AND status <> '{draft}' AND stuck_on <> $2 ORDER BY next_generate LIMIT 1"
+    );
+    tx.first(&sql, &[ctx.account.into(), today.into()], |row| day_of(row, "next_generate"))
 }
 
 /// A date of a subscription, whose id follows it in the row.
@@ -145,9 +152,10 @@ fn next_moment(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>> {
 
 /// The first date in a column after `date`.
 fn next_date(tx: &mut Tx, ctx: &Ctx, column: &str, date: Date) -> Result<Option<Date>> {
+    let draft = Status::Draft.wire();
     let sql = format!(
         "SELECT {column}, id FROM subscriptions WHERE account_id = $1 AND {column} <> '' AND {column} > $2
-         AND status <> 'draft' ORDER BY {column} LIMIT 1"
+         AND status <> '{draft}' ORDER BY {column} LIMIT 1"
     );
     let values = [ctx.account.into(), date.to_string().into()];
     tx.first(&sql, &values, |row| day_of(row, column))
@@ -246,7 +254,7 @@ fn period_in_words(language: Language, start: Date, end: Date) -> String {
 
 /// Writes down why an invoice could not be made; it is tried again the next day, or when the
 /// subscription is changed.
-fn note_problem(app: &App, caller: &Caller, id: String, error: Error) -> Result<()> {
+fn note_problem(app: &App, caller: &Actor, id: String, error: Error) -> Result<()> {
     tracing::warn!(subscription = %id, %error, cause = error.internal.as_deref().unwrap_or(""), "Cannot create an invoice of a subscription.");
     let own = caller.clone();
     app.store.write_now(caller.account.number, move |tx| {

@@ -5,10 +5,10 @@ use engine::error::{Result, Violation};
 use engine::json::{Json, write_key, write_text};
 use engine::record::{Kind, Rules};
 use money::{Amount, Percent, Price, Totals};
-use serde_json::{Value as Schema, json};
+use serde_json::Value as Schema;
 use store::{Row, Tx, Value};
 
-use crate::documents::rows::{Names, Rows};
+use crate::documents::rows::{self, Names, Rows};
 
 /// What is invoiced each time, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,16 +65,7 @@ impl Kind for Lines {
     }
 
     fn schema(_: &Rules) -> Schema {
-        let text = || json!({"type": "string"});
-        let number = || json!({"type": "number"});
-        json!({
-            "type": "array", "maxItems": 1000,
-            "items": {"type": "object", "properties": {
-                "title": text(), "quantity": number(), "unit_price": number(), "unit": text(), "vat_code": text(),
-                "vat_rate": {"type": ["string", "number"]}, "description": text(), "product_id": text(),
-                "total_excl_vat": number(), "total_incl_vat": number(),
-            }},
-        })
+        rows::schema_of("title quantity unit_price unit vat_code vat_rate description product_id")
     }
 
     fn is_empty(&self) -> bool {

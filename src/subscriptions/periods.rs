@@ -12,7 +12,7 @@ use store::Tx;
 use super::{Status, Subscription};
 
 /// More than weekly ones of forty years.
-const MOST: usize = 2100;
+const MAX_PERIODS: usize = 2100;
 
 /// What `GET …/periods` answers for each.
 pub const PARTS: &[Part] = &[
@@ -40,7 +40,7 @@ pub fn periods(call: Call) -> Result<Work> {
 fn made(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Vec<Value>> {
     let sql = "SELECT period_start, period_end, invoice_id, made_at FROM subscription_periods
                WHERE account_id = $1 AND subscription_id = $2 ORDER BY period_start LIMIT $3";
-    let values = [ctx.account.into(), id.into(), i64::try_from(MOST).unwrap_or(i64::MAX).into()];
+    let values = [ctx.account.into(), id.into(), i64::try_from(MAX_PERIODS).unwrap_or(i64::MAX).into()];
     let rows = tx.all(sql, &values, |row| {
         let texts = (row.text(0)?.to_string(), row.text(1)?.to_string(), row.text(2)?.to_string());
         Ok::<_, store::Error>((texts, Moment(row.int(3)?)))
@@ -65,7 +65,7 @@ fn to_come(ctx: &Ctx, subscription: &Subscription) -> Vec<Value> {
     let today = ctx.now.date(&ctx.zone);
     let mut periods = Vec::new();
     let mut next = subscription.next_generate.0;
-    while let Some(date) = next.filter(|_| periods.len() < MOST) {
+    while let Some(date) = next.filter(|_| periods.len() < MAX_PERIODS) {
         let owed = date <= today && subscription.status != Status::Draft;
         periods.push(json!({
             "period_start": date.to_string(), "period_end": subscription.period_end(date).to_string(),

@@ -7,7 +7,7 @@ use engine::input::Input;
 use engine::json::{Json, write_key, write_text};
 use engine::record::{ALL, COMPUTED, CREATED, Email, Emails, Html, INPUT, Kind, Link, Model, NOWHERE, Rules};
 use engine::records::{self, Work};
-use engine::resource::Resource;
+use engine::resource::{Method, RequestBody, Resource, Returns, Verb};
 use engine::timers::{self, Timer};
 use engine::{choice, input, record};
 use serde_json::{Value as Schema, json};
@@ -205,10 +205,11 @@ pub static UNANSWERED: Timer<Settings> = Timer {
 
 /// Whether the last word is the client's.
 fn is_unanswered(tx: &mut Tx, ctx: &Ctx, ticket: &str) -> Result<bool> {
-    let sql = "SELECT direction FROM ticket_messages WHERE account_id = $1 AND ticket_id = $2 AND type = 'reply'
+    let sql = "SELECT direction FROM ticket_messages WHERE account_id = $1 AND ticket_id = $2 AND type = $3
                ORDER BY created_at DESC, id DESC LIMIT 1";
-    let last = tx.first(sql, &[ctx.account.into(), ticket.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
-    Ok(last.as_deref() == Some("in"))
+    let values = [ctx.account.into(), ticket.into(), MessageType::Reply.wire().into()];
+    let last = tx.first(sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
+    Ok(last.as_deref() == Some(Direction::In.wire()))
 }
 
 /// Messages and their routes.
@@ -216,9 +217,11 @@ pub fn resource() -> Resource {
     Resource::of::<TicketMessage>("Ticket messages", "tickets", MIGRATIONS)
         .at("/v1/tickets/{id}/messages")
         .all::<TicketMessage>()
-        .create_with(create)
+        .verb(Verb::Create, create)
         .get::<TicketMessage>()
-        .create_at("/inbound", "Record an inbound message from the client", inbound)
+        .route(Method::Post, "/inbound", "Record an inbound message from the client", inbound)
+        .body::<TicketMessage>(RequestBody::Create)
+        .returns(Returns::Item(CREATED))
         .extension()
 }
 

@@ -3,13 +3,12 @@
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
 use engine::error::{Code, Error, Result};
-use engine::record::{INPUT, Model, NOWHERE, REQUIRED, Record};
+use engine::record::{INPUT, Model, NOWHERE, REQUIRED};
 use engine::records::{self, Work};
-use engine::resource::Resource;
+use engine::resource::{Handler, Resource, Verb};
+use engine::tables::Logged;
 use engine::{choice, record};
 use store::{Migration, Tx};
-
-use super::ticket::Ticket;
 
 choice! {
     /// What a status means to the rules of tickets.
@@ -57,19 +56,19 @@ impl Model for TicketStatus {
 }
 
 /// Statuses and their routes; the contract reads them.
-pub fn resource() -> Resource {
+pub fn resource(patch: Handler) -> Resource {
     Resource::of::<TicketStatus>("Ticket statuses", "tickets", MIGRATIONS)
         // A migration told two of one name apart.
-        .changes_silently(&["name"])
+        .logged(Logged::Except(&["name"]))
         .setting()
         .all::<TicketStatus>()
         .create::<TicketStatus>()
         .extension()
         .get::<TicketStatus>()
         .extension()
-        .patch_with::<TicketStatus>(patch)
+        .verb(Verb::Patch, patch)
         .extension()
-        .delete_with(delete)
+        .verb(Verb::Delete, delete)
         .extension()
 }
 
@@ -93,37 +92,6 @@ pub fn named(tx: &mut Tx, ctx: &Ctx, name: &str) -> Result<Option<TicketStatus>>
 pub fn first(tx: &mut Tx, ctx: &Ctx, role: Option<Role>) -> Result<Option<TicketStatus>> {
     let all: Vec<TicketStatus> = crate::sales::pipeline::in_order(tx, ctx)?;
     Ok(all.into_iter().find(|status| status.active && role.is_none_or(|role| status.role == role)))
-}
-
-/// A status that gets another name keeps its tickets.
-fn patch(call: Call) -> Result<Work> {
-    let write = records::patch::<TicketStatus>(call.clone())?;
-    Ok(Box::new(move |tx, ctx| {
-        let before: TicketStatus = records::find(tx, ctx, call.id())?;
-        let answer = write(tx, ctx)?;
-        let status: TicketStatus = records::find(tx, ctx, call.id())?;
-        if status.name != before.name {
-            rename_in_tickets(tx, ctx, &before.name, &status.name)?;
-        }
-        Ok(answer)
-    }))
-}
-
-/// Tickets get the new name of their status. They are where they were, so this is no change of status.
-fn rename_in_tickets(tx: &mut Tx, ctx: &Ctx, old: &str, new: &str) -> Result<()> {
-    let sql =
-        format!("{} WHERE account_id = $1 AND status = $2 ORDER BY created_at, id LIMIT 1000", Ticket::sql().select);
-    loop {
-        let some = tx.all(&sql, &[ctx.account.into(), old.into()], Ticket::from_row)?;
-        for before in &some {
-            let mut ticket = before.clone();
-            ticket.status = new.to_string();
-            records::update(tx, ctx, before, &mut ticket, "updated")?;
-        }
-        if some.len() < 1000 {
-            return Ok(());
-        }
-    }
 }
 
 fn delete(call: Call) -> Result<Work> {

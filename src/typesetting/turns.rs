@@ -7,7 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use engine::app::App;
+use engine::call::Make;
+use engine::config::Config;
 use engine::error::{Code, Error, Result};
+use engine::services::Services;
+use futures_util::future::BoxFuture;
 use sha2::{Digest, Sha256};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -26,6 +30,32 @@ pub struct Turns {
     presses: Arc<Semaphore>,
     large_press: Arc<Semaphore>,
     kept: Mutex<Kept>,
+}
+
+/// Opens the typesetter, and the turns to use it.
+pub fn open(config: &Config, _: &str, services: &mut Services) -> Result<()> {
+    services.add(typesetting::open_typesetter(config)?);
+    services.add(Turns::new());
+    Ok(())
+}
+
+impl Make for Print {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn content_type(&self) -> &'static str {
+        "application/pdf"
+    }
+
+    fn make(&self, app: Arc<App>) -> BoxFuture<'static, Result<Bytes>> {
+        let job = self.clone();
+        Box::pin(async move { app.services.get::<Turns>().print(&app, &job).await })
+    }
+
+    fn make_now(&self, app: &App) -> Result<Vec<u8>> {
+        typesetting::print_and_keep(app, self)
+    }
 }
 
 type Lines = HashMap<(i64, bool), Arc<Line>>;

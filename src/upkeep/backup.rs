@@ -41,7 +41,7 @@ const MANIFEST: &str = "backup.json";
 const LOCK: &str = "backup.lock";
 
 /// How a backup ended.
-pub enum Outcome {
+pub enum BackupOutcome {
     /// It is there, and passed its check.
     Made(Checked),
     /// The copy did not pass its check.
@@ -60,7 +60,7 @@ pub fn make(
     runtime: &Runtime,
     folder: &Path,
     witness: &mut dyn Witness,
-) -> std::result::Result<Outcome, String> {
+) -> std::result::Result<BackupOutcome, String> {
     let unfinished = begin(folder)?;
     let _alone = lock(&unfinished.join(LOCK))?;
     let _hold = Hold::take(store).map_err(|error| error.to_string())?;
@@ -70,11 +70,11 @@ pub fn make(
     let mut checked = check(store, runtime, &unfinished, &contents, witness).map_err(|error| error.to_string())?;
     checked.problems += missing;
     if checked.problems > 0 {
-        return Ok(Outcome::Unsound { checked, left: unfinished });
+        return Ok(BackupOutcome::Unsound { checked, left: unfinished });
     }
     finish(store, &unfinished, folder, &database, started, &checked)
         .map_err(|error| format!("{}: {error}", folder.display()))?;
-    Ok(Outcome::Made(checked))
+    Ok(BackupOutcome::Made(checked))
 }
 
 /// The folder in which the backup is made. What a killed one left there goes.

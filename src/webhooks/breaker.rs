@@ -11,9 +11,10 @@ use engine::context::Ctx;
 use engine::error::Result;
 use store::{Tx, Value};
 
-use super::queue::IN_FLIGHT;
-use crate::webhooks::delivery::WebhookDelivery;
+use super::status::DeliveryStatus;
 
+/// Calls to one endpoint under way at once, on all nodes together.
+pub const IN_FLIGHT: usize = 2;
 /// Deliveries in a row whose first try fails before the breaker opens.
 const FAILURES: i64 = 5;
 /// Between probes; the last delay goes on until the endpoint is switched off.
@@ -72,10 +73,11 @@ impl Breaker {
             (0, _) => ("due_at", now.0, 1),
             (healed_at, _) => ("updated_at", healed_at, RELEASED),
         };
+        let retrying = DeliveryStatus::Retrying.wire();
         let sql = format!(
             "UPDATE webhook_deliveries SET due_at = created_at, next_attempt_at = created_at
              WHERE account_id = $1 AND id IN (SELECT id FROM webhook_deliveries
-                 WHERE account_id = $1 AND endpoint_id = $2 AND status = 'retrying' AND due_at > created_at
+                 WHERE account_id = $1 AND endpoint_id = $2 AND status = '{retrying}' AND due_at > created_at
                  AND {column} <= $3 ORDER BY created_at, id LIMIT $4)"
         );
         tx.execute(&sql, &[ctx.account.into(), endpoint.into(), until.into(), most.into()])?;
@@ -95,24 +97,24 @@ impl Breaker {
 
     /// A try failed: the first of its delivery, or a probe, brings the breaker nearer to opening or the next probe
     /// further away.
-    pub fn failed(&self, tx: &mut Tx, ctx: &Ctx, delivery: &WebhookDelivery, now: Moment) -> Result<()> {
+    pub fn failed(&self, tx: &mut Tx, ctx: &Ctx, endpoint: &str, attempts: i64, now: Moment) -> Result<()> {
         // One that was under way when the breaker opened is no probe.
         if self.next_probe_at > now.0 {
             return Ok(());
         }
-        let counts = delivery.attempts == 1 || self.next_probe_at > 0;
+        let counts = attempts == 1 || self.next_probe_at > 0;
         let failures = self.failures + i64::from(counts);
         let next_probe_at = match failures - FAILURES {
             ..0 => 0,
-            probes => now.plus_seconds(PROBES.seconds(&delivery.endpoint_id.0, probes + 1)).0,
+            probes => now.plus_seconds(PROBES.seconds(endpoint, probes + 1)).0,
         };
         let since = if self.failing_since == 0 { now.0 } else { self.failing_since };
         let healed_at = if next_probe_at > 0 { 0 } else { self.healed_at };
         let sql = "UPDATE webhook_cursors SET failing_since = $1, failures = $2, next_probe_at = $3, healed_at = $4
                    WHERE account_id = $5 AND endpoint_id = $6";
-        let own: [Value; 2] = [ctx.account.into(), (&delivery.endpoint_id.0).into()];
-        let [account, endpoint] = own.clone();
-        let values = [since.into(), failures.into(), next_probe_at.into(), healed_at.into(), account, endpoint];
+        let own: [Value; 2] = [ctx.account.into(), endpoint.into()];
+        let [account, id] = own.clone();
+        let values = [since.into(), failures.into(), next_probe_at.into(), healed_at.into(), account, id];
         tx.execute(sql, &values)?;
         if self.failing_since == 0 || next_probe_at > 0 {
             show(tx, own, since, next_probe_at)?;

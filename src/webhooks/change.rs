@@ -32,7 +32,7 @@ const QUERY: &[Part] = &[
     Part("limit", "integer", "Maximum number of events: 100 by default, 1000 at most; fewer if they are large."),
 ];
 const LIMIT: i64 = 100;
-const MOST: i64 = 1000;
+const MAX_LIMIT: i64 = 1000;
 /// About how many bytes of them are answered at once; the rest is there for the next request.
 const BYTES: i64 = 8 * 1024 * 1024;
 
@@ -40,10 +40,10 @@ const BYTES: i64 = 8 * 1024 * 1024;
 pub fn resource() -> Resource {
     Resource::without_records(&SHAPE, "Changes", "audit", vec![TIMESTAMP])
         .at("/v1")
-        .custom_route(Method::Get, "/changes", "List events in order", PARTS, feed)
+        .route(Method::Get, "/changes", "List events in order", feed)
         .returns(Returns::Feed(PARTS, QUERY))
         .extension()
-        .custom_route(Method::Get, "/events/stream", "Stream events as server-sent events", &[], stream)
+        .route(Method::Get, "/events/stream", "Stream events as server-sent events", stream)
         .returns(Returns::Stream(&[AFTER]))
         .extension()
 }
@@ -52,7 +52,7 @@ pub fn resource() -> Resource {
 fn feed(call: Call) -> Result<Work> {
     let mut faults = FieldErrors::default();
     let after = faults.take("after", call.query.whole("after", 0, i64::MAX)).flatten();
-    let limit = faults.take("limit", call.query.whole("limit", 1, MOST)).flatten();
+    let limit = faults.take("limit", call.query.whole("limit", 1, MAX_LIMIT)).flatten();
     faults.into_result()?;
     let ignored: Vec<String> = call.query.names().filter(|name| !known(name)).map(str::to_string).collect();
     let (after, limit) = (after.unwrap_or(0), limit.unwrap_or(LIMIT));

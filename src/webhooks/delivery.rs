@@ -8,29 +8,15 @@ use engine::context::Ctx;
 use engine::error::Result;
 use engine::record::{ALL, Base, COMPUTED, CREATED, Link, NOWHERE, When};
 use engine::records::{self, Work};
-use engine::resource::Resource;
-use engine::{choice, input, record};
+use engine::resource::{Method, Part, Resource, Returns};
+use engine::tables::Logged;
+use engine::{input, record};
+use serde_json::json;
 use store::{Migration, Tx};
 
 use crate::webhooks::breaker;
 use crate::webhooks::endpoint::WebhookEndpoint;
-
-choice! {
-    /// How a delivery stands.
-    pub enum DeliveryStatus {
-        /// It waits for its first try.
-        #[default]
-        Queued = "queued",
-        /// It is under way.
-        Sending = "sending",
-        /// A try failed; another follows.
-        Retrying = "retrying",
-        /// The receiver took it.
-        Delivered = "delivered",
-        /// It was given up.
-        Failed = "failed",
-    }
-}
+pub use crate::webhooks::status::DeliveryStatus;
 
 record! {
     /// The delivery of an event to an endpoint. Its timestamps are from the machine's clock.
@@ -67,10 +53,11 @@ pub fn resource() -> Resource {
     Resource::of::<WebhookDelivery>("Webhook deliveries", "webhooks", MIGRATIONS)
         .at("/v1/webhook-endpoints/{id}/deliveries")
         .fleeting()
-        .unlogged()
+        .logged(Logged::No)
         .list::<WebhookDelivery>()
         .extension()
-        .action_elsewhere("resend", "Resend an event as a new delivery", resend)
+        .route(Method::Post, "/{webhook_delivery_id}/resend", "Resend an event as a new delivery", resend)
+        .returns(Returns::Made(CREATED))
         .extension()
 }
 
@@ -85,6 +72,33 @@ fn resend(call: Call) -> Result<Work> {
         let again = queue(tx, ctx, &endpoint.base.id, &first.event, first.seq, happened, &first.base.id)?;
         breaker::probe_now(tx, ctx, &endpoint.base.id)?;
         Ok(Answer::created(ctx, &again, CREATED).with_texts("warnings", &warnings))
+    }))
+}
+
+/// Endpoints can be tested.
+pub fn testable(endpoints: Resource) -> Resource {
+    endpoints
+        .route(Method::Post, "/{id}/test", "Send the event webhook.test", test)
+        .returns(Returns::Parts(TESTED))
+        .extension()
+}
+
+const TESTED: &[Part] = &[
+    Part("delivery_id", "string", "The delivery; see the list of deliveries for its status."),
+    Part("event", "string", "`webhook.test`"),
+    Part("status", "string", "`queued`"),
+];
+
+/// `POST /v1/webhook-endpoints/{id}/test`
+fn test(call: Call) -> Result<Work> {
+    let warnings = input::nothing(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let endpoint: WebhookEndpoint = records::find_to_change(tx, ctx, &call)?;
+        endpoint.must_be_active()?;
+        let delivery = queue(tx, ctx, &endpoint.base.id, "webhook.test", 0, ctx.now, "")?;
+        breaker::probe_now(tx, ctx, &endpoint.base.id)?;
+        let shown = json!({"delivery_id": delivery.base.id, "event": delivery.event, "status": delivery.status.wire()});
+        Ok(Answer::json(&shown).with_texts("warnings", &warnings))
     }))
 }
 
@@ -113,7 +127,7 @@ pub fn queue(
         "INSERT INTO webhook_deliveries (account_id, id, created_at, updated_at, version, endpoint_id, event, seq, status,
                 attempts, response_status, response_body, reason, duration_ms, next_attempt_at, resend_of, happened_at,
                 due_at, claim)
-         VALUES ($1, $2, $3, $3, 1, $4, $5, $6, 'queued', 0, 0, '', '', 0, $3, $7, $8, $3, 0)",
+         VALUES ($1, $2, $3, $3, 1, $4, $5, $6, $7, 0, 0, '', '', 0, $3, $8, $9, $3, 0)",
         &[
             ctx.account.into(),
             (&delivery.base.id).into(),
@@ -121,6 +135,7 @@ pub fn queue(
             endpoint_id.into(),
             event.into(),
             seq.into(),
+            delivery.status.wire().into(),
             resend_of.into(),
             happened_at.0.into(),
         ],

@@ -12,14 +12,15 @@ use engine::record::{
     ACTED, ALL, Body, COMPUTED, CREATED, Callable, INPUT, Model, NOWHERE, REQUIRED, Texts, UPDATED, When,
 };
 use engine::records::{self, Work};
-use engine::resource::{Part, RequestBody, Resource, Returns};
-use engine::{input, record};
-use serde_json::json;
+use engine::resource::{Method, RequestBody, Resource, Returns, Verb};
+use engine::tables::Logged;
+use engine::{input, log, record};
 use store::{Migration, Tx};
 
 use crate::files::usage;
+use crate::webhooks::breaker;
 use crate::webhooks::signature::Secret;
-use crate::webhooks::{breaker, delivery, queue};
+use crate::webhooks::status::{self, DeliveryStatus};
 
 /// Endpoints of an account: each event may be sent to all of them.
 const MAX_ENDPOINTS: i64 = 100;
@@ -98,7 +99,7 @@ impl WebhookEndpoint {
         record.failing_since = When(None);
         record.next_probe_at = When(None);
         records::change(tx, ctx, self, &mut record, "disabled")?;
-        queue::switch(tx, ctx, &record)
+        switch(tx, ctx, &record)
     }
 }
 
@@ -112,32 +113,24 @@ input! {
 
 impl Body for Rotate {}
 
-const TESTED: &[Part] = &[
-    Part("delivery_id", "string", "The delivery; see the list of deliveries for its status."),
-    Part("event", "string", "`webhook.test`"),
-    Part("status", "string", "`queued`"),
-];
-
 /// Endpoints and their routes.
 pub fn resource() -> Resource {
     Resource::of::<WebhookEndpoint>("Webhook endpoints", "webhooks", MIGRATIONS)
         // The breaker shows how its deliveries fare.
-        .changes_silently(&["failing_since", "next_probe_at"])
+        .logged(Logged::Except(&["failing_since", "next_probe_at"]))
         .list::<WebhookEndpoint>()
         .extension()
-        .create_with(create)
+        .verb(Verb::Create, create)
         .extension()
         .get::<WebhookEndpoint>()
         .extension()
-        .patch_with::<WebhookEndpoint>(patch)
+        .verb(Verb::Patch, patch)
         .extension()
-        .delete_with(delete)
+        .verb(Verb::Delete, delete)
         .extension()
-        .action("rotate-secret", "Rotate the secret, with an overlap for the old one", ACTED, rotate)
-        .taking::<Rotate>(RequestBody::Maybe)
-        .extension()
-        .action("test", "Send the event webhook.test", ACTED, test)
-        .returns(Returns::Parts(TESTED))
+        .route(Method::Post, "/{id}/rotate-secret", "Rotate the secret, with an overlap for the old one", rotate)
+        .body::<Rotate>(RequestBody::Maybe)
+        .returns(Returns::Item(ACTED))
         .extension()
 }
 
@@ -155,7 +148,7 @@ fn create(call: Call) -> Result<Work> {
         usage::room_for_endpoint(tx, ctx, "", &record.url.0)?;
         record.secret.clone_from(&secret);
         records::add(tx, ctx, &mut record)?;
-        queue::switch(tx, ctx, &record)?;
+        switch(tx, ctx, &record)?;
         Ok(Answer::created(ctx, &record, CREATED).with_texts("warnings", &input.warnings))
     }))
 }
@@ -184,7 +177,7 @@ fn patch(call: Call) -> Result<Work> {
         }
         records::change(tx, ctx, &before, &mut record, "updated")?;
         if record.active != before.active {
-            queue::switch(tx, ctx, &record)?;
+            switch(tx, ctx, &record)?;
         }
         if record.url != before.url {
             breaker::probe_now(tx, ctx, &record.base.id)?;
@@ -217,7 +210,7 @@ fn delete(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let record: WebhookEndpoint = records::find_to_change(tx, ctx, &call)?;
         records::remove(tx, ctx, &record)?;
-        queue::forget(tx, ctx, &record.base.id)?;
+        forget(tx, ctx, &record.base.id)?;
         Ok(Answer::empty())
     }))
 }
@@ -240,17 +233,42 @@ fn rotate(call: Call) -> Result<Work> {
     }))
 }
 
-/// `POST /v1/webhook-endpoints/{id}/test`
-fn test(call: Call) -> Result<Work> {
-    let warnings = input::nothing(&call)?;
-    Ok(Box::new(move |tx, ctx| {
-        let endpoint: WebhookEndpoint = records::find_to_change(tx, ctx, &call)?;
-        endpoint.must_be_active()?;
-        let delivery = delivery::queue(tx, ctx, &endpoint.base.id, "webhook.test", 0, ctx.now, "")?;
-        breaker::probe_now(tx, ctx, &endpoint.base.id)?;
-        let shown = json!({"delivery_id": delivery.base.id, "event": delivery.event, "status": delivery.status.wire()});
-        Ok(Answer::json(&shown).with_texts("warnings", &warnings))
-    }))
+/// After an endpoint was switched on it starts at the end of the log; after it was switched off
+/// nothing more is sent. What is under way then has failed too, unless whoever has it comes back and knows
+/// better: it keeps its claim.
+fn switch(tx: &mut Tx, ctx: &Ctx, endpoint: &WebhookEndpoint) -> Result<()> {
+    let own = [ctx.account.into(), (&endpoint.base.id).into()];
+    if endpoint.active {
+        let last = log::last(tx, ctx.account)?;
+        tx.execute(
+            "INSERT INTO webhook_cursors (account_id, endpoint_id, sent_seq, succeeded_at, failing_since, failures,
+                                          next_probe_at, healed_at)
+             VALUES ($1, $2, $3, 0, 0, 0, 0, 0) ON CONFLICT (account_id, endpoint_id) DO NOTHING",
+            &[ctx.account.into(), (&endpoint.base.id).into(), last.into()],
+        )?;
+        return Ok(());
+    }
+    tx.execute("DELETE FROM webhook_cursors WHERE account_id = $1 AND endpoint_id = $2", &own)?;
+    let sql = format!(
+        "UPDATE webhook_deliveries SET status = '{}', due_at = 0, next_attempt_at = 0, version = version + 1,
+                reason = 'The endpoint was switched off.'
+         WHERE account_id = $1 AND endpoint_id = $2 AND status IN ({})",
+        DeliveryStatus::Failed.wire(),
+        DeliveryStatus::sql_list(status::OPEN)
+    );
+    tx.execute(&sql, &own)?;
+    Ok(())
+}
+
+/// The endpoint is gone, and with it what was to be sent. What was sent goes with its age.
+fn forget(tx: &mut Tx, ctx: &Ctx, endpoint: &str) -> Result<()> {
+    let own = [ctx.account.into(), endpoint.into()];
+    tx.execute("DELETE FROM webhook_cursors WHERE account_id = $1 AND endpoint_id = $2", &own)?;
+    let open = DeliveryStatus::sql_list(status::OPEN);
+    let sql =
+        format!("DELETE FROM webhook_deliveries WHERE account_id = $1 AND endpoint_id = $2 AND status IN ({open})");
+    tx.execute(&sql, &own)?;
+    Ok(())
 }
 
 impl WebhookEndpoint {

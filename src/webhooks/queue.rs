@@ -15,11 +15,9 @@ use serde_json::json;
 use store::Tx;
 
 use super::breaker::{self, Breaker};
-use crate::webhooks::delivery::{self, WebhookDelivery};
+use crate::webhooks::delivery::{self, DeliveryStatus, WebhookDelivery};
 use crate::webhooks::endpoint::WebhookEndpoint;
 
-/// Calls to one endpoint under way at once, on all nodes together.
-pub const IN_FLIGHT: usize = 2;
 /// Lines of the log that become deliveries at once.
 const BATCH: i64 = 200;
 /// Deliveries that wait for their first try; with more the log itself is the queue.
@@ -94,7 +92,7 @@ pub fn oldest_due(tx: &mut Tx, now: Moment) -> Result<Option<Moment>> {
 
 /// What one look at an endpoint has brought.
 #[derive(Default)]
-pub struct Step {
+pub struct Progress {
     /// Whether its place in the log has moved on.
     pub moved: bool,
     /// Deliveries to be made now.
@@ -110,18 +108,19 @@ pub fn advance(
     now: Moment,
     lease: Moment,
     room: usize,
-) -> Result<Step> {
+) -> Result<Progress> {
     let account = Account::numbered(tx, account)?;
     let ctx = app.acting(account, "webhooks").writing(tx)?;
     let Some(breaker) = Breaker::of(tx, &ctx, endpoint)?.filter(|breaker| breaker.lets_through(now)) else {
-        return Ok(Step::default());
+        return Ok(Progress::default());
     };
     let moved = fan_out(tx, &ctx, endpoint, breaker.sent_seq)?;
     breaker.release(tx, &ctx, endpoint, now)?;
     let index = tx.dialect().indexed_by("webhook_deliveries_status");
     let sending = format!(
         "SELECT count(*) FROM webhook_deliveries{index}
-         WHERE account_id = $1 AND endpoint_id = $2 AND status = 'sending' AND due_at > $3"
+         WHERE account_id = $1 AND endpoint_id = $2 AND status = '{}' AND due_at > $3",
+        DeliveryStatus::Sending.wire()
     );
     let sending = tx.int(&sending, &[ctx.account.into(), endpoint.into(), now.0.into()])?;
     let room = (breaker.in_flight() - sending).min(room as i64);
@@ -129,7 +128,7 @@ pub fn advance(
     if !moved {
         breaker.drained(tx, &ctx, endpoint, now)?;
     }
-    Ok(Step { moved, claimed })
+    Ok(Progress { moved, claimed })
 }
 
 fn fan_out(tx: &mut Tx, ctx: &Ctx, id: &str, sent: i64) -> Result<bool> {
@@ -137,9 +136,12 @@ fn fan_out(tx: &mut Tx, ctx: &Ctx, id: &str, sent: i64) -> Result<bool> {
     let Some(endpoint) = tx.first(&WebhookEndpoint::sql().get, &own, WebhookEndpoint::from_row)? else {
         return Ok(false);
     };
-    let queued = "SELECT count(*) FROM (SELECT 1 FROM webhook_deliveries
-                  WHERE account_id = $1 AND endpoint_id = $2 AND status = 'queued' LIMIT 1000) AS queued";
-    if tx.int(queued, &own)? >= QUEUED {
+    let queued = format!(
+        "SELECT count(*) FROM (SELECT 1 FROM webhook_deliveries
+         WHERE account_id = $1 AND endpoint_id = $2 AND status = '{}' LIMIT 1000) AS queued",
+        DeliveryStatus::Queued.wire()
+    );
+    if tx.int(&queued, &own)? >= QUEUED {
         return Ok(false);
     }
     let lines = tx.all(
@@ -175,27 +177,29 @@ fn claim(tx: &mut Tx, ctx: &Ctx, id: &str, node: &str, now: Moment, lease: Momen
                WHERE account_id = $1 AND endpoint_id = $2 AND due_at > 0 AND due_at <= $3 ORDER BY due_at, id LIMIT $4";
     let due = tx.all(due, &[ctx.account.into(), id.into(), now.0.into(), room.into()], |row| {
         let claimed = Claimed { account: ctx.account, id: row.text(0)?.to_string(), lease, claim: row.int(1)? + 1 };
-        let was_lost = row.text(3)? == "sending";
+        let was_lost = row.text(3)? == DeliveryStatus::Sending.wire();
         Ok::<_, Error>((claimed, row.int(2)?, was_lost, row.int(4)? + i64::from(was_lost)))
     })?;
     let mut claimed = Vec::new();
     for (one, attempts, was_lost, lost) in due {
         // Whoever had it never came back, so often that it must be what ends them.
         if attempts >= TRIES {
-            let sql =
-                "UPDATE webhook_deliveries SET status = 'failed', due_at = 0, updated_at = $1, version = version + 1,
+            let sql = "UPDATE webhook_deliveries SET status = $1, due_at = 0, updated_at = $2, version = version + 1,
                               claim = claim + 1, reason = 'It was tried ten times, and no attempt completed.'
-                       WHERE account_id = $2 AND id = $3";
-            tx.execute(sql, &[now.0.into(), ctx.account.into(), (&one.id).into()])?;
+                       WHERE account_id = $3 AND id = $4";
+            let failed = DeliveryStatus::Failed.wire();
+            tx.execute(sql, &[failed.into(), now.0.into(), ctx.account.into(), (&one.id).into()])?;
             continue;
         }
         let comeback = if was_lost { leases::after_deaths(&one.id, lost) } else { Comeback::AtOnce };
         let kept_back = match comeback {
             Comeback::AtOnce => None,
             Comeback::After(seconds) => {
-                Some(("retrying", now.plus_seconds(seconds).0, "The last attempts did not complete."))
+                Some((DeliveryStatus::Retrying, now.plus_seconds(seconds).0, "The last attempts did not complete."))
             }
-            Comeback::Never => Some(("failed", 0, "It was started five times in a row, and no attempt completed.")),
+            Comeback::Never => {
+                Some((DeliveryStatus::Failed, 0, "It was started five times in a row, and no attempt completed."))
+            }
         };
         if let Some((status, next, reason)) = kept_back {
             tx.execute(
@@ -203,7 +207,7 @@ fn claim(tx: &mut Tx, ctx: &Ctx, id: &str, node: &str, now: Moment, lease: Momen
                         updated_at = $5, version = version + 1, claim = claim + 1
                  WHERE account_id = $6 AND id = $7",
                 &[
-                    status.into(),
+                    status.wire().into(),
                     next.into(),
                     reason.into(),
                     lost.into(),
@@ -215,9 +219,10 @@ fn claim(tx: &mut Tx, ctx: &Ctx, id: &str, node: &str, now: Moment, lease: Momen
             continue;
         }
         let sql = format!(
-            "UPDATE webhook_deliveries SET status = 'sending', attempts = attempts + 1, next_attempt_at = 0, {},
+            "UPDATE webhook_deliveries SET status = '{}', attempts = attempts + 1, next_attempt_at = 0, {},
                     updated_at = $3, version = version + 1, lost = $4
              WHERE account_id = $5 AND id = $6",
+            DeliveryStatus::Sending.wire(),
             LEASES.claimed(1)
         );
         let values = [lease.0.into(), node.into(), now.0.into(), lost.into(), ctx.account.into(), (&one.id).into()];
@@ -238,7 +243,7 @@ pub struct Parcel {
 }
 
 /// What became of a call.
-pub struct Outcome {
+pub struct CallOutcome {
     /// The status of the answer, or 0.
     pub status: u16,
     /// The start of the answer.
@@ -270,15 +275,15 @@ impl Claimed {
 
     /// Writes down what became of the try, unless the lease was lost to somebody else; answers it as it is
     /// counted.
-    pub fn finish(&self, tx: &mut Tx, ctx: &Ctx, outcome: &Outcome, now: Moment) -> Result<&'static str> {
+    pub fn finish(&self, tx: &mut Tx, ctx: &Ctx, outcome: &CallOutcome, now: Moment) -> Result<&'static str> {
         let Some(delivery) = self.delivery(tx)? else { return Ok("lost") };
         let endpoint = self.endpoint(tx, &delivery)?;
         let is_active = endpoint.as_ref().is_some_and(|endpoint| endpoint.active);
         let (good, gone) = ((200..300).contains(&outcome.status), outcome.status == 410);
         let (status, next) = match good {
-            true => ("delivered", 0),
-            false if gone || !is_active || delivery.attempts >= TRIES => ("failed", 0),
-            false => ("retrying", now.plus_seconds(RETRY.seconds(&self.id, delivery.attempts)).0),
+            true => (DeliveryStatus::Delivered, 0),
+            false if gone || !is_active || delivery.attempts >= TRIES => (DeliveryStatus::Failed, 0),
+            false => (DeliveryStatus::Retrying, now.plus_seconds(RETRY.seconds(&self.id, delivery.attempts)).0),
         };
         let ours = LEASES.end(
             tx,
@@ -286,7 +291,7 @@ impl Claimed {
             "status = $1, due_at = $2, next_attempt_at = $2, response_status = $3, response_body = $4, reason = $5,
              duration_ms = $6, updated_at = $7, version = version + 1, lost = 0",
             &[
-                status.into(),
+                status.wire().into(),
                 next.into(),
                 i64::from(outcome.status).into(),
                 (&outcome.body).into(),
@@ -297,8 +302,8 @@ impl Claimed {
         )?;
         let became = match status {
             _ if !ours => "lost",
-            "retrying" => "failed",
-            "failed" => "given_up",
+            DeliveryStatus::Retrying => "failed",
+            DeliveryStatus::Failed => "given_up",
             _ => "delivered",
         };
         let Some(endpoint) = endpoint.filter(|_| ours && is_active) else { return Ok(became) };
@@ -337,7 +342,7 @@ fn verdict(
         return Ok(Some("The receiver no longer exists."));
     }
     let Some(breaker) = Breaker::of(tx, ctx, &delivery.endpoint_id.0)? else { return Ok(None) };
-    breaker.failed(tx, ctx, delivery, now)?;
+    breaker.failed(tx, ctx, &delivery.endpoint_id.0, delivery.attempts, now)?;
     let (succeeded, failing) = (breaker.succeeded_at, breaker.failing_since);
     // An event that its receiver cannot digest does not cost it the others.
     if delivery.attempts >= TRIES && succeeded <= delivery.base.created_at.0 {
@@ -345,43 +350,6 @@ fn verdict(
     }
     let too_long = failing != 0 && failing <= now.plus_seconds(-PATIENCE_SECONDS).0;
     Ok(too_long.then_some("No delivery has succeeded for five days."))
-}
-
-/// After an endpoint was switched on it starts at the end of the log; after it was switched off
-/// nothing more is sent. What is under way then has failed too, unless whoever has it comes back and knows
-/// better: it keeps its claim.
-pub fn switch(tx: &mut Tx, ctx: &Ctx, endpoint: &WebhookEndpoint) -> Result<()> {
-    let own = [ctx.account.into(), (&endpoint.base.id).into()];
-    if endpoint.active {
-        let last = log::last(tx, ctx.account)?;
-        tx.execute(
-            "INSERT INTO webhook_cursors (account_id, endpoint_id, sent_seq, succeeded_at, failing_since, failures,
-                                          next_probe_at, healed_at)
-             VALUES ($1, $2, $3, 0, 0, 0, 0, 0) ON CONFLICT (account_id, endpoint_id) DO NOTHING",
-            &[ctx.account.into(), (&endpoint.base.id).into(), last.into()],
-        )?;
-        return Ok(());
-    }
-    tx.execute("DELETE FROM webhook_cursors WHERE account_id = $1 AND endpoint_id = $2", &own)?;
-    tx.execute(
-        "UPDATE webhook_deliveries SET status = 'failed', due_at = 0, next_attempt_at = 0, version = version + 1,
-                reason = 'The endpoint was switched off.'
-         WHERE account_id = $1 AND endpoint_id = $2 AND status IN ('queued', 'sending', 'retrying')",
-        &own,
-    )?;
-    Ok(())
-}
-
-/// The endpoint is gone, and with it what was to be sent. What was sent goes with its age.
-pub fn forget(tx: &mut Tx, ctx: &Ctx, endpoint: &str) -> Result<()> {
-    let own = [ctx.account.into(), endpoint.into()];
-    tx.execute("DELETE FROM webhook_cursors WHERE account_id = $1 AND endpoint_id = $2", &own)?;
-    tx.execute(
-        "DELETE FROM webhook_deliveries WHERE account_id = $1 AND endpoint_id = $2
-         AND status IN ('queued', 'sending', 'retrying')",
-        &own,
-    )?;
-    Ok(())
 }
 
 /// Drops deliveries of an account that are old, up to a thousand; answers how many.

@@ -5,7 +5,7 @@ use engine::context::Ctx;
 use engine::error::{Code, Error, FieldCode, Result, violation};
 use engine::record::{COMPUTED, DETAIL, Day, INPUT, Link, Model, Transitions, check_transition};
 use engine::records::{self, Work};
-use engine::resource::Resource;
+use engine::resource::{Method, Resource, Verb};
 use engine::{choice, record};
 use money::{Amount, Decimal};
 use store::{Migration, Tx};
@@ -87,35 +87,35 @@ fn in_hours(minutes: i64) -> Amount {
 }
 
 /// Hours and their routes; the contract lists them.
-pub fn resource() -> Resource {
+pub(crate) fn resource() -> Resource {
     Resource::of::<Hour>("Project hours", "projects", MIGRATIONS)
         .at("/v1/projects/{id}/hours")
         .list::<Hour>()
         .managed::<Hour>()
-        .delete_with(delete)
+        .verb(Verb::Delete, delete)
         .extension()
-        .action("submit", "Submit hours for approval", DETAIL, |call| {
-            records::act::<Hour>(call, DETAIL, |hour, _| hour.become_status(Status::Submitted, "submitted"))
+        .route(Method::Post, "/{hour_id}/submit", "Submit hours for approval", |call| {
+            become_status(call, Status::Submitted, "submitted")
         })
         .extension()
-        .action("approve", "Approve hours, which locks them", DETAIL, |call| {
-            records::act::<Hour>(call, DETAIL, |hour, _| hour.become_status(Status::Approved, "approved"))
+        .route(Method::Post, "/{hour_id}/approve", "Approve hours, which locks them", |call| {
+            become_status(call, Status::Approved, "approved")
         })
         .extension()
-        .action("reject", "Reject hours", DETAIL, |call| {
-            records::act::<Hour>(call, DETAIL, |hour, _| hour.become_status(Status::Rejected, "rejected"))
+        .route(Method::Post, "/{hour_id}/reject", "Reject hours", |call| {
+            become_status(call, Status::Rejected, "rejected")
         })
         .extension()
 }
 
-impl Hour {
-    fn become_status(&mut self, to: Status, event: &'static str) -> Result<&'static str> {
-        check_transition(TRANSITIONS, &self.status, &to, || {
-            format!("Hours cannot move from {} to {}.", self.status.wire(), to.wire())
+fn become_status(call: Call, to: Status, event: &'static str) -> Result<Work> {
+    records::act(call, DETAIL, move |hour: &mut Hour, _| {
+        check_transition(TRANSITIONS, &hour.status, &to, || {
+            format!("Hours cannot move from {} to {}.", hour.status.wire(), to.wire())
         })?;
-        self.status = to;
+        hour.status = to;
         Ok(event)
-    }
+    })
 }
 
 fn delete(call: Call) -> Result<Work> {

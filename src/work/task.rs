@@ -4,7 +4,7 @@ use engine::call::Call;
 use engine::error::Result;
 use engine::record::{ACTED, COMPUTED, CREATED, DETAIL, Day, INPUT, LIST, Link, Model, REQUIRED, UPDATED};
 use engine::records::{self, Work};
-use engine::resource::Resource;
+use engine::resource::{Method, Resource, Returns};
 use engine::{choice, record};
 use store::Migration;
 
@@ -66,21 +66,20 @@ pub fn resource() -> Resource {
         .get::<Task>()
         .patch::<Task>()
         .delete::<Task>()
-        .action("complete", "Mark a task as done", ACTED, complete)
-        .action("reopen", "Mark a task as not done", ACTED, reopen)
+        .route(Method::Post, "/{id}/complete", "Mark a task as done", |call| {
+            set_status(call, Status::Completed, "completed")
+        })
+        .returns(Returns::Item(ACTED))
+        .route(Method::Post, "/{id}/reopen", "Mark a task as not done", |call| {
+            set_status(call, Status::Open, "reopened")
+        })
+        .returns(Returns::Item(ACTED))
 }
 
-fn complete(call: Call) -> Result<Work> {
-    records::act::<Task>(call, ACTED, |task, _| {
-        task.status = Status::Completed;
-        Ok("completed")
-    })
-}
-
-fn reopen(call: Call) -> Result<Work> {
-    records::act::<Task>(call, ACTED, |task, _| {
-        task.status = Status::Open;
-        Ok("reopened")
+fn set_status(call: Call, status: Status, event: &'static str) -> Result<Work> {
+    records::act(call, ACTED, move |task: &mut Task, _| {
+        task.status = status;
+        Ok(event)
     })
 }
 

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use engine::accounts::Account;
-use kantoor::automation::runner::{self, LEASE_SECONDS};
-use kantoor::automation::worker::{self, Request};
+use kantoor::automation::calls::{LEASE_SECONDS, PendingCall};
+use kantoor::automation::{runner, worker};
 use serde_json::{Value, json};
 use web::scripted::{Reply as Answer, Scripted};
 

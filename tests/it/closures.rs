@@ -217,7 +217,7 @@ fn no_route_does_much_in_a_transaction(db: Db) {
         }
         let made = walk::make(&client, resource);
         let path = made.path(resource, route);
-        let good = match route.takes {
+        let good = match route.body {
             RequestBody::Nothing | RequestBody::File => Value::Null,
             _ => walk::good_body(&client, route),
         };
@@ -243,7 +243,7 @@ fn no_route_does_much_in_a_transaction(db: Db) {
             }
         }
         seen::closures();
-        let reply = match route.takes {
+        let reply = match route.body {
             RequestBody::File => client.upload("large.txt", &vec![b'x'; 1_000_000]),
             RequestBody::Nothing => client.send(route.method.name(), &path, &[], ""),
             _ => client.send(route.method.name(), &path, &[], &walk::renamed(largest, route).to_string()),

@@ -60,7 +60,7 @@ fn two_nodes_at_once_make_each_invoice_once(db: Db) {
             let account = client.account;
             server.apart(move || {
                 let caller = app.acting_in(account, "test")?;
-                (generate::DUE.pass)(&app, &caller)
+                (generate::DUE.bring_up_to_date)(&app, &caller)
             })
         })
         .collect();

@@ -1,6 +1,7 @@
 //! Rules about the repository itself, read from its files.
 
 mod rooms;
+mod words;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

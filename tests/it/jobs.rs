@@ -364,7 +364,7 @@ fn a_loop_that_panics_is_started_again(db: Db) {
     let begun = Arc::new(std::sync::atomic::AtomicU32::new(0));
     let count = begun.clone();
     server.block_on(async {
-        loops::keep(&server.app, "shaky", loops::PATIENCE, move |_, pulse| {
+        loops::keep(&server.app, "shaky", loops::STALL_TIMEOUT, move |_, pulse| {
             let n = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
             async move {
                 pulse.turn();

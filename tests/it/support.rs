@@ -235,7 +235,7 @@ impl Server {
     /// Does what has become due in an account.
     pub fn pass_days(&self, account: accounts::Account) {
         let app = self.app.clone();
-        let passed = self.apart(move || kantoor::calendar::days::pass(&app, &app.acting(account, "days")));
+        let passed = self.apart(move || kantoor::calendar::days::bring_up_to_date(&app, &app.acting(account, "days")));
         self.runtime.block_on(passed).unwrap().unwrap();
     }
 

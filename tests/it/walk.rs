@@ -21,7 +21,7 @@ pub fn routes() -> impl Iterator<Item = (&'static Resource, &'static Route)> {
 }
 
 fn create_route(resource: &Resource) -> Option<&Route> {
-    resource.routes.iter().find(|route| matches!(route.takes, RequestBody::Create | RequestBody::File))
+    resource.routes.iter().find(|route| matches!(route.body, RequestBody::Create | RequestBody::File))
 }
 
 /// Whether a request makes one out of nothing: settings are there, and a batch needs payments.
@@ -84,7 +84,7 @@ fn make_in(client: &Client, resource: &Resource, parent: String) -> Made {
     }
     let Some(route) = create_route(resource) else { return Made { parent, id: "none".to_string() } };
     let path = route.path.replace("{id}", &parent);
-    let reply = match route.takes {
+    let reply = match route.body {
         RequestBody::File => client.upload("example.txt", b"some words"),
         _ => client.post(&path, good_body(client, route)),
     };
@@ -128,7 +128,7 @@ fn call(client: &Client, path: &str, route: &Route, owner: &Client) -> Reply {
 
 /// Sends what the route wants; the records that it must name are the owner's.
 pub fn send(client: &Client, path: &str, route: &Route, owner: &Client, headers: &[(&str, &str)]) -> Reply {
-    let body = match route.takes {
+    let body = match route.body {
         RequestBody::File => return client.upload_with(headers, "example.txt", b"some words"),
         RequestBody::Nothing => String::new(),
         _ => good_body(owner, route).to_string(),
@@ -227,7 +227,7 @@ fn bad_bodies_are_told_apart(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     for (resource, route) in routes().filter(|(_, route)| !matches!(route.method, Method::Get | Method::Delete)) {
-        if route.takes == RequestBody::File || resource.shape.table == "batches" {
+        if route.body == RequestBody::File || resource.shape.table == "batches" {
             continue;
         }
         let made = make(&client, resource);
@@ -251,7 +251,7 @@ fn bad_bodies_are_told_apart(db: Db) {
         assert_eq!(reply.expect(415).code(), "unsupported_media_type");
         let large = format!("{{\"x\":\"{}\"}}", "y".repeat(2 * 1024 * 1024));
         assert_eq!(with(&large).expect(413).code(), "body_too_large");
-        if !matches!(route.takes, RequestBody::Nothing | RequestBody::Maybe) {
+        if !matches!(route.body, RequestBody::Nothing | RequestBody::Maybe) {
             // No body at all is the same as an empty object.
             let (object, none) = (with("{}"), with(""));
             assert_eq!((none.status == 400, none.status == 422), (false, object.status == 422), "{path}: {none:?}");
@@ -261,7 +261,7 @@ fn bad_bodies_are_told_apart(db: Db) {
                 .filter(|field| field.rules.required)
                 .map(|field| format!("{}: required", field.name))
                 .collect();
-            if route.takes != RequestBody::Patch && object.status == 422 {
+            if route.body != RequestBody::Patch && object.status == 422 {
                 assert_eq!(none.faults(), object.faults(), "{path}");
                 assert!(required.iter().all(|fault| none.faults().contains(fault)), "{none:?}");
             }
@@ -275,7 +275,7 @@ fn bad_bodies_are_told_apart(db: Db) {
                 assert_eq!(reply.expect(200).json()["meta"], json!({}));
             }
         }
-        if route.takes == RequestBody::Patch {
+        if route.body == RequestBody::Patch {
             for empty in ["{}", ""] {
                 assert_eq!(with(empty).expect(422).faults(), ["body: no_fields"]);
             }
@@ -392,7 +392,7 @@ fn a_post_with_a_key_happens_once(db: Db) {
     for (resource, route) in routes().filter(|(_, route)| route.method == Method::Post) {
         // What only the server makes is not there to be acted on.
         let missing = !can_be_made(resource) && route.path.contains('{');
-        if route.takes == RequestBody::File || missing {
+        if route.body == RequestBody::File || missing {
             continue;
         }
         let made = make(&client, resource);
@@ -402,7 +402,7 @@ fn a_post_with_a_key_happens_once(db: Db) {
         let key = [(key[0].0, key[0].1.as_str())];
         let total = || client.get(&list).json()["meta"]["total"].as_i64();
         let body =
-            if route.takes == RequestBody::Nothing { String::new() } else { good_body(&client, route).to_string() };
+            if route.body == RequestBody::Nothing { String::new() } else { good_body(&client, route).to_string() };
         let before = total();
         let first = client.send("POST", &path, &key, &body);
         let again = client.send("POST", &path, &key, &body);
@@ -420,7 +420,7 @@ fn a_post_with_a_key_happens_once(db: Db) {
         let long = "k".repeat(256);
         for bad in [long.as_str(), "a b"] {
             let Ok(reply) = client.try_send("POST", &path, &[("idempotency-key", bad)], "{}") else { continue };
-            if route.takes == RequestBody::Create {
+            if route.body == RequestBody::Create {
                 assert_eq!(reply.expect(400).code(), "invalid_idempotency_key");
             }
         }
@@ -444,7 +444,7 @@ fn etags_guard_changes(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     for resource in REGISTRY.resources.iter() {
-        let Some(patch) = resource.routes.iter().find(|route| route.takes == RequestBody::Patch) else { continue };
+        let Some(patch) = resource.routes.iter().find(|route| route.body == RequestBody::Patch) else { continue };
         let made = make(&client, resource);
         let path = made.path(resource, patch);
         if !can_be_made(resource) {

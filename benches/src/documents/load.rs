@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-use crate::load::{Chance, NEXT, PATIENCE, THREADS, exchange};
+use crate::load::{Chance, NEXT, ANSWER_TIMEOUT, THREADS, exchange};
 use crate::server::Server;
 
 /// What is asked.
@@ -130,7 +130,7 @@ fn run_thread(server: &Server, turns: Vec<Turns>, (from, until): (Instant, Insta
             let address = server.address;
             connections.spawn(async move {
                 let stream = TcpStream::connect(address).await.expect("a connection");
-                let end = tokio::time::Instant::from_std(until + PATIENCE);
+                let end = tokio::time::Instant::from_std(until + ANSWER_TIMEOUT);
                 tokio::time::timeout_at(end, keep_asking(stream, turns, from, until)).await.expect("an answer in time")
             });
         }

@@ -9,7 +9,7 @@ use store::Store;
 use crate::accounts::Account;
 use crate::clock::{Clock, Ids};
 use crate::config::Config;
-use crate::context::Caller;
+use crate::context::Actor;
 use crate::error::Result;
 use crate::http::bodies::Bodies;
 use crate::http::keys::KeyRing;
@@ -70,8 +70,8 @@ pub struct App {
 
 impl App {
     /// Somebody who acts in an account on the program's own behalf.
-    pub fn acting(&self, account: Account, actor: &str) -> Caller {
-        Caller {
+    pub fn acting(&self, account: Account, actor: &str) -> Actor {
+        Actor {
             account: Arc::new(account),
             actor: actor.into(),
             request_id: actor.into(),
@@ -85,7 +85,7 @@ impl App {
     }
 
     /// Somebody who acts on the program's own behalf in the account with this number.
-    pub fn acting_in(&self, number: i64, actor: &str) -> Result<Caller> {
+    pub fn acting_in(&self, number: i64, actor: &str) -> Result<Actor> {
         let account = self.store.read_now(move |tx| Account::numbered(tx, number))?;
         Ok(self.acting(account, actor))
     }

@@ -9,7 +9,7 @@ use store::Tx;
 
 use crate::app::App;
 use crate::contents::Upload;
-use crate::context::{Caller, Ctx};
+use crate::context::{Actor, Ctx};
 use crate::error::Result;
 use crate::json::Json;
 pub use crate::query::{Query, whole_number};
@@ -87,7 +87,7 @@ pub struct Answer {
 }
 
 /// What an [`After`] does.
-type Outside = dyn Fn(&App, &Caller) -> Result<Work> + Send + Sync;
+type Outside = dyn Fn(&App, &Actor) -> Result<Work> + Send + Sync;
 
 /// Work outside the database in the middle of a request: it is done once the transaction is kept,
 /// blocks as long as it takes, and leaves the rest to do in a transaction of its own. Whoever
@@ -179,7 +179,7 @@ impl Answer {
     }
 
     /// None yet: `work` is done first.
-    pub fn after(work: impl Fn(&App, &Caller) -> Result<Work> + Send + Sync + 'static) -> Answer {
+    pub fn after(work: impl Fn(&App, &Actor) -> Result<Work> + Send + Sync + 'static) -> Answer {
         Answer { after: Some(After(Arc::new(work))), ..Answer::empty() }
     }
 

@@ -55,7 +55,7 @@ pub enum IfMatch {
 
 /// A caller whose context is made anew for each transaction.
 #[derive(Clone)]
-pub struct Caller {
+pub struct Actor {
     /// The account that is asked.
     pub account: Arc<Account>,
     /// The id of the key that asks, or the name of a job.
@@ -76,7 +76,7 @@ pub struct Caller {
     pub quotas: Quotas,
 }
 
-impl Caller {
+impl Actor {
     /// The context for reading.
     pub fn reading(&self, tx: &mut Tx) -> Result<Ctx> {
         Ok(Ctx {

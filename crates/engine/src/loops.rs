@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::app::App;
 use crate::error::Result;
 use crate::wakeup::Wakeup;
-pub use state::{Loops, PATIENCE, Pulse, Standing};
+pub use state::{Loops, Pulse, STALL_TIMEOUT, Standing};
 
 /// How long to wait before a loop is started again: twice as long each time, until it has held for a while.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);

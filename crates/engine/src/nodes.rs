@@ -48,7 +48,7 @@ pub fn start(app: &Arc<App>) -> Result<()> {
         })?;
         return Ok(());
     }
-    loops::keep(app, "heartbeat", loops::PATIENCE, heartbeat);
+    loops::keep(app, "heartbeat", loops::STALL_TIMEOUT, heartbeat);
     Ok(())
 }
 

@@ -130,7 +130,7 @@ impl Image {
     pub fn tell<R: Record>(&self, tx: &mut Tx, ctx: &Ctx, record: &R, name: &str) -> Result<()> {
         let event = Event { name, entity_type: R::shape().name, entity_id: &record.base().id, data: &self.0 };
         log::append(tx, ctx, &event)?;
-        tables::heard(tx, ctx, &event)
+        tables::notify(tx, ctx, &event)
     }
 
     /// The answer with the record, which has not changed since.
@@ -180,7 +180,11 @@ pub fn once_more(handler: fn(Call) -> Result<Work>, call: &Call) -> Answer {
 
 /// An action without a body: `verb` changes the record and answers with the event's name, or
 /// with none when there was nothing to change.
-pub fn act<R: Model>(call: Call, view: Views, verb: fn(&mut R, &Ctx) -> Result<&'static str>) -> Result<Work> {
+pub fn act<R: Model>(
+    call: Call,
+    view: Views,
+    verb: impl Fn(&mut R, &Ctx) -> Result<&'static str> + Send + Sync + 'static,
+) -> Result<Work> {
     let warnings = input::nothing(&call)?;
     Ok(Box::new(move |tx, ctx| {
         let before: R = find_to_change(tx, ctx, &call)?;
@@ -253,7 +257,7 @@ fn insert_as<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &mut R, event: &str) -> 
     base.version = 1;
     insert_silent(tx, ctx, record)?;
     search::put(tx, ctx, record)?;
-    told(tx, ctx, record, event)
+    append_event(tx, ctx, record, event)
 }
 
 /// Saves a new record that is itself the account of what happened, without an event.
@@ -307,7 +311,7 @@ fn touch_as<R: Record>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event
     if R::is_searched() && record.search_text() != before.search_text() {
         search::put(tx, ctx, record)?;
     }
-    told(tx, ctx, record, event)
+    append_event(tx, ctx, record, event)
 }
 
 /// Removes a record, with its event.
@@ -377,7 +381,7 @@ fn stored<R: Record>(record: &R) -> Vec<Value<'_>> {
 }
 
 /// Writes that something happened to a record; answers what was told of it.
-fn told<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, event: &str) -> Result<Image> {
+fn append_event<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, event: &str) -> Result<Image> {
     let image = Image::new(ctx, record)?;
     image.tell(tx, ctx, record, &format!("{}.{event}", R::shape().events))?;
     Ok(image)

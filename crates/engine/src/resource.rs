@@ -11,7 +11,7 @@ use crate::inspect::Inspected;
 use crate::inspect::lines::Lines;
 use crate::list::{self, Form, Statements};
 pub use crate::record::Part;
-use crate::record::{FieldInfo, Record, Shape, Views};
+use crate::record::{FieldInfo, LIST, Record, Shape, Views};
 use crate::records::Work;
 use crate::slice::Slice;
 use crate::tables::Logged;
@@ -38,6 +38,23 @@ impl Method {
             Method::Delete => "DELETE",
         }
     }
+}
+
+/// A route that most resources have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// `GET /v1/…` in pages.
+    List,
+    /// `GET /v1/…` of a short list, without pages.
+    All,
+    /// `POST /v1/…`
+    Create,
+    /// `GET /v1/…/{id}`
+    Get,
+    /// `PATCH /v1/…/{id}`
+    Patch,
+    /// `DELETE /v1/…/{id}`, without a body in the response.
+    Delete,
 }
 
 /// What a route takes in its body.
@@ -105,8 +122,8 @@ pub struct Route {
     pub summary: String,
     /// Whether it is an addition to the contract.
     pub extension: bool,
-    /// What it takes.
-    pub takes: RequestBody,
+    /// What it takes in its body.
+    pub body: RequestBody,
     /// The fields that it takes.
     pub fields: Vec<FieldInfo>,
     /// What it returns.
@@ -190,6 +207,25 @@ pub struct Resource {
     pub fleeting: bool,
     /// Whether the log shows its records as they are.
     pub logged: Logged,
+}
+
+impl Resource {
+    /// Whether there is a table of such records.
+    pub fn is_kept(&self) -> bool {
+        !self.migrations.is_empty()
+    }
+
+    /// The fields that `returns` shows.
+    pub fn shown(&self, returns: Returns) -> Vec<FieldInfo> {
+        let view = match returns {
+            Returns::Page | Returns::All | Returns::Either => LIST,
+            Returns::PageOf(_) | Returns::CreatedOf(_) | Returns::CreatedParts(_) => return Vec::new(),
+            Returns::Item(view) | Returns::Made(view) => view,
+            Returns::Nothing | Returns::Content | Returns::Parts(_) | Returns::ListOfParts(_) => return Vec::new(),
+            Returns::Feed(..) | Returns::Stream(_) => return Vec::new(),
+        };
+        self.fields.iter().filter(|field| field.rules.views.includes(view)).copied().collect()
+    }
 }
 
 /// Checks the records of an account behind an id, some at a time.

@@ -93,7 +93,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Starts to tidy the index, until the process ends.
 pub fn start(app: &Arc<App>) {
-    loops::keep(app, "search", loops::PATIENCE, |app, pulse| async move {
+    loops::keep(app, "search", loops::STALL_TIMEOUT, |app, pulse| async move {
         let mut poll = Poll::every(POLL_INTERVAL);
         loop {
             poll.wait(&pulse).await;

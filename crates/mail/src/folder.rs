@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::sender::Failure;
+use crate::failure::Failure;
 
 /// A folder of `.eml` files.
 pub(crate) struct Folder {

@@ -7,13 +7,17 @@
 
 mod address;
 mod connection;
+mod failure;
 mod folder;
 mod message;
 mod sender;
+mod settings;
 #[cfg(feature = "sink")]
 pub mod sink;
 mod smtp;
 mod tls;
 
+pub use failure::Failure;
 pub use message::{Address, Attachment, Invalid, Mail};
-pub use sender::{Failure, Receipt, Route, Security, Sender, SmtpSettings};
+pub use sender::{Receipt, Sender};
+pub use settings::{Route, Security, SmtpSettings};

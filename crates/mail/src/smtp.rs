@@ -7,7 +7,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::connection::{Answer, Connection, Fault};
-use crate::sender::{Failure, Security, SmtpSettings};
+use crate::failure::Failure;
+use crate::settings::{Security, SmtpSettings};
 use crate::tls::Trust;
 
 /// What goes to one recipient.
@@ -74,12 +75,12 @@ impl Smtp {
 
     pub(crate) fn deliver(&self, letter: &Letter<'_>) -> Result<String, Failure> {
         if let Some(connection) = self.pooled() {
-            match self.settle(connection, letter) {
+            match self.transmit(connection, letter) {
                 Err(Stop { connection: Worth::Stale, .. }) => {}
                 outcome => return outcome.map_err(|stop| stop.failure),
             }
         }
-        self.settle(self.connect()?, letter).map_err(|stop| stop.failure)
+        self.transmit(self.connect()?, letter).map_err(|stop| stop.failure)
     }
 
     pub(crate) fn connect(&self) -> Result<Connection, Failure> {
@@ -135,7 +136,7 @@ impl Smtp {
     }
 
     /// Sends a letter, and keeps the connection if it is good for another.
-    fn settle(&self, mut connection: Connection, letter: &Letter<'_>) -> Result<String, Stop> {
+    fn transmit(&self, mut connection: Connection, letter: &Letter<'_>) -> Result<String, Stop> {
         let outcome = self.send(&mut connection, letter);
         let good = match &outcome {
             Ok(_) => true,

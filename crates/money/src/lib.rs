@@ -12,7 +12,7 @@ pub use totals::{Group, Line, Percent, Totals, percent_of, percentage, totals};
 
 /// Twelve digits before the point: more than any small business invoices, and every product of
 /// two prices fits an `i128`.
-const LARGEST: i64 = 999_999_999_999;
+const MAX_WHOLE: i64 = 999_999_999_999;
 
 /// A decimal number with `SCALE` digits behind the point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -71,7 +71,7 @@ impl<const SCALE: u32> Decimal<SCALE> {
     }
 
     fn checked(scaled: i128) -> Option<Self> {
-        let limit = (i128::from(LARGEST) + 1) * i128::from(Self::ONE);
+        let limit = (i128::from(MAX_WHOLE) + 1) * i128::from(Self::ONE);
         (-limit < scaled && scaled < limit).then(|| i64::try_from(scaled).ok().map(Decimal)).flatten()
     }
 }

@@ -93,7 +93,7 @@ fn converse<T>(
         match talk(running, program.patience, &say, &hear) {
             Ok(answer) => return Ok(Ok(answer)),
             // The system may have ended one that was idle: that is not the fault of this document.
-            Err(Trouble { asked: false, .. }) => {}
+            Err(WorkerError { asked: false, .. }) => {}
             Err(trouble) => {
                 *press = None;
                 return Ok(Err(trouble.error));
@@ -110,7 +110,7 @@ fn converse<T>(
 }
 
 /// Why there is no answer.
-struct Trouble {
+struct WorkerError {
     /// Whether all that was to be said was said.
     asked: bool,
     error: Error,
@@ -121,7 +121,7 @@ fn talk<T>(
     patience: Duration,
     say: impl Fn(&mut BufWriter<ChildStdin>) -> io::Result<()>,
     hear: impl Fn(&mut BufReader<ChildStdout>) -> io::Result<T>,
-) -> Result<T, Trouble> {
+) -> Result<T, WorkerError> {
     let Press { child, input: to, output } = press;
     let (done, waits) = channel::<()>();
     let mut asked = false;
@@ -145,7 +145,7 @@ fn talk<T>(
             true => format!("it took more than {} s", patience.as_secs()),
             false => format!("the typesetting process ended: {error}"),
         };
-        Trouble { asked: asked || late, error: Error::Failed(message) }
+        WorkerError { asked: asked || late, error: Error::Failed(message) }
     })
 }
 

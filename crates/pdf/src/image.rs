@@ -1,44 +1,14 @@
 //! Images are read before the document is made, so that one that is broken is left out instead of failing it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, PoisonError};
 
 use typst::comemo::Track;
 use typst::foundations::Bytes;
 use typst::visualize::{ImageFormat, RasterFormat, RasterImage, SvgImage, VectorFormat};
 
 use crate::Input;
-use crate::redraw::redraw;
+use crate::drawn::Image;
 use crate::world::{DocumentWorld, TemplateEnv};
-
-/// An image that can be used.
-#[derive(Clone)]
-pub(crate) struct Image {
-    pub(crate) name: &'static str,
-    pub(crate) bytes: Bytes,
-}
-
-/// For how many pictures it is remembered how they were drawn.
-const KEPT: usize = 8;
-
-/// The pictures that were drawn anew lately, by the hash of what they were drawn from: a logo is on every document.
-#[derive(Default)]
-pub(crate) struct Drawn(Mutex<Vec<(u128, Option<Bytes>)>>);
-
-impl Drawn {
-    fn of(&self, bytes: &[u8]) -> Option<Bytes> {
-        let hash = typst::utils::hash128(bytes);
-        let list = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, drawn)) = list().iter().find(|(known, _)| *known == hash) {
-            return drawn.clone();
-        }
-        let drawn = redraw(bytes).map(Bytes::new);
-        let mut list = list();
-        list.truncate(KEPT - 1);
-        list.insert(0, (hash, drawn.clone()));
-        drawn
-    }
-}
 
 /// The images that can be used, and the names of the others.
 pub(crate) fn usable(desk: &TemplateEnv, images: &[(&'static str, Vec<u8>)]) -> (Vec<Image>, Vec<&'static str>) {

@@ -2,6 +2,7 @@
 //! has is replaced, and an image that cannot be read is left out.
 
 mod apart;
+mod drawn;
 mod fonts;
 mod image;
 mod press;
@@ -43,12 +44,12 @@ const LARGE_DATA: usize = 32_000;
 
 /// A template with its fonts, ready to make documents of. Share it between threads.
 pub struct Typesetter {
-    place: Place,
+    place: Runtime,
     made: AtomicU64,
 }
 
 /// Where documents are made.
-enum Place {
+enum Runtime {
     /// On threads of this program.
     Here(Box<Here>),
     /// By other programs.
@@ -148,14 +149,14 @@ impl Typesetter {
         // The compiler does its parallel work in the pool that it runs in: here on this one thread.
         let presses = TypesetPool::new(many, || ThreadPoolBuilder::new().num_threads(1).build())
             .map_err(|error| Error::Template(None, format!("no threads: {error}")))?;
-        Ok(Typesetter { place: Place::Here(Box::new(Here { desk, presses })), made: AtomicU64::new(0) })
+        Ok(Typesetter { place: Runtime::Here(Box::new(Here { desk, presses })), made: AtomicU64::new(0) })
     }
 
     /// A typesetter whose documents are made by other processes, so that no document can end this one.
     pub fn apart(template: &str, program: Program) -> Result<Typesetter, Error> {
         TemplateEnv::new(Fonts::load(), template)?;
         let presses = Box::new(TypesetPool::new(presses(), || Ok::<_, Error>(None))?);
-        let place = Place::Apart { program, template: template.to_string(), presses };
+        let place = Runtime::Apart { program, template: template.to_string(), presses };
         Ok(Typesetter { place, made: AtomicU64::new(0) })
     }
 
@@ -169,14 +170,14 @@ impl Typesetter {
         self.made.fetch_add(1, Ordering::Relaxed);
         let large = is_large(input.data);
         match &self.place {
-            Place::Here(here) if large => here.presses.run_large(|press| {
+            Runtime::Here(here) if large => here.presses.run_large(|press| {
                 press.install(|| {
                     comemo::evict(0);
                     here.make(input)
                 })
             }),
-            Place::Here(here) => here.presses.run(|press| press.install(|| here.make(input))),
-            Place::Apart { program, template, presses } => {
+            Runtime::Here(here) => here.presses.run(|press| press.install(|| here.make(input))),
+            Runtime::Apart { program, template, presses } => {
                 let make = |press: &mut _, input| apart::typeset(press, program, template, input);
                 let made = |press: &mut Option<apart::Press>| match make(press, input) {
                     // Whatever ended it, a document without its pictures is better than none.
@@ -205,8 +206,8 @@ impl Typesetter {
     /// documents are made there.
     pub fn redraw(&self, picture: &[u8]) -> Result<Result<Vec<u8>, Refusal>, Error> {
         match &self.place {
-            Place::Here(here) => Ok(here.presses.run(|press| press.install(|| redraw::accept(picture)))),
-            Place::Apart { program, template, presses } => {
+            Runtime::Here(here) => Ok(here.presses.run(|press| press.install(|| redraw::accept(picture)))),
+            Runtime::Apart { program, template, presses } => {
                 presses.run(|press| apart::redraw(press, program, template, picture))
             }
         }
@@ -248,7 +249,7 @@ impl Here {
         self.attempt(&mut cleaner, Vec::new(), input).map(|made| Pdf { dropped, ..made }).map_err(|_| first)
     }
 
-    fn attempt(&self, cleaner: &mut Cleaner<'_>, images: Vec<image::Image>, input: Input<'_>) -> Result<Pdf, Error> {
+    fn attempt(&self, cleaner: &mut Cleaner<'_>, images: Vec<drawn::Image>, input: Input<'_>) -> Result<Pdf, Error> {
         let mut sheet = DocumentWorld::new(&self.desk, images, input);
         // Letters that are in no one font with their marks show only when they are set; a few rounds take them out.
         for _ in 0..3 {

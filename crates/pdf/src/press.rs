@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Nobody waits long for a page behind so many.
-const MOST: usize = 8;
+const MAX_PRESSES: usize = 8;
 
 /// A pool of workers, threads or processes, each of which makes one document at a time.
 pub(crate) struct TypesetPool<T> {
@@ -17,7 +17,7 @@ pub(crate) struct TypesetPool<T> {
 
 /// How many documents are made at the same time: one a core.
 pub fn presses() -> usize {
-    std::thread::available_parallelism().map_or(1, |cores| cores.get().min(MOST))
+    std::thread::available_parallelism().map_or(1, |cores| cores.get().min(MAX_PRESSES))
 }
 
 impl<T> TypesetPool<T> {

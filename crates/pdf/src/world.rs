@@ -10,8 +10,8 @@ use typst::text::{Font, FontBook};
 use typst::utils::LazyHash;
 use typst::{Library, LibraryExt, World};
 
+use crate::drawn::{Drawn, Image};
 use crate::fonts::Fonts;
-use crate::image::{Drawn, Image};
 use crate::{Error, Input, moment};
 
 /// Follows the template, so that no template can forget it. Its lines come after the template's, whose numbers stay.

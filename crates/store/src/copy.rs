@@ -17,7 +17,7 @@ use crate::{Database, Error, Options, Readers, Result, Store, Tx, sqlite};
 const PAGES: i32 = 2048;
 
 /// How long a statement may take while a PostgreSQL is copied: nobody waits for it.
-const PATIENCE: Duration = Duration::from_secs(24 * 3600);
+const COPY_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
 /// The name of the copy of a SQLite database: the one that is served.
 pub const SQLITE_COPY: &str = "kantoor.db";
@@ -82,7 +82,7 @@ fn failed(error: &std::io::Error) -> Error {
 
 /// `pg_dump`, on a snapshot that `work` sees too.
 fn dump<T, E: From<Error>>(address: &Address, copy: &Path, work: impl Fn(&mut Tx) -> Result<T, E>) -> Result<T, E> {
-    let mut conn = postgres::Connection::open(address, PATIENCE, PATIENCE)?;
+    let mut conn = postgres::Connection::open(address, COPY_TIMEOUT, COPY_TIMEOUT)?;
     conn.script(
         "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
          SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL statement_timeout = 0",

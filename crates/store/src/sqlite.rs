@@ -11,7 +11,7 @@ use crate::{Error, Result, Tx};
 const STATEMENTS: usize = 256;
 
 /// How long another process (a `kantoor key create` beside the server) may hold the file.
-const PATIENCE: Duration = Duration::from_secs(30);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) fn open(path: &Path) -> Result<Connection> {
     let mut conn = Connection::open(path)?;
@@ -19,7 +19,7 @@ pub(crate) fn open(path: &Path) -> Result<Connection> {
     conn.busy_handler(Some(|tries: i32| {
         // Short naps: under load the writer leaves only small gaps between its commits.
         std::thread::sleep(Duration::from_micros(250));
-        u128::from(tries.unsigned_abs()) * 250 < PATIENCE.as_micros()
+        u128::from(tries.unsigned_abs()) * 250 < LOCK_TIMEOUT.as_micros()
     }))?;
     conn.pragma_update(None, "foreign_keys", true)?;
     // 2 MB a connection hold the upper levels of the trees; more made no difference to reads of a
@@ -78,7 +78,7 @@ fn wal_mode(conn: &Connection) -> Result<String> {
     loop {
         let mode = conn.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0));
         match mode.map_err(Error::from) {
-            Err(Error::Unavailable(_)) if started.elapsed() < PATIENCE => {
+            Err(Error::Unavailable(_)) if started.elapsed() < LOCK_TIMEOUT => {
                 std::thread::sleep(Duration::from_millis(5));
             }
             mode => return mode,

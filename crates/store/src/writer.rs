@@ -18,7 +18,7 @@ const BATCH: usize = 256;
 const BATCH_TIME: Duration = Duration::from_millis(20);
 
 /// How long writes are tried again after a lost race or connection.
-const PATIENCE: Duration = Duration::from_secs(5);
+const WRITE_RETRY_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a write may wait for its turn: whoever sent it has given up by then.
 const QUEUED: Duration = Duration::from_secs(15);
 
@@ -32,7 +32,7 @@ pub(crate) trait Session: Send + 'static {
     fn rollback(&mut self);
     /// How long a caller waits at most for a database that does not answer.
     fn patience(&self) -> Duration {
-        PATIENCE
+        WRITE_RETRY_TIMEOUT
     }
     /// Called between transactions.
     fn rest(&mut self);
@@ -208,7 +208,7 @@ where
 fn run<S: Session>(session: &mut S, closing: &Closing, stats: &Stats) {
     let turns = closing.0;
     // Who comes while the database is known to be gone need not wait for it as the first one did.
-    let mut patience = PATIENCE;
+    let mut patience = WRITE_RETRY_TIMEOUT;
     while let Some((mut key, first)) = turns.wait() {
         if first.queued.elapsed() > QUEUED {
             turns.release(key);
@@ -224,7 +224,7 @@ fn run<S: Session>(session: &mut S, closing: &Closing, stats: &Stats) {
         }
         let gone = group.finish(patience);
         turns.release(key);
-        patience = if gone { Duration::ZERO } else { PATIENCE };
+        patience = if gone { Duration::ZERO } else { WRITE_RETRY_TIMEOUT };
         session.rest();
     }
 }

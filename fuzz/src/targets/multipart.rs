@@ -32,10 +32,10 @@ pub const WORDS: &[&str] = &[
 
 pub fn open() -> Run {
     let server = Server::open();
-    Box::new(move |input| one(&server, input))
+    Box::new(move |input| check(&server, input))
 }
 
-fn one(server: &Server, input: &[u8]) {
+fn check(server: &Server, input: &[u8]) {
     let end = input.iter().position(|byte| *byte == b'\n').unwrap_or(input.len());
     let (kind, body) = input.split_at(end);
     let body = body.get(1..).unwrap_or_default().to_vec();

@@ -51,10 +51,10 @@ pub fn open() -> Run {
     let url: Uri = made["data"]["url"].as_str().unwrap_or_else(|| panic!("no url: {made}")).parse().unwrap();
     let path = url.path().to_string();
     let query = url.query().unwrap_or_default().to_string();
-    Box::new(move |input| one(&server, &path, &query, input))
+    Box::new(move |input| check(&server, &path, &query, input))
 }
 
-fn one(server: &Server, path: &str, query: &str, input: &[u8]) {
+fn check(server: &Server, path: &str, query: &str, input: &[u8]) {
     let value = |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(name)).unwrap();
     let Ok(text) = std::str::from_utf8(input) else { return };
     let text = text

@@ -8,21 +8,20 @@ use engine::context::Ctx;
 use engine::record::When;
 use serde_json::{Value, json};
 
-use super::{LEASE_SECONDS, Runner};
+use crate::automation::calls::{LEASE_SECONDS, Outgoing, PendingCall};
 use crate::automation::definition::Step;
 use crate::automation::report::Report;
 use crate::automation::run::{Run, Status};
 use crate::automation::steps::{Done, StepError};
-use crate::automation::worker::{Outgoing, Request};
 
 /// The delays between the tries of a step that fails.
 const RETRY: Backoff = backoff::UP_TO_AN_HOUR;
 
 /// Whether the run goes on with its next step at once; if not, with the call to be made, if any.
-type Next = ControlFlow<Option<Request>>;
+type Next = ControlFlow<Option<PendingCall>>;
 
 /// A step was taken. A call is only announced if there is `room` for it.
-pub fn record(ctx: &Ctx, runner: &Runner, run: &mut Run, done: Done, room: usize) -> Next {
+pub fn record(ctx: &Ctx, node: &str, run: &mut Run, done: Done, room: usize) -> Next {
     match done {
         Done::Wait(until) if until > ctx.now => {
             begin(ctx, run, Status::Waiting);
@@ -51,7 +50,7 @@ pub fn record(ctx: &Ctx, runner: &Runner, run: &mut Run, done: Done, room: usize
             run.due_at = later.0;
             Next::Break(None)
         }
-        Done::Call(call) => Next::Break(Some(announce(ctx, runner, run, call))),
+        Done::Call(call) => Next::Break(Some(announce(ctx, node, run, call))),
         Done::Result(result) => {
             begin(ctx, run, Status::Running);
             succeeded(ctx, run, result);
@@ -80,15 +79,15 @@ pub fn complete(ctx: &Ctx, run: &mut Run) {
 }
 
 /// Gives the run a lease and a new claim number, under which a worker makes the call.
-fn announce(ctx: &Ctx, runner: &Runner, run: &mut Run, call: Outgoing) -> Request {
+fn announce(ctx: &Ctx, node: &str, run: &mut Run, call: Outgoing) -> PendingCall {
     begin(ctx, run, Status::Running);
     report(run).call = Some(call.clone());
     run.claim += 1;
     run.status = Status::Running;
     run.lease_until = ctx.machine_now.plus_seconds(LEASE_SECONDS).0;
-    run.node.clone_from(&runner.node);
+    run.node = node.to_string();
     let key = format!("{}.{}", run.base.id, run.step);
-    Request { account: ctx.account, run_id: run.base.id.clone(), claim: run.claim, key, call }
+    PendingCall { account: ctx.account, run_id: run.base.id.clone(), claim: run.claim, key, call }
 }
 
 /// A step is tried, once more.

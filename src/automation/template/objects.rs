@@ -2,8 +2,13 @@
 
 use std::sync::Arc;
 
-use minijinja::value::{Object, ObjectRepr, Value as Jinja};
+use minijinja::value::{Object, ObjectRepr, Serde, Value as Jinja};
 use serde_json::Value;
+
+/// A JSON value for [`Names`](super::Names).
+pub fn of(value: &Value) -> Jinja {
+    Jinja::from(Serde(value))
+}
 
 /// What the steps so far have given, by their place or their name.
 #[derive(Debug)]
@@ -23,7 +28,7 @@ impl Object for Results {
             },
             _ => None,
         };
-        found.map(|(_, value)| super::of(value))
+        found.map(|(_, value)| of(value))
     }
 }
 

@@ -12,7 +12,7 @@ const TAGS: &[&str] = &["if", "elif", "else", "endif", "for", "endfor"];
 /// The most parts of a hole or a tag: names, signs, texts.
 const MAX_NODES: usize = 200;
 /// The most tags in a text. The engine reads each inside the one before.
-const MANY_TAGS: usize = 200;
+const MAX_TAGS: usize = 200;
 
 /// What is wrong with the holes and tags of a text, if anything is. What is no template at all is for minijinja
 /// to say.
@@ -23,7 +23,7 @@ pub fn check(text: &str) -> Result<(), String> {
         let Ok((token, _)) = token else { return Ok(()) };
         tags += usize::from(matches!(token, Token::BlockStart));
         match token {
-            _ if tags > MANY_TAGS => return Err(format!("has more than {MANY_TAGS} tags")),
+            _ if tags > MAX_TAGS => return Err(format!("has more than {MAX_TAGS} tags")),
             Token::VariableStart | Token::BlockStart => hole.clear(),
             Token::VariableEnd | Token::BlockEnd | Token::TemplateData(_) => {}
             _ if hole.len() > MAX_NODES => return Err(format!("has a hole of more than {MAX_NODES} parts")),

@@ -7,7 +7,7 @@ use engine::app::App;
 use engine::call::{Answer, Call};
 use engine::contents::picture::Header;
 use engine::contents::{Upload, hex};
-use engine::context::{Caller, Ctx};
+use engine::context::{Actor, Ctx};
 use engine::error::{Code, Error, FieldCode, Result, violation};
 use engine::records::{self, Work};
 use engine::resource::Handler;
@@ -83,7 +83,7 @@ fn refused(code: FieldCode, message: &str) -> Error {
 }
 
 /// Keeps the redrawn picture of a file as a content that waits for its record.
-fn redraw(app: &App, caller: &Caller, file: &File) -> Result<Upload> {
+fn redraw(app: &App, caller: &Actor, file: &File) -> Result<Upload> {
     let runtime = tokio::runtime::Handle::current();
     let turn = runtime.block_on(app.services.get::<Turns>().turn_of(caller.account.number))?;
     let content = runtime.block_on(app.blobs.read(&file.content));

@@ -19,7 +19,7 @@ const SERIES: &[(&str, &str, char, &str)] = &[
 ];
 
 /// More than any account gives in a year: a counter beyond it is damaged.
-const MOST: i64 = 50_000_000;
+const MAX_COUNTER: i64 = 50_000_000;
 
 impl Inspection<'_> {
     /// Every number up to the counter of its series is there. Numbers that callers brought along count like any other,
@@ -34,7 +34,7 @@ impl Inspection<'_> {
         for (name, value) in counters.unwrap_or_default() {
             let Some((series, year)) = name.split_once(' ') else { continue };
             let Some((_, table, letter, deleted)) = SERIES.iter().find(|(own, ..)| *own == series) else { continue };
-            if !(0..=MOST).contains(&value) {
+            if !(0..=MAX_COUNTER).contains(&value) {
                 self.problem(&account.uid, "counters", &name, format!("The counter is at {value}"));
                 continue;
             }

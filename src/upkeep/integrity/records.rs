@@ -5,6 +5,9 @@ use engine::error::Error;
 use engine::resource::Resource;
 
 use super::Inspection;
+use crate::documents::PaymentStatus;
+use crate::mail::Standing;
+use crate::payments::payment;
 
 /// Rows that no record of the registry is: a table, a `SELECT` of the ids of those that are wrong, and what is wrong.
 const RELATIONS: &[(&str, &str, &str)] = &[
@@ -25,9 +28,8 @@ const RELATIONS: &[(&str, &str, &str)] = &[
     ),
     (
         "deliveries",
-        "SELECT id FROM deliveries WHERE account_id = $1 AND status NOT IN
-            ('queued', 'sending', 'retrying', 'sent', 'failed')",
-        "Column status cannot be read: it is not one of: queued, sending, retrying, sent, failed",
+        "SELECT id FROM deliveries WHERE account_id = $1 AND status NOT IN ({standings})",
+        "Column status cannot be read: it is not one of: {standings}",
     ),
     (
         "webhook_cursors",
@@ -97,12 +99,13 @@ impl Inspection<'_> {
     /// paid, so they are not a problem; a status that was changed behind the program's back differs from the log.
     pub(super) fn payments(&mut self, account: &Account) {
         let number = account.number;
-        let sql = "SELECT number FROM invoices WHERE account_id = $1 AND payment_status = 'paid' AND paid_at = 0
+        let sql = "SELECT number FROM invoices WHERE account_id = $1 AND payment_status = $2 AND paid_at = 0
                    AND finalized_at > 0 AND total_incl_vat <> 0 AND NOT EXISTS (SELECT 1 FROM payments
-                       WHERE account_id = $1 AND invoice_id = invoices.id AND status = 'paid')
+                       WHERE account_id = $1 AND invoice_id = invoices.id AND status = $3)
                    ORDER BY number";
         let unproven = self.look(account, "invoices", |tx| {
-            tx.all(sql, &[number.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))
+            let values = [number.into(), PaymentStatus::Paid.wire().into(), payment::Status::Paid.wire().into()];
+            tx.all(sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))
         });
         if let Some((first, others)) = unproven.as_deref().and_then(<[String]>::split_first) {
             let what = match others.len() {
@@ -120,11 +123,13 @@ impl Inspection<'_> {
         let number = account.number;
         for (table, sql, what) in RELATIONS {
             self.witness.sees(table, 0);
+            let sql = sql.replace("{standings}", &Standing::sql_list(Standing::ALL));
+            let what = what.replace("{standings}", &Standing::WIRE.join(", "));
             let wrong = self.look(account, table, |tx| {
-                tx.all(sql, &[number.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))
+                tx.all(&sql, &[number.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))
             });
             for id in wrong.unwrap_or_default() {
-                self.problem(&account.uid, table, &id, *what);
+                self.problem(&account.uid, table, &id, what.as_str());
             }
         }
     }

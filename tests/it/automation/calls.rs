@@ -531,7 +531,7 @@ fn signature(secret: &str, signed: &str) -> String {
 }
 
 /// A turn of a worker that makes no calls.
-fn announce(server: &Server, client: &Client) -> Vec<Request> {
+fn announce(server: &Server, client: &Client) -> Vec<PendingCall> {
     let (caller, engine) =
         (server.app.acting(account(server, client), "automation"), runner::runner_of(&server.app).clone());
     let turn = server.app.store.write_now(client.account, move |tx| {
@@ -542,7 +542,7 @@ fn announce(server: &Server, client: &Client) -> Vec<Request> {
 }
 
 /// A worker writes how its call ended; answers whether that counted.
-fn come_back(server: &Server, client: &Client, request: &Request, ended: Value) -> bool {
+fn come_back(server: &Server, client: &Client, request: &PendingCall, ended: Value) -> bool {
     let (caller, engine, request) = (
         server.app.acting(account(server, client), "automation"),
         runner::runner_of(&server.app).clone(),

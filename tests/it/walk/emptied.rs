@@ -15,7 +15,7 @@ on_both![a_patch_with_nothing_leaves_what_a_field_may_have,];
 
 fn a_patch_with_nothing_leaves_what_a_field_may_have(db: Db) {
     let server = Server::start(db);
-    let mut patches: Vec<_> = routes().filter(|(_, route)| route.takes == RequestBody::Patch).collect();
+    let mut patches: Vec<_> = routes().filter(|(_, route)| route.body == RequestBody::Patch).collect();
     patches.sort_by_key(|(_, route)| std::cmp::Reverse(route.fields.len()));
     assert!(patches.len() > 20, "{}", patches.len());
     let next = AtomicUsize::new(0);

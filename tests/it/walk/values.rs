@@ -15,7 +15,7 @@ on_both![no_value_of_any_field_makes_a_5xx,];
 
 fn no_value_of_any_field_makes_a_5xx(db: Db) {
     let server = Server::start(db);
-    let takes_json = |route: &Route| !matches!(route.takes, RequestBody::Nothing | RequestBody::File);
+    let takes_json = |route: &Route| !matches!(route.body, RequestBody::Nothing | RequestBody::File);
     let mut routes: Vec<_> = routes().filter(|(_, route)| takes_json(route)).collect();
     // The long ones first, so that no thread is left with one at the end.
     routes.sort_by_key(|(_, route)| std::cmp::Reverse(route.fields.len()));
@@ -58,7 +58,7 @@ fn every_value(client: &Client, resource: &Resource, route: &Route) {
     }
     for field in &route.fields {
         // What is changed by one value may not be ready for the next field.
-        let path = match route.takes {
+        let path = match route.body {
             RequestBody::Create => made.clone(),
             _ => make(client, resource).path(resource, route),
         };

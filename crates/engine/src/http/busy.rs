@@ -14,7 +14,7 @@ use tokio::sync::watch;
 
 /// How many requests are under way, and whether their answers are taken.
 #[derive(Clone, Default)]
-pub struct Busy {
+pub struct InFlightRequests {
     count: watch::Sender<usize>,
     taking: Arc<Taking>,
 }
@@ -27,7 +27,7 @@ struct Taking {
     asked: AtomicU64,
 }
 
-impl Busy {
+impl InFlightRequests {
     /// A request has begun; it is under way until this is dropped.
     pub fn begin(&self) -> UnderWay {
         self.count.send_modify(|count| *count += 1);
@@ -75,7 +75,7 @@ impl Busy {
 
 /// A request under way.
 pub struct UnderWay {
-    busy: Busy,
+    busy: InFlightRequests,
 }
 
 impl UnderWay {

@@ -19,7 +19,7 @@ use super::stream;
 use super::upload::{self, Received};
 use crate::app::App;
 use crate::call::{After, Answer, Call, Query};
-use crate::context::{Caller, IfMatch};
+use crate::context::{Actor, IfMatch};
 use crate::error::{Code, Error, Result};
 use crate::idempotency::{self, Claim};
 use crate::json::Json;
@@ -203,8 +203,8 @@ fn query_for(route: &Route, caller: &keys::AuthenticatedKey, head: &Parts) -> Re
 }
 
 /// What the work of a route knows of the request.
-fn context(app: &App, caller: &keys::AuthenticatedKey, head: &Parts, seen: &Seen) -> Result<Caller> {
-    Ok(Caller {
+fn context(app: &App, caller: &keys::AuthenticatedKey, head: &Parts, seen: &Seen) -> Result<Actor> {
+    Ok(Actor {
         account: caller.account.clone(),
         actor: caller.actor.clone(),
         request_id: seen.request_id.clone(),
@@ -220,13 +220,13 @@ fn context(app: &App, caller: &keys::AuthenticatedKey, head: &Parts, seen: &Seen
 /// The body of a route that writes: its bytes, or the file in it and what identifies that file.
 async fn receive(
     app: &Arc<App>,
-    ctx: &Caller,
+    ctx: &Actor,
     route: &Route,
     head: &Parts,
     body: &mut Option<Body>,
     room: &mut Room,
 ) -> Result<(Vec<u8>, Received)> {
-    if route.takes != RequestBody::File {
+    if route.body != RequestBody::File {
         let bytes = read_body(app, room, &head.headers, body.take().unwrap_or_default()).await?;
         return Ok((bytes, Received::default()));
     }
@@ -249,7 +249,7 @@ async fn respond(app: &Arc<App>, done: Reply) -> Result<Response<Body>> {
 }
 
 /// Does the work of a route that reads.
-async fn read(app: &App, caller: Caller, path: &str, query: Query, ignored: Vec<String>, work: Work) -> Result<Reply> {
+async fn read(app: &App, caller: Actor, path: &str, query: Query, ignored: Vec<String>, work: Work) -> Result<Reply> {
     // A filter or a search may match many; pages and sorts follow an index.
     let may_be_slow = query.names().any(|name| !matches!(name, "page" | "per_page" | "sort" | "order" | "id"));
     let path = path.to_string();
@@ -262,7 +262,7 @@ async fn read(app: &App, caller: Caller, path: &str, query: Query, ignored: Vec<
 }
 
 /// Counts a request to a route with the strict limit, whatever becomes of it.
-async fn ration(app: &App, caller: &Caller, seen: &mut Seen) -> Result<()> {
+async fn ration(app: &App, caller: &Actor, seen: &mut Seen) -> Result<()> {
     let (own, limit) = (caller.clone(), app.config.trigger_limit_per_minute);
     let taken = app.store.write(caller.account.number, move |tx| {
         let ctx = own.writing(tx)?;
@@ -280,7 +280,7 @@ async fn ration(app: &App, caller: &Caller, seen: &mut Seen) -> Result<()> {
 /// Does the work of a route that writes, with all that it wants to have done outside in between.
 async fn write(
     app: &Arc<App>,
-    caller: Caller,
+    caller: Actor,
     claim: Option<Claim>,
     ignored: Vec<String>,
     mut work: Work,
@@ -321,7 +321,7 @@ fn reply_of(answer: Answer, ignored: &[String]) -> Reply {
 }
 
 /// The error of a key that was used for another request.
-async fn taken(app: &App, caller: Caller, claim: Claim) -> Option<Error> {
+async fn taken(app: &App, caller: Actor, claim: Claim) -> Option<Error> {
     let found = app.store.read(move |tx| {
         let ctx = caller.reading(tx)?;
         idempotency::find(tx, &ctx, &claim)
@@ -434,7 +434,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 fn parse_body(route: &Route, body: &[u8]) -> Result<Option<Json>> {
-    match route.takes {
+    match route.body {
         _ if route.reads() => Ok(None),
         RequestBody::File => Ok(None),
         RequestBody::Nothing | RequestBody::Maybe if body.is_empty() => Ok(None),

@@ -13,7 +13,7 @@ const NOTED: Duration = Duration::from_secs(30);
 
 /// Starts to write down when keys were used, until the process ends.
 pub fn start(app: &Arc<App>) {
-    loops::keep(app, "use of keys", loops::PATIENCE, |app, pulse| async move {
+    loops::keep(app, "use of keys", loops::STALL_TIMEOUT, |app, pulse| async move {
         let mut poll = Poll::every(NOTED).later();
         loop {
             poll.wait(&pulse).await;

@@ -13,7 +13,7 @@ use crate::registry::registry;
 pub use counts::{CounterInfo, HistogramInfo, Metric, Metrics, waiting};
 
 /// How long the database may take to say how far behind it is.
-const PATIENCE: Duration = Duration::from_secs(5);
+const METRICS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Everything as text.
 pub async fn text(app: &App) -> String {
@@ -114,7 +114,7 @@ async fn behind(app: &App) -> Vec<Metric> {
         }
         Ok::<_, Error>(all)
     });
-    let answered: Result<Vec<Metric>> = match tokio::time::timeout(PATIENCE, asked).await {
+    let answered: Result<Vec<Metric>> = match tokio::time::timeout(METRICS_TIMEOUT, asked).await {
         Ok(answered) => answered,
         Err(_) => return Vec::new(),
     };

@@ -99,15 +99,15 @@ fn operation(resource: &Resource, route: &Route) -> Value {
     if route.extension {
         operation["x-extension"] = json!(true);
     }
-    if route.takes == RequestBody::File {
+    if route.body == RequestBody::File {
         let file =
             json!({"type": "string", "contentMediaType": "application/octet-stream", "description": "25 MiB at most."});
         let name = json!({"type": "string", "description": "File name, instead of the name of the part."});
         let schema = json!({"type": "object", "required": ["file"], "properties": {"file": file, "name": name}});
         operation["requestBody"] = json!({"required": true, "content": {"multipart/form-data": {"schema": schema}}});
-    } else if route.takes != RequestBody::Nothing {
+    } else if route.body != RequestBody::Nothing {
         let body = json!({"schema": input_schema(route), "example": example(route)});
-        let required = route.takes != RequestBody::Maybe;
+        let required = route.body != RequestBody::Maybe;
         operation["requestBody"] = json!({"required": required, "content": {"application/json": body}});
     }
     operation["responses"] = responses(resource, route);
@@ -128,7 +128,7 @@ fn operation_id(resource: &Resource, route: &Route) -> String {
     let name = schema_name(resource);
     let action = route.path.rsplit_once("_id}/").or_else(|| route.path.rsplit_once("{id}/")).map(|(_, action)| action);
     let action = action.filter(|_| route.path.len() > resource.path.len());
-    match (route.returns, route.takes, route.method, action) {
+    match (route.returns, route.body, route.method, action) {
         (Returns::PageOf(_), _, _, Some(action)) => format!("list{name}_{action}"),
         _ if route.lists() => format!("list{name}s"),
         (Returns::Stream(_), ..) => format!("stream{name}s"),

@@ -10,12 +10,12 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
-use super::seats::Place;
+use super::seats::ConnectionState;
 
 /// A socket with a limit on how long a write may wait.
 pub struct Paced {
     stream: TcpStream,
-    place: Arc<Place>,
+    place: Arc<ConnectionState>,
     patience: Duration,
     /// Runs while the other end takes nothing.
     timer: Option<Pin<Box<Sleep>>>,
@@ -23,7 +23,7 @@ pub struct Paced {
 
 impl Paced {
     /// A socket whose writes may wait for `patience`.
-    pub fn new(stream: TcpStream, place: Arc<Place>, patience: Duration) -> Paced {
+    pub fn new(stream: TcpStream, place: Arc<ConnectionState>, patience: Duration) -> Paced {
         Paced { stream, place, patience, timer: None }
     }
 

@@ -125,7 +125,7 @@ async fn ready(app: &Arc<App>) -> Response<Body> {
 }
 
 /// How long the database may take for one of the checks. Its own deadlines are longer, and who asks would not wait.
-const PATIENCE: Duration = Duration::from_secs(4);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(4);
 
 async fn look(app: &Arc<App>) -> (bool, String) {
     let (written, migrated) = tokio::join!(in_time(writable(app)), in_time(migrated(app)));
@@ -147,7 +147,7 @@ async fn look(app: &Arc<App>) -> (bool, String) {
 }
 
 async fn in_time(check: impl Future<Output = Result<(), String>>) -> Result<(), String> {
-    let checked = tokio::time::timeout(PATIENCE, check).await;
+    let checked = tokio::time::timeout(CHECK_TIMEOUT, check).await;
     checked.unwrap_or_else(|_| Err("the database does not respond".to_string()))
 }
 

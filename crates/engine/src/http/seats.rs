@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-use super::busy::Busy;
+use super::busy::InFlightRequests;
 
 /// Connections beyond the seats, for whoever asks how the server is doing.
 const SPARE: usize = 32;
@@ -38,21 +38,21 @@ struct Taken {
 
 struct Holder {
     address: IpAddr,
-    place: Arc<Place>,
+    place: Arc<ConnectionState>,
 }
 
 /// What is known of a connection.
 #[derive(Default)]
-pub struct Place {
+pub struct ConnectionState {
     /// The requests under way on it.
-    pub busy: Busy,
+    pub busy: InFlightRequests,
     stalled_since: Mutex<Option<Instant>>,
     gave_up: AtomicBool,
     leave: Notify,
 }
 
 /// A seat that somebody has until this is dropped.
-pub struct Seat {
+pub struct ConnectionPermit {
     seats: Arc<Seats>,
     number: u64,
     /// Whether only the health of the server may be asked for.
@@ -60,13 +60,13 @@ pub struct Seat {
     /// Whether that is because its address has as many as it may have.
     pub over: bool,
     /// What is known of the connection.
-    pub place: Arc<Place>,
+    pub place: Arc<ConnectionState>,
 }
 
 /// What becomes of a new connection.
 pub enum Admission {
     /// It has a seat.
-    Seated(Seat),
+    Seated(ConnectionPermit),
     /// There is no seat, because its address has as many as it may have (`true`) or because all are taken.
     Refused(bool),
 }
@@ -90,12 +90,18 @@ impl Seats {
             }
             let number = taken.number();
             taken.spare.insert(number, address);
-            return Admission::Seated(Seat { seats: self.clone(), number, spare: true, over, place: Arc::default() });
+            return Admission::Seated(ConnectionPermit {
+                seats: self.clone(),
+                number,
+                spare: true,
+                over,
+                place: Arc::default(),
+            });
         }
-        let (number, place) = (taken.number(), Arc::<Place>::default());
+        let (number, place) = (taken.number(), Arc::<ConnectionState>::default());
         taken.seats.insert(number, Holder { address, place: place.clone() });
         *taken.each.entry(address).or_default() += 1;
-        Admission::Seated(Seat { seats: self.clone(), number, spare: false, over: false, place })
+        Admission::Seated(ConnectionPermit { seats: self.clone(), number, spare: false, over: false, place })
     }
 
     /// Asks somebody who does nothing to leave.
@@ -139,14 +145,14 @@ impl Taken {
     }
 }
 
-impl Seat {
+impl ConnectionPermit {
     /// Waits until the seat is needed for somebody else.
     pub async fn is_needed(&self) {
         self.place.leave.notified().await;
     }
 }
 
-impl Drop for Seat {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         let mut taken = held(&self.seats.taken);
         taken.spare.remove(&self.number);
@@ -154,7 +160,7 @@ impl Drop for Seat {
     }
 }
 
-impl Place {
+impl ConnectionState {
     /// The other end takes nothing for now.
     pub fn stalls(&self) {
         *held(&self.stalled_since) = Some(Instant::now());
@@ -190,14 +196,14 @@ fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
-    fn seat(seats: &Arc<Seats>, address: [u8; 4]) -> Seat {
+    fn seat(seats: &Arc<Seats>, address: [u8; 4]) -> ConnectionPermit {
         match seats.take(address.into(), false) {
             Admission::Seated(seat) => seat,
             Admission::Refused(over) => panic!("refused; over: {over}"),
         }
     }
 
-    fn asked_to_leave(seat: &Seat) -> bool {
+    fn asked_to_leave(seat: &ConnectionPermit) -> bool {
         use futures_util::FutureExt;
         seat.is_needed().now_or_never().is_some()
     }
@@ -218,9 +224,9 @@ mod tests {
     #[test]
     fn spare_seats_are_for_when_everybody_is_busy() {
         let seats = Seats::new(2, 0);
-        let held: Vec<Seat> = (0..2).map(|_| seat(&seats, [1, 1, 1, 1])).collect();
+        let held: Vec<ConnectionPermit> = (0..2).map(|_| seat(&seats, [1, 1, 1, 1])).collect();
         let under_way: Vec<_> = held.iter().map(|seat| seat.place.busy.begin()).collect();
-        let spare: Vec<Seat> = (0..SPARE_EACH).map(|_| seat(&seats, [1, 1, 1, 1])).collect();
+        let spare: Vec<ConnectionPermit> = (0..SPARE_EACH).map(|_| seat(&seats, [1, 1, 1, 1])).collect();
         assert!(spare.iter().all(|seat| seat.spare));
         assert!(matches!(seats.take([1, 1, 1, 1].into(), false), Admission::Refused(false)));
         assert!(seat(&seats, [2, 2, 2, 2]).spare, "others have theirs");
@@ -233,7 +239,7 @@ mod tests {
     #[test]
     fn an_address_has_no_more_than_its_share() {
         let seats = Seats::new(100, 2);
-        let held: Vec<Seat> = (0..2).map(|_| seat(&seats, [1, 1, 1, 1])).collect();
+        let held: Vec<ConnectionPermit> = (0..2).map(|_| seat(&seats, [1, 1, 1, 1])).collect();
         let _under_way: Vec<_> = held.iter().map(|seat| seat.place.busy.begin()).collect();
         assert!(seat(&seats, [1, 1, 1, 1]).spare);
         assert!(!seat(&seats, [2, 2, 2, 2]).spare);

@@ -23,7 +23,7 @@ use tower_http::compression::Predicate;
 use tower_http::compression::predicate::{NotForContentType, SizeAbove};
 
 use super::pace::Paced;
-use super::seats::{Admission, Place, Seat, Seats};
+use super::seats::{Admission, ConnectionPermit, ConnectionState, Seats};
 use super::{dispatch, pages, reply, visitors};
 use crate::app::App;
 use crate::error::{Code, Error};
@@ -62,7 +62,8 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Outpu
         };
         let address = visitors::household(peer.ip().to_canonical());
         let admission = seats.take(address, app.visitors.is_proxy(peer.ip().to_canonical()));
-        let over = matches!(&admission, Admission::Refused(true) | Admission::Seated(Seat { over: true, .. }));
+        let over =
+            matches!(&admission, Admission::Refused(true) | Admission::Seated(ConnectionPermit { over: true, .. }));
         if over && !std::mem::replace(&mut warned, true) {
             tracing::warn!(
                 %address,
@@ -124,7 +125,7 @@ async fn connection(
     app: &Arc<App>,
     socket: TcpStream,
     peer: SocketAddr,
-    seat: &Seat,
+    seat: &ConnectionPermit,
     watcher: Watcher,
     mut stopping: Receiver<bool>,
 ) {
@@ -216,7 +217,7 @@ fn http2(patience: Duration) -> hyper::server::conn::http2::Builder<TokioExecuto
 /// stops.
 async fn until_idle(
     conn: impl GracefulConnection,
-    place: &Place,
+    place: &ConnectionState,
     (patience, taking): (Duration, Duration),
     mut stopping: Receiver<bool>,
 ) {

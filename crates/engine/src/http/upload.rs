@@ -18,7 +18,7 @@ use crate::app::App;
 use crate::call::Content;
 use crate::contents::picture::Header;
 use crate::contents::{self, MAX_SIZE, Upload, hex};
-use crate::context::Caller;
+use crate::context::Actor;
 use crate::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use crate::registry::registry;
 
@@ -62,7 +62,7 @@ pub const MEMORY: usize = 5 * 1024 * 1024;
 /// A content that no record has yet. Whatever becomes of the request, it is dropped at once when none comes to have it.
 pub struct Unclaimed {
     app: Arc<App>,
-    caller: Caller,
+    caller: Actor,
     content: String,
 }
 
@@ -98,7 +98,7 @@ impl Drop for Unclaimed {
 /// otherwise a job drops the content again.
 pub async fn receive(
     app: &Arc<App>,
-    caller: &Caller,
+    caller: &Actor,
     headers: &HeaderMap,
     body: Body,
     lenient: bool,
@@ -109,7 +109,7 @@ pub async fn receive(
     received.map_err(|_| Error::new(Code::RequestTimeout, "The file did not arrive in time."))?
 }
 
-async fn read_parts(app: &Arc<App>, caller: &Caller, boundary: String, body: Body, lenient: bool) -> Result<Received> {
+async fn read_parts(app: &Arc<App>, caller: &Actor, boundary: String, body: Body, lenient: bool) -> Result<Received> {
     let limits = multer::SizeLimit::new().whole_stream(MAX_SIZE as u64 + AROUND).for_field("name", 4096);
     let limits = multer::Constraints::new().size_limit(limits);
     let mut parts = multer::Multipart::with_constraints(body.into_data_stream(), boundary, limits);
@@ -160,7 +160,7 @@ const START: usize = 4096;
 
 async fn keep(
     app: &Arc<App>,
-    caller: &Caller,
+    caller: &Actor,
     part: multer::Field<'static>,
     sent: &str,
     unclaimed: &mut Option<Unclaimed>,

@@ -19,7 +19,7 @@ const HELD: Duration = Duration::from_secs(30);
 /// How often the timetable is looked at.
 const SELDOM: Duration = Duration::from_secs(30);
 /// How long the test clock waits for a job that another worker has, in tenths of a second.
-const PATIENCE: u32 = 300;
+const MAX_DRAIN_CHECKS: u32 = 300;
 
 /// Starts the workers and the other loops of this process, which run until it ends.
 pub fn start(app: &Arc<App>) -> Result<()> {
@@ -28,10 +28,10 @@ pub fn start(app: &Arc<App>) -> Result<()> {
     for lane in Lane::ALL {
         for number in 1..=app.config.workers {
             let name = format!("jobs {} {number}", lane.name());
-            loops::keep(app, name, loops::PATIENCE, move |app, pulse| work(app, lane, pulse));
+            loops::keep(app, name, loops::STALL_TIMEOUT, move |app, pulse| work(app, lane, pulse));
         }
     }
-    loops::keep(app, "timetable", loops::PATIENCE, |app, pulse| async move {
+    loops::keep(app, "timetable", loops::STALL_TIMEOUT, |app, pulse| async move {
         let mut poll = Poll::every(SELDOM).later();
         loop {
             poll.wait(&pulse).await;
@@ -122,7 +122,7 @@ fn take_back(app: &App) -> Result<()> {
 /// Does the jobs of an account that follow from a day, or waits for whoever has them. One that is
 /// to be tried again later is left to the workers.
 pub fn drain(app: &App, account: i64) -> Result<()> {
-    for _ in 0..PATIENCE {
+    for _ in 0..MAX_DRAIN_CHECKS {
         let now = app.clock.now();
         if app.store.read_now(move |tx| jobs::any_lost(tx, now))? {
             take_back(app)?;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long a loop may take for a turn. Most take less than a second; a long job turns its loop as it renews its lease.
-pub const PATIENCE: Duration = Duration::from_secs(180);
+pub const STALL_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// The loops of this process.
 #[derive(Default)]
@@ -67,7 +67,7 @@ pub struct Pulse(pub(super) Arc<State>);
 impl Pulse {
     /// That of no loop.
     pub fn idle() -> Pulse {
-        Pulse(Arc::new(State::new(PATIENCE)))
+        Pulse(Arc::new(State::new(STALL_TIMEOUT)))
     }
 
     /// Says so.

@@ -79,7 +79,7 @@ impl Kind for Html {
 /// How many tags may be open at once.
 const DEEPEST: usize = 500;
 /// How many elements a text may come to.
-const LARGEST: usize = 200_000;
+const MAX_ELEMENTS: usize = 200_000;
 
 /// Elements that have no end tag.
 const VOID: &[&str] =
@@ -161,7 +161,7 @@ fn check(html: &str) -> Result<(), Violation> {
         let name = rest[..length].to_ascii_lowercase();
         let is = |names: &[&str]| names.contains(&name.as_str());
         elements += 1 + again;
-        if elements > LARGEST {
+        if elements > MAX_ELEMENTS {
             return Err(violation(FieldCode::TooLong, "has too many tags that are never closed"));
         }
         if closes {

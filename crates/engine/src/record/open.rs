@@ -40,6 +40,11 @@ macro_rules! words {
                 match self { $( $name::$variant => $wire, )+ }
             }
 
+            /// Some of them as SQL lists them: `'one', 'another'`.
+            pub fn sql_list(values: &[$name]) -> String {
+                values.iter().map(|value| format!("'{}'", value.wire())).collect::<Vec<_>>().join(", ")
+            }
+
             /// The value with this name, in British or American spelling.
             pub fn from_wire(text: &str) -> Option<$name> {
                 let find = |text: &str| match text { $( $wire => Some($name::$variant), )+ _ => None };

@@ -17,7 +17,7 @@ const ROWS: usize = 32;
 /// 25 nanoseconds and one and a half microseconds).
 const READ: u64 = 60;
 /// Longer words have pieces enough in their first letters.
-const MOST: usize = 48;
+const MAX_PIECES: usize = 48;
 
 /// Three letters of the words.
 struct Piece {
@@ -37,7 +37,7 @@ pub fn to_ask_for(tx: &mut Tx, folded: &str) -> Result<(Vec<(usize, String)>, u6
     if pieces.iter().any(is_indexed) {
         pieces.retain(is_indexed);
     }
-    pieces.truncate(MOST);
+    pieces.truncate(MAX_PIECES);
     let all = count(tx, &mut pieces)?;
     let (mut chosen, found) = choose(pieces, all);
     chosen.sort_by_key(|piece| piece.start);

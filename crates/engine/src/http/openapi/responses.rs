@@ -80,7 +80,7 @@ fn contents(resource: &Resource, route: &Route) -> (&'static str, String, Option
         Returns::CreatedParts(parts) => {
             ("201", "The record that was created.".to_string(), Some((parts_schema(parts), "")))
         }
-        Returns::Parts(parts) if route.takes == RequestBody::Create => {
+        Returns::Parts(parts) if route.body == RequestBody::Create => {
             ("201", format!("The new {name}."), Some((parts_schema(parts), "")))
         }
         Returns::Parts(parts) => ("200", format!("Details of the {name}."), Some((parts_schema(parts), ""))),
@@ -102,7 +102,7 @@ fn contents(resource: &Resource, route: &Route) -> (&'static str, String, Option
             Some((seen_schema(of_table(resource, table), CREATED), "")),
         ),
         Returns::Content => ("200", format!("The content of the {name}."), None),
-        Returns::Item(CREATED) if matches!(route.takes, RequestBody::Create | RequestBody::File) => {
+        Returns::Item(CREATED) if matches!(route.body, RequestBody::Create | RequestBody::File) => {
             ("201", format!("The new {name}."), Some((seen_schema(resource, CREATED), "")))
         }
         Returns::Item(view) => ("200", format!("The {name}."), Some((seen_schema(resource, view), ""))),
@@ -116,7 +116,7 @@ fn headers(route: &Route) -> Value {
         Returns::Page | Returns::PageOf(_) | Returns::Either => {
             json!({"Link": header("First, previous, next and last page.")})
         }
-        Returns::Item(CREATED) if matches!(route.takes, RequestBody::Create | RequestBody::File) => {
+        Returns::Item(CREATED) if matches!(route.body, RequestBody::Create | RequestBody::File) => {
             json!({"Location": header("The path of the record."), "ETag": header("The version of the record.")})
         }
         Returns::Item(_) => json!({"ETag": header("The version of the record.")}),

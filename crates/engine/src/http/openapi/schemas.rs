@@ -138,11 +138,11 @@ pub fn record_schema(resource: &Resource, view: Views) -> Value {
 
 pub fn input_schema(route: &Route) -> Value {
     let rules =
-        |field: &FieldInfo| if route.takes == RequestBody::Patch { field.rules } else { field.rules.for_create() };
+        |field: &FieldInfo| if route.body == RequestBody::Patch { field.rules } else { field.rules.for_create() };
     let properties: Map<String, Value> =
         route.fields.iter().map(|field| (field.name.to_string(), property(field, &rules(field)))).collect();
     let mut schema = json!({"type": "object", "additionalProperties": false, "properties": properties});
-    if route.takes == RequestBody::Patch {
+    if route.body == RequestBody::Patch {
         schema["minProperties"] = json!(1);
     } else {
         let required = route.fields.iter().filter(|field| field.rules.required);

@@ -1,0 +1,61 @@
+//! How runs and their steps stand.
+
+use engine::error::Violation;
+use engine::json::Json;
+use engine::record::{Kind, Rules, choose};
+use engine::words;
+use serde_json::Value;
+use store::Row;
+
+words! {
+    /// How a run stands, or a step of it.
+    pub enum Status {
+        /// It waits for its turn.
+        #[default]
+        Queued = "queued",
+        /// A call to the outside is under way.
+        Running = "running",
+        /// It waits for a moment.
+        Waiting = "waiting",
+        /// A try failed; another follows.
+        Retrying = "retrying",
+        /// It waits for somebody to approve it.
+        PendingApproval = "pending_approval",
+        /// Every step succeeded.
+        Success = "success",
+        /// It went to its end, but some of its steps failed.
+        Partial = "partial",
+        /// A step failed.
+        Failed = "failed",
+        /// Somebody ended it.
+        Cancelled = "cancelled",
+    }
+}
+
+/// Stored as its name. Lists may be filtered by any text: one that is not a status finds nothing.
+impl Kind for Status {
+    fn to_db(&self) -> store::Value<'_> {
+        self.wire().into()
+    }
+
+    fn from_db(row: &Row, column: usize) -> store::Result<Self> {
+        let found = Status::from_wire(row.text(column)?);
+        found.ok_or_else(|| store::Error::unreadable(format!("it is not one of: {}", Status::WIRE.join(", "))))
+    }
+
+    fn from_json(json: &Json, _: &Rules) -> Result<Self, Violation> {
+        choose(json, Status::WIRE, Status::from_wire)
+    }
+
+    fn to_json(&self, rules: &Rules, out: &mut Vec<u8>) {
+        self.wire().to_string().to_json(rules, out);
+    }
+
+    fn schema(rules: &Rules) -> Value {
+        String::schema(rules)
+    }
+
+    fn filter(text: &str, rules: &Rules) -> Result<store::Value<'static>, Violation> {
+        String::filter(text, rules)
+    }
+}
