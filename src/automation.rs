@@ -1,9 +1,9 @@
-//! Flows: what is done by itself when something happens.
+//! Flows: automations that run when something happens.
 //!
-//! Whatever the log takes down is matched with the active flows (`matching.rs`), and a run is written in
-//! the same transaction. The engine (`runner.rs`) goes on with the runs that are due: what only touches the
-//! database is one transaction with its result and the move to the next step; a call to the outside is
-//! announced first, made outside any transaction, and its end written under the claim that announced it.
+//! Every event of the log is matched with the active flows (`matching.rs`), and the runs are written in the same
+//! transaction. The runner (`runner.rs`) advances the runs that are due. A step that only touches the database commits
+//! together with its result and the move to the next step. An outgoing call is recorded first, made outside any
+//! transaction, and its result is saved under the claim that recorded it.
 
 pub(crate) mod backtest;
 pub mod conditions;
@@ -35,7 +35,7 @@ use engine::services::Services;
 
 pub use runner::Runner;
 
-/// Starts runs of the flows that listen to an event.
+/// Starts runs of the flows that an event triggers.
 pub const LISTENER: Listener = Listener {
     count: "SELECT count(*) FROM flows WHERE account_id = $1 AND listens_to = $2 AND active = 1",
     key: events::canonical,
@@ -43,7 +43,7 @@ pub const LISTENER: Listener = Listener {
     start: |tx, ctx, event, seq| matching::start_runs(tx, ctx, event, seq).map(drop),
 };
 
-/// Opens what the runs of all accounts share.
+/// Opens the state that the runs of all accounts share.
 pub fn open(_: &Config, node: &str, services: &mut Services) -> Result<()> {
     services.add(Arc::new(Runner::on(node)));
     Ok(())

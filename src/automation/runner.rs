@@ -1,9 +1,9 @@
-//! Goes on with the runs of an account that are due, step by step.
+//! Advances the due runs of an account, step by step.
 //!
-//! The account is held while it does, so no two workers are in the same run. A step that only touches the
-//! database is done here, together with its result and the move to the next; many steps of many runs share
-//! a transaction. A call to the outside is only announced: the run gets a lease and a new claim number, and
-//! `worker.rs` makes the call. Whoever comes back under an old number changes nothing.
+//! The account is locked meanwhile, so no two workers process the same run. A step that only touches the database is
+//! executed here, together with its result and the move to the next step; many steps of many runs share a transaction.
+//! An outgoing call is only recorded here: the run gets a lease and a new claim number, and `worker.rs` makes the call.
+//! A result under an old claim number is discarded.
 
 mod outcome;
 
@@ -32,39 +32,39 @@ use super::worker::Request;
 use super::{matching, schedules};
 use crate::automation::run::{self, Run, Status};
 
-/// How long a call to the outside may be silent before another worker makes it, in seconds. A node that dies is noticed
-/// sooner, by its heartbeat.
+/// The lease of an outgoing call, in seconds; when it expires, another worker makes the call. The heartbeat detects a
+/// dead node sooner.
 pub const LEASE_SECONDS: i64 = 90;
-/// Runs in one transaction.
+/// Maximum number of runs in one transaction.
 const BATCH: i64 = 64;
-/// About how long a transaction takes at most: requests wait for it.
+/// Approximate maximum duration of a transaction: requests wait for it.
 const TURN: Duration = Duration::from_millis(5);
-/// How long the steps of one run take in a transaction before the rest waits for another.
+/// Time that the steps of one run may take in a transaction; the remaining steps run in another.
 const LONG: Duration = Duration::from_millis(10);
-/// How long the templates of a step may take in a transaction. One that needs longer is worked out before the next.
+/// Time that the templates of a step may take in a transaction. A slower step is rendered before the next transaction.
 const TEMPLATES: Duration = Duration::from_millis(20);
-/// How long they may take there, all together.
+/// Time that the templates of a step may take outside a transaction.
 const TEMPLATES_OUTSIDE: Duration = Duration::from_secs(1);
-/// Steps with templates worked out that are kept in memory.
+/// Maximum number of rendered steps kept in memory.
 const MANY_MADE: usize = 256;
-/// How long runs go on one by one after a process died.
+/// How long runs are processed one at a time after a process died.
 const CAREFUL: Duration = Duration::from_secs(60);
-/// Definitions that are kept in memory.
+/// Maximum number of definitions kept in memory.
 const MAX_DEFINITIONS: usize = 1000;
 
-/// A step of a run: the account, the run and the number of the step.
+/// A step of a run: the account, the run and the index of the step.
 type Place = (i64, String, i64);
 
-/// What the runs of all accounts share.
+/// The state that the runs of all accounts share.
 #[derive(Default)]
 pub struct Runner {
     definitions: Mutex<HashMap<(i64, String, i64), Arc<Definition>>>,
-    /// Steps whose templates take too long for a transaction, and what theirs came to.
+    /// Steps whose templates are too slow for a transaction, with the rendered results.
     slow: Mutex<BTreeSet<Place>>,
     made: Mutex<HashMap<Place, Arc<Made>>>,
-    /// Steps that were tried with them. A later try works them out anew.
+    /// Steps that used their rendered result. A later attempt renders it again.
     tried: Mutex<BTreeSet<Place>>,
-    /// Calls to the outside that are under way.
+    /// The number of outgoing calls in progress.
     pub calls: AtomicUsize,
     node: String,
     careful_until: OnceLock<Instant>,
@@ -76,26 +76,26 @@ impl Runner {
         Runner { node: node.to_string(), ..Runner::default() }
     }
 
-    /// Whether a process died lately.
+    /// Whether a process died recently.
     pub fn is_careful(&self) -> bool {
         self.careful_until.get().is_some_and(|until| Instant::now() < *until)
     }
 
-    /// What the templates of a step came to outside a transaction, for the one try that uses it.
+    /// Returns the rendered templates of a step, for a single attempt.
     fn made_for(&self, place: &Place) -> Option<Arc<Made>> {
         let made = self.made.lock().unwrap_or_else(PoisonError::into_inner).get(place).cloned()?;
         self.tried.lock().unwrap_or_else(PoisonError::into_inner).insert(place.clone());
         Some(made)
     }
 
-    /// Whether there may be something for [`work_out`].
+    /// Whether there may be work for [`work_out`].
     pub fn has_slow_steps(&self) -> bool {
         [&self.slow, &self.tried].iter().any(|places| !places.lock().unwrap_or_else(PoisonError::into_inner).is_empty())
     }
 }
 
-/// Works out the templates of the steps of an account that took too long for a transaction, outside of any; answers
-/// whether there were some. The next turn finds what they came to. Should the process die before, it is done again.
+/// Renders the templates of an account's steps that are too slow for a transaction, outside of any, and returns whether
+/// there were any. The next transaction uses the results. If the process dies first, they are rendered again.
 pub fn work_out(app: &App, caller: &Caller) -> Result<bool> {
     let runner = runner_of(app);
     let taken = |places: &Mutex<BTreeSet<Place>>| -> Vec<Place> {
@@ -136,38 +136,39 @@ pub fn runner_of(app: &App) -> &Arc<Runner> {
     app.services.get()
 }
 
-/// A process died, and a run may be why: for a while they go on one by one, each after a note that it is about to.
+/// Switches to careful mode after a process died, possibly because of a run: for a while runs are processed one at a
+/// time, each after it is marked.
 pub fn be_careful(app: &App) {
     let _ = runner_of(app).careful_until.set(Instant::now() + CAREFUL);
 }
 
-/// What a transaction came to.
+/// The result of a transaction.
 #[derive(Default)]
 pub struct Turn {
-    /// Runs that went on.
+    /// Number of runs that advanced.
     pub ran: usize,
-    /// Whether more is due.
+    /// Whether more runs are due.
     pub more: bool,
-    /// Calls to be made.
+    /// Calls to make.
     pub calls: Vec<Request>,
-    /// How the runs ended that did.
+    /// Final statuses of the runs that ended.
     pub ended: Vec<&'static str>,
 }
 
-/// What the end of a call came to.
+/// The result of recording the end of a call.
 #[derive(Default)]
 pub struct Called {
-    /// Whether the claim that announced it still held.
+    /// Whether the claim of the call was still valid.
     pub ours: bool,
     /// The next call.
     pub next: Option<Request>,
-    /// How the run ended, if it did.
+    /// The final status of the run, if it ended.
     pub ended: Option<&'static str>,
 }
 
-/// The definition that a run follows. It never changes, so it can be kept.
+/// Returns the definition that a run follows. It never changes, so it can be cached.
 pub fn definition(tx: &mut Tx, ctx: &Ctx, runner: &Runner, run: &Run) -> Result<Arc<Definition>> {
-    // Definitions outlive their flows; without one a run has no step left.
+    // Definitions outlive their flows; a run without a definition has no steps left.
     let key = (ctx.account, run.flow_id.0.clone(), run.flow_version);
     if let Some(found) = runner.definitions.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
         return Ok(found.clone());
@@ -189,14 +190,12 @@ pub fn definition(tx: &mut Tx, ctx: &Ctx, runner: &Runner, run: &Run) -> Result<
     Ok(parsed)
 }
 
-/// Fires the schedules of the account that are due and goes on with some of its runs; with as many
-/// calls to the outside as there is `room` for.
+/// Fires the due schedules of the account and advances some of its runs, with at most `room` outgoing calls.
 pub fn turn(tx: &mut Tx, ctx: &Ctx, account: &Account, runner: &Runner, room: usize) -> Result<Turn> {
     turn_of(tx, ctx, account, runner, room, None)
 }
 
-/// Notes that a run of the account is about to go on, before it does: if the process dies of it, the note stays. Answers
-/// which.
+/// Marks the next run of the account before it is processed, and returns its id: if the process dies, the mark remains.
 pub fn mark(tx: &mut Tx, ctx: &Ctx) -> Result<Option<String>> {
     let Some(run) = due(tx, ctx)?.into_iter().next() else { return Ok(None) };
     let sql = "UPDATE runs SET lost = lost + 1 WHERE account_id = $1 AND id = $2";
@@ -204,7 +203,7 @@ pub fn mark(tx: &mut Tx, ctx: &Ctx) -> Result<Option<String>> {
     Ok(Some(run.base.id))
 }
 
-/// The same as `turn`; of the runs only the one that is marked, if one is.
+/// Does the work of [`turn`], restricted to the marked run if there is one.
 pub fn turn_of(
     tx: &mut Tx,
     ctx: &Ctx,
@@ -222,7 +221,7 @@ pub fn turn_of(
             turn.more = true;
             continue;
         }
-        // One at least, or a slow machine would never get anywhere.
+        // Advances at least one run, so that a slow machine makes progress.
         if turn.ran > 0 && started.elapsed() > TURN {
             turn.more = true;
             break;
@@ -240,7 +239,7 @@ pub fn turn_of(
     Ok(turn)
 }
 
-/// Runs that have something to do, oldest first, and those whose worker was lost.
+/// Returns the runs that are due, oldest first, and those whose lease expired.
 fn due(tx: &mut Tx, ctx: &Ctx) -> Result<Vec<Run>> {
     let select = &Run::sql().select;
     let lost = format!("{select} WHERE account_id = $1 AND lease_until > 0 AND lease_until <= $2 LIMIT {BATCH}");
@@ -259,7 +258,7 @@ fn due(tx: &mut Tx, ctx: &Ctx) -> Result<Vec<Run>> {
     Ok(runs)
 }
 
-/// A run that cannot be read must not hold up the others of its account: it is tried again in an hour.
+/// Postpones an unreadable run by an hour, so that it does not block the other runs of its account.
 fn set_aside(tx: &mut Tx, ctx: &Ctx, id: &str, cause: &Error) -> Result<()> {
     tracing::error!(account = ctx.account, run = id, %cause, "A run cannot go on.");
     let sql = "UPDATE runs SET due_at = $1, lease_until = 0 WHERE account_id = $2 AND id = $3";
@@ -267,7 +266,7 @@ fn set_aside(tx: &mut Tx, ctx: &Ctx, id: &str, cause: &Error) -> Result<()> {
     Ok(())
 }
 
-/// Goes on with one run until it ends, waits or has to call out; answers the call, and how it ended.
+/// Advances a run until it ends, waits or has to make a call; returns the call and the final status.
 fn advance_run(
     tx: &mut Tx,
     ctx: &Ctx,
@@ -278,11 +277,11 @@ fn advance_run(
     marked: bool,
 ) -> Result<(Option<Request>, Option<&'static str>)> {
     let claim = run.claim;
-    // Whoever had it before has lost it.
+    // An expired lease means that the worker was lost.
     let lost = run.lease_until > 0;
     run.claim += i64::from(lost);
     run.lost += i64::from(lost);
-    // The mark of a call that was lost counts for nothing: the loss does.
+    // The mark of a lost call does not count separately.
     run.lost -= i64::from(lost && marked);
     let too_often = marked && run.lost >= LOST_AT_MOST;
     let request = match (lost || too_often) && !may_go_on(tx, ctx, runner, &mut run)? {
@@ -299,8 +298,8 @@ fn advance_run(
     Ok((request, run.ended()))
 }
 
-/// After a worker died in a run: whether the run goes on at once. The first time it does. After that it waits, as jobs do,
-/// and a step that was begun too often has failed: the call may be what ends the process.
+/// Decides whether a run continues immediately after a worker died in it. The first time it does. After that it backs
+/// off, as jobs do, and a step that was started too often fails: the call may be what kills the process.
 fn may_go_on(tx: &mut Tx, ctx: &Ctx, runner: &Runner, run: &mut Run) -> Result<bool> {
     run.lease_until = 0;
     let comeback = leases::after_deaths(&run.base.id, run.lost);
@@ -322,7 +321,7 @@ fn may_go_on(tx: &mut Tx, ctx: &Ctx, runner: &Runner, run: &mut Run) -> Result<b
     }
 }
 
-/// Writes down how a call ended and goes on, if the claim that announced it still holds.
+/// Records the result of a call and advances the run, if the claim of the call is still valid.
 pub fn called(
     tx: &mut Tx,
     ctx: &Ctx,
@@ -355,13 +354,13 @@ pub fn called(
     Ok(Called { ours, next, ended: run.ended().filter(|_| ours) })
 }
 
-/// Makes the lease of a call longer; answers whether it is still ours.
+/// Extends the lease of a call and returns whether the claim is still valid.
 pub fn renew(tx: &mut Tx, ctx: &Ctx, request: &Request) -> Result<bool> {
     let lease = Lease { account: ctx.account, id: &request.run_id, claim: request.claim };
     run::LEASES.renew(tx, lease, ctx.machine_now.plus_seconds(LEASE_SECONDS))
 }
 
-/// The steps from the current one on.
+/// Executes the steps from the current one on.
 fn steps_of(
     tx: &mut Tx,
     ctx: &Ctx,
@@ -380,7 +379,7 @@ fn steps_of(
     run.next_attempt_at = When(None);
     let (started, first) = (Instant::now(), run.step);
     loop {
-        // Steps that take long take turns with what others write.
+        // Slow steps take turns with other writes.
         if run.step > first && started.elapsed() > LONG {
             run.queue(ctx);
             return Ok(None);
@@ -400,7 +399,7 @@ fn steps_of(
             Some(made) => names.knowing(made),
             None => names,
         };
-        // A panic must not take the other runs of the transaction along.
+        // A panic must not roll back the other runs of the transaction.
         let done = tx.savepoint(|tx| {
             let attempt = AssertUnwindSafe(|| steps::take(tx, &own, run, &data, step, &names));
             catch_unwind(attempt).unwrap_or_else(|_| Err(StepError::later("Internal error.")))
@@ -420,7 +419,7 @@ fn steps_of(
     }
 }
 
-/// What the templates of a run know, but for what changes from step to step.
+/// The names available to the templates of a run, except those that change from step to step.
 struct TemplateScope {
     fixed: Vec<(&'static str, minijinja::Value)>,
 }
@@ -446,7 +445,7 @@ impl TemplateScope {
         })
     }
 
-    /// For the current step: with the results so far, and the record as it is now if the flow looks at it.
+    /// Returns the names for the current step: with the results so far, and the current record if the flow uses it.
     fn names(&self, tx: &mut Tx, ctx: &Ctx, run: &Run, definition: &Definition) -> Result<Names> {
         let mut pairs = self.fixed.clone();
         let results = run.results.0.iter().enumerate().map(|(place, report)| {
@@ -462,7 +461,7 @@ impl TemplateScope {
     }
 }
 
-/// Accounts that have something due: runs, schedules, or calls whose worker was lost.
+/// Returns the accounts with due runs, due schedules or expired leases.
 pub fn due_accounts(tx: &mut Tx, now: Moment) -> Result<Vec<i64>> {
     let sql = "SELECT id FROM accounts WHERE
             EXISTS (SELECT 1 FROM runs WHERE runs.account_id = accounts.id AND due_at > 0
@@ -472,8 +471,7 @@ pub fn due_accounts(tx: &mut Tx, now: Moment) -> Result<Vec<i64>> {
     Ok(tx.all(sql, &[now.0.into()], |row| row.int(0))?)
 }
 
-/// The moment at which the oldest run or schedule that is still due became so; of all accounts but those
-/// with a clock of their own.
+/// Returns the moment at which the oldest due run or schedule became due, across all accounts without a test clock.
 pub fn oldest_due(tx: &mut Tx, now: Moment) -> Result<Option<Moment>> {
     let sql = "SELECT coalesce(min(due), 0) FROM (
             SELECT (SELECT min(due_at) FROM runs WHERE runs.account_id = accounts.id AND due_at > 0) AS due
@@ -485,7 +483,7 @@ pub fn oldest_due(tx: &mut Tx, now: Moment) -> Result<Option<Moment>> {
     Ok(Some(oldest).filter(|oldest| oldest.0 > 0 && *oldest <= now))
 }
 
-/// When a run or a schedule is next due, after now.
+/// Returns the next moment after now at which a run or a schedule is due.
 pub fn next_moment(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>> {
     let sql = "SELECT due_at FROM runs WHERE account_id = $1 AND due_at > $2 AND due_at > 0 ORDER BY due_at LIMIT 1";
     let run = tx.first(sql, &[ctx.account.into(), ctx.now.0.into()], |row| row.int(0))?.map(Moment);

@@ -1,6 +1,5 @@
-//! Texts with holes in them: `Call {{ data.client_company_name }}`. A name that is not there is an
-//! error that names it. A text can loop and choose, but not remember, and has a limit on its work and
-//! on its length.
+//! Templates: `Call {{ data.client_company_name }}`. An undefined name is an error that names it. A template can loop
+//! and branch but not assign, and its work and output are limited.
 
 mod filters;
 mod multiplication;
@@ -22,13 +21,13 @@ use serde_json::Value;
 
 pub use self::objects::{Results, Unknown};
 
-/// The longest text that a template makes.
+/// Maximum length of the output of a template, in bytes.
 pub const LONGEST: usize = 64 * 1024;
-/// Steps of the template engine for one text.
+/// Limit on the engine's instructions for one template.
 const FUEL: u64 = 20_000;
-/// How long the texts of one value may take together: what a step handles can be large.
+/// Time limit for all templates of one value: a step can handle large data.
 const LONGEST_TIME: Duration = Duration::from_millis(250);
-/// The most that the texts of one value make together, as JSON.
+/// Maximum size of the rendered templates of one value, in bytes of JSON.
 const LARGEST: usize = 1024 * 1024;
 
 static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
@@ -37,7 +36,7 @@ static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
     engine.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
     engine.set_fuel(Some(FUEL));
     engine.set_recursion_limit(20);
-    // As JSON has them, and nothing for nothing.
+    // Values render as in JSON; null renders as nothing.
     engine.set_formatter(|out, state, value| match value.kind() {
         ValueKind::None => Ok(()),
         ValueKind::Bool => out.write_str(if value.is_true() { "true" } else { "false" }).map_err(Into::into),
@@ -48,12 +47,12 @@ static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
 });
 
 thread_local! {
-    /// When the texts that are made on this thread must be done.
+    /// The deadline of the templates rendered on this thread.
     static DEADLINE: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// Does `work` within the time that there is, or that is left of it. The engine panics at a few odd texts, such as
-/// `{{ 7 is divisibleby(0) }}`.
+/// Runs `work` with a time limit, or with what remains of the current one. The engine panics on a few unusual
+/// templates, such as `{{ 7 is divisibleby(0) }}`.
 fn in_time<T>(names: &Names, work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     let before = DEADLINE.get();
     let own = || [names.until, Instant::now().checked_add(LONGEST_TIME)].into_iter().flatten().min();
@@ -67,18 +66,18 @@ fn is_late() -> bool {
     DEADLINE.get().is_some_and(|deadline| Instant::now() > deadline)
 }
 
-/// The text as minijinja may have it, or what is wrong with it.
+/// Returns the template as passed to minijinja, or why it is not allowed.
 fn prepared(text: &str) -> Result<Cow<'_, str>, String> {
     rules::check(text)?;
     multiplication::replace(text)
 }
 
-/// Whether a text has holes.
+/// Whether a string contains placeholders or tags.
 pub fn is_template(text: &str) -> bool {
     text.contains("{{") || text.contains("{%") || text.contains("{#")
 }
 
-/// What is wrong with a template, if anything is.
+/// Validates a template.
 pub fn check(text: &str) -> Result<(), String> {
     if !is_template(text) {
         return Ok(());
@@ -89,7 +88,7 @@ pub fn check(text: &str) -> Result<(), String> {
         .map_err(|error| format!("is not a valid template: {}", plain(&error)))
 }
 
-/// The names that the texts of a value use and do not define themselves, each once.
+/// Returns the names that the templates of a value use without defining them.
 pub fn names_in(value: &Value) -> BTreeSet<String> {
     match value {
         Value::String(text) if is_template(text) => {
@@ -104,60 +103,60 @@ pub fn names_in(value: &Value) -> BTreeSet<String> {
     }
 }
 
-/// The names that templates know.
+/// The names available in templates.
 #[derive(Clone)]
 pub struct Names {
     values: Jinja,
-    /// When all texts must be done, beside the time that each value has.
+    /// Deadline of all templates together, in addition to the limit per value.
     until: Option<Instant>,
     made: Arc<Made>,
 }
 
-/// What the texts of a step came to. One that takes long is worked out before the transaction that needs it, in which
-/// others wait.
+/// The rendered templates of a step. A slow one is rendered before the transaction that needs it, since other writers
+/// wait for that transaction.
 #[derive(Default)]
 pub struct Made {
     texts: Mutex<HashMap<(Form, String), Result<Filled, String>>>,
     was_late: AtomicBool,
 }
 
-/// As what a text is wanted.
+/// The form in which a template is rendered.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Form {
     Text,
     Value,
 }
 
-/// What a text stands for, and how many bytes that has.
+/// A rendered value and its size in bytes.
 type Filled = (Value, usize);
 
 impl Names {
-    /// From pairs of a name and what it stands for.
+    /// From pairs of a name and its value.
     pub fn new(pairs: Vec<(&'static str, Jinja)>) -> Names {
         Names { values: Jinja::from_pairs(pairs), until: None, made: Arc::default() }
     }
 
-    /// The same names, for texts that must be rendered within this time together.
+    /// Sets a time limit for all templates rendered with these names.
     pub fn within(self, time: Duration) -> Names {
         Names { until: Instant::now().checked_add(time), made: Arc::default(), ..self }
     }
 
-    /// The same names, with the texts that were rendered before.
+    /// Uses templates that were rendered before.
     pub fn knowing(self, made: &Arc<Made>) -> Names {
         Names { made: made.clone(), ..self }
     }
 
-    /// What was worked out so far.
+    /// Returns what has been rendered so far.
     pub fn made(&self) -> Arc<Made> {
         self.made.clone()
     }
 
-    /// Whether a text was given up because it took too long.
+    /// Whether a template exceeded its time limit.
     pub fn were_late(&self) -> bool {
         self.made.was_late.load(Ordering::Relaxed)
     }
 
-    /// What the text came to before, or does now.
+    /// Returns the earlier result of the template, or renders it.
     fn once(&self, form: Form, text: &str, work: impl FnOnce() -> Result<Filled, String>) -> Result<Filled, String> {
         let key = (form, text.to_string());
         let texts = || self.made.texts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -173,7 +172,7 @@ impl Names {
     }
 }
 
-/// Works out every text of a value, whatever comes of it, and keeps what they came to: as much as a step may make.
+/// Renders every template of a value and keeps the results, errors included, up to the limit of a step.
 pub fn work_out(value: &Value, names: &Names) {
     work_out_within(value, names, &Cell::new(LARGEST));
 }
@@ -194,12 +193,12 @@ fn work_out_within(value: &Value, names: &Names, left: &Cell<usize>) {
     }
 }
 
-/// A JSON value for [`Names`].
+/// Converts a JSON value for [`Names`].
 pub fn of(value: &Value) -> Jinja {
     Jinja::from(Serde(value))
 }
 
-/// The text with its holes filled.
+/// Renders a template to a string.
 pub fn render(text: &str, names: &Names) -> Result<String, String> {
     if !is_template(text) {
         return Ok(text.to_string());
@@ -210,7 +209,7 @@ pub fn render(text: &str, names: &Names) -> Result<String, String> {
     }
 }
 
-/// The same of a text that was prepared.
+/// Renders a template that has been prepared.
 fn make(text: &str, names: &Names) -> Result<Filled, String> {
     let template = ENGINE.template_from_str(text).map_err(|error| plain(&error))?;
     let mut out = Limited(Vec::new(), LONGEST);
@@ -221,12 +220,12 @@ fn make(text: &str, names: &Names) -> Result<Filled, String> {
     Ok((Value::String(made), length))
 }
 
-/// What the text stands for: a value of its own kind when all of it is one hole, else a text.
+/// Evaluates a template: a single placeholder keeps its JSON type, anything else becomes a string.
 pub fn evaluate(text: &str, names: &Names) -> Result<Value, String> {
     in_time(names, || within(text, names, &Cell::new(LARGEST)))
 }
 
-/// Every text in `value`, with its holes filled.
+/// Renders every string in `value`.
 pub fn fill(value: &Value, names: &Names) -> Result<Value, String> {
     in_time(names, || fill_within(value, names, &Cell::new(LARGEST)))
 }
@@ -244,7 +243,7 @@ fn fill_within(value: &Value, names: &Names, left: &Cell<usize>) -> Result<Value
     })
 }
 
-/// A hole can be all of the data, and a step can have many: together they may make as much as is `left`.
+/// Renders a string within the `left` bytes: a placeholder can stand for all of the data, and a step can have many.
 fn within(text: &str, names: &Names, left: &Cell<usize>) -> Result<Value, String> {
     if !is_template(text) {
         return Ok(Value::String(text.to_string()));
@@ -290,7 +289,7 @@ fn too_much() -> String {
     format!("produces more than {LARGEST} bytes")
 }
 
-/// An error in words; which name is missing is worked out here, since minijinja does not say.
+/// Describes an error; finds the undefined name, which minijinja does not report.
 fn told(error: &minijinja::Error, names: &Names, used: impl Fn() -> Vec<String>) -> String {
     match error.kind() {
         ErrorKind::UndefinedError => {
@@ -319,7 +318,7 @@ fn is_there(names: &Jinja, path: &str) -> bool {
     true
 }
 
-/// What is said of a text that takes too long to make.
+/// The message for a template that exceeds its time limit.
 pub const LATE: &str = "takes too long to evaluate";
 
 fn too_long() -> String {
@@ -334,7 +333,7 @@ fn plain(error: &minijinja::Error) -> String {
     }
 }
 
-/// What was written, and the most that may be.
+/// A writer with a maximum size.
 struct Limited(Vec<u8>, usize);
 
 impl Limited {
@@ -450,7 +449,7 @@ mod tests {
         ] {
             assert_eq!(check(good), Ok(()), "{good}");
         }
-        // Each of these would ask for more memory than there is.
+        // Each of these would exhaust memory.
         for huge in [
             "{{ data.name | indent(1000000000000, true) }}",
             "{{ '%1000000000000d' | format(1) }}",
@@ -517,7 +516,7 @@ mod tests {
         let calm = names.clone();
         work_out(&step, &calm);
         let hurried = names.within(Duration::ZERO).knowing(&calm.made());
-        // What a hole was filled with is not taken for a template.
+        // A filled-in value is not evaluated as a template.
         assert_eq!(fill(&step, &hurried).unwrap(), json!({"title": 20_000, "more": ["{{ data.l }}", 1, "plain"]}));
         assert_eq!(render("{{ data.name }}", &hurried).unwrap(), "{{ data.l }}");
         assert!(!hurried.were_late());

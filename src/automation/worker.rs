@@ -1,4 +1,4 @@
-//! The worker of the runner: wakes up when something is due, and makes the outgoing calls.
+//! The worker of the runner: wakes up when runs are due and makes the outgoing calls.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,48 +23,48 @@ use super::metrics::{CALLS, count_ended};
 use super::runner::{self, Called, Runner, Turn, runner_of};
 use super::steps::StepError;
 
-/// How often the worker looks by itself: for what other nodes began, and for what waited.
+/// How often the worker polls, for runs started by other nodes and runs that waited.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// Calls that are under way at once.
+/// Maximum number of concurrent calls.
 const MANY_CALLS: usize = 64;
-/// Accounts that go on at once.
+/// Maximum number of accounts processed concurrently.
 const MANY_ACCOUNTS: usize = 4;
-/// The most of an answer that is kept.
+/// Maximum size of a stored response, in bytes.
 const LARGEST: usize = 16 * 1024;
-/// A call that waited this long for its turn asks whether it is still wanted.
+/// A call that waited this long in the queue checks its claim first.
 const STALE: Duration = Duration::from_secs(20);
-/// How long the end of a call is tried to be written down: within its lease.
+/// How long recording the result of a call is retried: less than its lease.
 const HELD: Duration = Duration::from_secs(60);
-/// How long the test clock waits for a call that another worker makes.
+/// How often the test clock polls for a call that another worker makes.
 const PATIENCE: u32 = 400;
 
-/// What is to be called, with its holes filled.
+/// An outgoing call, with its placeholders filled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outgoing {
-    /// `POST` and the like.
+    /// The HTTP method.
     pub method: String,
-    /// Where.
+    /// The URL.
     pub url: String,
     /// Headers of the flow.
     pub headers: Vec<(String, String)>,
     /// The body, or empty.
     pub body: String,
-    /// How long it may take.
+    /// Timeout, in seconds.
     pub seconds: u64,
 }
 
-/// A call that was announced.
+/// A recorded call.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The account.
     pub account: i64,
     /// The run.
     pub run_id: String,
-    /// The claim that announced it.
+    /// The claim that recorded it.
     pub claim: i64,
-    /// The same for every try of this step: run and step.
+    /// The same for every attempt of this step: run and step.
     pub key: String,
-    /// What is called.
+    /// The call.
     pub call: Outgoing,
 }
 
@@ -86,11 +86,11 @@ async fn work(app: Arc<App>, pulse: Pulse) {
         };
         let looked = looked.map(|due| waiting.extend(due));
         waiting = round(&app, waiting, &pulse).await;
-        poll.turned(looked.map(|()| !waiting.is_empty()), "Runs cannot be looked for now.");
+        poll.turned(looked.map(|()| !waiting.is_empty()), "Cannot look up due runs at the moment.");
     }
 }
 
-/// A turn for each account; answers those that have more to do.
+/// Processes each account once; returns those with more work.
 async fn round(app: &Arc<App>, accounts: BTreeSet<i64>, pulse: &Pulse) -> BTreeSet<i64> {
     let mut more = BTreeSet::new();
     let mut turns = tokio::task::JoinSet::new();
@@ -118,7 +118,7 @@ async fn round(app: &Arc<App>, accounts: BTreeSet<i64>, pulse: &Pulse) -> BTreeS
     }
 }
 
-/// One turn of an account: its calls are made beside; answers whether more is due.
+/// Processes one account and starts its calls in the background; returns whether more is due.
 async fn one(app: &Arc<App>, number: i64) -> Result<bool> {
     let busy = app.listeners.begin();
     let account = app.store.read(move |tx| Account::numbered(tx, number)).await?;
@@ -163,7 +163,7 @@ async fn one(app: &Arc<App>, number: i64) -> Result<bool> {
     Ok(worked_out.map_err(|panic| Error::internal(format!("templates: {panic}")))?? || more)
 }
 
-/// One of the calls that may be under way at once. It is given back when it is dropped, also by a panic.
+/// A slot for a concurrent call, released when it is dropped, also by a panic.
 struct Line {
     runner: Arc<Runner>,
     _busy: InFlight,
@@ -182,7 +182,7 @@ impl Drop for Line {
     }
 }
 
-/// Makes a call, writes its end down, and makes the one after it.
+/// Makes a call, records its result, and makes the next call of the run.
 async fn follow(app: &Arc<App>, caller: &Caller, first: Request) -> Result<()> {
     let mut announced = Instant::now();
     let mut next = Some(first);
@@ -208,8 +208,8 @@ async fn follow(app: &Arc<App>, caller: &Caller, first: Request) -> Result<()> {
     Ok(())
 }
 
-/// Writes down how a call ended; as long as that cannot be done and the lease holds, once more. When it has run out
-/// the call is made again, under the same key.
+/// Records the result of a call, and retries while the lease is valid. When the lease has expired, the call is made
+/// again with the same key.
 async fn write_end(
     app: &Arc<App>,
     caller: &Caller,
@@ -236,7 +236,7 @@ fn outcome(ended: &Result<Value, StepError>) -> &'static str {
     }
 }
 
-/// Counts a call, now that its end was written or could not be.
+/// Counts a call after its result was recorded or could not be.
 fn count(app: &App, outcome: &'static str, written: Result<Called>) -> Result<Called> {
     let kept = written.as_ref().is_ok_and(|called| called.ours);
     app.metrics.add(CALLS.name, if kept { outcome } else { "lost" });
@@ -244,7 +244,7 @@ fn count(app: &App, outcome: &'static str, written: Result<Called>) -> Result<Ca
     written
 }
 
-/// Makes a call once; answers what came back, or why nothing good did.
+/// Makes a call once; returns the response, or why it failed.
 pub async fn make(app: &App, request: &Request) -> Result<Value, StepError> {
     let call = &request.call;
     let timestamp = app.clock.now().0 / 1000;
@@ -276,11 +276,11 @@ pub async fn make(app: &App, request: &Request) -> Result<Value, StepError> {
     Ok(json!({"status": answer.status, "body": body}))
 }
 
-/// What the test clock does instead of the worker.
+/// The due work of runs, for the test clock.
 pub const DUE: DueWork = DueWork { next_moment: runner::next_moment, follow: pass, ..DueWork::NOTHING };
 
-/// Does everything in an account that is due by its clock, calls included; answers whether there was
-/// anything. For the test clock: blocks.
+/// Processes everything in an account that is due by its clock, calls included, and returns whether there was anything.
+/// Used by the test clock; blocks.
 fn pass(app: &App, caller: &Caller) -> Result<bool> {
     let mut any = false;
     let mut patience = PATIENCE;
@@ -309,7 +309,7 @@ fn pass(app: &App, caller: &Caller) -> Result<bool> {
         if turn.ran > 0 || turn.more {
             continue;
         }
-        // The worker of this node or another may have some of them.
+        // The worker of this node or another may hold some of them.
         let number = caller.account.number;
         let sql = "SELECT count(*) FROM runs WHERE account_id = $1 AND lease_until > 0";
         if patience == 0 || app.store.read_now(move |tx| tx.int(sql, &[number.into()]))? == 0 {

@@ -1,11 +1,11 @@
-//! What templates see that is not plain JSON.
+//! Template values that are not plain JSON.
 
 use std::sync::Arc;
 
 use minijinja::value::{Object, ObjectRepr, Value as Jinja};
 use serde_json::Value;
 
-/// What the steps so far have given, by their place or their name.
+/// The results of the steps so far, by index or by name.
 #[derive(Debug)]
 pub struct Results(pub Vec<(String, Value)>);
 
@@ -27,7 +27,7 @@ impl Object for Results {
     }
 }
 
-/// Stands for what only a real run would know; shows its own path.
+/// A placeholder for a value that only exists in a real run; renders as its own path.
 #[derive(Debug)]
 pub struct Unknown(pub String);
 
