@@ -1,5 +1,5 @@
-//! Documents: invoices, quotes and workorders, one shape for all three. A draft can be changed; when
-//! it becomes final it gets its number, and its rows, client and totals are locked.
+//! Documents: invoices, quotes and workorders share one record. A draft can be changed; finalization assigns the number
+//! and locks the rows, client and totals.
 
 pub(crate) mod credit;
 pub(crate) mod kind;
@@ -40,12 +40,12 @@ pub use tables::MIGRATIONS;
 use tables::{INVOICES, QUOTES, WORKORDERS};
 
 choice! {
-    /// Whether a document can still be changed.
+    /// Whether a document is a draft or final.
     pub enum Mode {
-        /// It can.
+        /// Can be changed.
         #[default]
         Draft = "draft",
-        /// It cannot.
+        /// Locked.
         Final = "final",
     }
 }
@@ -68,7 +68,7 @@ error_codes! {
     ALREADY_CREDITED = "already_credited", Conflict, retry: false;
 }
 
-/// Everywhere but in lists.
+/// All views except lists.
 pub const WHOLE: Views = DETAIL.and(CREATED).and(UPDATED).and(ACTED);
 
 record! {
@@ -167,11 +167,11 @@ record! {
     rejected_at: When = COMPUTED.nullable().in_meta();
     /// When the client first viewed the page.
     viewed_at: When = COMPUTED.nullable().in_meta();
-    /// Opens its page.
+    /// The token in the URL of the public page.
     token: String = COMPUTED.shown(NOWHERE);
-    /// The client as it was, as JSON.
+    /// The client at the time of the document, as JSON.
     client: Snapshot = COMPUTED.heavy().shown(NOWHERE);
-    /// The corporate identity as it was, as JSON.
+    /// The corporate identity at the time of the document, as JSON.
     sender: Snapshot = COMPUTED.heavy().shown(NOWHERE);
 
     // A field of each kind, for the tests in `declared.rs`.
@@ -193,13 +193,13 @@ record! {
     #[cfg(test)] test_link: Link = INPUT.refers("clients").copied().filter();
     /// A list.
     #[cfg(test)] test_list: record::Texts = INPUT.copied().example("[]");
-    /// In the body alone.
+    /// Only in the request body.
     #[cfg(test)] test_hint: String = INPUT.sent_only().example("\"x\"");
 }
 
 impl<K: DocumentKind> Model for Document<K> {
     fn before_save(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
-        // A new one comes settled from `new`.
+        // A new document is completed in `new.rs`.
         let Some(before) = before else { return Ok(()) };
         if self.project_id != before.project_id {
             self.take_project(tx, ctx)?;
@@ -245,7 +245,7 @@ impl<K: DocumentKind> Model for Document<K> {
     }
 }
 
-/// A due date before the date itself is wrong; `field` is the one of them to name.
+/// Rejects a due date before the document date; `field` is the field that gets the error.
 fn check_dates(date: Option<Date>, due: Option<Date>, field: &str, faults: &mut FieldErrors) {
     if let (Some(date), Some(due)) = (date, due)
         && due < date
@@ -256,18 +256,19 @@ fn check_dates(date: Option<Date>, due: Option<Date>, field: &str, faults: &mut 
 }
 
 impl<K: DocumentKind> Document<K> {
-    /// Whether it can no longer be changed.
+    /// Whether the document is final.
     pub fn is_final(&self) -> bool {
         self.generation_mode == Mode::Final
     }
 
-    /// Whether it has this status now and had not before. What is said of a draft is told when it becomes final.
+    /// Whether the document has this status now and had another before. A status set on a draft counts when the draft
+    /// becomes final.
     fn comes_to(&self, status: &PaymentStatus, before: Option<&Self>) -> bool {
         let stands = |document: &Self| document.is_final() && document.payment_status == *status;
         stands(self) && !before.is_some_and(stands)
     }
 
-    /// The total that is still to be paid.
+    /// The amount that is still to be paid.
     pub fn open_amount(&self) -> Amount {
         let left = self.total_incl_vat.scaled() - self.credited_amount.scaled() - self.paid_amount.scaled();
         Amount::from_scaled(left)
@@ -299,7 +300,7 @@ impl<K: DocumentKind> Document<K> {
         Ok(())
     }
 
-    /// A status that the caller sets by hand.
+    /// Applies a status that the caller sets.
     fn settle_status(&mut self, ctx: &Ctx, before: &Self) {
         if self.payment_status == before.payment_status {
             return self.settle_due_date(ctx, before);
@@ -307,9 +308,9 @@ impl<K: DocumentKind> Document<K> {
         self.note_status(ctx);
     }
 
-    /// Writes down when it came to stand as it does.
+    /// Records when the document reached its status.
     pub fn note_status(&mut self, ctx: &Ctx) {
-        // Where nothing is to be paid, nobody has to wait for it, and nobody is late.
+        // An invoice with nothing to pay is paid, and never overdue.
         let owes_nothing = self.is_final() && !self.is_credit && self.total_incl_vat.scaled() == 0;
         if K::WHICH == Which::Invoice && owes_nothing && self.payment_status.is_unpaid() {
             self.payment_status = PaymentStatus::Paid;
@@ -327,7 +328,7 @@ impl<K: DocumentKind> Document<K> {
         }
     }
 
-    /// What was late or no longer valid is so no more when it has more time.
+    /// Reopens an overdue invoice or an expired quote when its due date is moved.
     fn settle_due_date(&mut self, ctx: &Ctx, before: &Self) {
         let today = ctx.now.date(&ctx.zone);
         if self.due_date == before.due_date || self.due_date.0.is_none_or(|due| due < today) {
@@ -340,14 +341,14 @@ impl<K: DocumentKind> Document<K> {
         }
     }
 
-    /// Works out the totals of its rows.
+    /// Computes the totals from the rows.
     pub fn work_out(&mut self, tx: &mut Tx, ctx: &Ctx, assumed: Percent) -> Result<()> {
         let totals = self.rows.resolve(tx, ctx, assumed)?;
         self.take_totals(&totals);
         Ok(())
     }
 
-    /// Stands for these totals.
+    /// Sets the totals.
     pub fn take_totals(&mut self, totals: &money::Totals<String>) {
         self.subtotal = totals.net;
         self.total_excl_vat = totals.net;
@@ -362,7 +363,7 @@ impl<K: DocumentKind> Document<K> {
     }
 }
 
-/// Finalises the document in the path.
+/// Finalizes the document in the path.
 fn finalize<K: DocumentKind>(call: Call) -> Result<Work> {
     let warnings = input::nothing(&call)?;
     Ok(Box::new(move |tx, ctx| {
@@ -372,7 +373,7 @@ fn finalize<K: DocumentKind>(call: Call) -> Result<Work> {
     }))
 }
 
-/// Makes a draft final and saves it; answers whether it was a draft.
+/// Finalizes and saves a draft; returns whether it was a draft.
 pub fn make_final<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &mut Document<K>) -> Result<bool> {
     if document.is_final() {
         return Ok(false);
@@ -381,7 +382,7 @@ pub fn make_final<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &mut Docume
     change_to_final(tx, ctx, &before, document)
 }
 
-/// Saves a change of a document that is final from here on, as one change; answers whether it was a draft.
+/// Saves a document that is final after this change, as a single change; returns whether it was a draft.
 pub fn change_to_final<K: DocumentKind>(
     tx: &mut Tx,
     ctx: &Ctx,
@@ -397,7 +398,7 @@ pub fn change_to_final<K: DocumentKind>(
     Ok(true)
 }
 
-/// Says in `meta` that a draft became final on the way.
+/// Sets the flag in `meta` that says whether the request finalized a draft.
 pub fn with_finalized(mut answer: Answer, finalized: bool) -> Answer {
     if finalized {
         answer.meta.push("\"finalized\":true".to_string());
@@ -417,7 +418,7 @@ fn patch<K: DocumentKind>(call: Call) -> Result<Work> {
     }))
 }
 
-/// Drafts alone can be deleted.
+/// Deletes a draft; a final document cannot be deleted.
 fn delete<K: DocumentKind>(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let document: Document<K> = records::find_to_change(tx, ctx, &call)?;
@@ -438,14 +439,14 @@ fn delete<K: DocumentKind>(call: Call) -> Result<Work> {
     }))
 }
 
-/// The ids of the drafts that name a product. It looks through all drafts of the account.
+/// Returns the ids of the drafts with a row for this product. Scans all drafts of the account.
 pub fn naming_product<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, product: &str) -> Result<Vec<String>> {
     let drafts = "generation_mode = 'draft' AND rows LIKE $2";
     let sql = format!("SELECT id FROM {} WHERE account_id = $1 AND {drafts}", Document::<K>::shape().table);
     tx.all(&sql, &[ctx.account.into(), format!("%\"{product}\"%").into()], |row| Ok(row.text(0)?.to_string()))
 }
 
-/// The rows of a draft that name a product which goes forget it.
+/// Clears a deleted product from the rows of a draft.
 pub fn forget_product<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str, product: &str) -> Result<()> {
     let found = tx.first(&K::sql().get, &[ctx.account.into(), id.into()], Document::<K>::from_row)?;
     let Some(before) = found.filter(|document| !document.is_final()) else { return Ok(()) };
@@ -454,7 +455,7 @@ pub fn forget_product<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str, product
     records::update(tx, ctx, &before, &mut document, "updated")
 }
 
-/// The routes that all three have.
+/// The routes that all three kinds share.
 fn shared<K: DocumentKind>(title: &'static str, migrations: &'static [Migration]) -> Resource {
     let resource = Resource::of::<Document<K>>(title, "invoices", migrations)
         .inspected::<Document<K>>(sound::faults)
@@ -486,7 +487,7 @@ fn shared<K: DocumentKind>(title: &'static str, migrations: &'static [Migration]
         .extension()
 }
 
-/// Invoices and their routes.
+/// The resource of invoices.
 pub fn invoices() -> Resource {
     shared::<InvoiceKind>("Invoices", INVOICES).action_made::<credit::Credit>(
         "credit",
@@ -495,7 +496,7 @@ pub fn invoices() -> Resource {
     )
 }
 
-/// Quotes and their routes.
+/// The resource of quotes.
 pub fn quotes() -> Resource {
     shared::<QuoteKind>("Quotes", QUOTES)
         .action("accept", "Accept a quote", DETAIL, quote::accept)
@@ -509,7 +510,7 @@ pub fn quotes() -> Resource {
         .extension()
 }
 
-/// Workorders and their routes.
+/// The resource of workorders.
 pub fn workorders() -> Resource {
     shared::<WorkorderKind>("Workorders", WORKORDERS)
         .action("complete", "Complete a workorder", DETAIL, workorder::complete)

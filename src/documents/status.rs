@@ -1,4 +1,4 @@
-//! How a document stands, and what can be done with it in each status.
+//! The status of a document, and the actions that each status allows.
 
 use engine::error::{Code, Error, Result};
 use engine::open_choice;
@@ -6,27 +6,27 @@ use engine::open_choice;
 use super::{Document, DocumentKind};
 
 open_choice! {
-    /// How a document stands. A business may use words of its own; to the server these mean that it is open.
+    /// The status of a document. A business may use custom values, which the server treats as open.
     pub enum PaymentStatus {
-        /// It can still be changed.
+        /// Can still be changed.
         Draft = "draft",
-        /// It awaits payment, an answer or the work.
+        /// Awaits payment, a response or the work.
         Open = "open",
-        /// A part of the invoice is paid.
+        /// Partly paid.
         Partial = "partial",
-        /// The invoice is paid.
+        /// Paid.
         Paid = "paid",
-        /// The invoice is due and not paid.
+        /// Past the due date and unpaid.
         Overdue = "overdue",
-        /// The invoice is credited.
+        /// Credited.
         Credited = "credited",
         /// The client accepted the quote.
         Accepted = "accepted",
         /// The client rejected the quote.
         Rejected = "rejected",
-        /// The quote is no longer valid.
+        /// Past the last valid day.
         Expired = "expired",
-        /// An invoice was made of it.
+        /// An invoice was created from the document.
         Invoiced = "invoiced",
         /// The work is done.
         Completed = "completed",
@@ -34,59 +34,59 @@ open_choice! {
 }
 
 impl PaymentStatus {
-    /// Whether something is left to pay on an invoice that stands so.
+    /// Whether an invoice with this status has an amount left to pay.
     pub fn is_unpaid(&self) -> bool {
         matches!(self, PaymentStatus::Open | PaymentStatus::Partial | PaymentStatus::Overdue)
     }
 }
 
-/// What can be done with a quote or a workorder.
+/// The actions on a quote or a workorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     /// The client accepts a quote.
     Accept,
     /// The client rejects a quote.
     Reject,
-    /// A quote becomes an invoice.
+    /// Creates an invoice from it.
     Invoice,
-    /// A quote becomes a project.
+    /// Creates a project from it.
     MakeProject,
-    /// The work of a workorder is done.
+    /// Completes a workorder.
     Complete,
 }
 
-/// What comes of a verb in a status.
+/// The effect of an action in a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// It is done.
+    /// The action is performed.
     Allowed,
-    /// It was done before: nothing changes.
+    /// The action was already performed: nothing changes.
     Done,
-    /// It is refused; words that follow the number of the document.
+    /// The action is rejected, with a message that follows the number of the document.
     Refused(&'static str),
 }
 
-/// The effect of each verb in the statuses in which it is not simply allowed. The set of statuses is open, so these are
-/// the exceptions: in every other status, and in a word of the business' own, the verb is allowed.
+/// The effect of each action in the statuses in which it is not simply allowed. The set of statuses is open, so these
+/// are the exceptions: in every other status, custom values included, the action is allowed.
 pub const TRANSITIONS: &[(Verb, PaymentStatus, Effect)] = &[
     (Verb::Accept, PaymentStatus::Accepted, Effect::Done),
     (Verb::Accept, PaymentStatus::Invoiced, Effect::Done),
     (Verb::Accept, PaymentStatus::Rejected, Effect::Refused("was rejected")),
     (Verb::Accept, PaymentStatus::Expired, Effect::Refused("is no longer valid")),
     (Verb::Reject, PaymentStatus::Rejected, Effect::Done),
-    (Verb::Reject, PaymentStatus::Accepted, Effect::Refused("was accepted already")),
-    (Verb::Reject, PaymentStatus::Invoiced, Effect::Refused("was accepted already")),
+    (Verb::Reject, PaymentStatus::Accepted, Effect::Refused("has already been accepted")),
+    (Verb::Reject, PaymentStatus::Invoiced, Effect::Refused("has already been accepted")),
     (Verb::Reject, PaymentStatus::Expired, Effect::Refused("is no longer valid")),
     (Verb::Invoice, PaymentStatus::Rejected, Effect::Refused("is rejected; it cannot be invoiced")),
     (Verb::Invoice, PaymentStatus::Expired, Effect::Refused("is expired; it cannot be invoiced")),
     (Verb::MakeProject, PaymentStatus::Rejected, Effect::Refused("is rejected; it cannot be made into a project")),
     (Verb::MakeProject, PaymentStatus::Expired, Effect::Refused("is expired; it cannot be made into a project")),
     (Verb::Complete, PaymentStatus::Completed, Effect::Done),
-    (Verb::Complete, PaymentStatus::Invoiced, Effect::Refused("has its invoice already")),
+    (Verb::Complete, PaymentStatus::Invoiced, Effect::Refused("already has an invoice")),
 ];
 
 impl Verb {
-    /// What comes of it in a status.
+    /// Returns the effect of the action in a status.
     pub fn effect(self, status: &PaymentStatus) -> Effect {
         let listed = TRANSITIONS.iter().find(|(verb, own, _)| *verb == self && own == status);
         listed.map_or(Effect::Allowed, |(_, _, effect)| *effect)
@@ -94,7 +94,7 @@ impl Verb {
 }
 
 impl<K: DocumentKind> Document<K> {
-    /// Checks a verb against the table; answers whether it changes anything, or refuses it.
+    /// Checks an action against the table; returns whether it changes anything.
     pub fn may(&self, verb: Verb) -> Result<bool> {
         match verb.effect(&self.payment_status) {
             Effect::Allowed => Ok(true),
