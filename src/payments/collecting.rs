@@ -1,5 +1,5 @@
-//! Collecting money through a provider: by a mandate, or because the client pays. The payment is
-//! written first; a job asks the provider with the payment's id as the key, and writes what it said.
+//! Collecting payments through a provider, by a mandate or paid by the client. The payment is written first; a job
+//! requests it from the provider with the payment's id as idempotency key, and records the response.
 
 use engine::accounts::Account;
 use engine::app::App;
@@ -21,7 +21,7 @@ use crate::payments::verification::{self, Verification};
 use crate::relations::client::Client;
 use crate::settings::{ProviderName, Settings};
 
-/// Collects what is open of an invoice when its client has a mandate; answers the payment.
+/// Collects the open amount of an invoice if its client has a mandate; returns the payment.
 pub fn begin(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Option<Payment>> {
     let mandate = match invoice.client_id.0.as_str() {
         "" => None,
@@ -54,7 +54,7 @@ fn write(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice, provider: ProviderName, meth
     Ok(payment)
 }
 
-/// Collects an invoice again, or for the first time, because somebody says so.
+/// Collects an invoice at the request of a caller, for the first time or again.
 pub fn again(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Payment> {
     let refuse = |why: &str| Err(Error::new(Code::InvalidTransition, format!("{} {why}.", invoice.number)));
     if invoice.open_amount().scaled() <= 0 {
@@ -69,7 +69,7 @@ pub fn again(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Payment> {
     }
 }
 
-/// The online payment of an invoice that may still be paid; of those that the client pays, or of all.
+/// Returns the online payment of an invoice that is in progress, with this method or any.
 fn under_way(tx: &mut Tx, ctx: &Ctx, invoice: &str, method: Option<Method>) -> Result<Option<Payment>> {
     let sql = format!(
         "{} WHERE account_id = $1 AND invoice_id = $2 AND type = 'online'
@@ -80,7 +80,7 @@ fn under_way(tx: &mut Tx, ctx: &Ctx, invoice: &str, method: Option<Method>) -> R
     Ok(found.into_iter().find(|payment| method.is_none_or(|method| payment.method == method)))
 }
 
-/// The payment by which a client pays an invoice on its page: the one that is open, or a new one.
+/// Returns the payment by which a client pays an invoice on its page: the open one, or a new one.
 pub fn pay_online(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Payment> {
     let provider = Settings::of(tx, ctx)?.provider;
     if !can_pay_online(tx, ctx)? || invoice.open_amount().scaled() <= 0 {
@@ -99,7 +99,7 @@ pub fn can_pay_online(tx: &mut Tx, ctx: &Ctx) -> Result<bool> {
     Ok(settings.online_payments && settings.provider != ProviderName::Manual)
 }
 
-/// What is needed to ask for a payment.
+/// The data of a payment request.
 struct Collection {
     payment: Payment,
     invoice: Invoice,
@@ -132,8 +132,8 @@ fn provider_of(app: &App, case: &Collection) -> Result<Box<dyn Provider>, Provid
     providers::named(app, name, &case.settings)
 }
 
-/// Asks the provider for a payment and writes what it said; answers the payment. Outside any
-/// transaction, and as often as anybody likes: the provider sees one payment.
+/// Requests a payment from the provider and records the response; returns the payment. Runs outside any transaction and
+/// is idempotent: the provider sees one payment.
 pub fn ask(app: &App, caller: &Caller, id: &str, again: bool) -> Result<Result<Payment, ProviderError>> {
     let case = case(app, caller, id)?;
     if case.payment.status != Status::Created {
@@ -169,7 +169,7 @@ pub fn ask(app: &App, caller: &Caller, id: &str, again: bool) -> Result<Result<P
     }
 }
 
-/// The provider has taken a payment on.
+/// Records that the provider accepted a payment.
 fn accepted(tx: &mut Tx, ctx: &Ctx, id: &str, started: &Started, wish: Purpose) -> Result<Payment> {
     let before: Payment = records::find(tx, ctx, id)?;
     if before.status != Status::Created {
@@ -192,7 +192,7 @@ fn accepted(tx: &mut Tx, ctx: &Ctx, id: &str, started: &Started, wish: Purpose) 
     Ok(payment)
 }
 
-/// The job: asks for a collection. When the provider will not, the payment has failed.
+/// The job that requests a collection. If the provider rejects it, the payment has failed.
 #[derive(Serialize, Deserialize)]
 pub struct Collect {
     /// The payment.
@@ -223,7 +223,7 @@ impl Job for Collect {
     }
 }
 
-/// What a provider can be asked about.
+/// The kind of record that a provider knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Subject {
@@ -235,7 +235,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// The subject with this name in the address of a provider's webhook.
+    /// Returns the subject with this name in the URL of a provider's webhook.
     pub fn named(name: &str) -> Option<Subject> {
         match name {
             "payment" => Some(Subject::Payment),
@@ -244,7 +244,7 @@ impl Subject {
         }
     }
 
-    /// Where they are kept.
+    /// Returns its table.
     pub fn table(self) -> &'static str {
         match self {
             Subject::Payment => "payments",
@@ -253,8 +253,8 @@ impl Subject {
     }
 }
 
-/// Has the provider asked how a payment or a verification stands. What is being looked at already
-/// is looked at once more: the news may have come after the look.
+/// Enqueues a status request for a payment or a verification. If one is running, enqueues another: the status may have
+/// changed after its request.
 pub fn look_soon(tx: &mut Tx, ctx: &Ctx, kind: Subject, id: &str) -> Result<()> {
     let first = format!("news {id}");
     let key = if jobs::is_under_way(tx, &first)? { format!("{first} again") } else { first };
@@ -262,8 +262,8 @@ pub fn look_soon(tx: &mut Tx, ctx: &Ctx, kind: Subject, id: &str) -> Result<()> 
     jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)
 }
 
-/// The job: asks the provider how something stands, and has it stand so here. Whatever order the
-/// news came in, what holds is what the provider says now.
+/// The job that requests a status from the provider and applies it here. The order of notifications does not matter:
+/// the provider's current status counts.
 #[derive(Serialize, Deserialize)]
 pub struct ProviderNews {
     id: String,
@@ -333,8 +333,8 @@ fn look_at_verification(app: &App, caller: &Caller, id: &str) -> Result<Result<(
     Ok(if waits { Err(ProviderError::Later("the mandate cannot be used yet".to_string())) } else { Ok(()) })
 }
 
-/// What the sandbox knows by this id, and whose it is: nobody told us the account. Whether it is a
-/// verification comes last.
+/// Finds the record with this sandbox id, in any account; returns the account, the id, and whether it is a
+/// verification.
 pub fn in_sandbox(tx: &mut Tx, external_id: &str) -> Result<Option<(Account, String, bool)>> {
     for (table, is_verification) in [("verifications", true), ("payments", false)] {
         let sql = format!(
@@ -349,10 +349,10 @@ pub fn in_sandbox(tx: &mut Tx, external_id: &str) -> Result<Option<(Account, Str
     Ok(None)
 }
 
-/// Once an hour providers are asked after what is under way there.
+/// Requests the status of payments in progress every hour.
 pub const DUE: DueWork = DueWork { hourly: ask_after, ..DueWork::NOTHING };
 
-/// Asks after everything that is under way at a provider which tells news, in case it told none.
+/// Enqueues a status request for everything in progress at a provider, in case a notification was lost.
 fn ask_after(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     for kind in [Subject::Payment, Subject::Verification] {
         let sql = format!(

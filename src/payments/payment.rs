@@ -1,4 +1,4 @@
-//! Payments of invoices: recorded by hand, or collected through a provider.
+//! Payments of invoices: recorded manually, or collected through a provider.
 
 use engine::call::{Answer, Call, Outcome};
 use engine::context::Ctx;
@@ -16,36 +16,36 @@ use crate::documents::{Invoice, PaymentStatus, change_to_final, make_final, with
 use crate::payments::collecting;
 
 choice! {
-    /// How a payment stands.
+    /// The status of a payment.
     pub enum Status {
-        /// Asked for, not answered.
+        /// Requested, awaiting the client.
         Open = "open",
-        /// On its way.
+        /// In progress.
         Pending = "pending",
-        /// There.
+        /// Paid.
         #[default]
         Paid = "paid",
-        /// It did not work.
+        /// Failed.
         Failed = "failed",
-        /// The client broke it off.
+        /// Canceled by the client.
         Canceled = "canceled",
-        /// The client did nothing in time.
+        /// Expired before the client paid.
         Expired = "expired",
-        /// Promised by the bank.
+        /// Authorized by the bank.
         Authorized = "authorized",
-        /// Made, not yet asked for.
+        /// Created, not yet requested.
         Created = "created",
-        /// Taken back by the bank.
+        /// Charged back by the bank.
         Chargeback = "chargeback",
-        /// Paid back.
+        /// Refunded.
         Refunded = "refunded",
     }
 }
 
 choice! {
-    /// Who sees to a payment.
+    /// Who processes a payment.
     pub enum PaymentType {
-        /// Somebody who writes it down.
+        /// Recorded by a person.
         #[default]
         Manual = "manual",
         /// A provider.
@@ -54,7 +54,7 @@ choice! {
 }
 
 choice! {
-    /// By what means it is paid.
+    /// The payment method.
     pub enum Method {
         /// iDEAL.
         Ideal = "ideal",
@@ -74,7 +74,7 @@ choice! {
     }
 }
 
-/// The moves of an online payment; those of a manual one are free.
+/// The transitions of an online payment; those of a manual one are unrestricted.
 pub const TRANSITIONS: Transitions<Status> = {
     use Status::{Authorized, Canceled, Chargeback, Created, Expired, Failed, Open, Paid, Pending, Refunded};
     &[
@@ -114,7 +114,7 @@ record! {
 }
 
 impl Payment {
-    /// Where the client pays, as the provider said; or empty.
+    /// Returns the URL where the client pays, from the provider's response, or empty.
     pub fn payment_url(&self) -> String {
         self.feedback_data.json()["payment_url"].as_str().unwrap_or_default().to_string()
     }
@@ -146,7 +146,7 @@ impl Model for Payment {
     }
 }
 
-/// Payments and their routes.
+/// The resource of payments.
 pub fn resource() -> Resource {
     Resource::of::<Payment>("Payments", "invoices", MIGRATIONS)
         .at("/v1/invoices/{id}/payments")
@@ -160,7 +160,7 @@ pub fn resource() -> Resource {
         .delete_with(delete)
 }
 
-/// Invoices can be collected.
+/// Adds the collect action to invoices.
 pub fn collectable(invoices: Resource) -> Resource {
     invoices
         .action_elsewhere("collect", "Collect an invoice by direct debit", collect)
@@ -168,7 +168,7 @@ pub fn collectable(invoices: Resource) -> Resource {
         .extension()
 }
 
-/// What making and changing a payment answer.
+/// Fields of the response to a create or update of a payment.
 const BOTH: &[Part] = &[
     Part("invoice", "object", "The invoice: `id`, `paid_amount` and `price`."),
     Part("payment", "object", "The payment."),
@@ -188,8 +188,8 @@ fn create(call: Call) -> Result<Work> {
         if !input.has("method") && payment.r#type == PaymentType::Online {
             payment.method = Method::Ideal;
         }
-        // The payment says how the invoice stands, not what its caller called the draft: one that was called paid and
-        // is paid in part would else emit that it is paid.
+        // The payment determines the status of the invoice, not the status that the caller gave the draft: a draft
+        // marked paid would otherwise emit that it is paid after a partial payment.
         if payment.status == Status::Paid && !draft.is_final() {
             invoice.payment_status = PaymentStatus::Draft;
         }
@@ -230,7 +230,7 @@ fn delete(call: Call) -> Result<Work> {
     }))
 }
 
-/// What the provider tells of a payment, by the moves that lead there; what cannot be is passed over.
+/// Applies the provider's status through the transitions that lead to it; an impossible status is ignored.
 pub fn told(tx: &mut Tx, ctx: &Ctx, payment: &Payment, to: Status, said: Option<&Value>) -> Result<Payment> {
     let Some(steps) = steps(payment.status, to) else {
         let (from, to) = (payment.status.wire(), to.wire());
@@ -253,7 +253,7 @@ pub fn told(tx: &mut Tx, ctx: &Ctx, payment: &Payment, to: Status, said: Option<
     Ok(now)
 }
 
-/// The moves from one status to another: none when it is the same.
+/// Returns the transitions from one status to another: none if they are equal.
 fn steps(from: Status, to: Status) -> Option<Vec<Status>> {
     let mut ways = std::collections::VecDeque::from([vec![from]]);
     let mut seen = vec![from];
@@ -285,7 +285,7 @@ fn collect(call: Call) -> Result<Work> {
     }))
 }
 
-/// What a payment is when nobody says how much: the rest of the invoice, never money back.
+/// Returns the default amount of a payment: the open amount of the invoice, never a refund.
 fn all_that_is_open(invoice: &Invoice) -> Result<Amount> {
     let open = invoice.open_amount();
     let is_owed = if invoice.total_incl_vat.scaled() < 0 { open.scaled() < 0 } else { open.scaled() > 0 };
@@ -304,7 +304,7 @@ fn check_amount(payment: &Payment) -> Result<()> {
     faults.into_result()
 }
 
-/// Adds up what was paid, and has the invoice stand accordingly.
+/// Adds up the payments and updates the status of the invoice.
 pub fn settle_invoice(tx: &mut Tx, ctx: &Ctx, before: &Invoice) -> Result<Invoice> {
     let sql = "SELECT CAST(coalesce(sum(amount), 0) AS BIGINT) FROM payments
                WHERE account_id = $1 AND invoice_id = $2 AND status = 'paid'";
@@ -314,7 +314,7 @@ pub fn settle_invoice(tx: &mut Tx, ctx: &Ctx, before: &Invoice) -> Result<Invoic
         return Err(Error::field("amount", violation(FieldCode::OutOfRange, message)));
     }
     let mut invoice = before.clone();
-    // A word of the caller's own stays until what was paid changes.
+    // A custom status is kept until the paid amount changes.
     if paid != before.paid_amount.scaled() {
         invoice.paid_amount = Amount::from_scaled(paid);
         invoice.settle_payments(ctx);
@@ -323,7 +323,7 @@ pub fn settle_invoice(tx: &mut Tx, ctx: &Ctx, before: &Invoice) -> Result<Invoic
     Ok(invoice)
 }
 
-/// The invoice and the payment, as the contract shows them together.
+/// Returns the invoice and the payment in one response.
 fn both(ctx: &Ctx, invoice: &Invoice, payment: &Payment, outcome: Outcome) -> Answer {
     let mut data = format!(
         "{{\"invoice\":{{\"id\":\"{}\",\"paid_amount\":{},\"price\":{}}},\"payment\":",
@@ -341,7 +341,7 @@ fn both(ctx: &Ctx, invoice: &Invoice, payment: &Payment, outcome: Outcome) -> An
 
 const MIGRATIONS: &[Migration] = &[AWAITED, TABLE];
 
-/// What a provider or a bank has not answered yet is looked for every hour.
+/// An index on payments in progress, for the hourly status requests.
 const AWAITED: Migration = Migration {
     number: 67,
     name: "payments awaited",
