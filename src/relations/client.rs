@@ -83,7 +83,7 @@ record! {
 }
 
 impl Client {
-    /// What it is called: the company, or the person.
+    /// Returns its name: that of the company, or of the person.
     pub fn name(&self) -> String {
         match self.company_name.as_str() {
             "" => format!("{} {}", self.firstname, self.lastname).trim().to_string(),
@@ -115,7 +115,7 @@ impl Model for Client {
     }
 }
 
-/// The client that is meant, by its id or by the caller's reference.
+/// Finds a client by its id or by the caller's reference.
 pub fn named(tx: &mut Tx, ctx: &Ctx, id: &str, external_id: &str) -> Result<Option<Client>> {
     let by_id = match id {
         "" => None,
@@ -137,7 +137,7 @@ pub fn named(tx: &mut Tx, ctx: &Ctx, id: &str, external_id: &str) -> Result<Opti
     Ok(Some(found))
 }
 
-/// Terms that nobody gave are those of the account.
+/// Fills missing terms with those of the account.
 pub fn settle_terms(tx: &mut Tx, ctx: &Ctx, payment: &mut Days, quote: &mut Days) -> Result<()> {
     if payment.is_empty() || quote.is_empty() {
         let settings = Settings::of(tx, ctx)?;
@@ -148,7 +148,7 @@ pub fn settle_terms(tx: &mut Tx, ctx: &Ctx, payment: &mut Days, quote: &mut Days
     Ok(())
 }
 
-/// A company needs the name of the company, a person a name.
+/// Checks that a company has a company name and a person a name.
 pub fn check_name(kind: ContactType, company: &str, first: &str, last: &str, faults: &mut FieldErrors) {
     let empty = |text: &str| text.trim().is_empty();
     if faults.has("type") {
@@ -162,7 +162,7 @@ pub fn check_name(kind: ContactType, company: &str, first: &str, last: &str, fau
     }
 }
 
-/// The members of the object `name` put under those of the body; the body's own win.
+/// Merges the members of the object `name` into the body, which takes precedence.
 pub fn merge_nested(body: Json, name: &str) -> Json {
     let Json::Object(mut members) = body else { return body };
     let Some(place) = members.iter().position(|(key, json)| key == name && matches!(json, Json::Object(_))) else {
@@ -178,7 +178,7 @@ pub fn merge_nested(body: Json, name: &str) -> Json {
     Json::Object(members)
 }
 
-/// Nothing was heard of a client for a while.
+/// A client had no document or message for a number of days.
 pub static INACTIVE: Timer<Settings> = Timer {
     cause: "customer.inactive",
     about: &["client"],
@@ -198,7 +198,7 @@ pub static INACTIVE: Timer<Settings> = Timer {
     },
 };
 
-/// Nobody has had a task for a client for a while after the last word.
+/// A client has no open task a number of days after the last contact.
 pub static NO_FOLLOWUP: Timer<Settings> = Timer {
     cause: "customer.no_followup",
     about: &["client"],
@@ -213,10 +213,10 @@ pub static NO_FOLLOWUP: Timer<Settings> = Timer {
     },
 };
 
-/// Clients and their routes.
+/// The resource of clients.
 pub fn resource() -> Resource {
     Resource::of::<Client>("Clients", "relations", MIGRATIONS)
-        // A migration gave them defaults.
+        // A migration set defaults without an event.
         .changes_silently(&["payment_term", "quote_expiration_days"])
         .list::<Client>()
         .create::<Client>()

@@ -1,4 +1,4 @@
-//! Who works where: a person linked to a company.
+//! Links between persons and the companies they work at.
 
 use engine::context::Ctx;
 use engine::error::{Error, FieldCode, FieldErrors, Result, violation};
@@ -55,7 +55,7 @@ impl Model for ClientLink {
     }
 }
 
-/// Refuses another type of a client whose links need the one it has.
+/// Rejects a change of type of a client whose links depend on it.
 pub fn check_type(tx: &mut Tx, ctx: &Ctx, client: &Client) -> Result<()> {
     let side = match client.r#type {
         ContactType::Company => "client_id",
@@ -69,7 +69,7 @@ pub fn check_type(tx: &mut Tx, ctx: &Ctx, client: &Client) -> Result<()> {
     Err(Error::field("type", violation(FieldCode::InvalidChoice, message)))
 }
 
-/// Links and their routes. The contract makes them; seeing and removing them are ours.
+/// The resource of links. The contract defines only the create; the other routes are extensions.
 pub fn resource() -> Resource {
     Resource::of::<ClientLink>("Client links", "relations", MIGRATIONS)
         .at("/v1/clients/{id}/links")

@@ -1,4 +1,4 @@
-//! Suppliers: those you buy from.
+//! Suppliers.
 
 use engine::context::Ctx;
 use engine::error::{FieldErrors, Result};
@@ -76,10 +76,10 @@ impl Model for Supplier {
     }
 }
 
-/// Suppliers and their routes.
+/// The resource of suppliers.
 pub fn resource() -> Resource {
     Resource::of::<Supplier>("Suppliers", "relations", MIGRATIONS)
-        // A migration gave them defaults.
+        // A migration set defaults without an event.
         .changes_silently(&["payment_term", "quote_expiration_days"])
         .list::<Supplier>()
         .create::<Supplier>()
