@@ -29,7 +29,7 @@ impl Model for Phase {
     }
 }
 
-/// Phases and their routes; the contract reads them.
+/// The resource of phases; in the contract they are read-only.
 pub fn resource() -> Resource {
     Resource::of::<Phase>("Phases", "deals", MIGRATIONS)
         .setting()

@@ -1,4 +1,4 @@
-//! Pipelines: the ways that deals go, from first contact to the end.
+//! Pipelines: sales processes, divided into phases.
 
 use engine::call::{Answer, Call, Outcome};
 use engine::context::Ctx;
@@ -27,10 +27,10 @@ record! {
 
 impl Model for Pipeline {}
 
-/// What a pipeline shows beside its fields.
+/// Fields of a pipeline besides those of its record.
 const PARTS: &[Part] = &[Part("phases", "array", "Its phases in order: `id`, `name`, `order`.")];
 
-/// Pipelines and their routes; the contract reads them.
+/// The resource of pipelines; in the contract they are read-only.
 pub fn resource() -> Resource {
     Resource::of::<Pipeline>("Pipelines", "deals", MIGRATIONS)
         .setting()
@@ -45,7 +45,7 @@ pub fn resource() -> Resource {
         .extension()
 }
 
-/// All pipelines, each with its phases.
+/// Lists all pipelines with their phases.
 fn list(call: Call) -> Result<Work> {
     let ignored: Vec<String> = call.query.names().map(str::to_string).collect();
     Ok(Box::new(move |tx, ctx| {
@@ -92,20 +92,20 @@ fn patch(call: Call) -> Result<Work> {
     }))
 }
 
-/// An answer that shows one pipeline, with its phases.
+/// Adds the phases to the response for one pipeline.
 fn with_phases(tx: &mut Tx, ctx: &Ctx, mut answer: Answer, id: &str) -> Result<Answer> {
     let phases: Vec<Phase> = in_order(tx, ctx)?;
     write_phases(&phases, id, &mut answer.data);
     Ok(answer)
 }
 
-/// A pipeline shows its phases, so it has a new version when one of them changes.
+/// Increments the version of a pipeline when one of its phases changes, since the pipeline includes them.
 pub fn phases_changed(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
     let before: Pipeline = records::find(tx, ctx, id)?;
     records::touch(tx, ctx, &before, &mut before.clone(), "updated")
 }
 
-/// Adds the phases to a pipeline that is written.
+/// Writes the phases of a pipeline.
 fn write_phases(phases: &[Phase], pipeline: &str, data: &mut Vec<u8>) {
     data.pop();
     write_key(data, "phases");
@@ -125,26 +125,26 @@ fn write_phases(phases: &[Phase], pipeline: &str, data: &mut Vec<u8>) {
     data.extend_from_slice(b"]}");
 }
 
-/// All records of a short table, in their order.
+/// Returns all records of a small table, in order.
 pub fn in_order<R: Record>(tx: &mut Tx, ctx: &Ctx) -> Result<Vec<R>> {
     let sql = format!("{} WHERE account_id = $1 ORDER BY \"order\", id", R::sql().select);
     Ok(tx.all(&sql, &[ctx.account.into()], R::from_row)?)
 }
 
-/// One pipeline of five phases.
+/// Creates the default pipeline of five phases.
 pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     let mut pipeline = Pipeline { name: "Sales".into(), active: true, order: 1, ..Pipeline::default() };
     records::add(tx, ctx, &mut pipeline)?;
     for (order, name) in (1..).zip(["New", "Contact", "Proposal", "Negotiation", "Closing"]) {
         let pipeline_id = Link(pipeline.base.id.clone());
         let mut phase = Phase { pipeline_id, name: name.into(), order, ..Phase::default() };
-        // Not `add`: nobody has seen the pipeline without it.
+        // Not `add`: the pipeline has not been visible without the phase.
         records::insert(tx, ctx, &mut phase)?;
     }
     Ok(())
 }
 
-/// A pipeline goes with its phases, unless a deal is in it.
+/// Deletes a pipeline with its phases, unless it has deals.
 fn delete(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let pipeline: Pipeline = records::find_to_change(tx, ctx, &call)?;
