@@ -1,4 +1,4 @@
-//! The states of tickets.
+//! The statuses of tickets.
 
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
@@ -12,16 +12,16 @@ use store::{Migration, Tx};
 use super::ticket::Ticket;
 
 choice! {
-    /// What a status means to the rules of tickets.
+    /// The role of a status in the rules of tickets.
     pub enum Role {
-        /// Nothing was done yet.
+        /// Not handled yet.
         New = "new",
-        /// Being worked on.
+        /// In progress.
         #[default]
         Open = "open",
-        /// Waiting for somebody else.
+        /// Waiting for someone else.
         Waiting = "waiting",
-        /// Done.
+        /// Closed.
         Closed = "closed",
     }
 }
@@ -41,7 +41,7 @@ record! {
 }
 
 impl Model for TicketStatus {
-    /// Tickets find their status in any case of its letters, so two names differ in more than that.
+    /// Rejects a name that differs only in case: tickets match the name of their status in any case.
     fn before_save(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         if before.is_some_and(|before| before.name == self.name) {
             return Ok(());
@@ -56,10 +56,10 @@ impl Model for TicketStatus {
     }
 }
 
-/// Statuses and their routes; the contract reads them.
+/// The resource of ticket statuses; in the contract they are read-only.
 pub fn resource() -> Resource {
     Resource::of::<TicketStatus>("Ticket statuses", "tickets", MIGRATIONS)
-        // A migration told two of one name apart.
+        // A migration renamed duplicates without an event.
         .changes_silently(&["name"])
         .setting()
         .all::<TicketStatus>()
@@ -73,7 +73,7 @@ pub fn resource() -> Resource {
         .extension()
 }
 
-/// New, Open, Waiting, Closed.
+/// Creates the default statuses: New, Open, Waiting and Closed.
 pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     let roles = [("New", Role::New), ("Open", Role::Open), ("Waiting", Role::Waiting), ("Closed", Role::Closed)];
     for (order, (name, role)) in (1..).zip(roles) {
@@ -83,19 +83,19 @@ pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     Ok(())
 }
 
-/// The status of this name, in any case.
+/// Finds a status by name, ignoring case.
 pub fn named(tx: &mut Tx, ctx: &Ctx, name: &str) -> Result<Option<TicketStatus>> {
     let all: Vec<TicketStatus> = crate::sales::pipeline::in_order(tx, ctx)?;
     Ok(all.into_iter().find(|status| status.name.eq_ignore_ascii_case(name)))
 }
 
-/// The first active status, of this role if there is one to choose.
+/// Returns the first active status, of this role if given.
 pub fn first(tx: &mut Tx, ctx: &Ctx, role: Option<Role>) -> Result<Option<TicketStatus>> {
     let all: Vec<TicketStatus> = crate::sales::pipeline::in_order(tx, ctx)?;
     Ok(all.into_iter().find(|status| status.active && role.is_none_or(|role| status.role == role)))
 }
 
-/// A status that gets another name keeps its tickets.
+/// Changes a status; a new name is also set on its tickets.
 fn patch(call: Call) -> Result<Work> {
     let write = records::patch::<TicketStatus>(call.clone())?;
     Ok(Box::new(move |tx, ctx| {
@@ -109,7 +109,7 @@ fn patch(call: Call) -> Result<Work> {
     }))
 }
 
-/// Tickets get the new name of their status. They are where they were, so this is no change of status.
+/// Sets the new name of a status on its tickets. This is not a change of status.
 fn rename_in_tickets(tx: &mut Tx, ctx: &Ctx, old: &str, new: &str) -> Result<()> {
     let sql =
         format!("{} WHERE account_id = $1 AND status = $2 ORDER BY created_at, id LIMIT 1000", Ticket::sql().select);
@@ -160,7 +160,7 @@ CREATE INDEX ticket_statuses_order ON ticket_statuses (account_id, \"order\", id
 CREATE INDEX ticket_statuses_active ON ticket_statuses (account_id, active, \"order\", id);
 ",
     },
-    // Where a name was given twice, the later status gets its id behind it; tickets stay with the first.
+    // Where two statuses have the same name, the id is appended to that of the later one; tickets keep the first.
     Migration {
         number: 44,
         name: "ticket statuses have names of their own",
