@@ -178,9 +178,9 @@ fn what_the_log_and_the_numbers_prove_is_named(db: Db) {
         "price is ",
         "city is \"Elsewhere\", but the last entry of the log says ",
         "version is ",
-        &format!("The counter stands at 0, but F{year}-0001 was given"),
+        &format!("The counter is at 0, but F{year}-0001 was assigned"),
         &format!("but {ticket} was given"),
-        &format!("NOTE: Invoice F{year}-0002 is paid, but has no payment and no moment of payment"),
+        &format!("NOTE: Invoice F{year}-0002 is paid, but has no payment and no payment time"),
         "paid_at is null, but the last entry of the log says ",
     ] {
         assert!(words.contains(expected), "no '{expected}' in\n{words}");
