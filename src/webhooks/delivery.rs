@@ -1,6 +1,5 @@
-//! The log of deliveries: what became of each event that was to go to an endpoint. They are records
-//! to read; they change as they are tried, without a line in the log of the account, since a line
-//! that makes deliveries that make lines would have no end.
+//! The deliveries of events to endpoints. They are read-only records; their attempts have no entries in the log of the
+//! account, since an entry that creates deliveries that create entries would never end.
 
 use engine::call::{Answer, Call};
 use engine::clock::Moment;
@@ -16,18 +15,18 @@ use crate::webhooks::breaker;
 use crate::webhooks::endpoint::WebhookEndpoint;
 
 choice! {
-    /// How a delivery stands.
+    /// The status of a delivery.
     pub enum DeliveryStatus {
-        /// It waits for its first try.
+        /// Waiting for the first attempt.
         #[default]
         Queued = "queued",
-        /// It is under way.
+        /// In progress.
         Sending = "sending",
-        /// A try failed; another follows.
+        /// An attempt failed; another follows.
         Retrying = "retrying",
-        /// The receiver took it.
+        /// Accepted by the receiver.
         Delivered = "delivered",
-        /// It was given up.
+        /// Given up.
         Failed = "failed",
     }
 }
@@ -62,7 +61,7 @@ record! {
     happened_at: When = COMPUTED.shown(NOWHERE);
 }
 
-/// Deliveries and their routes.
+/// The resource of deliveries.
 pub fn resource() -> Resource {
     Resource::of::<WebhookDelivery>("Webhook deliveries", "webhooks", MIGRATIONS)
         .at("/v1/webhook-endpoints/{id}/deliveries")
@@ -88,7 +87,7 @@ fn resend(call: Call) -> Result<Work> {
     }))
 }
 
-/// Queues an event for an endpoint, to be sent at once.
+/// Queues an event for an endpoint, due immediately.
 pub fn queue(
     tx: &mut Tx,
     ctx: &Ctx,
@@ -128,8 +127,8 @@ pub fn queue(
     Ok(delivery)
 }
 
-/// `due_at` is when somebody must look after it: the next try, or the end of the lease of the one
-/// under way; 0 when it has ended.
+/// `due_at` is when the delivery needs attention: the next attempt, or the end of the lease of the current one; 0 when
+/// it has ended.
 const MIGRATIONS: &[Migration] = &[Migration {
     number: 48,
     name: "webhook_deliveries",

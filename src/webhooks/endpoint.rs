@@ -1,4 +1,4 @@
-//! Addresses that are told what happens: where webhooks go, and the secrets that sign them.
+//! Webhook endpoints: their URLs and signing secrets.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::files::usage;
 use crate::webhooks::signature::Secret;
 use crate::webhooks::{breaker, delivery, queue};
 
-/// Endpoints of an account: each event may be sent to all of them.
+/// Maximum number of endpoints of an account: each event may be sent to all of them.
 const MAX_ENDPOINTS: i64 = 100;
 
 record! {
@@ -46,7 +46,7 @@ record! {
     next_probe_at: When = COMPUTED.nullable();
     /// The signing secret. It is shown only when it is created.
     secret: Secret = COMPUTED.shown(CREATED.and(ACTED));
-    /// The secret before this one.
+    /// The previous secret.
     old_secret: Secret = COMPUTED.shown(NOWHERE);
     /// Until when webhooks are also signed with the previous secret.
     old_secret_until: When = COMPUTED.nullable();
@@ -74,7 +74,7 @@ fn is_pattern(name: &str) -> bool {
 }
 
 impl WebhookEndpoint {
-    /// Whether it wants to hear of an event.
+    /// Whether the endpoint subscribes to an event.
     pub fn wants(&self, event: &str) -> bool {
         self.events.0.iter().any(|wanted| match wanted.strip_suffix('*') {
             Some(prefix) => event.starts_with(prefix),
@@ -82,14 +82,14 @@ impl WebhookEndpoint {
         })
     }
 
-    /// The secrets that sign at this moment: the newest first.
+    /// Returns the current signing secrets, newest first.
     pub fn secrets(&self, now: engine::clock::Moment) -> Vec<&str> {
         let old = self.old_secret_until.0.is_some_and(|until| now < until);
         let old = Some(self.old_secret.0.as_str()).filter(|_| old);
         std::iter::once(self.secret.0.as_str()).chain(old).collect()
     }
 
-    /// Switches it off on Kantoor's behalf, with a notice in the log.
+    /// Disables the endpoint automatically, and logs it.
     pub fn disable(&self, tx: &mut Tx, ctx: &Ctx, reason: &str) -> Result<()> {
         let mut record = self.clone();
         record.active = false;
@@ -103,7 +103,7 @@ impl WebhookEndpoint {
 }
 
 input! {
-    /// A new secret for an endpoint.
+    /// The overlap of a rotated secret.
     pub struct Rotate;
 
     /// For how many hours webhooks are also signed with the old secret.
@@ -118,10 +118,10 @@ const TESTED: &[Part] = &[
     Part("status", "string", "`queued`"),
 ];
 
-/// Endpoints and their routes.
+/// The resource of endpoints.
 pub fn resource() -> Resource {
     Resource::of::<WebhookEndpoint>("Webhook endpoints", "webhooks", MIGRATIONS)
-        // The breaker shows how its deliveries fare.
+        // The breaker updates the state of its deliveries.
         .changes_silently(&["failing_since", "next_probe_at"])
         .list::<WebhookEndpoint>()
         .extension()
@@ -197,7 +197,7 @@ fn patch(call: Call) -> Result<Work> {
     })
 }
 
-/// `work`, once the address was found to be one that may be called.
+/// Runs `work` after the URL was checked to be callable.
 fn once_checked(url: String, work: impl Fn(&mut Tx, &Ctx) -> Result<Answer> + Send + Sync + 'static) -> Work {
     let work = Arc::new(work);
     Box::new(move |_, _| {
@@ -232,7 +232,7 @@ fn rotate(call: Call) -> Result<Work> {
         record.secret.clone_from(&secret);
         (record.old_secret, record.old_secret_until) = match input.record().overlap_hours {
             0 => (Secret::default(), When(None)),
-            // Receivers live by the machine's time, whatever the account's clock says.
+            // Receivers use real time, whatever the account's clock.
             hours => (before.secret.clone(), When(Some(ctx.machine_now.plus_seconds(hours * 3600)))),
         };
         records::change(tx, ctx, &before, &mut record, "secret_rotated")?;
@@ -254,7 +254,7 @@ fn test(call: Call) -> Result<Work> {
 }
 
 impl WebhookEndpoint {
-    /// Nothing is sent to one that is off.
+    /// Rejects the request if the endpoint is disabled.
     pub fn must_be_active(&self) -> Result<()> {
         if self.active {
             return Ok(());
@@ -263,7 +263,7 @@ impl WebhookEndpoint {
     }
 }
 
-/// `whsec_` and 32 bytes of chance.
+/// Generates a secret: `whsec_` and 32 random bytes.
 fn new_secret() -> Result<Secret> {
     let mut bytes = [0u8; 32];
     getrandom::fill(&mut bytes).map_err(|error| Error::internal(format!("cannot generate random numbers: {error}")))?;
@@ -272,7 +272,7 @@ fn new_secret() -> Result<Secret> {
 
 const MIGRATIONS: &[Migration] = &[TABLES, BREAKER];
 
-/// After several failures in a row an endpoint is probed instead of called.
+/// The columns of the circuit breaker.
 const BREAKER: Migration = Migration {
     number: 63,
     name: "webhook breaker",
