@@ -1,4 +1,4 @@
-//! The one place that knows everybody: the registry, filled.
+//! The registry: the only module that knows all others.
 
 use std::sync::LazyLock;
 
@@ -143,7 +143,7 @@ pub fn install() {
     registry::install(&REGISTRY);
 }
 
-/// The kinds of job.
+/// The job types.
 pub static JOBS: &[JobKind] = &[
     JobKind::of::<Housekeeping>(),
     JobKind::of::<Days>(),
@@ -157,20 +157,20 @@ pub static JOBS: &[JobKind] = &[
     JobKind::of::<CancelAtProvider>(),
 ];
 
-/// The tables whose rows are worked on under a lease.
+/// The tables whose rows are processed under a lease.
 static LEASES: &[&LeaseTable] = &[&jobs::LEASES, &run::LEASES, &queue::LEASES];
 
-/// What housekeeping drops when it is old.
+/// The functions that delete expired data.
 static PURGES: &[Purge] = &[idempotency::purge, queue::purge, run::purge, flow::purge];
 
-/// What comes with the days, in this order.
+/// The daily work, in this order.
 static DUE_WORK: &[DueWork] =
     &[money_due::LATE_INVOICES, money_due::EXPIRED_QUOTES, generate::DUE, TIMERS_DUE, worker::DUE, collecting::DUE];
 
-/// What runs in the background beside the workers.
+/// The background tasks besides the workers.
 static BACKGROUND: &[Start] = &[webhooks::start, worker::start, key_use::start, search::start];
 
-/// What is said when nothing happens.
+/// The timers.
 static TIMERS: &[&Timer<Settings>] = &[
     &deal::STALLED,
     &deal::PHASE_IDLE,
@@ -185,7 +185,7 @@ static TIMERS: &[&Timer<Settings>] = &[
     &client::NO_FOLLOWUP,
 ];
 
-/// Timers that run out.
+/// The due work of timers.
 const TIMERS_DUE: DueWork = DueWork {
     some: |tx, ctx, slice| {
         let settings = Settings::of(tx, ctx)?;
@@ -198,7 +198,7 @@ const TIMERS_DUE: DueWork = DueWork {
     ..DueWork::NOTHING
 };
 
-/// Something was written in the log.
+/// Arms and disarms timers after an event.
 fn note_timers(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<()> {
     timers::note(tx, ctx, TIMERS, event)
 }
