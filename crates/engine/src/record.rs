@@ -1,7 +1,6 @@
-//! A field is declared once. [`record!`](crate::record!) turns one line per field into the struct, the columns,
-//! the create and PATCH input, the checks, the answers, the list filters and sorts, and the
-//! OpenAPI schema. What the lines can say is in [`Rules`]; they are flags, never logic. A body that is
-//! no record is an [`input!`].
+//! A field is declared once. [`record!`](crate::record!) turns one line per field into the struct field, the column,
+//! the create and PATCH input, the validation, the output, the list filters and sorts, and the OpenAPI schema. The
+//! flags of a line are in [`Rules`]; they contain no logic. A body that is not a record is an [`input!`].
 //!
 //! [`input!`]: crate::input!
 
@@ -31,61 +30,61 @@ pub use open::{Transitions, check_transition, may_become};
 pub use part::Part;
 pub use rules::{ACTED, ALL, COMPUTED, CREATED, DETAIL, GIVEN, INPUT, LIST, NOWHERE, REQUIRED, Rules, UPDATED, Views};
 
-/// What every record has.
+/// The fields of every record.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Base {
     /// UUIDv7.
     pub id: String,
-    /// When it was made, on the account's clock.
+    /// When it was created, on the account's clock.
     pub created_at: Moment,
     /// When it last changed, on the account's clock.
     pub updated_at: Moment,
-    /// Grows by one with every change; the ETag.
+    /// Incremented with every change; the ETag.
     pub version: i64,
 }
 
-/// What is said once about a record.
+/// The static description of a record.
 pub struct Shape {
     /// Its name in events and messages: `product`.
     pub name: &'static str,
     /// Its table, which is also the name of its list.
     pub table: &'static str,
-    /// What its events are called: `product.created`, but `customer.created` of a client.
+    /// The prefix of its events: `product.created`, but `customer.created` for a client.
     pub events: &'static str,
-    /// The field by which a list without pages is sorted.
+    /// The sort field of a list without pages.
     pub order: &'static str,
-    /// The field that names the record it belongs to, whose id stands in the path; or empty.
+    /// The field that refers to its parent, whose id is in the path; or empty.
     pub parent: &'static str,
-    /// Where `created_at` is shown beside the fields.
+    /// The views that include `created_at` outside `meta`.
     pub created_at: Views,
-    /// Where `updated_at` is shown beside the fields.
+    /// The views that include `updated_at` outside `meta`.
     pub updated_at: Views,
-    /// Where the `meta` object is shown.
+    /// The views that include the `meta` object.
     pub meta: Views,
-    /// Addresses where a browser can see something of it.
+    /// The URLs that it shows.
     pub addresses: &'static [Address],
-    /// What its routes show beside the fields, worked out from other records.
+    /// Additional members of its responses, derived from other records.
     pub parts: &'static [Part],
-    /// A sentence for the documents, from the doc comment.
+    /// Its description in the documentation, from the doc comment.
     pub doc: &'static [&'static str],
 }
 
-/// An address that a record shows.
+/// A URL that a record shows.
 pub struct Address {
     /// The name of the field.
     pub name: &'static str,
-    /// Its path, with `{id}` and the names of other fields.
+    /// Its path, with `{id}` and the names of other fields as placeholders.
     pub path: &'static str,
-    /// Whether it is signed for a day, so that a browser can open it without a key.
+    /// Whether it is signed, for a day of access without a key.
     pub signed: bool,
-    /// Where it is shown.
+    /// The views that include it.
     pub views: Views,
-    /// A sentence for the documents.
+    /// Its description in the documentation.
     pub doc: &'static str,
 }
 
 impl Shape {
-    /// A record whose times are shown in its `meta` alone.
+    /// Creates the shape of a record whose times are only in its `meta`.
     pub const fn new(name: &'static str, table: &'static str, doc: &'static [&'static str]) -> Shape {
         Shape {
             name,
@@ -102,22 +101,22 @@ impl Shape {
         }
     }
 
-    /// Its events have another name than the record.
+    /// Sets the prefix of its events.
     pub const fn events(self, events: &'static str) -> Shape {
         Shape { events, ..self }
     }
 
-    /// It belongs to the record that this field names, and lives under its path.
+    /// Sets the field that refers to its parent, under whose path it is.
     pub const fn parent(self, field: &'static str) -> Shape {
         Shape { parent: field, ..self }
     }
 
-    /// It has these addresses.
+    /// Sets its URLs.
     pub const fn addresses(self, addresses: &'static [Address]) -> Shape {
         Shape { addresses, ..self }
     }
 
-    /// Its routes show these beside the fields.
+    /// Sets the additional members of its responses.
     pub const fn parts(self, parts: &'static [Part]) -> Shape {
         Shape { parts, ..self }
     }

@@ -1,4 +1,4 @@
-//! A connection whose other end has to read: when nothing of what is written goes out for a while, the connection ends.
+//! A write timeout for connections: when no written data is accepted for a while, the connection is closed.
 
 use std::io;
 use std::pin::Pin;
@@ -12,17 +12,17 @@ use tokio::time::Sleep;
 
 use super::seats::Place;
 
-/// A socket with a limit on how long a write may wait.
+/// A socket with a write timeout.
 pub struct Paced {
     stream: TcpStream,
     place: Arc<Place>,
     patience: Duration,
-    /// Runs while the other end takes nothing.
+    /// Runs while the other end accepts no data.
     timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl Paced {
-    /// A socket whose writes may wait for `patience`.
+    /// Creates a socket with a write timeout of `patience`.
     pub fn new(stream: TcpStream, place: Arc<Place>, patience: Duration) -> Paced {
         Paced { stream, place, patience, timer: None }
     }
@@ -43,7 +43,7 @@ impl Paced {
             return Poll::Pending;
         }
         self.place.gave_up();
-        // What lies in the kernel for somebody who does not read is dropped too.
+        // Data in the kernel for a client that does not read is discarded too.
         let _ = self.stream.set_zero_linger();
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }

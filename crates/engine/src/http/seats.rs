@@ -1,6 +1,6 @@
-//! Who may be connected. Connections are always accepted. When all seats are taken, or one address has as many as it may
-//! have, somebody who does nothing makes room. When nobody can, a few spare seats are left, on which only `/health` and
-//! `/ready` are answered.
+//! Limits on connections. Connections are always accepted. When the limit is reached, or an address has reached its
+//! own, an idle connection is closed to make room. If none is idle, a few spare connections remain, which only serve
+//! `/health` and `/ready`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -12,14 +12,14 @@ use tokio::sync::Notify;
 
 use super::busy::Busy;
 
-/// Connections beyond the seats, for whoever asks how the server is doing.
+/// Number of spare connections, for health checks.
 const SPARE: usize = 32;
-/// How many of them one address may have.
+/// Maximum number of spare connections per address.
 const SPARE_EACH: usize = 4;
-/// Whoever reads nothing for so long makes room when somebody needs it.
+/// A connection whose client reads nothing for this long can be closed to make room.
 const STALLED: Duration = Duration::from_secs(5);
 
-/// All seats.
+/// The connections.
 pub struct Seats {
     most: usize,
     most_each: usize,
@@ -29,10 +29,10 @@ pub struct Seats {
 #[derive(Default)]
 struct Taken {
     next: u64,
-    /// The oldest first.
+    /// Oldest first.
     seats: BTreeMap<u64, Holder>,
     spare: BTreeMap<u64, IpAddr>,
-    /// How many seats each address has.
+    /// The number of connections of each address.
     each: HashMap<IpAddr, usize>,
 }
 
@@ -41,43 +41,43 @@ struct Holder {
     place: Arc<Place>,
 }
 
-/// What is known of a connection.
+/// The state of a connection.
 #[derive(Default)]
 pub struct Place {
-    /// The requests under way on it.
+    /// Its requests in progress.
     pub busy: Busy,
     stalled_since: Mutex<Option<Instant>>,
     gave_up: AtomicBool,
     leave: Notify,
 }
 
-/// A seat that somebody has until this is dropped.
+/// The slot of a connection, released when it is dropped.
 pub struct Seat {
     seats: Arc<Seats>,
     number: u64,
-    /// Whether only the health of the server may be asked for.
+    /// Whether it only serves health checks.
     pub spare: bool,
-    /// Whether that is because its address has as many as it may have.
+    /// Whether its address has reached its limit.
     pub over: bool,
-    /// What is known of the connection.
+    /// The state of the connection.
     pub place: Arc<Place>,
 }
 
-/// What becomes of a new connection.
+/// The outcome for a new connection.
 pub enum Admission {
-    /// It has a seat.
+    /// It has a slot.
     Seated(Seat),
-    /// There is no seat, because its address has as many as it may have (`true`) or because all are taken.
+    /// It is refused, because its address has reached its limit (`true`) or because all slots are taken.
     Refused(bool),
 }
 
 impl Seats {
-    /// So many seats, of which one address may have so many; 0 for no limit on that.
+    /// Creates the limits in total and per address; 0 for no limit per address.
     pub fn new(most: usize, most_each: usize) -> Arc<Seats> {
         Arc::new(Seats { most, most_each, taken: Mutex::default() })
     }
 
-    /// A seat for a new connection. An address that is `exempt` may have all of them.
+    /// Takes a slot for a new connection. An `exempt` address has no limit of its own.
     pub fn take(self: &Arc<Seats>, address: IpAddr, exempt: bool) -> Admission {
         let mut taken = held(&self.taken);
         let has = taken.each.get(&address).copied().unwrap_or_default();
@@ -98,7 +98,7 @@ impl Seats {
         Admission::Seated(Seat { seats: self.clone(), number, spare: false, over: false, place })
     }
 
-    /// Asks somebody who does nothing to leave.
+    /// Closes an idle connection.
     pub fn make_room(&self) {
         held(&self.taken).make_room(None);
     }
@@ -110,7 +110,7 @@ impl Taken {
         self.next
     }
 
-    /// Takes the seat of somebody who does nothing: of this address, or else of the address that has most.
+    /// Frees the slot of an idle connection: of this address, or else of the address with the most connections.
     fn make_room(&mut self, address: Option<IpAddr>) -> bool {
         let mut chosen: Option<(usize, u64)> = None;
         for (number, holder) in &self.seats {
@@ -140,7 +140,7 @@ impl Taken {
 }
 
 impl Seat {
-    /// Waits until the seat is needed for somebody else.
+    /// Waits until the slot is needed for another connection.
     pub async fn is_needed(&self) {
         self.place.leave.notified().await;
     }
@@ -155,27 +155,27 @@ impl Drop for Seat {
 }
 
 impl Place {
-    /// The other end takes nothing for now.
+    /// Records that the other end accepts no data.
     pub fn stalls(&self) {
         *held(&self.stalled_since) = Some(Instant::now());
     }
 
-    /// The other end reads again.
+    /// Records that the other end reads again.
     pub fn goes_on(&self) {
         *held(&self.stalled_since) = None;
     }
 
-    /// The other end took nothing for too long.
+    /// Records that the other end accepted no data for too long.
     pub fn gave_up(&self) {
         self.gave_up.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the connection ended because the other end took nothing.
+    /// Whether the connection ended because the other end accepted no data.
     pub fn has_given_up(&self) -> bool {
         self.gave_up.load(Ordering::Relaxed)
     }
 
-    /// Whether little is lost when it ends.
+    /// Whether the connection can be closed to make room.
     fn can_leave(&self) -> bool {
         let stalled = || held(&self.stalled_since).is_some_and(|since| since.elapsed() >= STALLED);
         self.busy.is_idle() || stalled()
