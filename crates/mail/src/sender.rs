@@ -1,4 +1,4 @@
-//! Hands messages over and says what became of them.
+//! Sends messages and reports the outcome.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,52 +10,53 @@ use crate::folder::Folder;
 use crate::message::check_lines;
 use crate::smtp::{Letter, Smtp};
 
-/// Where mail goes.
+/// The destination of mail.
 #[derive(Clone, Debug)]
 pub enum Route {
-    /// To a server.
+    /// An SMTP server.
     Smtp(SmtpSettings),
-    /// To `.eml` files in this folder, which is made when it is not there.
+    /// `.eml` files in this folder, which is created if it does not exist.
     Folder(PathBuf),
 }
 
-/// How the connection to a server is protected.
+/// The encryption of the connection to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Security {
     /// TLS from the first byte (port 465).
     Tls,
-    /// TLS after STARTTLS (port 587); without it nothing is sent.
+    /// TLS after STARTTLS (port 587); without it, nothing is sent.
     StartTls,
-    /// None: for a server on this machine. A user name and password go in the clear.
+    /// None: for a server on this machine. The user name and password are sent unencrypted.
     None,
 }
 
-/// A server and how to talk to it.
+/// The settings of an SMTP server.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SmtpSettings {
-    /// Its name, which its certificate must have, or its address.
+    /// Its host name, which its certificate must have, or its address.
     pub host: String,
-    /// 465, 587 or 25, mostly.
+    /// The port: usually 465, 587 or 25.
     pub port: u16,
-    /// How the connection is protected.
+    /// The encryption of the connection.
     pub security: Security,
-    /// Empty for a server that asks for none.
+    /// The user name; empty for a server without authentication.
     pub user: String,
-    /// Of that user.
+    /// The password.
     pub password: String,
-    /// For connecting, for each answer, and for each 64 KiB of a message. The answer to the end of a message may take
-    /// five times as long, since a mail whose answer is not waited for may go out twice.
+    /// Timeout of connecting, of each reply, and of each 64 KiB of a message. The reply to the end of a message may
+    /// take five times as long, since a mail whose reply is missed may be sent twice.
     pub timeout: Duration,
-    /// The name by which we greet; empty for our address.
+    /// The name in our greeting; empty for our address.
     pub helo: String,
-    /// Connections kept open between mails; 0 for none. How many mails go at the same time is up to the callers.
+    /// Number of connections to keep open between mails; 0 for none. The callers determine how many mails are sent
+    /// concurrently.
     pub pool: usize,
-    /// Certificates of authorities (PEM) to believe besides those of this machine.
+    /// Certificates of authorities (PEM) to trust besides those of this machine.
     pub ca_file: Option<PathBuf>,
 }
 
 impl SmtpSettings {
-    /// A server without a user; TLS by the port: 465 from the start, else by STARTTLS.
+    /// Settings of a server without authentication; TLS depends on the port: 465 from the start, otherwise by STARTTLS.
     pub fn new(host: impl Into<String>, port: u16) -> SmtpSettings {
         SmtpSettings {
             host: host.into(),
@@ -88,30 +89,30 @@ impl fmt::Debug for SmtpSettings {
     }
 }
 
-/// The message was taken.
+/// An accepted message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receipt {
-    /// In the words of the server, which often name its own id for the message; or the name of the file.
+    /// The server's reply, which often contains its own id of the message; or the name of the file.
     pub response: String,
 }
 
-/// The message was not taken, or perhaps. Each has a sentence for people, with the server's words.
+/// A message that was not accepted, or possibly not. Each has a sentence for people, with the server's reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// Not taken now: 4xx, no answer in time, no connection. Try again later.
+    /// Temporarily rejected: 4xx, no reply in time, no connection. Retry later.
     Later(String),
-    /// Not taken, ever: 5xx about this sender, recipient or message, or a message that cannot be sent there.
+    /// Permanently rejected: 5xx about this sender, recipient or message, or a message that the server cannot handle.
     Never(String),
-    /// Not taken, and the mail is not to blame: the server refuses us (5xx at its greeting, EHLO, STARTTLS or AUTH), or
-    /// its certificate does not hold. The mail is worth another try, which helps only when somebody changed something.
+    /// Rejected for a reason other than the mail: the server rejects us (5xx at its greeting, EHLO, STARTTLS or AUTH),
+    /// or its certificate is not valid. A retry only helps after the settings change.
     Settings(String),
-    /// The message was sent in whole, but no answer came: the server may have it or not. Another try may double it;
-    /// receivers can tell by the message id, but few do.
+    /// The message was sent completely, but there was no reply: the server may have accepted it or not. A retry may
+    /// duplicate it; receivers can detect that by the message id, but few do.
     Unknown(String),
 }
 
 impl Failure {
-    /// The sentence.
+    /// Returns the sentence.
     pub fn words(&self) -> &str {
         match self {
             Failure::Later(words) | Failure::Never(words) | Failure::Settings(words) | Failure::Unknown(words) => words,
@@ -127,7 +128,7 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Sends mail; made once and shared by threads.
+/// Sends mail; created once and shared by threads.
 pub struct Sender {
     way: Way,
 }
@@ -144,7 +145,7 @@ impl fmt::Debug for Sender {
 }
 
 impl Sender {
-    /// Reads the certificates, but does not connect: see [`Sender::check`].
+    /// Reads the certificates without connecting: see [`Sender::check`].
     pub fn new(route: Route) -> Result<Sender, String> {
         let way = match route {
             Route::Smtp(settings) => Way::Smtp(Box::new(Smtp::new(settings)?)),
@@ -153,10 +154,10 @@ impl Sender {
         Ok(Sender { way })
     }
 
-    /// Hands a finished message (see [`Mail::to_bytes`](crate::Mail::to_bytes)) over for ONE recipient, whatever its
-    /// headers say. `from` gets the bounces; empty for none, as for automatic answers.
+    /// Sends a finished message (see [`Mail::to_bytes`](crate::Mail::to_bytes)) to ONE recipient, whatever its headers
+    /// say. `from` receives the bounces; empty for none, as for automatic replies.
     ///
-    /// In a folder the message is one file, named by its message id, for all its recipients.
+    /// In a folder, the message is one file for all its recipients, named after its message id.
     pub fn deliver(&self, from: &str, recipient: &str, message: &[u8]) -> Result<Receipt, Failure> {
         let parsed = |email: &str| address::parse(email).map(|address| address.to_string());
         let letter = Letter {
@@ -172,7 +173,7 @@ impl Sender {
         Ok(Receipt { response })
     }
 
-    /// Connects, greets and signs in, without sending anything; or sees whether the folder can be written.
+    /// Connects, greets and authenticates without sending anything; or checks whether the folder is writable.
     pub fn check(&self) -> Result<(), String> {
         match &self.way {
             Way::Smtp(smtp) => smtp.connect().map(Connection::quit).map_err(|failure| failure.to_string()),

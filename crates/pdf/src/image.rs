@@ -1,4 +1,4 @@
-//! Images are read before the document is made, so that one that is broken is left out instead of failing it.
+//! Images are decoded before typesetting, so that a broken one is left out instead of failing the document.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
@@ -11,17 +11,17 @@ use crate::Input;
 use crate::redraw::redraw;
 use crate::world::{DocumentWorld, TemplateEnv};
 
-/// An image that can be used.
+/// A usable image.
 #[derive(Clone)]
 pub(crate) struct Image {
     pub(crate) name: &'static str,
     pub(crate) bytes: Bytes,
 }
 
-/// For how many pictures it is remembered how they were drawn.
+/// Number of re-encoded images in the cache.
 const KEPT: usize = 8;
 
-/// The pictures that were drawn anew lately, by the hash of what they were drawn from: a logo is on every document.
+/// The cache of re-encoded images, by the hash of the original: a logo is on every document.
 #[derive(Default)]
 pub(crate) struct Drawn(Mutex<Vec<(u128, Option<Bytes>)>>);
 
@@ -40,11 +40,11 @@ impl Drawn {
     }
 }
 
-/// The images that can be used, and the names of the others.
+/// Returns the usable images, and the names of the others.
 pub(crate) fn usable(desk: &TemplateEnv, images: &[(&'static str, Vec<u8>)]) -> (Vec<Image>, Vec<&'static str>) {
     let (mut good, mut bad) = (Vec::new(), Vec::new());
     for (name, bytes) in images {
-        // Decoders are for bytes that nobody has seen before.
+        // Decoders handle untrusted bytes and may panic.
         match catch_unwind(AssertUnwindSafe(|| readable(desk, bytes))) {
             Ok(Some(bytes)) => good.push(Image { name, bytes }),
             _ => bad.push(*name),
@@ -53,7 +53,7 @@ pub(crate) fn usable(desk: &TemplateEnv, images: &[(&'static str, Vec<u8>)]) -> 
     (good, bad)
 }
 
-/// The image as the compiler gets it, if it can read it. It remembers the pixels that it decodes here.
+/// Returns the image for the compiler, if it can be decoded. The compiler caches the pixels that it decodes here.
 fn readable(desk: &TemplateEnv, bytes: &[u8]) -> Option<Bytes> {
     match ImageFormat::detect(bytes) {
         Some(ImageFormat::Raster(RasterFormat::Exchange(_))) => {
@@ -63,14 +63,14 @@ fn readable(desk: &TemplateEnv, bytes: &[u8]) -> Option<Bytes> {
             };
             RasterImage::plain(drawn.clone(), format).is_ok().then_some(drawn)
         }
-        // A zipped SVG may be any size once it is open. Links to other files are refused by the world.
+        // A compressed SVG can have any size when unpacked. Links to other files are rejected by the world.
         Some(ImageFormat::Vector(VectorFormat::Svg)) if !bytes.starts_with(&[0x1f, 0x8b]) => {
             let sheet = DocumentWorld::new(desk, Vec::new(), Input::default());
             let world: &dyn typst::World = &sheet;
             let bytes = Bytes::new(bytes.to_vec());
             SvgImage::with_fonts_images(bytes.clone(), world.track(), &[], None).is_ok().then_some(bytes)
         }
-        // A PDF inside a PDF/A is not allowed.
+        // PDF/A does not allow embedded PDF images.
         _ => None,
     }
 }

@@ -78,10 +78,9 @@ impl Dialect {
     /// what to ask the index for. `pieces` are parts of the pattern that have three letters each,
     /// with their places in it, in order; `found` is how many texts may have all of them.
     ///
-    /// SQLite keeps its index in one piece with each commit, which is dear for one text at a time;
-    /// new texts wait in `pending` until some can be added together, and are looked through
-    /// meanwhile. PostgreSQL does the same by itself. Both would ask their index for all of the
-    /// pattern if it stood in a plain `LIKE` of the column.
+    /// SQLite updates its index with each commit, which is expensive for one text at a time; new texts are `pending`
+    /// until several can be added together, and are scanned meanwhile. PostgreSQL does the same by itself. Both would
+    /// look up the whole pattern in their index if it were in a plain `LIKE` of the column.
     pub fn search(self, pieces: &[(usize, String)], found: u64) -> (&'static str, Option<String>) {
         match self {
             // CROSS JOIN and INDEXED BY make it ask the two indexes; left to itself it walks all
@@ -141,8 +140,8 @@ impl Dialect {
 }
 
 impl Tx<'_> {
-    /// Holds the row `id` of `table` until the end of the transaction, so that whoever changes
-    /// the same account waits. SQLite has one writer and needs no lock.
+    /// Locks the row `id` of `table` until the end of the transaction, so that other writers of the same account wait.
+    /// SQLite has one writer and needs no lock.
     pub fn hold(&mut self, table: &str, id: i64) -> Result<()> {
         if self.dialect() == Dialect::Postgres {
             self.int(&format!("SELECT 1::BIGINT FROM {table} WHERE id = $1 FOR UPDATE"), &[id.into()])?;

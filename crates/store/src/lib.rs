@@ -52,9 +52,9 @@ use writer::Writer;
 /// Which database to open.
 #[derive(Clone, Debug)]
 pub enum Database {
-    /// A file, made when it is not there.
+    /// A file, created if it does not exist.
     Sqlite(PathBuf),
-    /// A `postgres://…` address; its `sslmode` says how the connections are protected.
+    /// A `postgres://…` URL; its `sslmode` determines how connections are protected.
     Postgres(String),
 }
 
@@ -67,7 +67,7 @@ pub struct Options {
     pub readers: usize,
     /// Writing connections on PostgreSQL; SQLite has one writer by nature.
     pub writers: usize,
-    /// Writes that may wait before callers are told to come back later.
+    /// Maximum number of queued writes; further ones are rejected.
     pub queue: usize,
     /// How long PostgreSQL may take for a statement, and how long it may be silent.
     pub timeout: Duration,
@@ -209,8 +209,8 @@ impl Store {
         }
     }
 
-    /// Runs `work` in a transaction and answers once it is on disk. Writes with the same `key`
-    /// run one after the other on this process and may share a commit.
+    /// Runs `work` in a transaction and returns when it is on disk. Writes with the same `key` are serialized in this
+    /// process and may share a commit.
     pub async fn write<T, E, F>(&self, key: i64, work: F) -> Result<T, E>
     where
         F: Fn(&mut Tx) -> Result<T, E> + Send + 'static,
@@ -247,8 +247,8 @@ impl Store {
         }
     }
 
-    /// Applies the migrations that the database does not have yet, each in a transaction of its
-    /// own. Several processes may do this at once. Answers how many were applied.
+    /// Applies the missing migrations, each in its own transaction; returns how many. Several processes can do this
+    /// concurrently.
     pub fn migrate(&self, migrations: &[Migration]) -> Result<usize> {
         migrate::apply(self, migrations)
     }

@@ -1,7 +1,6 @@
-//! Group commit: a thread owns a writing connection, takes the closures that wait, runs one after
-//! the other, commits once and only then answers everyone. When a closure fails after it has
-//! written, the transaction is rolled back and all of them run again, now each in a savepoint.
-//! Whose closures are next is for `queue.rs` to say.
+//! Group commit: a thread owns a write connection, takes queued closures, runs them one after the other, commits once
+//! and only then responds to all. If a closure fails after it has written, the transaction is rolled back and all of
+//! them run again, each in a savepoint. `queue.rs` determines the order.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
@@ -13,13 +12,13 @@ use tokio::sync::oneshot;
 use crate::queue::Queue;
 use crate::{Error, Result, Stats, Tx, faults};
 
-/// Enough to share a sync well, few enough that the first in a batch does not wait long.
+/// Enough to share a sync well, and few enough that the first in a batch does not wait long.
 const BATCH: usize = 256;
 const BATCH_TIME: Duration = Duration::from_millis(20);
 
-/// How long writes are tried again after a lost race or connection.
+/// How long writes are retried after a conflict or a lost connection.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a write may wait for its turn: whoever sent it has given up by then.
+/// How long a write can be queued: its caller has given up by then.
 const QUEUED: Duration = Duration::from_secs(15);
 
 /// A connection that can hold a transaction.
@@ -30,7 +29,7 @@ pub(crate) trait Session: Send + 'static {
     fn tx(&mut self) -> Result<Tx<'_>>;
     fn commit(&mut self) -> Result<()>;
     fn rollback(&mut self);
-    /// How long a caller waits at most for a database that does not answer.
+    /// Returns the maximum time that a caller waits for an unresponsive database.
     fn patience(&self) -> Duration {
         PATIENCE
     }
@@ -38,7 +37,7 @@ pub(crate) trait Session: Send + 'static {
     fn rest(&mut self);
 }
 
-/// The threads that write, and what waits for them.
+/// The writer threads and their queue.
 pub(crate) struct Writer {
     turns: Arc<Turns>,
 }
@@ -85,7 +84,7 @@ impl Drop for Writer {
 /// The queue that the threads share.
 struct Turns {
     state: Mutex<State>,
-    /// There is something to do, or nothing will come any more.
+    /// Signalled when a write is queued, or the queue is closed.
     came: Condvar,
 }
 
@@ -113,7 +112,7 @@ impl Turns {
         Ok(())
     }
 
-    /// Waits for the next one; `None` when none will come.
+    /// Waits for the next write; `None` when the queue is closed.
     fn wait(&self) -> Option<(i64, Job)> {
         let mut state = self.lock();
         loop {
@@ -127,7 +126,8 @@ impl Turns {
         }
     }
 
-    /// One of `key` has run for `time`; answers the next one that may join the same transaction, which has `room`.
+    /// Records that a write of `key` ran for `time`; returns the next one that can join the same transaction, which has
+    /// `room`.
     fn next(&self, key: i64, time: Duration, room: Duration, mixes: bool) -> Option<(i64, Job)> {
         let mut state = self.lock();
         state.queue.ran(key, time);
@@ -141,14 +141,14 @@ impl Turns {
         state.queue.more(key, room).map(|job| (key, job))
     }
 
-    /// Nobody works on `key` any more.
+    /// Releases `key`.
     fn release(&self, key: i64) {
         self.lock().queue.release(key);
         self.came.notify_one();
     }
 }
 
-/// What a thread has of the queue. If it dies nobody waits for it in vain.
+/// Closes the queue if a writer thread dies, so that no caller waits forever.
 struct Closing<'t>(&'t Turns);
 
 impl Drop for Closing<'_> {
@@ -167,9 +167,9 @@ struct Job {
 }
 
 trait Task: Send {
-    /// Runs the closure; answers whether its writes are to be kept.
+    /// Runs the closure; returns whether its writes are to be kept.
     fn run(&mut self, tx: &mut Tx) -> bool;
-    /// Answers the caller.
+    /// Responds to the caller.
     fn done(self: Box<Self>, outcome: Result<()>);
 }
 
@@ -200,14 +200,14 @@ where
             (Ok(()), None) => Err(Error::Unavailable("the write was not run".into()).into()),
             (Err(error), _) => Err(error.into()),
         };
-        // Whoever asked may have gone away; the write stands.
+        // The caller may have disconnected; the write is committed anyway.
         let _ = self.reply.send(answer);
     }
 }
 
 fn run<S: Session>(session: &mut S, closing: &Closing, stats: &Stats) {
     let turns = closing.0;
-    // Who comes while the database is known to be gone need not wait for it as the first one did.
+    // While the database is known to be unreachable, further writes do not wait as long as the first.
     let mut patience = PATIENCE;
     while let Some((mut key, first)) = turns.wait() {
         if first.queued.elapsed() > QUEUED {
@@ -234,7 +234,7 @@ struct Group<'s, S: Session> {
     session: &'s mut S,
     stats: &'s Stats,
     begun: Result<()>,
-    /// When its first task came, and when its transaction had begun.
+    /// When its first write arrived, and when its transaction began.
     came: Instant,
     started: Instant,
     tasks: Vec<Box<dyn Task>>,
@@ -247,8 +247,8 @@ impl<'s, S: Session> Group<'s, S> {
         Group { session, stats, begun, came, started: Instant::now(), tasks: Vec::new() }
     }
 
-    /// Runs a task in the transaction; answers how long it took and how long the next one may take: nobody waits for
-    /// a dear closure of somebody else because their commits are shared.
+    /// Runs a write in the transaction; returns how long it took and how long the next one may take: sharing a commit
+    /// must not make a write wait for another's expensive closure.
     fn add(&mut self, mut task: Box<dyn Task>) -> (Duration, Duration) {
         let started = Instant::now();
         if self.begun.is_ok() {
@@ -262,7 +262,7 @@ impl<'s, S: Session> Group<'s, S> {
         (time, room)
     }
 
-    /// Commits and answers everyone; answers whether the database is gone.
+    /// Commits and responds to all; returns whether the database is unreachable.
     fn finish(self, patience: Duration) -> bool {
         let Group { session, stats, begun, mut tasks, came, started } = self;
         let mut outcome = begun.and_then(|()| commit(session));
@@ -272,7 +272,7 @@ impl<'s, S: Session> Group<'s, S> {
             session.rollback();
             outcome = carefully(session, &mut tasks);
         }
-        // A database that was silent for so long, or that is known to be gone, would be tried in vain once more.
+        // A database that was unresponsive for so long, or is known to be unreachable, is not tried again.
         let late = patience.is_zero() || came.elapsed() >= session.patience();
         let given_up = late && matches!(outcome, Err(Error::Disconnected(_)));
         if outcome.as_ref().is_err_and(Error::is_retryable) && !given_up {
@@ -296,7 +296,7 @@ fn answer(tasks: Vec<Box<dyn Task>>, outcome: Result<()>) {
     }
 }
 
-/// One task of a transaction, which must leave nothing when it fails.
+/// Runs one write of a transaction, which must leave nothing behind if it fails.
 fn part<S: Session>(session: &mut S, task: &mut dyn Task, careful: bool) -> Result<()> {
     let mut tx = session.tx()?.careful(careful);
     let _ = tx.savepoint(|tx| if task.run(tx) { Ok(()) } else { Err(Error::Undo) });
@@ -306,7 +306,7 @@ fn part<S: Session>(session: &mut S, task: &mut dyn Task, careful: bool) -> Resu
     }
 }
 
-/// All tasks again in one transaction, each in a savepoint.
+/// Runs all writes again in one transaction, each in a savepoint.
 fn carefully<S: Session>(session: &mut S, tasks: &mut [Box<dyn Task>]) -> Result<()> {
     session.begin()?;
     for task in tasks {
@@ -322,8 +322,7 @@ fn commit<S: Session>(session: &mut S) -> Result<()> {
     Ok(())
 }
 
-/// All tasks until they are through or patience ends: a lost race, or a connection that has to be
-/// made again.
+/// Runs all writes until they succeed or time out: after a conflict, or a lost connection.
 fn again<S: Session>(session: &mut S, tasks: &mut [Box<dyn Task>], patience: Duration) -> Result<()> {
     let started = Instant::now();
     let mut wait = Duration::from_millis(10);
@@ -338,13 +337,13 @@ fn again<S: Session>(session: &mut S, tasks: &mut [Box<dyn Task>], patience: Dur
     }
 }
 
-/// After a failed write or sync nobody knows what the file holds, and asking again may falsely
-/// succeed. The process ends; the next start recovers from the log.
+/// Exits after a failed write or sync: the state of the file is unknown, and a retry may falsely succeed. The next
+/// start recovers from the write-ahead log.
 #[expect(clippy::exit, reason = "an I/O error must end the process")]
 fn stop_on_io(error: &Error) {
     if let Error::Io(what) = error {
         tracing::error!(error = %what, "Writing to the database failed. Kantoor exits to protect your data; check the disk, then start it again.");
-        // The log is written by a thread of its own.
+        // The log is written by another thread.
         std::thread::sleep(Duration::from_millis(300));
         std::process::exit(74);
     }
