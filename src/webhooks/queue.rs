@@ -362,7 +362,7 @@ pub fn switch(tx: &mut Tx, ctx: &Ctx, endpoint: &WebhookEndpoint) -> Result<()> 
     tx.execute("DELETE FROM webhook_cursors WHERE account_id = $1 AND endpoint_id = $2", &own)?;
     tx.execute(
         "UPDATE webhook_deliveries SET status = 'failed', due_at = 0, next_attempt_at = 0, version = version + 1,
-                reason = 'The endpoint was switched off.'
+                reason = 'The endpoint was disabled.'
          WHERE account_id = $1 AND endpoint_id = $2 AND status IN ('queued', 'sending', 'retrying')",
         &own,
     )?;

@@ -34,11 +34,11 @@ fn work_off(server: &Server) {
 
 on_both![
     a_draft_has_the_shape_of_the_contract,
-    faults_of_rows_are_named_by_their_place,
+    row_errors_have_the_index_of_their_row,
     numbers_have_no_gaps,
     a_final_document_is_locked,
-    the_pdf_is_made_and_kept_per_revision,
-    a_product_that_goes_leaves_its_name,
+    the_pdf_is_stored_per_revision,
+    a_deleted_product_leaves_its_name_in_rows,
     lists_of_documents_have_every_filter,
 ];
 
@@ -150,7 +150,7 @@ fn a_draft_has_the_shape_of_the_contract(db: Db) {
     client.delete(&format!("/v1/workorders/{}", order.id())).expect(204);
 }
 
-fn faults_of_rows_are_named_by_their_place(db: Db) {
+fn row_errors_have_the_index_of_their_row(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let firm = company(&client);
@@ -321,7 +321,7 @@ fn a_final_document_is_locked(db: Db) {
     assert_eq!(client.patch(&path, json!({"payment_status": "open"})).expect(200).data()["paid_at"], json!(null));
 }
 
-fn the_pdf_is_made_and_kept_per_revision(db: Db) {
+fn the_pdf_is_stored_per_revision(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let firm = company(&client);
@@ -357,7 +357,7 @@ fn the_pdf_is_made_and_kept_per_revision(db: Db) {
     assert_eq!(waiting, 0, "no job is left behind");
 }
 
-fn a_product_that_goes_leaves_its_name(db: Db) {
+fn a_deleted_product_leaves_its_name_in_rows(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let product = client.post("/v1/products", json!({"name": "Tap", "price": 12.5})).expect(201).id();
@@ -420,7 +420,7 @@ fn lists_of_documents_have_every_filter(db: Db) {
 }
 
 impl crate::support::Reply {
-    /// The status of crediting this at the address of an invoice.
+    /// Returns the status of crediting an invoice with this body.
     fn map_credit(self, client: &Client) -> u16 {
         client.act(&format!("/v1/invoices/{}/credit", self.id())).status
     }

@@ -1,10 +1,10 @@
-//! What fails for good, and what a flow leaves behind.
+//! Permanent failures, and the cleanup of flows.
 
 use super::*;
 
-on_both![what_would_fail_the_same_is_not_tried_again, definitions_go_when_nobody_needs_them,];
+on_both![does_not_retry_permanent_failures, deletes_unused_definitions,];
 
-fn what_would_fail_the_same_is_not_tried_again(db: Db) {
+fn does_not_retry_permanent_failures(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let rows = json!([{"name": "x", "unit_price": 1}]);
@@ -36,7 +36,7 @@ fn what_would_fail_the_same_is_not_tried_again(db: Db) {
         assert_eq!((&one["status"], &one["attempts"]), (&json!("failed"), &json!(1)), "{one}");
         assert!(one["error"].as_str().unwrap().contains(words), "{one}");
     }
-    // Somebody can mend it, and let the run go on.
+    // The cause can be fixed, and the run resumed.
     let id = client.get("/v1/automation/runs?status=failed&order=asc").data()[0]["id"].as_str().unwrap().to_string();
     client.delete(&format!("/v1/invoices/{taken}")).expect(200);
     client.act(&format!("/v1/automation/runs/{id}/retry")).expect(200);
@@ -44,7 +44,7 @@ fn what_would_fail_the_same_is_not_tried_again(db: Db) {
     assert_eq!(status(&client, &id), "success");
 }
 
-fn definitions_go_when_nobody_needs_them(db: Db) {
+fn deletes_unused_definitions(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let waits = json!([{"type": "approval"}]);

@@ -1,8 +1,8 @@
-//! Flows about what is said on a ticket.
+//! Flows on ticket messages.
 
 use super::*;
 
-on_both![a_flow_reads_the_message_of_a_ticket, a_step_whose_reply_went_nowhere_says_so,];
+on_both![a_flow_reads_the_message_of_a_ticket, a_step_warns_about_a_reply_that_was_not_mailed,];
 
 fn a_flow_reads_the_message_of_a_ticket(db: Db) {
     let server = Server::start(db);
@@ -29,7 +29,7 @@ fn a_flow_reads_the_message_of_a_ticket(db: Db) {
     assert_eq!(tasks[0]["title"], "T00001: I want a refund (anna@ster.example)");
 }
 
-fn a_step_whose_reply_went_nowhere_says_so(db: Db) {
+fn a_step_warns_about_a_reply_that_was_not_mailed(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     flow(
