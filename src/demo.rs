@@ -264,7 +264,7 @@ mod tests {
         for step in &steps {
             assert!((1..=BEGINNING).contains(&step.ago), "{} {}", step.path, step.ago);
             let same_day = steps.iter().filter(|other| other.ago == step.ago).count();
-            assert!(same_day <= 48, "nobody does {same_day} things a day");
+            assert!(same_day <= 48, "too many steps on one day: {same_day}");
         }
     }
 }

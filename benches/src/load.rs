@@ -1,5 +1,5 @@
-//! The load: connections that are kept open, each asking again as soon as it has its answer.
-//! A client of its own, since one that does more would measure itself.
+//! The load generator: persistent connections, each sending the next request as soon as it has a response. It has its
+//! own HTTP client, since a full one would measure itself.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -18,40 +18,39 @@ use crate::server::Server;
 pub const CONNECTIONS: usize = 32;
 const THREADS: usize = 2;
 
-/// How long after the end of a measurement the last answer may come.
+/// How long after the end of a measurement the last response may arrive.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Numbers of records to be made: each once, and all with as many digits, so that all bodies
-/// have one length.
+/// Unique numbers of records to create, all with the same number of digits, so that all bodies have the same length.
 static NEXT: AtomicU64 = AtomicU64::new(1_000_000_000);
 
-/// What is asked.
+/// The requests.
 #[derive(Clone, Copy)]
 pub enum Ask {
-    /// One record, each of `rows` as likely.
+    /// One record, with all of `rows` equally likely.
     Get { rows: i64 },
     /// The first page.
     List,
-    /// Clients with some words, few of them.
+    /// Clients matching a search term, few of them.
     Search,
     /// The first page of the invoices.
     Invoices,
-    /// That of one client, each of those of `rows` as likely.
+    /// The first page of one client's invoices, with all clients equally likely.
     OfClient { rows: i64 },
-    /// That of one day.
+    /// The first page of one day's invoices.
     OfDay { rows: i64 },
-    /// Invoices by their number, their client and a word in their title.
+    /// Invoices by number, client and a word in the title.
     SearchInvoices { rows: i64 },
     /// An event that a flow listens to.
     Trigger,
     /// A new record.
     Post,
-    /// The same with an Idempotency-Key.
+    /// A new record with an Idempotency-Key.
     PostOnce,
 }
 
 impl Ask {
-    /// Puts the bytes of a request in `out`.
+    /// Writes the bytes of a request to `out`.
     fn write(self, key: &str, chance: &mut Chance, out: &mut Vec<u8>) {
         out.clear();
         let who = format_args!("Host: bench\r\nAuthorization: Bearer {key}");
@@ -110,15 +109,15 @@ impl Ask {
     }
 }
 
-/// What a measurement gives.
+/// The result of a measurement.
 pub struct Sample {
-    /// Requests a second.
+    /// Requests per second.
     pub rate: f64,
-    /// How long each took, in microseconds.
+    /// The duration of each, in microseconds.
     pub micros: Vec<u32>,
 }
 
-/// The time that counts: from, until.
+/// The measured interval: from, until.
 type Window = (Instant, Instant);
 
 /// Loads a server for a third of `measured` to warm it up, then for `measured`.
@@ -126,7 +125,7 @@ pub fn run(server: &Server, ask: Ask, measured: Duration) -> Sample {
     run_with(server, ask, measured, CONNECTIONS)
 }
 
-/// The same with so many connections.
+/// The same with this number of connections.
 pub fn run_with(server: &Server, ask: Ask, measured: Duration, connections: usize) -> Sample {
     let from = Instant::now() + measured / 3;
     let window = (from, from + measured);
@@ -140,7 +139,7 @@ pub fn run_with(server: &Server, ask: Ask, measured: Duration, connections: usiz
     Sample { rate: micros.len() as f64 / measured.as_secs_f64(), micros }
 }
 
-/// The connections of one thread. A runtime for each thread: they have nothing to share.
+/// The connections of one thread. Each thread has its own runtime: they share nothing.
 fn run_thread(server: &Server, ask: Ask, thread: usize, window: Window, count: usize) -> Vec<u32> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -177,7 +176,7 @@ async fn keep_asking(address: SocketAddr, key: &str, ask: Ask, mut chance: Chanc
     micros
 }
 
-/// Reads one answer; any but a success ends the measurement.
+/// Reads one response; an unsuccessful one aborts the measurement.
 async fn take_answer(stream: &mut TcpStream, answer: &mut Vec<u8>) {
     answer.clear();
     let mut head: Option<Head> = None;
@@ -194,12 +193,12 @@ async fn take_answer(stream: &mut TcpStream, answer: &mut Vec<u8>) {
 
 struct Head {
     status: u16,
-    /// Bytes of the head and the body together.
+    /// The bytes of the header and the body together.
     whole: usize,
 }
 
 impl Head {
-    /// The head of an answer, once all of it is there.
+    /// Parses the header of a response, once it is complete.
     fn find(answer: &[u8]) -> Option<Head> {
         let end = answer.windows(4).position(|four| four == b"\r\n\r\n")?;
         let text = str::from_utf8(&answer[..end]).expect("a head in ASCII");
@@ -216,7 +215,7 @@ impl Head {
     }
 }
 
-/// Numbers by chance, the same in every run (xorshift64).
+/// Pseudorandom numbers, the same in every run (xorshift64).
 struct Chance(u64);
 
 impl Chance {

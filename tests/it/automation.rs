@@ -172,7 +172,7 @@ fn flows_have_the_shape_of_the_contract(db: Db) {
     }
     let path = format!("/v1/automation/flows/{id}");
     assert_eq!(client.patch(&path, json!({"active": false})).expect(200).data()["active"], false);
-    assert!(fire(&client, "order.shipped", json!({"name": "x"})).is_empty(), "one that is off starts nothing");
+    assert!(fire(&client, "order.shipped", json!({"name": "x"})).is_empty(), "a disabled flow starts nothing");
     assert_eq!(client.patch(&path, json!({"active": "yes"})).expect(422).faults(), ["active: wrong_type"]);
     assert_eq!(client.patch(&path, json!({"name": "x"})).expect(422).faults(), ["name: unknown_field"]);
     let whole = json!({"name": "New", "trigger_type": "event", "trigger_key": "invoice.paid", "steps": [{"type": "approval"}, {"type": "approval"}]});

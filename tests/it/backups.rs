@@ -112,7 +112,7 @@ fn rejects_a_folder_that_is_not_empty(db: Db) {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("b");
     std::fs::create_dir(&target).unwrap();
-    assert!(backup(&db, &target).0, "an empty one will do");
+    assert!(backup(&db, &target).0, "an empty folder is accepted");
     let before = std::fs::read(target.join("backup.json")).unwrap();
     let (done, words) = backup(&db, &target);
     assert!(!done && words.contains("already exists and is not empty"), "{words}");
@@ -143,7 +143,7 @@ fn a_killed_backup_stays_unfinished(db: Db) {
             std::fs::remove_dir_all(&target).unwrap();
         }
     }
-    assert!(left > 0, "none was killed in the middle");
+    assert!(left > 0, "no backup was killed halfway");
     let (done, words) = backup(&db, &target);
     assert!(done, "{words}");
     assert!(!folder.path().join("b.unfinished").exists());

@@ -73,7 +73,7 @@ fn a_test_clock_stands_still(db: Db) {
     let binary = Binary::start(&db, made["key"].as_str().unwrap(), &[]);
     let note = binary.client.post("/v1/notes", serde_json::json!({"body": "then"})).expect(201);
     assert_eq!(note.data()["created_at"], "2026-01-31T11:00:00.000Z");
-    assert!(!binary.said().contains("kt_"), "there was an account, so no first one is made");
+    assert!(!binary.said().contains("kt_"), "an account exists, so no first one is created");
     let arguments =
         ["account", "create", "T", "--test-clock", "2026-01-31T12:00:00Z", "--time-zone", "Pacific/Auckland", "--json"];
     let far: Value = serde_json::from_str(&said(&kantoor(&db, &arguments))).unwrap();

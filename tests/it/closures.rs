@@ -189,7 +189,7 @@ fn changing_the_expiry_days_rewrites_nothing(db: Db) {
     assert_eq!(expiring(), 60);
     client.patch("/v1/settings", json!({"subscription_expiring_days": 101})).expect(200);
     advance("2026-09-01T10:00:00Z");
-    assert_eq!(expiring(), 60, "each is told once");
+    assert_eq!(expiring(), 60, "each is emitted once");
 }
 
 fn rejects_html_that_is_slow_to_sanitize(db: Db) {

@@ -101,7 +101,7 @@ fn closes_a_connection_without_a_first_byte() {
     let server = Server::with(Db::sqlite(), |config| config.first_byte_timeout_seconds = 1);
     let mut silent = TcpStream::connect(server.address).unwrap();
     silent.set_read_timeout(Some(Duration::from_secs(25))).unwrap();
-    assert!(is_closed(&mut silent), "within the time for a head, which is 30 s");
+    assert!(is_closed(&mut silent), "within the header timeout, which is 30 s");
     assert_eq!(server.metric(&closed("silent")), 1);
 }
 
@@ -133,7 +133,7 @@ fn closes_an_http2_connection_that_does_not_read() {
         let head = [0, 0, u8::try_from(block.len()).unwrap(), 1, 5, 0, 0, 0, id];
         stream.write_all(&[&head[..], &block].concat()).unwrap();
     }
-    assert!(is_closed(&mut stream), "it reads every frame, and makes no room");
+    assert!(is_closed(&mut stream), "it reads every frame, but opens no window");
     wait_for(&server, &closed("stalled"), 1);
     // An idle event stream waits for the server, not for its reader.
     let mut follower = follow(&server, &client);
@@ -193,7 +193,7 @@ fn limits_invalid_keys_and_signed_urls() {
         assert!(refused.header("retry-after").parse::<u32>().is_ok() && refused.code() == "too_many_requests");
     };
     refused(&open);
-    assert_eq!(guess().status, 401, "keys are counted apart");
+    assert_eq!(guess().status, 401, "keys are counted separately");
     refused(&guess);
     client.get("/v1/products").expect(200);
     assert_eq!(client.send("GET", "/v1/products", &[("authorization", "")], "").status, 401);

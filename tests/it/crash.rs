@@ -170,7 +170,7 @@ fn a_failing_disk_ends_the_process_and_loses_nothing() {
             Ok(reply) => assert!(reply.status >= 500, "{reply:?}"),
             Err(_) => break binary.child.wait().unwrap(),
         }
-        assert!(acknowledged < 1000, "the limit does not hold");
+        assert!(acknowledged < 1000, "the limit is not enforced");
     };
     assert_eq!(ended.code(), Some(74), "{}", binary.said());
     assert!(binary.said().contains("Writing to the database failed"), "{}", binary.said());
@@ -203,7 +203,7 @@ fn reports_a_full_disk_and_recovers() {
             break reply;
         }
         acknowledged += 1;
-        assert!(acknowledged < 1000, "the disk has no end");
+        assert!(acknowledged < 1000, "the disk never fills up");
     };
     assert_eq!((full.status, full.code().as_str()), (503, "disk_full"), "{}", binary.said());
     assert!(!full.header("retry-after").is_empty());

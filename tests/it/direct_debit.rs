@@ -378,7 +378,7 @@ fn clients_pay_on_the_page(db: Db) {
     let invoice = client.post("/v1/invoices", body).expect(201);
     let page = invoice.data()["web_url"].as_str().unwrap().strip_prefix(&client.base).unwrap().to_string();
     let shown = || client.send("GET", &page, &[("authorization", "")], "").expect(200).text;
-    assert!(!shown().contains("/pay\""), "only when the business wants it");
+    assert!(!shown().contains("/pay\""), "only if it is enabled in the settings");
     assert_eq!(send_form(&client, &format!("{page}/pay"), "").status, 409);
     client.patch("/v1/settings", json!({"online_payments": true})).expect(200);
     assert!(shown().contains("/pay\""));
@@ -413,7 +413,7 @@ fn the_bank_gets_a_file(db: Db) {
     subscribe(&client, &without_iban);
     assert_eq!(client.post("/v1/direct-debit/batches", json!({})).expect(409).code(), "invalid_transition");
     advance(&client, "2026-05-10T10:00:00Z");
-    assert_eq!(billed(&client, &subscription).1[0]["status"], "created", "it waits for a file");
+    assert_eq!(billed(&client, &subscription).1[0]["status"], "created", "it awaits a batch file");
     let refused = client.post("/v1/direct-debit/batches", json!({})).expect(409);
     assert!(refused.text.contains("creditor_id"), "{}", refused.text);
     client.patch("/v1/settings", json!({"creditor_id": "NL69ZZZ123456780000"})).expect(200);

@@ -121,7 +121,7 @@ fn every_command_in_the_guides_works() {
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_kantoor")).parent().unwrap();
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
     let commands = commands();
-    assert!(commands.len() >= 2, "the README has first calls");
+    assert!(commands.len() >= 2, "the README has example requests");
     for (file, block) in commands {
         let block: Vec<&str> = block.lines().filter(|line| !line.starts_with("KEY=")).collect();
         let block = block.join("\n").replace("http://127.0.0.1:8080", &binary.client.base);

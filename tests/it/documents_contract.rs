@@ -138,7 +138,7 @@ fn terms_default_to_those_of_the_account(db: Db) {
     );
     assert_eq!(terms(&format!("/v1/clients/{usual}")), (json!(14), json!(30)), "a client keeps its terms");
     client.patch(&format!("/v1/clients/{usual}"), json!({"payment_term": null})).expect(200);
-    assert_eq!(terms(&format!("/v1/clients/{usual}")), (json!(21), json!(30)), "null is the setting of today");
+    assert_eq!(terms(&format!("/v1/clients/{usual}")), (json!(21), json!(30)), "null resets to the current setting");
     assert_eq!(
         client.patch(&format!("/v1/clients/{usual}"), json!({"payment_term": ""})).expect(422).faults(),
         ["payment_term: wrong_type"]
@@ -202,7 +202,7 @@ fn an_invoice_can_be_created_as_paid(db: Db) {
             json!({"payment_status": "paid"}),
         )
         .expect(200);
-    assert_eq!(count(&server, &client, seq, &names), [0, 0], "a draft says nothing yet");
+    assert_eq!(count(&server, &client, seq, &names), [0, 0], "a draft emits nothing yet");
     assert!(client.get(&draft).data()["paid_at"].is_string());
     let done = client.act(&format!("{draft}/finalize")).expect(200).data();
     assert_eq!((&done["payment_status"], &done["paid_at"]), (&json!("paid"), &json!("2026-05-04T10:00:00.000Z")));
@@ -314,7 +314,7 @@ fn an_invoice_is_not_late_before_the_due_date(db: Db) {
     let (moved, paid) =
         (make(&client, "invoices", body("overdue", true)), make(&client, "invoices", body("overdue", true)));
     for path in [&made, &changed, &draft] {
-        assert_eq!(client.get(path).data()["payment_status"], "overdue", "the caller's own word stays");
+        assert_eq!(client.get(path).data()["payment_status"], "overdue", "the custom status is kept");
     }
     assert_eq!(count(&server, &client, seq, &names), [0, 0]);
     client.patch(&moved, json!({"due_date": "2026-05-20"})).expect(200);
@@ -323,9 +323,9 @@ fn an_invoice_is_not_late_before_the_due_date(db: Db) {
         client.post("/v1/test-clock/advance", json!({"to": moment})).expect(200);
         count(&server, &client, seq, &names)
     };
-    assert_eq!(at("2026-05-18T12:00:00Z"), [0, 0], "the last day on which it can be paid in time");
+    assert_eq!(at("2026-05-18T12:00:00Z"), [0, 0], "the due date itself is in time");
     assert_eq!(at("2026-05-19T12:00:00Z"), [3, 1]);
-    assert_eq!(at("2026-05-21T12:00:00Z"), [4, 1], "later for the one that had more time");
+    assert_eq!(at("2026-05-21T12:00:00Z"), [4, 1], "later for the extended one");
     assert_eq!(at("2026-06-21T12:00:00Z"), [4, 1]);
     // After the due date, the caller's status applies.
     let other = company(&client, json!({}));

@@ -315,7 +315,7 @@ fn each_endpoint_gets_the_events_it_subscribes_to(db: Db) {
     );
     assert_eq!(own("/prefix", 4), ["product.created", "product.updated", "product.deleted", "product.created"]);
     assert_eq!(own("/names", 1), ["customer.created"]);
-    assert_eq!(own("/off", 1), ["product.created"], "what happened while it was off is not sent later");
+    assert_eq!(own("/off", 1), ["product.created"], "events while it was disabled are not sent later");
     assert!(of("/stranger").is_empty());
     until("the end", || {
         deliveries(&client, &all, "per_page=100").iter().all(|one| one["status"] == "delivered").then_some(())

@@ -75,7 +75,7 @@ fn a_file_can_be_uploaded_and_downloaded(db: Db) {
     client.delete(&path).expect(204);
     assert_eq!(client.get(&format!("{path}/content")).status, 404);
     drop_all(&server);
-    assert_eq!(contents(&server), Vec::<String>::new(), "the content goes with the record");
+    assert_eq!(contents(&server), Vec::<String>::new(), "the content is deleted with the record");
     assert_eq!(server.events(&client, before), ["file.created", "file.deleted"]);
 }
 
@@ -153,7 +153,7 @@ fn rejects_invalid_uploads(db: Db) {
     let more = vec![b'x'; 25 * 1024 * 1024 + 1];
     assert_eq!(client.upload("more.bin", &more).expect(413).code(), "body_too_large");
     drop_all(&server);
-    assert_eq!(contents(&server).len(), 2, "what was refused leaves nothing");
+    assert_eq!(contents(&server).len(), 2, "a rejected upload leaves nothing");
 }
 
 fn lists_files_newest_first_with_optional_pages(db: Db) {

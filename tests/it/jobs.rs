@@ -129,7 +129,7 @@ fn takes_over_the_job_of_a_dead_worker_and_discards_its_late_result(db: Db) {
     assert!(!write(&server, move |tx| own.renew(tx, later)), "a lost lease cannot be renewed");
     assert!(!finish(&server, &first, Ending::Done, later));
     assert!(finish(&server, &second, Ending::Done, later));
-    assert!(!finish(&server, &second, Ending::Done, later), "done is done");
+    assert!(!finish(&server, &second, Ending::Done, later), "a completed job is not completed again");
     assert!(claim(&server, later.plus_seconds(86_400)).is_empty());
 }
 
@@ -142,7 +142,7 @@ fn retries_failures_until_the_limit(db: Db) {
         let job = claim(&server, now).remove(0);
         assert_eq!(job.attempts, attempt);
         assert!(finish(&server, &job, Ending::Failed("no luck".into()), now));
-        assert!(claim(&server, now.plus_seconds(5)).is_empty(), "there is a pause");
+        assert!(claim(&server, now.plus_seconds(5)).is_empty(), "the retry is delayed");
         now = now.plus_seconds(3600);
     }
     assert!(claim(&server, now).is_empty());
@@ -188,7 +188,7 @@ fn a_job_that_kills_its_workers_is_parked(db: Db) {
     );
     assert_eq!(server.metric("kantoor_jobs_parked"), 1);
     enqueue(&server, NewJob { unique_key: Some("only".into()), ..new_job("a") });
-    assert!(claim(&server, far).is_empty(), "nobody begins it anew behind our back");
+    assert!(claim(&server, far).is_empty(), "it is not claimed again");
 
     let parked = server.app.store.read_now(|tx| jobs::list(tx, &["parked"])).unwrap().remove(0);
     assert_eq!((parked.kind.as_str(), parked.lost), ("a", LOST_AT_MOST));
@@ -198,7 +198,7 @@ fn a_job_that_kills_its_workers_is_parked(db: Db) {
     let job = claim(&server, far).remove(0);
     assert!(job.attempts < job.max_attempts, "{job:?}");
     assert!(finish(&server, &job, Ending::Done, far));
-    assert!(!write(&server, move |tx| jobs::retry(tx, &parked.id, far)), "what is done is done");
+    assert!(!write(&server, move |tx| jobs::retry(tx, &parked.id, far)), "a completed job is not claimed");
 }
 
 fn an_outcome_resets_the_lost_count(db: Db) {
@@ -228,7 +228,7 @@ fn a_repeating_job_is_never_parked(db: Db) {
         assert_eq!(claim(&server, now).len(), 1);
         write(&server, move |tx| jobs::take_back(tx, died));
         let run_at = state(&server, "SELECT run_at FROM jobs");
-        assert!(run_at <= died.plus_seconds(3600).0, "it comes back within an hour");
+        assert!(run_at <= died.plus_seconds(3600).0, "it is retried within an hour");
         now = Moment(run_at.max(died.0));
     }
 }
@@ -321,13 +321,13 @@ fn sets_aside_an_account_whose_daily_work_kills_the_process(db: Db) {
         server.block_on(server.apart(move || (JobKind::of::<Days>().run)(&app, &job))).unwrap().unwrap();
     };
     day(job(0, "{}".into()));
-    assert_eq!(payload(), "{}", "an ordinary day writes nothing down");
+    assert_eq!(payload(), "{}", "a normal run writes nothing");
     day(job(2, format!("{{\"at\":{ill},\"deaths\":{{\"{ill}\":1}}}}")));
     let kept: serde_json::Value = serde_json::from_str(&payload()).unwrap();
     assert!(kept["set_aside"][ill.to_string()].is_i64() && kept["at"] == 0, "{kept}");
     let before = payload();
     day(job(0, before.clone()));
-    assert_eq!(payload(), before, "it stays so for a day");
+    assert_eq!(payload(), before, "it is skipped for a day");
     day(job(0, format!("{{\"set_aside\":{{\"{ill}\":1}}}}")));
     let kept: serde_json::Value = serde_json::from_str(&payload()).unwrap();
     assert_eq!(kept["set_aside"], serde_json::json!({}));
@@ -351,7 +351,7 @@ fn reschedules_jobs_that_a_wrong_clock_put_far_ahead(db: Db) {
     let started = Instant::now();
     // Both run, and are then scheduled an hour ahead.
     while state(&server, "SELECT count(*) FROM jobs WHERE claim > 0 AND state = 'ready'") < 2 {
-        assert!(started.elapsed() < Duration::from_secs(30), "they still stand far ahead");
+        assert!(started.elapsed() < Duration::from_secs(30), "they are still scheduled far ahead");
         std::thread::sleep(Duration::from_millis(50));
     }
     let furthest = server.app.clock.now().plus_seconds(FURTHEST).0;
@@ -378,7 +378,7 @@ fn restarts_a_loop_that_panics(db: Db) {
     });
     let started = Instant::now();
     while begun.load(std::sync::atomic::Ordering::SeqCst) < 3 {
-        assert!(started.elapsed() < Duration::from_secs(30), "it is not started again");
+        assert!(started.elapsed() < Duration::from_secs(30), "it is not restarted");
         std::thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(server.metric("kantoor_loop_restarts_total{loop=\"shaky\"}"), 2);
@@ -454,7 +454,7 @@ fn a_unique_job_exists_once(db: Db) {
     let job = claim(&server, START.plus_seconds(60)).remove(0);
     assert!(finish(&server, &job, Ending::Done, START));
     enqueue(&server, NewJob { unique_key: Some("only".into()), ..new_job("a") });
-    assert_eq!(claim(&server, START).len(), 1, "what has ended does not stand in the way");
+    assert_eq!(claim(&server, START).len(), 1, "an ended job does not block a new one");
 }
 
 fn housekeeping_deletes_expired_rows(db: Db) {

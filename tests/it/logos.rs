@@ -42,7 +42,7 @@ fn a_logo_is_stored_re_encoded(db: Db) {
     let logo = client.upload("logo.png", &sent).expect(201);
     let path = format!("/v1/files/{}", logo.id());
     let content = || client.get(&format!("{path}/content")).expect(200).bytes;
-    assert_eq!(content(), sent, "what is uploaded stays as it is");
+    assert_eq!(content(), sent, "an upload is stored unchanged");
     let seq = server.last_seq(&client);
     client.patch(&identity(&client), json!({"logo_file_id": logo.id()})).expect(200);
     assert_eq!(server.events(&client, seq), ["file.updated", "corporate_identity.updated"]);
@@ -60,7 +60,7 @@ fn a_logo_is_stored_re_encoded(db: Db) {
     assert_eq!(server.events(&client, seq), ["corporate_identity.created"]);
     assert_eq!(content(), drawn);
     drop_all(&server);
-    assert_eq!(contents(&server).len(), 1, "the first content is dropped");
+    assert_eq!(contents(&server).len(), 1, "the first content is deleted");
     assert_eq!(content(), drawn);
 }
 
@@ -81,7 +81,7 @@ fn rejects_an_image_that_cannot_be_decoded(db: Db) {
             client.post("/v1/corporate-identities", body).expect(422).faults(),
             ["logo_file_id: invalid_format"]
         );
-        assert_eq!(client.get(&format!("/v1/files/{logo}/content")).expect(200).bytes, content, "it stays as it was");
+        assert_eq!(client.get(&format!("/v1/files/{logo}/content")).expect(200).bytes, content, "it does not change");
         client.delete(&format!("/v1/files/{logo}")).expect(204);
     }
     assert_eq!(client.get(&path).data()["meta"]["logo_file_id"], Value::Null);

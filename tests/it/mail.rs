@@ -115,7 +115,7 @@ fn a_document_is_mailed_with_its_pdf(db: Db) {
     client.post(&format!("{path}/send"), reminder).expect(200);
     work_off(&server);
     let last = sink.wait(4, Duration::from_secs(10)).pop().unwrap();
-    assert_eq!(last.from, "info@jansen.example", "now it comes from the business itself");
+    assert_eq!(last.from, "info@jansen.example", "now it is sent from the business's own address");
     assert!(!String::from_utf8_lossy(&last.message).contains("application/pdf"));
 }
 
@@ -183,10 +183,10 @@ fn mail_waits_for_a_large_document(db: Db) {
             .unwrap()
     };
     assert!(matches!(deliver(), Ending::Wait(_)));
-    assert_eq!(states(&client, &path), [("anna@ster.example".to_string(), "queued".to_string(), 0)], "that was no try");
+    assert_eq!(states(&client, &path), [("anna@ster.example".to_string(), "queued".to_string(), 0)], "waiting is not an attempt");
     let sql = "UPDATE jobs SET state = 'failed' WHERE kind = 'document_pdf'";
     server.app.store.write_now(0, move |tx| tx.execute(sql, &[]).map(drop)).unwrap();
-    assert_eq!(deliver(), Ending::Done, "nobody else prints it");
+    assert_eq!(deliver(), Ending::Done, "no other job typesets it");
     assert_eq!(sink.wait(1, Duration::from_secs(20)).len(), 1);
 }
 
@@ -225,7 +225,7 @@ fn rejects_invalid_mail(db: Db) {
         "send_type: invalid_choice",
     ];
     assert_eq!(faults, told);
-    assert_eq!(client.get(&path).data()["payment_status"], "draft", "what is refused leaves a draft");
+    assert_eq!(client.get(&path).data()["payment_status"], "draft", "a rejected request leaves a draft");
     for kind in ["invoice", "credit", "invoice_rem1", "invoice_rem2", "invoice_rem3", "subscription"] {
         send("send_type", json!(kind)).expect(200);
         let words = client.get(&format!("{path}/send-preview?send_type={kind}")).expect(200).data();
@@ -295,7 +295,7 @@ fn no_mail_is_lost_or_silently_duplicated(db: Db) {
         .collect();
     assert!(ids.len() == 2 && ids[0] == ids[1], "a second copy has the same id, so that it can be dropped: {ids:?}");
     hurry(&server);
-    assert_eq!(sink.mails().len(), 3, "what is sent is not sent again");
+    assert_eq!(sink.mails().len(), 3, "a sent mail is not sent again");
 }
 
 fn a_mail_server_that_is_down_loses_no_mail(db: Db) {

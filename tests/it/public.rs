@@ -107,7 +107,7 @@ fn records_the_first_view_once(db: Db) {
     visit(&client, &path).expect(200);
     visit(&client, &path).expect(200);
     assert_eq!(server.events(&client, before), ["invoice.updated"]);
-    assert_eq!(current(&client, "invoices", &invoice)["meta"]["revision"], 1, "a view is no new revision");
+    assert_eq!(current(&client, "invoices", &invoice)["meta"]["revision"], 1, "a view creates no revision");
 }
 
 fn an_invoice_says_how_to_pay_it(db: Db) {
@@ -249,7 +249,7 @@ fn a_quote_is_accepted_once(db: Db) {
     client.act(&format!("/v1/quotes/{}/invoice", quote["id"].as_str().unwrap())).expect(201);
     let page = visit(&client, &path);
     says(&page, &["Gefactureerd"]);
-    assert!(!page.text.contains("Geaccepteerd") && !page.text.contains("<form"), "nobody accepted it");
+    assert!(!page.text.contains("Geaccepteerd") && !page.text.contains("<form"), "it has not been accepted");
     let (_, path) = make(&client, "quotes", json!({"payment_status": "accepted"}));
     says(&visit(&client, &path), &["Geaccepteerd op 4 mei 2026."]);
 }
@@ -408,7 +408,7 @@ fn every_answer_has_strict_headers(db: Db) {
         )
     );
     assert!(replies[0].text.contains(&format!("<style nonce=\"{nonce}\">")) && !replies[1].text.contains(nonce));
-    assert!(!replies[0].text.contains(" style="), "the policy lets no style of an element through");
+    assert!(!replies[0].text.contains(" style="), "the policy allows no inline styles");
     assert_eq!((replies[6].text.as_str(), replies[6].status), ("", 200));
 }
 

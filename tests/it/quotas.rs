@@ -129,7 +129,7 @@ fn deletes_rejected_uploads_immediately(db: Db) {
         .app
         .store
         .read_now(|tx| tx.int("SELECT count(*) FROM jobs WHERE kind = 'drop_content' AND state = 'ready'", &[]));
-    assert_eq!(waiting.unwrap(), 0, "nothing waits for an hour");
+    assert_eq!(waiting.unwrap(), 0, "nothing is left for the hourly job");
     let only = client.get("/v1/files").data()[0]["id"].as_str().unwrap().to_string();
     assert_eq!(client.get(&format!("/v1/files/{only}/content")).expect(200).text, "x");
 }

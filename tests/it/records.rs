@@ -32,7 +32,7 @@ fn a_product_can_be_created_changed_and_deleted(db: Db) {
     assert_eq!(silent.data()["active"], true);
     client.delete(&format!("/v1/products/{}", silent.id())).expect(204);
     let unread = client.send("PATCH", &path, &[("if-none-match", "*")], "{\"unit\":\"month\"}");
-    assert_eq!(unread.status, 200, "a change is always told");
+    assert_eq!(unread.status, 200, "a PATCH always returns the record");
     let changed = client.patch(&path, json!({"price": "9.999999", "active": false, "vat_rate": "9%"})).expect(200);
     insta::assert_json_snapshot!("product_changed", changed.json(), {".data.id" => "[id]"});
     assert!(changed.text.contains("\"price\":9.999999,"), "numbers are printed exactly: {}", changed.text);

@@ -140,7 +140,7 @@ fn custom_fields_have_values_on_clients(db: Db) {
     assert_eq!(made.data()["custom_fields"], json!({"nick": "Bob \"x\"", "level": "tin"}));
     let path = format!("/v1/clients/{}", made.id());
     let changed = client.patch(&path, json!({"custom_fields": {"vip": true, "nick": null}})).expect(200).data();
-    assert_eq!(changed["custom_fields"], json!({"vip": true, "level": "tin"}), "what is not sent stays");
+    assert_eq!(changed["custom_fields"], json!({"vip": true, "level": "tin"}), "values that are not sent are kept");
     assert_eq!(client.get(&path).data()["custom_fields"], changed["custom_fields"]);
     let supplier =
         client.post("/v1/suppliers", json!({"company_name": "y", "custom_fields": {"nick": "S"}})).expect(201).data();
@@ -149,7 +149,7 @@ fn custom_fields_have_values_on_clients(db: Db) {
     let level = column(&client, "/v1/custom-fields?entity=client", "id")[2].as_str().unwrap().to_string();
     client.delete(&format!("/v1/custom-fields/{level}")).expect(204);
     let after = client.patch(&path, json!({"city": "Breda"})).expect(200).data();
-    assert_eq!(after["custom_fields"], json!({"vip": true}), "a value goes with its field at the next change");
+    assert_eq!(after["custom_fields"], json!({"vip": true}), "a value is removed with its field at the next change");
 }
 
 fn email_domains_are_pending_by_default(db: Db) {

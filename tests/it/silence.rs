@@ -39,7 +39,7 @@ fn way(db: &Db) -> (Proxy, String) {
 fn until(mut done: impl FnMut() -> bool) {
     let started = Instant::now();
     while !done() {
-        assert!(started.elapsed() < Duration::from_secs(60), "it does not come");
+        assert!(started.elapsed() < Duration::from_secs(60), "it does not happen");
         std::thread::sleep(Duration::from_millis(50));
     }
 }

@@ -351,7 +351,7 @@ fn invoices_every_period_of_a_year(db: Db) {
     let activated = client.act(&format!("/v1/subscriptions/{draft}/activate")).expect(200).data();
     assert_eq!(activated["status"], "active");
     advance(&client, "2027-05-04T09:00:00Z");
-    assert_eq!(dates(&client, &draft).len(), 12, "what was missed is made up");
+    assert_eq!(dates(&client, &draft).len(), 12, "missed invoices are created");
 }
 
 fn changes_apply_from_the_next_period(db: Db) {
@@ -372,9 +372,9 @@ fn changes_apply_from_the_next_period(db: Db) {
         .data();
     assert_eq!((&changed["next_generate"], &changed["total_incl_vat"]), (&json!("2026-07-31"), &json!(121)));
     assert_eq!(client.get(&path).data()["lines"].as_array().unwrap().len(), 1);
-    assert_eq!(client.get(&format!("{path}/invoices")).data(), invoices, "what was made stays");
+    assert_eq!(client.get(&format!("{path}/invoices")).data(), invoices, "existing invoices do not change");
     advance(&client, "2026-11-01T10:00:00Z");
-    assert_eq!(dates(&client, &id), ["2026-05-31", "2026-06-30", "2026-07-31", "2026-10-31"], "the 31st stays wanted");
+    assert_eq!(dates(&client, &id), ["2026-05-31", "2026-06-30", "2026-07-31", "2026-10-31"], "the 31st is kept");
     let changed = client.patch(&path, json!({"day_of_month": 15})).expect(200).data();
     assert_eq!(
         (&changed["next_generate"], &changed["schedule"]["schedule_type"]),
@@ -419,7 +419,7 @@ fn changes_apply_from_the_next_period(db: Db) {
     client.patch(&format!("/v1/tax-rates/{rate}"), json!({"amount": 22})).expect(200);
     advance(&client, "2027-02-15T10:00:00Z");
     let last = client.get(&format!("{path}/invoices?sort=invoice_date")).data();
-    assert_eq!(last[0]["total_incl_vat"], 122, "the rate of the day holds");
+    assert_eq!(last[0]["total_incl_vat"], 122, "the rate of that day applies");
 }
 
 fn respects_end_dates(db: Db) {
@@ -443,7 +443,7 @@ fn respects_end_dates(db: Db) {
     assert_eq!(client.act(&format!("/v1/subscriptions/{id}/activate")).expect(409).code(), "invalid_transition");
     let today = made(hosting(&firm));
     let ended = client.act(&format!("/v1/subscriptions/{}/deactivate", today)).expect(200).data();
-    assert_eq!(ended["end_date"], "2026-05-31", "no body is needed; it ends no earlier than it starts");
+    assert_eq!(ended["end_date"], "2026-05-31", "no body is required; it does not end before it starts");
     let started = made({
         let mut body = hosting(&firm);
         body["subscription_start"] = json!("2026-05-01");
@@ -470,7 +470,7 @@ fn respects_end_dates(db: Db) {
     assert_eq!(dates(&client, &short), ["2026-05-31", "2026-06-30", "2026-07-31"]);
     let expiring: Vec<String> =
         server.events(&client, before).into_iter().filter(|name| name == "subscription.expiring").collect();
-    assert_eq!(expiring.len(), 1, "once, for the one that ends by itself");
+    assert_eq!(expiring.len(), 1, "once, for the one that reaches its end");
 }
 
 fn a_subscription_that_ends_on_its_start_invoices_nothing_more(db: Db) {
@@ -558,7 +558,7 @@ fn a_setting_determines_the_status_of_invoices(db: Db) {
     client.delete(&format!("/v1/invoices/{}", invoice["id"].as_str().unwrap())).expect(200);
     client.patch("/v1/settings", json!({"subscription_generation": "final_and_send"})).expect(200);
     advance(&client, "2026-06-05T10:00:00Z");
-    assert_eq!(dates(&client, &id), ["2026-06-05"], "a draft that was deleted does not come back");
+    assert_eq!(dates(&client, &id), ["2026-06-05"], "a deleted draft is not created again");
     let invoice = client.get(&format!("/v1/subscriptions/{id}/invoices")).data()[0].clone();
     assert_eq!(invoice["payment_status"], "open");
     assert!(invoice["sent_at"].is_string());

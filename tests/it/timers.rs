@@ -411,7 +411,7 @@ fn emits_expiring_regardless_of_the_frequency(db: Db) {
     client.patch(&paths[0], json!({"subscription_end": "2028-05-03"})).expect(200);
     assert_eq!(stands(&paths[0]), ("active".into(), json!("2027-05-04")));
     client.patch(&by_hand, json!({"subscription_end": "2028-05-03"})).expect(200);
-    assert_eq!(stands(&by_hand), ("ended".into(), json!(null)), "what somebody ended stays so");
+    assert_eq!(stands(&by_hand), ("ended".into(), json!(null)), "a deactivated subscription stays ended");
     let seq = server.last_seq(&client);
     advance(&client, "2027-07-01T10:00:00Z");
     assert_eq!(about(seq), ["05-03T22:00 subscription.ended"]);

@@ -106,7 +106,7 @@ fn records(server: &Server) -> (Client, Vec<(&'static Resource, String)>) {
         }
     }
     // A batch requires pending payments; its columns have types that others have too.
-    assert_eq!(missing, ["batches"], "no record to spoil");
+    assert_eq!(missing, ["batches"], "no record to damage");
     (client, found)
 }
 

@@ -1,5 +1,4 @@
-//! What a bank would be given: refusals in words, sums to the cent, and files that keep to the
-//! public schema.
+//! The file for a bank: rejections, sums, and validity against the public schema.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::process::Command;
@@ -42,7 +41,7 @@ fn batch(debits: Vec<Debit>) -> Batch {
     }
 }
 
-/// The texts of all elements of a file, with their names.
+/// Returns the texts of all elements of a file, with their names.
 fn elements(xml: &str) -> Vec<(String, String)> {
     let mut reader = Reader::from_str(xml);
     let (mut found, mut open) = (Vec::new(), Vec::new());
@@ -50,7 +49,7 @@ fn elements(xml: &str) -> Vec<(String, String)> {
         match reader.read_event().unwrap() {
             Event::Start(start) => open.push((String::from_utf8(start.name().0.to_vec()).unwrap(), String::new())),
             Event::Text(text) => append(&mut open, &text.decode().unwrap()),
-            // The only escape that the characters of the scheme can need.
+            // The only escape that the character set of the scheme can need.
             Event::GeneralRef(name) if &*name == b"apos" => append(&mut open, "'"),
             Event::End(_) => found.extend(open.pop()),
             Event::Decl(_) => {}
@@ -191,7 +190,7 @@ prop_compose! {
         texts in prop::array::uniform4(any::<String>()),
         bic in any::<bool>(),
     ) -> Debit {
-        // A letter in front: only text that is empty is refused.
+        // A letter in front: only an empty text is rejected.
         let [reference, mandate, name, text] = texts;
         Debit {
             end_to_end_id: format!("R{reference}"),
@@ -276,7 +275,7 @@ fn files_keep_to_the_public_schema() {
     let output = lint.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 
-    // The schema is looked at, and not just found.
+    // Checks that the schema is really applied.
     let path = folder.path().join("wrong.xml");
     let wrong = write(&batches[0]).unwrap().replace("<SeqTp>RCUR</SeqTp>", "<SeqTp>OFTEN</SeqTp>");
     std::fs::write(&path, wrong).unwrap();

@@ -117,8 +117,8 @@ pub fn append(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<i64> {
     Ok(seq)
 }
 
-/// The end of the chain, and how many listen to the event: asked in one statement, since most of the time nobody does. The
-/// first event of an account comes before its listeners.
+/// Returns the end of the chain, and the number of listeners of the event: in one statement, since most events have
+/// none. The first event of an account precedes its listeners.
 fn end(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<(i64, Vec<u8>, i64)> {
     let from = "FROM log WHERE account_id = $1 ORDER BY seq DESC LIMIT 1";
     let found = match LISTENER.get() {

@@ -149,7 +149,7 @@ mod tests {
     async fn a_loop_turns_at_once_then_when_woken_or_in_time() {
         let (wakeup, pulse) = (Wakeup::default(), Pulse::idle());
         let mut poll = Poll::every(EVERY).woken_by(&wakeup, Duration::ZERO);
-        assert!(poll.wait(&pulse).await.all, "the first turn looks at everything");
+        assert!(poll.wait(&pulse).await.all, "the first run polls everything");
         poll.turned(Ok(false), "");
         wakeup.notify(7);
         assert_eq!(poll.wait(&pulse).await.accounts, BTreeSet::from([7]));

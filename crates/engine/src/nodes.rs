@@ -155,8 +155,8 @@ mod tests {
             assert!(seen.look(nodes(7), "me").is_empty(), "{look}");
         }
         assert_eq!(seen.look(nodes(7), "me"), [("it".to_string(), 7)]);
-        assert!(seen.look(nodes(8), "me").is_empty(), "it lives after all");
+        assert!(seen.look(nodes(8), "me").is_empty(), "it is alive after all");
         assert!(seen.look(vec![], "me").is_empty());
-        assert!(seen.look(nodes(8), "me").is_empty(), "whoever comes back starts anew");
+        assert!(seen.look(nodes(8), "me").is_empty(), "a node that returns starts again");
     }
 }

@@ -54,7 +54,7 @@ fn the_wanted_day_is_the_next_one_from_the_start() {
     assert_eq!(dates(on("2026-01-15", 15), 2), ["2026-01-15", "2026-04-15"]);
     assert_eq!(dates(on("2026-01-16", 15), 2), ["2026-02-15", "2026-05-15"]);
     assert_eq!(dates(on("2025-12-20", 1), 2), ["2026-01-01", "2026-04-01"]);
-    // The last day of February is as good as the 31st.
+    // The last day of February counts as the 31st.
     assert_eq!(dates(on("2026-02-28", 31), 2), ["2026-02-28", "2026-05-31"]);
 }
 
@@ -117,7 +117,7 @@ fn the_calendar_has_an_end() {
         assert_eq!(from(frequency, "9999-12-31").date(1), None);
         assert_eq!(from(frequency, "9999-12-31").between(Date::MIN, Date::MAX).count(), 1);
     }
-    // The wanted day lies beyond it.
+    // The selected day is after it.
     let never = Schedule::new(Monthly, Date::MAX, None, Some(1), None);
     assert_eq!((never.date(0), never.first_from(Date::MIN)), (None, None));
     let once = Schedule::new(Weekly, Date::MAX, Some(Date::MAX), None, Some(7));
@@ -179,7 +179,7 @@ proptest! {
             }
         }
         let base = first.unwrap_or(start);
-        // A chosen first date need not be on the wanted day.
+        // A separate first date need not be on the selected day.
         let regular = &all[usize::from(first.is_some())..];
         if let Some(every) = months(frequency) {
             let wanted = day_of_month.unwrap_or(base.day());

@@ -24,9 +24,9 @@ const CONNECT: Duration = Duration::from_secs(5);
 /// Where the server is and how it is spoken to. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Address {
-    /// One for each server that it names, so that one that is silent keeps nobody from the next.
+    /// One for each server in the URL, so that an unresponsive one does not block the next.
     servers: Vec<Config>,
-    /// The server that answered last.
+    /// The server that responded last.
     last: Arc<AtomicUsize>,
     mode: Mode,
     roots: String,
@@ -91,7 +91,7 @@ impl Address {
             (Mode::Require, Some(_)) => mode = Mode::VerifyCa,
             _ => {}
         }
-        // Nobody listens in on a socket of the machine, and PostgreSQL has no TLS there.
+        // A Unix socket cannot be intercepted, and PostgreSQL has no TLS there.
         if !config.get_hosts().is_empty() && config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_))) {
             mode = Mode::Disable;
         }

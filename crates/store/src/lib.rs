@@ -1,9 +1,8 @@
 //! One transaction type over SQLite and PostgreSQL.
 //!
-//! Callers hand over synchronous closures: [`Store::read`] runs one on a consistent snapshot,
-//! [`Store::write`] in a transaction. Writes that arrive together share one commit (see
-//! `writer.rs`), and nobody is answered before that commit is on disk. Closures are `Fn`, since
-//! a lost race or a lost connection runs them again: they do nothing but talk to the `Tx`.
+//! Callers pass synchronous closures: [`Store::read`] runs one on a consistent snapshot, [`Store::write`] in a
+//! transaction. Concurrent writes share one commit (see `writer.rs`), and callers get their result after that commit is
+//! on disk. Closures are `Fn`, since a conflict or a lost connection runs them again: they only use the `Tx`.
 //!
 //! One SQL text serves both databases. What differs between them is in `dialect.rs`.
 
@@ -127,7 +126,7 @@ impl Store {
         Ok(Store { inner: Arc::new(inner) })
     }
 
-    /// Opens a database that is there for reading alone: nothing is made, migrated or changed, and writes are refused.
+    /// Opens an existing database read-only: nothing is created, migrated or changed, and writes are rejected.
     pub fn open_to_read(options: &Options) -> Result<Store> {
         let readers = match &options.database {
             Database::Sqlite(path) if !path.is_file() => {

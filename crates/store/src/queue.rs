@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(queue.take(None), Some((1, 0)));
         assert_eq!(queue.more(1, CHEAP), Some(1));
         assert_eq!(queue.take(None), Some((2, 100)), "another writer");
-        assert_eq!(queue.take(None), None, "the rest is of a lane that somebody has");
+        assert_eq!(queue.take(None), None, "the rest is in a held lane");
         queue.ran(1, DEAR);
         assert_eq!(queue.more(1, CHEAP), None, "it would take too long for this transaction");
         assert_eq!(queue.waiting(), 2);
@@ -276,11 +276,11 @@ mod tests {
         for number in 0..4 {
             assert_eq!(queue.push(1, number), None);
         }
-        assert_eq!(queue.push(1, 4), Some(4), "its own last one is refused");
+        assert_eq!(queue.push(1, 4), Some(4), "its own last write is rejected");
         assert_eq!(queue.push(2, 10), Some(3), "the last one of the longest lane makes room");
         assert_eq!(queue.push(2, 11), Some(2));
-        assert_eq!(queue.push(2, 12), Some(12), "both have the same by now");
-        assert_eq!(queue.push(3, 20), Some(11), "somebody new has room");
+        assert_eq!(queue.push(2, 12), Some(12), "both lanes are equally long");
+        assert_eq!(queue.push(3, 20), Some(11), "a new lane has room");
         assert_eq!(queue.waiting(), 4);
         let mut left: Vec<i32> = std::iter::from_fn(|| queue.take(None)).map(|(_, item)| item).collect();
         assert_eq!(left.len(), 3, "one of each lane at a time");

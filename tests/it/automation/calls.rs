@@ -123,7 +123,7 @@ fn calls_are_signed_and_record_their_response(db: Db) {
     assert_eq!((received[1].method.as_str(), received[1].text().as_str()), ("PUT", "order o-1"));
     assert!(received[2].text().starts_with(r#"{"event":"a.b","entity_type":"","data":{"#), "{}", received[2].text());
     assert_eq!(received[2].header("idempotency-key"), Some(format!("{id}.2").as_str()));
-    assert_eq!(received[2].header("idempotency-key"), received[3].header("webhook-id"), "the same for every try");
+    assert_eq!(received[2].header("idempotency-key"), received[3].header("webhook-id"), "the same for every attempt");
     let secret = client.get("/v1/automation/signing-secret").expect(200).data()["secret"].as_str().unwrap().to_string();
     let of = |at: usize, name: &str| received[at].header(name).unwrap().to_string();
     let signed = format!("{}.{}.{}", of(0, "webhook-id"), of(0, "webhook-timestamp"), received[0].text());
@@ -152,7 +152,7 @@ fn repeats_an_interrupted_call_with_the_same_key(db: Db) {
     assert_eq!((announced.len(), status(&client, &id).as_str()), (1, "running"));
     let slow = announced.into_iter().next().unwrap();
     let ended = server.block_on(worker::make(&server.app, &slow)).map_err(|trouble| trouble.words).unwrap();
-    assert!(announce(&server, &client).is_empty(), "nobody else has it meanwhile");
+    assert!(announce(&server, &client).is_empty(), "no other worker claims it meanwhile");
     lose_lease(&server, &client);
     work(&server, &client);
     let one = run(&client, &id);
@@ -162,7 +162,7 @@ fn repeats_an_interrupted_call_with_the_same_key(db: Db) {
     assert_eq!((run(&client, &id), total(&client, "/v1/tasks")), (one, 1));
     let keys: Vec<String> =
         outside.received().iter().map(|received| received.header("idempotency-key").unwrap().to_string()).collect();
-    assert_eq!(keys, [format!("{id}.0"), format!("{id}.0")], "the other side can tell that it is the same");
+    assert_eq!(keys, [format!("{id}.0"), format!("{id}.0")], "the receiver can recognize the repeated call");
     // A run that is cancelled during its call ends when the call does.
     let id = fire(&client, "a.b", json!({})).pop().unwrap();
     let announced = announce(&server, &client).pop().unwrap();

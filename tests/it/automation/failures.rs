@@ -70,7 +70,7 @@ fn deletes_unused_definitions(db: Db) {
             .unwrap()
     };
     change("second");
-    assert_eq!(left(), [2], "nobody follows the first");
+    assert_eq!(left(), [2], "no run follows the first");
     let old = fire(&client, "a.b", json!({})).pop().unwrap();
     work(&server, &client);
     change("third");
@@ -81,13 +81,13 @@ fn deletes_unused_definitions(db: Db) {
     assert_eq!(steps(&client, &old)[0]["result"]["message"], "second");
     client.act(&format!("/v1/automation/runs/{old}/approve")).expect(200);
     advance(&client, "2026-08-06T10:00:00Z");
-    assert_eq!(left(), [3], "the run of the second is dropped");
+    assert_eq!(left(), [3], "the run of the second is deleted");
     assert_eq!(
         (status(&client, &new).as_str(), client.get(&format!("/v1/automation/runs/{old}")).status),
         ("pending_approval", 404)
     );
     client.delete(&path).expect(204);
-    assert_eq!(left(), [3], "a run follows it, with or without its flow");
+    assert_eq!(left(), [3], "a run uses it, with or without its flow");
     client.act(&format!("/v1/automation/runs/{new}/cancel")).expect(200);
     advance(&client, "2026-12-01T10:00:00Z");
     assert_eq!(left(), [0_i64; 0]);

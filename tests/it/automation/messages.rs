@@ -12,7 +12,7 @@ fn a_flow_reads_the_message_of_a_ticket(db: Db) {
             "conditions": [{"field": "data.message.body", "op": "contains", "value": "refund"}, {"field": "data.priority", "op": "eq", "value": "high"}],
             "steps": [{"type": "create_task", "title": "{{ data.number }}: {{ data.message.body }} ({{ data.message.author.email }})"}],
         })).expect(201).json();
-    assert_eq!(made["meta"], json!({}), "the message is no field to doubt");
+    assert_eq!(made["meta"], json!({}), "conditions on the message cause no warning");
     let doubted = client.post("/v1/automation/flows", json!({
             "name": "Wrong", "trigger_type": "event", "trigger_key": "ticket.created", "active": false, "steps": [{"type": "approval"}],
             "conditions": [{"field": "data.message.body", "op": "contains", "value": "refund"}],

@@ -113,7 +113,7 @@ fn deletes_expired_runs(db: Db) {
     assert_eq!(total(&client, "/v1/automation/runs"), 4, "0 is for always");
     client.patch("/v1/settings", json!({"runs_kept_days": 90})).expect(200);
     tidy();
-    assert_eq!(total(&client, "/v1/automation/runs"), 2, "what has not ended stays");
+    assert_eq!(total(&client, "/v1/automation/runs"), 2, "a run that has not ended is kept");
     let left = client.get("/v1/automation/runs").data();
     assert_eq!(
         (left.as_array().unwrap().len(), &left[0]["status"], &left[1]["status"]),
@@ -177,7 +177,7 @@ fn retries_failures_with_backoff(db: Db) {
     assert_eq!(again, json!({"id": run_id, "status": "queued"}));
     work(&server, &client);
     assert_eq!(run(&client, &run_id)["status"], "retrying");
-    assert_eq!(total(&client, "/v1/notes"), 1, "what is done is not done again");
+    assert_eq!(total(&client, "/v1/notes"), 1, "a completed step is not repeated");
     assert_eq!(client.act(&format!("/v1/automation/runs/{run_id}/retry")).expect(409).code(), "invalid_transition");
     // On the test clock, attempts follow automatically.
     advance(&client, "2026-05-04T11:00:00Z");
@@ -337,7 +337,7 @@ fn limits_the_number_of_runs_in_a_chain(db: Db) {
     assert_eq!(status(&client, &first), "success");
     let failed = client.get("/v1/automation/runs?status=failed&per_page=1").data();
     assert!(failed[0]["error"].as_str().unwrap().contains("the same run has led to 1000 runs"), "{failed}");
-    assert_eq!(fire(&client, "boom", json!({})).len(), 1, "another one is another one");
+    assert_eq!(fire(&client, "boom", json!({})).len(), 1, "another event starts another chain");
 }
 
 fn a_schedule_fires_once_per_time(db: Db) {

@@ -20,7 +20,7 @@ fn credits_are_the_exact_opposite(db: Db) {
         credit(json!({"credit_all": false, "row_indexes": [0, 0]})).expect(422).faults(),
         ["row_indexes: given_twice"]
     );
-    assert_eq!(client.get(&path).data()["payment_status"], "draft", "what is refused leaves a draft");
+    assert_eq!(client.get(&path).data()["payment_status"], "draft", "a rejected request leaves a draft");
     let before = server.last_seq(&client);
     let first = credit(json!({"credit_all": false, "row_indexes": [1]})).expect(201);
     assert_eq!(first.json()["meta"]["finalized"], true);

@@ -74,7 +74,7 @@ fn a_410_disables_the_endpoint(db: Db) {
     });
     product(&client, "f");
     settled(&client, &watcher, "delivered", 1);
-    assert!(receiver.received().iter().filter(|one| one.path == "/gone").count() <= 3, "those in flight at most");
+    assert!(receiver.received().iter().filter(|one| one.path == "/gone").count() <= 3, "at most those in flight");
     let failed = deliveries(&client, &path, "")[0]["id"].as_str().unwrap().to_string();
     assert_eq!(client.act(&format!("{path}/deliveries/{failed}/resend")).expect(409).code(), "invalid_transition");
     let on = client.patch(&path, json!({"active": true, "url": receiver.url("/back")})).expect(200).data();
@@ -117,7 +117,7 @@ fn disables_an_endpoint_that_fails_for_days(db: Db) {
         )
     );
     assert!(server.events(&client, before).contains(&"webhook_endpoint.disabled".to_string()));
-    assert_eq!(client.get(&alive).data()["active"], true, "others went well meanwhile");
+    assert_eq!(client.get(&alive).data()["active"], true, "others succeeded in the meantime");
 
     let sql = "UPDATE webhook_cursors SET failing_since = failing_since - 6 * 24 * 3600 * 1000";
     server.app.store.write_now(0, move |tx| tx.execute(sql, &[]).map(drop)).unwrap();

@@ -112,7 +112,7 @@ fn the_stream_resumes_where_it_ended(db: Db) {
     product(&client, "b");
     product(&client, "c");
     let mut stream = Stream::open(&client, "?after=0", Some(first.id));
-    assert_eq!((stream.next().id, stream.next().id), (first.id + 1, first.id + 2), "the header wins");
+    assert_eq!((stream.next().id, stream.next().id), (first.id + 1, first.id + 2), "the header takes precedence");
     let mut from_start = Stream::open(&client, "?after=0", None);
     for seq in 1..=first.id + 2 {
         assert_eq!(from_start.next().id, seq);
@@ -172,7 +172,7 @@ fn an_idle_stream_sends_heartbeats(db: Db) {
     assert_eq!((stream.lines(), stream.lines()), (vec![":".to_string()], vec![":".to_string()]));
     product(&client, "a");
     let next = std::iter::repeat_with(|| stream.lines()).find(|lines| lines[0] != ":").unwrap();
-    assert_eq!(next[1], "event: product.created", "between two beats");
+    assert_eq!(next[1], "event: product.created", "between two heartbeats");
 }
 
 fn limits_the_streams_of_a_node(db: Db) {
@@ -205,7 +205,7 @@ fn a_slow_reader_costs_no_memory(db: Db) {
         std::thread::sleep(Duration::from_millis(700));
         (server.metric("kantoor_stream_events_total") == read).then_some(read)
     });
-    assert!(read > 0 && read < 3 * 2000, "{read} of 12000 events were read for nobody");
+    assert!(read > 0 && read < 3 * 2000, "{read} of 12000 events were read ahead of the client");
     for own in [&client, &other] {
         product(own, "a");
     }
@@ -314,7 +314,7 @@ impl Stream {
             return Err(response.status().as_u16());
         }
         assert_eq!(response.headers()["content-type"], "text/event-stream");
-        assert!(!response.headers().contains_key("content-encoding"), "events would wait to be packed");
+        assert!(!response.headers().contains_key("content-encoding"), "compression would delay events");
         let mut stream = Stream(BufReader::new(Box::new(response.into_body().into_reader())));
         assert_eq!(stream.lines(), [": Kantoor", "retry: 2000"]);
         Ok(stream)

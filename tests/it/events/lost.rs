@@ -145,7 +145,7 @@ fn gives_up_a_delivery_after_five_lost_senders(db: Db) {
     let sum = server.app.store.read_now(|tx| {
         tx.int("SELECT lost FROM webhook_deliveries WHERE status = 'delivered' ORDER BY lost DESC LIMIT 1", &[])
     });
-    assert_eq!(sum.unwrap(), 0, "an end forgets the workers that died");
+    assert_eq!(sum.unwrap(), 0, "an outcome resets the lost count");
 }
 
 fn a_shutdown_completes_calls_in_progress(db: Db) {
@@ -167,7 +167,7 @@ fn a_shutdown_completes_calls_in_progress(db: Db) {
     assert_eq!(count("SELECT count(*) FROM webhook_deliveries WHERE status = 'sending'"), 0);
     assert_eq!(count("SELECT count(*) FROM webhook_deliveries WHERE status = 'delivered' AND attempts = 1"), 2);
     assert_eq!(count("SELECT count(*) FROM runs WHERE status = 'success'"), 1);
-    assert_eq!(receiver.received().len(), 3, "and nothing new begins");
+    assert_eq!(receiver.received().len(), 3, "and nothing new starts");
     let binary = Binary::start(&db, &binary.client.key.clone(), &arguments);
     received(&receiver, 4);
     until("the third", || {

@@ -62,7 +62,7 @@ fn a_ticket_from_question_to_closed(db: Db) {
     let messages = format!("{path}/messages");
     assert_eq!(client.post(&messages, json!({"type": "note"})).expect(422).faults(), ["body: required"]);
     let note = client.post(&messages, json!({"type": "note", "body": "for us"})).expect(201).data();
-    assert_eq!(client.get(&path).data()["status"], "New", "a note is no answer");
+    assert_eq!(client.get(&path).data()["status"], "New", "a note does not count as a reply");
     assert_eq!(keys(&note), ["id", "direction", "type", "body", "author", "via_staff_save", "created_at", "meta"]);
     let html = "<p>Hi <b>you</b></p><script>alert(1)</script><a href=\"javascript:x\" onclick=\"y\">z</a>";
     let reply = client
@@ -82,7 +82,7 @@ fn a_ticket_from_question_to_closed(db: Db) {
     assert_eq!(client.get(&path).data()["status"], "Open");
     let outbox =
         server.app.store.read_now(|tx| tx.int("SELECT count(*) FROM jobs WHERE kind = 'deliver'", &[])).unwrap();
-    assert_eq!(outbox, 1, "the reply waits in the outbox, the note does not");
+    assert_eq!(outbox, 1, "the reply is in the outbox, the note is not");
     assert_eq!(client.patch(&path, json!({"status": "Nowhere"})).expect(422).faults(), ["status: invalid_choice"]);
     let closed = client.patch(&path, json!({"status": "closed"})).expect(200).data();
     assert_eq!((&closed["status"], &closed["closed_at"]), (&json!("Closed"), &json!("2026-05-04T10:00:00.000Z")));
@@ -96,7 +96,7 @@ fn a_ticket_from_question_to_closed(db: Db) {
         (&told["direction"], &told["type"], &told["via_staff_save"], &told["meta"]["to"]),
         (&json!("in"), &json!("reply"), &json!(false), &json!(""))
     );
-    assert_eq!(client.get(&path).data()["status"], "Open", "a word of the client opens it again");
+    assert_eq!(client.get(&path).data()["status"], "Open", "a message from the client reopens it");
     assert_eq!(
         server.events(&client, before),
         [

@@ -211,7 +211,7 @@ mod tests {
         let _under_way = first.place.busy.begin();
         let third = seat(&seats, [3, 3, 3, 3]);
         assert!(!third.spare);
-        assert!(asked_to_leave(&second), "idle, and of the address with most");
+        assert!(asked_to_leave(&second), "idle, and of the address with the most connections");
         assert!(!asked_to_leave(&first) && !asked_to_leave(&other));
     }
 
@@ -223,7 +223,7 @@ mod tests {
         let spare: Vec<Seat> = (0..SPARE_EACH).map(|_| seat(&seats, [1, 1, 1, 1])).collect();
         assert!(spare.iter().all(|seat| seat.spare));
         assert!(matches!(seats.take([1, 1, 1, 1].into(), false), Admission::Refused(false)));
-        assert!(seat(&seats, [2, 2, 2, 2]).spare, "others have theirs");
+        assert!(seat(&seats, [2, 2, 2, 2]).spare, "other addresses have their own");
         drop(spare);
         drop(under_way);
         assert!(!seat(&seats, [1, 1, 1, 1]).spare);

@@ -1,4 +1,4 @@
-//! What becomes of a mail when the server fails at each verb.
+//! The outcome of a mail when the server fails at each command.
 
 use std::time::{Duration, Instant};
 
@@ -57,7 +57,7 @@ fn silence_after_the_final_dot_is_unknown() {
     let start = Instant::now();
     let (outcome, _) = outcome(Verb::End, Act::Silence);
     assert!(matches!(&outcome, Err(Failure::Unknown(words)) if words.contains("may have arrived")), "{outcome:?}");
-    assert!(start.elapsed() >= Duration::from_millis(1500), "the last answer is waited for longer");
+    assert!(start.elapsed() >= Duration::from_millis(1500), "the last reply has a longer timeout");
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn not_now_is_for_later_at_every_verb() {
 #[test]
 fn a_no_to_the_mail_is_for_ever() {
     for verb in LETTER.into_iter().chain([Verb::End]) {
-        // Lesser libraries stumble over the 7.
+        // Some libraries fail on the 7.
         for code in ["550", "571"] {
             let (outcome, sink) = outcome(verb, Act::answer(&format!("{code} 5.1.1 Not here")));
             let Err(Failure::Never(words)) = &outcome else { panic!("{verb:?}: {outcome:?}") };
@@ -116,7 +116,7 @@ fn a_closed_connection_is_for_later_until_the_final_dot() {
         let sink = Sink::start().unwrap();
         sink.rule(Rule::new(verb, Act::Close));
         let settings = SmtpSettings { user: "jo".into(), password: "secret".into(), ..sink.settings() };
-        // Large, so that the end of the message cannot be on its way yet when the server hangs up.
+        // Large, so that the end of the message cannot have been sent when the server disconnects.
         let mut large = message();
         large.extend(b"0123456789\r\n".repeat(2_000_000));
         let outcome = sender(settings).deliver(FROM, TO, &large);
@@ -139,7 +139,7 @@ fn a_connection_closed_after_the_final_dot_is_unknown_whether_the_mail_was_kept_
 fn half_an_answer_after_the_final_dot_is_unknown() {
     for words in ["250", "25", "250-2.0.0 Kept", "what?", "354 Go on", "150 Soon", "\u{1}\u{2}"] {
         let sink = Sink::start().unwrap();
-        // "250" alone is a whole answer.
+        // "250" alone is a complete reply.
         sink.rule(Rule::new(Verb::End, Act::AnswerAndClose(words.into())));
         let outcome = deliver(&sender(sink.settings()));
         match words {
@@ -194,7 +194,7 @@ fn one_recipient_can_fail_without_the_other() {
     assert!(matches!(sender.deliver(FROM, "nobody@b.example", &message()), Err(Failure::Never(_))));
     assert!(deliver(&sender).is_ok());
     assert_eq!(sink.mails()[0].to, [TO]);
-    assert_eq!(sink.connections(), 1, "a no leaves the connection good");
+    assert_eq!(sink.connections(), 1, "a rejection does not break the connection");
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn what_cannot_be_written_is_for_later() {
     let sender = Sender::new(Route::Folder(file)).unwrap();
     assert!(matches!(sender.deliver(FROM, TO, &message()), Err(Failure::Later(_))));
     assert!(sender.check().is_err());
-    // An address is checked as for a server, so that a test with files finds what a server would.
+    // An address is validated as for a server, so that a test with files finds the same errors.
     assert!(matches!(sender.deliver(FROM, "nobody", &message()), Err(Failure::Never(_))));
     assert!(matches!(sender.deliver(FROM, TO, b"A: b\r\n\r\n"), Err(Failure::Never(_))));
 }

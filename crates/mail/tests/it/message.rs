@@ -1,4 +1,4 @@
-//! What a mail looks like, and what cannot be in one.
+//! The content of mails, and invalid fields.
 
 use mail::{Address, Attachment, Invalid, Mail};
 use mail_parser::{MessageParser, MimeHeaders as _};
@@ -51,7 +51,7 @@ fn a_mail_with_everything() {
     };
     let bytes = mail.to_bytes().unwrap();
     assert!(bytes.is_ascii());
-    assert_eq!(bytes, mail.to_bytes().unwrap(), "the same bytes for every try");
+    assert_eq!(bytes, mail.to_bytes().unwrap(), "the same bytes for every attempt");
     let parsed = MessageParser::default().parse(&bytes).unwrap();
     let from = parsed.from().unwrap().first().unwrap();
     assert_eq!(from.name(), Some("Müller & Zn, \"B.V.\""));
@@ -223,7 +223,7 @@ fn what_makes_no_mail_is_refused() {
     assert_eq!(refused(|m| m.headers = vec![("X-A".into(), "x".repeat(2000))]), "headers");
 }
 
-/// Text as people write it, as ASCII has it, and as those write it who want to break things.
+/// Ordinary text, ASCII text, and hostile text.
 fn any_line() -> impl Strategy<Value = String> {
     prop_oneof!["\\PC{0,80}", "[ -~]{0,160}", "[a-c =?_;:,<>@()\"'\\\\.%é€\u{1F600}-]{0,80}"]
 }
@@ -233,7 +233,7 @@ fn any_text() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// Whatever the fields, a mail reads back as it was written, and has no header that was not asked for.
+    /// Whatever the fields, a mail parses back to them, and has no additional headers.
     #[test]
     fn a_mail_reads_back(
         name in any_line(),

@@ -1,4 +1,4 @@
-//! What a server gets when all goes well, and the pool.
+//! Successful deliveries, and the connection pool.
 
 use std::time::Duration;
 
@@ -113,7 +113,7 @@ fn a_connection_that_the_server_closed_is_replaced() {
     deliver(&sender).unwrap();
     sink.hang_up();
     deliver(&sender).unwrap();
-    // It says so at the last moment.
+    // It announces the end at the last moment.
     sink.rule(Rule::new(Verb::Noop, Act::AnswerAndClose("421 4.4.2 Too long".into())).times(1));
     deliver(&sender).unwrap();
     // It was alive a moment ago.
@@ -209,7 +209,7 @@ fn nothing_gets_into_the_session_by_an_address_or_a_message() {
         assert!(matches!(sender.deliver(FROM, bad, &message()), Err(Failure::Never(_))), "{bad:?}");
         assert!(matches!(sender.deliver(bad, TO, &message()), Err(Failure::Never(_))), "{bad:?}");
     }
-    // Ends of a message in the eyes of some servers.
+    // Line ends that some servers take for the end of a message.
     for bad in ["a\n.\nMAIL FROM:<x@y>\r\n", "a\r.\r\n", "a\r\n.\n", "a\n.\r\n", "a\0\r\n"] {
         assert!(matches!(sender.deliver(FROM, TO, bad.as_bytes()), Err(Failure::Never(_))), "{bad:?}");
     }

@@ -1,4 +1,4 @@
-//! TLS from the start and by STARTTLS, with an authority of our own.
+//! TLS from the start and by STARTTLS, with our own authority.
 
 use std::net::TcpStream;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ struct Authority {
     wrap: Wrap,
 }
 
-/// An authority, and a server that it vouches for under `name`.
+/// An authority, and a server with its certificate for `name`.
 fn authority(name: &str) -> Authority {
     let key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::new(Vec::new()).unwrap();
@@ -127,7 +127,7 @@ fn answers_slipped_in_before_tls_are_not_believed() {
 #[test]
 fn a_handshake_that_goes_nowhere() {
     let authority = authority("127.0.0.1");
-    // Talks without TLS: a wrong port.
+    // A server without TLS: a wrong port.
     let sink = authority.sink(Security::None);
     let settings = SmtpSettings { security: Security::Tls, ..authority.settings(&sink) };
     let failure = deliver(&sender(settings)).unwrap_err();

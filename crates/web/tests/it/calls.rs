@@ -1,4 +1,4 @@
-//! What becomes of calls.
+//! The outcomes of calls.
 
 use std::net::TcpListener;
 use std::time::Duration;
@@ -81,7 +81,7 @@ async fn a_connection_that_breaks_off_may_have_done_its_work() {
         let Err(Failure::Unknown(why)) = sent else { panic!("{then:?}: {sent:?}") };
         assert!(why.starts_with("The connection to 127.0.0.1 was lost"), "{why}");
         assert!(!why.contains("secret"), "{why}");
-        assert_eq!(server.received().len(), 1, "it is not tried again");
+        assert_eq!(server.received().len(), 1, "it is not retried");
     }
 }
 
