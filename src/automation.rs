@@ -35,7 +35,7 @@ use engine::services::Services;
 
 pub use runner::Runner;
 
-/// Starts runs of the flows that an event triggers.
+/// Starts runs of the flows that listen to an event.
 pub const LISTENER: Listener = Listener {
     count: "SELECT count(*) FROM flows WHERE account_id = $1 AND listens_to = $2 AND active = 1",
     key: events::canonical,
@@ -43,7 +43,7 @@ pub const LISTENER: Listener = Listener {
     start: |tx, ctx, event, seq| matching::start_runs(tx, ctx, event, seq).map(drop),
 };
 
-/// Opens the state that the runs of all accounts share.
+/// Opens what the runs of all accounts share.
 pub fn open(_: &Config, node: &str, services: &mut Services) -> Result<()> {
     services.add(Arc::new(Runner::on(node)));
     Ok(())

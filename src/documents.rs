@@ -68,7 +68,7 @@ error_codes! {
     ALREADY_CREDITED = "already_credited", Conflict, retry: false;
 }
 
-/// All views except lists.
+/// Everywhere but in lists.
 pub const WHOLE: Views = DETAIL.and(CREATED).and(UPDATED).and(ACTED);
 
 record! {
@@ -256,7 +256,7 @@ fn check_dates(date: Option<Date>, due: Option<Date>, field: &str, faults: &mut 
 }
 
 impl<K: DocumentKind> Document<K> {
-    /// Whether the document is final.
+    /// Whether it can no longer be changed.
     pub fn is_final(&self) -> bool {
         self.generation_mode == Mode::Final
     }
@@ -268,7 +268,7 @@ impl<K: DocumentKind> Document<K> {
         stands(self) && !before.is_some_and(stands)
     }
 
-    /// The amount that is still to be paid.
+    /// The total that is still to be paid.
     pub fn open_amount(&self) -> Amount {
         let left = self.total_incl_vat.scaled() - self.credited_amount.scaled() - self.paid_amount.scaled();
         Amount::from_scaled(left)
@@ -308,9 +308,9 @@ impl<K: DocumentKind> Document<K> {
         self.note_status(ctx);
     }
 
-    /// Records when the document reached its status.
+    /// Writes down when it came to stand as it does.
     pub fn note_status(&mut self, ctx: &Ctx) {
-        // An invoice with nothing to pay is paid, and never overdue.
+        // Where nothing is to be paid, nobody has to wait for it, and nobody is late.
         let owes_nothing = self.is_final() && !self.is_credit && self.total_incl_vat.scaled() == 0;
         if K::WHICH == Which::Invoice && owes_nothing && self.payment_status.is_unpaid() {
             self.payment_status = PaymentStatus::Paid;
@@ -341,14 +341,14 @@ impl<K: DocumentKind> Document<K> {
         }
     }
 
-    /// Computes the totals from the rows.
+    /// Works out the totals of its rows.
     pub fn work_out(&mut self, tx: &mut Tx, ctx: &Ctx, assumed: Percent) -> Result<()> {
         let totals = self.rows.resolve(tx, ctx, assumed)?;
         self.take_totals(&totals);
         Ok(())
     }
 
-    /// Sets the totals.
+    /// Stands for these totals.
     pub fn take_totals(&mut self, totals: &money::Totals<String>) {
         self.subtotal = totals.net;
         self.total_excl_vat = totals.net;
@@ -373,7 +373,7 @@ fn finalize<K: DocumentKind>(call: Call) -> Result<Work> {
     }))
 }
 
-/// Finalizes and saves a draft; returns whether it was a draft.
+/// Makes a draft final and saves it; answers whether it was a draft.
 pub fn make_final<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &mut Document<K>) -> Result<bool> {
     if document.is_final() {
         return Ok(false);
@@ -382,7 +382,7 @@ pub fn make_final<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &mut Docume
     change_to_final(tx, ctx, &before, document)
 }
 
-/// Saves a document that is final after this change, as a single change; returns whether it was a draft.
+/// Saves a change of a document that is final from here on, as one change; answers whether it was a draft.
 pub fn change_to_final<K: DocumentKind>(
     tx: &mut Tx,
     ctx: &Ctx,
@@ -398,7 +398,7 @@ pub fn change_to_final<K: DocumentKind>(
     Ok(true)
 }
 
-/// Sets the flag in `meta` that says whether the request finalized a draft.
+/// Says in `meta` that a draft became final on the way.
 pub fn with_finalized(mut answer: Answer, finalized: bool) -> Answer {
     if finalized {
         answer.meta.push("\"finalized\":true".to_string());
@@ -439,14 +439,14 @@ fn delete<K: DocumentKind>(call: Call) -> Result<Work> {
     }))
 }
 
-/// Returns the ids of the drafts with a row for this product. Scans all drafts of the account.
+/// The ids of the drafts that name a product. It looks through all drafts of the account.
 pub fn naming_product<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, product: &str) -> Result<Vec<String>> {
     let drafts = "generation_mode = 'draft' AND rows LIKE $2";
     let sql = format!("SELECT id FROM {} WHERE account_id = $1 AND {drafts}", Document::<K>::shape().table);
     tx.all(&sql, &[ctx.account.into(), format!("%\"{product}\"%").into()], |row| Ok(row.text(0)?.to_string()))
 }
 
-/// Clears a deleted product from the rows of a draft.
+/// The rows of a draft that name a product which goes forget it.
 pub fn forget_product<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str, product: &str) -> Result<()> {
     let found = tx.first(&K::sql().get, &[ctx.account.into(), id.into()], Document::<K>::from_row)?;
     let Some(before) = found.filter(|document| !document.is_final()) else { return Ok(()) };
@@ -487,7 +487,7 @@ fn shared<K: DocumentKind>(title: &'static str, migrations: &'static [Migration]
         .extension()
 }
 
-/// The resource of invoices.
+/// Invoices and their routes.
 pub fn invoices() -> Resource {
     shared::<InvoiceKind>("Invoices", INVOICES).action_made::<credit::Credit>(
         "credit",
@@ -496,7 +496,7 @@ pub fn invoices() -> Resource {
     )
 }
 
-/// The resource of quotes.
+/// Quotes and their routes.
 pub fn quotes() -> Resource {
     shared::<QuoteKind>("Quotes", QUOTES)
         .action("accept", "Accept a quote", DETAIL, quote::accept)
@@ -510,7 +510,7 @@ pub fn quotes() -> Resource {
         .extension()
 }
 
-/// The resource of workorders.
+/// Workorders and their routes.
 pub fn workorders() -> Resource {
     shared::<WorkorderKind>("Workorders", WORKORDERS)
         .action("complete", "Complete a workorder", DETAIL, workorder::complete)

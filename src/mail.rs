@@ -110,7 +110,7 @@ pub struct Letter {
 /// Size in bytes above which a document takes seconds to typeset.
 const LARGE: i64 = 32_000;
 
-/// Writes a mail to the outbox and enqueues a delivery for each recipient.
+/// Puts a mail in the outbox, for each of its recipients.
 pub fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<()> {
     let id = ctx.new_id();
     let (to, cc) = distinct(&letter.to, &letter.cc);
@@ -158,7 +158,7 @@ pub fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<()> {
     Ok(())
 }
 
-/// Returns the recipients without duplicates, ignoring case; an address in both is only in `to`.
+/// The recipients of a mail and of its copies, each once and where it is named first, whatever the case of its letters.
 pub fn distinct(to: &[String], cc: &[String]) -> (Vec<String>, Vec<String>) {
     let mut seen = HashSet::new();
     let mut new = |addresses: &[String]| -> Vec<String> {
@@ -383,7 +383,7 @@ fn pdf_of(app: &App, account: i64, about: &str, id: &str) -> Result<(String, Vec
     }
 }
 
-/// Returns the deliveries about a record, oldest first, as JSON.
+/// The deliveries about a record, oldest first, as JSON.
 pub fn deliveries(tx: &mut Tx, ctx: &Ctx, about_id: &str) -> Result<Vec<Value>> {
     let sql =
         "SELECT deliveries.id, mails.kind, mails.subject, deliveries.recipient, deliveries.status, deliveries.attempts,
@@ -399,7 +399,7 @@ pub fn deliveries(tx: &mut Tx, ctx: &Ctx, about_id: &str) -> Result<Vec<Value>> 
     })
 }
 
-/// Returns the sender name and address of a corporate identity.
+/// The name and address that mail of an identity comes from.
 pub fn identity_of(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<(String, String)> {
     let identity: CorporateIdentity = match id {
         "" => crate::settings::corporate_identity::default_one(tx, ctx)?,
@@ -415,7 +415,7 @@ pub fn identity_of(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<(String, String)>
     Ok((identity.name, identity.email.0))
 }
 
-/// Opens the mail transport of the settings.
+/// Opens the way for mail that the settings name.
 pub fn open(config: &Config, _: &str, services: &mut Services) -> Result<()> {
     let route = if config.smtp_host.is_empty() {
         Route::Folder(config.data.join("mail"))

@@ -160,7 +160,7 @@ pub static JOBS: &[JobKind] = &[
 /// The tables whose rows are processed under a lease.
 static LEASES: &[&LeaseTable] = &[&jobs::LEASES, &run::LEASES, &queue::LEASES];
 
-/// The functions that delete expired data.
+/// What housekeeping drops when it is old.
 static PURGES: &[Purge] = &[idempotency::purge, queue::purge, run::purge, flow::purge];
 
 /// The daily work, in this order.

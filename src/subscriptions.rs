@@ -248,7 +248,7 @@ fn activate(call: Call) -> Result<Work> {
     }))
 }
 
-/// Activates a draft; no change if it is already active.
+/// Makes a draft active; one that is active already stays so.
 pub fn make_active(tx: &mut Tx, ctx: &Ctx, before: Subscription) -> Result<Subscription> {
     check_transition(ACTIVATE, &before.status, &Status::Active, || {
         format!("{} has ended. Create a new subscription.", before.number)
@@ -265,13 +265,13 @@ fn invoices(call: Call) -> Result<Work> {
     list::belonging::<Subscription, Invoice>(call, "subscription_id")
 }
 
-/// Returns the ids of the subscriptions with a line for this product. Scans all that have not ended.
+/// The ids of the subscriptions that name a product. It looks through all that have not ended.
 pub fn naming_product(tx: &mut Tx, ctx: &Ctx, product: &str) -> Result<Vec<String>> {
     let sql = "SELECT id FROM subscriptions WHERE account_id = $1 AND status IN ('active', 'draft') AND lines LIKE $2";
     tx.all(sql, &[ctx.account.into(), format!("%\"{product}\"%").into()], |row| Ok(row.text(0)?.to_string()))
 }
 
-/// Clears a deleted product from the lines of a subscription.
+/// The lines of a subscription that name a product which goes forget it.
 pub fn forget_product(tx: &mut Tx, ctx: &Ctx, id: &str, product: &str) -> Result<()> {
     let found = tx.first(&Subscription::sql().get, &[ctx.account.into(), id.into()], Subscription::from_row)?;
     let Some(before) = found.filter(|subscription| subscription.status != Status::Ended) else { return Ok(()) };
@@ -280,9 +280,9 @@ pub fn forget_product(tx: &mut Tx, ctx: &Ctx, id: &str, product: &str) -> Result
     records::update(tx, ctx, &before, &mut subscription, "updated")
 }
 
-/// Whether a subscription that has not ended uses this tax rate. Scans all of them.
+/// Whether a subscription that has not ended names this tax rate. It looks through all of them.
 pub fn needs_rate(tx: &mut Tx, ctx: &Ctx, code: &str) -> Result<bool> {
-    // The pattern may match too much; the lines decide.
+    // The pattern may match more than it should; the lines decide.
     let plain = code.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     let pattern = if plain { format!("%\"{code}\"%") } else { "%".to_string() };
     let sql = format!(
@@ -297,7 +297,7 @@ pub fn needs_rate(tx: &mut Tx, ctx: &Ctx, code: &str) -> Result<bool> {
     Ok(needed)
 }
 
-/// Whether this subscription has not ended and uses the tax rate.
+/// Whether this one is a subscription that has not ended and names the tax rate.
 pub fn one_needs_rate(tx: &mut Tx, ctx: &Ctx, id: &str, code: &str) -> Result<bool> {
     let found = tx.first(&Subscription::sql().get, &[ctx.account.into(), id.into()], Subscription::from_row)?;
     Ok(found.is_some_and(|subscription| subscription.names_rate(code)))
@@ -326,7 +326,7 @@ fn faults(tx: &mut Tx, account: i64, subscription: &Subscription) -> Result<Vec<
     Ok(faults)
 }
 
-/// The resource of subscriptions.
+/// Subscriptions and their routes.
 pub fn resource() -> Resource {
     Resource::of::<Subscription>("Subscriptions", "relations", MIGRATIONS)
         .inspected::<Subscription>(faults)

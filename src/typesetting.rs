@@ -52,7 +52,7 @@ pub struct Print {
     pub logo: String,
     /// The text of the payment QR code, or empty.
     pub qr: String,
-    /// The input of the template.
+    /// What the template takes.
     pub data: Value,
 }
 
@@ -75,7 +75,7 @@ impl Make for Print {
     }
 }
 
-/// Creates the PDF of a document. This takes a while and must not block a shared thread.
+/// Prints a document. It takes a while; not for a thread that others wait on.
 pub fn print(app: &App, print: &Print) -> Result<Vec<u8>> {
     let mut images = Vec::new();
     if !print.logo.is_empty() {
@@ -95,7 +95,7 @@ pub fn print(app: &App, print: &Print) -> Result<Vec<u8>> {
     Ok(done.bytes)
 }
 
-/// Whether the PDF of a revision exists.
+/// Whether the PDF of a revision is there.
 pub fn is_made(tx: &mut Tx, account: i64, document: &str, revision: i64) -> Result<bool> {
     let sql = "SELECT count(*) FROM document_pdfs WHERE account_id = $1 AND document_id = $2 AND revision = $3";
     Ok(tx.int(sql, &[account.into(), document.into(), revision.into()])? > 0)
@@ -153,19 +153,19 @@ pub fn guard_pdf(tx: &mut Tx, ctx: &Ctx, file: &str) -> Result<()> {
     Err(Error::new(Code::InUse, "The file is the PDF of a final document and cannot be deleted."))
 }
 
-/// Opens the typesetter and its queue.
+/// Opens the typesetter, and the turns to use it.
 pub fn open(config: &Config, _: &str, services: &mut Services) -> Result<()> {
     services.add(open_typesetter(config)?);
     services.add(Turns::new());
     Ok(())
 }
 
-/// The number of documents that this process has typeset.
+/// How many documents this process has typeset.
 pub fn typeset_count(app: &App) -> Metric {
     ("documents_typeset_total", "counter", "Documents typeset", app.services.get::<pdf::Typesetter>().made())
 }
 
-/// Opens the configured template, or the built-in one.
+/// The template that the settings name, or the one that is compiled in.
 fn open_typesetter(config: &Config) -> Result<pdf::Typesetter> {
     let own = match config.template.as_str() {
         "" => TEMPLATE.to_string(),

@@ -18,16 +18,17 @@ use crate::server::Server;
 pub const CONNECTIONS: usize = 32;
 const THREADS: usize = 2;
 
-/// How long after the end of a measurement the last response may arrive.
+/// How long after the end of a measurement the last answer may come.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Unique numbers of records to create, all with the same number of digits, so that all bodies have the same length.
+/// Numbers of records to be made: each once, and all with as many digits, so that all bodies
+/// have one length.
 static NEXT: AtomicU64 = AtomicU64::new(1_000_000_000);
 
 /// The requests.
 #[derive(Clone, Copy)]
 pub enum Ask {
-    /// One record, with all of `rows` equally likely.
+    /// One record, each of `rows` as likely.
     Get { rows: i64 },
     /// The first page.
     List,
@@ -50,7 +51,7 @@ pub enum Ask {
 }
 
 impl Ask {
-    /// Writes the bytes of a request to `out`.
+    /// Puts the bytes of a request in `out`.
     fn write(self, key: &str, chance: &mut Chance, out: &mut Vec<u8>) {
         out.clear();
         let who = format_args!("Host: bench\r\nAuthorization: Bearer {key}");
@@ -125,7 +126,7 @@ pub fn run(server: &Server, ask: Ask, measured: Duration) -> Sample {
     run_with(server, ask, measured, CONNECTIONS)
 }
 
-/// The same with this number of connections.
+/// The same with so many connections.
 pub fn run_with(server: &Server, ask: Ask, measured: Duration, connections: usize) -> Sample {
     let from = Instant::now() + measured / 3;
     let window = (from, from + measured);
@@ -139,7 +140,7 @@ pub fn run_with(server: &Server, ask: Ask, measured: Duration, connections: usiz
     Sample { rate: micros.len() as f64 / measured.as_secs_f64(), micros }
 }
 
-/// The connections of one thread. Each thread has its own runtime: they share nothing.
+/// The connections of one thread. A runtime for each thread: they have nothing to share.
 fn run_thread(server: &Server, ask: Ask, thread: usize, window: Window, count: usize) -> Vec<u32> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -176,7 +177,7 @@ async fn keep_asking(address: SocketAddr, key: &str, ask: Ask, mut chance: Chanc
     micros
 }
 
-/// Reads one response; an unsuccessful one aborts the measurement.
+/// Reads one answer; any but a success ends the measurement.
 async fn take_answer(stream: &mut TcpStream, answer: &mut Vec<u8>) {
     answer.clear();
     let mut head: Option<Head> = None;
@@ -215,7 +216,7 @@ impl Head {
     }
 }
 
-/// Pseudorandom numbers, the same in every run (xorshift64).
+/// Numbers by chance, the same in every run (xorshift64).
 struct Chance(u64);
 
 impl Chance {

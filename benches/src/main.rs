@@ -1,5 +1,5 @@
-//! Benchmarks Kantoor against its limit: a bare axum and SQLite program that does the same work without accounts,
-//! events or search. See docs/performance.md.
+//! Measures Kantoor beside its limit: a bare program of axum and SQLite that does the same work
+//! without accounts, events or search. What is measured and why: docs/performance.md.
 
 #![expect(
     clippy::unwrap_used,
@@ -152,7 +152,7 @@ fn reads(bench: &Bench, few: &Data, bare: &Path, many: &Server, rows: i64) -> Re
     Reads { get, list, search }
 }
 
-/// Returns the requests for a number of rows.
+/// What is asked of so many rows.
 type ByRows = fn(i64) -> Ask;
 
 /// Lists of invoices: the name of each, the minimum ratio of many to few rows, and its requests for a number of rows.
@@ -188,7 +188,8 @@ struct Writes {
 
 fn writes(bench: &Bench, few: &Data, bare: &Path, many: &Server) -> Writes {
     eprintln!("Measuring POST.");
-    // Every run gets a new copy, since a growing table gets slower, and the fastest server would grow it the most.
+    // Every run gets a fresh copy, since a table that grows gets slower, and the fastest server
+    // would make its own work the hardest.
     let kantoor = |ask: Ask| {
         let folder = tempfile::tempdir_in(bench.folder.path()).unwrap();
         let server = Server::kantoor(&bench.binary, &few.copy(&folder.path().join("data")));

@@ -10,13 +10,13 @@ use crate::report::{Figure, Report};
 use crate::seed;
 use crate::server::{Data, Server};
 
-/// Number of invoices to finalize.
+/// Invoices that are made final at once.
 const MANY: usize = 1_000;
-/// Number of connections that send them.
+/// Connections that send them.
 const SENDERS: usize = 4;
 /// The maximum number of rows of a document.
 const LARGE: usize = 1_000;
-/// How often the list is read meanwhile.
+/// How often somebody looks at the list meanwhile.
 const LOOK: Duration = Duration::from_millis(20);
 const ALONE: usize = 51;
 
@@ -63,7 +63,7 @@ pub fn run(server: &Server, data: &Data) -> Printing {
     let seconds = begun.elapsed().as_secs_f64();
     let lists = Figure::of(&[Sample { rate: micros.len() as f64 / seconds, micros }]);
     let (per_minute, peak) = (MANY as f64 * 60.0 / seconds, server.peak());
-    // A draft is typeset on demand. A new one each time: the compiler caches previous ones.
+    // A draft is printed when somebody asks for it. A new one each time: the compiler remembers those it has seen.
     let mut pages: Vec<f64> =
         (0..ALONE).map(|_| print(server, &server.post("/v1/invoices", &invoice(3, "draft")))).collect();
     pages.sort_by(f64::total_cmp);

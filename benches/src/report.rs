@@ -9,7 +9,7 @@ use crate::load::{CONNECTIONS, Sample};
 const BEGIN: &str = "<!-- figures -->";
 const END: &str = "<!-- /figures -->";
 
-/// The result of several rounds of a measurement.
+/// What several rounds of a measurement come to.
 pub struct Figure {
     /// Requests per second: the median of the rounds.
     rate: f64,
@@ -105,7 +105,7 @@ pub fn thousands(number: i64) -> String {
     text
 }
 
-/// Replaces the text between the markers in a document.
+/// Replaces what stands between the markers in a document.
 pub fn write_into(document: &Path, figures: &str) {
     let text = fs::read_to_string(document).expect("the document is there");
     let (head, rest) = text.split_once(BEGIN).expect("the document has the first marker");

@@ -14,9 +14,9 @@ use crate::product::{self, Input, Moment, Product};
 const FIRST: [&str; 8] = ["Website", "Zakelijk", "Premium", "Maandelijks", "Mobiel", "Extra", "Basis", "Jaarlijks"];
 const SECOND: [&str; 8] = ["hosting", "onderhoud", "rapport", "advies", "ontwerp", "domein", "licentie", "training"];
 
-/// 2025-01-01: before any record that a measurement creates.
+/// 2025-01-01: before any record that a measurement makes.
 const START: i64 = 1_735_689_600_000;
-/// Rows per transaction.
+/// Rows in one transaction.
 const PART: i64 = 50_000;
 
 /// Fills the database of a stopped Kantoor, for the account with this public id: the same number of products, clients
@@ -45,7 +45,7 @@ pub fn limit(db: &Path, rows: i64) {
     close(conn, db);
 }
 
-/// Returns the id of row `n`.
+/// The id of row `n`.
 pub fn id(n: i64) -> String {
     product::uuid7(created(n), scatter(n))
 }
@@ -124,7 +124,7 @@ fn close(conn: Connection, db: &Path) {
     File::open(db).and_then(|file| file.sync_all()).unwrap();
 }
 
-/// A pseudorandom number, the same in every run (splitmix64).
+/// A number as good as by chance, and the same in every run (splitmix64).
 pub fn scatter(n: i64) -> u64 {
     let z = (n as u64).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -14,7 +14,7 @@ use crate::seed;
 /// The folder of the workspace.
 pub const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// Timeout of a request: a day with ten thousand due subscriptions is one request.
+/// A day on which ten thousand subscriptions are due is one request.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Returns the folder of this program.
@@ -104,12 +104,12 @@ fn kantoor(binary: &Path, data: &Path) -> Command {
     command
 }
 
-/// A running server, stopped when it is dropped.
+/// A server that runs, and is ended when this goes out of scope.
 pub struct Server {
     child: Child,
     pub address: SocketAddr,
     pub key: String,
-    /// Time from the start of the process to its first response.
+    /// From the start of the process to its first answer.
     pub started_in: Duration,
 }
 
@@ -186,7 +186,7 @@ impl Server {
         Some(answer)
     }
 
-    /// Returns the resident memory of the process, in MB.
+    /// What the process holds in memory, in MB.
     pub fn megabytes(&self) -> f64 {
         self.status("VmRSS:")
     }

@@ -26,15 +26,15 @@ use crate::automation::flow::{Flow, TriggerType};
 
 /// Maximum number of examples in the response.
 const EXAMPLES: usize = 100;
-/// Maximum size of all examples together, in bytes of JSON: a step can produce a long text for each.
+/// The most that the examples have together, as text: a step can make a long text of each.
 const LARGE: usize = 1024 * 1024;
-/// Maximum number of events or times to evaluate.
+/// Events or times that are looked at.
 const MAX_EVENTS: usize = 20_000;
-/// Maximum size of their data together, in bytes.
+/// The most that these have together, as text.
 const LARGEST: usize = 64 * 1024 * 1024;
-/// Number of events to read at a time.
+/// Events that are read at a time.
 const PAGE: usize = 500;
-/// Time limit; the rest of the period is left out.
+/// After this time the rest is left out.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 input! {
@@ -55,7 +55,7 @@ impl Body for Period {
     }
 }
 
-/// Fields of the response.
+/// What it answers.
 pub const PARTS: &[Part] = &[
     Part("events", "integer", "Number of matching events, or times of the schedule, in the period."),
     Part("matched", "integer", "Number of runs that would have started."),

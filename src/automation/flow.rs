@@ -358,7 +358,7 @@ fn remove(call: Call) -> Result<Work> {
     records::delete::<Flow>(call)
 }
 
-/// The resource of flows.
+/// Flows and their routes.
 pub fn resource() -> Resource {
     Resource::of::<Flow>("Automation flows", "automation", MIGRATIONS)
         .at("/v1/automation/flows")
@@ -375,7 +375,7 @@ pub fn resource() -> Resource {
         .extension()
 }
 
-/// Reads a flow of the library as if it was sent.
+/// A flow of the library: as somebody would send it.
 pub fn sent(body: &Value) -> Result<Flow> {
     let call = Call { body: Some(Json::parse(body.to_string().as_bytes())?), ..Call::default() };
     input::create(&call)

@@ -17,31 +17,31 @@ use crate::automation::runner::{self, Runner};
 use crate::settings::Settings;
 
 words! {
-    /// The status of a run or of a step.
+    /// How a run stands, or a step of it.
     pub enum Status {
-        /// Waiting to be processed.
+        /// It waits for its turn.
         #[default]
         Queued = "queued",
-        /// An outgoing call is in progress.
+        /// A call to the outside is under way.
         Running = "running",
-        /// Waiting until a moment.
+        /// It waits for a moment.
         Waiting = "waiting",
-        /// An attempt failed; another follows.
+        /// A try failed; another follows.
         Retrying = "retrying",
-        /// Waiting for approval.
+        /// It waits for somebody to approve it.
         PendingApproval = "pending_approval",
         /// Every step succeeded.
         Success = "success",
-        /// Completed, but some steps failed.
+        /// It went to its end, but some of its steps failed.
         Partial = "partial",
         /// A step failed.
         Failed = "failed",
-        /// Cancelled by a caller.
+        /// Somebody ended it.
         Cancelled = "cancelled",
     }
 }
 
-/// Stored as its name. A list filter accepts any text; an unknown status matches nothing.
+/// Stored as its name. Lists may be filtered by any text: one that is not a status finds nothing.
 impl Kind for Status {
     fn to_db(&self) -> store::Value<'_> {
         self.wire().into()
@@ -69,7 +69,7 @@ impl Kind for Status {
     }
 }
 
-/// The actions on a run, with the transitions that each allows.
+/// What people can do with a run: from which statuses, and what comes of it.
 pub const ACTIONS: &[(&str, Transitions<Status>)] = {
     use Status::{Cancelled, Failed, PendingApproval, Queued, Retrying, Running, Waiting};
     &[
@@ -157,13 +157,13 @@ record! {
     results: Reports = COMPUTED.heavy().shown(NOWHERE);
 }
 
-/// The counter of finished runs.
+/// The counter of runs that ended.
 pub const RUNS: &str = "flow_runs_finished";
-/// The statuses that a run does not leave by itself.
+/// States that a run does not leave by itself.
 pub const FINAL: &[Status] = &[Status::Success, Status::Partial, Status::Failed, Status::Cancelled];
 
 impl Run {
-    /// Whether the run has ended.
+    /// Whether it has ended.
     pub fn is_final(&self) -> bool {
         FINAL.contains(&self.status)
     }
@@ -208,7 +208,7 @@ impl Run {
     }
 }
 
-/// Inserts a new run; the caller updates the number of records.
+/// Writes a new run, which the caller counts; what it waits for is in it.
 pub fn insert(tx: &mut Tx, ctx: &Ctx, run: &mut Run) -> Result<()> {
     run.base.id = ctx.new_id();
     run.base.created_at = ctx.now;
@@ -217,11 +217,11 @@ pub fn insert(tx: &mut Tx, ctx: &Ctx, run: &mut Run) -> Result<()> {
     records::insert_uncounted(tx, ctx, run)
 }
 
-/// The leases of runs with an outgoing call in progress.
+/// Runs whose call to the outside is under way.
 pub const LEASES: LeaseTable =
     LeaseTable { table: "runs", until: "lease_until", held: "lease_until > 0", ended: 1, ends_while_held: false };
 
-/// Saves a run if `claim` is still its claim, and returns whether it was. The data of a run never changes.
+/// Saves a run if `claim` is still its claim; answers whether it was. Its data never changes.
 pub fn save(tx: &mut Tx, ctx: &Ctx, run: &mut Run, claim: i64) -> Result<bool> {
     run.base.updated_at = ctx.now;
     run.base.version += 1;
@@ -275,7 +275,7 @@ const STEPS: &[Part] = &[
     Part("error", "string", "Error of the step, or empty."),
 ];
 
-/// The resource of runs.
+/// Runs and their routes.
 pub fn resource() -> Resource {
     Resource::of::<Run>("Automation runs", "automation", MIGRATIONS)
         .at("/v1/automation/runs")
@@ -498,7 +498,7 @@ ALTER TABLE runs ADD COLUMN seq BIGINT NOT NULL DEFAULT 0;
     },
 ];
 
-/// The table of nodes, and the columns that record which node holds which run and delivery.
+/// The table of nodes, and which of them has which run and delivery under way.
 pub const NODES: Migration = Migration {
     number: 61,
     name: "nodes",

@@ -70,7 +70,7 @@ impl From<store::Error> for StepError {
     }
 }
 
-/// Maximum size of a stored result, in bytes.
+/// The largest result that is kept.
 const LARGEST: usize = 16 * 1024;
 
 /// Executes a step, or returns what has to happen first. `data` is the data of the event, as JSON.

@@ -27,7 +27,7 @@ pub const LONGEST: usize = 64 * 1024;
 const FUEL: u64 = 20_000;
 /// Time limit for all templates of one value: a step can handle large data.
 const LONGEST_TIME: Duration = Duration::from_millis(250);
-/// Maximum size of the rendered templates of one value, in bytes of JSON.
+/// The most that the texts of one value make together, as JSON.
 const LARGEST: usize = 1024 * 1024;
 
 static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
@@ -72,7 +72,7 @@ fn prepared(text: &str) -> Result<Cow<'_, str>, String> {
     multiplication::replace(text)
 }
 
-/// Whether a string contains placeholders or tags.
+/// Whether a text has holes.
 pub fn is_template(text: &str) -> bool {
     text.contains("{{") || text.contains("{%") || text.contains("{#")
 }
@@ -141,7 +141,7 @@ impl Names {
         Names { until: Instant::now().checked_add(time), made: Arc::default(), ..self }
     }
 
-    /// Uses templates that were rendered before.
+    /// The same names, with the texts that were rendered before.
     pub fn knowing(self, made: &Arc<Made>) -> Names {
         Names { made: made.clone(), ..self }
     }
@@ -151,7 +151,7 @@ impl Names {
         self.made.clone()
     }
 
-    /// Whether a template exceeded its time limit.
+    /// Whether a text was given up because it took too long.
     pub fn were_late(&self) -> bool {
         self.made.was_late.load(Ordering::Relaxed)
     }
@@ -172,7 +172,7 @@ impl Names {
     }
 }
 
-/// Renders every template of a value and keeps the results, errors included, up to the limit of a step.
+/// Works out every text of a value, whatever comes of it, and keeps what they came to: as much as a step may make.
 pub fn work_out(value: &Value, names: &Names) {
     work_out_within(value, names, &Cell::new(LARGEST));
 }
@@ -193,12 +193,12 @@ fn work_out_within(value: &Value, names: &Names, left: &Cell<usize>) {
     }
 }
 
-/// Converts a JSON value for [`Names`].
+/// A JSON value for [`Names`].
 pub fn of(value: &Value) -> Jinja {
     Jinja::from(Serde(value))
 }
 
-/// Renders a template to a string.
+/// The text with its holes filled.
 pub fn render(text: &str, names: &Names) -> Result<String, String> {
     if !is_template(text) {
         return Ok(text.to_string());
@@ -289,7 +289,7 @@ fn too_much() -> String {
     format!("produces more than {LARGEST} bytes")
 }
 
-/// Describes an error; finds the undefined name, which minijinja does not report.
+/// An error in words; which name is missing is worked out here, since minijinja does not say.
 fn told(error: &minijinja::Error, names: &Names, used: impl Fn() -> Vec<String>) -> String {
     match error.kind() {
         ErrorKind::UndefinedError => {
@@ -318,7 +318,7 @@ fn is_there(names: &Jinja, path: &str) -> bool {
     true
 }
 
-/// The message for a template that exceeds its time limit.
+/// What is said of a text that takes too long to make.
 pub const LATE: &str = "takes too long to evaluate";
 
 fn too_long() -> String {

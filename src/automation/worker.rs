@@ -25,46 +25,46 @@ use super::steps::StepError;
 
 /// How often the worker polls, for runs started by other nodes and runs that waited.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// Maximum number of concurrent calls.
+/// Calls that are under way at once.
 const MANY_CALLS: usize = 64;
-/// Maximum number of accounts processed concurrently.
+/// Accounts that go on at once.
 const MANY_ACCOUNTS: usize = 4;
-/// Maximum size of a stored response, in bytes.
+/// The most of an answer that is kept.
 const LARGEST: usize = 16 * 1024;
-/// A call that waited this long in the queue checks its claim first.
+/// A call that waited this long for its turn asks whether it is still wanted.
 const STALE: Duration = Duration::from_secs(20);
 /// How long recording the result of a call is retried: less than its lease.
 const HELD: Duration = Duration::from_secs(60);
-/// How often the test clock polls for a call that another worker makes.
+/// How long the test clock waits for a call that another worker makes.
 const PATIENCE: u32 = 400;
 
-/// An outgoing call, with its placeholders filled.
+/// What is to be called, with its holes filled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outgoing {
-    /// The HTTP method.
+    /// `POST` and the like.
     pub method: String,
-    /// The URL.
+    /// Where.
     pub url: String,
     /// Headers of the flow.
     pub headers: Vec<(String, String)>,
     /// The body, or empty.
     pub body: String,
-    /// Timeout, in seconds.
+    /// How long it may take.
     pub seconds: u64,
 }
 
-/// A recorded call.
+/// A call that was announced.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The account.
     pub account: i64,
     /// The run.
     pub run_id: String,
-    /// The claim that recorded it.
+    /// The claim that announced it.
     pub claim: i64,
-    /// The same for every attempt of this step: run and step.
+    /// The same for every try of this step: run and step.
     pub key: String,
-    /// The call.
+    /// What is called.
     pub call: Outgoing,
 }
 
@@ -118,7 +118,7 @@ async fn round(app: &Arc<App>, accounts: BTreeSet<i64>, pulse: &Pulse) -> BTreeS
     }
 }
 
-/// Processes one account and starts its calls in the background; returns whether more is due.
+/// One turn of an account: its calls are made beside; answers whether more is due.
 async fn one(app: &Arc<App>, number: i64) -> Result<bool> {
     let busy = app.listeners.begin();
     let account = app.store.read(move |tx| Account::numbered(tx, number)).await?;
@@ -182,7 +182,7 @@ impl Drop for Line {
     }
 }
 
-/// Makes a call, records its result, and makes the next call of the run.
+/// Makes a call, writes its end down, and makes the one after it.
 async fn follow(app: &Arc<App>, caller: &Caller, first: Request) -> Result<()> {
     let mut announced = Instant::now();
     let mut next = Some(first);
@@ -244,7 +244,7 @@ fn count(app: &App, outcome: &'static str, written: Result<Called>) -> Result<Ca
     written
 }
 
-/// Makes a call once; returns the response, or why it failed.
+/// Makes a call once; answers what came back, or why nothing good did.
 pub async fn make(app: &App, request: &Request) -> Result<Value, StepError> {
     let call = &request.call;
     let timestamp = app.clock.now().0 / 1000;
@@ -276,11 +276,11 @@ pub async fn make(app: &App, request: &Request) -> Result<Value, StepError> {
     Ok(json!({"status": answer.status, "body": body}))
 }
 
-/// The due work of runs, for the test clock.
+/// What the test clock does instead of the worker.
 pub const DUE: DueWork = DueWork { next_moment: runner::next_moment, follow: pass, ..DueWork::NOTHING };
 
-/// Processes everything in an account that is due by its clock, calls included, and returns whether there was anything.
-/// Used by the test clock; blocks.
+/// Does everything in an account that is due by its clock, calls included; answers whether there was
+/// anything. For the test clock: blocks.
 fn pass(app: &App, caller: &Caller) -> Result<bool> {
     let mut any = false;
     let mut patience = PATIENCE;

@@ -115,7 +115,7 @@ pub fn pass(app: &App, caller: &Caller) -> Result<()> {
     }
 }
 
-/// Does the follow-up work on the test clock of the account; returns whether there was any.
+/// Does what follows from that by the test clock of the account; answers whether there was anything.
 pub fn follow(app: &App, caller: &Caller) -> Result<bool> {
     worker::drain(app, caller.account.number)?;
     let mut any = false;
@@ -125,7 +125,7 @@ pub fn follow(app: &App, caller: &Caller) -> Result<bool> {
     Ok(any)
 }
 
-/// Does all of the work of [`pass`] in the transaction and at the time of the caller.
+/// The same as `pass` at once, in the transaction and at the time of the caller.
 pub fn catch_up(tx: &mut Tx, ctx: &Ctx, due: &[DueWork]) -> Result<()> {
     due.iter().try_for_each(|due| (due.catch_up)(tx, ctx))?;
     while process_batch(tx, ctx, due, &Slice::endless())? {}
@@ -141,7 +141,7 @@ fn process_batch(tx: &mut Tx, ctx: &Ctx, due: &[DueWork], slice: &Slice) -> Resu
     Ok(more)
 }
 
-/// Returns the next moment after now at which something is due in the account.
+/// When something is next due in the account, after now.
 pub fn next_moment(tx: &mut Tx, ctx: &Ctx, due: &[DueWork]) -> Result<Option<Moment>> {
     let mut next = None;
     for due in due {

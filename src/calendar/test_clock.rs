@@ -88,7 +88,7 @@ fn advance(call: Call) -> Result<Work> {
     }))
 }
 
-/// Advances the clock from one due moment to the next and does the work at each.
+/// Moves the clock from one moment at which something is due to the next, and does it.
 fn move_to(app: &App, caller: &Caller, to: Moment) -> Result<()> {
     let acting = app.acting(caller.account.as_ref().clone(), "test clock");
     loop {

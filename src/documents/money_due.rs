@@ -78,12 +78,12 @@ pub const EXPIRED_QUOTES: DueWork = DueWork {
 /// Marks open invoices as overdue, or open quotes as expired, by the account's current date. Handles as many as fit in
 /// the slice, and returns whether there may be more.
 fn expire<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, status: &PaymentStatus, slice: &Slice) -> Result<bool> {
-    // An invoice with a negative amount is never overdue; it stays open until it is refunded.
+    // Nobody is late with an invoice below zero, which stays open until it is paid back.
     let (index, owed) = match K::WHICH {
         Which::Invoice => (tx.dialect().indexed_by("invoices_owed_due"), " AND total_incl_vat - credited_amount >= 0"),
         _ => (String::new(), ""),
     };
-    // Selects only the ids: a document can have a thousand rows, and the slice may end before it is processed.
+    // Their ids alone: a document may have a thousand rows, and the slice may be over before its turn.
     let sql = format!(
         "SELECT id FROM {}{index} WHERE account_id = $1 AND payment_status = 'open' AND due_date < $2
          AND due_date <> ''{owed} ORDER BY due_date, id LIMIT {TOGETHER}",
@@ -108,7 +108,7 @@ fn expire<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, status: &PaymentStatus, slice
     Ok(found.len() == TOGETHER)
 }
 
-/// Returns the next moment after now at which a document becomes overdue or expires.
+/// When the next of them becomes late or invalid, after now.
 fn next_moment<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>> {
     let sql = format!(
         "SELECT due_date, id FROM {} WHERE account_id = $1 AND payment_status = 'open' AND due_date >= $2
@@ -163,7 +163,7 @@ fn await_the_rest<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>
     }
 }
 
-/// Emits that a partly paid invoice, or one that a caller marked overdue early, is overdue.
+/// The day after it was due an invoice is late, too, that is partly paid or that a caller called overdue before.
 pub fn late_after_all<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<()> {
     let unpaid = LATE.contains(&invoice.payment_status) && invoice.due_amount() > 0;
     if unpaid && invoice.is_past_due(ctx) && say_late(tx, ctx, invoice)? {
@@ -206,9 +206,9 @@ fn say_overdue<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -
     records::happened(tx, ctx, &client, "payment_overdue")
 }
 
-/// Whether another invoice of the client is late. The plus keeps SQLite from using the index on totals, with which it
-/// would scan every invoice of the account: it estimates a range to be more selective than two equal columns. The marks
-/// are counted: for an `EXISTS`, SQLite would read all of them first.
+/// Whether another invoice of the client is late. The plus keeps SQLite from taking the index of totals, in which it
+/// would look through every invoice of the account: it thinks a range finds less than two columns that must be equal.
+/// The marks are counted: for an `EXISTS` it would read all of them first, to be able to pass over some.
 fn owes_another(tx: &mut Tx, ctx: &Ctx, client: &str, id: &str) -> Result<bool> {
     let sql = "SELECT 1 FROM invoices WHERE account_id = $1 AND client_id = $2 AND payment_status = $3
                AND due_date < $4 AND id <> $5 AND +total_incl_vat >= 0 AND (SELECT count(*) FROM marks

@@ -242,7 +242,7 @@ fn as_json<R: Record>(ctx: &Ctx, record: &R) -> Snapshot {
     Snapshot(String::from_utf8(out).unwrap_or_default())
 }
 
-/// Adds `generation_mode` and `pdf` to the response of a create, both next to `meta` and inside it.
+/// `generation_mode` and `pdf` beside `meta` and in it, as the answer to a create has them.
 fn with_pdf<K: DocumentKind>(ctx: &Ctx, mut answer: Answer, document: &Document<K>) -> Answer {
     let pdf = pdf::state_when_made(ctx, document);
     let mode = document.generation_mode.wire();

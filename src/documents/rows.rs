@@ -17,8 +17,8 @@ use crate::settings::tax_rate::{self, TaxRate};
 
 /// Maximum number of rows of a document.
 pub const MAX_ROWS: usize = 1000;
-/// Maximum size of the texts of all rows together, in bytes. A document is written several times in one transaction
-/// (record, log entries, response, PDF job), and other writers wait for it.
+/// The most bytes that the texts of all rows have together. A document is written three times and more in one transaction:
+/// the record, its log lines, its answer, what is printed. Others wait for it meanwhile.
 pub const LARGEST: usize = 512 * 1024;
 
 /// Number of products to look up in one statement.

@@ -34,7 +34,7 @@ open_choice! {
 }
 
 impl PaymentStatus {
-    /// Whether an invoice with this status has an amount left to pay.
+    /// Whether something is left to pay on an invoice that stands so.
     pub fn is_unpaid(&self) -> bool {
         matches!(self, PaymentStatus::Open | PaymentStatus::Partial | PaymentStatus::Overdue)
     }
@@ -66,8 +66,8 @@ pub enum Effect {
     Refused(&'static str),
 }
 
-/// The effect of each action in the statuses in which it is not simply allowed. The set of statuses is open, so these
-/// are the exceptions: in every other status, custom values included, the action is allowed.
+/// The effect of each verb in the statuses in which it is not simply allowed. The set of statuses is open, so these are
+/// the exceptions: in every other status, and in a word of the business' own, the verb is allowed.
 pub const TRANSITIONS: &[(Verb, PaymentStatus, Effect)] = &[
     (Verb::Accept, PaymentStatus::Accepted, Effect::Done),
     (Verb::Accept, PaymentStatus::Invoiced, Effect::Done),
@@ -94,7 +94,7 @@ impl Verb {
 }
 
 impl<K: DocumentKind> Document<K> {
-    /// Checks an action against the table; returns whether it changes anything.
+    /// Checks a verb against the table; answers whether it changes anything, or refuses it.
     pub fn may(&self, verb: Verb) -> Result<bool> {
         match verb.effect(&self.payment_status) {
             Effect::Allowed => Ok(true),

@@ -50,7 +50,7 @@ fn still_draft<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<bool
     Ok(found.is_some())
 }
 
-/// A partly paid invoice is late. An unpaid one becomes overdue and emits that itself.
+/// An invoice that is partly paid is late. One that is not paid at all becomes overdue and says so then.
 pub static INVOICE_LATE: Timer<Settings> = Timer {
     cause: "invoice.late",
     about: &["invoice"],

@@ -60,7 +60,7 @@ record! {
 
 impl Model for Batch {}
 
-/// Maximum number of debits in a file.
+/// The most debits in a file.
 const MOST: i64 = 10_000;
 
 /// A pending payment with the details that the bank requires.

@@ -21,7 +21,7 @@ use crate::payments::verification::{self, Verification};
 use crate::relations::client::Client;
 use crate::settings::{ProviderName, Settings};
 
-/// Collects the open amount of an invoice if its client has a mandate; returns the payment.
+/// Collects what is open of an invoice when its client has a mandate; answers the payment.
 pub fn begin(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Option<Payment>> {
     let mandate = match invoice.client_id.0.as_str() {
         "" => None,
@@ -54,7 +54,7 @@ fn write(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice, provider: ProviderName, meth
     Ok(payment)
 }
 
-/// Collects an invoice at the request of a caller, for the first time or again.
+/// Collects an invoice again, or for the first time, because somebody says so.
 pub fn again(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Payment> {
     let refuse = |why: &str| Err(Error::new(Code::InvalidTransition, format!("{} {why}.", invoice.number)));
     if invoice.open_amount().scaled() <= 0 {
@@ -80,7 +80,7 @@ fn under_way(tx: &mut Tx, ctx: &Ctx, invoice: &str, method: Option<Method>) -> R
     Ok(found.into_iter().find(|payment| method.is_none_or(|method| payment.method == method)))
 }
 
-/// Returns the payment by which a client pays an invoice on its page: the open one, or a new one.
+/// The payment by which a client pays an invoice on its page: the one that is open, or a new one.
 pub fn pay_online(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Payment> {
     let provider = Settings::of(tx, ctx)?.provider;
     if !can_pay_online(tx, ctx)? || invoice.open_amount().scaled() <= 0 {
@@ -132,8 +132,8 @@ fn provider_of(app: &App, case: &Collection) -> Result<Box<dyn Provider>, Provid
     providers::named(app, name, &case.settings)
 }
 
-/// Requests a payment from the provider and records the response; returns the payment. Runs outside any transaction and
-/// is idempotent: the provider sees one payment.
+/// Asks the provider for a payment and writes what it said; answers the payment. Outside any
+/// transaction, and as often as anybody likes: the provider sees one payment.
 pub fn ask(app: &App, caller: &Caller, id: &str, again: bool) -> Result<Result<Payment, ProviderError>> {
     let case = case(app, caller, id)?;
     if case.payment.status != Status::Created {
@@ -253,8 +253,8 @@ impl Subject {
     }
 }
 
-/// Enqueues a status request for a payment or a verification. If one is running, enqueues another: the status may have
-/// changed after its request.
+/// Has the provider asked how a payment or a verification stands. What is being looked at already
+/// is looked at once more: the news may have come after the look.
 pub fn look_soon(tx: &mut Tx, ctx: &Ctx, kind: Subject, id: &str) -> Result<()> {
     let first = format!("news {id}");
     let key = if jobs::is_under_way(tx, &first)? { format!("{first} again") } else { first };
@@ -333,8 +333,8 @@ fn look_at_verification(app: &App, caller: &Caller, id: &str) -> Result<Result<(
     Ok(if waits { Err(ProviderError::Later("the mandate cannot be used yet".to_string())) } else { Ok(()) })
 }
 
-/// Finds the record with this sandbox id, in any account; returns the account, the id, and whether it is a
-/// verification.
+/// What the sandbox knows by this id, and whose it is: nobody told us the account. Whether it is a
+/// verification comes last.
 pub fn in_sandbox(tx: &mut Tx, external_id: &str) -> Result<Option<(Account, String, bool)>> {
     for (table, is_verification) in [("verifications", true), ("payments", false)] {
         let sql = format!(

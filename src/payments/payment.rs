@@ -74,7 +74,7 @@ choice! {
     }
 }
 
-/// The transitions of an online payment; those of a manual one are unrestricted.
+/// The moves of an online payment; those of a manual one are free.
 pub const TRANSITIONS: Transitions<Status> = {
     use Status::{Authorized, Canceled, Chargeback, Created, Expired, Failed, Open, Paid, Pending, Refunded};
     &[
@@ -146,7 +146,7 @@ impl Model for Payment {
     }
 }
 
-/// The resource of payments.
+/// Payments and their routes.
 pub fn resource() -> Resource {
     Resource::of::<Payment>("Payments", "invoices", MIGRATIONS)
         .at("/v1/invoices/{id}/payments")
@@ -160,7 +160,7 @@ pub fn resource() -> Resource {
         .delete_with(delete)
 }
 
-/// Adds the collect action to invoices.
+/// Invoices can be collected.
 pub fn collectable(invoices: Resource) -> Resource {
     invoices
         .action_elsewhere("collect", "Collect an invoice by direct debit", collect)
@@ -168,7 +168,7 @@ pub fn collectable(invoices: Resource) -> Resource {
         .extension()
 }
 
-/// Fields of the response to a create or update of a payment.
+/// What making and changing a payment answer.
 const BOTH: &[Part] = &[
     Part("invoice", "object", "The invoice: `id`, `paid_amount` and `price`."),
     Part("payment", "object", "The payment."),
@@ -230,7 +230,7 @@ fn delete(call: Call) -> Result<Work> {
     }))
 }
 
-/// Applies the provider's status through the transitions that lead to it; an impossible status is ignored.
+/// What the provider tells of a payment, by the moves that lead there; what cannot be is passed over.
 pub fn told(tx: &mut Tx, ctx: &Ctx, payment: &Payment, to: Status, said: Option<&Value>) -> Result<Payment> {
     let Some(steps) = steps(payment.status, to) else {
         let (from, to) = (payment.status.wire(), to.wire());
@@ -285,7 +285,7 @@ fn collect(call: Call) -> Result<Work> {
     }))
 }
 
-/// Returns the default amount of a payment: the open amount of the invoice, never a refund.
+/// What a payment is when nobody says how much: the rest of the invoice, never money back.
 fn all_that_is_open(invoice: &Invoice) -> Result<Amount> {
     let open = invoice.open_amount();
     let is_owed = if invoice.total_incl_vat.scaled() < 0 { open.scaled() < 0 } else { open.scaled() > 0 };
@@ -304,7 +304,7 @@ fn check_amount(payment: &Payment) -> Result<()> {
     faults.into_result()
 }
 
-/// Adds up the payments and updates the status of the invoice.
+/// Adds up what was paid, and has the invoice stand accordingly.
 pub fn settle_invoice(tx: &mut Tx, ctx: &Ctx, before: &Invoice) -> Result<Invoice> {
     let sql = "SELECT CAST(coalesce(sum(amount), 0) AS BIGINT) FROM payments
                WHERE account_id = $1 AND invoice_id = $2 AND status = 'paid'";
@@ -323,7 +323,7 @@ pub fn settle_invoice(tx: &mut Tx, ctx: &Ctx, before: &Invoice) -> Result<Invoic
     Ok(invoice)
 }
 
-/// Returns the invoice and the payment in one response.
+/// The invoice and the payment, as the contract shows them together.
 fn both(ctx: &Ctx, invoice: &Invoice, payment: &Payment, outcome: Outcome) -> Answer {
     let mut data = format!(
         "{{\"invoice\":{{\"id\":\"{}\",\"paid_amount\":{},\"price\":{}}},\"payment\":",

@@ -408,7 +408,7 @@ impl Job for CancelAtProvider {
     }
 }
 
-/// Applies the provider's status of a verification and the resulting mandate.
+/// What the provider tells of a verification: how it stands, and the mandate that came of it.
 pub fn told(
     tx: &mut Tx,
     ctx: &Ctx,

@@ -115,7 +115,7 @@ impl Model for Client {
     }
 }
 
-/// Finds a client by its id or by the caller's reference.
+/// The client that is meant, by its id or by the caller's reference.
 pub fn named(tx: &mut Tx, ctx: &Ctx, id: &str, external_id: &str) -> Result<Option<Client>> {
     let by_id = match id {
         "" => None,
@@ -137,7 +137,7 @@ pub fn named(tx: &mut Tx, ctx: &Ctx, id: &str, external_id: &str) -> Result<Opti
     Ok(Some(found))
 }
 
-/// Fills missing terms with those of the account.
+/// Terms that nobody gave are those of the account.
 pub fn settle_terms(tx: &mut Tx, ctx: &Ctx, payment: &mut Days, quote: &mut Days) -> Result<()> {
     if payment.is_empty() || quote.is_empty() {
         let settings = Settings::of(tx, ctx)?;
@@ -148,7 +148,7 @@ pub fn settle_terms(tx: &mut Tx, ctx: &Ctx, payment: &mut Days, quote: &mut Days
     Ok(())
 }
 
-/// Checks that a company has a company name and a person a name.
+/// A company needs the name of the company, a person a name.
 pub fn check_name(kind: ContactType, company: &str, first: &str, last: &str, faults: &mut FieldErrors) {
     let empty = |text: &str| text.trim().is_empty();
     if faults.has("type") {
@@ -162,7 +162,7 @@ pub fn check_name(kind: ContactType, company: &str, first: &str, last: &str, fau
     }
 }
 
-/// Merges the members of the object `name` into the body, which takes precedence.
+/// The members of the object `name` put under those of the body; the body's own win.
 pub fn merge_nested(body: Json, name: &str) -> Json {
     let Json::Object(mut members) = body else { return body };
     let Some(place) = members.iter().position(|(key, json)| key == name && matches!(json, Json::Object(_))) else {
@@ -216,7 +216,7 @@ pub static NO_FOLLOWUP: Timer<Settings> = Timer {
 /// The resource of clients.
 pub fn resource() -> Resource {
     Resource::of::<Client>("Clients", "relations", MIGRATIONS)
-        // A migration set defaults without an event.
+        // A migration gave them defaults.
         .changes_silently(&["payment_term", "quote_expiration_days"])
         .list::<Client>()
         .create::<Client>()

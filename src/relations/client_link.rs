@@ -55,7 +55,7 @@ impl Model for ClientLink {
     }
 }
 
-/// Rejects a change of type of a client whose links depend on it.
+/// Refuses another type of a client whose links need the one it has.
 pub fn check_type(tx: &mut Tx, ctx: &Ctx, client: &Client) -> Result<()> {
     let side = match client.r#type {
         ContactType::Company => "client_id",
@@ -69,7 +69,7 @@ pub fn check_type(tx: &mut Tx, ctx: &Ctx, client: &Client) -> Result<()> {
     Err(Error::field("type", violation(FieldCode::InvalidChoice, message)))
 }
 
-/// The resource of links. The contract defines only the create; the other routes are extensions.
+/// Links and their routes. The contract makes them; seeing and removing them are ours.
 pub fn resource() -> Resource {
     Resource::of::<ClientLink>("Client links", "relations", MIGRATIONS)
         .at("/v1/clients/{id}/links")

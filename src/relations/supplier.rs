@@ -79,7 +79,7 @@ impl Model for Supplier {
 /// The resource of suppliers.
 pub fn resource() -> Resource {
     Resource::of::<Supplier>("Suppliers", "relations", MIGRATIONS)
-        // A migration set defaults without an event.
+        // A migration gave them defaults.
         .changes_silently(&["payment_term", "quote_expiration_days"])
         .list::<Supplier>()
         .create::<Supplier>()

@@ -1,4 +1,4 @@
-//! Pipelines: sales processes, divided into phases.
+//! Pipelines: the ways that deals go, from first contact to the end.
 
 use engine::call::{Answer, Call, Outcome};
 use engine::context::Ctx;
@@ -27,7 +27,7 @@ record! {
 
 impl Model for Pipeline {}
 
-/// Fields of a pipeline besides those of its record.
+/// What a pipeline shows beside its fields.
 const PARTS: &[Part] = &[Part("phases", "array", "Its phases in order: `id`, `name`, `order`.")];
 
 /// The resource of pipelines; in the contract they are read-only.
@@ -99,7 +99,7 @@ fn with_phases(tx: &mut Tx, ctx: &Ctx, mut answer: Answer, id: &str) -> Result<A
     Ok(answer)
 }
 
-/// Increments the version of a pipeline when one of its phases changes, since the pipeline includes them.
+/// A pipeline shows its phases, so it has a new version when one of them changes.
 pub fn phases_changed(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
     let before: Pipeline = records::find(tx, ctx, id)?;
     records::touch(tx, ctx, &before, &mut before.clone(), "updated")

@@ -97,7 +97,7 @@ pub fn defaults(tx: &mut Tx, ctx: &Ctx, name: &str) -> Result<()> {
     records::add(tx, ctx, &mut identity)
 }
 
-/// Returns the default identity of documents.
+/// The identity that documents have unless they say otherwise.
 pub fn default_one(tx: &mut Tx, ctx: &Ctx) -> Result<CorporateIdentity> {
     let sql = format!("{} WHERE account_id = $1 AND is_default = 1", CorporateIdentity::sql().select);
     let found = tx.first(&sql, &[ctx.account.into()], CorporateIdentity::from_row)?;

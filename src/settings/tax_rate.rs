@@ -135,7 +135,7 @@ pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     Ok(())
 }
 
-/// Returns all rates, oldest first.
+/// Every rate, oldest first.
 pub fn all(tx: &mut Tx, ctx: &Ctx) -> Result<Vec<TaxRate>> {
     let sql = format!("{} WHERE account_id = $1 ORDER BY created_at, id", TaxRate::sql().select);
     Ok(tx.all(&sql, &[ctx.account.into()], TaxRate::from_row)?)

@@ -25,7 +25,8 @@ use crate::settings::{Generation, Settings};
 /// Maximum number of invoices per commit, which limits how long other writers wait.
 const TOGETHER: i64 = 32;
 
-/// Enqueues the invoices of a subscription if they are due. An account with a test clock waits until it is advanced.
+/// Has the invoices of a subscription made when they are due now. An account with a test clock
+/// waits for its clock to be moved.
 pub fn soon(tx: &mut Tx, ctx: &Ctx, subscription: &Subscription) -> Result<()> {
     let due = subscription.next_generate.0.is_some_and(|date| date <= ctx.now.date(&ctx.zone));
     if !due || subscription.status == Status::Draft || ctx.has_test_clock {
@@ -34,7 +35,7 @@ pub fn soon(tx: &mut Tx, ctx: &Ctx, subscription: &Subscription) -> Result<()> {
     enqueue(tx, ctx, &subscription.base.id)
 }
 
-/// Enqueues the job for the account; `cause` distinguishes it from other pending jobs.
+/// A job for the account; `cause` tells it from others that wait.
 pub fn enqueue(tx: &mut Tx, ctx: &Ctx, cause: &str) -> Result<()> {
     let job = NewJob::of(ctx, &MakeInvoices {})?.keyed(format!("subscriptions {} {cause}", ctx.account));
     jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)
@@ -56,10 +57,10 @@ impl Job for MakeInvoices {
     }
 }
 
-/// Due invoices and approaching ends.
+/// Invoices that are due, and ends that are near.
 pub const DUE: DueWork = DueWork { pass, catch_up, some: announce, next_moment, ..DueWork::NOTHING };
 
-/// Creates all due invoices of the account.
+/// Makes every invoice that is due in the account.
 fn pass(app: &App, caller: &Caller) -> Result<()> {
     loop {
         let own = caller.clone();
@@ -242,7 +243,8 @@ fn period_in_words(language: Language, start: Date, end: Date) -> String {
     }
 }
 
-/// Records why an invoice could not be created; it is retried the next day, or when the subscription is changed.
+/// Writes down why an invoice could not be made; it is tried again the next day, or when the
+/// subscription is changed.
 fn note_problem(app: &App, caller: &Caller, id: String, error: Error) -> Result<()> {
     tracing::warn!(subscription = %id, %error, cause = error.internal.as_deref().unwrap_or(""), "Cannot create an invoice of a subscription.");
     let own = caller.clone();

@@ -56,10 +56,10 @@ impl Model for TicketStatus {
     }
 }
 
-/// The resource of ticket statuses; in the contract they are read-only.
+/// Statuses and their routes; the contract reads them.
 pub fn resource() -> Resource {
     Resource::of::<TicketStatus>("Ticket statuses", "tickets", MIGRATIONS)
-        // A migration renamed duplicates without an event.
+        // A migration told two of one name apart.
         .changes_silently(&["name"])
         .setting()
         .all::<TicketStatus>()
@@ -95,7 +95,7 @@ pub fn first(tx: &mut Tx, ctx: &Ctx, role: Option<Role>) -> Result<Option<Ticket
     Ok(all.into_iter().find(|status| status.active && role.is_none_or(|role| status.role == role)))
 }
 
-/// Changes a status; a new name is also set on its tickets.
+/// A status that gets another name keeps its tickets.
 fn patch(call: Call) -> Result<Work> {
     let write = records::patch::<TicketStatus>(call.clone())?;
     Ok(Box::new(move |tx, ctx| {
@@ -109,7 +109,7 @@ fn patch(call: Call) -> Result<Work> {
     }))
 }
 
-/// Sets the new name of a status on its tickets. This is not a change of status.
+/// Tickets get the new name of their status. They are where they were, so this is no change of status.
 fn rename_in_tickets(tx: &mut Tx, ctx: &Ctx, old: &str, new: &str) -> Result<()> {
     let sql =
         format!("{} WHERE account_id = $1 AND status = $2 ORDER BY created_at, id LIMIT 1000", Ticket::sql().select);

@@ -14,11 +14,11 @@ use store::{Tx, Value};
 use super::queue::IN_FLIGHT;
 use crate::webhooks::delivery::WebhookDelivery;
 
-/// Number of consecutive deliveries whose first attempt fails before the breaker opens.
+/// Deliveries in a row whose first try fails before the breaker opens.
 const FAILURES: i64 = 5;
 /// Delays between probes; the last one repeats until the endpoint is disabled.
 const PROBES: Backoff = Backoff { delays: &[10, 30, 60, 180, 420, 900], spread: 5 };
-/// Number of deliveries to release in one transaction.
+/// How many deliveries become due at once in one transaction.
 const RELEASED: i64 = 500;
 
 /// The state of an endpoint.
@@ -93,10 +93,10 @@ impl Breaker {
         Ok(())
     }
 
-    /// Records a failure: the first attempt of a delivery counts towards opening the breaker, and a probe postpones the
-    /// next one.
+    /// A try failed: the first of its delivery, or a probe, brings the breaker nearer to opening or the next probe
+    /// further away.
     pub fn failed(&self, tx: &mut Tx, ctx: &Ctx, delivery: &WebhookDelivery, now: Moment) -> Result<()> {
-        // A delivery that was in progress when the breaker opened is not a probe.
+        // One that was under way when the breaker opened is no probe.
         if self.next_probe_at > now.0 {
             return Ok(());
         }

@@ -15,18 +15,18 @@ use crate::webhooks::breaker;
 use crate::webhooks::endpoint::WebhookEndpoint;
 
 choice! {
-    /// The status of a delivery.
+    /// How a delivery stands.
     pub enum DeliveryStatus {
-        /// Waiting for the first attempt.
+        /// It waits for its first try.
         #[default]
         Queued = "queued",
-        /// In progress.
+        /// It is under way.
         Sending = "sending",
-        /// An attempt failed; another follows.
+        /// A try failed; another follows.
         Retrying = "retrying",
-        /// Accepted by the receiver.
+        /// The receiver took it.
         Delivered = "delivered",
-        /// Given up.
+        /// It was given up.
         Failed = "failed",
     }
 }
@@ -87,7 +87,7 @@ fn resend(call: Call) -> Result<Work> {
     }))
 }
 
-/// Queues an event for an endpoint, due immediately.
+/// Queues an event for an endpoint, to be sent at once.
 pub fn queue(
     tx: &mut Tx,
     ctx: &Ctx,
@@ -127,8 +127,8 @@ pub fn queue(
     Ok(delivery)
 }
 
-/// `due_at` is when the delivery needs attention: the next attempt, or the end of the lease of the current one; 0 when
-/// it has ended.
+/// `due_at` is when somebody must look after it: the next try, or the end of the lease of the one
+/// under way; 0 when it has ended.
 const MIGRATIONS: &[Migration] = &[Migration {
     number: 48,
     name: "webhook_deliveries",

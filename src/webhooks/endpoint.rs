@@ -118,10 +118,10 @@ const TESTED: &[Part] = &[
     Part("status", "string", "`queued`"),
 ];
 
-/// The resource of endpoints.
+/// Endpoints and their routes.
 pub fn resource() -> Resource {
     Resource::of::<WebhookEndpoint>("Webhook endpoints", "webhooks", MIGRATIONS)
-        // The breaker updates the state of its deliveries.
+        // The breaker shows how its deliveries fare.
         .changes_silently(&["failing_since", "next_probe_at"])
         .list::<WebhookEndpoint>()
         .extension()

@@ -18,9 +18,9 @@ use super::breaker::{self, Breaker};
 use crate::webhooks::delivery::{self, WebhookDelivery};
 use crate::webhooks::endpoint::WebhookEndpoint;
 
-/// Maximum number of concurrent calls to one endpoint, on all nodes together.
+/// Calls to one endpoint under way at once, on all nodes together.
 pub const IN_FLIGHT: usize = 2;
-/// Number of log entries that become deliveries in one transaction.
+/// Lines of the log that become deliveries at once.
 const BATCH: i64 = 200;
 /// Maximum number of deliveries waiting for their first attempt; beyond that, the log itself is the queue.
 const QUEUED: i64 = 1000;
@@ -44,7 +44,8 @@ pub const LEASES: LeaseTable = LeaseTable {
     ends_while_held: false,
 };
 
-/// Matches endpoints with unprocessed log entries or due deliveries whose breaker allows sending; $1 is the time.
+/// Something behind an endpoint's place in the log, or a delivery that is due, and no breaker that keeps it back: $1 is
+/// the time.
 const WAITING: &str = "next_probe_at <= $1
     AND (sent_seq < (SELECT max(seq) FROM log WHERE log.account_id = webhook_cursors.account_id)
     OR EXISTS (SELECT 1 FROM webhook_deliveries due WHERE due.account_id = webhook_cursors.account_id
@@ -344,9 +345,9 @@ fn verdict(
     Ok(too_long.then_some("No delivery has succeeded for five days."))
 }
 
-/// Applies a change of `active`: an enabled endpoint starts at the end of the log; for a disabled one nothing more is
-/// sent. Deliveries in progress are marked failed, but keep their claim, so that their worker can still record an
-/// outcome.
+/// After an endpoint was switched on it starts at the end of the log; after it was switched off
+/// nothing more is sent. What is under way then has failed too, unless whoever has it comes back and knows
+/// better: it keeps its claim.
 pub fn switch(tx: &mut Tx, ctx: &Ctx, endpoint: &WebhookEndpoint) -> Result<()> {
     let own = [ctx.account.into(), (&endpoint.base.id).into()];
     if endpoint.active {
@@ -362,14 +363,14 @@ pub fn switch(tx: &mut Tx, ctx: &Ctx, endpoint: &WebhookEndpoint) -> Result<()> 
     tx.execute("DELETE FROM webhook_cursors WHERE account_id = $1 AND endpoint_id = $2", &own)?;
     tx.execute(
         "UPDATE webhook_deliveries SET status = 'failed', due_at = 0, next_attempt_at = 0, version = version + 1,
-                reason = 'The endpoint was disabled.'
+                reason = 'The endpoint was switched off.'
          WHERE account_id = $1 AND endpoint_id = $2 AND status IN ('queued', 'sending', 'retrying')",
         &own,
     )?;
     Ok(())
 }
 
-/// Deletes the cursor and the pending deliveries of a deleted endpoint. Finished deliveries expire.
+/// The endpoint is gone, and with it what was to be sent. What was sent goes with its age.
 pub fn forget(tx: &mut Tx, ctx: &Ctx, endpoint: &str) -> Result<()> {
     let own = [ctx.account.into(), endpoint.into()];
     tx.execute("DELETE FROM webhook_cursors WHERE account_id = $1 AND endpoint_id = $2", &own)?;
@@ -381,7 +382,7 @@ pub fn forget(tx: &mut Tx, ctx: &Ctx, endpoint: &str) -> Result<()> {
     Ok(())
 }
 
-/// Deletes up to a thousand expired deliveries of an account; returns how many.
+/// Drops deliveries of an account that are old, up to a thousand; answers how many.
 pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
     let sql = "DELETE FROM webhook_deliveries WHERE account_id = $1 AND id IN
                (SELECT id FROM webhook_deliveries WHERE account_id = $1 AND created_at < $2 LIMIT 1000)";

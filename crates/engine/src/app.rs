@@ -69,7 +69,7 @@ pub struct App {
 }
 
 impl App {
-    /// Returns a caller for actions of the program itself in an account.
+    /// Somebody who acts in an account on the program's own behalf.
     pub fn acting(&self, account: Account, actor: &str) -> Caller {
         Caller {
             account: Arc::new(account),
@@ -84,7 +84,7 @@ impl App {
         }
     }
 
-    /// Returns a caller for actions of the program itself in the account with this number.
+    /// Somebody who acts on the program's own behalf in the account with this number.
     pub fn acting_in(&self, number: i64, actor: &str) -> Result<Caller> {
         let account = self.store.read_now(move |tx| Account::numbered(tx, number))?;
         Ok(self.acting(account, actor))

@@ -86,7 +86,7 @@ pub struct Answer {
     pub counts: Option<(&'static str, &'static str)>,
 }
 
-/// The function of an [`After`].
+/// What an [`After`] does.
 type Outside = dyn Fn(&App, &Caller) -> Result<Work> + Send + Sync;
 
 /// Work outside the database in the middle of a request: it runs after the commit, may block, and returns the rest of
@@ -177,7 +177,7 @@ impl Answer {
         Answer { content: Some(content), ..Answer::empty() }
     }
 
-    /// A response that is determined after `work`.
+    /// None yet: `work` is done first.
     pub fn after(work: impl Fn(&App, &Caller) -> Result<Work> + Send + Sync + 'static) -> Answer {
         Answer { after: Some(After(Arc::new(work))), ..Answer::empty() }
     }

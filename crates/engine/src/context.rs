@@ -56,7 +56,7 @@ pub enum IfMatch {
 /// A caller, from which a context is created for each transaction.
 #[derive(Clone)]
 pub struct Caller {
-    /// The account.
+    /// The account that is asked.
     pub account: Arc<Account>,
     /// The id of the calling key, or the name of a job.
     pub actor: Arc<str>,
@@ -77,7 +77,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Returns the context of a read.
+    /// The context for reading.
     pub fn reading(&self, tx: &mut Tx) -> Result<Ctx> {
         Ok(Ctx {
             account: self.account.number,

@@ -10,17 +10,17 @@ use crate::slice::Slice;
 
 /// Work that becomes due with the days of an account.
 pub struct DueWork {
-    /// Does all due work, in its own transactions. This runs first.
+    /// Does all that is due, in transactions of its own. This comes first.
     pub pass: fn(&App, &Caller) -> Result<()>,
-    /// Does all due work in the transaction and at the time of the caller.
+    /// Does all that is due, in the transaction and at the time of the caller.
     pub catch_up: fn(&mut Tx, &Ctx) -> Result<()>,
-    /// Does part of the due work; returns whether there may be more.
+    /// Does a part of what is due; answers whether there may be more.
     pub some: fn(&mut Tx, &Ctx, &Slice) -> Result<bool>,
-    /// Returns the next moment after now at which work is due. The test clock stops there.
+    /// When something is next due in the account, after now. The test clock goes there.
     pub next_moment: fn(&mut Tx, &Ctx) -> Result<Option<Moment>>,
-    /// Does what the workers normally do, by the test clock of the account; returns whether there was anything.
+    /// Does what the workers do otherwise, by the test clock of the account; answers whether there was anything.
     pub follow: fn(&App, &Caller) -> Result<bool>,
-    /// Runs once an hour after all other work, except for accounts with a test clock.
+    /// Done once an hour after all of it, but not for an account with a test clock.
     pub hourly: fn(&mut Tx, &Ctx) -> Result<()>,
 }
 

@@ -317,7 +317,7 @@ impl Request {
         (total, values)
     }
 
-    /// Returns the statement for the records of the page.
+    /// The records of the page.
     fn page_statement<R: Record>(&self, selection: Selection) -> (String, Vec<Value<'static>>) {
         let Selection { from, conditions, mut values, several, sort_by, .. } = selection;
         let (table, columns) = (R::shape().table, &R::sql().list_columns);
@@ -348,7 +348,7 @@ impl Request {
                 of_each.join(" UNION ALL ")
             ))
         } else if ranges && sort == "created_at" {
-            // A range can be large: it is sorted by columns of the index, and only the page is read from the table.
+            // A year has many: they are sorted by what the index has of them, and only those of the page are read.
             Some(format!("SELECT {table}.id AS record_id FROM {from} {part}"))
         } else {
             None

@@ -61,8 +61,8 @@ pub struct Line {
     hash: Vec<u8>,
 }
 
-/// Starts work when an event happens. Most events start none, so the statement that reads the end of the log also
-/// counts the listeners.
+/// Starts work when something happens. Most events start none, so whether anybody listens is asked in the statement that
+/// reads the end of the log.
 pub struct Listener {
     /// A scalar subquery that counts those who listen: `$1` is the account, `$2` the key of the event.
     pub count: &'static str,
@@ -117,8 +117,8 @@ pub fn append(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<i64> {
     Ok(seq)
 }
 
-/// Returns the end of the chain, and the number of listeners of the event: in one statement, since most events have
-/// none. The first event of an account precedes its listeners.
+/// The end of the chain, and how many listen to the event: asked in one statement, since most of the time nobody does. The
+/// first event of an account comes before its listeners.
 fn end(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<(i64, Vec<u8>, i64)> {
     let from = "FROM log WHERE account_id = $1 ORDER BY seq DESC LIMIT 1";
     let found = match LISTENER.get() {

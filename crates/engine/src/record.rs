@@ -53,7 +53,7 @@ pub struct Shape {
     pub events: &'static str,
     /// The sort field of a list without pages.
     pub order: &'static str,
-    /// The field that refers to its parent, whose id is in the path; or empty.
+    /// The field that names the record it belongs to, whose id stands in the path; or empty.
     pub parent: &'static str,
     /// The views that include `created_at` outside `meta`.
     pub created_at: Views,
@@ -126,7 +126,7 @@ impl Shape {
         Shape { order, ..self }
     }
 
-    /// Sets the views that include `created_at` outside `meta`.
+    /// Shows `created_at` beside the fields there.
     pub const fn created_at(self, views: Views) -> Shape {
         Shape { created_at: views, ..self }
     }

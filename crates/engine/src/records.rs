@@ -177,8 +177,8 @@ pub fn once_more(handler: fn(Call) -> Result<Work>, call: &Call) -> Answer {
     Answer::after(move |_, _| handler(call.clone()))
 }
 
-/// An action without a body: `verb` changes the record and returns the name of the event, or an empty string if there
-/// was nothing to change.
+/// An action without a body: `verb` changes the record and answers with the event's name, or
+/// with none when there was nothing to change.
 pub fn act<R: Model>(call: Call, view: Views, verb: fn(&mut R, &Ctx) -> Result<&'static str>) -> Result<Work> {
     let warnings = input::nothing(&call)?;
     Ok(Box::new(move |tx, ctx| {
@@ -375,7 +375,7 @@ fn stored<R: Record>(record: &R) -> Vec<Value<'_>> {
     values
 }
 
-/// Emits an event of a record; returns the image of the record.
+/// Writes that something happened to a record; answers what was told of it.
 fn told<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, event: &str) -> Result<Image> {
     let image = Image::new(ctx, record)?;
     image.tell(tx, ctx, record, &format!("{}.{event}", R::shape().events))?;
@@ -412,7 +412,7 @@ pub fn count<R: Record>(tx: &mut Tx, ctx: &Ctx, change: i64) -> Result<()> {
     Ok(())
 }
 
-/// Checks that ids in a body refer to records of the account.
+/// Ids in a body must be of records in the account.
 pub fn check_references<R: Fields>(tx: &mut Tx, ctx: &Ctx, record: &R, input: &Input<R>) -> Result<()> {
     let mut faults = FieldErrors::default();
     for field in input.sent() {
@@ -433,7 +433,7 @@ pub fn check_references<R: Fields>(tx: &mut Tx, ctx: &Ctx, record: &R, input: &I
     faults.into_result()
 }
 
-/// Checks the unique fields of a record.
+/// What must differ from all other records of the account does.
 fn check_unique<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
     let shape = R::shape();
     for field in R::fields() {

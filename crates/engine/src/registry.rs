@@ -72,7 +72,7 @@ pub struct Registry {
     pub jobs: &'static [JobKind],
     /// The tables whose rows are processed under a lease.
     pub leases: &'static [&'static LeaseTable],
-    /// The functions that delete expired data.
+    /// What housekeeping drops when it is old.
     pub purges: &'static [Purge],
     /// The work that becomes due as time passes.
     pub due_work: &'static [DueWork],

@@ -40,7 +40,7 @@ impl Method {
     }
 }
 
-/// The body of a route.
+/// What a route takes in its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestBody {
     /// No body.
@@ -105,9 +105,9 @@ pub struct Route {
     pub summary: String,
     /// Whether it is an addition to the contract.
     pub extension: bool,
-    /// Its body.
+    /// What it takes.
     pub takes: RequestBody,
-    /// The fields of its body.
+    /// The fields that it takes.
     pub fields: Vec<FieldInfo>,
     /// Its response.
     pub returns: Returns,

@@ -141,7 +141,7 @@ pub fn put<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
     Ok(())
 }
 
-/// Removes the search text of a record.
+/// Makes a record unfindable.
 pub fn remove<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
     if R::is_searched() {
         tx.execute(

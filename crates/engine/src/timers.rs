@@ -75,7 +75,7 @@ pub enum Since {
 /// For timers that wait since the event.
 pub const NOW: fn(&Ctx, &Data) -> Since = |_, _| Since::Now;
 
-/// The data of an event, parsed on demand and only as far as needed: a document may have a thousand rows.
+/// The data of an event, parsed when somebody looks and only as far as that: a document may have a thousand rows.
 pub struct Data<'d> {
     json: &'d str,
     members: OnceCell<BTreeMap<String, &'d RawValue>>,

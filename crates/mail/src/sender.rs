@@ -10,53 +10,52 @@ use crate::folder::Folder;
 use crate::message::check_lines;
 use crate::smtp::{Letter, Smtp};
 
-/// The destination of mail.
+/// Where mail goes.
 #[derive(Clone, Debug)]
 pub enum Route {
-    /// An SMTP server.
+    /// To a server.
     Smtp(SmtpSettings),
-    /// `.eml` files in this folder, which is created if it does not exist.
+    /// To `.eml` files in this folder, which is made when it is not there.
     Folder(PathBuf),
 }
 
-/// The encryption of the connection to a server.
+/// How the connection to a server is protected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Security {
     /// TLS from the first byte (port 465).
     Tls,
-    /// TLS after STARTTLS (port 587); without it, nothing is sent.
+    /// TLS after STARTTLS (port 587); without it nothing is sent.
     StartTls,
-    /// None: for a server on this machine. The user name and password are sent unencrypted.
+    /// None: for a server on this machine. A user name and password go in the clear.
     None,
 }
 
-/// The settings of an SMTP server.
+/// A server and how to talk to it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SmtpSettings {
-    /// Its host name, which its certificate must have, or its address.
+    /// Its name, which its certificate must have, or its address.
     pub host: String,
-    /// The port: usually 465, 587 or 25.
+    /// 465, 587 or 25, mostly.
     pub port: u16,
-    /// The encryption of the connection.
+    /// How the connection is protected.
     pub security: Security,
-    /// The user name; empty for a server without authentication.
+    /// Empty for a server that asks for none.
     pub user: String,
-    /// The password.
+    /// Of that user.
     pub password: String,
-    /// Timeout of connecting, of each reply, and of each 64 KiB of a message. The reply to the end of a message may
-    /// take five times as long, since a mail whose reply is missed may be sent twice.
+    /// For connecting, for each answer, and for each 64 KiB of a message. The answer to the end of a message may take
+    /// five times as long, since a mail whose answer is not waited for may go out twice.
     pub timeout: Duration,
-    /// The name in our greeting; empty for our address.
+    /// The name by which we greet; empty for our address.
     pub helo: String,
-    /// Number of connections to keep open between mails; 0 for none. The callers determine how many mails are sent
-    /// concurrently.
+    /// Connections kept open between mails; 0 for none. How many mails go at the same time is up to the callers.
     pub pool: usize,
-    /// Certificates of authorities (PEM) to trust besides those of this machine.
+    /// Certificates of authorities (PEM) to believe besides those of this machine.
     pub ca_file: Option<PathBuf>,
 }
 
 impl SmtpSettings {
-    /// Settings of a server without authentication; TLS depends on the port: 465 from the start, otherwise by STARTTLS.
+    /// A server without a user; TLS by the port: 465 from the start, else by STARTTLS.
     pub fn new(host: impl Into<String>, port: u16) -> SmtpSettings {
         SmtpSettings {
             host: host.into(),
@@ -89,30 +88,30 @@ impl fmt::Debug for SmtpSettings {
     }
 }
 
-/// An accepted message.
+/// The message was taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// The server's reply, which often contains its own id of the message; or the name of the file.
     pub response: String,
 }
 
-/// A message that was not accepted, or possibly not. Each has a sentence for people, with the server's reply.
+/// The message was not taken, or perhaps. Each has a sentence for people, with the server's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// Temporarily rejected: 4xx, no reply in time, no connection. Retry later.
+    /// Not taken now: 4xx, no answer in time, no connection. Try again later.
     Later(String),
-    /// Permanently rejected: 5xx about this sender, recipient or message, or a message that the server cannot handle.
+    /// Not taken, ever: 5xx about this sender, recipient or message, or a message that cannot be sent there.
     Never(String),
-    /// Rejected for a reason other than the mail: the server rejects us (5xx at its greeting, EHLO, STARTTLS or AUTH),
-    /// or its certificate is not valid. A retry only helps after the settings change.
+    /// Not taken, and the mail is not to blame: the server refuses us (5xx at its greeting, EHLO, STARTTLS or AUTH), or
+    /// its certificate does not hold. The mail is worth another try, which helps only when somebody changed something.
     Settings(String),
-    /// The message was sent completely, but there was no reply: the server may have accepted it or not. A retry may
-    /// duplicate it; receivers can detect that by the message id, but few do.
+    /// The message was sent in whole, but no answer came: the server may have it or not. Another try may double it;
+    /// receivers can tell by the message id, but few do.
     Unknown(String),
 }
 
 impl Failure {
-    /// Returns the sentence.
+    /// The sentence.
     pub fn words(&self) -> &str {
         match self {
             Failure::Later(words) | Failure::Never(words) | Failure::Settings(words) | Failure::Unknown(words) => words,
@@ -128,7 +127,7 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Sends mail; created once and shared by threads.
+/// Sends mail; made once and shared by threads.
 pub struct Sender {
     way: Way,
 }

@@ -11,17 +11,17 @@ use crate::Input;
 use crate::redraw::redraw;
 use crate::world::{DocumentWorld, TemplateEnv};
 
-/// A usable image.
+/// An image that can be used.
 #[derive(Clone)]
 pub(crate) struct Image {
     pub(crate) name: &'static str,
     pub(crate) bytes: Bytes,
 }
 
-/// Number of re-encoded images in the cache.
+/// For how many pictures it is remembered how they were drawn.
 const KEPT: usize = 8;
 
-/// The cache of re-encoded images, by the hash of the original: a logo is on every document.
+/// The pictures that were drawn anew lately, by the hash of what they were drawn from: a logo is on every document.
 #[derive(Default)]
 pub(crate) struct Drawn(Mutex<Vec<(u128, Option<Bytes>)>>);
 
@@ -40,7 +40,7 @@ impl Drawn {
     }
 }
 
-/// Returns the usable images, and the names of the others.
+/// The images that can be used, and the names of the others.
 pub(crate) fn usable(desk: &TemplateEnv, images: &[(&'static str, Vec<u8>)]) -> (Vec<Image>, Vec<&'static str>) {
     let (mut good, mut bad) = (Vec::new(), Vec::new());
     for (name, bytes) in images {

@@ -48,9 +48,9 @@ pub struct Typesetter {
     made: AtomicU64,
 }
 
-/// Where documents are typeset.
+/// Where documents are made.
 enum Place {
-    /// On threads of this process.
+    /// On threads of this program.
     Here(Box<Here>),
     /// In other processes.
     Apart { program: Program, template: String, presses: Box<TypesetPool<Option<apart::Press>>> },

@@ -4,7 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Maximum number of workers.
+/// Nobody waits long for a page behind so many.
 const MOST: usize = 8;
 
 /// A pool of workers, threads or processes, each of which typesets one document at a time.

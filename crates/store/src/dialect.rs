@@ -140,8 +140,8 @@ impl Dialect {
 }
 
 impl Tx<'_> {
-    /// Locks the row `id` of `table` until the end of the transaction, so that other writers of the same account wait.
-    /// SQLite has one writer and needs no lock.
+    /// Holds the row `id` of `table` until the end of the transaction, so that whoever changes
+    /// the same account waits. SQLite has one writer and needs no lock.
     pub fn hold(&mut self, table: &str, id: i64) -> Result<()> {
         if self.dialect() == Dialect::Postgres {
             self.int(&format!("SELECT 1::BIGINT FROM {table} WHERE id = $1 FOR UPDATE"), &[id.into()])?;

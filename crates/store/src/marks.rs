@@ -39,7 +39,7 @@ const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 pub(crate) struct Mark {
     /// Empty if there is no table for it.
     writer: String,
-    /// The token of the last transaction.
+    /// That of the last transaction.
     token: String,
 }
 
@@ -59,13 +59,13 @@ impl Mark {
         }
     }
 
-    /// Begins a transaction with the mark as its first write. This locks the row: until the transaction ends, a lookup
-    /// of its mark waits.
+    /// Begins a transaction, with the mark as its first write. It locks the row: until this transaction is over, nobody
+    /// is told that its mark is missing.
     pub(crate) fn begin(&mut self, client: &mut Client) -> Result<(), Failure> {
         if self.writer.is_empty() {
             return client.script(BEGIN);
         }
-        // An empty token belongs to a writer that has committed nothing; it must never match.
+        // A row without a token is that of a writer that has kept nothing yet; it must never look like ours.
         self.token = String::new();
         match client.ask(&format!("{BEGIN}; EXECUTE writer_mark ('{}')", self.writer))? {
             Some(token) if !token.is_empty() => self.token = token,

@@ -24,7 +24,7 @@ const READER_IDLE: Duration = Duration::from_secs(60);
 const GRACE: Duration = Duration::from_secs(2);
 /// Time limit of a migration, and of waiting for one.
 const MIGRATION: Duration = Duration::from_secs(60 * 60);
-/// How long the outcome of a commit is looked up. The caller waits, and so do all queued writes.
+/// How long the fate of a commit is looked for. The caller waits, and so does everybody behind it.
 const FATE: Duration = Duration::from_secs(10);
 
 /// A connection with its prepared statements.
@@ -143,7 +143,7 @@ impl Pool {
                 lease.spoil();
             }
             let Some(trouble) = trouble.filter(Error::is_retryable) else { return done };
-            // If one connection is lost, the others most likely are too.
+            // What died took the others with it, most likely.
             drop(lease);
             let late = started.elapsed() >= self.patience;
             self.drop_idle(late && matches!(trouble, Error::Disconnected(_)));
@@ -277,7 +277,7 @@ impl Writing {
 }
 
 impl Session for Writing {
-    // Two nodes that each lock one account and wait for the other's would deadlock.
+    // Two nodes that each hold one account and want the other's would wait for each other.
     const MIXES_KEYS: bool = false;
 
     fn begin(&mut self) -> Result<()> {

@@ -104,7 +104,7 @@ impl<T> Queue<T> {
         Some((key, item))
     }
 
-    /// Takes the next write of a held lane, if it usually takes no longer than `room`.
+    /// The next one of a lane that is held, if it usually takes no longer than `room`.
     pub(crate) fn more(&mut self, key: i64, room: Duration) -> Option<T> {
         let lane = self.lanes.get_mut(&key).filter(|lane| lane.usual <= room)?;
         let item = lane.waiting.pop_front()?;

@@ -1,5 +1,5 @@
-//! Records the statements that a process ran, and how much each write did. For tests of query plans and of the work in
-//! a transaction; only with the feature `faults`.
+//! What a process asked of the database: the statements that it ran, and how much each write did. For tests of
+//! plans and of the work in a transaction; with the feature `faults` only.
 
 #[cfg(feature = "faults")]
 pub use recorder::{Closure, closures, statements};
@@ -23,7 +23,7 @@ mod recorder {
     pub struct Closure {
         /// Statements run.
         pub statements: u64,
-        /// Rows that they returned or changed.
+        /// Rows that they gave or touched.
         pub rows: u64,
         /// Bytes of their parameters.
         pub bytes: u64,

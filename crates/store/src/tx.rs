@@ -15,7 +15,7 @@ pub struct Tx<'c> {
     /// them: failing writes are rare, and a savepoint makes SQLite's search index flush (measured: half of the
     /// throughput).
     careful: bool,
-    /// Whether there is anything to roll back.
+    /// Whether anything happened that would have to be undone.
     touched: bool,
     /// How many savepoints are open.
     depth: u32,
@@ -54,7 +54,7 @@ impl<'c> Tx<'c> {
         }
     }
 
-    /// Runs a statement; returns the number of affected rows.
+    /// Runs a statement; answers how many rows it touched.
     pub fn execute(&mut self, sql: &str, values: &[Value]) -> Result<u64> {
         debug_assert!(in_order(sql), "placeholders out of order: {sql}");
         self.touched = true;
@@ -72,7 +72,7 @@ impl<'c> Tx<'c> {
         self.note(done)
     }
 
-    /// Calls `take` for every row of the result.
+    /// Calls `take` with every row of the answer.
     pub fn each<E: From<Error>>(
         &mut self,
         sql: &str,
@@ -202,7 +202,7 @@ impl<'c> Tx<'c> {
         self.note(done)
     }
 
-    /// Removes our own deadline for a statement, until the end of the transaction.
+    /// Lifts our own deadline for a statement, until the end of the transaction.
     pub(crate) fn take_time(&mut self) {
         if let Session::Postgres(conn) = &mut self.session {
             conn.take_time();

@@ -1,6 +1,7 @@
-//! Group commit: a thread owns a write connection, takes queued closures, runs them one after the other, commits once
-//! and only then responds to all. If a closure fails after it has written, the transaction is rolled back and all of
-//! them run again, each in a savepoint. `queue.rs` determines the order.
+//! Group commit: a thread owns a writing connection, takes the closures that wait, runs one after
+//! the other, commits once and only then answers everyone. When a closure fails after it has
+//! written, the transaction is rolled back and all of them run again, now each in a savepoint.
+//! Whose closures are next is for `queue.rs` to say.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
@@ -16,9 +17,9 @@ use crate::{Error, Result, Stats, Tx, faults};
 const BATCH: usize = 256;
 const BATCH_TIME: Duration = Duration::from_millis(20);
 
-/// How long writes are retried after a conflict or a lost connection.
+/// How long writes are tried again after a lost race or connection.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a write can be queued: its caller has given up by then.
+/// How long a write may wait for its turn: whoever sent it has given up by then.
 const QUEUED: Duration = Duration::from_secs(15);
 
 /// A connection that can hold a transaction.
@@ -29,7 +30,7 @@ pub(crate) trait Session: Send + 'static {
     fn tx(&mut self) -> Result<Tx<'_>>;
     fn commit(&mut self) -> Result<()>;
     fn rollback(&mut self);
-    /// Returns the maximum time that a caller waits for an unresponsive database.
+    /// How long a caller waits at most for a database that does not answer.
     fn patience(&self) -> Duration {
         PATIENCE
     }
@@ -126,8 +127,7 @@ impl Turns {
         }
     }
 
-    /// Records that a write of `key` ran for `time`; returns the next one that can join the same transaction, which has
-    /// `room`.
+    /// One of `key` has run for `time`; answers the next one that may join the same transaction, which has `room`.
     fn next(&self, key: i64, time: Duration, room: Duration, mixes: bool) -> Option<(i64, Job)> {
         let mut state = self.lock();
         state.queue.ran(key, time);
@@ -141,7 +141,7 @@ impl Turns {
         state.queue.more(key, room).map(|job| (key, job))
     }
 
-    /// Releases `key`.
+    /// Nobody works on `key` any more.
     fn release(&self, key: i64) {
         self.lock().queue.release(key);
         self.came.notify_one();
@@ -169,7 +169,7 @@ struct Job {
 trait Task: Send {
     /// Runs the closure; returns whether its writes are to be kept.
     fn run(&mut self, tx: &mut Tx) -> bool;
-    /// Responds to the caller.
+    /// Answers the caller.
     fn done(self: Box<Self>, outcome: Result<()>);
 }
 
@@ -207,7 +207,7 @@ where
 
 fn run<S: Session>(session: &mut S, closing: &Closing, stats: &Stats) {
     let turns = closing.0;
-    // While the database is known to be unreachable, further writes do not wait as long as the first.
+    // Who comes while the database is known to be gone need not wait for it as the first one did.
     let mut patience = PATIENCE;
     while let Some((mut key, first)) = turns.wait() {
         if first.queued.elapsed() > QUEUED {
@@ -247,8 +247,8 @@ impl<'s, S: Session> Group<'s, S> {
         Group { session, stats, begun, came, started: Instant::now(), tasks: Vec::new() }
     }
 
-    /// Runs a write in the transaction; returns how long it took and how long the next one may take: sharing a commit
-    /// must not make a write wait for another's expensive closure.
+    /// Runs a task in the transaction; answers how long it took and how long the next one may take: nobody waits for
+    /// a dear closure of somebody else because their commits are shared.
     fn add(&mut self, mut task: Box<dyn Task>) -> (Duration, Duration) {
         let started = Instant::now();
         if self.begun.is_ok() {
@@ -262,7 +262,7 @@ impl<'s, S: Session> Group<'s, S> {
         (time, room)
     }
 
-    /// Commits and responds to all; returns whether the database is unreachable.
+    /// Commits and answers everyone; answers whether the database is gone.
     fn finish(self, patience: Duration) -> bool {
         let Group { session, stats, begun, mut tasks, came, started } = self;
         let mut outcome = begun.and_then(|()| commit(session));
@@ -272,7 +272,7 @@ impl<'s, S: Session> Group<'s, S> {
             session.rollback();
             outcome = carefully(session, &mut tasks);
         }
-        // A database that was unresponsive for so long, or is known to be unreachable, is not tried again.
+        // A database that was silent for so long, or that is known to be gone, would be tried in vain once more.
         let late = patience.is_zero() || came.elapsed() >= session.patience();
         let given_up = late && matches!(outcome, Err(Error::Disconnected(_)));
         if outcome.as_ref().is_err_and(Error::is_retryable) && !given_up {
@@ -296,7 +296,7 @@ fn answer(tasks: Vec<Box<dyn Task>>, outcome: Result<()>) {
     }
 }
 
-/// Runs one write of a transaction, which must leave nothing behind if it fails.
+/// One task of a transaction, which must leave nothing when it fails.
 fn part<S: Session>(session: &mut S, task: &mut dyn Task, careful: bool) -> Result<()> {
     let mut tx = session.tx()?.careful(careful);
     let _ = tx.savepoint(|tx| if task.run(tx) { Ok(()) } else { Err(Error::Undo) });
@@ -306,7 +306,7 @@ fn part<S: Session>(session: &mut S, task: &mut dyn Task, careful: bool) -> Resu
     }
 }
 
-/// Runs all writes again in one transaction, each in a savepoint.
+/// All tasks again in one transaction, each in a savepoint.
 fn carefully<S: Session>(session: &mut S, tasks: &mut [Box<dyn Task>]) -> Result<()> {
     session.begin()?;
     for task in tasks {
@@ -322,7 +322,8 @@ fn commit<S: Session>(session: &mut S) -> Result<()> {
     Ok(())
 }
 
-/// Runs all writes until they succeed or time out: after a conflict, or a lost connection.
+/// All tasks until they are through or patience ends: a lost race, or a connection that has to be
+/// made again.
 fn again<S: Session>(session: &mut S, tasks: &mut [Box<dyn Task>], patience: Duration) -> Result<()> {
     let started = Instant::now();
     let mut wait = Duration::from_millis(10);

@@ -18,10 +18,10 @@ use crate::automation::worker::{Outgoing, Request};
 /// The delays between the attempts of a failing step.
 const RETRY: Backoff = backoff::UP_TO_AN_HOUR;
 
-/// Whether the run continues with its next step immediately; otherwise the call to make, if any.
+/// Whether the run goes on with its next step at once; if not, with the call to be made, if any.
 type Next = ControlFlow<Option<Request>>;
 
-/// Records the outcome of a step. A call is recorded only if there is `room` for it.
+/// A step was taken. A call is only announced if there is `room` for it.
 pub fn record(ctx: &Ctx, runner: &Runner, run: &mut Run, done: Done, room: usize) -> Next {
     match done {
         Done::Wait(until) if until > ctx.now => {

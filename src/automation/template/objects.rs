@@ -5,7 +5,7 @@ use std::sync::Arc;
 use minijinja::value::{Object, ObjectRepr, Value as Jinja};
 use serde_json::Value;
 
-/// The results of the steps so far, by index or by name.
+/// What the steps so far have given, by their place or their name.
 #[derive(Debug)]
 pub struct Results(pub Vec<(String, Value)>);
 

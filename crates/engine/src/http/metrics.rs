@@ -12,7 +12,7 @@ use crate::jobs;
 use crate::registry::registry;
 pub use counts::{CounterInfo, HistogramInfo, Metric, Metrics, waiting};
 
-/// Time limit for metrics from the database.
+/// How long the database may take to say how far behind it is.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Returns all metrics as text.

@@ -22,7 +22,7 @@ pub struct Paced {
 }
 
 impl Paced {
-    /// Creates a socket with a write timeout of `patience`.
+    /// A socket whose writes may wait for `patience`.
     pub fn new(stream: TcpStream, place: Arc<Place>, patience: Duration) -> Paced {
         Paced { stream, place, patience, timer: None }
     }

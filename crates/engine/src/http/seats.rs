@@ -44,14 +44,14 @@ struct Holder {
 /// The state of a connection.
 #[derive(Default)]
 pub struct Place {
-    /// Its requests in progress.
+    /// The requests under way on it.
     pub busy: Busy,
     stalled_since: Mutex<Option<Instant>>,
     gave_up: AtomicBool,
     leave: Notify,
 }
 
-/// The slot of a connection, released when it is dropped.
+/// A seat that somebody has until this is dropped.
 pub struct Seat {
     seats: Arc<Seats>,
     number: u64,
@@ -59,15 +59,15 @@ pub struct Seat {
     pub spare: bool,
     /// Whether its address has reached its limit.
     pub over: bool,
-    /// The state of the connection.
+    /// What is known of the connection.
     pub place: Arc<Place>,
 }
 
 /// The outcome for a new connection.
 pub enum Admission {
-    /// It has a slot.
+    /// It has a seat.
     Seated(Seat),
-    /// It is refused, because its address has reached its limit (`true`) or because all slots are taken.
+    /// There is no seat, because its address has as many as it may have (`true`) or because all are taken.
     Refused(bool),
 }
 
@@ -140,7 +140,7 @@ impl Taken {
 }
 
 impl Seat {
-    /// Waits until the slot is needed for another connection.
+    /// Waits until the seat is needed for somebody else.
     pub async fn is_needed(&self) {
         self.place.leave.notified().await;
     }
@@ -155,7 +155,7 @@ impl Drop for Seat {
 }
 
 impl Place {
-    /// Records that the other end accepts no data.
+    /// The other end takes nothing for now.
     pub fn stalls(&self) {
         *held(&self.stalled_since) = Some(Instant::now());
     }

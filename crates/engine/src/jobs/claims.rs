@@ -87,8 +87,8 @@ impl Claimant {
     }
 }
 
-/// Returns the first account after `after` with a due job. Uses the index to read only the first job of each account,
-/// however many are queued.
+/// The first account after `after` that has a job which is due. Only the first job of each account is looked at, by the
+/// index, however many wait.
 fn next_account(tx: &mut Tx, now: Moment, lane: Lane, kinds: &[&'static str], after: i64) -> Result<Option<i64>> {
     let (sql, values) = turn(now, lane, kinds, after);
     Ok(tx.first(&sql, &values, |row| row.int(0))?)

@@ -78,7 +78,7 @@ CREATE INDEX jobs_turns ON jobs (lane, account_id, run_at, id, kind) WHERE state
 ",
 };
 
-/// Lease of a job, in seconds; when it expires, another worker takes over. The heartbeat detects a dead node sooner.
+/// How long a worker may be silent before its job is given to another. A node that dies is noticed sooner, by its heartbeat.
 pub const LEASE_SECONDS: i64 = 60;
 /// The delays between the attempts of a failing job.
 const RETRY: Backoff = backoff::UP_TO_AN_HOUR;
@@ -214,7 +214,7 @@ pub fn enqueue(tx: &mut Tx, ids: &Ids, job: &NewJob, now: Moment) -> Result<()> 
     Ok(())
 }
 
-/// Deletes a job that has not been claimed; returns whether there was one.
+/// Takes away a job that nobody has claimed yet; answers whether there was one.
 pub fn call_off(tx: &mut Tx, unique_key: &str) -> Result<bool> {
     Ok(tx.execute("DELETE FROM jobs WHERE unique_key = $1 AND state = 'ready'", &[unique_key.into()])? == 1)
 }
@@ -288,7 +288,7 @@ impl Claimed {
             }
             Ending::Failed(why) => ("failed", now, self.attempts, why.as_str()),
         };
-        // An ended job does not block a new one with the same unique key.
+        // What has ended does not stand in the way of a new job with the same unique key.
         let set = "state = $1, run_at = $2, attempts = $3, last_error = $4, lost = 0,
                    unique_key = CASE WHEN $1 IN ('done', 'failed') THEN id ELSE unique_key END";
         LEASES.end(tx, self.lease(), set, &[state.into(), run_at.0.into(), attempts.into(), error.into()])

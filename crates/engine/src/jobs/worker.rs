@@ -18,7 +18,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 const HELD: Duration = Duration::from_secs(30);
 /// How often the repeating jobs are checked.
 const SELDOM: Duration = Duration::from_secs(30);
-/// How long the test clock waits for a job that another worker runs, in tenths of a second.
+/// How long the test clock waits for a job that another worker has, in tenths of a second.
 const PATIENCE: u32 = 300;
 
 /// Starts the workers and the other loops of this process, which run until it ends.
@@ -213,8 +213,8 @@ fn handle(app: &App, job: &Claimed) -> Ending {
     }
 }
 
-/// Ensures that one job of each repeating type exists, and that none is scheduled too far ahead, since the clock may
-/// have jumped forward and back.
+/// Sees to it that the jobs that come back by themselves are there, one of each, and that none stands further ahead than it
+/// can: the clock may have jumped forward and back.
 fn keep_timetable(app: &App) -> Result<()> {
     let (ids, now) = (app.ids, app.clock.now());
     let repeated: Vec<NewJob> =

@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Time within which a loop must make progress. Most take less than a second; a long job reports progress as it renews
-/// its lease.
+/// How long a loop may take for a turn. Most take less than a second; a long job turns its loop as it renews its lease.
 pub const PATIENCE: Duration = Duration::from_secs(180);
 
 /// The loops of this process.

@@ -78,7 +78,7 @@ impl Kind for Html {
 
 /// Maximum nesting depth of tags.
 const DEEPEST: usize = 500;
-/// Maximum number of elements.
+/// How many elements a text may come to.
 const LARGEST: usize = 200_000;
 
 /// Elements without an end tag.

@@ -219,12 +219,12 @@ impl Kind for Data {
     }
 }
 
-/// A snapshot of another record at the time this one was saved, or nothing. Stored as the JSON of the API.
+/// Another record as it was when this one was saved, or nothing. Kept as the JSON that it was shown as.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot(pub String);
 
 impl Snapshot {
-    /// Returns it as JSON; null if there is none.
+    /// As JSON; null when there is none.
     pub fn json(&self) -> Schema {
         // Invalid JSON never becomes a `Snapshot`: see `from_db`.
         serde_json::from_str(&self.0).unwrap_or_default()

@@ -264,7 +264,7 @@ impl Rules {
         Rules { unique: Some(others), ..self }
     }
 
-    /// Refers to a record in `table`.
+    /// The id of a record in `table`.
     pub const fn refers(self, table: &'static str) -> Rules {
         Rules { refers: table, ..self }
     }
