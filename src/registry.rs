@@ -211,7 +211,7 @@ mod tests {
     use crate::automation::events::is_built_in;
 
     #[test]
-    fn every_kind_of_job_and_every_cause_is_there_once() {
+    fn job_kinds_and_timer_causes_are_unique() {
         let kinds: HashSet<&str> = JOBS.iter().map(|kind| kind.kind).collect();
         assert_eq!(kinds.len(), JOBS.len());
         let causes: HashSet<&str> = TIMERS.iter().map(|timer| timer.cause).collect();
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn timers_name_events_that_there_are() {
+    fn timers_use_existing_events() {
         install();
         for timer in TIMERS {
             for event in timer.armed_by.iter().map(|(event, _)| *event).chain([timer.cause]) {

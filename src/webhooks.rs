@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_account_has_some_of_the_places() {
+    fn limits_the_slots_of_an_account() {
         let served = Served::default();
         let mut held: Vec<EndpointPermit> = (0..100).filter_map(|n| served.take(1, &format!("a{n}"))).collect();
         assert_eq!(held.len(), SERVED_OF_ONE);
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_gives_the_place_back() {
+    fn a_panic_releases_the_slot() {
         let served = Served::default();
         let place = served.take(1, "a");
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {

@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_the_same_however_they_are_written() {
+    fn moments_compare_in_any_notation() {
         let same = |a: &str, b: &str| compare(Op::Eq, Some(&a.into()), &b.into());
         assert!(same("2026-01-01T00:00:00Z", "2026-01-01T02:00:00.000+02:00"));
         assert!(!same("2026-01-01T00:00:00Z", "2026-01-01T00:00:00.001Z"));
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_have_their_path() {
+    fn errors_have_a_path() {
         let mut faults = FieldErrors::default();
         let bad = json!([{"field": "data.a", "op": "is", "value": 1}, {"field": "x.y", "op": "eq", "value": 1}, "x",
             {"field": "data.a", "op": "in", "value": 1}, {"op": "eq", "zz": 1}, {"field": "data..a", "op": "exists"},

@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn good_steps_are_taken() {
+    fn accepts_valid_steps() {
         crate::registry::install();
         let good = json!([
             {"type": "create_task", "title": "Call {{ data.client_company_name }}", "category": "call", "deadline": "P2D", "name": "call"},
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_ones_have_their_path() {
+    fn errors_of_steps_have_a_path() {
         crate::registry::install();
         for (step, fault) in [
             (json!({"type": "nope"}), "type: invalid_choice"),
@@ -524,7 +524,7 @@ mod tests {
         assert_eq!(faults(twice), ["steps[1].name: given_twice"]);
     }
     #[test]
-    fn addresses_are_checked_as_far_as_they_are_known() {
+    fn checks_the_known_part_of_urls() {
         for (url, known) in [
             ("https://a.example/x", Some("https://a.example/x")),
             ("https://a.example/{{ data.id }}", Some("https://a.example/")),
@@ -538,7 +538,7 @@ mod tests {
     }
 
     #[test]
-    fn many_texts_under_a_long_name_take_no_time() {
+    fn many_texts_under_a_long_name_are_fast() {
         let body = json!({"x".repeat(100_000): vec!["y"; 40_000]});
         let started = std::time::Instant::now();
         assert!(faults(json!([{"type": "http", "url": "https://a.example", "body": body}])).is_empty());

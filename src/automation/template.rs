@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn holes_are_filled() {
+    fn fills_placeholders() {
         let render = |text: &str| render(text, &names()).unwrap();
         assert_eq!(render("Call {{ data.name }} about {{ data.total }}"), "Call De Ster about 121.5");
         assert_eq!(render("{% for row in data.rows %}{{ row.name }} {% endfor %}"), "a b ");
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_named() {
+    fn names_undefined_variables() {
         let fails = |text: &str| render(text, &names()).unwrap_err();
         assert_eq!(fails("Dear {{ data.nope }}"), "'data.nope' is not defined");
         assert_eq!(fails("{{ data.nope.deeper }} {{ data.name }}"), "'data.nope.deeper' is not defined");
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_runs_away() {
+    fn limits_work_and_output() {
         let fails = |text: &str| render(text, &names()).unwrap_err();
         assert_eq!(
             fails("{% for a in range(1000) %}{% for b in range(1000) %}{% endfor %}{% endfor %}"),
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn long_chains_are_refused_before_they_are_read() {
+    fn rejects_long_chains_before_parsing() {
         for (start, part, count, end) in [
             ("{{ 1", "+1", 5000, " }}"),
             ("{{ 1", "~1", 5000, " }}"),
@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_long_is_given_up() {
+    fn aborts_slow_templates() {
         let list: Vec<String> = (0..20_000).map(|n| format!("item {n}")).collect();
         let names = Names::new(vec![("data", of(&json!({"l": list})))]);
         let text =
@@ -506,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_worked_out_before_takes_no_time() {
+    fn reuses_rendered_templates() {
         let list: Vec<String> = (0..20_000).map(|n| format!("item {n}")).collect();
         let names = Names::new(vec![("data", of(&json!({"l": list, "name": "{{ data.l }}"})))]);
         let step = json!({"title": "{{ data.l | sort | length }}", "more": ["{{ data.name }}", 1, "plain"]});
@@ -541,7 +541,7 @@ mod tests {
     }
 
     #[test]
-    fn filters_of_our_own_do_as_the_usual_ones() {
+    fn own_filters_match_the_originals() {
         let value = |text: &str| evaluate(text, &names()).unwrap();
         assert_eq!(value("{{ data.name | replace('De', 'Het') }}"), json!("Het Ster"));
         assert_eq!(value("{{ data.total | replace('.', ',') }}"), json!("121,5"));
@@ -557,7 +557,7 @@ mod tests {
     }
 
     #[test]
-    fn the_texts_of_a_step_have_a_limit_together() {
+    fn limits_the_texts_of_a_step_together() {
         let many = |count: usize| fill(&json!(vec!["{{ data }}"; count]), &names());
         assert_eq!(many(10).unwrap().as_array().unwrap().len(), 10);
         assert_eq!(many(30).unwrap_err(), "produces more than 1048576 bytes");

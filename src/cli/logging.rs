@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reader_that_stands_still_holds_up_nobody() {
+    fn a_stalled_reader_blocks_nothing() {
         let (mut read, stuck) = std::io::pipe().unwrap();
         let log = Log::start(stuck).unwrap();
         for number in 0..3 * LINES {

@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_so_long_and_is_forgotten_when_nobody_is_in_it() {
+    fn queues_are_limited_and_removed_when_empty() {
         let turns = Turns::new();
         let held: Vec<Turn> = (0..=WAITING).map(|_| turns.line_up(1, false).unwrap()).collect();
         let error = turns.line_up(1, false).err().unwrap();
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_bounded() {
+    fn the_cache_is_bounded() {
         let mut kept = Kept::default();
         let page = Bytes::from(vec![0; 1024 * 1024]);
         for number in 0..100_u8 {

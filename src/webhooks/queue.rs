@@ -394,7 +394,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ten_tries_take_about_three_days() {
+    fn ten_attempts_take_about_three_days() {
         let pause = |id: &str, attempts| RETRY.seconds(id, attempts);
         let days = |id: &str| (1..TRIES).map(|attempts| pause(id, attempts)).sum::<i64>() / 3600;
         for id in ["0190d5a2-0000-7000-8000-000000000000", "0190d5a2-0000-7000-8000-ffffffffffff", "x"] {

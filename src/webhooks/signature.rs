@@ -67,7 +67,7 @@ mod tests {
 
     /// The example of the specification's own libraries.
     #[test]
-    fn the_known_answer() {
+    fn matches_the_reference_signature() {
         let signed = sign(
             "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
             "msg_p5jXN8AQM9LWM0D4loKWxJek",

@@ -183,7 +183,11 @@ fn mail_waits_for_a_large_document(db: Db) {
             .unwrap()
     };
     assert!(matches!(deliver(), Ending::Wait(_)));
-    assert_eq!(states(&client, &path), [("anna@ster.example".to_string(), "queued".to_string(), 0)], "waiting is not an attempt");
+    assert_eq!(
+        states(&client, &path),
+        [("anna@ster.example".to_string(), "queued".to_string(), 0)],
+        "waiting is not an attempt"
+    );
     let sql = "UPDATE jobs SET state = 'failed' WHERE kind = 'document_pdf'";
     server.app.store.write_now(0, move |tx| tx.execute(sql, &[]).map(drop)).unwrap();
     assert_eq!(deliver(), Ending::Done, "no other job typesets it");

@@ -331,5 +331,9 @@ fn a_commit_whose_response_is_lost_is_applied_once() {
         .unwrap();
     cutter.join().unwrap();
     let kept = store.read_now(|tx| tx.int("SELECT count(*) FROM slow", &[])).unwrap();
-    assert_eq!((kept, tries.load(Ordering::Relaxed)), (1, 2), "interrupted before the commit: repeated, and applied once");
+    assert_eq!(
+        (kept, tries.load(Ordering::Relaxed)),
+        (1, 2),
+        "interrupted before the commit: repeated, and applied once"
+    );
 }

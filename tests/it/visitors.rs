@@ -32,7 +32,11 @@ fn guessing_is_slow() {
     }
 
     assert_eq!(ask(&client, "GET", PAGE, "203.0.113.9").status, 429, "it is not a trusted proxy");
-    assert_eq!((client.get("/health").status, client.get("/v1/products").status), (200, 200), "other visitors are not limited");
+    assert_eq!(
+        (client.get("/health").status, client.get("/v1/products").status),
+        (200, 200),
+        "other visitors are not limited"
+    );
 
     let counted = server.block_on(engine::http::metrics::text(&server.app));
     for (line, times) in [

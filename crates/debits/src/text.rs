@@ -45,7 +45,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn letters_are_spelled_with_those_there_are() {
+    fn transliterates_unsupported_characters() {
         assert_eq!(name("Café Müller & Zoë's coördinatie").as_deref(), Some("Cafe Muller + Zoe's coordinatie"));
         // A combining accent, as some file systems and keyboards write it.
         assert_eq!(name("Cafe\u{301}").as_deref(), Some("Cafe"));
@@ -63,13 +63,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_stays_nothing() {
+    fn empty_texts_stay_empty() {
         assert_eq!((id(""), name(" \n"), remittance("\t")), (None, None, None));
     }
 
     proptest! {
         #[test]
-        fn whatever_comes_fits(text in any::<String>()) {
+        fn any_text_fits_its_field(text in any::<String>()) {
             for (made, most) in [(id(&text), 35), (name(&text), 70), (remittance(&text), 140)] {
                 let made = made.unwrap_or("x".into());
                 prop_assert!(sepa::is_sepa_text(&made) && made == made.trim());

@@ -70,7 +70,7 @@ fn all(xml: &str, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn debits_stand_together_by_their_sequence() {
+fn groups_debits_by_sequence() {
     let of = |sequence, amount| Debit { sequence, ..debit(amount) };
     let xml = write(&batch(vec![
         of(Sequence::OneOff, "0.01"),
@@ -102,7 +102,7 @@ fn the_scheme_is_that_of_the_mandates() {
 }
 
 #[test]
-fn what_a_bank_would_refuse_is_said_in_words() {
+fn rejects_what_a_bank_would_reject() {
     let refusal = |change: &dyn Fn(&mut Batch)| {
         let mut batch = batch(vec![debit("5"), debit("6")]);
         change(&mut batch);
@@ -174,7 +174,7 @@ fn what_a_bank_would_refuse_is_said_in_words() {
 }
 
 #[test]
-fn creditor_identifiers_are_checked_without_their_business_code() {
+fn validates_creditor_identifiers_without_the_business_code() {
     assert!(creditor_id_is_valid("DE98ZZZ09999999999"));
     assert!(creditor_id_is_valid("DE98ABC09999999999"));
     assert!(creditor_id_is_valid("nl69 zzz 1234 5678 0000"));
@@ -221,7 +221,7 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn sums_are_right_and_texts_harmless(batch in any_batch()) {
+    fn sums_are_correct_and_texts_are_escaped(batch in any_batch()) {
         let xml = write(&batch).unwrap();
         let cents = |text: &String| text.parse::<Amount>().unwrap().scaled();
         let total: i64 = batch.debits.iter().map(|debit| debit.amount.scaled()).sum();
@@ -242,7 +242,7 @@ proptest! {
 }
 
 #[test]
-fn files_keep_to_the_public_schema() {
+fn files_are_valid_against_the_public_schema() {
     let Ok(version) = Command::new("xmllint").arg("--version").output() else {
         assert!(std::env::var("CI").as_deref() != Ok("true"), "In CI xmllint must be there: Debian's libxml2-utils.");
         println!("Skipped: xmllint is missing. Debian: sudo apt-get install libxml2-utils");

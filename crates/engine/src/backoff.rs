@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_together_comes_back_apart() {
+    fn jitter_separates_retries() {
         let waits: std::collections::HashSet<i64> =
             (0..100).map(|n| UP_TO_AN_HOUR.seconds(&format!("0190d5a2-{n:04}"), 10)).collect();
         assert!(waits.len() > 50, "{}", waits.len());

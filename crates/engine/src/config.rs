@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_win_over_the_environment_and_that_over_the_file() {
+    fn flags_override_the_environment_which_overrides_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("k.toml");
         std::fs::write(&file, "listen = \"1.1.1.1:1\"\nworkers = 7\nwrite_queue = 9\n").unwrap();
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn reports_invalid_settings() {
         assert_eq!(load(&[("KANTOOR_WORKERS", "many")], &[]).unwrap_err(), "KANTOOR_WORKERS: 'many' is not an integer");
         assert_eq!(load(&[], &[("nope", "1")]).unwrap_err(), "unknown setting 'nope'");
         assert!(load(&[("KANTOOR_LOG_FORMAT", "xml")], &[]).unwrap_err().contains("xml"));

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn one_value_has_one_form() {
+    fn equal_values_have_one_canonical_form() {
         let form = |text: &str| String::from_utf8(Json::parse(text.as_bytes()).unwrap().canonical().unwrap()).unwrap();
         let one = form(r#"{"a":[1.5,"é",null,{"x":true,"y":0}],"b":-1200}"#);
         for same in [
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_refused() {
+    fn rejects_invalid_json() {
         for text in ["", "{", "{}x", "{'a':1}", "[1,]", "\"\\x\"", "01", "nul", "{\"a\":1,}", "\u{feff}{}"] {
             assert_eq!(fails(text), "malformed_json", "{text}");
         }
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn lone_surrogates_are_told_apart() {
+    fn detects_lone_surrogates() {
         assert_eq!(Json::parse(br#""\ud83d\ude00""#).unwrap(), Json::Text("😀".into()));
         assert_eq!(Json::parse(br#""\ud83d""#).unwrap(), Json::BrokenText);
     }

@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_kills_its_workers_waits_longer_each_time_and_is_given_up() {
+    fn backs_off_after_lost_workers_then_gives_up() {
         for id in ["0190d5a2-0000-7000-8000-000000000000", "x"] {
             assert_eq!(after_deaths(id, 1), Comeback::AtOnce);
             for (times, shortest) in [(2, 10), (3, 20), (4, 40)] {

@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_is_dead_after_five_looks_in_vain() {
+    fn a_node_is_dead_after_five_missed_heartbeats() {
         let mut seen = Seen::default();
         let nodes = |beat| vec![("me".to_string(), 1), ("it".to_string(), beat)];
         for look in 0..5 {

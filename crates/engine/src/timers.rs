@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_asked_for_is_read() {
+    fn parses_only_the_requested_member() {
         let data = Data::of(r#"{"owner_id":"a","rows":[1,{"x":2}],"empty":"","meta":{"owner_id":"\u0062","n":1}}"#);
         assert_eq!(data.text("owner_id").as_deref(), Some("a"));
         assert_eq!(data.text("meta.owner_id").as_deref(), Some("b"));

@@ -293,7 +293,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_that_are_not_known_stay_as_they_came() {
+    fn keeps_unknown_values() {
         assert_eq!(Status::from("paid"), Status::Paid);
         assert_eq!(Status::from("teleported"), Status::Other("teleported".into()));
         assert_eq!(Status::from("teleported").to_string(), "teleported");

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_the_rest_and_says_why() {
+    fn rejects_invalid_numbers_with_a_reason() {
         for text in ["", "-", "abc", "1,5", "1.2.3", "NaN", "Infinity", "0x10", " 1", "1_000", "+1", ".5", "--1"] {
             assert_eq!(text.parse::<Price>(), Err(Fault::NotANumber), "{text}");
         }
@@ -180,7 +180,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn printing_and_reading_give_the_same(scaled in -999_999_999_999_999_999_i64..=999_999_999_999_999_999) {
+        fn formatting_and_parsing_round_trip(scaled in -999_999_999_999_999_999_i64..=999_999_999_999_999_999) {
             let value = Price::from_scaled(scaled);
             prop_assert_eq!(value.to_string().parse::<Price>(), Ok(value));
         }

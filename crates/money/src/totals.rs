@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_named() {
+    fn reports_the_line_that_is_too_large() {
         let lines = [line("1", "1", "21"), line("999999999", "999999999", "21")];
         assert_eq!(totals(&lines), Err(1));
     }
@@ -151,7 +151,7 @@ mod tests {
         }
 
         #[test]
-        fn the_opposite_comes_to_the_exact_opposite(lines in prop::collection::vec(any_line(), 0..40)) {
+        fn negated_lines_give_negated_totals(lines in prop::collection::vec(any_line(), 0..40)) {
             let opposite: Vec<_> =
                 lines.iter().map(|line| Line { quantity: line.quantity.negated(), ..line.clone() }).collect();
             let (there, back) = (totals(&lines).unwrap(), totals(&opposite).unwrap());

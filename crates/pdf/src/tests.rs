@@ -54,7 +54,7 @@ fn threads_share_it() {
 }
 
 #[test]
-fn is_an_archive() {
+fn conforms_to_pdf_a() {
     let pdf = set("Koffie", &[]);
     assert_eq!((pdf.pages, pdf.conformance), (1, Conformance::Accessible));
     assert!(
@@ -65,7 +65,7 @@ fn is_an_archive() {
 }
 
 #[test]
-fn takes_a_file_along() {
+fn embeds_a_file() {
     let xml = Attachment {
         name: "data.xml".into(),
         mime: "text/xml".into(),
@@ -133,7 +133,7 @@ fn a_thousand_rows() {
 }
 
 #[test]
-fn names_the_line_of_a_fault() {
+fn reports_the_line_of_an_error() {
     let parse = Typesetter::new("fine\n#let = 3\n").err().unwrap();
     assert!(parse.to_string().starts_with("template, line 2: "), "{parse}");
     let run = Typesetter::new("fine\n\n#nothing").unwrap();
@@ -163,7 +163,7 @@ fn drawn(width: u32, height: u32, extra: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn pictures_are_drawn_anew() {
+fn re_encodes_images() {
     let contains = |bytes: &[u8], words: &[u8]| bytes.windows(words.len()).any(|window| window == words);
     let size = |bytes: &[u8]| ::image::load_from_memory(bytes).map(|it| (it.width(), it.height())).unwrap();
     // A chunk with a profile and an invalid checksum.
@@ -190,7 +190,7 @@ fn pictures_are_drawn_anew() {
 }
 
 #[test]
-fn a_program_of_its_own_makes_the_same_documents() {
+fn a_separate_process_creates_the_same_documents() {
     let data = json!({"text": "Koffie \u{e000}"}).to_string();
     let images = [("picture", PNG.to_vec()), ("other", b"no image".to_vec())];
     let input = Input { data: data.as_bytes(), images: &images, created: 1_777_888_800, ..Input::default() };
@@ -235,7 +235,7 @@ fn cmyk(adobe: bool, stored: [u8; 4]) -> Vec<u8> {
 }
 
 #[test]
-fn a_picture_in_cmyk_keeps_its_colours_or_is_refused() {
+fn a_cmyk_image_keeps_its_colours_or_is_rejected() {
     let red = redraw::accept(&cmyk(true, [255, 0, 0, 255])).unwrap();
     let pixel = ::image::load_from_memory(&red).unwrap().into_rgb8().get_pixel(4, 4).0;
     assert!(pixel[0] > 250 && pixel[1] < 5 && pixel[2] < 5, "{pixel:?}");
@@ -243,7 +243,7 @@ fn a_picture_in_cmyk_keeps_its_colours_or_is_refused() {
 }
 
 #[test]
-fn a_picture_that_is_not_whole_is_refused() {
+fn rejects_an_incomplete_image() {
     let png = drawn(40, 30, b"");
     let mut jpeg = Vec::new();
     ::image::DynamicImage::new_rgb8(40, 30)

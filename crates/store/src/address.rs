@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn rejects_invalid_urls() {
         assert!(refused("postgres://db/k?sslmode=verify").contains("not 'verify'"));
         assert!(
             refused("postgres://db/k?sslrootcert=/etc/root.pem").contains("sslrootcert requires sslmode=verify-full")

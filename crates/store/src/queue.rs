@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dear_account_delays_others_by_one_write() {
+    fn an_expensive_account_delays_others_by_one_write() {
         let mut queue = Queue::new(1000);
         for _ in 0..50 {
             assert!(queue.push(1, ()).is_none());
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dear_write_does_not_join_others() {
+    fn an_expensive_write_does_not_join_others() {
         let mut queue = Queue::new(1000);
         queue.push(1, ());
         assert_eq!(turns(&mut queue, 1), [1]);
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_done_while_nobody_waited_costs_nothing() {
+    fn work_on_an_idle_queue_is_not_charged() {
         let mut queue = Queue::new(1000);
         for _ in 0..100 {
             queue.push(1, ());

@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_in_the_file_is_trusted_though_it_signed_itself() {
+    fn trusts_a_self_signed_certificate_in_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let (pem, own) = self_signed(&rcgen::PKCS_ECDSA_P256_SHA256);
         let (_, other) = self_signed(&rcgen::PKCS_ECDSA_P256_SHA256);
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_certificates_is_refused() {
+    fn rejects_a_file_without_certificates() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("empty.pem");
         std::fs::write(&file, "nothing\n").unwrap();

@@ -72,7 +72,7 @@ fn connections_are_encrypted_as_the_address_says() {
 }
 
 #[test]
-fn who_is_not_the_server_is_refused() {
+fn rejects_another_server() {
     let Some((place, root)) = server() else { return };
     let folder = tempfile::tempdir().unwrap();
     let other = another_root(folder.path());
@@ -102,7 +102,7 @@ fn who_is_not_the_server_is_refused() {
 }
 
 #[test]
-fn a_server_without_tls_is_refused_where_it_is_asked_for() {
+fn rejects_a_server_without_tls_if_required() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
@@ -139,7 +139,7 @@ fn a_password_is_bound_to_the_connection() {
 }
 
 #[test]
-fn prefer_is_content_without_tls() {
+fn prefer_accepts_a_server_without_tls() {
     let Some((place, _)) = server() else { return };
     execute(&place, "DROP ROLE IF EXISTS without_tls; CREATE ROLE without_tls LOGIN");
     let url = format!("postgres://without_tls@{place}/postgres");

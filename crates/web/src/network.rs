@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_public_internet_is_open() {
+    fn allows_only_public_addresses() {
         for address in [
             "0.0.0.0",
             "0.1.2.3",
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_allowed_is_open_in_all_its_forms() {
+    fn allows_listed_networks_in_all_notations() {
         let allowed = ["127.0.0.1".parse().unwrap(), "10.0.0.0/8".parse().unwrap(), "fd00::/8".parse().unwrap()];
         let open = |address: &str| check(address.parse().unwrap(), &allowed).is_ok();
         assert!(open("127.0.0.1") && open("::ffff:127.0.0.1") && open("10.9.8.7") && open("fd12::1"));

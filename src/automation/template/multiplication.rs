@@ -110,7 +110,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn products_are_what_they_are_elsewhere() {
+    fn multiplication_matches_the_usual_rules() {
         let names = Names::new(vec![("data", of(&json!({"a": 6, "b": 7, "text": "x", "list": [1, 2]})))]);
         let value = |text: &str| evaluate(text, &names);
         for (text, wanted) in [

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_tell_the_size_however_they_come_in() {
+    fn detects_the_size_in_any_pieces() {
         for piece in [1, 2, 3, 7, 100_000] {
             assert_eq!(pixels(&png(640, 480), piece), 307_200);
             assert_eq!(pixels(&png(u32::MAX, u32::MAX), piece), i64::MAX);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_tell_has_none() {
+    fn returns_zero_without_a_size() {
         let cut = &png(640, 480)[..20];
         let no_frame = [&[0xff, 0xd8, 0xff, 0xda][..], &jpeg(0, 0xc0, 9, 9)].concat();
         let tables_only = jpeg(0, 0xc4, 640, 480);

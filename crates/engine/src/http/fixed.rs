@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn gzip_is_sent_to_whoever_takes_it() {
+    fn sends_gzip_to_clients_that_accept_it() {
         for (says, takes) in [("", false), ("br", false), ("gzip", true), ("br, GZIP;q=0.5", true), ("gzip;q=0", false)]
         {
             let mut headers = HeaderMap::new();

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn idle_ones_of_the_address_with_most_make_room() {
+    fn closes_idle_connections_of_the_busiest_address() {
         let seats = Seats::new(3, 0);
         let other = seat(&seats, [1, 1, 1, 1]);
         let first = seat(&seats, [2, 2, 2, 2]);
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn spare_seats_are_for_when_everybody_is_busy() {
+    fn uses_spare_connections_when_none_is_idle() {
         let seats = Seats::new(2, 0);
         let held: Vec<Seat> = (0..2).map(|_| seat(&seats, [1, 1, 1, 1])).collect();
         let under_way: Vec<_> = held.iter().map(|seat| seat.place.busy.begin()).collect();
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_no_more_than_its_share() {
+    fn limits_connections_per_address() {
         let seats = Seats::new(100, 2);
         let held: Vec<Seat> = (0..2).map(|_| seat(&seats, [1, 1, 1, 1])).collect();
         let _under_way: Vec<_> = held.iter().map(|seat| seat.place.busy.begin()).collect();

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn proxies_of_ours_are_believed_and_others_are_not() {
+    fn trusts_only_listed_proxies() {
         assert_eq!(address("192.0.2.1", &["203.0.113.9"]), "192.0.2.1", "not a trusted proxy");
         assert_eq!(address("10.0.0.1", &[]), "10.0.0.1", "without the header");
         assert_eq!(address("10.0.0.1", &["203.0.113.9"]), "203.0.113.9");
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_household_has_one_limit_and_others_have_theirs() {
+    fn an_ipv6_network_has_one_limit() {
         let visitors = Visitors::new(Vec::new(), 30);
         let take = |address: &str, now| visitors.take(address.parse().unwrap(), 2, now);
         assert!(take("2001:db8::1", 0).is_ok() && take("2001:db8::ffff:2", 0).is_ok());
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn visitors_are_forgotten_when_there_are_many() {
+    fn bounds_the_number_of_visitors() {
         let visitors = Visitors::new(Vec::new(), 30);
         let many = u32::try_from(MAX_VISITORS).unwrap();
         for number in 0..many {

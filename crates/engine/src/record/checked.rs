@@ -293,7 +293,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn good_ones_are_kept_in_one_form() {
+    fn normalizes_valid_values() {
         assert_eq!(iban("nl91 abna 0417 1643 00").unwrap(), "NL91ABNA0417164300");
         assert_eq!(bic("abnanl2a").unwrap(), "ABNANL2A");
         assert_eq!(vat_number("NL 8234.56.789.B01").is_ok(), eu_vat::validate("NL823456789B01").is_ok());
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_ones_are_refused() {
+    fn rejects_invalid_values() {
         for text in ["NL91ABNA0417164301", "NL91", "XX00", "NL91ABNA04171643000"] {
             assert!(iban(text).is_err(), "{text}");
         }

@@ -26,7 +26,7 @@ fn a_mail_is_one_file_named_by_its_id() {
 
 #[cfg(unix)]
 #[test]
-fn others_cannot_read_it() {
+fn files_are_private() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("outbox");
@@ -36,7 +36,7 @@ fn others_cannot_read_it() {
 }
 
 #[test]
-fn what_cannot_be_written_is_for_later() {
+fn a_write_error_is_temporary() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
