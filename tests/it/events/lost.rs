@@ -87,7 +87,7 @@ fn disabling_an_endpoint_ends_its_deliveries(db: Db) {
     received(&receiver, 1);
     client.patch(&path, json!({"active": false})).expect(200);
     let off = deliveries(&client, &path, "").remove(0);
-    assert_eq!((&off["status"], &off["reason"]), (&json!("failed"), &json!("The endpoint was disabled.")));
+    assert_eq!((&off["status"], &off["reason"]), (&json!("failed"), &json!("The endpoint was switched off.")));
     // The worker still records the outcome.
     let taken = settled(&client, &path, "delivered", 1);
     assert_eq!((&taken["response_status"], &taken["reason"]), (&json!(200), &json!("")));
