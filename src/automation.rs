@@ -1,9 +1,9 @@
-//! Flows: what is done by itself when something happens.
+//! Flows: automations that run when something happens.
 //!
-//! Whatever the log takes down is matched with the active flows (`matching.rs`), and a run is written in
-//! the same transaction. The engine (`runner.rs`) goes on with the runs that are due: what only touches the
-//! database is one transaction with its result and the move to the next step; a call to the outside is
-//! announced first, made outside any transaction, and its end written under the claim that announced it.
+//! Every event of the log is matched with the active flows (`matching.rs`), and the runs are written in the same
+//! transaction. The runner (`runner.rs`) advances the runs that are due. A step that only touches the database commits
+//! together with its result and the move to the next step. An outgoing call is recorded first, made outside any
+//! transaction, and its result is saved under the claim that recorded it.
 
 pub(crate) mod backtest;
 pub mod calls;

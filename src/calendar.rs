@@ -1,4 +1,4 @@
-//! The calendar: what comes with the days, and the test clock that moves them.
+//! The calendar: daily work, and the test clock.
 
 pub mod days;
 pub(crate) mod test_clock;

@@ -93,7 +93,7 @@ enum Command {
     },
 }
 
-/// Runs the command that the arguments name.
+/// Runs the command given by the arguments.
 pub fn main() -> ExitCode {
     registry::install();
     let cli = Cli::parse();
@@ -111,7 +111,7 @@ fn run(cli: &Cli) -> Result<ExitCode, String> {
     if let Command::Serve(serve) = &cli.command {
         flags.extend(serve.flags());
     }
-    // A variable that is not UTF-8 is none of ours.
+    // A variable that is not UTF-8 is not one of ours.
     let environment =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let config = Config::load(cli.settings.config.as_deref(), environment, &flags)?;
@@ -168,7 +168,7 @@ fn migrate(config: &Config) -> Result<(), String> {
     }
 }
 
-/// Prints a line; whoever closed the pipe early has seen enough.
+/// Prints a line; a closed pipe is not an error.
 fn say(text: &str) -> Result<(), String> {
     match writeln!(std::io::stdout(), "{text}") {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.to_string()),
@@ -176,7 +176,7 @@ fn say(text: &str) -> Result<(), String> {
     }
 }
 
-/// A line on the terminal that changes as work goes on. Where nobody looks, nothing is written.
+/// A progress line, written only to a terminal.
 struct Progress {
     shown: bool,
     last: std::time::Instant,
@@ -187,7 +187,7 @@ impl Progress {
         Progress { shown: std::io::stderr().is_terminal(), last: std::time::Instant::now() }
     }
 
-    /// Shows where the work is, ten times a second at most.
+    /// Shows the progress, at most ten times a second.
     fn at(&mut self, what: &str) {
         if self.shown && self.last.elapsed().as_millis() >= 100 {
             self.last = std::time::Instant::now();
@@ -195,7 +195,7 @@ impl Progress {
         }
     }
 
-    /// Takes the line away.
+    /// Clears the line.
     fn clear(&mut self) {
         if self.shown {
             let _ = write!(std::io::stderr(), "\r\x1b[2K");
@@ -216,7 +216,7 @@ fn grouped(number: u64) -> String {
     text
 }
 
-/// What reads and writes the contents of files for a command.
+/// The runtime that reads and writes file contents for a command.
 fn runtime() -> Result<tokio::runtime::Runtime, String> {
     let built = tokio::runtime::Builder::new_current_thread().enable_all().build();
     built.map_err(|error| format!("cannot start threads: {error}"))

@@ -1,6 +1,6 @@
-//! A field that callers may send is one line and one column. Under `cfg(test)` documents, subscriptions and flows have
-//! fields whose names start with `test_`; nothing but their lines and the migration below mentions them, and the tests
-//! find them wherever the API takes or shows a field.
+//! Tests that a field is declared once: one line and one column. Under `cfg(test)`, documents, subscriptions and flows
+//! have fields whose names start with `test_`. Only their declarations and the migration below mention them, and the
+//! tests find them wherever the API accepts or returns a field.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -36,7 +36,7 @@ macro_rules! document_columns {
     };
 }
 
-/// The columns of the fields; `test_hint` is in the body alone and has none.
+/// The columns of the test fields; `test_hint` exists only in the request body and has none.
 pub const MIGRATION: Migration = Migration {
     number: 9999,
     name: "fields of the tests",
@@ -101,10 +101,10 @@ fn a_field_of_a_flow_is_one_line() {
     });
 }
 
-/// A field, and two values that it can have.
+/// A field with two possible values.
 type Values = (&'static str, Value, Value);
 
-/// Of each kind of value a field; the first two are of everything, the others of documents.
+/// A field of each kind of value; every resource has the first two, documents have the others.
 fn values_of_each_kind(client: &str, other: &str) -> Vec<Values> {
     vec![
         ("test_text", json!("red"), json!("blue")),
@@ -119,7 +119,7 @@ fn values_of_each_kind(client: &str, other: &str) -> Vec<Values> {
     ]
 }
 
-/// Makes a record with the first values and changes it to the second; finds these in each answer and by each filter.
+/// Creates a record with the first values and changes it to the second; checks them in each response and each filter.
 fn sent_shown_and_found(api: &Api, path: &str, values: &[Values], method: &str, good: Value) -> String {
     let with = |mut body: Value, second: bool| {
         values.iter().for_each(|(field, one, two)| body[field] = if second { two.clone() } else { one.clone() });
@@ -129,7 +129,7 @@ fn sent_shown_and_found(api: &Api, path: &str, values: &[Values], method: &str, 
     let id = created["id"].as_str().unwrap().to_string();
     let own = format!("{path}/{id}");
     let retrieved = api.ok("GET", &own, None);
-    // A PUT sends all of it again.
+    // A PUT sends the whole record.
     let body = if method == "PUT" { good } else { json!({}) };
     let changed = api.ok(method, &own, Some(with(body, true)));
     let listed = api.ok("GET", &format!("{path}?id={id}"), None)[0].clone();
@@ -149,7 +149,7 @@ fn sent_shown_and_found(api: &Api, path: &str, values: &[Values], method: &str, 
     id
 }
 
-/// A value of the wrong kind is refused under the name of its field.
+/// A value of the wrong type is a validation error on its field.
 fn refused(api: &Api, path: &str, mut body: Value, values: &[Values]) {
     values.iter().for_each(|(field, ..)| body[field] = json!({}));
     let mut faults: Vec<String> =
@@ -160,7 +160,7 @@ fn refused(api: &Api, path: &str, mut body: Value, values: &[Values]) {
     assert_eq!(faults, names);
 }
 
-/// `test_text` is locked when a document is final; a change of `test_number` makes a new revision.
+/// `test_text` is locked when a document is final; changing `test_number` creates a new revision.
 fn final_ones_are_locked(api: &Api, path: &str) {
     let revision = api.ok("POST", &format!("{path}/finalize"), None)["meta"]["revision"].as_i64().unwrap();
     let locked = api.call("PATCH", path, Some(json!({"test_text": "green"}))).unwrap_err();
@@ -171,7 +171,7 @@ fn final_ones_are_locked(api: &Api, path: &str) {
     assert_eq!(same["meta"], changed["meta"]);
 }
 
-/// The OpenAPI document has each field in the bodies, in the record and among the parameters of the list.
+/// The OpenAPI document has each field in the request bodies, the record and the list parameters.
 fn described(table: &str, schema: &str, values: &[Values]) {
     let paths = &openapi::DOCUMENT["paths"];
     let (all, one) = (&paths[format!("/v1/{table}")], &paths[format!("/v1/{table}/{{id}}")]);
@@ -224,7 +224,7 @@ impl Api {
     }
 }
 
-/// Runs a test on SQLite, and on PostgreSQL where there is one.
+/// Runs a test on SQLite, and on PostgreSQL where it is available.
 fn on_both(test: impl Fn(&Api)) {
     let folder = tempfile::tempdir().unwrap();
     test(&Api::open(folder.path(), ""));

@@ -1,6 +1,6 @@
-//! A believable small business, to try things on: half a year of an installation company. It is
-//! told as requests, so everything in it went through the same rules and events as the real thing,
-//! and it is the same every time, counted back from the account's today.
+//! Demo data: half a year of a realistic small installation company. It is created through API requests, so all of it
+//! passed the same rules and emitted the same events as real data. It is identical every time, relative to the
+//! account's current date.
 
 mod business;
 mod contracts;
@@ -28,18 +28,18 @@ use crate::documents::page::{final_one, note_view};
 use crate::documents::{Quote, QuoteKind, quote};
 use crate::files::usage;
 
-/// What the business is called.
+/// Name of the business.
 pub const NAME: &str = "Van Dijk Installatietechniek";
 
-/// How many working days ago it began: half a year.
+/// How many working days ago the business started: half a year.
 const BEGINNING: i64 = 130;
-/// The day starts at eight; the first thing happens at half past.
+/// The working day starts at eight; the first step is at half past.
 const MORNING_SECONDS: i64 = 8 * 3600;
 const FIRST_SECONDS: i64 = 30 * 60;
-/// From one thing to the next of the same day.
+/// Time between two steps of the same day.
 const BETWEEN_SECONDS: i64 = 11 * 60;
 
-/// Everything that happened. Each part tells its own; they are put in order of time afterwards.
+/// All steps. Each module returns its own; they are sorted by time afterwards.
 fn story() -> Vec<Step> {
     let mut steps = business::steps();
     steps.extend(relations::steps());
@@ -53,7 +53,7 @@ fn story() -> Vec<Step> {
     steps
 }
 
-/// When the account's own settings were made.
+/// When the account's own settings were created.
 pub fn beginning(ctx: &Ctx) -> Moment {
     let first = workday(ctx.now.date(&ctx.zone), -BEGINNING);
     Moment::start_of(first, &ctx.zone).plus_seconds(MORNING_SECONDS)
@@ -64,7 +64,7 @@ pub fn fill(tx: &mut Tx, caller: &Actor) -> Result<()> {
     let mut ctx = caller.writing(tx)?;
     let mut names = Names::of_defaults(tx, &ctx)?;
     let mut today = workday(names.today, -BEGINNING);
-    // How many things happened before on the same day; before the first day there was nothing.
+    // The number of steps so far on the same day; -1 before the first day.
     let mut before = -1;
     for step in story() {
         let day = workday(names.today, -step.ago);
@@ -83,7 +83,7 @@ pub fn fill(tx: &mut Tx, caller: &Actor) -> Result<()> {
     hold_mail_back(tx, &ctx)
 }
 
-/// The nights until `day`: in each of them invoices become late and quotes invalid.
+/// Processes the nights until `day`, in which invoices become overdue and quotes expire.
 fn sleep(tx: &mut Tx, ctx: &mut Ctx, today: &mut Date, day: Date) -> Result<()> {
     while *today < day {
         *today = today.tomorrow().unwrap_or(day);
@@ -94,7 +94,7 @@ fn sleep(tx: &mut Tx, ctx: &mut Ctx, today: &mut Date, day: Date) -> Result<()> 
     Ok(())
 }
 
-/// Takes a step: a request, or a visit to the page of a quote.
+/// Executes a step: a request, or a visit to the page of a quote.
 fn take(tx: &mut Tx, ctx: &Ctx, method: &str, path: &str, body: Option<Value>) -> Result<Value> {
     if let Some(page) = path.strip_prefix("/d/") {
         return visit(tx, ctx, page, &body.unwrap_or_default()).map(|()| Value::Null);
@@ -106,7 +106,7 @@ fn take(tx: &mut Tx, ctx: &Ctx, method: &str, path: &str, body: Option<Value>) -
     perform(tx, ctx, method, path, body.as_ref())
 }
 
-/// What a client does on the page of a quote. The story has its id; only the client has its token.
+/// Executes a client's visit to the page of a quote. The step has the id; the page needs the token.
 fn visit(tx: &mut Tx, ctx: &Ctx, page: &str, form: &Value) -> Result<()> {
     let (id, answer) = page.split_once('/').unwrap_or((page, ""));
     let quote: Quote = final_one(tx, ctx, id)?;
@@ -117,7 +117,7 @@ fn visit(tx: &mut Tx, ctx: &Ctx, page: &str, form: &Value) -> Result<()> {
     }
 }
 
-/// Mail has the words that its preview offers: the number is not known before.
+/// Fills the texts of a mail from its preview: the document number is not known in advance.
 fn with_words(tx: &mut Tx, ctx: &Ctx, path: &str, mut body: Value) -> Result<Value> {
     let kind = body["send_type"].as_str().unwrap_or_default();
     let words = perform(tx, ctx, "GET", &format!("{path}-preview?send_type={kind}"), None)?;
@@ -127,7 +127,7 @@ fn with_words(tx: &mut Tx, ctx: &Ctx, path: &str, mut body: Value) -> Result<Val
     Ok(body)
 }
 
-/// What was written months ago is not mailed today, and not to people who do not exist.
+/// Marks all mail as sent, since it is dated months ago and its recipients do not exist.
 fn hold_mail_back(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     tx.execute("DELETE FROM jobs WHERE account_id = $1 AND kind = 'deliver'", &[ctx.account.into()])?;
     usage::forget_mails(tx, ctx)?;
@@ -137,7 +137,7 @@ fn hold_mail_back(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     Ok(())
 }
 
-/// Says which step the rules refuse: the story is out of step with them.
+/// Adds the step to an error: the demo data violates a rule.
 fn told_wrong(error: Error, step: &Step, path: &str) -> Error {
     let faults: Vec<String> =
         error.faults.iter().map(|fault| format!("'{}' {}", fault.field, fault.wrong.message)).collect();
@@ -146,9 +146,9 @@ fn told_wrong(error: Error, step: &Step, path: &str) -> Error {
     Error { internal: Some(internal.trim_end().to_string()), ..error }
 }
 
-/// Something that happened, so many working days ago and at least one: a request, or under `/d/` a
-/// visit to the page of a quote. In its path and body `@ster` is the id of the record that was made
-/// under that name, and `@+3` the day three working days from today.
+/// A step that happened a number of working days ago, at least one: a request, or a visit to the page of a quote if its
+/// path starts with `/d/`. In its path and body, `@ster` is the id of the record created under that name, and `@+3` is
+/// the date three working days from today.
 struct Step {
     ago: i64,
     name: String,
@@ -157,17 +157,17 @@ struct Step {
     body: Option<Value>,
 }
 
-/// A record is made, under a name that others know it by, or under none.
+/// Creates a record, optionally under a name by which other steps refer to it.
 fn make(ago: i64, name: &str, path: &str, body: Value) -> Step {
     Step { ago, name: name.to_string(), method: "POST", path: path.to_string(), body: Some(body) }
 }
 
-/// A record is changed.
+/// Changes a record.
 fn change(ago: i64, path: &str, body: Value) -> Step {
     Step { ago, name: String::new(), method: "PATCH", path: path.to_string(), body: Some(body) }
 }
 
-/// A record is made of another, without a body.
+/// Creates a record from another, without a body.
 fn make_of(ago: i64, name: &str, path: &str) -> Step {
     Step { name: name.to_string(), ..act(ago, path) }
 }
@@ -177,14 +177,14 @@ fn act(ago: i64, path: &str) -> Step {
     Step { ago, name: String::new(), method: "POST", path: path.to_string(), body: None }
 }
 
-/// What the names in the story stand for.
+/// The values of the names in the steps.
 struct Names {
     today: Date,
     ids: HashMap<String, String>,
 }
 
 impl Names {
-    /// What a new account has: `identity`, `channel`, and the phases as `phase New`.
+    /// The names of a new account's defaults: `identity`, `channel`, and phases such as `phase New`.
     fn of_defaults(tx: &mut Tx, ctx: &Ctx) -> Result<Names> {
         let mut ids = HashMap::new();
         for (name, path) in [("identity", "/v1/corporate-identities"), ("channel", "/v1/ticket-channels")] {
@@ -226,12 +226,12 @@ impl Names {
 }
 
 fn id_of(record: &Value) -> Result<String> {
-    // A payment comes with its invoice.
+    // The response to a payment also has its invoice.
     let id = record["id"].as_str().or(record["payment"]["id"].as_str()).map(str::to_string);
     id.ok_or_else(|| Error::internal("demo: a response has no id"))
 }
 
-/// The day so many working days after `today`, or before it.
+/// Returns the day a number of working days after `today`, or before it if negative.
 fn workday(today: Date, days: i64) -> Date {
     let (mut day, mut left) = (today, days.abs());
     while left > 0 {
@@ -264,7 +264,7 @@ mod tests {
         for step in &steps {
             assert!((1..=BEGINNING).contains(&step.ago), "{} {}", step.path, step.ago);
             let same_day = steps.iter().filter(|other| other.ago == step.ago).count();
-            assert!(same_day <= 48, "nobody does {same_day} things a day");
+            assert!(same_day <= 48, "too many steps on one day: {same_day}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Documents: invoices, quotes and workorders, one shape for all three. A draft can be changed; when
-//! it becomes final it gets its number, and its rows, client and totals are locked.
+//! Documents: invoices, quotes and workorders share one record. A draft can be changed; finalization assigns the number
+//! and locks the rows, client and totals.
 
 pub(crate) mod credit;
 pub(crate) mod kind;
@@ -41,12 +41,12 @@ pub use tables::MIGRATIONS;
 use tables::{INVOICES, QUOTES, WORKORDERS};
 
 choice! {
-    /// Whether a document can still be changed.
+    /// Whether a document is a draft or final.
     pub enum Mode {
-        /// It can.
+        /// Can be changed.
         #[default]
         Draft = "draft",
-        /// It cannot.
+        /// Locked.
         Final = "final",
     }
 }
@@ -178,11 +178,11 @@ record! {
     rejected_at: When = COMPUTED.nullable().in_meta();
     /// When the client first viewed the page.
     viewed_at: When = COMPUTED.nullable().in_meta();
-    /// Opens its page.
+    /// The token in the URL of the public page.
     token: String = COMPUTED.shown(NOWHERE);
-    /// The client as it was, as JSON.
+    /// The client at the time of the document, as JSON.
     client: Snapshot = COMPUTED.shown(NOWHERE);
-    /// The corporate identity as it was, as JSON.
+    /// The corporate identity at the time of the document, as JSON.
     sender: Snapshot = COMPUTED.shown(NOWHERE);
 
     // A field of each kind, for the tests in `declared.rs`.
@@ -204,13 +204,13 @@ record! {
     #[cfg(test)] test_link: Link = INPUT.refers("clients").copied().filter();
     /// A list.
     #[cfg(test)] test_list: record::Texts = INPUT.copied().example("[]");
-    /// In the body alone.
+    /// Only in the request body.
     #[cfg(test)] test_hint: String = INPUT.sent_only().example("\"x\"");
 }
 
 impl<K: DocumentKind> Model for Document<K> {
     fn before_save(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
-        // A new one comes settled from `new`.
+        // A new document is completed in `new.rs`.
         let Some(before) = before else { return Ok(()) };
         if self.project_id != before.project_id {
             self.take_project(tx, ctx)?;
@@ -256,7 +256,7 @@ impl<K: DocumentKind> Model for Document<K> {
     }
 }
 
-/// A due date before the date itself is wrong; `field` is the one of them to name.
+/// Rejects a due date before the document date; `field` is the field that gets the error.
 fn check_dates(date: Option<Date>, due: Option<Date>, field: &str, faults: &mut FieldErrors) {
     if let (Some(date), Some(due)) = (date, due)
         && due < date
@@ -281,7 +281,8 @@ impl<K: DocumentKind> Document<K> {
         self.generation_mode == Mode::Final
     }
 
-    /// Whether it has this status now and had not before. What is said of a draft is told when it becomes final.
+    /// Whether the document has this status now and had another before. A status set on a draft counts when the draft
+    /// becomes final.
     fn comes_to(&self, status: &PaymentStatus, before: Option<&Self>) -> bool {
         let stands = |document: &Self| document.is_final() && document.payment_status == *status;
         stands(self) && !before.is_some_and(stands)
@@ -319,7 +320,7 @@ impl<K: DocumentKind> Document<K> {
         Ok(())
     }
 
-    /// A status that the caller sets by hand.
+    /// Applies a status that the caller sets.
     fn update_status(&mut self, ctx: &Ctx, before: &Self) {
         if self.payment_status == before.payment_status {
             return self.update_for_due_date(ctx, before);
@@ -347,7 +348,7 @@ impl<K: DocumentKind> Document<K> {
         }
     }
 
-    /// What was late or no longer valid is so no more when it has more time.
+    /// Reopens an overdue invoice or an expired quote when its due date is moved.
     fn update_for_due_date(&mut self, ctx: &Ctx, before: &Self) {
         let today = ctx.now.date(&ctx.zone);
         if self.due_date == before.due_date || self.due_date.0.is_none_or(|due| due < today) {
@@ -382,7 +383,7 @@ impl<K: DocumentKind> Document<K> {
     }
 }
 
-/// Finalises the document in the path.
+/// Finalizes the document in the path.
 fn finalize<K: DocumentKind>(call: Call) -> Result<Work> {
     let warnings = input::nothing(&call)?;
     Ok(Box::new(move |tx, ctx| {
@@ -437,7 +438,7 @@ fn patch<K: DocumentKind>(call: Call) -> Result<Work> {
     }))
 }
 
-/// Drafts alone can be deleted.
+/// Deletes a draft; a final document cannot be deleted.
 fn delete<K: DocumentKind>(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let document: Document<K> = records::find_to_change(tx, ctx, &call)?;
@@ -474,7 +475,7 @@ pub(crate) fn forget_product<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str, 
     records::update(tx, ctx, &before, &mut document, "updated")
 }
 
-/// The routes that all three have.
+/// The routes that all three kinds share.
 fn shared<K: DocumentKind>(title: &'static str, migrations: &'static [Migration]) -> Resource {
     let resource = Resource::of::<Document<K>>(title, "invoices", migrations)
         .inspected::<Document<K>>(sound::faults)

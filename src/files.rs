@@ -1,7 +1,6 @@
-//! Files: what was uploaded. The content lies in the blob store under a key that nobody chooses;
-//! a job that would drop it is enqueued before it is written, and taken away in the transaction
-//! that makes the record. So no crash leaves a content without a record for long, or a record
-//! without its content.
+//! Uploaded files. The content is in the blob store under a random key. A job that deletes the content is enqueued
+//! before the content is written, and cancelled in the transaction that creates the record. So a crash leaves neither a
+//! content without a record for long, nor a record without its content.
 
 pub mod usage;
 
@@ -40,17 +39,17 @@ record! {
     size: i64 = COMPUTED.in_meta();
     /// SHA-256 of the content, in hexadecimal.
     sha256: String = COMPUTED.in_meta();
-    /// Where its content is kept.
+    /// The key of its content.
     content: String = COMPUTED.shown(NOWHERE);
-    /// How many pixels a PNG or JPEG says it has; else 0.
+    /// The number of pixels in the header of a PNG or JPEG; otherwise 0.
     pixels: i64 = COMPUTED.shown(NOWHERE);
-    /// Whether its picture was decoded and encoded anew, as that of a logo is.
+    /// Whether the image was decoded and re-encoded, as for a logo.
     redrawn: bool = COMPUTED.shown(NOWHERE);
 }
 
 impl Model for File {}
 
-/// Files and their routes.
+/// The resource of files.
 pub fn resource() -> Resource {
     Resource::of::<File>("Files", "files", MIGRATIONS)
         .list::<File>()
@@ -82,7 +81,7 @@ fn create(call: Call) -> Result<Work> {
     }))
 }
 
-/// The record of a content that was kept.
+/// Creates the record of a stored content.
 pub fn add(tx: &mut Tx, ctx: &Ctx, upload: &Upload) -> Result<File> {
     claim(tx, upload)?;
     let mut file = File {
@@ -100,7 +99,7 @@ pub fn add(tx: &mut Tx, ctx: &Ctx, upload: &Upload) -> Result<File> {
     Ok(file)
 }
 
-/// Keeps a content that waits for its record from being dropped.
+/// Cancels the deletion of a content, now that it gets a record.
 pub fn claim(tx: &mut Tx, upload: &Upload) -> Result<()> {
     if jobs::call_off(tx, &drop_key(&upload.content))? {
         return Ok(());
@@ -126,7 +125,7 @@ fn delete(call: Call) -> Result<Work> {
     }))
 }
 
-/// The content of a file as an answer.
+/// The content of a file as a response.
 pub fn kept(file: &File) -> Content {
     Content::Kept {
         key: file.content.clone(),
@@ -136,35 +135,35 @@ pub fn kept(file: &File) -> Content {
     }
 }
 
-/// How long a content may wait for its record.
+/// How long a content can exist without a record.
 pub const PATIENCE_SECONDS: i64 = 3600;
 
-/// Has a content dropped after so many seconds, unless a record has it by then.
+/// Enqueues the deletion of a content after a number of seconds, unless a record has it by then.
 pub fn drop_later(tx: &mut Tx, account: i64, ctx: &Ctx, content: &str, seconds: i64) -> Result<()> {
     let job = NewJob::of(ctx, &DropContent { content: content.to_string() })?;
     let job = NewJob { account, ..job.keyed(drop_key(content)).after(seconds) };
     jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)
 }
 
-/// A content is about to be written: a job drops it unless a record has it by then. Nothing is written for an account that
-/// has no room at all.
+/// Enqueues the deletion of a content that is about to be written, unless a record has it by then. Rejects the upload
+/// if the account's quota is used up.
 pub fn announce(tx: &mut Tx, ctx: &Ctx, content: &str) -> Result<()> {
     usage::room_for_file(tx, ctx, 0)?;
     drop_later(tx, ctx.account, ctx, content, PATIENCE_SECONDS)
 }
 
-/// Has a content dropped that was to wait for its record.
+/// Deletes a content that was waiting for its record.
 pub fn drop_now(tx: &mut Tx, ctx: &Ctx, content: &str) -> Result<()> {
     jobs::call_off(tx, &drop_key(content))?;
     drop_later(tx, ctx.account, ctx, content, 0)
 }
 
-/// The key of the job that is to drop a content.
+/// The unique key of the job that deletes a content.
 pub fn drop_key(content: &str) -> String {
     format!("drop_content {content}")
 }
 
-/// The job: drops a content that no record has.
+/// The job that deletes a content without a record.
 #[derive(Serialize, Deserialize)]
 pub struct DropContent {
     content: String,

@@ -1,5 +1,4 @@
-//! Kantoor: the records of a small business, behind an HTTP JSON API. See ARCHITECTURE.md for
-//! the map.
+//! Kantoor: the records of a small business, behind an HTTP JSON API. See ARCHITECTURE.md for an overview.
 
 pub mod automation;
 pub mod calendar;

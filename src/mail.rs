@@ -1,5 +1,5 @@
-//! The outbox: mail is written in the transaction of its cause, and a job per recipient delivers it.
-//! Before each try the try is written down, so that a mail that may have arrived twice says so.
+//! The outbox: mail is written in the transaction of its cause, and a job per recipient delivers it. Each attempt is
+//! recorded before it starts, so that a mail that may have arrived twice is known.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -25,18 +25,18 @@ use crate::settings::corporate_identity::CorporateIdentity;
 use crate::settings::email_domain::{DomainStatus, DomainType};
 
 choice! {
-    /// How the delivery of a mail to one recipient stands.
+    /// The status of the delivery of a mail to one recipient.
     pub enum Standing {
-        /// It waits for its first try.
+        /// Waiting for the first attempt.
         #[default]
         Queued = "queued",
-        /// A try is under way, or was cut off.
+        /// An attempt is in progress, or was interrupted.
         Sending = "sending",
-        /// A try failed; another follows.
+        /// An attempt failed; another follows.
         Retrying = "retrying",
-        /// The mail server has taken it.
+        /// Accepted by the mail server.
         Sent = "sent",
-        /// It is not tried again.
+        /// Given up.
         Failed = "failed",
     }
 }
@@ -81,34 +81,34 @@ CREATE INDEX deliveries_about ON deliveries (account_id, about_id, id);
 ",
 };
 
-/// A mail to be sent.
+/// A mail to send.
 #[derive(Clone, Debug, Default)]
 pub struct Letter {
-    /// What it is about: the name of a record, such as `invoice`.
+    /// The kind of record that it is about, such as `invoice`.
     pub about: &'static str,
     /// The id of that record.
     pub about_id: String,
-    /// What kind of mail: the send type.
+    /// The send type.
     pub kind: String,
-    /// Who it goes to.
+    /// The recipients.
     pub to: Vec<String>,
-    /// Who gets a copy.
+    /// The recipients of a copy.
     pub cc: Vec<String>,
-    /// Its subject.
+    /// The subject.
     pub subject: String,
-    /// Its words.
+    /// The body as plain text.
     pub body: String,
-    /// Its words in HTML, if there are any.
+    /// The body as HTML, or empty.
     pub html: String,
-    /// Whether the PDF of the document goes with it.
+    /// Whether to attach the PDF of the document.
     pub attach_pdf: bool,
-    /// The name it comes from.
+    /// The sender name.
     pub from_name: String,
-    /// The address that answers go to.
+    /// The reply address.
     pub reply_to: String,
 }
 
-/// Bytes of a document beyond which it takes seconds to print.
+/// Size in bytes above which a document takes seconds to typeset.
 const LARGE: i64 = 32_000;
 
 /// Puts a mail in the outbox, for each of its recipients.
@@ -170,8 +170,7 @@ pub(crate) fn distinct(to: &[String], cc: &[String]) -> (Vec<String>, Vec<String
     (to, new(cc))
 }
 
-/// The address that mail comes from: the account's own, when its domain is among the verified ones;
-/// else empty, for that of the server.
+/// Returns the sender address: the account's own if its domain is verified; otherwise empty, for the server's address.
 fn sender_address(tx: &mut Tx, ctx: &Ctx, own: &str) -> Result<String> {
     let host = own.rsplit_once('@').map_or("", |(_, host)| host).to_lowercase();
     let sql = "SELECT domain, subdomain FROM email_domains WHERE account_id = $1 AND status = $2 AND type = $3";
@@ -184,7 +183,7 @@ fn sender_address(tx: &mut Tx, ctx: &Ctx, own: &str) -> Result<String> {
     Ok(if verified.contains(&host) { own.to_string() } else { String::new() })
 }
 
-/// A delivery on its way.
+/// A delivery in progress.
 struct Delivery {
     mail_id: String,
     recipient: String,
@@ -192,7 +191,7 @@ struct Delivery {
     attempts: i64,
 }
 
-/// The job: delivers a mail to one recipient.
+/// The job that delivers a mail to one recipient.
 #[derive(Serialize, Deserialize)]
 pub struct Deliver {
     delivery: String,
@@ -245,14 +244,14 @@ fn deliver(app: &App, claimed: &Claimed, id: String) -> Result<Ending> {
     Ok(ending)
 }
 
-/// Whether a large document goes along that a worker is about to print. Small ones are printed here if need be; a large one
-/// would hold up the mail of others.
+/// Whether the mail attaches a large document whose PDF job is about to run. A small PDF is created here if necessary;
+/// a large one would delay other mail.
 fn awaits_print(tx: &mut Tx, account: i64, delivery: &str, now: Moment) -> Result<bool> {
     let about = "SELECT mails.about_id FROM deliveries JOIN mails ON mails.account_id = deliveries.account_id AND mails.id = mail_id
                  WHERE deliveries.account_id = $1 AND deliveries.id = $2 AND attach_pdf = 1";
     let about = tx.first(about, &[account.into(), delivery.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
     let Some(about) = about else { return Ok(false) };
-    // One that failed and waits for its next try is not waited for.
+    // A PDF job that failed and awaits its retry is not waited for.
     let sql = "SELECT state, run_at, length(payload) FROM jobs WHERE unique_key > $1 AND unique_key < $2 LIMIT 100";
     let (from, to) = (format!("document_pdf {about} "), format!("document_pdf {about}!"));
     let about_to_print = tx.all(sql, &[from.into(), to.into()], |row| {
@@ -262,7 +261,7 @@ fn awaits_print(tx: &mut Tx, account: i64, delivery: &str, now: Moment) -> Resul
     Ok(about_to_print.contains(&true))
 }
 
-/// Writes down that a try begins. One that began before and has no end may have arrived.
+/// Records that an attempt starts. An earlier attempt without an outcome may have been delivered.
 fn start_try(app: &App, account: i64, id: &str) -> Result<Option<(Delivery, Queued)>> {
     let (id, now) = (id.to_string(), app.clock.now());
     app.store.write_now(account, move |tx| {
@@ -297,7 +296,7 @@ fn start_try(app: &App, account: i64, id: &str) -> Result<Option<(Delivery, Queu
     })
 }
 
-/// A mail as it waits.
+/// A mail in the outbox.
 struct Queued {
     created_at: i64,
     id: String,
@@ -341,7 +340,7 @@ impl Queued {
     }
 }
 
-/// The address it comes from, and its bytes.
+/// Returns the sender address and the bytes of the mail.
 fn build(app: &App, account: i64, queued: Queued) -> Result<(String, Vec<u8>)> {
     let split = |text: &str| text.split(", ").filter(|one| !one.is_empty()).map(str::to_string).collect();
     let from = match queued.from_email.as_str() {
@@ -372,7 +371,7 @@ fn build(app: &App, account: i64, queued: Queued) -> Result<(String, Vec<u8>)> {
     Ok((from, bytes))
 }
 
-/// The PDF of a record, as its own route gives it; made now if it was not yet.
+/// Returns the PDF of a record from its own route, which creates it if necessary.
 fn pdf_of(app: &App, account: i64, about: &str, id: &str) -> Result<(String, Vec<u8>)> {
     let resource =
         registry().named(about).ok_or_else(|| Error::internal(format!("there are no records called {about}")))?;

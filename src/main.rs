@@ -1,4 +1,4 @@
-//! The binary: everything is in the library, so that tests can use it too.
+//! The binary. Everything is in the library, so that tests can use it.
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -1,4 +1,4 @@
-//! New accounts, with all that they start with.
+//! Creates accounts with their defaults.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub fn open(config: Config) -> Result<Arc<App>> {
     open::open(config)
 }
 
-/// Makes an account with a key that may do everything; answers the key too.
+/// Creates an account with a full-access key; returns the key too.
 pub fn create_account(app: &App, name: &str, test_clock: Option<Moment>) -> Result<(Account, String)> {
     create_account_in(app, name, accounts::DEFAULT_ZONE, test_clock)
 }
@@ -40,7 +40,7 @@ pub(crate) fn create_account_in(
     open_account(app, Opening { zone: zone.to_string(), ..opening })
 }
 
-/// The same with a believable business in it, to try things on: there wholly or not at all.
+/// Creates an account with demo data, in a single transaction.
 pub fn create_demo_account(app: &App, test_clock: Option<Moment>) -> Result<(Account, String)> {
     open_account(app, opening(app, demo::NAME, test_clock, true)?)
 }
@@ -80,7 +80,7 @@ fn opening(app: &App, name: &str, test_clock: Option<Moment>, with_demo: bool) -
     })
 }
 
-/// An account about to be opened.
+/// An account to be created.
 struct Opening {
     name: String,
     zone: String,
@@ -94,7 +94,7 @@ struct Opening {
 }
 
 impl Opening {
-    /// The account with its first key and all that a new one starts with.
+    /// Creates the account with its first key and its defaults.
     fn open(&self, tx: &mut Tx) -> Result<Account> {
         let account = Account::create(tx, &self.name, &self.zone, self.test_clock, self.now, &self.ids)?;
         Key::create(tx, account.number, &self.secret, &first_key(), self.now, &self.ids)?;
@@ -107,7 +107,7 @@ impl Opening {
             ids: self.ids,
             site: self.site.clone(),
             wakeup: self.wakeup.clone(),
-            // What a new account starts with is not its own doing.
+            // Quotas do not apply to the defaults.
             quotas: Quotas::default(),
         };
         let mut ctx = caller.writing(tx)?;

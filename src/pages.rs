@@ -1,4 +1,4 @@
-//! Pages for people without a key: the page of a document, the sandbox of payments, and where payment providers call.
+//! Pages for people without a key: the page of a document, the payment sandbox, and the webhooks of payment providers.
 
 mod hooks;
 mod public;
@@ -21,7 +21,7 @@ pub const PAGES: &[Page] = &[
     Page { prefix: "/thanks", route, answer: |app, request| Box::pin(thank(app, request)) },
 ];
 
-/// The route of a path, with its placeholders: ids make no new series of metrics.
+/// Returns the route of a path with placeholders, so that ids create no new metric series.
 fn route(path: &str) -> &'static str {
     let parts: Vec<&str> = path.split('/').skip(1).collect();
     match *parts {
@@ -39,7 +39,7 @@ fn route(path: &str) -> &'static str {
     }
 }
 
-/// `GET /thanks`: where clients come back to after they paid.
+/// `GET /thanks`: the page that clients return to after paying.
 async fn thank(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let (request_id, nonce) = (dispatch::request_id(&app, request.headers()), app.ids.token());
     let refuse = |error: &Error| reply::error_response(error, &request_id, false);

@@ -1,4 +1,4 @@
-//! Payments: what clients paid, mandates, verifications, batches for the bank, and the providers that collect.
+//! Payments, mandates, verifications, direct debit batches, and the payment providers.
 
 pub(crate) mod batch;
 pub mod collecting;

@@ -1,4 +1,4 @@
-//! The one place that knows everybody: the registry, filled.
+//! The registry: the only module that knows all others.
 
 use std::sync::LazyLock;
 
@@ -144,7 +144,7 @@ pub fn install() {
     registry::install(&REGISTRY);
 }
 
-/// The kinds of job.
+/// The job types.
 pub static JOBS: &[JobKind] = &[
     JobKind::of::<Housekeeping>(),
     JobKind::of::<Days>(),
@@ -158,20 +158,20 @@ pub static JOBS: &[JobKind] = &[
     JobKind::of::<CancelAtProvider>(),
 ];
 
-/// The tables whose rows are worked on under a lease.
+/// The tables whose rows are processed under a lease.
 static LEASES: &[&LeaseTable] = &[&jobs::LEASES, &run::LEASES, &queue::LEASES];
 
 /// What housekeeping drops when it is old.
 static PURGES: &[Purge] = &[idempotency::purge, queue::purge, run::purge, flow::purge];
 
-/// What comes with the days, in this order.
+/// The daily work, in this order.
 static DUE_WORK: &[DueWork] =
     &[money_due::LATE_INVOICES, money_due::EXPIRED_QUOTES, generate::DUE, TIMERS_DUE, worker::DUE, collecting::DUE];
 
-/// What runs in the background beside the workers.
+/// The background tasks besides the workers.
 static BACKGROUND: &[Start] = &[webhooks::start, worker::start, key_use::start, search::start];
 
-/// What is said when nothing happens.
+/// The timers.
 static TIMERS: &[&Timer<Settings>] = &[
     &deal::STALLED,
     &deal::PHASE_IDLE,
@@ -186,7 +186,7 @@ static TIMERS: &[&Timer<Settings>] = &[
     &client::NO_FOLLOWUP,
 ];
 
-/// Timers that run out.
+/// The due work of timers.
 const TIMERS_DUE: DueWork = DueWork {
     process_batch: |tx, ctx, slice| {
         let settings = Settings::of(tx, ctx)?;
@@ -199,7 +199,7 @@ const TIMERS_DUE: DueWork = DueWork {
     ..DueWork::NOTHING
 };
 
-/// Something was written in the log.
+/// Arms and disarms timers after an event.
 fn note_timers(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<()> {
     timers::note(tx, ctx, TIMERS, event)
 }
@@ -212,7 +212,7 @@ mod tests {
     use crate::automation::events::is_built_in;
 
     #[test]
-    fn every_kind_of_job_and_every_cause_is_there_once() {
+    fn job_kinds_and_timer_causes_are_unique() {
         let kinds: HashSet<&str> = JOBS.iter().map(|kind| kind.kind).collect();
         assert_eq!(kinds.len(), JOBS.len());
         let causes: HashSet<&str> = TIMERS.iter().map(|timer| timer.cause).collect();
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn timers_name_events_that_there_are() {
+    fn timers_use_existing_events() {
         install();
         for timer in TIMERS {
             for event in timer.armed_by.iter().map(|(event, _)| *event).chain([timer.cause]) {

@@ -1,4 +1,4 @@
-//! The settings of an account: how it wants things done. There is one record of them.
+//! The settings of an account, as a single record.
 
 pub mod corporate_identity;
 pub mod custom_field;
@@ -23,25 +23,25 @@ use crate::files::usage::Usage;
 choice! {
     /// What happens to the invoices of subscriptions.
     pub enum Generation {
-        /// They wait as drafts.
+        /// Created as drafts.
         Draft = "draft",
-        /// They are final.
+        /// Created as final invoices.
         #[default]
         Final = "final",
-        /// They are final, and mailed.
+        /// Created as final invoices and mailed.
         FinalAndSend = "final_and_send",
     }
 }
 
 choice! {
-    /// Who collects money from clients.
+    /// The payment provider.
     pub enum ProviderName {
-        /// Nobody: a provider to try things on, with a page of its own.
+        /// A provider for testing, with its own page.
         #[default]
         Sandbox = "sandbox",
         /// Mollie.
         Mollie = "mollie",
-        /// Your bank, with mandates on paper and files that you hand in.
+        /// Your bank, with signed mandates and batch files.
         Manual = "manual",
     }
 }
@@ -114,7 +114,7 @@ impl Model for Settings {
 }
 
 impl Settings {
-    /// Those of the account.
+    /// Returns the settings of the account.
     pub fn of(tx: &mut Tx, ctx: &Ctx) -> Result<Settings> {
         let sql = format!("{} WHERE account_id = $1 LIMIT 1", Settings::sql().select);
         match tx.first(&sql, &[ctx.account.into()], Settings::from_row)? {
@@ -150,7 +150,7 @@ fn patch(call: Call) -> Result<Work> {
     }))
 }
 
-/// What `GET /v1/settings/usage` answers.
+/// Fields of the response of `GET /v1/settings/usage`.
 const USAGE: &[Part] = &[
     Part("file_bytes", "integer", "Total size of the account's files, in bytes."),
     Part("file_bytes_quota", "integer", "The quota in bytes; 0 for no limit, as with all quotas."),
@@ -173,7 +173,7 @@ fn usage(_: Call) -> Result<Work> {
     }))
 }
 
-/// Settings and their routes.
+/// The resource of settings.
 pub fn resource() -> Resource {
     Resource::of::<Settings>("Settings", "settings", MIGRATIONS)
         .route(Method::Get, "", "Retrieve the settings", get)
@@ -187,7 +187,7 @@ pub fn resource() -> Resource {
         .extension()
 }
 
-/// What a new account starts with.
+/// Creates the default settings.
 pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     records::add(tx, ctx, &mut Settings::blank()?)
 }
@@ -230,7 +230,7 @@ CREATE UNIQUE INDEX settings_once ON settings (account_id);
         name: "runs_kept_days",
         sql: "ALTER TABLE settings ADD COLUMN runs_kept_days BIGINT NOT NULL DEFAULT 90;",
     },
-    // Timers once kept the moment at which they run out.
+    // Timers used to store the moment at which they expire.
     Migration {
         number: 55,
         name: "timers_since",
@@ -251,7 +251,7 @@ DROP INDEX timers_due;
 CREATE INDEX timers_due ON timers (account_id, cause, since, record_id);
 ",
     },
-    // 0 once meant that there was no term, and could not be a term itself.
+    // 0 used to mean that there was no term.
     Migration {
         number: 58,
         name: "terms of clients",

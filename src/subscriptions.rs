@@ -1,5 +1,5 @@
-//! Subscriptions: what is invoiced again and again. Each period has one invoice, by its schedule and
-//! not by when the last one was made, so that nothing is doubled and nothing drifts.
+//! Subscriptions: recurring invoices. Each period has one invoice, on a date that follows from the schedule and not
+//! from the previous invoice, so that no invoice is duplicated and dates do not drift.
 
 pub(crate) mod activation;
 pub(crate) mod deleted_products;
@@ -30,19 +30,20 @@ pub use lines::Lines;
 pub use plan::{Plan, Term};
 
 choice! {
-    /// How a subscription stands.
+    /// The status of a subscription.
     pub enum Status {
-        /// Nothing is invoiced yet.
+        /// Not invoiced yet.
         Draft = "draft",
-        /// Its periods are invoiced as they begin.
+        /// Each period is invoiced when it begins.
         #[default]
         Active = "active",
-        /// No more periods begin.
+        /// No new periods begin.
         Ended = "ended",
     }
 }
 
-/// From where a subscription can be activated. One that ended by its date goes on with a later one; see `new`.
+/// The transitions of an activation. A subscription that reached its end date is continued by setting a later one; see
+/// `new`.
 pub const ACTIVATE: Transitions<Status> = &[(Status::Draft, &[Status::Active]), (Status::Active, &[Status::Active])];
 
 record! {
@@ -100,12 +101,12 @@ record! {
     lines: Lines = INPUT.shown(DETAIL).example("[{\"title\": \"Hosting\", \"quantity\": 1, \"unit_price\": 25, \"vat_code\": \"NL21\"}]");
     /// Why the next invoice could not be created, or empty.
     problem: String = COMPUTED.in_meta();
-    /// The names of the client, for searches.
+    /// The names of the client, for search.
     client_names: String = COMPUTED.search().shown(NOWHERE);
-    /// The day on which the next invoice could not be made.
+    /// The day on which the next invoice could not be created.
     stuck_on: Day = COMPUTED.shown(NOWHERE);
-    /// Its end, as long as nobody was told that it is near. How many days before that is a setting, which is subtracted when
-    /// one looks: who changes it rewrites no subscription.
+    /// The end date, until `subscription.expiring` has been emitted. The number of days before it is a setting that is
+    /// subtracted in the query, so that changing the setting rewrites no subscriptions.
     untold_end: Day = COMPUTED.shown(NOWHERE);
 
     // For the tests in `declared.rs`.
@@ -117,7 +118,7 @@ record! {
 
 impl Model for Subscription {
     fn before_save(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
-        // A draft says nothing of its end, so it begins anew when it becomes active.
+        // A draft emits nothing about its end, so this starts when it becomes active.
         let activated = |before: &Self| before.status == Status::Draft && self.status != Status::Draft;
         if before.is_none_or(|before| before.end_date != self.end_date || activated(before)) {
             self.untold_end = self.end_date.clone();
@@ -138,7 +139,7 @@ impl Model for Subscription {
 }
 
 impl Subscription {
-    /// The first day of the period that begins on `day` or after it, if one still begins before the end.
+    /// Returns the first day of the period that begins on or after `day`, if it begins before the end.
     fn period_from(&self, day: Date) -> Option<Date> {
         self.schedule.from(self.term, day).filter(|date| self.is_invoiced(*date))
     }
@@ -149,13 +150,13 @@ impl Subscription {
         self.end_date.0.is_none_or(|end| date < end && self.start_date.0 != Some(end))
     }
 
-    /// The last day of the period that begins on `date`.
+    /// Returns the last day of the period that begins on `date`.
     fn period_end(&self, date: Date) -> Date {
         let next = date.tomorrow().ok().and_then(|day| self.schedule.from(self.term, day));
         next.and_then(|next| next.yesterday().ok()).unwrap_or(Date::MAX)
     }
 
-    /// Whether somebody ended it, rather than that it ran to its end.
+    /// Whether it was ended by a caller, rather than by reaching its end date.
     fn was_ended(&self, tx: &mut Tx, ctx: &Ctx) -> Result<bool> {
         Ok(self.status == Status::Ended && once::has(tx, ctx, ENDED_BY_HAND, &self.base.id)?)
     }
@@ -164,7 +165,7 @@ impl Subscription {
         self.status != Status::Ended && self.lines.0.0.iter().any(|row| row.vat_code == code)
     }
 
-    /// Takes over what the lines come to.
+    /// Sets the totals of the lines.
     fn take_totals(&mut self, totals: &money::Totals<String>) {
         let mut sums = Invoice::default();
         sums.take_totals(totals);
@@ -195,7 +196,7 @@ input! {
 
 impl Body for Deactivation {}
 
-/// What ending a subscription answers.
+/// Fields of the response to a deactivation.
 const ENDED: &[Part] = &[
     Part("id", "string", "The subscription."),
     Part("status", "string", "`ended`."),
@@ -206,7 +207,7 @@ const ENDED: &[Part] = &[
     ),
 ];
 
-/// The mark of those that somebody ended.
+/// The mark of subscriptions that a caller ended.
 const ENDED_BY_HAND: &str = "subscription.deactivated";
 
 /// `POST /v1/subscriptions/{id}/deactivate`
@@ -222,7 +223,7 @@ fn deactivate(call: Call) -> Result<Work> {
                 let message = "cannot be before the subscription starts";
                 return Err(Error::field("subscription_end", violation(FieldCode::OutOfRange, message)));
             }
-            // No subscription ends before it starts.
+            // A subscription cannot end before it starts.
             subscription.end_date = Day(Some(sent.unwrap_or(today).max(start)));
             let is_due = |date: &Date| before.status == Status::Active && subscription.is_invoiced(*date);
             subscription.next_generate = Day(before.next_generate.0.filter(is_due));
@@ -304,7 +305,7 @@ pub(crate) fn one_needs_rate(tx: &mut Tx, ctx: &Ctx, id: &str, code: &str) -> Re
     Ok(found.is_some_and(|subscription| subscription.names_rate(code)))
 }
 
-/// What is wrong with a subscription as it is kept.
+/// Returns the problems of a stored subscription.
 fn faults(tx: &mut Tx, account: i64, subscription: &Subscription) -> Result<Vec<String>> {
     let mut fresh = subscription.clone();
     let (lines, totals) = subscription.lines.0.worked_out()?;
@@ -348,7 +349,7 @@ pub(crate) fn resource() -> Resource {
         .extension()
 }
 
-/// They once kept the day on which their end is announced.
+/// Subscriptions used to store the day on which their end is announced.
 const UNTOLD: Migration = Migration {
     number: 68,
     name: "untold ends of subscriptions",

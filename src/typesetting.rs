@@ -1,4 +1,4 @@
-//! From a document to the bytes of a PDF, and those to a file.
+//! Typesets documents as PDF files and stores them.
 
 pub mod turns;
 
@@ -21,32 +21,32 @@ use store::Tx;
 
 use crate::files;
 
-/// The template that is compiled in.
+/// The built-in template.
 pub const TEMPLATE: &str = include_str!("../templates/document.typ");
 
-/// The words on documents, by language and kind.
+/// The labels on documents, by language and kind.
 pub fn labels() -> &'static Value {
     static LABELS: LazyLock<Value> =
         LazyLock::new(|| serde_json::from_str(include_str!("../templates/labels.json")).unwrap_or_default());
     &LABELS
 }
 
-/// All that is needed to print a document.
+/// Everything that is needed to create the PDF of a document.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Print {
-    /// Whose it is.
+    /// The account.
     pub account: i64,
-    /// Its id.
+    /// The id of the document.
     pub document: String,
-    /// Which revision; 0 for a draft, which is not kept.
+    /// The revision; 0 for a draft, whose PDF is not stored.
     pub revision: i64,
-    /// What the file is called.
+    /// The file name.
     pub name: String,
-    /// The time in the file, in seconds.
+    /// The timestamp in the file, in seconds.
     pub created: i64,
-    /// The key of the logo's content, or empty.
+    /// The content key of the logo, or empty.
     pub logo: String,
-    /// The text of the code to pay with, or empty.
+    /// The text of the payment QR code, or empty.
     pub qr: String,
     /// What the template takes.
     pub data: Value,
@@ -78,7 +78,7 @@ pub fn is_made(tx: &mut Tx, account: i64, document: &str, revision: i64) -> Resu
     Ok(tx.int(sql, &[account.into(), document.into(), revision.into()])? > 0)
 }
 
-/// Prints a document and keeps it as a file, unless that was done already; a draft is not kept.
+/// Creates and stores the PDF of a document, unless it exists; the PDF of a draft is not stored.
 pub fn print_and_keep(app: &App, job: &Print) -> Result<Vec<u8>> {
     let bytes = print(app, job)?;
     if job.revision == 0 {
@@ -108,7 +108,7 @@ pub fn print_and_keep(app: &App, job: &Print) -> Result<Vec<u8>> {
     app.store.write_now(caller.account.number, move |tx| {
         let ctx = caller.writing(tx)?;
         if is_made(tx, ctx.account, &document, revision)? {
-            // Somebody was first.
+            // Another process was faster.
             return files::drop_now(tx, &ctx, &upload.content);
         }
         let file = files::add(tx, &ctx, &upload)?;
@@ -121,7 +121,7 @@ pub fn print_and_keep(app: &App, job: &Print) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A file stays while it is the PDF of a document.
+/// Rejects the deletion of a file that is the PDF of a document.
 pub fn guard_pdf(tx: &mut Tx, ctx: &Ctx, file: &str) -> Result<()> {
     let documents = "SELECT count(*) FROM document_pdfs WHERE account_id = $1 AND file_id = $2";
     if tx.int(documents, &[ctx.account.into(), file.into()])? == 0 {
@@ -155,7 +155,7 @@ pub fn open_typesetter(config: &Config) -> Result<pdf::Typesetter> {
     opened.map_err(|error| Error::new(Code::Unavailable, format!("The document template is invalid: {error}.")))
 }
 
-/// This program, also when another version of it has taken its place on the disk.
+/// Returns the path of this program, also when another version has replaced it on disk.
 fn own_program() -> PathBuf {
     let running = PathBuf::from("/proc/self/exe");
     if running.exists() { running } else { std::env::current_exe().unwrap_or(running) }

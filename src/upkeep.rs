@@ -1,4 +1,4 @@
-//! Upkeep: whether everything that is kept is as it must be, and a copy of it.
+//! Maintenance: integrity checks and backups.
 
 pub mod backup;
 pub mod integrity;

@@ -1,6 +1,6 @@
-//! Webhooks: the log, sent to those who asked. Each endpoint has a place in the log; what lies behind
-//! it becomes deliveries, and each of these is tried until the receiver takes it. Nothing of this
-//! happens in the transactions of requests, and one receiver never waits for another.
+//! Webhooks: sends the log to endpoints. Each endpoint has a cursor in the log; later entries become deliveries, and
+//! each delivery is attempted until the receiver accepts it. None of this happens in the transactions of requests, and
+//! no receiver waits for another.
 
 pub(crate) mod breaker;
 pub(crate) mod change;
@@ -27,22 +27,22 @@ use futures_util::stream::FuturesUnordered;
 use metrics::{DELIVERIES, SECONDS};
 use queue::{CallOutcome, Claimed, Parcel};
 
-/// How often the log is looked at for what other nodes wrote.
+/// How often the log is polled for entries of other nodes.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// Writes that come together are looked at together.
+/// Writes within this time are handled together.
 const GATHER: Duration = Duration::from_millis(25);
-/// Endpoints served at once by this process, and how many of them of one account: receivers that do not
-/// answer hold up no other account.
+/// Maximum number of endpoints served concurrently by this process, in total and per account: unresponsive receivers do
+/// not block other accounts.
 const SERVED: usize = 256;
 const SERVED_OF_ONE: usize = 64;
-/// How long one is served before others that wait get its place.
+/// How long an endpoint is served before its slot goes to another.
 const TURN: Duration = Duration::from_secs(30);
-/// How long before the end of its lease the end of a try is last tried to be written, in seconds.
+/// How long before the lease expires recording an outcome is last retried, in seconds.
 const MARGIN: i64 = 5;
-/// Bytes of an answer that are kept.
+/// Number of bytes of a response to store.
 const ANSWER: usize = 1024;
 
-/// Starts to send the webhooks of this process, until it ends. One without workers sends none.
+/// Starts sending webhooks in this process. A process without workers sends none.
 pub fn start(app: &Arc<App>) {
     if app.config.workers == 0 {
         return;
@@ -65,7 +65,7 @@ async fn send(app: Arc<App>, served: Served, pulse: Pulse) {
 struct Served(Arc<Mutex<HashMap<String, i64>>>);
 
 impl Served {
-    /// A place for an endpoint, if it has none and there is room.
+    /// Takes a slot for an endpoint, unless it has one or there is no room.
     fn take(&self, account: i64, endpoint: &str) -> Option<EndpointPermit> {
         let mut busy = self.locked();
         let of_account = || busy.values().filter(|own| **own == account).count();
@@ -81,8 +81,8 @@ impl Served {
     }
 }
 
-/// The place of an endpoint that is served. It is given back when it is dropped, also by a panic: nobody
-/// would look after the endpoint again otherwise.
+/// The slot of an endpoint. It is released when it is dropped, also by a panic: otherwise the endpoint would never be
+/// served again.
 struct EndpointPermit {
     served: Served,
     endpoint: String,
@@ -94,8 +94,8 @@ impl Drop for EndpointPermit {
     }
 }
 
-/// Serves every endpoint that has something to send, each in a task of its own: those of the accounts in which
-/// something was written, or all.
+/// Serves every endpoint that has something to send, each in its own task: those of the accounts with new entries, or
+/// all.
 async fn turn(app: &Arc<App>, served: &Served, woken: Woken) -> Result<()> {
     let now = app.clock.now();
     let mut waiting = match woken.all {
@@ -103,7 +103,7 @@ async fn turn(app: &Arc<App>, served: &Served, woken: Woken) -> Result<()> {
         // There may be many endpoints.
         true => app.store.read_apart(move |tx| queue::waiting(tx, now)).await?,
     };
-    // When there are more than can be served, chance decides.
+    // A random start, in case there are more endpoints than slots.
     let chance = now.0.unsigned_abs() as usize % waiting.len().max(1);
     waiting.rotate_left(chance);
     for (account, endpoint) in waiting {
@@ -119,7 +119,7 @@ async fn turn(app: &Arc<App>, served: &Served, woken: Woken) -> Result<()> {
     Ok(())
 }
 
-/// Sends what an endpoint has to get, a few at a time, until nothing is left or its turn is over.
+/// Sends the deliveries of an endpoint, a few at a time, until none is left or its time is up.
 async fn serve(app: &Arc<App>, account: i64, endpoint: &str) -> Result<()> {
     let started = Instant::now();
     let mut calls = FuturesUnordered::new();
@@ -130,7 +130,7 @@ async fn serve(app: &Arc<App>, account: i64, endpoint: &str) -> Result<()> {
             room if room > 0 && !over => advance(app, account, endpoint, room).await,
             _ => Ok(queue::Progress::default()),
         };
-        // What is under way is finished all the same: it would be sent a second time otherwise.
+        // Deliveries in progress are completed anyway: they would otherwise be sent twice.
         let step = step.unwrap_or_else(|error| {
             done = Err(error);
             queue::Progress::default()
@@ -140,7 +140,7 @@ async fn serve(app: &Arc<App>, account: i64, endpoint: &str) -> Result<()> {
             return done;
         }
         if !calls.is_empty() {
-            // A slow call does not keep the others of its endpoint from being made.
+            // A slow delivery does not block others of its endpoint.
             tokio::select! {
                 _ = calls.next() => {}
                 () = tokio::time::sleep(POLL_INTERVAL) => {}
@@ -164,7 +164,7 @@ fn lease_seconds(app: &App) -> i64 {
     i64::try_from(app.config.webhook_timeout_seconds).unwrap_or(i64::MAX / 2000) + 45
 }
 
-/// Makes one try of a delivery, and writes down what became of it.
+/// Makes one attempt of a delivery and records the outcome.
 async fn deliver(app: &Arc<App>, claimed: Claimed) {
     let claimed = Arc::new(claimed);
     let own = claimed.clone();
@@ -249,7 +249,7 @@ fn headers(id: &str, parcel: &Parcel, now: Moment) -> Vec<(String, String)> {
     ]
 }
 
-/// The start of an answer, as a text that both databases can keep.
+/// Returns the start of a response, as text that both databases can store.
 fn text(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     text.chars().filter(|letter| !letter.is_control() || matches!(letter, '\n' | '\t')).take(ANSWER).collect()
@@ -260,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_account_has_some_of_the_places() {
+    fn limits_the_slots_of_an_account() {
         let served = Served::default();
         let mut held: Vec<EndpointPermit> = (0..100).filter_map(|n| served.take(1, &format!("a{n}"))).collect();
         assert_eq!(held.len(), SERVED_OF_ONE);
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_gives_the_place_back() {
+    fn a_panic_releases_the_slot() {
         let served = Served::default();
         let place = served.take(1, "a");
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {

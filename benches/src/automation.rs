@@ -1,5 +1,5 @@
-//! Flows: how many runs of one step end in a second, how quickly a trigger is answered while many runs
-//! wait, and what a million of them cost in memory.
+//! Flows: runs of one step completed per second, the response time of a trigger while many runs wait, and the memory of
+//! a million of them.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,11 +11,11 @@ use crate::load::{self, Workload};
 use crate::report::{Figure, Report, thousands};
 use crate::server::{Data, Server};
 
-/// Runs that wait while triggers are measured, and while memory is.
+/// Number of waiting runs while triggers are measured, and while memory is.
 const WAITING: i64 = 100_000;
 const WAITING_RUNS: i64 = 1_000_000;
 
-/// Measures all three and tells them.
+/// Measures and reports all three.
 pub fn tell(report: &mut Report, binary: &Path, folder: &Path, measured: Duration) {
     eprintln!("Measuring flows.");
     let data = Data::empty(binary, &folder.join("flows"));
@@ -48,7 +48,7 @@ pub fn tell(report: &mut Report, binary: &Path, folder: &Path, measured: Duratio
     server.stop();
 }
 
-/// Triggers for a while, and waits until all their runs have ended; answers how many did in a second.
+/// Triggers runs for a while, and waits until all have ended; returns how many per second.
 fn runs(server: &Server, measured: Duration) -> f64 {
     let started = Instant::now();
     load::run(server, Workload::Trigger, measured);
@@ -60,7 +60,7 @@ fn runs(server: &Server, measured: Duration) -> f64 {
     ended / seconds
 }
 
-/// Copies the run that waits until there are `count`.
+/// Copies the waiting run until there are `count`.
 fn copy_waiting(db: &Path, count: i64) {
     let conn = Connection::open(db).unwrap();
     conn.pragma_update(None, "synchronous", "off").unwrap();

@@ -1,17 +1,17 @@
-//! Clients to search in: names of companies and persons that have as much in common as real ones.
+//! Clients for searches: names of companies and persons with as much in common as real ones.
 
 use rusqlite::{Connection, params};
 
 use crate::product::{self, Moment};
 use crate::rows::{created, id, scatter};
 
-/// What is searched: a last name, the name of a company and a part of an e-mail address. Each is
-/// in `MATCHES` clients whatever the size of the table, but its parts are in many others.
+/// The search terms: a last name, a company name and a part of an e-mail address. Each is in `MATCHES` clients whatever
+/// the size of the table, but its trigrams are in many others.
 pub const SEARCHES: [&str; 3] = ["brouwershaven", "kwekerij de robijn", "s.waterink@"];
-/// How many clients each search finds.
+/// Number of clients that each search finds.
 pub const MATCHES: i64 = 20;
 
-/// What the counter of clients is called.
+/// The name of the counter of clients.
 const KIND: &str = "client";
 
 const INSERT: &str = "INSERT INTO clients (account_id, id, created_at, updated_at, version, type, company_name, \
@@ -53,7 +53,7 @@ const PLACE: &str = "Amsterdam Rotterdam Utrecht Groningen Eindhoven Tilburg Alm
 const FORM: [&str; 8] = ["", "", " B.V.", " B.V.", " V.O.F.", " N.V.", " Holding B.V.", " & Zonen"];
 const MAIL: [&str; 6] = ["kpn", "ziggo", "gmail", "hotmail", "outlook", "xs4all"];
 
-/// Puts clients into Kantoor's tables, all waiting for its search index.
+/// Inserts clients into Kantoor's tables, all pending for its search index.
 pub struct Seed {
     first: Vec<&'static str>,
     root: Vec<&'static str>,
@@ -79,7 +79,7 @@ impl Seed {
         Seed { first, root, trade, thing, place }
     }
 
-    /// Puts client `n` of `rows`.
+    /// Inserts client `n` of `rows`.
     pub fn insert(&self, conn: &Connection, account: i64, n: i64, rows: i64) {
         let (client, id, moment) = (self.client(n, rows), id(n), Moment(created(n)));
         let kind = if client.company.is_empty() { "private" } else { "company" };
@@ -94,7 +94,7 @@ impl Seed {
         product::count(conn, account, KIND, rows).unwrap();
     }
 
-    /// Client `n` of `rows`.
+    /// Returns client `n` of `rows`.
     pub fn client(&self, n: i64, rows: i64) -> Client {
         let wanted = usize::try_from(n % (rows / MATCHES)).unwrap();
         let mut client = self.any(n);
@@ -151,7 +151,7 @@ impl Seed {
 }
 
 impl Client {
-    /// As src/record.rs and src/search.rs fold these names, which have no accents.
+    /// Folds these names as crates/engine/src/text.rs does; they have no accents.
     fn folded(&self) -> String {
         let fields = [&self.company, &self.first, &self.last, &self.email, &self.debtor];
         let fields: Vec<&str> = fields.into_iter().map(String::as_str).filter(|text| !text.is_empty()).collect();
@@ -159,7 +159,7 @@ impl Client {
     }
 }
 
-/// Numbers by chance out of one.
+/// Pseudorandom numbers.
 struct Dice(u64);
 
 impl Dice {

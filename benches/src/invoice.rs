@@ -1,4 +1,4 @@
-//! Invoices to list, to filter and to search.
+//! Invoices for lists, filters and searches.
 
 use rusqlite::{Connection, params};
 
@@ -6,16 +6,16 @@ use crate::client;
 use crate::product::{self, Moment};
 use crate::rows::{created, id, scatter};
 
-/// How many invoices a client has, whatever the size of the table: more than a page, so that they are counted too.
+/// Number of invoices per client, whatever the size of the table: more than a page, so that they are counted too.
 pub const OF_CLIENT: i64 = 40;
-/// How many a day has.
+/// Number of invoices per day.
 pub const OF_DAY: i64 = 100;
-/// A word in the title of `WITH_WORD` of them; its parts are in many other titles.
+/// A word in the title of `WITH_WORD` invoices; its trigrams are in many other titles.
 const WORD: &str = "dakgootinspectie";
-/// How many have the word.
+/// Number of invoices with the word.
 const WITH_WORD: i64 = 20;
 
-/// What the counter of invoices is called.
+/// The name of the counter of invoices.
 const KIND: &str = "invoice";
 const DAY: i64 = 24 * 60 * 60 * 1000;
 /// 1998-01-01: a million invoices take 27 years.
@@ -30,7 +30,7 @@ const INSERT: &str = "INSERT INTO invoices (account_id, id, created_at, updated_
     VALUES (?1, ?2, ?3, ?3, 1, ?4, ?5, ?6, ?7, ?8, 2100, ?9, ?8, ?10, ?11, 'paid', ?3, ?3, '', 0, '', ?12, ?13, ?14, \
     ?15, '{}', 'final', ?3, 1, 'nl', '', '', ?16, '', '', '', '', '', '', ?10, 0, 0, '', 0, 0, ?17, '{}', '{}')";
 const SEARCH: &str = "INSERT INTO search_texts (account_id, kind, record_id, folded) VALUES (?1, ?2, ?3, ?4)";
-/// The indexes are made after the rows: sorted at once, they take a tenth of the time.
+/// The indexes are created after the rows, which takes a tenth of the time.
 const INDEXES: &str =
     "SELECT name, sql FROM sqlite_master WHERE tbl_name = 'invoices' AND type = 'index' AND sql <> ''";
 
@@ -53,17 +53,17 @@ const MONTH: [&str; 12] = [
     "december",
 ];
 
-/// Puts invoices into Kantoor's tables, all waiting for its search index.
+/// Inserts invoices into Kantoor's tables, all pending for its search index.
 pub struct Seed {
     clients: client::Seed,
     work: Vec<&'static str>,
     thing: Vec<&'static str>,
-    /// The statements that make the indexes again.
+    /// The statements that recreate the indexes.
     indexes: Vec<String>,
 }
 
 impl Seed {
-    /// Takes the indexes away until `finish`.
+    /// Drops the indexes until `finish`.
     pub fn start(conn: &Connection) -> Seed {
         let mut statement = conn.prepare(INDEXES).unwrap();
         let found = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
@@ -75,7 +75,7 @@ impl Seed {
         Seed { clients: client::Seed::new(), work, thing, indexes }
     }
 
-    /// Puts invoice `n` of `rows`.
+    /// Inserts invoice `n` of `rows`.
     pub fn insert(&self, conn: &Connection, account: i64, n: i64, rows: i64) {
         let chance = scatter(n);
         let (invoice, moment, to) = (id(n), created(n), client_of(n, rows));
@@ -117,7 +117,7 @@ impl Seed {
         conn.prepare_cached(SEARCH).unwrap().execute(params![account, KIND, invoice, folded]).unwrap();
     }
 
-    /// Makes the indexes, and counts.
+    /// Recreates the indexes, and sets the counts.
     pub fn finish(self, conn: &Connection, account: i64, rows: i64) {
         for index in &self.indexes {
             conn.execute(index, []).unwrap();
@@ -135,28 +135,28 @@ impl Seed {
     }
 }
 
-/// What is searched, one word each, and how many invoices it finds: the number of invoice `n`, a
-/// client and a word in the title.
+/// Returns the search words with the number of invoices that each finds: the number of invoice `n`, a client and a word
+/// in the title.
 pub fn searches(n: i64) -> [(String, i64); 3] {
     [(number(n), 1), (client::SEARCHES[0].to_string(), OF_CLIENT), (WORD.to_string(), WITH_WORD)]
 }
 
-/// The client of invoice `n`; each of the first clients has as many, years apart.
+/// Returns the client of invoice `n`; each of the first clients has the same number of invoices, years apart.
 fn client_of(n: i64, rows: i64) -> i64 {
     n % clients(rows)
 }
 
-/// How many clients have invoices.
+/// Returns the number of clients with invoices.
 pub fn clients(rows: i64) -> i64 {
     rows / OF_CLIENT
 }
 
-/// The number of invoice `n`: no other has it as a part.
+/// Returns the number of invoice `n`, which no other number contains.
 fn number(n: i64) -> String {
     format!("B{n:07}")
 }
 
-/// The date of invoice `n`.
+/// Returns the date of invoice `n`.
 pub fn day_of(n: i64) -> String {
     day(FIRST_DAY + n / OF_DAY * DAY)
 }

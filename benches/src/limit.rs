@@ -1,5 +1,5 @@
-//! The limit: the same reads and writes with axum and SQLite and nothing else. No keys, no
-//! events, no search, no idempotency. What Kantoor is slower than this is what those cost.
+//! The limit: the same reads and writes with only axum and SQLite. No keys, events, search or idempotency. The
+//! difference from Kantoor is the cost of those.
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ const BATCH: usize = 256;
 /// As in src/cli/serve.rs on two cores.
 const THREADS: usize = 4;
 
-/// `limit --port P --db FILE --mode group|single`, until the process is ended.
+/// `limit --port P --db FILE --mode group|single`, until the process is stopped.
 pub fn serve(args: &[String]) {
     let value = |name: &str| {
         let place = args.iter().position(|arg| arg == name).unwrap_or_else(|| panic!("limit needs {name}"));
@@ -83,12 +83,12 @@ struct Shared {
     path: PathBuf,
     idle: Mutex<Vec<Connection>>,
     queue: Sender<Job>,
-    /// Makes ids differ within a millisecond.
+    /// Distinguishes ids within a millisecond.
     last: AtomicU64,
 }
 
 impl Shared {
-    /// Reads on the thread that asks, as Kantoor does: the quickest way for rows that are cached.
+    /// Reads on the calling thread, as Kantoor does: the fastest way for cached rows.
     fn read<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> T {
         let idle = self.idle.lock().unwrap().pop();
         let conn = idle.unwrap_or_else(|| open(&self.path).unwrap());
@@ -98,7 +98,7 @@ impl Shared {
     }
 }
 
-/// The envelope of every answer.
+/// The envelope of every response.
 #[derive(Serialize)]
 struct Answer<D, M> {
     data: D,
@@ -153,13 +153,13 @@ async fn create(
     (StatusCode::CREATED, Json(Answer { data, meta: Nothing {} }))
 }
 
-/// A record to be written, which goes back to whoever sent it.
+/// A record to write, which is returned to its sender.
 struct Job {
     product: Product,
     reply: oneshot::Sender<Product>,
 }
 
-/// Writes what waits, at most `largest` in one commit, and answers once it is on disk.
+/// Writes what is queued, at most `largest` per commit, and responds when it is on disk.
 fn write(conn: &Connection, jobs: &Receiver<Job>, largest: usize) {
     let control = |word: &str| conn.prepare_cached(word).unwrap().execute([]).unwrap();
     while let Ok(first) = jobs.recv() {
@@ -176,7 +176,7 @@ fn write(conn: &Connection, jobs: &Receiver<Job>, largest: usize) {
         }
         control("COMMIT");
         for Job { product, reply } in done {
-            // The caller hangs up when a measurement ends.
+            // The client disconnects when a measurement ends.
             let _ = reply.send(product);
         }
     }

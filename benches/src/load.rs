@@ -1,5 +1,5 @@
-//! The load: connections that are kept open, each asking again as soon as it has its answer.
-//! A client of its own, since one that does more would measure itself.
+//! The load generator: persistent connections, each sending the next request as soon as it has a response. It has its
+//! own HTTP client, since a full one would measure itself.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -25,28 +25,28 @@ pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 /// have one length.
 pub static NEXT: AtomicU64 = AtomicU64::new(1_000_000_000);
 
-/// What is asked.
+/// The requests.
 #[derive(Clone, Copy)]
 pub enum Workload {
     /// One record, each of `rows` as likely.
     Get { rows: i64 },
     /// The first page.
     List,
-    /// Clients with some words, few of them.
+    /// Clients matching a search term, few of them.
     Search,
     /// The first page of the invoices.
     Invoices,
-    /// That of one client, each of those of `rows` as likely.
+    /// The first page of one client's invoices, with all clients equally likely.
     OfClient { rows: i64 },
-    /// That of one day.
+    /// The first page of one day's invoices.
     OfDay { rows: i64 },
-    /// Invoices by their number, their client and a word in their title.
+    /// Invoices by number, client and a word in the title.
     SearchInvoices { rows: i64 },
     /// An event that a flow listens to.
     Trigger,
     /// A new record.
     Post,
-    /// The same with an Idempotency-Key.
+    /// A new record with an Idempotency-Key.
     PostOnce,
 }
 
@@ -110,15 +110,15 @@ impl Workload {
     }
 }
 
-/// What a measurement gives.
+/// The result of a measurement.
 pub struct Sample {
-    /// Requests a second.
+    /// Requests per second.
     pub rate: f64,
-    /// How long each took, in microseconds.
+    /// The duration of each, in microseconds.
     pub micros: Vec<u32>,
 }
 
-/// The time that counts: from, until.
+/// The measured interval: from, until.
 type Window = (Instant, Instant);
 
 /// Loads a server for a third of `measured` to warm it up, then for `measured`.
@@ -205,12 +205,12 @@ async fn take_answer(stream: &mut TcpStream, answer: &mut Vec<u8>) {
 
 struct Head {
     status: u16,
-    /// Bytes of the head and the body together.
+    /// The bytes of the header and the body together.
     whole: usize,
 }
 
 impl Head {
-    /// The head of an answer, once all of it is there.
+    /// Parses the header of a response, once it is complete.
     fn find(answer: &[u8]) -> Option<Head> {
         let end = answer.windows(4).position(|four| four == b"\r\n\r\n")?;
         let text = str::from_utf8(&answer[..end]).expect("a head in ASCII");

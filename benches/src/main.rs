@@ -45,9 +45,9 @@ const USAGE: &str = "Usage: cargo run --release -p benches -- [--quick] [--alone
   BENCH_SECONDS   seconds per measurement, 6 by default; preceded by a warm-up of a third of that
   KANTOOR_BIN     the server binary to measure; by default, it is built from this folder";
 
-/// The size that every figure with a limit beside it is measured at.
+/// The table size at which every figure with a limit is measured.
 const FEW: i64 = 1_000;
-/// A noisy neighbour spoils one round; the median of three leaves that one out.
+/// A disturbance spoils one round; the median of three ignores it.
 const ROUNDS: usize = 3;
 
 fn main() -> ExitCode {
@@ -90,14 +90,14 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What all measurements share.
+/// The settings of all measurements.
 struct Bench {
     binary: PathBuf,
     folder: tempfile::TempDir,
     measured: Duration,
 }
 
-/// What the program does by itself: subscriptions, flows and timed events.
+/// Measures background work: subscriptions, flows and timed events.
 fn alone() -> Report {
     let folder = tempfile::Builder::new().prefix("bench-").tempdir_in(server::own_folder()).unwrap();
     let binary = server::kantoor_binary();
@@ -115,8 +115,8 @@ fn measure(quick: bool) -> Report {
     let seconds = seconds.unwrap_or(if quick { 1.0 } else { 6.0 });
     let bench = Bench {
         binary: server::kantoor_binary(),
-        // Beside the binary rather than in /tmp, which is memory on many machines: a commit must
-        // reach a disk here.
+        // Next to the binary rather than in /tmp, which is a RAM disk on many machines: a commit must reach a disk
+        // here.
         folder: tempfile::Builder::new().prefix("bench-").tempdir_in(server::own_folder()).unwrap(),
         measured: Duration::from_secs_f64(seconds),
     };
@@ -146,8 +146,7 @@ fn measure(quick: bool) -> Report {
     report
 }
 
-/// Figures of reads: Kantoor with few rows, the limit with as many, Kantoor with many. The limit
-/// has no search.
+/// Figures of reads: Kantoor with few rows, the limit with the same number, Kantoor with many. The limit has no search.
 struct Reads {
     get: [Figure; 3],
     list: [Figure; 3],
@@ -155,7 +154,7 @@ struct Reads {
 }
 
 fn reads(bench: &Bench, few: &Data, bare: &Path, many: &Server, rows: i64) -> Reads {
-    // Copies: what is seeded stays as it is for the measurements of writes.
+    // Copies: the originals are kept for the measurements of writes.
     let folder = bench.folder.path();
     let few = Server::kantoor(&bench.binary, &few.copy(&folder.join("few-read")));
     let limit = Server::limit(&server::copy(bare, &folder.join("bare-read.db")), "group");
@@ -177,8 +176,7 @@ fn reads(bench: &Bench, few: &Data, bare: &Path, many: &Server, rows: i64) -> Re
 /// What is asked of so many rows.
 type ByRows = fn(i64) -> Workload;
 
-/// Lists of invoices: what each is called, the least that many may give beside few, and how to ask
-/// it among so many.
+/// Lists of invoices: the name of each, the minimum ratio of many to few rows, and its requests for a number of rows.
 const INVOICES: [(&str, f64, ByRows); 4] = [
     ("Invoices, list of 25", 0.5, |_| Workload::Invoices),
     ("Invoices of a client", 0.5, |rows| Workload::OfClient { rows }),
@@ -243,7 +241,7 @@ fn print(bench: &Bench, few: &Data) -> Printing {
     printing
 }
 
-/// Runs each in turn, several rounds, so that a noisy neighbour hits them alike.
+/// Runs each in turn, for several rounds, so that disturbances affect all of them.
 fn in_turn<const N: usize>(runs: [&dyn Fn() -> Sample; N]) -> [Figure; N] {
     let mut samples: [Vec<Sample>; N] = std::array::from_fn(|_| Vec::new());
     for _ in 0..ROUNDS {
@@ -254,7 +252,7 @@ fn in_turn<const N: usize>(runs: [&dyn Fn() -> Sample; N]) -> [Figure; N] {
     samples.map(|samples| Figure::of(&samples))
 }
 
-/// A comparison is only fair when both give the same answers.
+/// A comparison is only fair if both give the same responses.
 fn check(few: &Server, limit: &Server, many: &Server) {
     let record = format!("/v1/products/{}", rows::id(FEW / 2));
     for path in [record.as_str(), "/v1/products"] {
@@ -268,7 +266,7 @@ fn check(few: &Server, limit: &Server, many: &Server) {
     }
 }
 
-/// Each way to ask finds as many invoices, whatever the size of the table.
+/// Each request finds the same number of invoices, whatever the size of the table.
 fn check_invoices(server: &Server, rows: i64) {
     let (client, day) = (rows::id(0), invoice::day_of(rows / 2));
     let filters = [
@@ -283,7 +281,7 @@ fn check_invoices(server: &Server, rows: i64) {
     }
 }
 
-/// Seconds from the start of the process to its first answer; the median, as everywhere.
+/// Returns the seconds from the start of the process to its first response; the median.
 fn start(binary: &Path, data: &Data) -> f64 {
     eprintln!("Measuring the start.");
     let mut starts: Vec<Duration> = Vec::new();

@@ -1,4 +1,4 @@
-//! PDFs: how many final invoices get theirs in a minute while others read, and what one takes by itself.
+//! PDFs: final invoices per minute with concurrent readers, and the time of a single one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -15,30 +15,30 @@ use crate::server::{Data, Server};
 const PRINTED: usize = 1_000;
 /// Connections that send them.
 const SENDERS: usize = 4;
-/// The most rows that a document can have.
+/// The maximum number of rows of a document.
 const LARGE: usize = 1_000;
 /// How often somebody looks at the list meanwhile.
 const LIST_INTERVAL: Duration = Duration::from_millis(20);
 const ALONE: usize = 51;
 
-/// What a run gives.
+/// The result of a run.
 pub struct Printing {
-    /// Invoices a minute, from the first request to the last PDF.
+    /// Invoices per minute, from the first request to the last PDF.
     per_minute: f64,
-    /// Lists of invoices meanwhile.
+    /// Lists of invoices read meanwhile.
     lists: Figure,
-    /// The most memory so far, in MB.
+    /// Peak memory so far, in MB.
     peak: f64,
     /// Seconds for a document of one page, and for one of a thousand rows.
     page: f64,
     large: f64,
-    /// The most memory after those.
+    /// Peak memory after those.
     large_peak: f64,
-    /// What is held three seconds and a request later.
+    /// Resident memory three seconds and one request later.
     rest: f64,
 }
 
-/// Prints on a server of its own; `data` gets the invoices.
+/// Measures on a separate server; `data` gets the invoices.
 pub fn run(server: &Server, data: &Data) -> Printing {
     eprintln!("Measuring PDFs.");
     let begun = Instant::now();
@@ -71,13 +71,13 @@ pub fn run(server: &Server, data: &Data) -> Printing {
     pages.sort_by(f64::total_cmp);
     let large = print(server, &server.post("/v1/invoices", &invoice(LARGE, "draft")));
     let large_peak = server.peak();
-    // What is free goes back to the system after a second, when something is done.
+    // Free memory is returned to the system after a second, when something runs.
     std::thread::sleep(Duration::from_secs(3));
     server.json("/v1/invoices");
     Printing { per_minute, lists, peak, page: pages[ALONE / 2], large, large_peak, rest: server.megabytes() }
 }
 
-/// Seconds until the PDF of a document is there.
+/// Returns the seconds until the PDF of a document exists.
 fn print(server: &Server, made: &Value) -> f64 {
     let id = made["data"]["id"].as_str().expect("an id");
     let asked = Instant::now();

@@ -1,4 +1,4 @@
-//! Products as bare code keeps and shows them: Kantoor's table, its statements and its JSON.
+//! Products in the bare program: Kantoor's table, its statements and its JSON.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rusqlite::{Connection, Row, params};
 use serde::{Deserialize, Serialize, Serializer};
 
-/// As Kantoor makes them on SQLite (src/resources/product.rs, src/accounts.rs), without the
+/// The tables as Kantoor creates them on SQLite (src/sales/product.rs, crates/engine/src/accounts.rs), without the
 /// references to its other tables.
 pub const SCHEMA: &str = "
 CREATE TABLE products (
@@ -46,7 +46,7 @@ macro_rules! select {
 
 /// Values: account, id.
 pub const GET: &str = concat!(select!(), " WHERE account_id = $1 AND id = $2");
-/// Values: account, how many, how many to leave out.
+/// Values: account, limit, offset.
 pub const LIST: &str = concat!(
     select!(),
     " WHERE products.account_id = $1 ORDER BY products.created_at desc, products.id desc LIMIT $2 OFFSET $3"
@@ -59,13 +59,13 @@ const INSERT: &str = "INSERT INTO products (account_id, id, created_at, updated_
 const COUNT: &str = "INSERT INTO record_counts (account_id, kind, total) VALUES ($1, $2, $3) \
                      ON CONFLICT (account_id, kind) DO UPDATE SET total = record_counts.total + excluded.total";
 
-/// What the counter of products is called.
+/// The name of the counter of products.
 pub const KIND: &str = "product";
 
-/// Prices are kept in millionths.
+/// Prices are stored in millionths.
 const SCALE: f64 = 1e6;
 
-/// What a POST sends.
+/// The body of a POST.
 #[derive(Deserialize)]
 pub struct Input {
     pub name: String,
@@ -76,7 +76,7 @@ pub struct Input {
     pub active: bool,
 }
 
-/// A record as it is answered.
+/// A record in a response.
 #[derive(Serialize)]
 pub struct Product {
     pub id: String,
@@ -97,14 +97,14 @@ pub struct Meta {
 }
 
 impl Product {
-    /// A new record with what was sent.
+    /// Creates a record from a body.
     pub fn new(input: Input, id: String, now: Moment) -> Product {
         let Input { name, code, price, vat_rate, unit, active } = input;
         let meta = Meta { created_at: now, updated_at: now, version: 1 };
         Product { id, name, code, price, vat_rate, unit, active, meta }
     }
 
-    /// From a row of `GET` or `LIST`.
+    /// Reads a row of `GET` or `LIST`.
     pub fn from_row(row: &Row) -> rusqlite::Result<Product> {
         Ok(Product {
             id: row.get(0)?,
@@ -136,20 +136,20 @@ impl Product {
     }
 }
 
-/// Adds to the total that lists show.
+/// Adds to the total of lists.
 pub fn count(conn: &Connection, account: i64, kind: &str, change: i64) -> rusqlite::Result<()> {
     conn.prepare_cached(COUNT)?.execute(params![account, kind, change])?;
     Ok(())
 }
 
-/// The text of a UUIDv7. It grows with `moment` (milliseconds), and within one with `rest`.
+/// Returns a UUIDv7. It increases with `moment` (milliseconds), and within one with `rest`.
 pub fn uuid7(moment: i64, rest: u64) -> String {
     let (time, end) = (moment >> 16, moment & 0xffff);
     let (first, second, third) = (rest >> 52, 0x8000 | ((rest >> 38) & 0x3fff), rest & 0x3f_ffff_ffff);
     format!("{time:08x}-{end:04x}-7{first:03x}-{second:04x}-{third:012x}")
 }
 
-/// Milliseconds since 1970; RFC 3339 when shown.
+/// Milliseconds since 1970; formatted as RFC 3339.
 #[derive(Clone, Copy)]
 pub struct Moment(pub i64);
 
@@ -162,8 +162,8 @@ impl Moment {
 }
 
 impl fmt::Display for Moment {
-    /// Written out, since a bare program would have the quickest way: the days of the Gregorian
-    /// calendar in its cycles of 400 years, each year beginning in March.
+    /// Written out, since a bare program would use the fastest way: the days of the Gregorian calendar in cycles of 400
+    /// years, each year starting in March.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (days, ms) = (self.0.div_euclid(86_400_000) + 719_468, self.0.rem_euclid(86_400_000));
         let (cycle, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));

@@ -8,7 +8,7 @@ use crate::load::{CONNECTIONS, Sample};
 
 /// What several rounds of a measurement come to.
 pub struct Figure {
-    /// Requests a second: the median of the rounds.
+    /// Requests per second: the median of the rounds.
     rate: f64,
     /// Milliseconds, over the requests of all rounds.
     p50: f64,
@@ -21,7 +21,7 @@ impl Figure {
         rates.sort_by(f64::total_cmp);
         let mut micros: Vec<u32> = samples.iter().flat_map(|sample| sample.micros.iter().copied()).collect();
         micros.sort_unstable();
-        // So slow that nothing was answered in time shows as "inf", and the other figures stay.
+        // A server too slow to respond in time shows as "inf", and the other figures remain.
         let percentile = |percent: usize| {
             let at = micros.len().saturating_sub(1) * percent / 100;
             micros.get(at).map_or(f64::INFINITY, |micros| f64::from(*micros) / 1000.0)
@@ -30,7 +30,7 @@ impl Figure {
     }
 }
 
-/// Lines of two tables, under a line that says how they were measured.
+/// The lines of two tables, below a line that describes the measurement.
 pub struct Report {
     how: String,
     figures: Vec<String>,
@@ -43,7 +43,7 @@ impl Report {
         Report { how, figures: Vec::new(), latencies: Vec::new() }
     }
 
-    /// A line of Kantoor beside something else; without a goal it is just good to know.
+    /// Adds a line of Kantoor and a comparison; without a goal it is informational.
     pub fn compare(&mut self, what: &str, kantoor: &Figure, limit: &Figure, goal: Option<f64>) {
         let ratio = kantoor.rate / limit.rate;
         let goal = goal.map_or("–".to_string(), |goal| format!("≥ {goal}, {}", word(ratio >= goal)));
@@ -51,19 +51,19 @@ impl Report {
         self.figures.push(format!("| {what} | {kantoor} | {limit} | {ratio:.2} | {goal} |"));
     }
 
-    /// A line of one value that is to stay below `goal`.
+    /// Adds a line with a value that must stay below `goal`.
     pub fn value(&mut self, what: &str, value: f64, unit: &str, goal: f64) {
         let shown = if value < 1.0 { format!("{value:.3}") } else { format!("{value:.1}") };
         self.figures.push(format!("| {what} | {shown} {unit} | – | – | < {goal} {unit}, {} |", word(value < goal)));
     }
 
-    /// A line of one value that is to reach `goal`.
+    /// Adds a line with a value that must reach `goal`.
     pub fn at_least(&mut self, what: &str, value: f64, goal: f64) {
         let (shown, least) = (thousands(value.round() as i64), thousands(goal.round() as i64));
         self.figures.push(format!("| {what} | {shown} | – | – | ≥ {least}, {} |", word(value >= goal)));
     }
 
-    /// How long requests took, beside those of the limit if there is one.
+    /// Adds the response times, next to those of the limit if there is one.
     pub fn latency(&mut self, what: &str, kantoor: &Figure, limit: Option<&Figure>) {
         let shown = |figure: &Figure| format!("{:.2} | {:.2}", figure.p50, figure.p99);
         let (kantoor, limit) = (shown(kantoor), limit.map_or("– | –".to_string(), shown));

@@ -1,4 +1,4 @@
-//! Rows to measure with: the same in Kantoor's database and in that of the limit.
+//! Rows for the measurements: the same in Kantoor's database and in that of the limit.
 
 use std::fs::File;
 use std::path::Path;
@@ -18,9 +18,9 @@ const SECOND: [&str; 8] = ["hosting", "onderhoud", "rapport", "advies", "ontwerp
 /// Rows in one transaction.
 const PART: i64 = 50_000;
 
-/// Fills the database of a Kantoor that does not run, for the account with this public id: as many
-/// products, clients and invoices. The clients and the invoices are there to be searched, and wait
-/// for the index; the products are not searched.
+/// Fills the database of a stopped Kantoor, for the account with this public id: the same number of products, clients
+/// and invoices. The clients and the invoices are searched, and are pending for the index; the products are not
+/// searched.
 pub fn kantoor(db: &Path, uid: &str, rows: i64) {
     let conn = open(db);
     let sql = "SELECT id FROM accounts WHERE uid = ?1";
@@ -35,7 +35,7 @@ pub fn kantoor(db: &Path, uid: &str, rows: i64) {
     close(conn, db);
 }
 
-/// Makes and fills the database of the limit.
+/// Creates and fills the database of the limit.
 pub fn limit(db: &Path, rows: i64) {
     let conn = open(db);
     conn.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())).unwrap();
@@ -50,7 +50,7 @@ fn row(n: i64) -> Product {
     let input = Input {
         name: format!("{first} {second} {n}"),
         code: format!("H-{n}"),
-        // Never whole: the limit would show 12 as 12.0, and answers are compared.
+        // Never an integer: the limit would show 12 as 12.0, and responses are compared.
         price: (n % 500) as f64 + 0.5,
         vat_rate: "21".to_string(),
         unit: "month".to_string(),
@@ -59,7 +59,7 @@ fn row(n: i64) -> Product {
     Product::new(input, id(n), Moment(created(n)))
 }
 
-/// Puts products, and with each what `more` puts.
+/// Inserts products, and with each what `more` inserts.
 fn fill(conn: &Connection, account: i64, rows: i64, more: impl Fn(&Connection, i64)) {
     for part in (0..rows).step_by(PART as usize) {
         let tx = conn.unchecked_transaction().unwrap();
@@ -75,12 +75,12 @@ fn fill(conn: &Connection, account: i64, rows: i64, more: impl Fn(&Connection, i
     product::count(conn, account, product::KIND, rows).unwrap();
 }
 
-/// Waits until the server that runs on this database has all texts in its index, but for the few that it leaves.
+/// Waits until the server on this database has indexed all texts, except the few that it leaves pending.
 pub fn wait_for_index(db: &Path) {
     wait(db, "SELECT count(*) FROM search_texts WHERE pending = 1", |waiting| waiting < 256);
 }
 
-/// Waits until it has made so many PDFs.
+/// Waits until it has created this many PDFs.
 pub fn wait_for_pdfs(db: &Path, wanted: i64) {
     wait(db, "SELECT count(*) FROM document_pdfs", |made| made >= wanted);
 }
@@ -92,12 +92,12 @@ fn wait(db: &Path, count: &str, done: impl Fn(i64) -> bool) {
     }
 }
 
-/// Everything that the server left beside the file goes into it.
+/// Merges the server's WAL into the file.
 pub fn checkpoint(db: &Path) {
     close(open(db), db);
 }
 
-/// Opened to be filled quickly; a crash here costs nothing but another run.
+/// Opens the database for fast inserts; a crash only costs another run.
 fn open(db: &Path) -> Connection {
     let conn = Connection::open(db).unwrap();
     conn.pragma_update(None, "synchronous", "off").unwrap();
@@ -106,8 +106,8 @@ fn open(db: &Path) -> Connection {
     conn
 }
 
-/// Everything goes into the one file, and that to the disk: else the system would be writing it
-/// back during the first measurements.
+/// Merges everything into one file and syncs it; otherwise the system would write it back during the first
+/// measurements.
 fn close(conn: Connection, db: &Path) {
     conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
     conn.close().map_err(|(_, error)| error).unwrap();

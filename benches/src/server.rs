@@ -1,4 +1,4 @@
-//! The servers under load, each a process of its own.
+//! The servers under load, each in its own process.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -17,12 +17,12 @@ pub const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 /// A day on which ten thousand subscriptions are due is one request.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The folder in which cargo put this program.
+/// Returns the folder of this program.
 pub fn own_folder() -> PathBuf {
     std::env::current_exe().unwrap().parent().unwrap().to_path_buf()
 }
 
-/// The server to measure: the one that `KANTOOR_BIN` names, or built now.
+/// Returns the server binary to measure: that of `KANTOOR_BIN`, or a new build.
 pub fn kantoor_binary() -> PathBuf {
     if let Ok(path) = std::env::var("KANTOOR_BIN") {
         return path.into();
@@ -34,15 +34,15 @@ pub fn kantoor_binary() -> PathBuf {
     own_folder().join("kantoor")
 }
 
-/// A folder with Kantoor's database, and a key to it.
+/// A folder with Kantoor's database, and a key for it.
 pub struct Data {
     folder: PathBuf,
     key: String,
 }
 
 impl Data {
-    /// Makes a folder with `rows` products, clients and invoices, which the server itself has put
-    /// in its search index, so that this looks as it does after years of work.
+    /// Creates a folder with `rows` products, clients and invoices, indexed by the server itself, as after years of
+    /// use.
     pub fn make(binary: &Path, folder: &Path, rows: i64) -> Data {
         let (account, data) = Data::create(binary, folder, &[]);
         let db = folder.join("kantoor.db");
@@ -54,17 +54,17 @@ impl Data {
         data
     }
 
-    /// A folder with an empty account.
+    /// Creates a folder with an empty account.
     pub fn empty(binary: &Path, folder: &Path) -> Data {
         Data::create(binary, folder, &[]).1
     }
 
-    /// A folder with an empty account whose clock stands still at `moment`.
+    /// Creates a folder with an empty account whose clock stands still at `moment`.
     pub fn with_test_clock(binary: &Path, folder: &Path, moment: &str) -> Data {
         Data::create(binary, folder, &["--test-clock", moment]).1
     }
 
-    /// A folder with an empty account; its public id comes first.
+    /// Creates a folder with an empty account; the first value is its public id.
     fn create(binary: &Path, folder: &Path, options: &[&str]) -> (String, Data) {
         let mut create = kantoor(binary, folder);
         create.args(["account", "create", "bench", "--json"]).args(options);
@@ -79,7 +79,7 @@ impl Data {
         self.folder.join("kantoor.db")
     }
 
-    /// The same in a new folder; no server may run on this one.
+    /// Copies it to a new folder; no server may run on this one.
     pub fn copy(&self, folder: &Path) -> Data {
         fs::create_dir_all(folder).unwrap();
         copy(&self.database(), &folder.join("kantoor.db"));
@@ -87,14 +87,14 @@ impl Data {
     }
 }
 
-/// Copies a database, up to the disk.
+/// Copies a database and syncs it.
 pub fn copy(from: &Path, to: &Path) -> PathBuf {
     fs::copy(from, to).unwrap();
     File::open(to).and_then(|file| file.sync_all()).unwrap();
     to.to_path_buf()
 }
 
-/// The command with default settings, whatever the environment says.
+/// The command with default settings, ignoring the environment.
 fn kantoor(binary: &Path, data: &Path) -> Command {
     let mut command = Command::new(binary);
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("KANTOOR_")) {
@@ -126,21 +126,21 @@ pub struct Server {
 }
 
 impl Server {
-    /// Kantoor on this data.
+    /// Starts Kantoor on this data.
     pub fn kantoor(binary: &Path, data: &Data) -> Server {
         let address = free_address();
         let mut command = kantoor(binary, &data.folder);
-        // One key asks everything here, many times what a person's key may.
+        // One key makes all requests here, far more than its rate limit.
         command.args(["serve", "--listen", &address.to_string(), "--set", "rate_limit_per_minute=0"]);
         Server::start(command, address, data.key.clone(), &data.folder.join("stderr.log"))
     }
 
-    /// The bare program: this one again, in a process of its own. `mode` is `group` or `single`.
+    /// Starts the bare program: this binary, in its own process. `mode` is `group` or `single`.
     pub fn limit(db: &Path, mode: &str) -> Server {
         let address = free_address();
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["limit", "--mode", mode, "--port", &address.port().to_string(), "--db"]).arg(db);
-        // It asks for no key; one is sent all the same, so that both read the same bytes.
+        // It requires no key; one is sent anyway, so that both read the same bytes.
         let key = format!("kt_{}", "0".repeat(36));
         Server::start(command, address, key, &db.with_extension("log"))
     }
@@ -184,17 +184,17 @@ impl Server {
         server
     }
 
-    /// The body of a GET.
+    /// Returns the body of a GET.
     pub fn json(&self, path: &str) -> Value {
         serde_json::from_slice(&self.bytes(path)).expect("a body in JSON")
     }
 
-    /// The same, of any kind.
+    /// Returns the body of any request.
     pub fn bytes(&self, path: &str) -> Vec<u8> {
         self.success("GET", path, "")
     }
 
-    /// The answer to a POST.
+    /// Returns the response to a POST.
     pub fn post(&self, path: &str, body: &Value) -> Value {
         serde_json::from_slice(&self.success("POST", path, &body.to_string())).expect("a body in JSON")
     }
@@ -206,7 +206,7 @@ impl Server {
         answer.split_off(end + 4)
     }
 
-    /// Head and body of an answer on a connection of its own, or none while nobody listens.
+    /// Returns the header and body of a response on a new connection, or `None` if nothing listens.
     fn exchange(&self, method: &str, path: &str, body: &str) -> Option<Vec<u8>> {
         self.exchange_at(self.address, method, path, body)
     }
@@ -244,7 +244,7 @@ impl Server {
         self.status("VmRSS:")
     }
 
-    /// The most that it has held.
+    /// Returns its peak memory.
     pub fn peak(&self) -> f64 {
         self.status("VmHWM:")
     }
@@ -256,7 +256,7 @@ impl Server {
         kibibytes * 1024.0 / 1e6
     }
 
-    /// Asks the process to end, and waits for it.
+    /// Stops the process, and waits for it.
     pub fn stop(mut self) {
         let mut kill = Command::new("sh");
         let told = kill.args(["-c", "kill -TERM \"$0\"", &self.child.id().to_string()]).status();
@@ -267,7 +267,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // After `stop` there is nobody left to end.
+        // After `stop` there is no process left.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

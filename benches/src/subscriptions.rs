@@ -1,4 +1,4 @@
-//! How long a day on which many subscriptions are due takes, and a year of days for a few.
+//! The time of a day on which many subscriptions are due, and of a year of days for a few.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,13 +9,13 @@ use crate::load::Sample;
 use crate::report::{Report, thousands};
 use crate::server::{Data, Server};
 
-/// Subscriptions that are due on one day.
+/// Number of subscriptions that are due on one day.
 const DUE: usize = 10_000;
-/// Subscriptions that live through a year.
+/// Number of subscriptions that run for a year.
 const FEW: usize = 100;
 const DAYS: i64 = 365;
 
-/// Measures both and tells them.
+/// Measures and reports both.
 pub fn tell(report: &mut Report, binary: &Path, folder: &Path) {
     eprintln!("Measuring subscriptions.");
     let (seconds, meanwhile) = day(binary, &folder.join("due"));
@@ -27,8 +27,8 @@ pub fn tell(report: &mut Report, binary: &Path, folder: &Path) {
     report.value(&format!("A year of daily steps of the clock, {FEW} subscriptions"), year, "s", 30.0);
 }
 
-/// A server of an account whose clock stands on the last day of a year, with subscriptions that
-/// start on the first of the next.
+/// A server with an account whose clock is at the last day of a year, with subscriptions that start on the first of the
+/// next.
 fn server(binary: &Path, folder: &Path, count: usize) -> Server {
     let data = Data::with_test_clock(binary, folder, "2025-12-31T12:00:00Z");
     let server = Server::kantoor(binary, &data);
@@ -44,7 +44,7 @@ fn server(binary: &Path, folder: &Path, count: usize) -> Server {
     server
 }
 
-/// Seconds until all that are due have their invoices, and how lists are answered meanwhile.
+/// Returns the seconds until all due subscriptions have their invoices, and the response times of lists meanwhile.
 fn day(binary: &Path, folder: &Path) -> (f64, Sample) {
     let server = server(binary, folder, DUE);
     let started = Instant::now();
@@ -66,7 +66,7 @@ fn day(binary: &Path, folder: &Path) -> (f64, Sample) {
     (seconds, Sample { rate: micros.len() as f64 / seconds, micros })
 }
 
-/// Seconds for a year in steps of a day, one request each.
+/// Returns the seconds for a year in steps of a day, one request each.
 fn year(binary: &Path, folder: &Path) -> f64 {
     let server = server(binary, folder, FEW);
     let started = Instant::now();

@@ -1,5 +1,4 @@
-//! What happens when nothing happens: how many timed events are told in a second, among few records that
-//! wait for theirs and among many.
+//! Timers: the number of timed events emitted per second, among few records with running timers and among many.
 
 use std::path::Path;
 use std::time::Instant;
@@ -16,7 +15,7 @@ const DUE: i64 = 1_000;
 const FEW: i64 = 1_000;
 const MANY_TIMERS: i64 = 1_000_000;
 
-/// Measures both and tells them.
+/// Measures and reports both.
 pub fn tell(report: &mut Report, binary: &Path, folder: &Path) {
     eprintln!("Measuring timed events.");
     let few = among(binary, &folder.join("timed-few"), FEW);
@@ -29,7 +28,7 @@ pub fn tell(report: &mut Report, binary: &Path, folder: &Path) {
     report.compare(&what, &many, &few, Some(0.5));
 }
 
-/// Events told in a second, while `waiting` other tickets wait for theirs.
+/// Returns the events emitted per second, while `waiting` other tickets have running timers.
 fn among(binary: &Path, folder: &Path, waiting: i64) -> Figure {
     let data = Data::with_test_clock(binary, folder, "2026-01-01T09:00:00Z");
     let server = Server::kantoor(binary, &data);

@@ -1,5 +1,5 @@
-//! Feeds the parsers mutated input. The tests replay the corpus and a fixed number of mutations of it; this program
-//! goes on for as long as it is told to. See CONTRIBUTING.md.
+//! Fuzzes the parsers. The tests replay the corpus and a fixed number of mutations; this program continues for a given
+//! time. See CONTRIBUTING.md.
 
 #![expect(
     clippy::unwrap_used,
@@ -59,7 +59,7 @@ fn usage() -> ExitCode {
 mod tests {
     use super::*;
 
-    /// Few enough for the everyday loop; the same ones every time.
+    /// Few enough for everyday use, and the same every time.
     fn replay(name: &str, mutations: u64) {
         let target = TARGETS.iter().find(|target| target.name == name).unwrap();
         let runner = Runner::new(target);

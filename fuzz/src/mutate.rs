@@ -1,9 +1,9 @@
-//! Changes inputs at random, the same way for the same seed.
+//! Mutates inputs at random, reproducibly by seed.
 
-/// The longest input that is made.
+/// Maximum length of an input.
 const LONGEST: usize = 4096;
 
-/// Numbers at which programs tend to go wrong.
+/// Numbers at which programs often fail.
 const NUMBERS: &[&str] = &[
     "0",
     "-1",
@@ -19,7 +19,7 @@ const NUMBERS: &[&str] = &[
     "1e400",
 ];
 
-/// Makes inputs from a corpus and words of the format.
+/// Creates inputs from a corpus and tokens of the format.
 pub struct Mutator<'a> {
     corpus: &'a [Vec<u8>],
     words: &'a [&'a str],
@@ -31,7 +31,7 @@ impl<'a> Mutator<'a> {
         Mutator { corpus, words, state: seed }
     }
 
-    /// An input of the corpus with one to eight changes.
+    /// Returns an input of the corpus with one to eight mutations.
     pub fn next(&mut self) -> Vec<u8> {
         let corpus = self.corpus;
         let mut input = corpus[self.below(corpus.len())].clone();

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use crate::mutate::Mutator;
 use crate::targets::Target;
 
-/// The folder with a folder of inputs for each target.
+/// The folder with a subfolder of inputs for each target.
 pub const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/corpus");
 
-/// No input is worth this much time, on a busy machine and without optimisation.
+/// Time limit of an input, on a busy machine and without optimization.
 const TOO_LONG: Duration = Duration::from_secs(10);
 
-/// Input that a target does not withstand.
+/// An input on which a target fails.
 pub struct Found {
     pub input: Vec<u8>,
     why: String,
@@ -45,7 +45,7 @@ impl Runner {
         Runner { target, corpus }
     }
 
-    /// The corpus first, then so many mutations, or as many as there is time for; answers how many inputs it took.
+    /// Runs the corpus, then a number of mutations, or as many as fit in the time; returns the number of inputs.
     pub fn run(&self, mutations: u64, time: Duration, seed: u64) -> Result<u64, Found> {
         let said = remember_panics();
         let done = self.feed(mutations, time, seed, &said);
@@ -86,7 +86,7 @@ impl Runner {
     }
 }
 
-/// Keeps the latest panic instead of printing each: some are caught and turned into an error.
+/// Stores the latest panic instead of printing it: some are caught and turned into an error.
 fn remember_panics() -> Arc<Mutex<String>> {
     let said = Arc::new(Mutex::new(String::new()));
     let kept = said.clone();
@@ -94,7 +94,7 @@ fn remember_panics() -> Arc<Mutex<String>> {
     said
 }
 
-/// The input that is being run, and since when.
+/// The current input, and when it started.
 type Current = Mutex<Option<(Instant, Vec<u8>)>>;
 
 /// Ends the process when an input takes too long, since a thread cannot be stopped.

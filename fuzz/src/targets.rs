@@ -1,4 +1,4 @@
-//! What is fed: each target panics when its input breaks a rule.
+//! The targets: each panics if its input violates a rule.
 
 mod conditions;
 mod cron;
@@ -8,20 +8,20 @@ mod server;
 mod signed;
 mod template;
 
-/// Takes one input.
+/// Runs one input.
 pub type Run = Box<dyn Fn(&[u8])>;
 
 /// A parser under test.
 pub struct Target {
-    /// Its name here and of its folder in the corpus.
+    /// Its name, which is also its folder in the corpus.
     pub name: &'static str,
-    /// Makes what it needs, once.
+    /// Prepares its state, once.
     pub open: fn() -> Run,
-    /// Words of its format, which chance would take long to find.
+    /// Tokens of its format, which random mutations would rarely find.
     pub words: &'static [&'static str],
 }
 
-/// All of them.
+/// All targets.
 pub const TARGETS: &[Target] = &[
     Target { name: "json", open: || Box::new(json::run), words: json::WORDS },
     Target { name: "cron", open: || Box::new(cron::run), words: cron::WORDS },

@@ -1,5 +1,5 @@
-//! What a flow would have done: events of the past, or the times of its schedule, go through its trigger, its
-//! conditions and its templates, and nothing happens.
+//! Backtests: evaluates the trigger, conditions and templates of a flow on past events, or on the times of its
+//! schedule, without side effects.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ use super::template::{self, Names, Unknown};
 use super::{schedules, steps};
 use crate::automation::flow::{Flow, TriggerType};
 
-/// Examples in the answer.
+/// Maximum number of examples in the response.
 const EXAMPLES: usize = 100;
 /// The most that the examples have together, as text: a step can make a long text of each.
 const MAX_EXAMPLE_BYTES: usize = 1024 * 1024;
@@ -38,7 +38,7 @@ const PAGE: usize = 500;
 const BACKTEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 input! {
-    /// The time to look at.
+    /// The period to evaluate.
     pub struct Period;
 
     /// Start of the period.
@@ -81,7 +81,7 @@ fn run(call: Call) -> Result<Work> {
         let flow: Flow = records::find(tx, ctx, call.id())?;
         let period = input.record();
         let warnings = input.warnings.clone();
-        // It may read much: not in the line of the writes.
+        // It can read a lot, so it does not run on the writer thread.
         Ok(Answer::after(move |app, caller| {
             let (flow, period, own) = (flow.clone(), period.clone(), caller.clone());
             let found = app.store.read_now(move |tx| {
@@ -155,7 +155,7 @@ fn look_back(tx: &mut Tx, ctx: &Ctx, account: &Account, flow: &Flow, period: &Pe
     }))
 }
 
-/// What a step would do, and whether the run would go on after it.
+/// Returns what a step would do, and whether the run would continue after it.
 fn tried(ctx: &Ctx, step: &Step, place: usize, names: &Names) -> (Value, bool) {
     match steps::preview(ctx, step, names) {
         Ok(would) => {
@@ -166,7 +166,7 @@ fn tried(ctx: &Ctx, step: &Step, place: usize, names: &Names) -> (Value, bool) {
     }
 }
 
-/// As a run would know it; the record is as it was, and results are not there.
+/// The names that a run would have, with the record as it was and without results.
 fn names(ctx: &Ctx, account: &Account, past: &Past) -> Names {
     let data = matching::flatten_meta(serde_json::from_str(&past.data).unwrap_or_default());
     let record = if past.entity_id.is_empty() { ().into() } else { template::of(&data) };
@@ -185,11 +185,11 @@ fn names(ctx: &Ctx, account: &Account, past: &Past) -> Names {
     ])
 }
 
-/// The times of the period at which the flow would have started, and whether these are all.
+/// Returns the times in the period at which the flow would have started, and whether the list is complete.
 fn times(ctx: &Ctx, flow: &Flow, period: &Period) -> (Vec<Past>, bool) {
     let Ok(cron) = Cron::parse(&flow.trigger_key) else { return (Vec::new(), true) };
     let (from, to) = (period.from.0.unwrap_or_default(), period.to.0.unwrap_or_default());
-    // The first moment counts too.
+    // Includes the first moment itself.
     let first = cron.next(Moment(from.0.saturating_sub(1)), &ctx.zone);
     let all = std::iter::successors(first, |time| cron.next(*time, &ctx.zone)).take_while(|time| *time <= to);
     let mut times: Vec<Past> = all
@@ -207,7 +207,7 @@ fn times(ctx: &Ctx, flow: &Flow, period: &Period) -> (Vec<Past>, bool) {
     (times, complete)
 }
 
-/// The events of the period that the flow listens to, oldest first; those that were fired included.
+/// Returns the events of the period that the flow listens to, oldest first, including fired ones.
 fn past(tx: &mut Tx, ctx: &Ctx, flow: &Flow, period: &Period) -> Result<(Vec<Past>, bool)> {
     let mut events = Vec::new();
     let (from, to) = (period.from.0.unwrap_or_default(), period.to.0.unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Conditions: a field, a comparison, a value. All of them hold, or nothing happens.
+//! Conditions: a field, a comparison and a value. All of them must hold.
 
 use std::cmp::Ordering;
 
@@ -15,21 +15,21 @@ pub enum Op {
     Eq,
     /// Not equal.
     Ne,
-    /// More.
+    /// Greater.
     Gt,
-    /// More or the same.
+    /// Greater or equal.
     Gte,
     /// Less.
     Lt,
-    /// Less or the same.
+    /// Less or equal.
     Lte,
-    /// A text that has it, or a list that does.
+    /// The string contains the value, or the list has it as an item.
     Contains,
-    /// A text that begins with it.
+    /// The string starts with the value.
     StartsWith,
-    /// One of a list.
+    /// The value is in the list.
     In,
-    /// Whether there is a value.
+    /// Whether the field has a value.
     Exists,
 }
 
@@ -49,18 +49,18 @@ const OPS: &[(&str, Op)] = &[
 /// A condition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
-    /// Where the value is: `data.rows[0].name`.
+    /// Path of the field: `data.rows[0].name`.
     pub field: String,
-    /// How it is compared.
+    /// The comparison.
     pub op: Op,
-    /// With what.
+    /// The value to compare with.
     pub value: Value,
 }
 
-/// The most conditions in one place.
+/// Maximum number of conditions in a list.
 const MAX_CONDITIONS: usize = 50;
 
-/// Reads a list of conditions; what is wrong is noted under `path`. Fields begin with one of `roots`.
+/// Reads a list of conditions and reports errors under `path`. A field must start with one of `roots`.
 pub fn read(json: &Value, path: &str, roots: &[&str], faults: &mut FieldErrors) -> Vec<Condition> {
     let Value::Array(items) = json else {
         faults.add(path, violation(FieldCode::WrongType, "must be an array of conditions"));
@@ -97,7 +97,7 @@ fn parse_condition(json: &Value, path: &str, roots: &[&str], faults: &mut FieldE
         faults.add(format!("{path}.op"), violation(FieldCode::InvalidChoice, message));
     }
     let value = members.get("value").cloned();
-    // Those of a trigger are compared as they are: before a run there is nothing to fill them with.
+    // The conditions of a trigger have no placeholders: before a run there is nothing to fill them with.
     let is_filled = roots.contains(&"steps");
     let fits = match (op, &value) {
         (Some(_), Some(value)) if !is_filled && has_holes(value) => {
@@ -141,19 +141,19 @@ fn text(json: Option<&Value>, path: &str, faults: &mut FieldErrors) -> Option<St
 }
 
 impl Condition {
-    /// Whether it holds for what `find` finds under a field.
+    /// Whether the condition holds for the value that `find` returns for its field.
     pub fn holds(&self, find: &dyn Fn(&str) -> Option<Value>) -> bool {
         compare(self.op, find(&self.field).as_ref(), &self.value)
     }
 }
 
-/// Whether a value, if there is one, compares so with another.
+/// Whether the comparison of a value, if there is one, with the wanted value is true.
 pub fn compare(op: Op, found: Option<&Value>, wanted: &Value) -> bool {
     let has_value = !matches!(found, None | Some(Value::Null)) && found != Some(&Value::String(String::new()));
     if op == Op::Exists {
         return has_value == wanted.as_bool().unwrap_or(true);
     }
-    // What is not there has no value, as null has none.
+    // A missing value compares as null.
     let found = found.unwrap_or(&Value::Null);
     match op {
         Op::Eq => same(found, wanted),
@@ -173,7 +173,7 @@ pub fn compare(op: Op, found: Option<&Value>, wanted: &Value) -> bool {
     }
 }
 
-/// The same value; a number and the text of it are, and so are two ways to write a moment.
+/// Whether two values are equal; a number equals its text, and two notations of the same moment are equal.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(_), _) | (_, Value::Number(_)) => order(a, b) == Some(Ordering::Equal),
@@ -182,7 +182,7 @@ fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// A text, or the digits of a number.
+/// A string, or the digits of a number.
 fn words(value: &Value) -> Option<String> {
     match value {
         Value::Number(number) => Some(number.to_string()),
@@ -191,8 +191,8 @@ fn words(value: &Value) -> Option<String> {
     }
 }
 
-/// Numbers by their size, also when one of them is a text; texts letter by letter, which is right
-/// for dates too.
+/// Compares numbers by value, also when one of them is a string, and strings by character, which is correct for dates
+/// too.
 fn order(a: &Value, b: &Value) -> Option<Ordering> {
     let texts = (words(a)?, words(b)?);
     match (in_size(&texts.0, &texts.1), a, b) {
@@ -202,12 +202,12 @@ fn order(a: &Value, b: &Value) -> Option<Ordering> {
     }
 }
 
-/// Moments: one may have milliseconds or an offset, and the other not.
+/// Compares moments, with or without milliseconds or an offset.
 fn in_time(a: &str, b: &str) -> Option<Ordering> {
     Some(Moment::parse(a)?.cmp(&Moment::parse(b)?))
 }
 
-/// Two numbers, however large or small: digit by digit, so that nothing is rounded.
+/// Compares two numbers of any size digit by digit, so that nothing is rounded.
 fn in_size(a: &str, b: &str) -> Option<Ordering> {
     let (a, b) = (Size::of(a)?, Size::of(b)?);
     Some(match (a.is_negative, b.is_negative) {
@@ -221,8 +221,7 @@ fn in_size(a: &str, b: &str) -> Option<Ordering> {
 /// A number as JSON writes it.
 struct Size {
     is_negative: bool,
-    /// Where its first digit stands, and the digits from there on without the zeros at their end; nothing
-    /// for 0, which has none.
+    /// The position of the first digit, and the digits from there without trailing zeros; `None` for 0.
     amount: Option<(i64, String)>,
 }
 
@@ -247,7 +246,7 @@ impl Size {
     }
 }
 
-/// What a path leads to in `value`: `rows[0].name`.
+/// Returns what a path such as `rows[0].name` leads to in `value`.
 pub fn follow<'v>(value: &'v Value, steps: &[PathPart]) -> Option<&'v Value> {
     steps.iter().try_fold(value, |value, step| match (step, value) {
         (PathPart::Name(name), Value::Object(members)) => members.get(name),
@@ -266,7 +265,7 @@ pub enum PathPart {
     Index(usize),
 }
 
-/// The parts of a path, if it is one.
+/// Splits a path into its parts; `None` if it is not a path.
 pub fn steps_of(path: &str) -> Option<Vec<PathPart>> {
     let mut steps = Vec::new();
     for part in path.split('.') {
@@ -361,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_the_same_however_they_are_written() {
+    fn moments_compare_in_any_notation() {
         let same = |a: &str, b: &str| compare(Op::Eq, Some(&a.into()), &b.into());
         assert!(same("2026-01-01T00:00:00Z", "2026-01-01T02:00:00.000+02:00"));
         assert!(!same("2026-01-01T00:00:00Z", "2026-01-01T00:00:00.001Z"));
@@ -412,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_have_their_path() {
+    fn errors_have_a_path() {
         let mut faults = FieldErrors::default();
         let bad = json!([{"field": "data.a", "op": "is", "value": 1}, {"field": "x.y", "op": "eq", "value": 1}, "x",
             {"field": "data.a", "op": "in", "value": 1}, {"op": "eq", "zz": 1}, {"field": "data..a", "op": "exists"},

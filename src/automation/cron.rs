@@ -1,7 +1,7 @@
-//! Cron expressions of five fields: minute, hour, day of the month, month, day of the week. Those with hours
-//! of their own are about the clock on the wall: each local time comes once, also in the hour that the clocks
-//! go through twice, and a time that they skip comes right after the gap. Those for every hour, or every so
-//! many, are about time that passes: they come in both passes, and for what is skipped nothing is made up.
+//! Cron expressions of five fields: minute, hour, day of the month, month, day of the week. An expression with specific
+//! hours follows the local clock: each local time occurs once, also in the hour that is repeated when the clocks go
+//! back, and a skipped time occurs right after the gap. An expression for every hour, or every n hours, follows elapsed
+//! time: it occurs in both passes of a repeated hour and not in a skipped one.
 
 use engine::clock::Moment;
 use jiff::civil::{Date, DateTime, Time};
@@ -16,23 +16,23 @@ pub struct Cron {
     days: u64,
     months: u64,
     weekdays: u64,
-    /// When both kinds of day are given, either will do.
+    /// When both the day of the month and the day of the week are given, either matches.
     either_day: bool,
-    /// Whether the hour is a wildcard, so that it goes by the time that passes.
+    /// Whether the hour is a wildcard, so that the expression follows elapsed time.
     any_hour: bool,
 }
 
 const MONTHS: &[&str] = &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const WEEKDAYS: &[&str] = &["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 
-/// A set of all the hours, however they are written.
+/// The set of all hours, however it is written.
 const EVERY_HOUR: u64 = (1 << 24) - 1;
 
-/// The longest way to the next day that fits: 29 February on a given day of the week.
+/// The longest distance to the next matching day: 29 February on a given day of the week.
 const FURTHEST_DAYS: i64 = 366 * 41;
 
 impl Cron {
-    /// Reads `minute hour day month weekday`, or `@daily` and the like; `Err` says what is wrong.
+    /// Parses `minute hour day month weekday`, or `@daily` and the like; `Err` says what is wrong.
     pub fn parse(text: &str) -> Result<Cron, String> {
         let text = match text.trim() {
             "@hourly" => "0 * * * *",
@@ -53,7 +53,7 @@ impl Cron {
             hours,
             days: field(day, 1, 31, &[], 0, "day of the month")?,
             months: field(month, 1, 12, MONTHS, 1, "month")?,
-            // Seven is Sunday too.
+            // 7 is also Sunday.
             weekdays: (weekdays | weekdays >> 7) & 0x7f,
             either_day: !day.starts_with('*') && !weekday.starts_with('*'),
             any_hour: hour.starts_with('*') || hours == EVERY_HOUR,
@@ -62,23 +62,23 @@ impl Cron {
         cron.day_from(some_day).map(|_| cron).ok_or_else(|| "matches no existing date".to_string())
     }
 
-    /// The first time after `after`.
+    /// Returns the first time after `after`.
     pub fn next(&self, after: Moment, zone: &TimeZone) -> Option<Moment> {
         if self.any_hour { self.next_to_pass(after, zone) } else { self.next_on_the_wall(after, zone) }
     }
 
-    /// Between two changes of the clocks the local time is an offset away; after each it is looked for anew.
+    /// Between two clock changes the local time has a fixed offset, so the search restarts after each change.
     fn next_to_pass(&self, after: Moment, zone: &TimeZone) -> Option<Moment> {
         let mut from = Timestamp::from_millisecond(after.0.checked_add(1)?).ok()?;
         loop {
             let offset = zone.to_offset(from);
-            // Just before, so that `from` itself counts.
+            // Starts just before, so that `from` itself is included.
             let local = offset.to_datetime(from).checked_sub(1.nanosecond()).ok()?;
             let found = offset.to_timestamp(self.next_local(local)?).ok()?;
             let change = zone.following(from).next().map(|change| change.timestamp());
             match change.filter(|change| *change <= found) {
-                // What is far off is not looked for at each change on the way there: no local time before it
-                // fits, also when clocks show it twice.
+                // For a distant time, skips the clock changes on the way: no earlier local time matches, also when
+                // clocks show it twice.
                 Some(change) => from = change.max(found.checked_sub(48.hours()).ok()?),
                 None => return Some(Moment(found.as_millisecond())),
             }
@@ -90,16 +90,16 @@ impl Cron {
         loop {
             local = self.next_local(local)?;
             let moment = on_the_wall(local, zone)?;
-            // The second pass through an hour finds times that have been.
+            // The second pass of a repeated hour finds times that have already occurred.
             if moment > after {
                 return Some(moment);
             }
         }
     }
 
-    /// The last time from `first` up to and including `now`, where `first` is a time of its own.
+    /// Returns the last time from `first` up to and including `now`, where `first` is itself a matching time.
     pub fn latest(&self, first: Moment, now: Moment, zone: &TimeZone) -> Moment {
-        // From near by, so that a year of minutes is not walked through.
+        // Starts nearby, so that it does not step through a year of minutes.
         for seconds in [3600, 86_400, 32 * 86_400, 400 * 86_400] {
             let near = now.plus_seconds(-seconds);
             if near > first && self.next(near, zone).is_some_and(|next| next <= now) {
@@ -114,7 +114,7 @@ impl Cron {
         times.take_while(|time| *time <= now).last()
     }
 
-    /// The first local time after `local`.
+    /// Returns the first local time after `local`.
     fn next_local(&self, local: DateTime) -> Option<DateTime> {
         let today = self.day_fits(local.date()).then(|| self.time_from(local.time(), true)).flatten();
         if let Some(time) = today {
@@ -159,13 +159,13 @@ fn has(set: u64, number: i8) -> bool {
     set >> number & 1 == 1
 }
 
-/// The moment at which clocks first show this time, or pass over it.
+/// Returns the moment at which clocks first show this local time, or skip it.
 fn on_the_wall(local: DateTime, zone: &TimeZone) -> Option<Moment> {
     let ambiguous = zone.to_ambiguous_timestamp(local);
     let timestamp: Timestamp = match ambiguous.offset() {
         AmbiguousOffset::Gap { before, .. } => {
             let within = before.to_timestamp(local).ok()?;
-            // A moment after it, so that a change at that very moment counts.
+            // One nanosecond later, so that a change at that exact moment is included.
             zone.preceding(within.checked_add(1.nanosecond()).ok()?).next()?.timestamp()
         }
         _ => ambiguous.earlier().ok()?,
@@ -173,7 +173,7 @@ fn on_the_wall(local: DateTime, zone: &TimeZone) -> Option<Moment> {
     Some(Moment(timestamp.as_millisecond()))
 }
 
-/// A field as a set of bits.
+/// Parses a field into a set of bits.
 fn field(text: &str, min: u32, max: u32, names: &[&str], first: u32, what: &str) -> Result<u64, String> {
     let wrong = || {
         format!(
@@ -252,14 +252,14 @@ mod tests {
     }
 
     #[test]
-    fn what_the_clocks_skip_comes_right_after_the_gap() {
+    fn a_skipped_time_fires_after_the_gap() {
         // On 29 March 2026 the clocks go from 02:00 (01:00 UTC) to 03:00.
         assert_eq!(times("30 2 * * *", "2026-03-28T01:30:00Z", 2), ["2026-03-29T01:00", "2026-03-30T00:30"]);
         assert_eq!(times("0,15,30,45 2 * * *", "2026-03-29T00:00:00Z", 2), ["2026-03-29T01:00", "2026-03-30T00:00"]);
     }
 
     #[test]
-    fn a_wildcard_makes_up_for_nothing() {
+    fn a_wildcard_skips_the_gap() {
         assert_eq!(times("0 * * * *", "2026-03-29T00:00:00Z", 2), ["2026-03-29T01:00", "2026-03-29T02:00"]);
         assert_eq!(times("30 * * * *", "2026-03-29T00:00:00Z", 2), ["2026-03-29T00:30", "2026-03-29T01:30"]);
         // At 02:00 and 04:00, of which there is no first.
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wildcard_comes_in_both_passes() {
+    fn a_wildcard_fires_in_both_passes() {
         for cron in ["0 * * * *", "@hourly", "0 0-23 * * *"] {
             assert_eq!(
                 times(cron, "2026-10-24T23:30:00Z", 4),
@@ -278,20 +278,20 @@ mod tests {
             times("*/15 * * * *", "2026-10-25T00:40:00Z", 3),
             ["2026-10-25T00:45", "2026-10-25T01:00", "2026-10-25T01:15"]
         );
-        // Far off, with many changes of the clocks on the way.
+        // A distant time, with many clock changes on the way.
         assert_eq!(times("59 * 29 2 *", "2026-05-04T00:00:00Z", 1), ["2028-02-28T23:59"]);
     }
 
     #[test]
-    fn what_the_clocks_show_twice_comes_once() {
+    fn a_repeated_time_fires_once() {
         // On 25 October 2026 the clocks go from 03:00 (01:00 UTC) back to 02:00.
         assert_eq!(times("30 2 * * *", "2026-10-24T22:00:00Z", 2), ["2026-10-25T00:30", "2026-10-26T01:30"]);
         assert_eq!(times("*/30 2 * * *", "2026-10-25T00:10:00Z", 2), ["2026-10-25T00:30", "2026-10-26T01:00"]);
-        // A schedule made in the second pass waits for the next day.
+        // A schedule created in the second pass waits for the next day.
         assert_eq!(times("30 2 * * *", "2026-10-25T01:10:00Z", 1), ["2026-10-26T01:30"]);
     }
 
-    /// What the clocks show in each minute around a change of theirs.
+    /// What the clocks show in each minute around a change.
     struct Walk {
         from: Timestamp,
         minutes: Vec<(Moment, DateTime)>,
@@ -304,7 +304,7 @@ mod tests {
     }
 
     impl Walk {
-        /// When a schedule of so many hours and minutes comes, minute by minute.
+        /// The expected times of a schedule, minute by minute.
         fn wanted(&self, fits: impl Fn(DateTime) -> bool, any_hour: bool) -> Vec<Moment> {
             let mut wanted = Vec::new();
             let mut latest = self.minutes[0].1.checked_sub(1.minute()).unwrap();
@@ -327,7 +327,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(60))]
 
         #[test]
-        fn no_double_and_no_hole(
+        fn fires_exactly_at_the_expected_times(
             zone in prop::sample::select(vec!["Europe/Amsterdam", "America/New_York", "America/Havana", "Australia/Lord_Howe", "Asia/Beirut", "Africa/Casablanca", "Europe/Dublin"]),
             year in 2000_i16..2037,
             hours in prop::collection::btree_set(0_i8..24, 1..6),
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_refused() {
+    fn rejects_invalid_expressions() {
         for text in [
             "",
             "* * * *",

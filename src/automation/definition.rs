@@ -1,5 +1,4 @@
-//! What a flow does: its conditions and its steps, and everything that can be wrong with them before
-//! they ever run.
+//! The definition of a flow: its conditions and its steps, with all validation that is possible before they run.
 
 use engine::clock::Moment;
 use engine::error::{FieldCode, FieldErrors, Violation, violation};
@@ -14,39 +13,39 @@ use super::conditions::{self, Condition};
 use super::{events, template};
 use Accepts::{Any, Bool, Conditions, Duration, Object, OneOf, Seconds, Text, Texts};
 
-/// The most steps of a flow.
+/// Maximum number of steps of a flow.
 pub const MAX_STEPS: usize = 50;
 /// The longest wait, in days: ten years.
 const LONGEST_DAYS: i64 = 3660;
-/// The longest that a call may take, in seconds.
+/// The longest timeout of a call, in seconds.
 pub const LONGEST_CALL: i64 = 30;
 
-/// What a step does.
+/// The action of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Mails through the outbox.
+    /// Sends a mail through the outbox.
     SendEmail,
-    /// Makes a record at this path.
+    /// Creates a record at this path.
     Create(&'static str),
-    /// A reply or a note on a ticket.
+    /// Adds a reply or a note to a ticket.
     AddTicketMessage,
-    /// Changes a record.
+    /// Updates a record.
     Update,
-    /// Mails a document.
+    /// Sends a document by mail.
     SendDocument,
-    /// Calls out.
+    /// Makes an HTTP call.
     Http,
     /// Fires another event.
     Trigger,
     /// Waits.
     Wait,
-    /// Waits for a person.
+    /// Waits for approval.
     Approval,
-    /// Goes on only if it holds.
+    /// Ends the run unless its conditions hold.
     Condition,
 }
 
-/// What a field of a step takes.
+/// The kind of value that a field of a step accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Accepts {
     Text,
@@ -63,7 +62,7 @@ enum Accepts {
 
 const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"];
 
-/// Fields of a step: name, whether it must be there, what it takes.
+/// Fields of a step: name, whether it is required, and what it accepts.
 type Fields = &'static [(&'static str, bool, Accepts)];
 
 /// The types of step, with their fields.
@@ -112,41 +111,41 @@ const TYPES: &[(&str, Action, Fields)] = &[
     ("condition", Action::Condition, &[("conditions", true, Conditions)]),
 ];
 
-/// What the conditions of a trigger may look at.
+/// The roots that the conditions of a trigger can use.
 pub const TRIGGER_ROOTS: &[&str] = &["event", "entity_type", "data"];
-/// What those of a step may look at.
+/// The roots that the conditions of a step can use.
 const STEP_ROOTS: &[&str] = &["event", "entity_type", "data", "record", "steps", "account", "now"];
 
 /// A step.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// Its type as the flow says it.
+    /// Its type, as sent.
     pub kind: String,
     /// Type of the step.
     pub action: Action,
-    /// What other steps know its result by, or empty.
+    /// The name by which other steps refer to its result, or empty.
     pub name: String,
-    /// Whether the run goes on when it fails.
+    /// Whether the run continues when the step fails.
     pub continue_on_error: bool,
-    /// Its other fields, as they were sent.
+    /// Its other fields, as sent.
     pub fields: Map<String, Value>,
-    /// The conditions of a condition.
+    /// The conditions of a condition step.
     pub conditions: Vec<Condition>,
 }
 
 /// What a flow does.
 #[derive(Clone, Debug, Default)]
 pub struct Definition {
-    /// What must hold.
+    /// The conditions that must hold for a run to start.
     pub conditions: Vec<Condition>,
-    /// What is done.
+    /// The steps, in order.
     pub steps: Vec<Step>,
-    /// Whether a step looks at the record as it is when the step runs.
+    /// Whether a step uses the current state of the record.
     pub uses_record: bool,
 }
 
 impl Definition {
-    /// From the text that a flow keeps.
+    /// Parses the text that is stored with a flow.
     pub fn parse(text: &str) -> Definition {
         let json: Value = serde_json::from_str(text).unwrap_or_default();
         let mut faults = FieldErrors::default();
@@ -158,7 +157,7 @@ impl Definition {
         }
     }
 
-    /// The addresses that are called, with the path of each, as far as they are known beforehand.
+    /// Returns the URLs that the flow calls, with the path of each, as far as they are known in advance.
     pub fn addresses(&self) -> Vec<(String, String)> {
         let calls = self.steps.iter().enumerate().filter(|(_, step)| step.action == Action::Http);
         let urls = calls.filter_map(|(place, step)| Some((format!("steps[{place}].url"), step.text("url")?)));
@@ -167,12 +166,12 @@ impl Definition {
 }
 
 impl Step {
-    /// A field that is a text.
+    /// Returns a string field.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.fields.get(name)?.as_str()
     }
 
-    /// The fields that the route of the record takes which this step makes.
+    /// Returns the fields that the create route of this step accepts.
     pub fn route_fields(&self) -> &'static [FieldInfo] {
         match self.action {
             Action::Create(path) => create_fields(path),
@@ -181,8 +180,8 @@ impl Step {
     }
 }
 
-/// What is known of an address before its holes are filled: all up to the first, if the host is in it. The rest is
-/// checked when it is called.
+/// Returns the part of a URL before the first placeholder, if it includes the host. The rest is checked when the call
+/// is made.
 fn known_part(url: &str) -> Option<String> {
     let hole = ["{{", "{%", "{#"].iter().filter_map(|open| url.find(open)).min();
     let Some(hole) = hole else { return Some(url.to_string()) };
@@ -191,7 +190,7 @@ fn known_part(url: &str) -> Option<String> {
     rest.contains(['/', '?', '#']).then(|| known.to_string())
 }
 
-/// Where a step of this type makes a record, if it makes one.
+/// Returns the path at which a step of this type creates a record, if it creates one.
 pub fn path_of_create(kind: &str) -> Option<&'static str> {
     TYPES.iter().find(|(name, ..)| *name == kind).and_then(|(_, action, _)| match action {
         Action::Create(path) => Some(*path),
@@ -199,13 +198,13 @@ pub fn path_of_create(kind: &str) -> Option<&'static str> {
     })
 }
 
-/// The fields that the route takes which makes a record.
+/// Returns the fields that the create route at this path accepts.
 pub fn create_fields(path: &str) -> &'static [FieldInfo] {
     let route = registry().routes().find(|route| route.path == path && route.body == RequestBody::Create);
     route.map_or(&[], |route| route.fields.as_slice())
 }
 
-/// The fields that a PATCH of this kind of record takes; none for what cannot be changed.
+/// Returns the fields that a PATCH of this kind of record accepts; none for records that cannot be changed.
 pub fn patch_fields(kind: &str) -> &'static [FieldInfo] {
     let resource = registry().named(events::entity(kind));
     let routes = resource.iter().flat_map(|resource| &resource.routes);
@@ -213,7 +212,7 @@ pub fn patch_fields(kind: &str) -> &'static [FieldInfo] {
     route.map_or(&[], |route| route.fields.as_slice())
 }
 
-/// Reads a list of steps; what is wrong is noted under `path`.
+/// Reads a list of steps and reports errors under `path`.
 pub fn read_steps(json: &Value, path: &str, faults: &mut FieldErrors) -> Vec<Step> {
     let Value::Array(items) = json else {
         faults.add(path, violation(FieldCode::WrongType, "must be an array of steps"));
@@ -387,7 +386,7 @@ fn check_field(
 }
 
 fn unknown<'n>(name: &str, known: impl Iterator<Item = &'n str>, at: &str, faults: &mut FieldErrors) {
-    // A guess takes time.
+    // Finding a suggestion takes time.
     if faults.is_full() {
         return;
     }
@@ -395,12 +394,12 @@ fn unknown<'n>(name: &str, known: impl Iterator<Item = &'n str>, at: &str, fault
     faults.add(at, violation(FieldCode::UnknownField, format!("is not a known field here{hint}")));
 }
 
-/// Every text in a value must be a good template.
+/// Checks that every string in a value is a valid template.
 fn check_texts(value: &Value, at: &str, faults: &mut FieldErrors) {
     faults.take(at, good_texts(value));
 }
 
-/// Paths are put together on the way back, where there is a fault: not for each of a hundred thousand good texts.
+/// Paths are built on the way back, only for an invalid template: there may be a hundred thousand valid ones.
 fn good_texts(value: &Value) -> Result<(), Violation> {
     let mut faults = FieldErrors::default();
     match value {
@@ -433,7 +432,7 @@ fn not_a_duration() -> String {
     "must be a duration such as P3D or PT12H".to_string()
 }
 
-/// Reads an ISO 8601 duration that goes forward, and not for ever.
+/// Parses an ISO 8601 duration from zero to ten years.
 pub fn parse_duration(text: &str) -> Result<Span, String> {
     let text = text.trim();
     let span = text.parse::<Span>().ok().filter(|_| text.starts_with('P')).ok_or_else(not_a_duration)?;
@@ -457,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn good_steps_are_taken() {
+    fn accepts_valid_steps() {
         crate::registry::install();
         let good = json!([
             {"type": "create_task", "title": "Call {{ data.client_company_name }}", "category": "call", "deadline": "P2D", "name": "call"},
@@ -476,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_ones_have_their_path() {
+    fn errors_of_steps_have_a_path() {
         crate::registry::install();
         for (step, fault) in [
             (json!({"type": "nope"}), "type: invalid_choice"),
@@ -525,7 +524,7 @@ mod tests {
         assert_eq!(faults(twice), ["steps[1].name: given_twice"]);
     }
     #[test]
-    fn addresses_are_checked_as_far_as_they_are_known() {
+    fn checks_the_known_part_of_urls() {
         for (url, known) in [
             ("https://a.example/x", Some("https://a.example/x")),
             ("https://a.example/{{ data.id }}", Some("https://a.example/")),
@@ -539,7 +538,7 @@ mod tests {
     }
 
     #[test]
-    fn many_texts_under_a_long_name_take_no_time() {
+    fn many_texts_under_a_long_name_are_fast() {
         let body = json!({"x".repeat(100_000): vec!["y"; 40_000]});
         let started = std::time::Instant::now();
         assert!(faults(json!([{"type": "http", "url": "https://a.example", "body": body}])).is_empty());

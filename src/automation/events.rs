@@ -2,7 +2,7 @@
 
 use engine::registry::registry;
 
-/// The built-in names of the contract. The records have more: `product.created`, `task.completed`.
+/// The built-in names of the contract. Records add more: `product.created`, `task.completed`.
 const BUILT_IN: &[&str] = &[
     "ticket.inbound_message",
     "ticket.created",
@@ -52,7 +52,7 @@ const BUILT_IN: &[&str] = &[
     "planning.deleted",
 ];
 
-/// The name that an event has here: two have another one on one of the trigger routes.
+/// Returns the canonical name of an event: two events have another name on one of the trigger routes.
 pub fn canonical(name: &str) -> &str {
     match name {
         "quote.fase_changed" => "quote.phase_changed",
@@ -61,7 +61,7 @@ pub fn canonical(name: &str) -> &str {
     }
 }
 
-/// Whether the service itself may say that this happened.
+/// Whether this is an event that the service itself emits.
 pub fn is_built_in(name: &str) -> bool {
     let name = canonical(name);
     let (record, what) = name.split_once('.').unwrap_or_default();
@@ -72,7 +72,7 @@ pub fn is_built_in(name: &str) -> bool {
     BUILT_IN.contains(&name) || of_record()
 }
 
-/// What the data of an event have beside the fields of its record.
+/// Returns the members that the data of an event has in addition to the fields of its record.
 pub fn members(event: &str) -> &'static [&'static str] {
     match event {
         "ticket.message" | "ticket.inbound_message" => &["message"],
@@ -80,12 +80,12 @@ pub fn members(event: &str) -> &'static [&'static str] {
     }
 }
 
-/// The kind of record that events of this name are about, if they are about one.
+/// Returns the kind of record that events of this name are about, or an empty string.
 pub fn kind_of(event: &str) -> &str {
     entity(canonical(event).split('.').next().unwrap_or_default())
 }
 
-/// The name of a kind of record, whichever word is used for it.
+/// Returns the canonical name of a kind of record.
 pub fn entity(name: &str) -> &str {
     match name {
         "customer" => "client",

@@ -1,4 +1,4 @@
-//! Flows: what is done by itself when something happens.
+//! Flows: automations that run when something happens.
 
 use engine::app::App;
 use engine::call::{Answer, Call};
@@ -22,12 +22,12 @@ use crate::automation::{conditions, events, lint, validate};
 choice! {
     /// What starts a flow.
     pub enum TriggerType {
-        /// An event with a name that the service knows.
+        /// A built-in event.
         #[default]
         Event = "event",
         /// Any other key, fired through a trigger route.
         Custom = "custom",
-        /// A time.
+        /// A cron schedule.
         Schedule = "schedule",
     }
 }
@@ -58,11 +58,11 @@ record! {
     steps: StepList = REQUIRED.create_only().sent_only().example(r#"[{"type": "create_task", "title": "Call {{ data.name }}", "category": "call", "deadline": "P2D"}]"#);
     /// Conditions and steps.
     definition: Data = COMPUTED.in_meta();
-    /// When it is next due, in milliseconds; 0 when it has no schedule or is not active.
+    /// When the schedule is next due, in milliseconds; 0 when there is no schedule or the flow is disabled.
     next_at: i64 = COMPUTED.shown(NOWHERE);
-    /// The event that it listens to, under the name it has here.
+    /// The event that the flow listens to, under its canonical name.
     listens_to: String = COMPUTED.shown(NOWHERE);
-    /// Grows with each change of the definition: runs keep the one they began with.
+    /// Incremented with each change of the definition: a run keeps the version that it started with.
     definition_version: i64 = COMPUTED.shown(NOWHERE);
 
     // For the tests in `declared.rs`.
@@ -75,7 +75,7 @@ record! {
 impl Model for Flow {
     fn check(&self, faults: &mut FieldErrors) {
         match self.trigger_type {
-            // Which keys are good depends on it.
+            // The trigger type determines which keys are valid.
             _ if faults.has("trigger_type") => {}
             TriggerType::Schedule => {
                 if let Err(message) = Cron::parse(&self.trigger_key) {
@@ -135,13 +135,13 @@ impl Model for Flow {
     }
 }
 
-/// Active flows that one event may start: their runs are written in its transaction.
+/// Maximum number of active flows on one event: their runs are written in its transaction.
 const LISTENERS: i64 = 200;
-/// Flows of an account.
+/// Maximum number of flows of an account.
 const MAX_FLOWS: i64 = 1000;
 
 impl Flow {
-    /// Refuses one more flow on an event that starts many.
+    /// Rejects another active flow on an event that already triggers the maximum.
     fn check_listeners(&self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
         let sql =
             "SELECT count(*) FROM flows WHERE account_id = $1 AND listens_to = $2 AND listens_to <> '' AND active = 1
@@ -157,7 +157,7 @@ impl Flow {
     }
 }
 
-/// A list that a flow is made of, as JSON.
+/// Declares a list in a flow, stored as JSON.
 macro_rules! list_kind {
     ($(#[doc = $about:literal])+ $name:ident, $read:expr, $items:expr) => {
         $(#[doc = $about])+
@@ -212,7 +212,7 @@ list_kind!(
     "A step: its `type` and the fields of that type."
 );
 
-/// JSON as sent, without the things that no text or number can have.
+/// Converts the JSON that was sent; rejects strings and numbers that cannot be represented.
 fn plain(json: &Json) -> Result<Value, Violation> {
     let Json::List(_) = json else { return Err(record::wrong_type("an array", json)) };
     let mut text = Vec::new();
@@ -223,11 +223,11 @@ fn plain(json: &Json) -> Result<Value, Violation> {
     serde_json::from_slice(&text).map_err(|_| violation(FieldCode::InvalidFormat, "cannot be read"))
 }
 
-/// The longest definition, as text.
+/// Maximum size of a definition, in bytes.
 const LONGEST: usize = 256 * 1024;
 
 impl Flow {
-    /// The kind of record that its event is about, if that is known.
+    /// Returns the kind of record that its event is about, if it is known.
     fn about(&self) -> &str {
         match self.trigger_type {
             TriggerType::Event => events::kind_of(&self.trigger_key),
@@ -235,21 +235,21 @@ impl Flow {
         }
     }
 
-    /// Works out what follows from the steps and conditions that were sent.
+    /// Computes the definition from the steps and conditions that were sent.
     fn compose(&mut self) {
         self.trigger_key = self.trigger_key.trim().to_string();
         self.step_count = self.steps.0.as_array().map_or(0, |steps| i64::try_from(steps.len()).unwrap_or(0));
         self.definition = json!({"conditions": self.conditions.0, "steps": self.steps.0}).into();
     }
 
-    /// The flow that was sent.
+    /// Builds the flow from the input.
     fn of(input: &Input<Flow>) -> Flow {
         let mut flow = input.record();
         flow.compose();
         flow
     }
 
-    /// Refuses addresses that may not be called.
+    /// Rejects URLs that must not be called.
     fn check_addresses(&self, app: &App) -> Result<()> {
         let mut faults = FieldErrors::default();
         for (path, url) in Definition::parse(&self.definition.0).addresses() {
@@ -263,7 +263,7 @@ impl Flow {
     }
 }
 
-/// `save` runs in the transaction, once the addresses in what was sent are known to be good.
+/// Checks the URLs in the input, then runs `save` in the transaction.
 fn with_good_addresses(
     input: Input<Flow>,
     save: fn(&mut Tx, &Ctx, &Call, &Input<Flow>) -> Result<Answer>,
@@ -320,7 +320,7 @@ fn replace(call: Call) -> Result<Work> {
             input.replace_in(&mut flow);
             flow.compose();
             records::check_references(tx, ctx, &flow, input)?;
-            // Who changes what a flow does need not know whether it is on.
+            // A PUT without `active` keeps the current value.
             if !input.has("active") {
                 flow.active = before.active;
             }
@@ -353,7 +353,7 @@ fn switch(call: Call) -> Result<Work> {
     }))
 }
 
-/// `DELETE /v1/automation/flows/{id}`: runs under way go on with the definition that they have.
+/// `DELETE /v1/automation/flows/{id}`. Runs in progress continue with their definition.
 fn remove(call: Call) -> Result<Work> {
     records::delete::<Flow>(call)
 }
@@ -383,9 +383,9 @@ pub(crate) fn sent(body: &Value) -> Result<Flow> {
         .map_err(|error| Error::internal(format!("a flow of the library: {error} {:?}", error.faults)))
 }
 
-/// Drops definitions that nobody needs any more, up to a thousand; answers how many. The one that a flow has now
-/// is needed, and so is each that a run follows: a run that is younger than the latest change of its flow follows the
-/// one of now. Nodes need not agree on the time to the second, hence the day.
+/// Deletes up to a thousand definitions that are no longer needed, and returns how many. The current definition of a
+/// flow is needed, and so is each one that a run follows; a run that started after the last change of its flow follows
+/// the current one. The margin of a day allows for clock differences between nodes.
 pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
     let sql = "DELETE FROM flow_definitions WHERE account_id = $1 AND (flow_id, version) IN
                (SELECT old.flow_id, old.version FROM flow_definitions AS old
@@ -394,7 +394,7 @@ pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
                   AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.account_id = $1 AND runs.flow_id = old.flow_id
                                   AND runs.created_at <= coalesce(flows.updated_at + $2, $3))
                 LIMIT 1000)";
-    // Without its flow every run counts.
+    // Without its flow, every run counts.
     Ok(tx.execute(sql, &[ctx.account.into(), DAY.into(), i64::MAX.into()])?)
 }
 

@@ -1,4 +1,4 @@
-//! The flows of a new account, disabled: to be read, changed and enabled.
+//! The flows of a new account. They are disabled, as examples to change and enable.
 
 use engine::context::Ctx;
 use engine::error::Result;
@@ -29,7 +29,7 @@ fn all() -> Vec<Value> {
     ]
 }
 
-/// Goes on as long as the invoice is late by the day that the run began with: a later one has a run of its own.
+/// Continues while the invoice is late by the due date that the run started with: a later due date has its own run.
 fn unpaid() -> Value {
     json!({"type": "condition", "conditions": [
         {"field": "record.payment_status", "op": "in", "value": ["partial", "overdue"]},
@@ -37,7 +37,7 @@ fn unpaid() -> Value {
     ]})
 }
 
-/// A reminder by mail. When it cannot be sent, since the client has no address, the call must still come.
+/// Sends a reminder. If it cannot be sent because the client has no address, the run continues with the call.
 fn reminder(send_type: &str) -> Value {
     json!({"type": "send_document", "send_type": send_type, "continue_on_error": true})
 }

@@ -1,5 +1,5 @@
-//! Conditions that can hardly hold: a field that the event's record does not have, a value that the field never
-//! takes. They are not refused, since whoever fires an event may send any data with it; its author is warned.
+//! Warnings for conditions that can never hold: a field that the event's record does not have, a value that the field
+//! never takes. They are warnings and not errors, since a caller can fire an event with any data.
 
 use engine::input::did_you_mean;
 use engine::record::{FieldInfo, NOWHERE, parse_date};
@@ -10,14 +10,14 @@ use serde_json::Value;
 use super::conditions::{self, PathPart};
 use super::template;
 
-/// What texts in steps know.
+/// The names available in templates.
 const KNOWN: &[&str] = &["event", "entity_type", "data", "record", "steps", "account", "now"];
 
-/// What every record shows beside its fields.
+/// The fields that every record has.
 const OF_ALL: &[&str] = &["id", "created_at", "updated_at", "version", "meta"];
 
-/// What is doubtful in the conditions of a flow, of its trigger and of its steps, on events about records of
-/// this kind, whose data have these members `beside` the fields of the record; with the path of each.
+/// Returns warnings, each with its path, for the conditions and steps of a flow on events about records of this kind,
+/// whose data has the members `beside` in addition to the fields of the record.
 pub fn of(conditions: &Value, steps: &Value, kind: &str, beside: &[&str]) -> Vec<String> {
     let Some(resource) = registry().named(kind) else {
         return names(steps);
@@ -29,7 +29,7 @@ pub fn of(conditions: &Value, steps: &Value, kind: &str, beside: &[&str]) -> Vec
     let mut warnings = names(steps);
     for (path, list) in lists {
         for (place, condition) in list.as_array().into_iter().flatten().enumerate() {
-            // Beyond a hundred nobody reads on, and a guess takes time.
+            // A hundred warnings are enough, and finding suggestions takes time.
             if warnings.len() < 100 {
                 warnings.extend(lint_condition(resource, beside, condition, &format!("{path}[{place}]")));
             }
@@ -39,7 +39,8 @@ pub fn of(conditions: &Value, steps: &Value, kind: &str, beside: &[&str]) -> Vec
     warnings
 }
 
-/// Names in the texts of steps that nothing will stand for: they may be in a part of a text that is never made.
+/// Returns warnings for undefined names in the templates of steps. They are not errors, since that part of a template
+/// may never be rendered.
 fn names(steps: &Value) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut before: Vec<&str> = Vec::new();
@@ -83,7 +84,7 @@ fn lint_condition(resource: &Resource, beside: &[&str], condition: &Value, path:
     Some(format!("{path}.value: '{name}' {why}"))
 }
 
-/// Why a field never compares so with the value, if it does not.
+/// Returns why a comparison of the field with the value never holds, if so.
 fn compared(field: &FieldInfo, condition: &Value) -> Option<String> {
     let op = condition["op"].as_str()?;
     let values = match (op, &condition["value"]) {

@@ -1,4 +1,4 @@
-//! From an event to runs: which flows listen, and do their conditions hold.
+//! Matches an event with the flows that listen to it and starts their runs.
 
 use std::borrow::Cow;
 use std::cell::LazyCell;
@@ -19,13 +19,13 @@ use super::definition::TRIGGER_ROOTS;
 use super::events;
 use crate::automation::run::{self, Run};
 
-/// How many runs in a row may lead to each other.
+/// Maximum depth of a chain of runs that start each other.
 pub const DEEPEST: i64 = 5;
 
-/// How many runs may follow from one.
+/// Maximum number of runs that result from one run.
 const MAX_FLOWS: i64 = 1000;
 
-/// A run that an event began.
+/// A run that an event started.
 pub struct Started {
     /// The flow.
     pub flow_id: String,
@@ -43,10 +43,10 @@ struct Listener {
     version: i64,
 }
 
-/// Writes a run for each active flow that listens to this event and whose conditions hold. `seq` is its number in the
-/// log, where the runs find its data: many flows may listen to a large record.
+/// Writes a run for each active flow that listens to this event and whose conditions hold. `seq` is its entry in the
+/// log, from which the runs read its data: many flows may listen to an event with a large record.
 pub fn start_runs(tx: &mut Tx, ctx: &Ctx, event: &Event, seq: i64) -> Result<Vec<Started>> {
-    // No name is what flows with a schedule listen to.
+    // Scheduled flows have an empty event name.
     if event.name.is_empty() {
         return Ok(Vec::new());
     }
@@ -70,7 +70,7 @@ pub fn start_runs(tx: &mut Tx, ctx: &Ctx, event: &Event, seq: i64) -> Result<Vec
         return Ok(Vec::new());
     }
     let mut started = Vec::new();
-    // Read once, however many flows listen.
+    // Computed once, however many flows listen.
     let condition_context = LazyCell::new(|| condition_context(event));
     for flow in listeners {
         if flow.conditions != "[]" && !matches(&flow.id, &flow.conditions, &condition_context) {
@@ -101,7 +101,7 @@ pub fn start_runs(tx: &mut Tx, ctx: &Ctx, event: &Event, seq: i64) -> Result<Vec
     Ok(started)
 }
 
-/// Why no more runs may follow, if so: flows that start each other must come to an end.
+/// Returns why no more runs may start, if so: flows that start each other must end.
 pub fn too_much(tx: &mut Tx, ctx: &Ctx) -> Result<Option<String>> {
     if ctx.depth >= DEEPEST {
         return Ok(Some(format!("it is the result of a chain of {DEEPEST} runs")));
@@ -112,8 +112,8 @@ pub fn too_much(tx: &mut Tx, ctx: &Ctx) -> Result<Option<String>> {
     Ok(follows.then(|| format!("the same run has led to {MAX_FLOWS} runs")))
 }
 
-/// Whether the stored conditions of a flow hold. Conditions that cannot be read do not: an event must not fail because
-/// one of the flows that listen to it is damaged.
+/// Whether the stored conditions of a flow hold. Unreadable conditions do not hold: an event must not fail because one
+/// of the flows that listen to it is damaged.
 pub fn matches(flow: &str, conditions: &str, condition_context: &Value) -> bool {
     let wanted = read_conditions(conditions);
     if wanted.is_none() {
@@ -129,7 +129,7 @@ fn read_conditions(text: &str) -> Option<Vec<Condition>> {
     faults.0.is_empty().then_some(read)
 }
 
-/// What conditions look at.
+/// The value that conditions are evaluated on.
 pub fn condition_context(event: &Event) -> Value {
     let data: Value = serde_json::from_str(event.data).unwrap_or_default();
     json!({"event": event.name, "entity_type": event.entity_type, "data": flatten_meta(data)})
@@ -154,30 +154,30 @@ pub fn flatten_meta(mut data: Value) -> Value {
     data
 }
 
-/// An event from outside, or from a step.
+/// An event fired by a caller or by a step.
 pub struct Fired<'f> {
     /// Its name, as it was sent.
     pub event: &'f str,
-    /// What kind of record it is about; empty when that was not said.
+    /// The kind of record that it is about; empty if not given.
     pub entity_type: &'f str,
-    /// What was sent along.
+    /// Its data.
     pub data: &'f Sent,
 }
 
-/// What is sent along with an event, and the same as a text: it may be large, and is written before the transaction.
+/// The data of an event with its JSON text: it may be large and is serialized before the transaction.
 pub struct Sent {
     value: Value,
     text: String,
 }
 
 impl Sent {
-    /// An object.
+    /// From a JSON object.
     pub fn of(value: Value) -> Sent {
         Sent { text: value.to_string(), value }
     }
 }
 
-/// Fires an event. The record that it names, if there is one, is the ground of its data.
+/// Fires an event. If its data names a record, the fields of that record are added to the data.
 pub fn fire(tx: &mut Tx, ctx: &Ctx, fired: &Fired) -> Result<Vec<Started>> {
     let named = events::entity(fired.entity_type);
     let kind = if named.is_empty() { events::kind_of(fired.event) } else { named };
@@ -203,7 +203,7 @@ pub fn fire(tx: &mut Tx, ctx: &Ctx, fired: &Fired) -> Result<Vec<Started>> {
     start_runs(tx, ctx, &event, seq)
 }
 
-/// The log has who fired what: it is not what the service itself says, so it has a name of its own.
+/// Appends a fired event to the log, under a separate type: it is not an event that the service itself emits.
 fn note(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<i64> {
     let data = format!(
         "{{\"event\":{},\"entity_type\":{},\"data\":{}}}",
@@ -218,19 +218,19 @@ fn note(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<i64> {
     )
 }
 
-/// What the log calls an event that was fired.
+/// The log type of a fired event.
 pub const TRIGGERED: &str = "automation.triggered";
 
-/// What the log has of an event that was fired; its data as it was, unread.
+/// The log data of a fired event, with the event's data unparsed.
 #[derive(Deserialize)]
 struct Noted<'n> {
     #[serde(borrow)]
     data: &'n RawValue,
 }
 
-/// The data of the event that began a run, as JSON.
+/// Returns the data of the event that started a run, as JSON.
 pub fn data_of(tx: &mut Tx, ctx: &Ctx, run: &Run) -> Result<String> {
-    // Runs of schedules have no line in the log; nor have those that began before runs had a number.
+    // Scheduled runs have no log entry, nor have runs from before runs stored its number.
     if run.seq == 0 {
         return Ok(run.data.0.clone());
     }
@@ -245,12 +245,12 @@ pub fn data_of(tx: &mut Tx, ctx: &Ctx, run: &Run) -> Result<String> {
     Ok(data.map_err(|_| unreadable_data(run.seq))?)
 }
 
-/// The data of a line of the log is not JSON.
+/// The error for a log entry whose data is not JSON.
 pub fn unreadable_data(seq: i64) -> store::Error {
     store::Error::unreadable("it is not JSON").at("log", &seq.to_string(), "data")
 }
 
-/// A record of the account as the API shows it.
+/// Returns a record of the account as the API returns it.
 pub fn shown(tx: &mut Tx, ctx: &Ctx, kind: &str, id: &str) -> Result<Option<Value>> {
     let Some(resource) = registry().named(kind).filter(|resource| resource.is_kept()) else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! What the operator sees of flows.
+//! Metrics of flows.
 
 use std::sync::atomic::Ordering;
 
@@ -11,14 +11,14 @@ use store::Tx;
 use super::runner::{self, runner_of};
 use crate::automation::run::{self, Status};
 
-/// How runs end.
+/// The final statuses of runs.
 const FINAL: [&str; 4] =
     [Status::Success.wire(), Status::Partial.wire(), Status::Failed.wire(), Status::Cancelled.wire()];
 
-/// Runs that ended.
+/// The counter of finished runs.
 pub const RUNS: CounterInfo =
     CounterInfo { name: run::RUNS, help: "Flow runs by outcome", label: "status", values: &FINAL };
-/// Calls that were made.
+/// The counter of HTTP calls.
 pub const CALLS: CounterInfo = CounterInfo {
     name: "flow_calls",
     help: "HTTP calls by flows, by outcome",
@@ -26,18 +26,18 @@ pub const CALLS: CounterInfo = CounterInfo {
     values: &["success", "failed", "refused", "lost"],
 };
 
-/// Counts runs that ended.
+/// Counts finished runs.
 pub fn count_ended(app: &App, statuses: impl IntoIterator<Item = &'static str>) {
     statuses.into_iter().for_each(|status| app.metrics.add(RUNS.name, status));
 }
 
-/// Calls that are under way.
+/// The number of calls in progress.
 pub fn calls_open(app: &App) -> Metric {
     let calls = runner_of(app).calls.load(Ordering::Relaxed) as u64;
     ("flow_calls_open", "gauge", "HTTP calls by flows in progress", calls)
 }
 
-/// How long the oldest run that is due waits.
+/// How long the oldest due run has been waiting.
 pub fn behind(tx: &mut Tx, now: Moment) -> Result<Metric> {
     let since = runner::oldest_due(tx, now)?;
     Ok(waiting("flows_behind_seconds", "How long the oldest due flow run has been waiting", since, now))

@@ -1,4 +1,4 @@
-//! What became of each step of a run.
+//! The report of each step of a run.
 
 use engine::context::Ctx;
 use engine::error::Violation;
@@ -12,13 +12,13 @@ use store::Row;
 use super::calls::Outgoing;
 use super::status::Status;
 
-/// What became of a step.
+/// The report of a step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// Status; nothing before it is tried.
+    /// Status; `None` before the first attempt.
     #[serde(default, serialize_with = "write_status", deserialize_with = "read_status")]
     pub status: Option<Status>,
-    /// When it was first tried.
+    /// When the step was first attempted.
     pub started_at: String,
     /// When the step ended, or empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -28,16 +28,16 @@ pub struct Report {
     /// Result of the step.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub result: Value,
-    /// Why it failed.
+    /// Why the step failed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub error: String,
-    /// The call that it makes, until it ends: every try under one key sends the same.
+    /// The call of the step, until it ends: every attempt under one key sends the same request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<Outgoing>,
 }
 
 impl Report {
-    /// Ends it.
+    /// Closes the report with a final status.
     pub fn close(&mut self, ctx: &Ctx, status: Status) {
         self.status = Some(status);
         self.call = None;
@@ -58,12 +58,12 @@ fn read_status<'d, D: Deserializer<'d>>(input: D) -> Result<Option<Status>, D::E
     }
 }
 
-/// The steps so far, in order.
+/// The reports of the steps so far, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reports(pub Vec<Report>);
 
 impl Reports {
-    /// As it is kept.
+    /// Serializes the reports for storage.
     pub fn to_text(&self) -> String {
         serde_json::to_string(&self.0).unwrap_or_default()
     }

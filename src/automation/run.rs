@@ -1,4 +1,4 @@
-//! Runs of flows: what happened, what waits, what failed.
+//! Runs of flows.
 
 use engine::call::{Answer, Call, Outcome};
 use engine::context::Ctx;
@@ -75,33 +75,33 @@ record! {
     entity_id: String = COMPUTED.in_meta();
     /// Depth of the chain of flows that led to this run.
     depth: i64 = COMPUTED.in_meta();
-    /// The run from which it follows, with those between, or empty.
+    /// The run at the start of the chain, or empty.
     chain: String = COMPUTED.shown(NOWHERE);
     /// Whether the run ends after its current step.
     cancel_requested: bool = COMPUTED.in_meta();
     /// When the run ended.
     finished_at: When = COMPUTED.in_meta();
-    /// Which definition of the flow it follows.
+    /// The version of the flow's definition that the run follows.
     flow_version: i64 = COMPUTED.shown(NOWHERE);
-    /// The current step, from 0 on.
+    /// The index of the current step.
     step: i64 = COMPUTED.shown(NOWHERE);
-    /// Steps that failed and let it go on.
+    /// The number of steps that failed without ending the run.
     failures: i64 = COMPUTED.shown(NOWHERE);
-    /// The number of the claim: a result under an old one changes nothing.
+    /// Fencing number of the claim: a result under an older number is discarded.
     claim: i64 = COMPUTED.shown(NOWHERE);
-    /// When its worker is given up, by the machine's clock; 0 when nobody has it.
+    /// When the lease expires, by the machine's clock; 0 without a lease.
     lease_until: i64 = COMPUTED.shown(NOWHERE);
-    /// The node of its worker.
+    /// The node that holds the lease.
     node: String = COMPUTED.shown(NOWHERE);
-    /// How many of the last tries ended with the worker.
+    /// The number of consecutive attempts in which the worker died.
     lost: i64 = COMPUTED.shown(NOWHERE);
-    /// When it has something to do, by the account's clock; 0 for never.
+    /// When the run is due, by the account's clock; 0 for never.
     due_at: i64 = COMPUTED.shown(NOWHERE);
-    /// The number of the event in the log, which has its data; 0 when the run has it itself.
+    /// The log entry that has the data of the event; 0 when the run has its own data.
     seq: i64 = COMPUTED.shown(NOWHERE);
-    /// The data of the event, of a run that has no number.
+    /// The data of the event, for a run without a log entry.
     data: Data = COMPUTED.shown(NOWHERE);
-    /// What became of each step.
+    /// The reports of the steps.
     results: Reports = COMPUTED.shown(NOWHERE);
 }
 
@@ -129,12 +129,12 @@ impl Run {
         FINAL.contains(&self.status)
     }
 
-    /// Which step is the current one.
+    /// The index of the current step.
     pub fn place(&self) -> usize {
         usize::try_from(self.step).unwrap_or(usize::MAX)
     }
 
-    /// What became of the current step so far, if it has begun.
+    /// The report of the current step, if it has started.
     pub fn report(&self) -> Option<&Report> {
         self.results.0.get(self.place())
     }
@@ -144,12 +144,12 @@ impl Run {
         self.results.0.get_mut(place)
     }
 
-    /// How it ended, if it has.
+    /// The final status, if the run has ended.
     pub fn ended(&self) -> Option<&'static str> {
         self.is_final().then(|| self.status.wire())
     }
 
-    /// Ends it.
+    /// Ends the run with a status.
     pub fn end(&mut self, ctx: &Ctx, status: Status) {
         self.status = status;
         self.due_at = 0;
@@ -158,7 +158,7 @@ impl Run {
         self.finished_at = When(Some(ctx.now));
     }
 
-    /// Puts it in the queue.
+    /// Makes the run due immediately.
     pub fn queue(&mut self, ctx: &Ctx) {
         self.status = Status::Queued;
         self.due_at = ctx.now.0;
@@ -216,10 +216,10 @@ pub(crate) fn save(tx: &mut Tx, ctx: &Ctx, run: &mut Run, claim: i64) -> Result<
     )
 }
 
-/// What the actions answer.
+/// Fields of the response to an action.
 const STATUS: &[Part] = &[Part("id", "string", "The run."), Part("status", "string", "The new status.")];
 
-/// What a step of a run shows.
+/// Fields of a step in the response.
 const STEPS: &[Part] = &[
     Part("place", "integer", "Index of the step, starting at 0."),
     Part("type", "string", "Type of the step."),
@@ -259,7 +259,7 @@ pub(crate) fn resource() -> Resource {
         .extension()
 }
 
-/// An action: `verb` changes the run, and names what happened for the log.
+/// Runs an action: `verb` changes the run and returns the event for the log.
 fn act(call: Call, verb: fn(&mut Tx, &Ctx, &mut Run) -> Result<&'static str>) -> Result<Work> {
     let warnings = input::nothing(&call)?;
     Ok(Box::new(move |tx, ctx| {
@@ -320,7 +320,7 @@ fn reject(call: Call) -> Result<Work> {
     })
 }
 
-/// Whether an action may be taken on a run that stands so.
+/// Whether an action is allowed for a run with this status.
 fn allows(action: &str, status: Status) -> bool {
     let table = ACTIONS.iter().find(|(own, _)| *own == action);
     table.is_some_and(|(_, moves)| moves.iter().any(|(from, _)| *from == status))
@@ -344,7 +344,7 @@ fn retry(call: Call) -> Result<Work> {
         run.attempts = 0;
         run.lost = 0;
         run.error.clear();
-        // Whoever wanted its end got it; now somebody wants it to go on.
+        // A retry withdraws an earlier cancellation.
         run.cancel_requested = false;
         if let Some(report) = run.report_mut() {
             report.finished_at.clear();
@@ -381,7 +381,7 @@ fn steps(call: Call) -> Result<Work> {
     }))
 }
 
-/// Drops runs that ended longer ago than the account keeps them, two hundred at most; answers how many.
+/// Deletes up to two hundred runs that are past the retention period, and returns how many.
 pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
     let days = Settings::of(tx, ctx)?.runs_kept_days;
     if days == 0 {

@@ -1,9 +1,9 @@
-//! Goes on with the runs of an account that are due, step by step.
+//! Advances the due runs of an account, step by step.
 //!
-//! The account is held while it does, so no two workers are in the same run. A step that only touches the
-//! database is done here, together with its result and the move to the next; many steps of many runs share
-//! a transaction. A call to the outside is only announced: the run gets a lease and a new claim number, and
-//! `worker.rs` makes the call. Whoever comes back under an old number changes nothing.
+//! The account is locked meanwhile, so no two workers process the same run. A step that only touches the database is
+//! executed here, together with its result and the move to the next step; many steps of many runs share a transaction.
+//! An outgoing call is only recorded here: the run gets a lease and a new claim number, and `worker.rs` makes the call.
+//! A result under an old claim number is discarded.
 
 mod outcome;
 
@@ -34,25 +34,25 @@ use crate::automation::run::{self, Run, Status};
 
 /// Runs in one transaction.
 const BATCH: i64 = 64;
-/// About how long a transaction takes at most: requests wait for it.
+/// Approximate maximum duration of a transaction: requests wait for it.
 const TURN: Duration = Duration::from_millis(5);
-/// How long the steps of one run take in a transaction before the rest waits for another.
+/// Time that the steps of one run may take in a transaction; the remaining steps run in another.
 const LONG: Duration = Duration::from_millis(10);
-/// How long the templates of a step may take in a transaction. One that needs longer is worked out before the next.
+/// Time that the templates of a step may take in a transaction. A slower step is rendered before the next transaction.
 const TEMPLATES: Duration = Duration::from_millis(20);
-/// How long they may take there, all together.
+/// Time that the templates of a step may take outside a transaction.
 const TEMPLATES_OUTSIDE: Duration = Duration::from_secs(1);
 /// Steps with templates worked out that are kept in memory.
 const MAX_MADE: usize = 256;
 /// How long runs go on one by one after a process died.
 const CAREFUL: Duration = Duration::from_secs(60);
-/// Definitions that are kept in memory.
+/// Maximum number of definitions kept in memory.
 const MAX_DEFINITIONS: usize = 1000;
 
 /// A step of a run: the account, the run and the number of the step.
 type StepKey = (i64, String, i64);
 
-/// What the runs of all accounts share.
+/// The state that the runs of all accounts share.
 #[derive(Default)]
 pub struct Runner {
     definitions: Mutex<HashMap<(i64, String, i64), Arc<Definition>>>,
@@ -138,12 +138,12 @@ pub(crate) fn be_careful(app: &App) {
     let _ = runner_of(app).careful_until.set(Instant::now() + CAREFUL);
 }
 
-/// What a transaction came to.
+/// The result of a transaction.
 #[derive(Default)]
 pub struct Turn {
-    /// Runs that went on.
+    /// Number of runs that advanced.
     pub ran: usize,
-    /// Whether more is due.
+    /// Whether more runs are due.
     pub more: bool,
     /// Calls to be made.
     pub calls: Vec<PendingCall>,
@@ -151,10 +151,10 @@ pub struct Turn {
     pub ended: Vec<&'static str>,
 }
 
-/// What the end of a call came to.
+/// The result of recording the end of a call.
 #[derive(Default)]
 pub struct Called {
-    /// Whether the claim that announced it still held.
+    /// Whether the claim of the call was still valid.
     pub ours: bool,
     /// The next call.
     pub next: Option<PendingCall>,
@@ -177,14 +177,12 @@ pub(crate) fn definition(tx: &mut Tx, ctx: &Ctx, runner: &Runner, run: &Run) -> 
     Ok(parsed)
 }
 
-/// Fires the schedules of the account that are due and goes on with some of its runs; with as many
-/// calls to the outside as there is `room` for.
+/// Fires the due schedules of the account and advances some of its runs, with at most `room` outgoing calls.
 pub fn turn(tx: &mut Tx, ctx: &Ctx, account: &Account, runner: &Runner, room: usize) -> Result<Turn> {
     turn_of(tx, ctx, account, runner, room, None)
 }
 
-/// Notes that a run of the account is about to go on, before it does: if the process dies of it, the note stays. Answers
-/// which.
+/// Marks the next run of the account before it is processed, and returns its id: if the process dies, the mark remains.
 pub fn mark(tx: &mut Tx, ctx: &Ctx) -> Result<Option<String>> {
     let Some(run) = due(tx, ctx)?.into_iter().next() else { return Ok(None) };
     let sql = "UPDATE runs SET lost = lost + 1 WHERE account_id = $1 AND id = $2";
@@ -192,7 +190,7 @@ pub fn mark(tx: &mut Tx, ctx: &Ctx) -> Result<Option<String>> {
     Ok(Some(run.base.id))
 }
 
-/// The same as `turn`; of the runs only the one that is marked, if one is.
+/// Does the work of [`turn`], restricted to the marked run if there is one.
 pub fn turn_of(
     tx: &mut Tx,
     ctx: &Ctx,
@@ -210,7 +208,7 @@ pub fn turn_of(
             turn.more = true;
             continue;
         }
-        // One at least, or a slow machine would never get anywhere.
+        // Advances at least one run, so that a slow machine makes progress.
         if turn.ran > 0 && started.elapsed() > TURN {
             turn.more = true;
             break;
@@ -228,7 +226,7 @@ pub fn turn_of(
     Ok(turn)
 }
 
-/// Runs that have something to do, oldest first, and those whose worker was lost.
+/// Returns the runs that are due, oldest first, and those whose lease expired.
 fn due(tx: &mut Tx, ctx: &Ctx) -> Result<Vec<Run>> {
     let select = &Run::sql().select;
     let lost = format!("{select} WHERE account_id = $1 AND lease_until > 0 AND lease_until <= $2 LIMIT {BATCH}");
@@ -247,7 +245,7 @@ fn due(tx: &mut Tx, ctx: &Ctx) -> Result<Vec<Run>> {
     Ok(runs)
 }
 
-/// A run that cannot be read must not hold up the others of its account: it is tried again in an hour.
+/// Postpones an unreadable run by an hour, so that it does not block the other runs of its account.
 fn set_aside(tx: &mut Tx, ctx: &Ctx, id: &str, cause: &Error) -> Result<()> {
     tracing::error!(account = ctx.account, run = id, %cause, "A run cannot go on.");
     let sql = "UPDATE runs SET due_at = $1, lease_until = 0 WHERE account_id = $2 AND id = $3";
@@ -255,7 +253,7 @@ fn set_aside(tx: &mut Tx, ctx: &Ctx, id: &str, cause: &Error) -> Result<()> {
     Ok(())
 }
 
-/// Goes on with one run until it ends, waits or has to call out; answers the call, and how it ended.
+/// Advances a run until it ends, waits or has to make a call; returns the call and the final status.
 fn advance_run(
     tx: &mut Tx,
     ctx: &Ctx,
@@ -266,11 +264,11 @@ fn advance_run(
     marked: bool,
 ) -> Result<(Option<PendingCall>, Option<&'static str>)> {
     let claim = run.claim;
-    // Whoever had it before has lost it.
+    // An expired lease means that the worker was lost.
     let lost = run.lease_until > 0;
     run.claim += i64::from(lost);
     run.lost += i64::from(lost);
-    // The mark of a call that was lost counts for nothing: the loss does.
+    // The mark of a lost call does not count separately.
     run.lost -= i64::from(lost && marked);
     let too_often = marked && run.lost >= LOST_AT_MOST;
     let request = match (lost || too_often) && !may_go_on(tx, ctx, runner, &mut run)? {
@@ -287,8 +285,8 @@ fn advance_run(
     Ok((request, run.ended()))
 }
 
-/// After a worker died in a run: whether the run goes on at once. The first time it does. After that it waits, as jobs do,
-/// and a step that was begun too often has failed: the call may be what ends the process.
+/// Decides whether a run continues immediately after a worker died in it. The first time it does. After that it backs
+/// off, as jobs do, and a step that was started too often fails: the call may be what kills the process.
 fn may_go_on(tx: &mut Tx, ctx: &Ctx, runner: &Runner, run: &mut Run) -> Result<bool> {
     run.lease_until = 0;
     let comeback = leases::after_deaths(&run.base.id, run.lost);
@@ -310,7 +308,7 @@ fn may_go_on(tx: &mut Tx, ctx: &Ctx, runner: &Runner, run: &mut Run) -> Result<b
     }
 }
 
-/// Writes down how a call ended and goes on, if the claim that announced it still holds.
+/// Records the result of a call and advances the run, if the claim of the call is still valid.
 pub fn called(
     tx: &mut Tx,
     ctx: &Ctx,
@@ -349,7 +347,7 @@ pub(crate) fn renew(tx: &mut Tx, ctx: &Ctx, request: &PendingCall) -> Result<boo
     run::LEASES.renew(tx, lease, ctx.machine_now.plus_seconds(LEASE_SECONDS))
 }
 
-/// The steps from the current one on.
+/// Executes the steps from the current one on.
 fn steps_of(
     tx: &mut Tx,
     ctx: &Ctx,
@@ -368,7 +366,7 @@ fn steps_of(
     run.next_attempt_at = When(None);
     let (started, first) = (Instant::now(), run.step);
     loop {
-        // Steps that take long take turns with what others write.
+        // Slow steps take turns with other writes.
         if run.step > first && started.elapsed() > LONG {
             run.queue(ctx);
             return Ok(None);
@@ -388,7 +386,7 @@ fn steps_of(
             Some(made) => names.knowing(made),
             None => names,
         };
-        // A panic must not take the other runs of the transaction along.
+        // A panic must not roll back the other runs of the transaction.
         let done = tx.savepoint(|tx| {
             let attempt = AssertUnwindSafe(|| steps::take(tx, &own, run, &data, step, &names));
             catch_unwind(attempt).unwrap_or_else(|_| Err(StepError::later("Internal error.")))
@@ -408,7 +406,7 @@ fn steps_of(
     }
 }
 
-/// What the templates of a run know, but for what changes from step to step.
+/// The names available to the templates of a run, except those that change from step to step.
 struct TemplateScope {
     fixed: Vec<(&'static str, minijinja::Value)>,
 }
@@ -434,7 +432,7 @@ impl TemplateScope {
         })
     }
 
-    /// For the current step: with the results so far, and the record as it is now if the flow looks at it.
+    /// Returns the names for the current step: with the results so far, and the current record if the flow uses it.
     fn names(&self, tx: &mut Tx, ctx: &Ctx, run: &Run, definition: &Definition) -> Result<Names> {
         let mut pairs = self.fixed.clone();
         let results = run.results.0.iter().enumerate().map(|(place, report)| {

@@ -1,4 +1,4 @@
-//! Flows that a time starts.
+//! Flows that a schedule starts.
 
 use engine::clock::Moment;
 use engine::context::Ctx;
@@ -15,16 +15,16 @@ use super::matching;
 use crate::automation::flow::Flow;
 use crate::automation::run::{self, Run};
 
-/// What the event of a time is called.
+/// The event name of a scheduled run.
 pub const EVENT: &str = "schedule";
 
-/// What flows see of a time as `data`.
+/// The `data` of a scheduled run.
 pub fn data(time: Moment, zone: &TimeZone) -> Data {
     Data::from(json!({"scheduled_for": time.to_string(), "date": time.date(zone).to_string()}))
 }
 
-/// Writes a run for each schedule that is due, and moves it on. Of the times that were missed the latest
-/// counts: the flow says what is to be done now, not how often it could have been.
+/// Writes a run for each due schedule and computes its next time. Of several missed times, only the latest starts a
+/// run.
 pub fn fire(tx: &mut Tx, ctx: &Ctx) -> Result<usize> {
     let sql = format!(
         "{} WHERE account_id = $1 AND next_at > 0 AND next_at <= $2 ORDER BY next_at, id LIMIT 100",
@@ -37,7 +37,7 @@ pub fn fire(tx: &mut Tx, ctx: &Ctx) -> Result<usize> {
         let flow = match flow {
             Ok(flow) => flow,
             Err(cause) => {
-                // The other schedules go on; this one is looked at again in an hour.
+                // The other schedules continue; this one is retried in an hour.
                 tracing::error!(%cause, "A scheduled flow does not start.");
                 let later = "UPDATE flows SET next_at = $1 WHERE account_id = $2 AND id = $3";
                 tx.execute(later, &[ctx.now.plus_seconds(3600).0.into(), ctx.account.into(), id.into()])?;
@@ -47,7 +47,7 @@ pub fn fire(tx: &mut Tx, ctx: &Ctx) -> Result<usize> {
         let Ok(cron) = Cron::parse(&flow.trigger_key) else { continue };
         let time = cron.latest(Moment(flow.next_at), ctx.now, &ctx.zone);
         let next = cron.next(ctx.now, &ctx.zone).map_or(0, |next| next.0);
-        // No change that people see: neither version nor event.
+        // This is not a visible change: it has no new version and no event.
         let moved = "UPDATE flows SET next_at = $1 WHERE account_id = $2 AND id = $3";
         tx.execute(moved, &[Value::from(next), ctx.account.into(), (&flow.base.id).into()])?;
         let data = data(time, &ctx.zone);
@@ -74,7 +74,7 @@ pub fn fire(tx: &mut Tx, ctx: &Ctx) -> Result<usize> {
     Ok(due.len())
 }
 
-/// When a schedule is next due, after now.
+/// Returns the next moment after now at which a schedule is due.
 pub fn next_moment(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>> {
     let sql = "SELECT next_at FROM flows WHERE account_id = $1 AND next_at > 0 ORDER BY next_at LIMIT 1";
     Ok(tx.first(sql, &[ctx.account.into()], |row| row.int(0))?.map(Moment))

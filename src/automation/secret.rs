@@ -1,5 +1,4 @@
-//! The secret with which the calls of an account's flows are signed: whoever gets one can tell that it
-//! comes from here, by Standard Webhooks.
+//! The secret that signs the HTTP calls of an account's flows (Standard Webhooks), so that a receiver can verify them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -15,7 +14,7 @@ static SHAPE: Shape =
 
 const PARTS: &[Part] = &[Part("secret", "string", "`whsec_` and the secret in Base64.")];
 
-/// The route that shows it, to keys that may see keys.
+/// The route that returns the secret, for keys that can read keys.
 pub fn resource() -> Resource {
     Resource::without_records(&SHAPE, "Signing secret", "keys", Vec::new())
         .at("/v1/automation/signing-secret")

@@ -1,4 +1,4 @@
-//! What each type of step does, in the transaction of the run.
+//! The actions of the steps, in the transaction of the run.
 
 use engine::clock::Moment;
 use engine::context::Ctx;
@@ -20,36 +20,36 @@ use super::template::{self, Names};
 use crate::automation::run::Run;
 use crate::mail::{self, Letter};
 
-/// What a step came to.
+/// The outcome of a step.
 pub enum Done {
-    /// It is done, and gave this.
+    /// Completed, with this result.
     Result(Value),
-    /// It is done, and the run with it.
+    /// Completed, and the run ends here.
     Enough(Value),
-    /// It goes on then.
+    /// Continues at this moment.
     Wait(Moment),
-    /// A person must say yes to this.
+    /// Requires approval, with this message.
     Approval(String),
-    /// This is to be called.
+    /// Requires an outgoing call.
     Call(Outgoing),
 }
 
-/// Why a step failed, in words for a person.
+/// Why a step failed, for people.
 #[derive(Clone, Debug)]
 pub struct StepError {
     /// The text.
     pub words: String,
-    /// Whether another try would fail the same.
+    /// Whether a retry would fail in the same way.
     pub for_good: bool,
 }
 
 impl StepError {
-    /// It may go better later.
+    /// An error that a retry can resolve.
     pub fn later(words: impl Into<String>) -> StepError {
         StepError { words: words.into(), for_good: false }
     }
 
-    /// It never will.
+    /// A permanent error.
     pub fn never(words: impl Into<String>) -> StepError {
         StepError { words: words.into(), for_good: true }
     }
@@ -73,7 +73,7 @@ impl From<store::Error> for StepError {
 /// The largest result that is kept.
 const MAX_RESULT_BYTES: usize = 16 * 1024;
 
-/// Does a step, or says what has to happen first. `data` is that of the event, as JSON.
+/// Executes a step, or returns what has to happen first. `data` is the data of the event, as JSON.
 pub fn take(tx: &mut Tx, ctx: &Ctx, run: &Run, data: &str, step: &Step, names: &Names) -> Result<Done, StepError> {
     match step.action {
         Action::Wait => wait(ctx, run, step, names),
@@ -94,7 +94,7 @@ pub fn take(tx: &mut Tx, ctx: &Ctx, run: &Run, data: &str, step: &Step, names: &
     }
 }
 
-/// What a step would do, for who only wants to know: its fields with their holes filled.
+/// Returns what a step would do: its fields with their placeholders filled.
 pub fn preview(ctx: &Ctx, step: &Step, names: &Names) -> Result<Value, String> {
     match step.action {
         Action::Condition => Ok(json!({"holds": holds(step, names)?})),
@@ -107,7 +107,7 @@ pub fn preview(ctx: &Ctx, step: &Step, names: &Names) -> Result<Value, String> {
     }
 }
 
-/// Works out every text of a step, for a transaction that has no time to.
+/// Renders every template of a step outside the transaction.
 pub fn work_out(step: &Step, names: &Names) {
     template::work_out(&Value::Object(step.fields.clone()), names);
     for condition in &step.conditions {
@@ -117,7 +117,7 @@ pub fn work_out(step: &Step, names: &Names) {
 }
 
 fn wait(ctx: &Ctx, run: &Run, step: &Step, names: &Names) -> Result<Done, StepError> {
-    // The end of a wait is worked out once.
+    // The end of a wait is computed once.
     let begun = run.report().and_then(|report| Moment::parse(report.result["until"].as_str()?));
     if let Some(until) = begun {
         return Ok(Done::Wait(until));
@@ -136,7 +136,7 @@ fn wait(ctx: &Ctx, run: &Run, step: &Step, names: &Names) -> Result<Done, StepEr
     until.map(Done::Wait).ok_or_else(|| StepError::never(format!("'until' is '{words}', which is not a timestamp.")))
 }
 
-/// Days are days on the wall: three days from nine o'clock is nine o'clock.
+/// Days are calendar days: three days from nine o'clock is nine o'clock.
 fn later(now: Moment, zone: &TimeZone, span: jiff::Span) -> Option<Moment> {
     let moment = jiff::Timestamp::from_millisecond(now.0).ok()?.to_zoned(zone.clone());
     Some(Moment(moment.checked_add(span).ok()?.timestamp().as_millisecond()))
@@ -147,7 +147,7 @@ fn condition(step: &Step, names: &Names) -> Result<Done, StepError> {
     Ok(if holds { Done::Result(json!({"holds": true})) } else { Done::Enough(json!({"holds": false})) })
 }
 
-/// What is not there is no fault here: conditions ask just that.
+/// A missing value is not an error here: conditions can test for it.
 fn holds(step: &Step, names: &Names) -> Result<bool, String> {
     for condition in &step.conditions {
         let found = match template::evaluate(&expression(&condition.field), names) {
@@ -162,7 +162,7 @@ fn holds(step: &Step, names: &Names) -> Result<bool, String> {
     Ok(true)
 }
 
-/// The path of a condition as templates write it.
+/// Converts the path of a condition to a template expression.
 fn expression(path: &str) -> String {
     let mut out = String::from("{{ ");
     for (place, part) in conditions::steps_of(path).unwrap_or_default().iter().enumerate() {
@@ -241,7 +241,7 @@ fn is_document(kind: &str) -> bool {
     matches!(kind, "invoice" | "quote" | "workorder")
 }
 
-/// The request of the API that a step stands for.
+/// Builds the API request of a step.
 fn request(
     tx: &mut Tx,
     ctx: &Ctx,
@@ -297,7 +297,8 @@ fn request(
     }
 }
 
-/// An id that goes into a path. Whoever fires an event says what is in its data: it must not lead elsewhere.
+/// Checks an id that becomes part of a path. The data of a fired event comes from the caller: it must not lead to
+/// another route.
 fn plain(id: &str) -> Result<&str, StepError> {
     if id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')) {
         return Ok(id);
@@ -306,7 +307,7 @@ fn plain(id: &str) -> Result<&str, StepError> {
     Err(StepError::never(format!("'{shown}' is not an id.")))
 }
 
-/// What the flow does not say of a letter is as the preview has it.
+/// Fills the mail texts that the flow does not set with those of the preview.
 fn with_usual_words(tx: &mut Tx, ctx: &Ctx, path: &str, filled: &mut Map<String, Value>) -> Result<(), StepError> {
     let fields = ["to", "subject", "message"];
     if fields.iter().all(|field| filled.contains_key(*field)) {
@@ -321,14 +322,14 @@ fn with_usual_words(tx: &mut Tx, ctx: &Ctx, path: &str, filled: &mut Map<String,
     Ok(())
 }
 
-/// Where records of a kind live.
+/// Returns the path of the resource for this kind of record.
 pub fn path_of(kind: &str) -> Option<&'static str> {
     let found = registry().named(kind).filter(|resource| resource.is_kept());
     found.map(|resource| resource.path.as_str()).filter(|path| !path.contains('{'))
 }
 
-/// Makes values fit their fields: a number in a text field becomes its digits, a duration in a date field
-/// the day that it leads to.
+/// Converts values to the types of their fields: a number in a string field becomes its digits, and a duration in a
+/// date field becomes a date.
 pub fn fit(today: Date, fields: &[FieldInfo], members: &mut Map<String, Value>) {
     for (name, value) in members.iter_mut() {
         let Some(field) = fields.iter().find(|field| field.name == name) else { continue };
@@ -359,7 +360,7 @@ fn call(run: &Run, data: &str, step: &Step, names: &Names) -> Result<Outgoing, S
     let body = match step.fields.get("body") {
         Some(body) => match template::fill(body, names).map_err(unclear)? {
             Value::String(text) => text,
-            // Also where all of a text is one hole, which keeps its kind.
+            // Also applies when the text is a single placeholder, which keeps its JSON type.
             json => json.to_string(),
         },
         None if reads => String::new(),
@@ -375,7 +376,7 @@ fn call(run: &Run, data: &str, step: &Step, names: &Names) -> Result<Outgoing, S
     Ok(Outgoing { method, url: text(step, "url", names)?, headers, body, seconds: seconds.unsigned_abs() })
 }
 
-/// A field with its holes filled, or empty.
+/// Renders a field; empty if it is not set.
 fn text(step: &Step, name: &str, names: &Names) -> Result<String, StepError> {
     let raw = step.text(name).unwrap_or_default();
     template::render(raw, names).map_err(|why| StepError::never(format!("The template of '{name}' failed: {why}.")))
@@ -385,7 +386,7 @@ fn unclear(why: String) -> StepError {
     StepError::never(format!("A template failed: {why}."))
 }
 
-/// What is too large to keep is known by its id.
+/// Replaces a result that is too large to store by its id.
 fn small(answer: Value) -> Value {
     if answer.to_string().len() <= MAX_RESULT_BYTES { answer } else { json!({"id": answer["id"]}) }
 }

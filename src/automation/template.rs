@@ -1,6 +1,5 @@
-//! Texts with holes in them: `Call {{ data.client_company_name }}`. A name that is not there is an
-//! error that names it. A text can loop and choose, but not remember, and has a limit on its work and
-//! on its length.
+//! Templates: `Call {{ data.client_company_name }}`. An undefined name is an error that names it. A template can loop
+//! and branch but not assign, and its work and output are limited.
 
 mod filters;
 mod multiplication;
@@ -22,11 +21,11 @@ use serde_json::Value;
 
 pub use self::objects::{Results, Unknown, of};
 
-/// The longest text that a template makes.
+/// Maximum length of the output of a template, in bytes.
 pub const LONGEST: usize = 64 * 1024;
-/// Steps of the template engine for one text.
+/// Limit on the engine's instructions for one template.
 const FUEL: u64 = 20_000;
-/// How long the texts of one value may take together: what a step handles can be large.
+/// Time limit for all templates of one value: a step can handle large data.
 const LONGEST_TIME: Duration = Duration::from_millis(250);
 /// The most that the texts of one value make together, as JSON.
 const MAX_VALUE_BYTES: usize = 1024 * 1024;
@@ -37,7 +36,7 @@ static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
     engine.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
     engine.set_fuel(Some(FUEL));
     engine.set_recursion_limit(20);
-    // As JSON has them, and nothing for nothing.
+    // Values render as in JSON; null renders as nothing.
     engine.set_formatter(|out, state, value| match value.kind() {
         ValueKind::None => Ok(()),
         ValueKind::Bool => out.write_str(if value.is_true() { "true" } else { "false" }).map_err(Into::into),
@@ -48,12 +47,12 @@ static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
 });
 
 thread_local! {
-    /// When the texts that are made on this thread must be done.
+    /// The deadline of the templates rendered on this thread.
     static DEADLINE: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// Does `work` within the time that there is, or that is left of it. The engine panics at a few odd texts, such as
-/// `{{ 7 is divisibleby(0) }}`.
+/// Runs `work` with a time limit, or with what remains of the current one. The engine panics on a few unusual
+/// templates, such as `{{ 7 is divisibleby(0) }}`.
 fn in_time<T>(names: &Names, work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     let before = DEADLINE.get();
     let own = || [names.until, Instant::now().checked_add(LONGEST_TIME)].into_iter().flatten().min();
@@ -67,7 +66,7 @@ fn is_late() -> bool {
     DEADLINE.get().is_some_and(|deadline| Instant::now() > deadline)
 }
 
-/// The text as minijinja may have it, or what is wrong with it.
+/// Returns the template as passed to minijinja, or why it is not allowed.
 fn prepared(text: &str) -> Result<Cow<'_, str>, String> {
     rules::check(text)?;
     multiplication::replace(text)
@@ -78,7 +77,7 @@ pub(crate) fn is_template(text: &str) -> bool {
     text.contains("{{") || text.contains("{%") || text.contains("{#")
 }
 
-/// What is wrong with a template, if anything is.
+/// Validates a template.
 pub fn check(text: &str) -> Result<(), String> {
     if !is_template(text) {
         return Ok(());
@@ -89,7 +88,7 @@ pub fn check(text: &str) -> Result<(), String> {
         .map_err(|error| format!("is not a valid template: {}", plain(&error)))
 }
 
-/// The names that the texts of a value use and do not define themselves, each once.
+/// Returns the names that the templates of a value use without defining them.
 pub fn names_in(value: &Value) -> BTreeSet<String> {
     match value {
         Value::String(text) if is_template(text) => {
@@ -104,40 +103,40 @@ pub fn names_in(value: &Value) -> BTreeSet<String> {
     }
 }
 
-/// The names that templates know.
+/// The names available in templates.
 #[derive(Clone)]
 pub struct Names {
     values: Jinja,
-    /// When all texts must be done, beside the time that each value has.
+    /// Deadline of all templates together, in addition to the limit per value.
     until: Option<Instant>,
     made: Arc<Made>,
 }
 
-/// What the texts of a step came to. One that takes long is worked out before the transaction that needs it, in which
-/// others wait.
+/// The rendered templates of a step. A slow one is rendered before the transaction that needs it, since other writers
+/// wait for that transaction.
 #[derive(Default)]
 pub struct Made {
     texts: Mutex<HashMap<(Form, String), Result<Filled, String>>>,
     was_late: AtomicBool,
 }
 
-/// As what a text is wanted.
+/// The form in which a template is rendered.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Form {
     Text,
     Value,
 }
 
-/// What a text stands for, and how many bytes that has.
+/// A rendered value and its size in bytes.
 type Filled = (Value, usize);
 
 impl Names {
-    /// From pairs of a name and what it stands for.
+    /// From pairs of a name and its value.
     pub fn new(pairs: Vec<(&'static str, Jinja)>) -> Names {
         Names { values: Jinja::from_pairs(pairs), until: None, made: Arc::default() }
     }
 
-    /// The same names, for texts that must be rendered within this time together.
+    /// Sets a time limit for all templates rendered with these names.
     pub fn within(self, time: Duration) -> Names {
         Names { until: Instant::now().checked_add(time), made: Arc::default(), ..self }
     }
@@ -147,7 +146,7 @@ impl Names {
         Names { made: made.clone(), ..self }
     }
 
-    /// What was worked out so far.
+    /// Returns what has been rendered so far.
     pub fn made(&self) -> Arc<Made> {
         self.made.clone()
     }
@@ -157,7 +156,7 @@ impl Names {
         self.made.was_late.load(Ordering::Relaxed)
     }
 
-    /// What the text came to before, or does now.
+    /// Returns the earlier result of the template, or renders it.
     fn once(&self, form: Form, text: &str, work: impl FnOnce() -> Result<Filled, String>) -> Result<Filled, String> {
         let key = (form, text.to_string());
         let texts = || self.made.texts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -206,7 +205,7 @@ pub fn render(text: &str, names: &Names) -> Result<String, String> {
     }
 }
 
-/// The same of a text that was prepared.
+/// Renders a template that has been prepared.
 fn make(text: &str, names: &Names) -> Result<Filled, String> {
     let template = ENGINE.template_from_str(text).map_err(|error| plain(&error))?;
     let mut out = Limited(Vec::new(), LONGEST);
@@ -217,12 +216,12 @@ fn make(text: &str, names: &Names) -> Result<Filled, String> {
     Ok((Value::String(made), length))
 }
 
-/// What the text stands for: a value of its own kind when all of it is one hole, else a text.
+/// Evaluates a template: a single placeholder keeps its JSON type, anything else becomes a string.
 pub fn evaluate(text: &str, names: &Names) -> Result<Value, String> {
     in_time(names, || within(text, names, &Cell::new(MAX_VALUE_BYTES)))
 }
 
-/// Every text in `value`, with its holes filled.
+/// Renders every string in `value`.
 pub fn fill(value: &Value, names: &Names) -> Result<Value, String> {
     in_time(names, || fill_within(value, names, &Cell::new(MAX_VALUE_BYTES)))
 }
@@ -240,7 +239,7 @@ fn fill_within(value: &Value, names: &Names, left: &Cell<usize>) -> Result<Value
     })
 }
 
-/// A hole can be all of the data, and a step can have many: together they may make as much as is `left`.
+/// Renders a string within the `left` bytes: a placeholder can stand for all of the data, and a step can have many.
 fn within(text: &str, names: &Names, left: &Cell<usize>) -> Result<Value, String> {
     if !is_template(text) {
         return Ok(Value::String(text.to_string()));
@@ -330,7 +329,7 @@ fn plain(error: &minijinja::Error) -> String {
     }
 }
 
-/// What was written, and the most that may be.
+/// A writer with a maximum size.
 struct Limited(Vec<u8>, usize);
 
 impl Limited {
@@ -383,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn holes_are_filled() {
+    fn fills_placeholders() {
         let render = |text: &str| render(text, &names()).unwrap();
         assert_eq!(render("Call {{ data.name }} about {{ data.total }}"), "Call De Ster about 121.5");
         assert_eq!(render("{% for row in data.rows %}{{ row.name }} {% endfor %}"), "a b ");
@@ -396,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_named() {
+    fn names_undefined_variables() {
         let fails = |text: &str| render(text, &names()).unwrap_err();
         assert_eq!(fails("Dear {{ data.nope }}"), "'data.nope' is not defined");
         assert_eq!(fails("{{ data.nope.deeper }} {{ data.name }}"), "'data.nope.deeper' is not defined");
@@ -406,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_runs_away() {
+    fn limits_work_and_output() {
         let fails = |text: &str| render(text, &names()).unwrap_err();
         assert_eq!(
             fails("{% for a in range(1000) %}{% for b in range(1000) %}{% endfor %}{% endfor %}"),
@@ -446,7 +445,7 @@ mod tests {
         ] {
             assert_eq!(check(good), Ok(()), "{good}");
         }
-        // Each of these would ask for more memory than there is.
+        // Each of these would exhaust memory.
         for huge in [
             "{{ data.name | indent(1000000000000, true) }}",
             "{{ '%1000000000000d' | format(1) }}",
@@ -465,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn long_chains_are_refused_before_they_are_read() {
+    fn rejects_long_chains_before_parsing() {
         for (start, part, count, end) in [
             ("{{ 1", "+1", 5000, " }}"),
             ("{{ 1", "~1", 5000, " }}"),
@@ -492,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_long_is_given_up() {
+    fn aborts_slow_templates() {
         let list: Vec<String> = (0..20_000).map(|n| format!("item {n}")).collect();
         let names = Names::new(vec![("data", of(&json!({"l": list})))]);
         let text =
@@ -503,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_worked_out_before_takes_no_time() {
+    fn reuses_rendered_templates() {
         let list: Vec<String> = (0..20_000).map(|n| format!("item {n}")).collect();
         let names = Names::new(vec![("data", of(&json!({"l": list, "name": "{{ data.l }}"})))]);
         let step = json!({"title": "{{ data.l | sort | length }}", "more": ["{{ data.name }}", 1, "plain"]});
@@ -513,7 +512,7 @@ mod tests {
         let calm = names.clone();
         work_out(&step, &calm);
         let hurried = names.within(Duration::ZERO).knowing(&calm.made());
-        // What a hole was filled with is not taken for a template.
+        // A filled-in value is not evaluated as a template.
         assert_eq!(fill(&step, &hurried).unwrap(), json!({"title": 20_000, "more": ["{{ data.l }}", 1, "plain"]}));
         assert_eq!(render("{{ data.name }}", &hurried).unwrap(), "{{ data.l }}");
         assert!(!hurried.were_late());
@@ -538,7 +537,7 @@ mod tests {
     }
 
     #[test]
-    fn filters_of_our_own_do_as_the_usual_ones() {
+    fn own_filters_match_the_originals() {
         let value = |text: &str| evaluate(text, &names()).unwrap();
         assert_eq!(value("{{ data.name | replace('De', 'Het') }}"), json!("Het Ster"));
         assert_eq!(value("{{ data.total | replace('.', ',') }}"), json!("121,5"));
@@ -554,7 +553,7 @@ mod tests {
     }
 
     #[test]
-    fn the_texts_of_a_step_have_a_limit_together() {
+    fn limits_the_texts_of_a_step_together() {
         let many = |count: usize| fill(&json!(vec!["{{ data }}"; count]), &names());
         assert_eq!(many(10).unwrap().as_array().unwrap().len(), 10);
         assert_eq!(many(30).unwrap_err(), "produces more than 1048576 bytes");

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::matching::{self, Fired, Sent, Started};
 use crate::automation::run::Status;
 
-/// Declares what a route takes: the same but for the number of the record, which each calls its own.
+/// Declares the body of a trigger route; the routes differ only in the name of the record number.
 macro_rules! trigger {
     ($name:ident; $($number:tt)+) => {
         input! {
@@ -109,7 +109,7 @@ fn webhook(call: Call) -> Result<Work> {
     }))
 }
 
-/// What was sent, and the number of the record in it unless it has one.
+/// Adds the record number to the data, unless the data already has one.
 fn with_number(data: &Data, number: Option<(&str, i64)>) -> Value {
     let mut data: Value = serde_json::from_str(&data.0).unwrap_or_else(|_| json!({}));
     if let (Some((name, number)), Some(members)) = (number, data.as_object_mut()) {

@@ -1,5 +1,5 @@
-//! What is known of a step before it runs is shown to the route that it stands for: a category that there is not, a
-//! date that is none. What has holes is left out, and so are faults that may come of that.
+//! Validates the steps of a flow against the routes that they use, as far as their values are known in advance. Values
+//! with placeholders are left out, and so are errors that may be caused by that.
 
 use axum::http::{HeaderName, HeaderValue};
 use engine::error::{FieldCode, FieldErrors, violation};
@@ -14,10 +14,10 @@ use super::events::entity;
 use super::steps::{fit, path_of};
 use super::template::is_template;
 
-/// Any day will do for a deadline in two days.
+/// Any day is suitable for resolving a duration to a deadline.
 const TODAY: Date = jiff::civil::date(2026, 1, 1);
 
-/// Notes what the steps of a flow would be refused for. `about` is the kind of record of its event, if that is known.
+/// Adds the validation errors of the steps. `about` is the kind of record of the flow's event, if known.
 pub fn check(steps: &Value, about: &str, faults: &mut FieldErrors) {
     for (place, step) in steps.as_array().into_iter().flatten().enumerate() {
         let at = format!("steps[{place}].");
@@ -81,7 +81,7 @@ fn letter(step: &Map<String, Value>, at: &str, faults: &mut FieldErrors) {
     }
 }
 
-/// Headers that say how the call itself is made, or who makes it.
+/// Headers that Kantoor sets itself.
 const OURS: &[&str] = &[
     "connection",
     "content-length",
@@ -109,14 +109,14 @@ fn headers(step: &Map<String, Value>, at: &str, faults: &mut FieldErrors) {
     }
 }
 
-/// Shows a body to a route, and notes its faults under `at`.
+/// Validates a body against a route and adds its errors under `at`.
 fn show(method: &str, path: &str, body: Map<String, Value>, at: &str, faults: &mut FieldErrors) {
     let mut open = Vec::new();
     let body = known(&Value::Object(body), "", &mut open).unwrap_or_default();
     let Err(refused) = prepare(method, path, Some(&body)) else { return };
     for fault in refused.faults {
         let root = fault.field.split(['.', '[']).next().unwrap_or_default();
-        // What is missing may be missing because it has holes, and other fields may depend on it.
+        // A field may be missing because it has placeholders, and other fields may depend on it.
         let is_known = body.get(root).is_some() && !open.iter().any(|open| is_in(open, &fault.field));
         if is_known {
             faults.add(format!("{at}{}", fault.field), fault.wrong);
@@ -124,13 +124,13 @@ fn show(method: &str, path: &str, body: Map<String, Value>, at: &str, faults: &m
     }
 }
 
-/// Whether one of two paths is in the other.
+/// Whether one of two paths contains the other.
 fn is_in(a: &str, b: &str) -> bool {
     let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     long.strip_prefix(short).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-/// What has no holes of a value; the paths of the rest go to `open`.
+/// Returns the parts of a value without placeholders; the paths of the others are added to `open`.
 fn known(value: &Value, path: &str, open: &mut Vec<String>) -> Option<Value> {
     match value {
         Value::String(text) if is_template(text) => {

@@ -1,4 +1,4 @@
-//! The worker of the runner: wakes up when something is due, and makes the outgoing calls.
+//! The worker of the runner: wakes up when runs are due and makes the outgoing calls.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use super::metrics::{CALLS, count_ended};
 use super::runner::{self, Called, Runner, Turn, runner_of};
 use super::steps::StepError;
 
-/// How often the worker looks by itself: for what other nodes began, and for what waited.
+/// How often the worker polls, for runs started by other nodes and runs that waited.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Calls that are under way at once.
 const MAX_CALLS: usize = 64;
@@ -33,7 +33,7 @@ const MAX_ACCOUNTS: usize = 4;
 const MAX_ANSWER_BYTES: usize = 16 * 1024;
 /// A call that waited this long for its turn asks whether it is still wanted.
 const STALE: Duration = Duration::from_secs(20);
-/// How long the end of a call is tried to be written down: within its lease.
+/// How long recording the result of a call is retried: less than its lease.
 const HELD: Duration = Duration::from_secs(60);
 /// How long the test clock waits for a call that another worker makes.
 const MAX_CALL_CHECKS: u32 = 400;
@@ -56,11 +56,11 @@ async fn work(app: Arc<App>, pulse: Pulse) {
         };
         let looked = looked.map(|due| waiting.extend(due));
         waiting = round(&app, waiting, &pulse).await;
-        poll.turned(looked.map(|()| !waiting.is_empty()), "Runs cannot be looked for now.");
+        poll.turned(looked.map(|()| !waiting.is_empty()), "Cannot look up due runs at the moment.");
     }
 }
 
-/// A turn for each account; answers those that have more to do.
+/// Processes each account once; returns those with more work.
 async fn round(app: &Arc<App>, accounts: BTreeSet<i64>, pulse: &Pulse) -> BTreeSet<i64> {
     let mut more = BTreeSet::new();
     let mut turns = tokio::task::JoinSet::new();
@@ -133,7 +133,7 @@ async fn advance_account(app: &Arc<App>, number: i64) -> Result<bool> {
     Ok(worked_out.map_err(|panic| Error::internal(format!("templates: {panic}")))?? || more)
 }
 
-/// One of the calls that may be under way at once. It is given back when it is dropped, also by a panic.
+/// A slot for a concurrent call, released when it is dropped, also by a panic.
 struct Line {
     runner: Arc<Runner>,
     _busy: InFlight,
@@ -178,8 +178,8 @@ async fn follow(app: &Arc<App>, caller: &Actor, first: PendingCall) -> Result<()
     Ok(())
 }
 
-/// Writes down how a call ended; as long as that cannot be done and the lease holds, once more. When it has run out
-/// the call is made again, under the same key.
+/// Records the result of a call, and retries while the lease is valid. When the lease has expired, the call is made
+/// again with the same key.
 async fn write_end(
     app: &Arc<App>,
     caller: &Actor,
@@ -206,7 +206,7 @@ fn outcome(ended: &Result<Value, StepError>) -> &'static str {
     }
 }
 
-/// Counts a call, now that its end was written or could not be.
+/// Counts a call after its result was recorded or could not be.
 fn count(app: &App, outcome: &'static str, written: Result<Called>) -> Result<Called> {
     let kept = written.as_ref().is_ok_and(|called| called.ours);
     app.metrics.add(CALLS.name, if kept { outcome } else { "lost" });
@@ -279,7 +279,7 @@ fn bring_up_to_date(app: &App, caller: &Actor) -> Result<bool> {
         if turn.ran > 0 || turn.more {
             continue;
         }
-        // The worker of this node or another may have some of them.
+        // The worker of this node or another may hold some of them.
         let number = caller.account.number;
         let sql = "SELECT count(*) FROM runs WHERE account_id = $1 AND lease_until > 0";
         if patience == 0 || app.store.read_now(move |tx| tx.int(sql, &[number.into()]))? == 0 {

@@ -1,5 +1,5 @@
-//! What comes with the days: whatever the registry lists as due work. Looked at every hour, by the date of each account; its
-//! cost is by what is due, not by what exists.
+//! Daily work: everything that the registry lists as due work. It runs every hour, by the date of each account, and its
+//! cost depends on the number of due records, not on their total.
 
 use std::collections::BTreeMap;
 
@@ -15,16 +15,16 @@ use engine::slice::Slice;
 use serde::{Deserialize, Serialize};
 use store::Tx;
 
-/// How often it looks, in seconds.
+/// Interval of the job, in seconds.
 const HOUR: i64 = 3600;
 
-/// How often the process may die in the day of an account before the others go first, and for how long they do.
+/// How often the process may die during the work of an account before that account is set aside, and for how long.
 const DEATHS: u32 = 2;
 const SET_ASIDE: i64 = 24 * HOUR;
 
-/// The job: every account that has no test clock; those move when they are told to. Its payload is what it knows of the tries
-/// that ended with the process: where the last one was, and which accounts have ended it. That is written down only after
-/// such a try, so that an ordinary day costs nothing.
+/// The job for every account without a test clock; a test clock does this work when it is advanced. The payload records
+/// which account the last attempt was at when the process died, and which accounts caused that. It is written only
+/// after such an attempt, so that a normal run costs nothing.
 #[derive(Clone, Default, Serialize, Deserialize, PartialEq)]
 #[serde(default)]
 pub struct Days {
@@ -48,13 +48,13 @@ impl Job for Days {
                 memory.write(app, claimed)?;
             }
             let caller = app.acting(account, Self::KIND);
-            // One account whose day cannot be done does not keep the others from theirs.
+            // A failure in one account does not affect the others.
             if let Err(error) = day_of(app, &caller) {
                 let (account, cause) = (&caller.account.uid, error.internal.as_deref().unwrap_or(""));
                 tracing::warn!(%account, %error, cause, "The daily work of an account failed; it is retried in an hour.");
             }
         }
-        // All accounts had their day. Those that were set aside stay so until their time is over.
+        // All accounts were processed. Those that were set aside remain so until their time is over.
         let rest = Days { set_aside: memory.set_aside, ..Days::default() };
         if claimed.lost > 0 || rest != *self {
             rest.write(app, claimed)?;
@@ -132,7 +132,7 @@ pub(crate) fn catch_up(tx: &mut Tx, ctx: &Ctx, due: &[DueWork]) -> Result<()> {
     Ok(())
 }
 
-/// A part of what is due; answers whether there may be more.
+/// Does part of the due work; returns whether there may be more.
 fn process_batch(tx: &mut Tx, ctx: &Ctx, due: &[DueWork], slice: &Slice) -> Result<bool> {
     let mut more = false;
     for due in due {

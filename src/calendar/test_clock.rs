@@ -1,4 +1,4 @@
-//! The test clock: an account that has one stands still until it is told to move on, and then does
+//! The test clock: the time of an account that has one stands still until it is advanced. Advancing it processes
 //! everything that becomes due on the way, in order.
 
 use engine::app::App;
@@ -18,7 +18,7 @@ use store::Tx;
 
 use crate::calendar::days;
 
-/// The furthest that a clock can be moved at once, in days: ten years.
+/// The furthest that a clock can be advanced in one call, in days: ten years.
 const FURTHEST: i64 = 3660;
 
 input! {
@@ -31,11 +31,11 @@ input! {
 
 impl Body for Advance {}
 
-static SHAPE: Shape = Shape::new("test_clock", "test_clocks", &["Where to move the clock."]);
+static SHAPE: Shape = Shape::new("test_clock", "test_clocks", &["The clock of a test account."]);
 
 const PARTS: &[Part] = &[Part("now", "string", "The current time of the account.")];
 
-/// The test clock and its routes.
+/// The resource of the test clock.
 pub fn resource() -> Resource {
     Resource::without_records(&SHAPE, "Test clock", "settings", Advance::infos())
         .at("/v1/test-clock")
@@ -94,7 +94,7 @@ fn advance(call: Call) -> Result<Work> {
 fn move_to(app: &App, caller: &Actor, to: Moment) -> Result<()> {
     let acting = app.acting(caller.account.as_ref().clone(), "test clock");
     loop {
-        // What one of them does may be something for the others.
+        // One kind of work can create more of another.
         loop {
             days::bring_up_to_date(app, &acting)?;
             if !days::follow(app, &acting)? {
@@ -112,8 +112,7 @@ fn move_to(app: &App, caller: &Actor, to: Moment) -> Result<()> {
     }
 }
 
-/// Moves the clock to the next moment at which something is due, or to the end; answers whether it
-/// stood there already.
+/// Advances the clock to the next due moment, or to the end; returns whether it was already there.
 fn step(tx: &mut Tx, ctx: &Ctx, due: &[DueWork], to: Moment) -> Result<bool> {
     if ctx.now >= to {
         return Ok(true);

@@ -40,10 +40,10 @@ impl Backup {
         }
     }
 
-    /// A backup among the contents of files would be taken for contents that nobody knows.
+    /// Rejects a folder inside the file store: the backup would look like unknown file contents there.
     fn stays_out_of(&self, files: &Path) -> Result<(), String> {
         let whole = |path: &Path| {
-            // Links are followed as far as the path is there.
+            // Resolves symbolic links in the part of the path that exists.
             let there = path.ancestors().find_map(|part| Some((part, part.canonicalize().ok()?)));
             match there {
                 Some((part, real)) => real.join(path.strip_prefix(part).unwrap_or(path)),

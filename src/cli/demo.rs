@@ -14,7 +14,7 @@ pub struct Demo {
 
 impl Demo {
     pub fn run(&self, app: &App) -> Result<(), String> {
-        // What the demo prints and mails names addresses of the server, which is another process.
+        // The demo contains URLs of the server, which runs as another process.
         app.site.serves_at(&app.config.listen);
         let (account, key) = opening::create_demo_account(app, None).map_err(|error| error.to_string())?;
         if self.json {

@@ -82,7 +82,7 @@ fn create(
     Ok(format!("Created key {id}.\nThe API key, shown only once: {secret}"))
 }
 
-/// A day begins where the account is.
+/// A date starts at midnight in the account's time zone.
 fn end(text: &str, account: &Account, now: Moment) -> Result<Moment, String> {
     let day = parse_date(text).ok().map(|date| Moment::start_of(date, &account.zone));
     let end = day.or_else(|| Moment::parse(text));

@@ -1,5 +1,5 @@
-//! The program's log on standard error. A thread of its own writes it, so that nobody waits for a pipe that is full or a disk
-//! that is slow: what does not fit in the queue is dropped and counted.
+//! The program's log on standard error. A separate thread writes it, so that nothing blocks on a full pipe or a slow
+//! disk: lines that do not fit in the queue are dropped and counted.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -12,30 +12,30 @@ use engine::config::{Config, LogFormat};
 use engine::http::metrics::LOG_LINES_DROPPED;
 use tracing_subscriber::EnvFilter;
 
-/// How many lines may wait to be written, and how many bytes of them.
+/// Limits of the queue, in lines and in bytes.
 const LINES: usize = 4096;
 const BYTES: usize = 4 * 1024 * 1024;
-/// How long the end of the program waits for the last lines.
+/// How long the program waits for the last lines when it exits.
 const GOODBYE: Duration = Duration::from_secs(1);
 
 enum Entry {
     Line(Vec<u8>),
-    /// Answered once everything before it is written.
+    /// Answered when everything before it is written.
     End(SyncSender<()>),
 }
 
-/// The way to the thread that writes. It never fails and never waits.
+/// The sender to the log thread. It never fails and never blocks.
 #[derive(Clone)]
 struct Log {
     queue: Sender<Entry>,
-    /// Lines and bytes that wait.
+    /// Lines and bytes in the queue.
     lines: Arc<AtomicUsize>,
     bytes: Arc<AtomicUsize>,
 }
 
 static LOG: OnceLock<Log> = OnceLock::new();
 
-/// Writes what is left of the log when the program ends.
+/// Flushes the log when it is dropped.
 pub struct Flush;
 
 impl Drop for Flush {
@@ -48,16 +48,16 @@ impl Drop for Flush {
     }
 }
 
-/// Starts the log as the settings describe it.
+/// Starts the log as configured.
 pub fn start(config: &Config) -> Result<Flush, String> {
     let filter: EnvFilter =
         config.log_level.parse().map_err(|error| format!("log_level '{}': {error}", config.log_level))?;
     let log = Log::start(std::io::stderr())?;
     let own = LOG.get_or_init(|| log).clone();
-    // By default a panic is written to standard error by the thread that panics, which would wait for it.
+    // By default, the panicking thread writes to standard error itself, and could block on it.
     let panics = own.clone();
     std::panic::set_hook(Box::new(move |panic| panics.put(format!("{panic}\n").into_bytes())));
-    // It would say that it cannot write in the same place, and panic when it cannot.
+    // It would report a write error to the same stream, and panic if that fails too.
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_target(false).log_internal_errors(false);
     let log = log.with_writer(move || own.clone());
     match config.log_format {
@@ -75,7 +75,7 @@ impl Log {
         std::thread::Builder::new()
             .name("log".into())
             .spawn(move || write(to, &entries, &lines, &bytes))
-            .map_err(|error| format!("no thread for the log: {error}"))?;
+            .map_err(|error| format!("cannot start the log thread: {error}"))?;
         Ok(log)
     }
 
@@ -106,7 +106,7 @@ fn write(mut to: impl Write, entries: &Receiver<Entry>, lines: &AtomicUsize, byt
                     line.splice(..0, note.into_bytes());
                     told = dropped;
                 }
-                // On a full disk, or when nobody reads any more, the line is lost.
+                // On a full disk or a closed pipe the line is lost.
                 let _ = to.write_all(&line);
             }
             Entry::End(written) => drop(written.send(())),
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reader_that_stands_still_holds_up_nobody() {
+    fn a_stalled_reader_blocks_nothing() {
         let (mut read, stuck) = std::io::pipe().unwrap();
         let log = Log::start(stuck).unwrap();
         for number in 0..3 * LINES {
@@ -142,7 +142,7 @@ mod tests {
         drop(log);
         let mut text = String::new();
         std::io::Read::read_to_string(&mut read, &mut text).unwrap();
-        // The first line may come after the note, when the thread that writes starts late.
+        // The first line may come after the note, if the log thread starts late.
         assert!(text.contains("line 0 x") && text.contains(" lines of the log were dropped.\n"));
         assert_eq!(text.lines().filter(|line| line.starts_with("line ")).count() as u64 + dropped, 3 * LINES as u64);
     }

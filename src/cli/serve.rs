@@ -29,12 +29,12 @@ impl Serve {
     }
 
     pub fn run(&self, config: Config) -> Result<(), String> {
-        // Until the end, which writes what is left.
+        // Kept until the end, when it flushes the log.
         let _log = logging::start(&config)?;
         allow_many_files();
         let app = super::open(config)?;
         let _alone = takeover::take_over(&app).map_err(|error| error.to_string())?;
-        // Two a core, so that a slow read holds up nobody.
+        // Two threads per core, so that a slow read does not block others.
         let threads = match app.config.threads {
             0 => std::thread::available_parallelism().map_or(4, |cores| cores.get() * 2),
             threads => threads,
@@ -104,7 +104,7 @@ async fn bind(address: &str) -> Result<TcpListener, String> {
     TcpListener::bind(address).await.map_err(|error| format!("cannot listen on {address}: {error}"))
 }
 
-/// Ends with SIGTERM or Ctrl-C.
+/// Waits for SIGTERM or Ctrl-C.
 async fn told_to_stop() {
     let (Ok(mut term), Ok(mut int)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) else {
         return std::future::pending().await;
@@ -116,7 +116,7 @@ async fn told_to_stop() {
     tracing::info!("Kantoor is shutting down: work in progress finishes, no new work is accepted.");
 }
 
-/// Has as many files and connections open as the system lets us have: many systems start programs with 1024.
+/// Raises the limit on open files to the maximum: many systems start programs with 1024.
 fn allow_many_files() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });

@@ -41,14 +41,14 @@ impl Verify {
     }
 }
 
-/// While somebody serves a SQLite file there are two more beside it, and both go when it is closed: one without the
-/// other is what a copy leaves that took only some of the files.
+/// An open SQLite database has two more files next to it, and both are removed when it is closed: one without the other
+/// is the result of an incomplete copy.
 fn lacks_wal(database: &Path) -> bool {
     let beside = |end: &str| database.with_file_name(format!("{}{end}", store::SQLITE_COPY)).exists();
     beside("-shm") && !beside("-wal")
 }
 
-/// What was checked, and what came of it.
+/// Returns the summary of a verification.
 pub fn summary(checked: &Checked) -> String {
     let count = |number: u64, one: &str, many: &str| match number {
         1 => format!("1 {one}"),
@@ -68,10 +68,10 @@ pub fn summary(checked: &Checked) -> String {
     )
 }
 
-/// Prints what an inspection finds.
+/// Prints the findings of a verification.
 pub struct Printer {
     pub progress: Progress,
-    /// Whether audit chains that are whole are told too.
+    /// Whether to print intact audit chains too.
     pub chains: bool,
 }
 
@@ -80,7 +80,7 @@ impl Printer {
         Printer { progress: Progress::new(), chains: true }
     }
 
-    /// A pipe that was closed early has seen enough.
+    /// A closed pipe is not an error.
     fn print(&mut self, line: &str) {
         self.progress.clear();
         let _ = say(line);

@@ -1,4 +1,4 @@
-//! The business itself: how it shows itself, its settings and what it sells.
+//! The business itself: its identity, its settings and its products.
 
 use serde_json::json;
 
@@ -70,7 +70,7 @@ fn products() -> Vec<Step> {
         product("buffervat", "BV-200", "Buffervat 200 liter", "689.50", "21", "stuk"),
         product("vloer", "VV-M2", "Vloerverwarming, aangelegd", "47.50", "21", "m²"),
         product("thermostaat", "TH-S", "Slimme thermostaat", "189", "21", "stuk"),
-        // Panels on homes have no VAT, and work on the insulation of homes has little.
+        // Solar panels on homes have zero-rated VAT, and insulating homes has the reduced rate.
         product("paneel", "ZP-430", "Zonnepaneel 430 Wp op een woning", "129", "0", "stuk"),
         product("arbeid", "ARB", "Arbeid monteur", "62.50", "21", "uur"),
         product("isolatie", "ISO", "Isolatiewerk aan een woning", "58", "9", "uur"),

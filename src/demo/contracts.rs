@@ -1,4 +1,4 @@
-//! What is invoiced again and again: contracts for maintenance, and one that was given up.
+//! Recurring invoices: maintenance contracts, one of them cancelled.
 
 use engine::context::Ctx;
 use engine::error::{Error, Result};
@@ -16,7 +16,7 @@ pub(super) fn steps() -> Vec<Step> {
         contract(96, "contract linde", "linde", "Serviceabonnement compleet", "half_yearly", "149.50"),
         contract(60, "contract ster", "ster", "Onderhoud combiketel", "yearly", "129"),
         contract(88, "contract draak", "draak", "Ontstoppingsservice", "four_weeks", "45"),
-        // Too dear, they found.
+        // Cancelled because of the price.
         change(40, "/v1/subscriptions/@contract draak", json!({"subscription_end": "@-22"})),
         change(
             30,
@@ -39,7 +39,7 @@ fn line(title: &str, price: &str) -> Value {
     json!({"title": title, "quantity": 1, "unit": "keer", "unit_price": price, "vat_code": "NL21"})
 }
 
-/// Who has a contract pays nine days after each invoice, by a standing order.
+/// Pays each contract invoice nine days later, as by standing order.
 pub(super) fn pay(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     let day = ctx.now.date(&ctx.zone).checked_sub(9.days()).map(|day| day.to_string()).unwrap_or_default();
     let sql = "SELECT id FROM invoices WHERE account_id = $1 AND subscription_id <> '' AND payment_status = 'open'

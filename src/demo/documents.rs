@@ -1,5 +1,5 @@
-//! Quotes and what came of them: accepted, turned down or forgotten; then invoiced, paid, reminded of.
-//! Also how documents are told, for the small jobs in `service.rs`.
+//! Quotes and their outcomes: accepted, rejected or expired; then invoiced, paid and reminded of. Also the document
+//! steps that the small jobs in `maintenance.rs` use.
 
 use serde_json::{Value, json};
 
@@ -13,17 +13,17 @@ pub(super) fn steps() -> Vec<Step> {
     steps
 }
 
-/// A row of so much of a product.
+/// A row with a quantity of a product.
 pub(super) fn product(name: &str, quantity: &str) -> Value {
     json!({"product_id": format!("@{name}"), "quantity": quantity})
 }
 
-/// A row of something that is no product.
+/// A row that is not a product.
 pub(super) fn extra(name: &str, quantity: &str, unit: &str, price: &str) -> Value {
     json!({"name": name, "quantity": quantity, "unit": unit, "unit_price": price, "vat_code": "NL21"})
 }
 
-/// Rows for a client in another country of the European Union, who pays the VAT there.
+/// Rows for a client in another EU country, with reverse-charged VAT.
 fn abroad(mut rows: Vec<Value>) -> Vec<Value> {
     for row in &mut rows {
         row["vat_code"] = json!("EU");
@@ -31,53 +31,53 @@ fn abroad(mut rows: Vec<Value>) -> Vec<Value> {
     rows
 }
 
-/// Mails a document, in the words of its preview.
+/// Mails a document with the texts of its preview.
 pub(super) fn send(ago: i64, document: &str, kind: &str) -> Step {
     make(ago, "", &format!("/v1/{document}/send"), json!({"send_type": kind}))
 }
 
-/// A quote is made and mailed.
+/// Creates and mails a quote.
 fn quote(ago: i64, name: &str, mut body: Value) -> Vec<Step> {
     body["generate"] = json!(true);
     vec![make(ago, name, "/v1/quotes", body), send(ago, &format!("quotes/@{name}"), "quote")]
 }
 
-/// The client looks at its page.
+/// The client views the page of a quote.
 fn seen(ago: i64, quote: &str) -> Step {
     Step { method: "GET", ..act(ago, &format!("/d/@{quote}")) }
 }
 
-/// The client accepts it there, and gets a confirmation.
+/// The client accepts a quote on its page and gets a confirmation.
 fn accepted(ago: i64, quote: &str, who: &str) -> Vec<Step> {
     let accept = make(ago, "", &format!("/d/@{quote}/accept"), json!({"name": who}));
     vec![accept, send(ago, &format!("quotes/@{quote}"), "order_confirmation")]
 }
 
-/// The invoice of a quote is made and mailed.
+/// Creates and mails the invoice of a quote.
 fn invoiced(ago: i64, quote: &str, name: &str) -> Vec<Step> {
     let mut steps = vec![make_of(ago, name, &format!("/v1/quotes/@{quote}/invoice"))];
     steps.extend(finished(ago, name));
     steps
 }
 
-/// The draft of an invoice becomes final and is mailed.
+/// Finalizes and mails a draft invoice.
 pub(super) fn finished(ago: i64, invoice: &str) -> Vec<Step> {
     let document = format!("invoices/@{invoice}");
     vec![act(ago, &format!("/v1/{document}/finalize")), send(ago, &document, "invoice")]
 }
 
-/// An invoice is made and mailed.
+/// Creates and mails an invoice.
 pub(super) fn invoice(ago: i64, name: &str, mut body: Value) -> Vec<Step> {
     body["generate"] = json!(true);
     vec![make(ago, name, "/v1/invoices", body), send(ago, &format!("invoices/@{name}"), "invoice")]
 }
 
-/// What is open of it is on the bank statement.
+/// Records a bank payment of the open amount.
 pub(super) fn paid(ago: i64, invoice: &str) -> Step {
     make(ago, "", &format!("/v1/invoices/@{invoice}/payments"), json!({}))
 }
 
-/// The client pays it with iDEAL.
+/// The client pays with iDEAL.
 pub(super) fn paid_online(ago: i64, invoice: &str) -> Vec<Step> {
     let (payments, name) = (format!("/v1/invoices/@{invoice}/payments"), format!("payment of {invoice}"));
     vec![
@@ -86,7 +86,7 @@ pub(super) fn paid_online(ago: i64, invoice: &str) -> Vec<Step> {
     ]
 }
 
-/// The client is reminded of it, for the first, second or third time.
+/// Sends the first, second or third reminder.
 pub(super) fn reminded(ago: i64, invoice: &str, time: usize) -> Step {
     send(ago, &format!("invoices/@{invoice}"), &format!("invoice_rem{time}"))
 }
@@ -140,7 +140,7 @@ fn invoiced_at_once() -> Vec<Step> {
     tell(vec![seen(103, "offerte pompen")]);
     tell(accepted(96, "offerte pompen", "Farid el Amrani"));
     tell(invoiced(84, "offerte pompen", "factuur pompen"));
-    // The treasurer forgot about it.
+    // The client forgot to pay.
     tell(vec![reminded(59, "factuur pompen", 1), paid(55, "factuur pompen")]);
 
     tell(quote(
@@ -153,7 +153,7 @@ fn invoiced_at_once() -> Vec<Step> {
     ));
     tell(accepted(62, "offerte kranen", "Ineke Maas"));
     tell(invoiced(49, "offerte kranen", "factuur kranen"));
-    // The spare parts came back unopened.
+    // The spare parts were returned unopened.
     let spare = json!({"credit_all": false, "row_indexes": [1]});
     tell(vec![make(38, "credit kranen", "/v1/invoices/@factuur kranen/credit", spare)]);
     tell(vec![send(38, "invoices/@credit kranen", "credit"), paid(30, "factuur kranen")]);
@@ -210,7 +210,7 @@ fn invoiced_at_once() -> Vec<Step> {
     steps
 }
 
-/// Large works, which are paid in terms while they go on. Their quotes stay as they were accepted.
+/// Large projects, invoiced in terms during the work. Their quotes keep the status accepted.
 fn in_terms() -> Vec<Step> {
     let mut steps = Vec::new();
     let mut tell = |told: Vec<Step>| steps.extend(told);
@@ -261,14 +261,14 @@ fn in_terms() -> Vec<Step> {
     let title = "Badkamer, eerste termijn";
     tell(invoice(58, "badkamer 1", term("jansen", "badkamer", title, "30% bij opdracht", "3480")));
     tell(paid_online(53, "badkamer 1"));
-    // She waits for the tiles, and the invoice with her.
+    // The work waits for the tiles, and so does the payment.
     let title = "Badkamer, tweede termijn";
     tell(invoice(28, "badkamer 2", term("jansen", "badkamer", title, "50% na het leidingwerk", "5800")));
     tell(vec![reminded(13, "badkamer 2", 1), reminded(5, "badkamer 2", 2)]);
     steps
 }
 
-/// Quotes that came to nothing.
+/// Quotes that were rejected or expired.
 fn declined() -> Vec<Step> {
     let mut steps = quote(
         80,
@@ -294,7 +294,7 @@ fn declined() -> Vec<Step> {
     steps
 }
 
-/// Quotes that wait for an answer, and one that waits to be sent.
+/// Quotes without a response, and a draft.
 fn undecided() -> Vec<Step> {
     let mut steps = quote(12, "offerte zon 2", panels("Zonnepanelen op het hoteldak, herzien", "1080"));
     steps.push(seen(11, "offerte zon 2"));
@@ -330,7 +330,7 @@ fn undecided() -> Vec<Step> {
     steps
 }
 
-/// Panels on a hotel have VAT, unlike those on a home.
+/// Solar panels on a hotel have VAT, unlike those on a home.
 fn panels(title: &str, hoisting: &str) -> Value {
     json!({"title": title, "client_id": "@anker", "deal_id": "@deal zon", "reference": "ZA-dak", "rows": [
         extra("Zonnepaneel 430 Wp", "150", "stuk", "129"), extra("Omvormer 30 kW", "2", "stuk", "2450"),

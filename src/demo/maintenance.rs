@@ -1,5 +1,4 @@
-//! Small jobs: the ones that are invoiced on the day itself, and the ones that are planned as a
-//! workorder first.
+//! Small jobs: some are invoiced the same day, others are planned as a workorder first.
 
 use serde_json::{Value, json};
 
@@ -20,24 +19,24 @@ pub(super) fn steps() -> Vec<Step> {
     steps
 }
 
-/// How an invoice was paid, so many working days ago.
+/// How an invoice was paid, and how many working days ago.
 #[derive(Clone, Copy)]
 enum Paid {
     Bank(i64),
     Online(i64),
-    /// At the door.
+    /// In cash.
     Cash(i64),
-    /// Not yet.
+    /// Not paid yet.
     No,
-    /// Not even after these reminders.
+    /// Not paid after these reminders.
     Reminded(&'static [i64]),
 }
 
-/// What was needed beside the hours, and what it costs.
+/// Material used, and its price.
 type Part = (&'static str, &'static str);
 const NOTHING: Part = ("", "");
 
-/// Client, working days ago, what was done, hours, parts, and how it was paid.
+/// Client, working days ago, description, hours, material, and payment.
 type Job = (&'static str, i64, &'static str, &'static str, Part, Paid);
 
 #[rustfmt::skip]
@@ -85,7 +84,7 @@ fn body(client: &str, title: &str, hours: &str, (part, price): Part) -> Value {
     json!({"title": title, "client_id": format!("@{client}"), "rows": rows})
 }
 
-/// A job is done, and invoiced in the same breath.
+/// A job that is done and invoiced immediately.
 fn done(name: &str, (client, ago, title, hours, part, how): &Job) -> Vec<Step> {
     let mut steps = invoice(*ago, name, body(client, title, hours, *part));
     steps.extend(settled(name, *how));
@@ -102,20 +101,20 @@ fn settled(invoice: &str, how: Paid) -> Vec<Step> {
     }
 }
 
-/// How far a workorder came, so many working days ago.
+/// The state of a workorder, and how many working days ago it was reached.
 enum Fate {
     Draft,
-    /// To be done so many working days from today.
+    /// Planned a number of working days from today.
     Planned(i64),
-    /// Under a contract: there is nothing to invoice.
+    /// Done under a contract, without an invoice.
     Done(i64),
-    /// Done, then invoiced.
+    /// Done and invoiced.
     Invoiced(i64, i64, Paid),
-    /// Done; the invoice is a draft.
+    /// Done; the invoice is still a draft.
     ToInvoice(i64, i64),
 }
 
-/// Client, working days ago, what is to be done, hours, parts, and how far it came.
+/// Client, working days ago, description, hours, material, and state.
 type Order = (&'static str, i64, &'static str, &'static str, Part, Fate);
 
 #[rustfmt::skip]
@@ -162,7 +161,7 @@ fn planned(name: &str, (client, ago, title, hours, part, fate): &Order) -> Vec<S
     steps
 }
 
-/// An invoice that went to the wrong client, and one of which a part was paid back.
+/// An invoice that was sent to the wrong client, and one that was partly refunded.
 fn put_right() -> Vec<Step> {
     let job = |client| body(client, "Storing ketel woning 22", "1.25", ("Ontstekingspen", "41.20"));
     let mut steps = invoice(89, "verkeerd", job("anker"));
@@ -182,7 +181,7 @@ fn put_right() -> Vec<Step> {
     steps
 }
 
-/// Invoices that nobody has finished.
+/// Unfinished invoices.
 fn drafts() -> Vec<Step> {
     let job = body("anker", "Stookseizoen: drie bezoeken", "6.5", ("Klein materiaal", "73.15"));
     let insulation = json!({

@@ -1,5 +1,5 @@
-//! Those it sells to and buys from. All of them are invented: addresses end in `.example`, and
-//! telephone numbers start with a digit that no subscriber has.
+//! Clients and suppliers. All of them are fictitious: addresses end in `.example`, and telephone numbers start with a
+//! digit that is not in use.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Deals on their way through the phases, and what became of them.
+//! Deals in all phases.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ fn deal(ago: i64, name: &str, body: Value) -> Step {
     make(ago, name, "/v1/deals", body)
 }
 
-/// A deal that goes on to these phases, so many working days ago.
+/// Moves a deal through these phases, each a number of working days ago.
 fn moves(name: &str, phases: &[(i64, &str)]) -> Vec<Step> {
     let to = |(ago, phase): &(i64, &str)| {
         make(*ago, "", &format!("/v1/deals/@{name}/move"), json!({"phase_id": format!("@phase {phase}")}))

@@ -1,10 +1,10 @@
-//! Tickets and their conversations, from a first word to closed.
+//! Tickets and their conversations, in all statuses.
 
 use serde_json::{Value, json};
 
 use super::{Step, change, make};
 
-/// Who writes: name and address.
+/// Author of a message: name and address.
 type Person = (&'static str, &'static str);
 const ESRA: Person = ("Esra Yilmaz", "esra@vandijk-installatietechniek.example");
 const BRAM: Person = ("Bram Willems", "bram@vandijk-installatietechniek.example");
@@ -28,18 +28,18 @@ fn ticket(ago: i64, name: &str, (who, email): Person, client: &str, subject: &st
     make(ago, name, "/v1/tickets", body)
 }
 
-/// What the client writes.
+/// A message from the client.
 fn asks(ago: i64, ticket: &str, (name, email): Person, words: &str) -> Step {
     let body = json!({"body": words, "author_name": name, "author_email": email});
     make(ago, "", &format!("/v1/tickets/@{ticket}/messages/inbound"), body)
 }
 
-/// What is mailed to the client.
+/// A reply that is mailed to the client.
 fn reply(ago: i64, ticket: &str, author: Person, words: &str) -> Step {
     message(ago, ticket, author, json!({"type": "reply", "body": words}))
 }
 
-/// What stays among colleagues.
+/// An internal note.
 fn note(ago: i64, ticket: &str, author: Person, words: &str) -> Step {
     message(ago, ticket, author, json!({"type": "note", "body": words}))
 }

@@ -58,7 +58,7 @@ fn projects() -> Vec<Step> {
     ]
 }
 
-/// How far an entry came.
+/// The status of an entry.
 #[derive(Clone, Copy, PartialEq)]
 enum Fate {
     Draft,
@@ -67,7 +67,7 @@ enum Fate {
     Rejected,
 }
 
-/// Project, working days ago, hours, what was done, and how far it came.
+/// Project, working days ago, hours, activity, and status.
 type Entry = (&'static str, i64, &'static str, &'static str, Fate);
 
 const HOURS: &[Entry] = &[
@@ -92,7 +92,7 @@ const HOURS: &[Entry] = &[
     ("bakkerij", 1, "4", "Elektra", Fate::Draft),
 ];
 
-/// An entry is handed in a working day later, and decided on the day after.
+/// An entry is submitted a working day later, and reviewed the day after.
 fn hours(name: &str, (project, ago, hours, activity, fate): &Entry) -> Vec<Step> {
     let path = format!("/v1/projects/@{project}/hours");
     let mut steps = vec![make(*ago, name, &path, json!({"hours": hours, "activity_name": activity}))];
@@ -107,7 +107,7 @@ fn hours(name: &str, (project, ago, hours, activity, fate): &Entry) -> Vec<Step>
     steps
 }
 
-/// Hours that were sent back, put right and approved after all.
+/// Hours that were rejected, corrected and approved.
 fn corrected() -> Vec<Step> {
     let path = "/v1/projects/@badkamer/hours";
     let own = "/v1/projects/@badkamer/hours/@corrected";

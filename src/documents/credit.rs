@@ -1,4 +1,4 @@
-//! Credits: an invoice, or some of its rows, the other way round.
+//! Credit invoices: reverse an invoice or some of its rows.
 
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
@@ -14,7 +14,7 @@ use store::{Row, Tx, Value};
 
 use super::{Document, Invoice, Mode, PaymentStatus, make_final, new, with_finalized};
 
-/// Places of rows, from 0 on.
+/// Indexes of rows, starting at 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places(pub Vec<usize>);
 
@@ -93,7 +93,7 @@ pub fn credit(call: Call) -> Result<Work> {
     }))
 }
 
-/// Whether there are such rows: asked whenever they are named, also where everything is credited.
+/// Checks that the rows exist whenever they are given, also when everything is credited.
 fn check_places(source: &Invoice, places: &Places) -> Result<()> {
     let refuse = |code, message: String| Err(Error::field("row_indexes", violation(code, message)));
     let count = source.rows.0.len();
@@ -128,7 +128,7 @@ fn credit_rows(tx: &mut Tx, ctx: &Ctx, before: Invoice, wish: &Credit) -> Result
     credit.take_totals(&totals);
     credit.start(tx, ctx)?;
     credit.become_final(tx, ctx)?;
-    // The names of the invoice, not those of today.
+    // The snapshots of the invoice, not the current names.
     credit.client.clone_from(&before.client);
     credit.sender.clone_from(&before.sender);
     credit.client_company_name.clone_from(&before.client_company_name);
@@ -139,7 +139,7 @@ fn credit_rows(tx: &mut Tx, ctx: &Ctx, before: Invoice, wish: &Credit) -> Result
     let credited = source.credited_amount.scaled() - credit.total_incl_vat.scaled();
     source.credited_amount = Amount::from_scaled(credited);
     let all = source.rows.0.iter().all(|row| row.credited);
-    // What was paid is to be paid back; what was not is settled by the two together.
+    // A paid amount has to be refunded; otherwise the two invoices settle each other.
     if source.paid_amount.scaled() == 0 || credit.total_incl_vat.scaled() == 0 {
         credit.payment_status = PaymentStatus::Credited;
     }
@@ -154,7 +154,7 @@ fn credit_rows(tx: &mut Tx, ctx: &Ctx, before: Invoice, wish: &Credit) -> Result
     Ok(credit)
 }
 
-/// The places of the rows to credit.
+/// Returns the indexes of the rows to credit.
 fn chosen(source: &Invoice, wish: &Credit) -> Result<Vec<usize>> {
     let rows = &source.rows.0;
     let already = |message: String| Err(Error::new(super::ALREADY_CREDITED, message));

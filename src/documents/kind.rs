@@ -1,16 +1,16 @@
-//! The three kinds of document: the parameter of the record they share.
+//! The three kinds of document: the type parameter of their shared record.
 
 use engine::record::{Shape, Sql};
 
 use crate::settings::custom_field::Entity;
 
-/// Which of the three a document is: its parameter.
+/// The kind of a document, as a type parameter.
 pub trait DocumentKind: Clone + Copy + std::fmt::Debug + Default + PartialEq + Send + Sync + 'static {
     /// Which of the three.
     const WHICH: Which;
-    /// What is said once about the record.
+    /// The static description of the record.
     fn shape() -> &'static Shape;
-    /// Its statements.
+    /// The SQL statements of the record.
     fn sql() -> &'static Sql;
 }
 
@@ -24,7 +24,7 @@ pub enum Which {
 }
 
 impl Which {
-    /// The first letter of its numbers.
+    /// The first letter of its document numbers.
     pub const fn letter(self) -> char {
         match self {
             Which::Invoice => 'F',
@@ -33,7 +33,7 @@ impl Which {
         }
     }
 
-    /// What its custom fields are on.
+    /// The entity of its custom fields.
     pub const fn entity(self) -> Entity {
         match self {
             Which::Invoice => Entity::Invoice,

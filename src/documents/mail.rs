@@ -1,4 +1,4 @@
-//! Sending documents: by mail, with the PDF and the address of the page.
+//! Sending documents by mail, with the PDF and the URL of the public page.
 
 use engine::call::{Answer, Call, Outcome};
 use engine::context::Ctx;
@@ -16,7 +16,7 @@ use super::{Document, DocumentKind, Language, Which, make_final, with_finalized}
 use crate::mail::{self, Letter};
 
 choice! {
-    /// What kind of mail it is.
+    /// The type of a mail.
     pub enum SendType {
         /// The invoice.
         #[default]
@@ -27,15 +27,15 @@ choice! {
         Credit = "credit",
         /// The first reminder of an invoice.
         InvoiceRem1 = "invoice_rem1",
-        /// The second.
+        /// The second reminder of an invoice.
         InvoiceRem2 = "invoice_rem2",
-        /// The third.
+        /// The third reminder of an invoice.
         InvoiceRem3 = "invoice_rem3",
         /// The first reminder of a quote.
         QuoteRem1 = "quote_rem1",
-        /// The second.
+        /// The second reminder of a quote.
         QuoteRem2 = "quote_rem2",
-        /// The third.
+        /// The third reminder of a quote.
         QuoteRem3 = "quote_rem3",
         /// The confirmation of an order.
         OrderConfirmation = "order_confirmation",
@@ -47,7 +47,7 @@ choice! {
 }
 
 impl SendType {
-    /// Which documents it is for.
+    /// The kind of document that it applies to.
     const fn family(self) -> Which {
         use SendType::{
             Credit, Invoice, InvoiceRem1, InvoiceRem2, InvoiceRem3, OrderConfirmation, Quote, QuoteRem1, QuoteRem2,
@@ -60,7 +60,7 @@ impl SendType {
         }
     }
 
-    /// Whether it asks again for what was sent before.
+    /// Whether it is a reminder.
     fn is_reminder(self) -> bool {
         self.wire().contains("_rem")
     }
@@ -105,7 +105,7 @@ impl Send {
     }
 }
 
-/// What a sending answers.
+/// Fields of the response to a send.
 pub const SENT: &[Part] = &[
     Part("success", "boolean", "Whether the mail was queued."),
     Part("recipients", "array", "Recipients: `to`, then `cc`, without duplicates."),
@@ -145,7 +145,7 @@ fn default_type<K: DocumentKind>(document: &Document<K>) -> SendType {
     }
 }
 
-/// Puts the mail in the outbox and says that it was sent; answers who gets it.
+/// Enqueues the mail and emits the event; returns the recipients.
 pub fn post<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, before: Document<K>, wish: &Send) -> Result<Vec<String>> {
     let (to, cc) = wish.recipients();
     let (from_name, reply_to) = mail::identity_of(tx, ctx, &before.corporate_identity_id.0)?;
@@ -173,7 +173,7 @@ pub fn post<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, before: Document<K>, wish: 
     Ok(to.into_iter().chain(cc).collect())
 }
 
-/// Mails a document to its client with the usual words, if there is somewhere to send it.
+/// Mails a document to its client with the default texts, if there is an address.
 pub fn post_usual<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: Document<K>, kind: SendType) -> Result<()> {
     let to = addressee(&document, kind);
     if to.is_empty() {
@@ -185,7 +185,7 @@ pub fn post_usual<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: Document<K>
     post(tx, ctx, document, &wish).map(drop)
 }
 
-/// The words as a quiet HTML mail with a button.
+/// Formats the message as a plain HTML mail with a button.
 fn in_html<K: DocumentKind>(document: &Document<K>, message: &str, link: &str) -> String {
     let sender = document.sender.json();
     let color = sender["primary_color"].as_str().unwrap_or("#1f4e79");
@@ -208,7 +208,7 @@ fn in_html<K: DocumentKind>(document: &Document<K>, message: &str, link: &str) -
     )
 }
 
-/// Text as HTML.
+/// Escapes text for HTML.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -224,7 +224,7 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// What `GET …/send-preview` answers.
+/// Fields of the response of `GET …/send-preview`.
 pub const PREVIEW: &[Part] = &[
     Part("send_type", "string", "Type of mail."),
     Part("to", "string", "Default recipient."),
@@ -232,7 +232,7 @@ pub const PREVIEW: &[Part] = &[
     Part("message", "string", "Default message."),
 ];
 
-/// `GET …/{id}/send-preview?send_type=`: a subject and words that can be sent as they are.
+/// `GET …/{id}/send-preview?send_type=`: a subject and a message that can be sent unchanged.
 pub fn preview<K: DocumentKind>(call: Call) -> Result<Work> {
     let wanted = match call.query.get("send_type") {
         None => None,
@@ -252,7 +252,7 @@ pub fn preview<K: DocumentKind>(call: Call) -> Result<Work> {
     }))
 }
 
-/// Where mail of this kind goes for the client.
+/// Returns the client's address for this type of mail.
 fn addressee<K: DocumentKind>(document: &Document<K>, kind: SendType) -> String {
     let client = document.client.json();
     let own = match kind {
@@ -263,7 +263,7 @@ fn addressee<K: DocumentKind>(document: &Document<K>, kind: SendType) -> String 
     own.filter(|own| !own.is_empty()).unwrap_or(&document.client_email).to_string()
 }
 
-/// The usual subject and words, in the language of the document.
+/// Returns the default subject and message, in the language of the document.
 pub fn words<K: DocumentKind>(document: &Document<K>, kind: SendType, sender: &str) -> (String, String) {
     let style = Style(document.language);
     let facts = Facts {
@@ -279,7 +279,7 @@ pub fn words<K: DocumentKind>(document: &Document<K>, kind: SendType, sender: &s
     (subject, format!("{},\n\n{body}\n\n{end},\n{sender}", salutation(document)))
 }
 
-/// What the usual words say of a document.
+/// The values in the default texts.
 struct Facts<'a> {
     number: &'a str,
     title: &'a str,
@@ -287,7 +287,7 @@ struct Facts<'a> {
     due: String,
 }
 
-/// How the client is addressed: as it wishes, by its first name or in general.
+/// Returns the salutation: the client's own, or one with the first name, or a general one.
 fn salutation<K: DocumentKind>(document: &Document<K>) -> String {
     let (dear, in_general) = match document.language {
         Language::Dutch => ("Beste", "Beste relatie"),
@@ -300,7 +300,7 @@ fn salutation<K: DocumentKind>(document: &Document<K>) -> String {
     }
 }
 
-/// Subject and body.
+/// Returns the Dutch subject and body.
 fn in_dutch(kind: SendType, facts: &Facts) -> (String, String) {
     use SendType::{
         Credit, Invoice, InvoiceRem1, InvoiceRem2, InvoiceRem3, OrderConfirmation, Quote, QuoteRem1, QuoteRem2,
@@ -361,7 +361,7 @@ fn in_dutch(kind: SendType, facts: &Facts) -> (String, String) {
     }
 }
 
-/// Subject and body.
+/// Returns the English subject and body.
 fn in_english(kind: SendType, facts: &Facts) -> (String, String) {
     use SendType::{
         Credit, Invoice, InvoiceRem1, InvoiceRem2, InvoiceRem3, OrderConfirmation, Quote, QuoteRem1, QuoteRem2,
@@ -427,7 +427,7 @@ pub fn deliveries<K: DocumentKind>(call: Call) -> Result<Work> {
     }))
 }
 
-/// What `GET …/deliveries` answers for each recipient.
+/// Fields of the response of `GET …/deliveries`, for each recipient.
 pub const DELIVERIES: &[Part] = &[
     Part("id", "string", "The delivery."),
     Part("send_type", "string", "Type of mail."),

@@ -1,4 +1,4 @@
-//! What an invoice still has to get, and how it stands because of that.
+//! The amount due of an invoice, and the status that follows from it.
 
 use engine::clock::Moment;
 use engine::context::Ctx;
@@ -15,7 +15,7 @@ use crate::relations::client::Client;
 use crate::settings::Settings;
 
 impl<K: DocumentKind> Document<K> {
-    /// How it stands after a payment or a credit: by what was paid of what is due.
+    /// Sets the status after a payment or a credit, from the paid and due amounts.
     pub fn update_payment_status(&mut self, ctx: &Ctx) {
         let due = self.due_amount();
         let paid = self.paid_amount.scaled();
@@ -27,7 +27,7 @@ impl<K: DocumentKind> Document<K> {
             0 if due == 0 => PaymentStatus::Paid,
             0 if due > 0 && self.is_past_due(ctx) => PaymentStatus::Overdue,
             0 => PaymentStatus::Open,
-            // A credit is paid back: its amounts are below zero.
+            // The amounts of a credit invoice are negative.
             _ if (due >= 0 && paid < due) || (due < 0 && paid > due) => PaymentStatus::Partial,
             _ => PaymentStatus::Paid,
         };
@@ -35,23 +35,23 @@ impl<K: DocumentKind> Document<K> {
         self.payment_status = status;
     }
 
-    /// What is to be paid in all, in cents: the total without what was credited. Below zero it is to be paid back.
+    /// The total amount to pay, in cents: the total less what was credited. A negative amount is to be refunded.
     pub fn due_amount(&self) -> i64 {
         self.total_incl_vat.scaled() - self.credited_amount.scaled()
     }
 
-    /// Whether the last day has passed on which it can be paid in time.
+    /// Whether the due date has passed.
     fn is_past_due(&self, ctx: &Ctx) -> bool {
         self.due_date.0.is_some_and(|due| due < ctx.now.date(&ctx.zone))
     }
 
-    /// What was paid beyond what is due, in cents.
+    /// The amount paid in excess, in cents.
     pub fn overpaid(&self) -> i64 {
         (-self.open_amount().scaled()).max(0)
     }
 }
 
-/// The first invoice that a client pays is told once. Who owed nothing, or was paid himself, has paid nothing.
+/// Emits the first payment of a client once. An invoice of zero and a refund do not count.
 fn first_paid<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<()> {
     let client = &invoice.client_id.0;
     let is_money = invoice.total_incl_vat.scaled() > 0;
@@ -62,22 +62,22 @@ fn first_paid<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) ->
     records::happened(tx, ctx, &client, "first_invoice_paid")
 }
 
-/// Invoices that become late.
+/// Marks invoices as overdue.
 pub const LATE_INVOICES: DueWork = DueWork {
     process_batch: |tx, ctx, slice| expire::<InvoiceKind>(tx, ctx, &PaymentStatus::Overdue, slice),
     next_moment: next_moment::<InvoiceKind>,
     ..DueWork::NOTHING
 };
 
-/// Quotes that are no longer valid.
+/// Marks quotes as expired.
 pub const EXPIRED_QUOTES: DueWork = DueWork {
     process_batch: |tx, ctx, slice| expire::<QuoteKind>(tx, ctx, &PaymentStatus::Expired, slice),
     next_moment: next_moment::<QuoteKind>,
     ..DueWork::NOTHING
 };
 
-/// Invoices that are late and quotes that are no longer valid, as of today in the account: those
-/// that were open and are so no more. As many as fit in the slice; answers whether there may be more.
+/// Marks open invoices as overdue, or open quotes as expired, by the account's current date. Handles as many as fit in
+/// the slice, and returns whether there may be more.
 fn expire<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, status: &PaymentStatus, slice: &Slice) -> Result<bool> {
     // Nobody is late with an invoice below zero, which stays open until it is paid back.
     let (index, owed) = match K::WHICH {
@@ -99,7 +99,7 @@ fn expire<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, status: &PaymentStatus, slice
         }
         let before: Document<K> = records::find(tx, ctx, id)?;
         let mut document = before.clone();
-        // Where nothing is left to pay nobody is late.
+        // An invoice with nothing left to pay is not overdue.
         match K::WHICH {
             Which::Invoice if document.open_amount().scaled() <= 0 => document.update_payment_status(ctx),
             _ => document.payment_status = status.clone(),
@@ -127,8 +127,8 @@ fn next_moment<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>
     Ok(day_after.map(|date| Moment::start_of(date, &ctx.zone)))
 }
 
-/// What follows when an invoice has come to stand otherwise, or to be due on another day: it is paid or late,
-/// or its rest is awaited.
+/// Does what follows from a new status or due date of an invoice: emits that it is paid or overdue, or schedules a
+/// timer for the rest.
 pub fn follow<K: DocumentKind>(
     tx: &mut Tx,
     ctx: &Ctx,
@@ -139,7 +139,7 @@ pub fn follow<K: DocumentKind>(
     if invoice.comes_to(&PaymentStatus::Paid, before) {
         first_paid(tx, ctx, invoice)?;
     }
-    // Nobody is late with a credit, whose amounts are below zero, nor with nothing, nor with a draft.
+    // A credit invoice, an invoice of zero and a draft are never overdue.
     let owes = invoice.is_final() && invoice.due_amount() > 0;
     if !owes || before.map(stands) == Some(stands(invoice)) {
         return Ok(());
@@ -150,15 +150,15 @@ pub fn follow<K: DocumentKind>(
     };
     match invoice.payment_status {
         PaymentStatus::Overdue if invoice.is_past_due(ctx) => say_late(tx, ctx, invoice).map(drop)?,
-        // A caller may call an invoice overdue before it is due.
+        // A caller may set the status overdue before the due date.
         PaymentStatus::Overdue | PaymentStatus::Partial => await_the_rest(tx, ctx, invoice)?,
         _ => {}
     }
     if !was_late && is_late(tx, ctx, invoice)? { say_overdue(tx, ctx, invoice) } else { Ok(()) }
 }
 
-/// An invoice that is partly paid, or that a caller called overdue, says the day after it was due that it is late; one
-/// that is open becomes overdue then and says so.
+/// Schedules the overdue event for the day after the due date, for an invoice that is partly paid or that a caller
+/// marked overdue. An open invoice becomes overdue then and emits it itself.
 fn await_the_rest<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<()> {
     match invoice.due_date.0.and_then(|due| due.tomorrow().ok()) {
         Some(day) => INVOICE_LATE.arm(tx, ctx, &invoice.base.id, Moment::start_of(day, &ctx.zone)),
@@ -188,12 +188,12 @@ fn late_after_all<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>
     Ok(())
 }
 
-/// What is said once per invoice and due date.
+/// The key by which the overdue event is emitted once per invoice and due date.
 fn lateness<K: DocumentKind>(invoice: &Document<K>) -> String {
     format!("invoice.late {}", invoice.due_date.0.map(|due| due.to_string()).unwrap_or_default())
 }
 
-/// Says that an invoice is late, once per due date; answers whether this was the first time.
+/// Emits that an invoice is overdue, once per due date; returns whether this was the first time.
 fn say_late<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<bool> {
     let first = once::first_time(tx, ctx, &lateness(invoice), &invoice.base.id)?;
     if first {
@@ -202,17 +202,17 @@ fn say_late<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> R
     Ok(first)
 }
 
-/// How an invoice stands that can be late.
+/// The statuses of an invoice that can be late.
 const LATE: [PaymentStatus; 2] = [PaymentStatus::Overdue, PaymentStatus::Partial];
 
-/// Whether an invoice counts as late: it is not paid, and that it is late was said. Two that become late on one day
-/// would else each take the other for the first.
+/// Whether an invoice counts as late: it is unpaid and the event was emitted. Otherwise two invoices that become late
+/// on the same day would each consider the other to be the first.
 fn is_late<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<bool> {
     let unpaid = LATE.contains(&invoice.payment_status);
     Ok(unpaid && once::has(tx, ctx, &lateness(invoice), &invoice.base.id)?)
 }
 
-/// Says of a client that it owes something late, when this invoice is the only one that is.
+/// Emits that a client is overdue, when this is its only late invoice.
 fn say_overdue<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<()> {
     let client = &invoice.client_id.0;
     if client.is_empty() || owes_another(tx, ctx, client, &invoice.base.id)? {

@@ -1,4 +1,4 @@
-//! New documents: what a caller may send, and what is filled in.
+//! Creating documents: what a caller can send, and how the rest is filled in.
 
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
@@ -36,7 +36,7 @@ pub fn create<K: DocumentKind>(call: Call) -> Result<Work> {
     }))
 }
 
-/// Rules of a new document; a changed one has its own in `before_save`.
+/// Validates a new document; a changed one is validated in `before_save`.
 fn check<K: DocumentKind>(input: &Input<Document<K>>, faults: &mut FieldErrors) {
     let new = input.values();
     check_dates(new.invoice_date.0, new.due_date.0, "due_date", faults);
@@ -45,7 +45,7 @@ fn check<K: DocumentKind>(input: &Input<Document<K>>, faults: &mut FieldErrors) 
     }
 }
 
-/// Makes a document of what was sent: the amounts that were sent are checked, the others worked out.
+/// Creates a document from the input: checks the amounts that were sent and computes the others.
 fn make<K: DocumentKind>(
     tx: &mut Tx,
     ctx: &Ctx,
@@ -77,12 +77,12 @@ fn make<K: DocumentKind>(
     Ok((document, image))
 }
 
-/// Saves a new document with its events, and has its PDF made.
+/// Saves a new document, emits its events and enqueues its PDF.
 pub fn save<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &mut Document<K>) -> Result<Image> {
     save_as(tx, ctx, document, "created")
 }
 
-/// Saves a new document under another event than `created`, and has its PDF made.
+/// Saves a new document under an event other than `created`, and enqueues its PDF.
 pub fn save_as<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &mut Document<K>, event: &str) -> Result<Image> {
     let image = records::add_as(tx, ctx, document, event)?;
     if document.is_final() {
@@ -93,7 +93,7 @@ pub fn save_as<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &mut Document<
     Ok(image)
 }
 
-/// Without rows but with a total there is one row, named after the title.
+/// Creates one row, named after the title, for a document with a total but without rows.
 fn row_of_total<K: DocumentKind>(
     tx: &mut Tx,
     ctx: &Ctx,
@@ -120,13 +120,14 @@ fn row_of_total<K: DocumentKind>(
     Ok(Rows(vec![Row { name, quantity, unit_price: unit_price.scaled(), vat_code, ..Row::default() }]))
 }
 
-/// The rate for sales at which `net` has this tax, give or take a cent: the one that comes nearest.
+/// Returns the sales rate that matches this tax on `net` most closely, within a cent.
 fn implied(rates: &[TaxRate], net: Amount, tax: Amount) -> Option<&TaxRate> {
     if tax.scaled() == 0 {
-        // Several kinds of rate come to nothing; which of them it is was not said.
+        // Several rates are zero, and the input does not say which one applies.
         return None;
     }
-    // How far the tax at a rate is from `tax`, in hundredths of a percent of a cent, so that small sums choose well.
+    // The difference between the tax at a rate and `tax`, in hundredths of a percent of a cent, so that small amounts
+    // match correctly.
     let off = |rate: &&TaxRate| {
         let exact = i128::from(net.scaled()) * i128::from(rate.amount.scaled());
         (exact - i128::from(tax.scaled()) * 10_000).abs()
@@ -135,7 +136,7 @@ fn implied(rates: &[TaxRate], net: Amount, tax: Amount) -> Option<&TaxRate> {
     sold.filter(|rate| off(rate) <= 15_000).min_by_key(off)
 }
 
-/// What comes to `gross` when the tax is put on it.
+/// Returns the net amount that comes to `gross` with tax.
 fn without_tax(gross: Amount, rate: Percent) -> Amount {
     let (gross, whole) = (i128::from(gross.scaled()) * 10_000, i128::from(10_000 + rate.scaled()));
     let half = if gross < 0 { -whole / 2 } else { whole / 2 };
@@ -155,7 +156,7 @@ fn check_totals<K: DocumentKind>(input: &Input<Document<K>>, new: &Document<K>, 
     faults.into_result()
 }
 
-/// Dutch in the Low Countries and where nothing is known, else English.
+/// Dutch for the Netherlands, Belgium and an unknown country; otherwise English.
 pub fn language_of(client: Option<&Client>) -> Language {
     match client.map_or("", |client| client.country.0.as_str()) {
         "" | "NL" | "BE" | "SR" | "CW" | "AW" | "SX" => Language::Dutch,
@@ -164,7 +165,7 @@ pub fn language_of(client: Option<&Client>) -> Language {
 }
 
 impl<K: DocumentKind> Document<K> {
-    /// What every new document gets: an id, a token, dates, snapshots and a number of a draft.
+    /// Completes a new document: id, token, dates, snapshots and a draft number.
     pub fn start(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
         self.base.id = ctx.new_id();
         self.token = ctx.ids.token();
@@ -181,7 +182,7 @@ impl<K: DocumentKind> Document<K> {
         custom_field::resolve(tx, ctx, K::WHICH.entity(), &mut self.custom_fields, None)
     }
 
-    /// Dates that it has not: today, and that plus the days of its client or else of the account.
+    /// Fills missing dates: today, and today plus the payment term of the client or of the account.
     pub fn resolve_dates(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
         let date = self.invoice_date.0.unwrap_or_else(|| ctx.now.date(&ctx.zone));
         self.invoice_date = Day(Some(date));
@@ -203,7 +204,7 @@ impl<K: DocumentKind> Document<K> {
         Ok(())
     }
 
-    /// Takes over the client and the corporate identity as they are now.
+    /// Copies the current client and corporate identity.
     pub fn take_snapshots(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
         let client = match self.client_id.0.as_str() {
             "" => None,
@@ -225,7 +226,7 @@ impl<K: DocumentKind> Document<K> {
         Ok(())
     }
 
-    /// Shows the number of its project.
+    /// Copies the number of its project.
     pub fn take_project(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
         self.project_number = match self.project_id.0.as_str() {
             "" => String::new(),

@@ -1,5 +1,5 @@
-//! Numbers of final documents: without gaps per account, kind and year, given in the transaction
-//! that makes the document final.
+//! Numbers of final documents: without gaps per account, kind and year, assigned in the transaction that finalizes the
+//! document.
 
 use engine::context::Ctx;
 use engine::counters;
@@ -9,14 +9,14 @@ use store::Tx;
 
 use super::{Document, DocumentKind, Mode, PaymentStatus, Which};
 
-/// The number of a draft: no other document has the end of its id.
+/// Returns the number of a draft, from the last part of its id, which is unique.
 pub fn of_draft(id: &str) -> String {
     let end = id.rsplit('-').next().unwrap_or(id);
     format!("DRAFT-{}", end.to_uppercase())
 }
 
 impl<K: DocumentKind> Document<K> {
-    /// Makes it final: its number, its client and its identity as they are now.
+    /// Finalizes the document: assigns its number and copies the current client and identity.
     pub fn become_final(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
         self.take_snapshots(tx, ctx)?;
         let date = self.invoice_date.0.unwrap_or_else(|| ctx.now.date(&ctx.zone));
@@ -37,7 +37,7 @@ impl<K: DocumentKind> Document<K> {
     }
 }
 
-/// The next number that no document has: one that was brought along is passed over.
+/// Returns the next unused number: skips one that a document was created with.
 fn next<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, year: i16) -> Result<String> {
     let series = match K::WHICH {
         Which::Invoice => "invoice",

@@ -1,4 +1,4 @@
-//! What the page of a document shows to whoever has its address.
+//! The content of a document's public page.
 
 use engine::call::Content;
 use engine::context::Ctx;
@@ -13,28 +13,28 @@ use super::{Document, DocumentKind, InvoiceKind, PaymentStatus, QuoteKind, Which
 use crate::files::{self, File};
 use crate::typesetting;
 
-/// A verb on the document with this id.
+/// A function on the document with this id.
 pub type Verb<T> = fn(&mut Tx, &Ctx, &str) -> Result<T>;
-/// The account and the id of the document with this token.
+/// Returns the account and the id of the document with this token.
 pub type Find = fn(&mut Tx, &str) -> Result<Option<(i64, String)>>;
 
-/// What visitors can do with one kind of document.
+/// The public page of one kind of document.
 pub struct Kind {
-    /// Which of the three.
+    /// The kind.
     pub which: Which,
-    /// Finds it by its token.
+    /// Finds a document by its token.
     pub find: Find,
-    /// What the page shows.
+    /// Returns the content of the page.
     pub view: Verb<Value>,
-    /// Notes that somebody saw it.
+    /// Records a view.
     pub note_view: Verb<()>,
-    /// Its PDF.
+    /// Returns the PDF.
     pub pdf: Verb<Content>,
-    /// The logo on it.
+    /// Returns the logo.
     pub logo: Verb<Content>,
 }
 
-/// All three.
+/// The pages of all three kinds.
 pub static KINDS: [Kind; 3] = [Kind::of::<InvoiceKind>(), Kind::of::<QuoteKind>(), Kind::of::<WorkorderKind>()];
 
 impl Kind {
@@ -61,13 +61,13 @@ fn find<K: DocumentKind>(tx: &mut Tx, token: &str) -> Result<Option<(i64, String
     tx.first(&sql, &[token.into()], |row| Ok((row.int(0)?, row.text(1)?.to_string())))
 }
 
-/// The document, which is nobody's business as long as it is a draft.
+/// Returns the document, unless it is a draft.
 pub fn final_one<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Document<K>> {
     let document: Document<K> = records::find(tx, ctx, id)?;
     if document.is_final() { Ok(document) } else { Err(missing()) }
 }
 
-/// Notes that somebody saw it; the first time counts.
+/// Records a view; only the first counts.
 pub fn note_view<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
     let before: Document<K> = final_one(tx, ctx, id)?;
     if before.viewed_at.0.is_some() {
@@ -82,7 +82,7 @@ pub fn note_view<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()
     Ok(())
 }
 
-/// The logo as it was when the document became final, if it is still there.
+/// Returns the logo at the time of finalization, if it still exists.
 fn logo_of<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) -> Option<File> {
     let sender = document.sender.json();
     let id = sender["meta"]["logo_file_id"].as_str().filter(|id| !id.is_empty())?;
@@ -90,7 +90,7 @@ fn logo_of<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) -> O
     matches!(file.content_type.as_str(), "image/png" | "image/jpeg").then_some(file)
 }
 
-/// What the page shows.
+/// Returns the content of the page.
 fn view<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Value> {
     let document: Document<K> = final_one(tx, ctx, id)?;
     let mut data = printed(tx, ctx, &document)?;
@@ -122,12 +122,12 @@ fn view<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Value> {
     Ok(data)
 }
 
-/// What is on the PDF.
+/// Returns the content of the PDF.
 fn printed<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) -> Result<Value> {
     Ok(pdf::print(tx, ctx, document)?.data)
 }
 
-/// A web address that can be a link.
+/// Returns a web address that can be a link.
 fn website(address: &Value) -> Option<&str> {
     address.as_str().filter(|address| address.starts_with("https://") || address.starts_with("http://"))
 }
@@ -141,7 +141,7 @@ fn is_late<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> bool {
     document.due_date.0.is_some_and(|due| due < ctx.now.date(&ctx.zone))
 }
 
-/// Whether money is still wanted.
+/// Whether an amount is still due.
 fn is_owed<K: DocumentKind>(document: &Document<K>) -> bool {
     let settled = matches!(document.payment_status, PaymentStatus::Paid | PaymentStatus::Credited);
     K::WHICH == Which::Invoice && !document.is_credit && !settled && document.open_amount().scaled() > 0
@@ -161,7 +161,7 @@ fn how_to_pay<K: DocumentKind>(document: &Document<K>, data: &Value) -> Value {
     })
 }
 
-/// How it stands: the key of the page's words for it, and what those need.
+/// Returns the state of the document: the key of the page's text for it, and the values in that text.
 fn state<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> Value {
     let style = Style(document.language);
     let never = When(None);
@@ -199,18 +199,18 @@ fn state<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> Value {
             _ => ("wait", "planned", never),
         },
     };
-    // A word of the business' own is shown as it is.
+    // A custom status is shown as it is.
     let own_word = if let PaymentStatus::Other(word) = status { word } else { "" };
     json!({
         "tone": tone, "key": key, "own_word": own_word,
         "day": when.0.map(|moment| style.date(moment.date(&ctx.zone))),
         "paid": style.money(document.paid_amount), "open": style.money(document.open_amount()),
-        // Isolated, so that a name from right to left leaves the sentence in its order.
+        // Directional isolates keep a right-to-left name from reordering the sentence.
         "by": format!("\u{2068}{}\u{2069}", document.accepted_by),
     })
 }
 
-/// The colours of the identity, and such as can be read on light and on dark.
+/// Returns the colours of the identity, with variants that are readable on light and on dark.
 pub fn colors(of: &Value) -> Value {
     let primary = color(&of["primary"]).unwrap_or([0x1f, 0x4e, 0x79]);
     let secondary = color(&of["secondary"]).unwrap_or([0x5b, 0x70, 0x83]);
@@ -227,12 +227,12 @@ fn color(text: &Value) -> Option<[u32; 3]> {
     Some([part(0)?, part(2)?, part(4)?])
 }
 
-/// How light a colour is, from 0 to 10,000: near enough to WCAG to choose by.
+/// Returns the lightness of a colour, from 0 to 10,000, close enough to WCAG for this choice.
 fn lightness([red, green, blue]: [u32; 3]) -> u32 {
     (2126 * red * red + 7152 * green * green + 722 * blue * blue) / (255 * 255)
 }
 
-/// Until white can be read on it.
+/// Darkens a colour until white is readable on it.
 fn darkened(mut color: [u32; 3]) -> [u32; 3] {
     while lightness(color) > 1600 {
         color = color.map(|part| part * 95 / 100);
@@ -240,7 +240,7 @@ fn darkened(mut color: [u32; 3]) -> [u32; 3] {
     color
 }
 
-/// Until it can be read on black.
+/// Lightens a colour until it is readable on black.
 fn lightened(mut color: [u32; 3]) -> [u32; 3] {
     while lightness(color) < 3800 {
         color = color.map(|part| (part + (255 - part) / 20 + 1).min(255));
@@ -248,7 +248,7 @@ fn lightened(mut color: [u32; 3]) -> [u32; 3] {
     color
 }
 
-/// There is no such page, or not yet.
+/// The error for a page that does not exist, or not yet.
 pub fn missing() -> Error {
     Error::new(Code::NotFound, "This path does not exist.")
 }

@@ -1,5 +1,5 @@
-//! The PDF of a document: printed after the commit by a job, or at once when somebody asks first.
-//! What is printed is frozen with the job, so a revision has the same bytes whenever it is made.
+//! The PDF of a document: created by a job after the commit, or immediately when it is requested first. The content is
+//! frozen with the job, so a revision has the same bytes whenever it is created.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use super::{Document, DocumentKind, Language, Which};
 use crate::files::{self, File};
 use crate::typesetting::{self, Print};
 
-/// The table of the PDFs that were made.
+/// The table of created PDFs.
 pub const MIGRATION: Migration = Migration {
     number: 37,
     name: "document PDFs",
@@ -36,7 +36,7 @@ CREATE INDEX document_pdfs_file ON document_pdfs (account_id, file_id);
 ",
 };
 
-/// What `GET …/pdf` answers.
+/// Fields of the response of `GET …/pdf`.
 pub const PARTS: &[Part] = &[
     Part("id", "string", "The document."),
     Part("pdf_url", "string", "URL of the PDF, valid for a day without a key."),
@@ -60,7 +60,7 @@ pub fn content<K: DocumentKind>(call: Call) -> Result<Work> {
     }))
 }
 
-/// The PDF that was made, or what is needed to make it.
+/// Returns the PDF, or what is needed to create it.
 pub fn content_of<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) -> Result<Content> {
     let made = made(tx, ctx, &document.base.id, document.revision)?;
     Ok(match made {
@@ -69,14 +69,14 @@ pub fn content_of<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K
     })
 }
 
-/// What `GET …/revisions` answers for each.
+/// Fields of the response of `GET …/revisions`, for each revision.
 pub const REVISIONS: &[Part] = &[
     Part("revision", "integer", "Revision number, starting at 1."),
     Part("file_id", "string", "The file with the PDF."),
     Part("pdf_url", "string", "URL of that PDF, valid for a day without a key."),
 ];
 
-/// `GET …/{id}/revisions`: every revision of a final document whose PDF was made.
+/// `GET …/{id}/revisions`: every revision of a final document that has a PDF.
 pub fn revisions<K: DocumentKind>(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let document: Document<K> = records::find(tx, ctx, call.id())?;
@@ -105,7 +105,7 @@ fn url_of<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> String {
     ctx.signed(&format!("/v1/{}/{}/pdf/content", Document::<K>::shape().table, document.base.id))
 }
 
-/// The object `pdf` in the answer to a create.
+/// Returns the object `pdf` in the response of a create.
 pub fn state_when_made<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> Value {
     if document.is_final() {
         let message = "The PDF is being created; requesting the URL creates it immediately.";
@@ -115,14 +115,14 @@ pub fn state_when_made<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> Va
     }
 }
 
-/// Has the PDF of this revision made.
+/// Enqueues the PDF of this revision.
 pub fn enqueue<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) -> Result<()> {
     let key = format!("document_pdf {} {}", document.base.id, document.revision);
     let job = NewJob::of(ctx, &DocumentPdf(print(tx, ctx, document)?))?.keyed(key);
     jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)
 }
 
-/// The job: prints and keeps a PDF.
+/// The job that creates and stores a PDF.
 #[derive(Serialize, Deserialize)]
 pub struct DocumentPdf(Print);
 
@@ -143,7 +143,7 @@ impl Job for DocumentPdf {
     }
 }
 
-/// All that is needed to print a document.
+/// Returns everything that is needed to create the PDF of a document.
 pub fn print<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) -> Result<Print> {
     let sender = document.sender.json();
     let logo = match sender["meta"]["logo_file_id"].as_str().unwrap_or_default() {
@@ -166,7 +166,7 @@ pub fn print<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) ->
     })
 }
 
-/// The code that a banking app scans, for the total of an invoice.
+/// Returns the payment QR code for the total of an invoice.
 fn payment_code<K: DocumentKind>(document: &Document<K>, sender: &Value) -> Option<String> {
     let text = |key: &str| sender["meta"][key].as_str().unwrap_or_default().to_string();
     if K::WHICH != Which::Invoice || !document.is_final() {
@@ -175,7 +175,7 @@ fn payment_code<K: DocumentKind>(document: &Document<K>, sender: &Value) -> Opti
     transfer_code(document.total_incl_vat, &document.number, &text("iban"), &text("bic"), sender["name"].as_str()?)
 }
 
-/// The text of a code for a transfer (EPC069-12), when there is something to transfer.
+/// Returns the text of a payment QR code (EPC069-12), when there is an amount to transfer.
 pub fn transfer_code(amount: Amount, number: &str, iban: &str, bic: &str, name: &str) -> Option<String> {
     let cents = amount.scaled();
     if iban.is_empty() || !(1..=99_999_999_999).contains(&cents) {
@@ -187,7 +187,7 @@ pub fn transfer_code(amount: Amount, number: &str, iban: &str, bic: &str, name: 
     Some(format!("BCD\n002\n1\nSCT\n{bic}\n{name}\n{iban}\n{amount}\n\n\n{reference}"))
 }
 
-/// The document as the template takes it.
+/// Returns the document as input of the template.
 fn printed<K: DocumentKind>(ctx: &Ctx, document: &Document<K>, sender: &Value, original: &str) -> Value {
     let style = Style(document.language);
     let client = document.client.json();
@@ -258,7 +258,7 @@ fn printed<K: DocumentKind>(ctx: &Ctx, document: &Document<K>, sender: &Value, o
     if K::WHICH == Which::Quote {
         data["accept"] = json!({"url": ctx.site.address(&format!("/d/{}", document.token))});
     }
-    // Without an account to transfer to there is nothing to ask for.
+    // Without a bank account there is no payment request.
     if K::WHICH == Which::Invoice && !document.is_credit && of(meta, "iban").is_empty() {
         data["terms"] = json!("");
     }
@@ -271,11 +271,11 @@ pub fn grouped(iban: &str) -> String {
     letters.chunks(4).map(|part| part.iter().collect::<String>()).collect::<Vec<_>>().join(" ")
 }
 
-/// How numbers and words are written in a language.
+/// How a language formats numbers and dates.
 pub struct Style(pub Language);
 
 impl Style {
-    /// Digits with a dot, as this language writes them, with at least so many decimals.
+    /// Formats a decimal number with at least this number of decimals.
     pub fn number(&self, digits: &str, decimals: usize) -> String {
         let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |rest| ("-", rest));
         let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
@@ -291,24 +291,24 @@ impl Style {
         if part.is_empty() { format!("{sign}{grouped}") } else { format!("{sign}{grouped}{point}{part}") }
     }
 
-    /// Cents, without a currency.
+    /// Formats cents, without a currency.
     pub fn amount(&self, cents: i64) -> String {
         self.number(&Amount::from_scaled(cents).to_string(), 2)
     }
 
-    /// An amount with its currency.
+    /// Formats an amount with its currency.
     pub fn money(&self, amount: Amount) -> String {
         format!("€\u{a0}{}", self.amount(amount.scaled()))
     }
 
-    /// A day in words: 4 mei 2026.
+    /// Formats a date in words: 4 mei 2026.
     pub fn date(&self, date: jiff::civil::Date) -> String {
         let month =
             &typesetting::labels()[self.0.wire()]["common"]["months"][usize::from(date.month().unsigned_abs()) - 1];
         format!("{} {} {}", date.day(), month.as_str().unwrap_or_default(), date.year())
     }
 
-    /// The sentence that the law wants for a category of VAT.
+    /// Returns the sentence that the law requires for a VAT category.
     fn note(&self, category: &str) -> &'static str {
         match (self.0, category) {
             (Language::Dutch, "AE") => "Btw verlegd",
@@ -323,7 +323,7 @@ impl Style {
         }
     }
 
-    /// The country on an envelope, when it is not the sender's own.
+    /// Returns the country for the address, when it differs from the sender's own.
     fn country(&self, code: &str, own: &str) -> String {
         if code.is_empty() || code == own || (own.is_empty() && code == "NL") {
             return String::new();

@@ -1,4 +1,4 @@
-//! Quotes: accepted, rejected, made into an invoice or a project.
+//! Quotes: accepting, rejecting, and creating an invoice or a project from them.
 
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
@@ -27,7 +27,7 @@ pub fn accept(call: Call) -> Result<Work> {
     }))
 }
 
-/// Accepts a quote in somebody's name, and makes it final in the same change; again: no change.
+/// Accepts a quote in the name of a person and finalizes it in the same change; no change if it was already accepted.
 pub fn accept_by(tx: &mut Tx, ctx: &Ctx, mut before: Quote, name: &str) -> Result<Quote> {
     if !before.may(Verb::Accept)? {
         make_final(tx, ctx, &mut before)?;
@@ -42,7 +42,7 @@ pub fn accept_by(tx: &mut Tx, ctx: &Ctx, mut before: Quote, name: &str) -> Resul
     Ok(quote)
 }
 
-/// A deal whose quote was accepted says so.
+/// Emits the event of a deal whose quote was accepted.
 pub fn tell_deal(tx: &mut Tx, ctx: &Ctx, deal: &str) -> Result<()> {
     if deal.is_empty() {
         return Ok(());
@@ -62,7 +62,7 @@ pub fn reject(call: Call) -> Result<Work> {
     }))
 }
 
-/// Rejects a quote, and makes it final in the same change; again: no change.
+/// Rejects a quote and finalizes it in the same change; no change if it was already rejected.
 pub fn reject_now(tx: &mut Tx, ctx: &Ctx, mut before: Quote) -> Result<Quote> {
     if !before.may(Verb::Reject)? {
         make_final(tx, ctx, &mut before)?;
@@ -76,13 +76,13 @@ pub fn reject_now(tx: &mut Tx, ctx: &Ctx, mut before: Quote) -> Result<Quote> {
     Ok(quote)
 }
 
-/// Whether a client can still answer.
+/// Whether the client can still accept or reject the quote.
 pub fn is_open<K: DocumentKind>(ctx: &Ctx, quote: &Document<K>) -> bool {
     let open = |verb: Verb| verb.effect(&quote.payment_status) == Effect::Allowed;
     open(Verb::Accept) && open(Verb::Reject) && check_valid(ctx, quote).is_ok()
 }
 
-/// After its last day nobody can answer, also before the quote is marked as expired.
+/// Rejects a response after the last valid day, also when the quote is not marked as expired yet.
 fn check_valid<K: DocumentKind>(ctx: &Ctx, quote: &Document<K>) -> Result<()> {
     if quote.due_date.0.is_some_and(|until| until < ctx.now.date(&ctx.zone)) {
         return Err(Error::new(Code::InvalidTransition, format!("{} is no longer valid.", quote.number)));
@@ -114,7 +114,7 @@ pub fn project(call: Call) -> Result<Work> {
     }))
 }
 
-/// Makes a project of what was offered, once: its price is the budget.
+/// Creates a project from a quote, once; the total of the quote is the budget.
 fn project_of(tx: &mut Tx, ctx: &Ctx, before: &Quote) -> Result<Project> {
     if !before.project_id.0.is_empty() {
         let message = format!("{} already has a project: {}.", before.number, before.project_id.0);
@@ -136,7 +136,7 @@ fn project_of(tx: &mut Tx, ctx: &Ctx, before: &Quote) -> Result<Project> {
     Ok(project)
 }
 
-/// Makes the draft of an invoice, once; what it is made of is final from then on.
+/// Creates a draft invoice from a document, once, and finalizes that document.
 pub fn invoice_of<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, before: Document<K>) -> Result<Invoice> {
     if !before.invoice_id.0.is_empty() {
         let message = format!("{} already has an invoice: {}.", before.number, before.invoice_id.0);

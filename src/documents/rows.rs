@@ -1,4 +1,4 @@
-//! The rows of a document: how they are sent, what they come to, how they are kept and shown.
+//! The rows of a document: input, totals, storage and output.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -15,49 +15,49 @@ use store::{Row as DbRow, Tx, Value};
 use crate::sales::product::Product;
 use crate::settings::tax_rate::{self, TaxRate};
 
-/// The most rows a document can have.
+/// Maximum number of rows of a document.
 pub const MAX_ROWS: usize = 1000;
 /// The most bytes that the texts of all rows have together. A document is written three times and more in one transaction:
 /// the record, its log lines, its answer, what is printed. Others wait for it meanwhile.
 pub const MAX_TEXT_BYTES: usize = 512 * 1024;
 
-/// Products that are looked up in one statement.
+/// Number of products to look up in one statement.
 const TOGETHER: usize = 100;
 
 /// A row.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 pub struct Row {
-    /// What is sold.
+    /// Name of the product or service.
     pub name: String,
     /// Details.
     pub description: String,
-    /// How many, in millionths.
+    /// Quantity, in millionths.
     pub quantity: i64,
-    /// Of what: hours, pieces.
+    /// Unit: hour, piece.
     pub unit: String,
-    /// What one costs without VAT, in millionths.
+    /// Unit price excluding VAT, in millionths.
     pub unit_price: i64,
-    /// The percentage of VAT, in hundredths.
+    /// VAT percentage, in hundredths.
     pub vat_rate: i64,
-    /// The code of the tax rate, if it has one.
+    /// The code of the tax rate, or empty.
     pub vat_code: String,
-    /// The category of EN 16931.
+    /// The VAT category of EN 16931.
     pub category: String,
-    /// The product it came from.
+    /// The product that the row was created from.
     pub product_id: String,
-    /// What it comes to without VAT, in cents.
+    /// Total excluding VAT, in cents.
     pub net: i64,
-    /// With VAT, in cents.
+    /// Total including VAT, in cents.
     pub gross: i64,
-    /// Whether it was credited.
+    /// Whether the row has been credited.
     pub credited: bool,
-    /// What the caller sent, until it is settled.
+    /// The input of the caller, until the row is resolved.
     #[serde(skip)]
     pub sent: Sent,
 }
 
-/// What the caller said of a row, beside what is kept.
+/// The input for a row that is not stored with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
     rate: bool,
@@ -66,13 +66,13 @@ pub struct Sent {
     gross: Option<Amount>,
 }
 
-/// What callers know rows by.
+/// The names of rows and of their fields in the API.
 pub struct Names {
     /// The list.
     pub list: &'static str,
-    /// What is sold.
+    /// The name of a row.
     pub name: &'static str,
-    /// Another name for that.
+    /// Its alternative name.
     pub other: &'static str,
 }
 
@@ -98,13 +98,13 @@ impl Row {
         Percent::from_scaled(self.vat_rate).to_string()
     }
 
-    /// The bytes of its texts.
+    /// Returns the size of its texts, in bytes.
     fn text_bytes(&self) -> usize {
         let texts = [&self.name, &self.description, &self.unit, &self.vat_code, &self.category, &self.product_id];
         texts.iter().map(|text| text.len()).sum()
     }
 
-    /// Writes it as the database keeps it.
+    /// Writes the row as stored in the database.
     fn write_kept(&self, out: &mut Vec<u8>) {
         let text = |out: &mut Vec<u8>, key: &str, text: &str| {
             write_key(out, key);
@@ -182,13 +182,13 @@ impl Row {
 }
 
 impl Rows {
-    /// Fills in names, prices and rates from products and tax rates, and works out what the rows
-    /// come to. `assumed` is the rate of a row that names none.
+    /// Fills in names, prices and rates from products and tax rates, and computes the totals. `assumed` is the rate of
+    /// a row without one.
     pub fn resolve(&mut self, tx: &mut Tx, ctx: &Ctx, assumed: Percent) -> Result<Totals<String>> {
         self.resolve_as(tx, ctx, assumed, &ROWS)
     }
 
-    /// Resolves rows that callers know by other names.
+    /// Resolves rows that have other names in the API.
     pub fn resolve_as(&mut self, tx: &mut Tx, ctx: &Ctx, assumed: Percent, names: &Names) -> Result<Totals<String>> {
         let mut faults = FieldErrors::default();
         let rates = if self.0.is_empty() { Vec::new() } else { tax_rate::all(tx, ctx)? };
@@ -198,7 +198,7 @@ impl Rows {
             row.resolve_names(&products, &at, names, &mut faults);
             row.resolve_rate(&rates, assumed, &at, &mut faults);
         }
-        // What came from products counts, too.
+        // Texts from products count too.
         faults.take(names.list, self.check_size());
         faults.into_result()?;
         let totals = self.add_up(names)?;
@@ -214,7 +214,7 @@ impl Rows {
         Ok(totals)
     }
 
-    /// The products that the rows name, by their id.
+    /// Returns the products of the rows, by id.
     fn products(&self, tx: &mut Tx, ctx: &Ctx) -> Result<HashMap<String, Product>> {
         let named: BTreeSet<&str> = self.0.iter().map(|row| row.product_id.as_str()).collect();
         let named: Vec<&str> = named.into_iter().filter(|id| !id.is_empty() && !id.contains('\0')).collect();
@@ -227,12 +227,12 @@ impl Rows {
         Ok(products)
     }
 
-    /// Keeps what came from a product, but not that it did.
+    /// Clears the link to a product but keeps the values that came from it.
     pub fn forget_product(&mut self, product: &str) {
         self.0.iter_mut().filter(|row| row.product_id == product).for_each(|row| row.product_id.clear());
     }
 
-    /// Whether the texts are small enough.
+    /// Checks the total size of the texts.
     fn check_size(&self) -> Result<(), Violation> {
         let bytes: usize = self.0.iter().map(Row::text_bytes).sum();
         if bytes <= MAX_TEXT_BYTES {
@@ -242,7 +242,7 @@ impl Rows {
         Err(violation(FieldCode::TooLong, message))
     }
 
-    /// The rows with what their tax rates are today; a rate that is gone stays as it was.
+    /// Applies the current tax rates; a row whose rate was deleted keeps its percentage.
     pub fn at_todays_rates(mut self, tx: &mut Tx, ctx: &Ctx) -> Result<(Rows, Totals<String>)> {
         let rates = tax_rate::all(tx, ctx)?;
         for row in self.0.iter_mut().filter(|row| !row.vat_code.is_empty()) {
@@ -255,7 +255,7 @@ impl Rows {
         Ok((self, totals))
     }
 
-    /// Writes in each row what it comes to.
+    /// Computes the totals of each row.
     fn add_up(&mut self, names: &Names) -> Result<Totals<String>> {
         let totals = self.totals_as(names)?;
         for (row, net) in self.0.iter_mut().zip(&totals.lines) {
@@ -266,14 +266,14 @@ impl Rows {
         Ok(totals)
     }
 
-    /// The same rows with what they come to, worked out anew.
+    /// Returns the rows with newly computed totals.
     pub fn worked_out(&self) -> Result<(Rows, Totals<String>)> {
         let mut fresh = self.clone();
         let totals = fresh.add_up(&ROWS)?;
         Ok((fresh, totals))
     }
 
-    /// What the rows come to.
+    /// Computes the totals of the rows.
     pub fn totals(&self) -> Result<Totals<String>> {
         self.totals_as(&ROWS)
     }
@@ -289,7 +289,7 @@ impl Rows {
         })
     }
 
-    /// The same rows the other way round, for a credit.
+    /// Returns these rows with the opposite sign, for a credit invoice.
     pub fn opposite(&self, places: &[usize]) -> Rows {
         let turned = places.iter().filter_map(|place| self.0.get(*place)).map(|row| Row {
             quantity: -row.quantity,
@@ -301,7 +301,7 @@ impl Rows {
     }
 }
 
-/// A total that was sent must be what it comes to, give or take a cent.
+/// Checks that a total that was sent matches the computed one, within a cent.
 pub fn check_total(field: &str, sent: Option<Amount>, own: i64, faults: &mut FieldErrors) {
     if let Some(sent) = sent.filter(|sent| (sent.scaled() - own).abs() > 1) {
         let own = Amount::from_scaled(own);

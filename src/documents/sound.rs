@@ -1,11 +1,11 @@
-//! What must hold of a document as it is kept, for `kantoor verify`.
+//! Integrity checks of stored documents, for `kantoor verify`.
 
 use engine::error::Result;
 use store::Tx;
 
 use super::{Document, DocumentKind, PaymentStatus, Which};
 
-/// Sentences about what is wrong with a document.
+/// Returns a sentence for each problem of a document.
 pub fn faults<K: DocumentKind>(tx: &mut Tx, account: i64, document: &Document<K>) -> Result<Vec<String>> {
     let mut faults = Vec::new();
     sums(document, &mut faults);
@@ -19,7 +19,7 @@ pub fn faults<K: DocumentKind>(tx: &mut Tx, account: i64, document: &Document<K>
     Ok(faults)
 }
 
-/// Rows and totals are what the rows come to.
+/// Checks that the totals of the document and its rows match the rows.
 fn sums<K: DocumentKind>(document: &Document<K>, faults: &mut Vec<String>) {
     let Ok((rows, totals)) = document.rows.worked_out() else {
         faults.push("Its rows add up to an amount that is too large".to_string());
@@ -48,8 +48,8 @@ fn sums<K: DocumentKind>(document: &Document<K>, faults: &mut Vec<String>) {
     }
 }
 
-/// What was paid and credited is the sum of the payments and the credits. A `payment_status` may be a word of the
-/// caller, so only what it says of the moment of payment can be checked.
+/// Checks that the paid and credited amounts match the payments and credits. A `payment_status` can be a custom value,
+/// so only its consistency with the payment time can be checked.
 fn payments<K: DocumentKind>(
     tx: &mut Tx,
     account: i64,
@@ -73,7 +73,7 @@ fn payments<K: DocumentKind>(
         }
     }
     let is_paid = document.payment_status == PaymentStatus::Paid;
-    // An invoice that was paid and then credited whole keeps the moment.
+    // An invoice that was paid and then fully credited keeps its payment time.
     if document.paid_at.0.is_some() && !is_paid && document.payment_status != PaymentStatus::Credited {
         faults.push(format!("It has a payment time, but its payment_status is '{}'", document.payment_status));
     }
@@ -83,7 +83,7 @@ fn payments<K: DocumentKind>(
     Ok(())
 }
 
-/// The invoice of a subscription is the one of its period.
+/// Checks that the invoice of a subscription is the invoice of its period.
 fn period<K: DocumentKind>(tx: &mut Tx, account: i64, document: &Document<K>, faults: &mut Vec<String>) -> Result<()> {
     if document.subscription_id.0.is_empty() {
         return Ok(());

@@ -1,29 +1,29 @@
-//! How a document stands, and what can be done with it in each status.
+//! The status of a document, and the actions that each status allows.
 
 use engine::open_choice;
 
 open_choice! {
-    /// How a document stands. A business may use words of its own; to the server these mean that it is open.
+    /// The status of a document. A business may use custom values, which the server treats as open.
     pub enum PaymentStatus {
-        /// It can still be changed.
+        /// Can still be changed.
         Draft = "draft",
-        /// It awaits payment, an answer or the work.
+        /// Awaits payment, a response or the work.
         Open = "open",
-        /// A part of the invoice is paid.
+        /// Partly paid.
         Partial = "partial",
-        /// The invoice is paid.
+        /// Paid.
         Paid = "paid",
-        /// The invoice is due and not paid.
+        /// Past the due date and unpaid.
         Overdue = "overdue",
-        /// The invoice is credited.
+        /// Credited.
         Credited = "credited",
         /// The client accepted the quote.
         Accepted = "accepted",
         /// The client rejected the quote.
         Rejected = "rejected",
-        /// The quote is no longer valid.
+        /// Past the last valid day.
         Expired = "expired",
-        /// An invoice was made of it.
+        /// An invoice was created from the document.
         Invoiced = "invoiced",
         /// The work is done.
         Completed = "completed",
@@ -37,29 +37,29 @@ impl PaymentStatus {
     }
 }
 
-/// What can be done with a quote or a workorder.
+/// The actions on a quote or a workorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     /// The client accepts a quote.
     Accept,
     /// The client rejects a quote.
     Reject,
-    /// A quote becomes an invoice.
+    /// Creates an invoice from it.
     Invoice,
-    /// A quote becomes a project.
+    /// Creates a project from it.
     MakeProject,
-    /// The work of a workorder is done.
+    /// Completes a workorder.
     Complete,
 }
 
-/// What comes of a verb in a status.
+/// The effect of an action in a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// It is done.
+    /// The action is performed.
     Allowed,
-    /// It was done before: nothing changes.
+    /// The action was already performed: nothing changes.
     Done,
-    /// It is refused; words that follow the number of the document.
+    /// The action is rejected, with a message that follows the number of the document.
     Refused(&'static str),
 }
 
@@ -71,19 +71,19 @@ pub(crate) const TRANSITIONS: &[(Verb, PaymentStatus, Effect)] = &[
     (Verb::Accept, PaymentStatus::Rejected, Effect::Refused("was rejected")),
     (Verb::Accept, PaymentStatus::Expired, Effect::Refused("is no longer valid")),
     (Verb::Reject, PaymentStatus::Rejected, Effect::Done),
-    (Verb::Reject, PaymentStatus::Accepted, Effect::Refused("was accepted already")),
-    (Verb::Reject, PaymentStatus::Invoiced, Effect::Refused("was accepted already")),
+    (Verb::Reject, PaymentStatus::Accepted, Effect::Refused("has already been accepted")),
+    (Verb::Reject, PaymentStatus::Invoiced, Effect::Refused("has already been accepted")),
     (Verb::Reject, PaymentStatus::Expired, Effect::Refused("is no longer valid")),
     (Verb::Invoice, PaymentStatus::Rejected, Effect::Refused("is rejected; it cannot be invoiced")),
     (Verb::Invoice, PaymentStatus::Expired, Effect::Refused("is expired; it cannot be invoiced")),
     (Verb::MakeProject, PaymentStatus::Rejected, Effect::Refused("is rejected; it cannot be made into a project")),
     (Verb::MakeProject, PaymentStatus::Expired, Effect::Refused("is expired; it cannot be made into a project")),
     (Verb::Complete, PaymentStatus::Completed, Effect::Done),
-    (Verb::Complete, PaymentStatus::Invoiced, Effect::Refused("has its invoice already")),
+    (Verb::Complete, PaymentStatus::Invoiced, Effect::Refused("already has an invoice")),
 ];
 
 impl Verb {
-    /// What comes of it in a status.
+    /// Returns the effect of the action in a status.
     pub fn effect(self, status: &PaymentStatus) -> Effect {
         let listed = TRANSITIONS.iter().find(|(verb, own, _)| *verb == self && own == status);
         listed.map_or(Effect::Allowed, |(_, _, effect)| *effect)

@@ -1,4 +1,4 @@
-//! The tables of documents: three of the same form.
+//! The tables of documents: three with the same columns.
 
 use store::Migration;
 
@@ -198,17 +198,17 @@ macro_rules! table {
     };
 }
 
-/// Of invoices.
+/// The table of invoices.
 pub const INVOICES: &[Migration] = table!(32, "invoices");
-/// Of quotes.
+/// The table of quotes.
 pub const QUOTES: &[Migration] = table!(33, "quotes");
-/// Of workorders.
+/// The table of workorders.
 pub const WORKORDERS: &[Migration] = table!(34, "workorders");
 
 /// What came later, for all three.
 pub const MIGRATIONS: &[Migration] = &[DATES, OWED, SAID, DUE];
 
-/// Ranges of dates are sorted by what these have, and only the rows of a page are read.
+/// Indexes for date ranges, so that only the rows of a page are read.
 const DATES: Migration = Migration {
     number: 49,
     name: "dates of documents",
@@ -222,7 +222,7 @@ CREATE INDEX workorders_dues ON workorders (account_id, due_date, created_at, id
 ",
 };
 
-/// Whether a client owes something else that is late is asked for each invoice that becomes so.
+/// An index to find out whether a client has another late invoice, which is checked for each invoice that becomes late.
 const OWED: Migration = Migration {
     number: 62,
     name: "what a client owes",
@@ -231,7 +231,7 @@ CREATE INDEX invoices_owed ON invoices (account_id, client_id, payment_status, d
 ",
 };
 
-/// What was said before there were marks for it, as far as it can be told.
+/// Marks for events that were emitted before marks existed, as far as they are known.
 const SAID: Migration = Migration {
     number: 57,
     name: "marks of what was said",
@@ -242,7 +242,7 @@ INSERT INTO marks (account_id, cause, record_id, at)
 ",
 };
 
-/// Invoices below zero stay open and are never late, so those that are looked for have an index of their own.
+/// Invoices with a negative total stay open and are never late, so the others have their own index.
 const DUE: Migration = Migration {
     number: 70,
     name: "invoices that can become late",

@@ -1,4 +1,4 @@
-//! What is said of documents about which nothing happens.
+//! The timers of documents.
 
 use engine::context::Ctx;
 use engine::error::Result;
@@ -10,7 +10,7 @@ use store::Tx;
 use super::{Document, DocumentKind, InvoiceKind, PaymentStatus, Quote, QuoteKind, WorkorderKind};
 use crate::settings::Settings;
 
-/// A quote that was sent has had no answer for a while.
+/// A sent quote had no response for a number of days.
 pub static QUOTE_SILENT: Timer<Settings> = Timer {
     cause: "quote.silent",
     about: &["quote"],
@@ -19,13 +19,13 @@ pub static QUOTE_SILENT: Timer<Settings> = Timer {
     days: Some(|settings| settings.quote_silent_days),
     run_out: |tx, ctx, id| {
         let quote: Quote = records::find(tx, ctx, id)?;
-        // Each mail arms it, a reminder too: it would be told of for as long as it is reminded of.
+        // Each mail arms the timer, reminders included: without the mark it would be emitted again after each reminder.
         let holds = quote.payment_status == PaymentStatus::Open && once::first_time(tx, ctx, QUOTE_SILENT.cause, id)?;
         if holds { records::emit(tx, ctx, &quote, QUOTE_SILENT.cause) } else { Ok(()) }
     },
 };
 
-/// A document has been a draft for a while.
+/// A document has been a draft for a number of days.
 pub static STILL_DRAFT: Timer<Settings> = Timer {
     cause: "document.draft",
     about: &["invoice", "quote", "workorder"],
@@ -41,7 +41,7 @@ pub static STILL_DRAFT: Timer<Settings> = Timer {
     },
 };
 
-/// Says of a draft that it is one still; answers whether there is such a document.
+/// Emits that a document is still a draft; returns whether there is such a document.
 fn still_draft<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<bool> {
     let found = tx.first(&K::sql().get, &[ctx.account.into(), id.into()], Document::<K>::from_row)?;
     if let Some(document) = found.as_ref().filter(|document| !document.is_final()) {

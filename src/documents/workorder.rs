@@ -1,4 +1,4 @@
-//! Workorders: done, and made into an invoice.
+//! Workorders: completing them and creating invoices from them.
 
 use engine::call::{Answer, Call};
 use engine::error::Result;
@@ -9,7 +9,7 @@ use engine::records::{self, Work};
 use super::status::Verb;
 use super::{PaymentStatus, Workorder, change_to_final, quote, with_finalized};
 
-/// `POST /v1/workorders/{id}/complete`; again: no change.
+/// `POST /v1/workorders/{id}/complete`; no change if it was already completed.
 pub fn complete(call: Call) -> Result<Work> {
     let warnings = input::nothing(&call)?;
     Ok(Box::new(move |tx, ctx| {

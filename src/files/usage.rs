@@ -1,5 +1,5 @@
-//! How much an account keeps and sends, and what its quotas leave. What is used is kept in the same transaction, so the limits
-//! hold for requests at the same time too.
+//! The usage and quotas of an account. Usage is updated in the transaction that causes it, so the limits also hold for
+//! concurrent requests.
 
 use engine::clock::Moment;
 use engine::context::Ctx;
@@ -7,7 +7,7 @@ use engine::error::{Code, Error, Result};
 use jiff::tz::TimeZone;
 use store::{Migration, Tx};
 
-/// The table of what is used.
+/// The table of usage.
 pub const MIGRATION: Migration = Migration {
     number: 66,
     name: "quota usage",
@@ -24,19 +24,19 @@ INSERT INTO quota_usage (account_id, name, day, value)
 ",
 };
 
-/// What an account uses.
+/// The usage of an account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Bytes of files.
+    /// Total size of its files, in bytes.
     pub file_bytes: i64,
-    /// Files.
+    /// Number of its files.
     pub files: i64,
-    /// Recipients of mail today.
+    /// Number of mail recipients today.
     pub mails_today: i64,
 }
 
 impl Usage {
-    /// What the account uses now.
+    /// Returns the current usage of the account.
     pub fn of(tx: &mut Tx, ctx: &Ctx) -> Result<Usage> {
         let value = "SELECT value FROM quota_usage WHERE account_id = $1 AND name = $2 AND day = $3";
         let files = "SELECT total FROM record_counts WHERE account_id = $1 AND kind = 'file'";
@@ -49,29 +49,29 @@ impl Usage {
     }
 }
 
-/// Mail leaves on the machine's clock, also that of a test account.
+/// Mail is sent on the machine's clock, also for an account with a test clock.
 fn today(ctx: &Ctx) -> String {
     ctx.machine_now.date(&ctx.zone).to_string()
 }
 
-/// An error that names the quota, its limit and what to do.
+/// An error that names the quota, its limit and the remedy.
 fn exceeded(what: &str, setting: &str, way: &str) -> Error {
     let message = format!("{what} (quota {setting}). {way}, or ask the operator of this server to raise the quota.");
     Error::new(Code::QuotaExceeded, message)
 }
 
-/// Refuses a file of so many bytes when the account has no room for it.
+/// Rejects a file that exceeds the quotas of the account.
 pub fn room_for_file(tx: &mut Tx, ctx: &Ctx, size: i64) -> Result<()> {
     let (limit, usage) = (&ctx.quotas, Usage::of(tx, ctx)?);
     if limit.files > 0 && usage.files >= limit.files {
         let what = format!("Your account may store {} files and has {}", limit.files, usage.files);
         return Err(exceeded(&what, "quota_files", "Delete files that you no longer need"));
     }
-    // A file of no bytes fits where there is a byte left.
+    // An empty file also requires some room.
     room_for_bytes(tx, ctx, size.max(1))
 }
 
-/// Refuses so many bytes more when the account has no room for them.
+/// Rejects a number of bytes that exceeds the quota of the account.
 pub fn room_for_bytes(tx: &mut Tx, ctx: &Ctx, size: i64) -> Result<()> {
     let (limit, usage) = (&ctx.quotas, Usage::of(tx, ctx)?);
     if limit.file_bytes > 0 && usage.file_bytes.saturating_add(size) > limit.file_bytes {
@@ -84,7 +84,7 @@ pub fn room_for_bytes(tx: &mut Tx, ctx: &Ctx, size: i64) -> Result<()> {
     Ok(())
 }
 
-/// Keeps the sum of the bytes of files.
+/// Adds to the total size of the files.
 pub fn count_file(tx: &mut Tx, ctx: &Ctx, size: i64) -> Result<()> {
     tx.execute(
         "INSERT INTO quota_usage (account_id, name, day, value) VALUES ($1, 'file_bytes', '', $2)
@@ -94,7 +94,7 @@ pub fn count_file(tx: &mut Tx, ctx: &Ctx, size: i64) -> Result<()> {
     Ok(())
 }
 
-/// Counts mail to so many recipients, unless it is more than the account may send today.
+/// Counts the recipients of a mail, unless they exceed the daily quota.
 pub fn count_mails(tx: &mut Tx, ctx: &Ctx, recipients: usize) -> Result<()> {
     let (limit, recipients) = (ctx.quotas.mails_per_day, i64::try_from(recipients).unwrap_or(i64::MAX));
     let sent = tx.int(
@@ -116,25 +116,25 @@ pub fn count_mails(tx: &mut Tx, ctx: &Ctx, recipients: usize) -> Result<()> {
     Err(error)
 }
 
-/// Takes mail that is never sent out of the count.
+/// Removes mail that is never sent from the count.
 pub fn forget_mails(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     tx.execute("DELETE FROM quota_usage WHERE account_id = $1 AND name = 'mails'", &[ctx.account.into()])?;
     Ok(())
 }
 
-/// Seconds until the next day begins in `zone`.
+/// Returns the seconds until the next day starts in `zone`.
 fn seconds_left(now: Moment, zone: &TimeZone) -> i64 {
     let tomorrow = now.date(zone).tomorrow().map_or(now, |day| Moment::start_of(day, zone));
     ((tomorrow.0 - now.0) / 1000).max(1)
 }
 
-/// Refuses one more endpoint at the host of `url`; `id` is the endpoint that moves there, or empty.
+/// Rejects another endpoint at the host of `url` beyond the quota; `id` is the endpoint that moves there, or empty.
 pub fn room_for_endpoint(tx: &mut Tx, ctx: &Ctx, id: &str, url: &str) -> Result<()> {
     let limit = ctx.quotas.endpoints_per_host;
     if limit == 0 {
         return Ok(());
     }
-    // A hundred at most.
+    // There are at most a hundred.
     let sql = "SELECT url FROM webhook_endpoints WHERE account_id = $1 AND id <> $2";
     let urls = tx.all(sql, &[ctx.account.into(), id.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
     let host = host_of(url);
@@ -146,7 +146,7 @@ pub fn room_for_endpoint(tx: &mut Tx, ctx: &Ctx, id: &str, url: &str) -> Result<
     Err(exceeded(&what, "quota_endpoints_per_host", "Delete one of these first"))
 }
 
-/// The host in an address: one name for all the ways to write it.
+/// Returns the host of a URL in canonical form.
 fn host_of(url: &str) -> String {
     web::host(url).unwrap_or_else(|| url.to_lowercase())
 }

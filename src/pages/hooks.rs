@@ -1,5 +1,5 @@
-//! Where a payment provider tells that there is news. What the news is, it is asked: a call here
-//! carries nothing that is believed, and is answered the same whether the payment exists or not.
+//! The webhooks of payment providers. A call only triggers a status request to the provider: its content is not
+//! trusted, and the response is the same whether the payment exists or not.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use engine::records;
 use super::public;
 use crate::payments::collecting::{self, Subject};
 
-/// Answers a request under `/hooks/`: `/hooks/mollie/{account}/{payment|verification}/{id}`.
+/// Handles a request under `/hooks/`: `/hooks/mollie/{account}/{payment|verification}/{id}`.
 pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let request_id = dispatch::request_id(&app, request.headers());
     let mut response = match take(&app, request).await {

@@ -1,5 +1,5 @@
-//! The page of a document for whoever has its address: to read it, to pay it, to accept it. It needs
-//! no login, runs no script and sets no cookie.
+//! The public page of a document, for anyone who has its URL: to view, pay or accept it. It needs no login, runs no
+//! script and sets no cookie.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -26,12 +26,12 @@ use crate::documents::page::{KINDS, Kind, colors, final_one, missing};
 use crate::documents::{Invoice, Quote, Which, quote};
 use crate::payments::collecting;
 
-/// The largest form: a name of a hundred characters is a tenth of it.
+/// Maximum size of a form: ten times that of the longest name.
 const MAX_FORM: usize = 8 * 1024;
-/// The longest name of who accepts, in characters.
+/// Maximum length of the name of the person who accepts, in characters.
 const MAX_NAME: usize = 100;
 
-/// Answers a request under `/d/`.
+/// Handles a request under `/d/`.
 pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let request_id = dispatch::request_id(&app, request.headers());
     let visit = Visit { request_id, nonce: app.ids.token(), can_pay: AtomicBool::new(false), app };
@@ -47,13 +47,13 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
 struct Visit {
     app: Arc<App>,
     request_id: Arc<str>,
-    /// Lets our own styles through, and nobody else's.
+    /// The nonce that allows our own styles.
     nonce: String,
-    /// Whether the page has a button to pay with.
+    /// Whether the page has a payment button.
     can_pay: AtomicBool,
 }
 
-/// The document that a token opens.
+/// The document of a token.
 struct Found {
     kind: &'static Kind,
     caller: Actor,
@@ -61,12 +61,12 @@ struct Found {
     token: String,
 }
 
-/// What a visitor tried that did not work, said above the page.
+/// A rejected action of the visitor, shown at the top of the page.
 #[derive(Default)]
 struct Refused {
-    /// The name as it was typed, when it cannot be one.
+    /// The name as typed, if it is not valid.
     name: Option<String>,
-    /// Whether it is too late for an answer.
+    /// Whether it is too late to respond.
     late: bool,
 }
 
@@ -82,7 +82,7 @@ impl Visit {
             Some(_) => return Err(missing()),
         };
         let reads = matches!(head.method, Method::GET | Method::HEAD);
-        // Who asks again for the address that a form was sent to wants the page.
+        // A reload of a form's URL shows the page.
         if !allow.contains(&"GET") && reads && is_token(token) {
             return Ok(to_page(token));
         }
@@ -109,7 +109,7 @@ impl Visit {
         }
     }
 
-    /// The document of a token, whose account nobody told us.
+    /// Finds the document of a token, in any account.
     async fn find(&self, token: &str) -> Result<Found> {
         if !is_token(token) {
             return Err(missing());
@@ -164,7 +164,7 @@ impl Visit {
     async fn pdf(&self, found: &Found) -> Result<Response<Body>> {
         let content = self.read(found, found.kind.pdf).await?;
         let mut response = upload::send(&self.app, &content).await?;
-        // To be saved: the page itself shows the document.
+        // A download: the page itself shows the document.
         let headers = response.headers_mut();
         let how = headers.get(CONTENT_DISPOSITION).and_then(|how| how.to_str().ok()).unwrap_or_default();
         let how = how.replacen("inline", "attachment", 1);
@@ -172,7 +172,7 @@ impl Visit {
         Ok(response)
     }
 
-    /// Notes the first view. A page is shown whether this works or not.
+    /// Records the first view. The page is shown even if this fails.
     async fn note_view(&self, found: &Found) {
         if let Err(error) = self.write(found, found.kind.note_view).await {
             tracing::warn!(request_id = %self.request_id, %error, "Cannot record a view of a document.");
@@ -207,7 +207,7 @@ impl Visit {
         }
     }
 
-    /// Where forms may lead: a browser counts the provider's page that paying leads on to.
+    /// The origins that forms can lead to: browsers also check the redirect to the provider's page.
     fn forms(&self) -> String {
         if !self.can_pay.load(Ordering::Relaxed) {
             return "'self'".to_string();
@@ -216,7 +216,7 @@ impl Visit {
         format!("'self' https://*.mollie.com {provider}").trim_end().to_string()
     }
 
-    /// Leads on to where the invoice can be paid.
+    /// Redirects to the payment page of the invoice.
     async fn pay(&self, found: &Found, head: &Parts, body: Body) -> Result<Response<Body>> {
         if found.kind.which != Which::Invoice {
             return Err(missing());
@@ -262,7 +262,7 @@ impl Visit {
         Ok(response)
     }
 
-    /// An error as a page in both languages: nobody knows which the visitor reads.
+    /// Shows an error as a page in both languages, since the visitor's language is unknown.
     fn refuse(&self, error: &Error) -> Response<Body> {
         let status = reply::status(error.code);
         if status.is_server_error() {
@@ -290,7 +290,7 @@ impl Visit {
     }
 }
 
-/// All of a form.
+/// Reads a complete form.
 pub async fn read_form(app: &App, headers: &HeaderMap, body: Body) -> Result<Vec<u8>> {
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
@@ -304,8 +304,8 @@ pub async fn read_form(app: &App, headers: &HeaderMap, body: Body) -> Result<Vec
     Ok(bytes.to_vec())
 }
 
-/// The headers that keep the address a secret and the page free of what others write; `forms` are
-/// the places that a form may lead to.
+/// Sets headers that keep the URL secret and restrict the content of the page; `forms` are the origins that a form can
+/// lead to.
 pub fn protect(headers: &mut HeaderMap, nonce: &str, forms: &str) {
     for (name, value) in [
         ("referrer-policy", "no-referrer"),
@@ -315,7 +315,7 @@ pub fn protect(headers: &mut HeaderMap, nonce: &str, forms: &str) {
     ] {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    // A content has a stricter one.
+    // File contents have a stricter policy.
     if !headers.contains_key(CONTENT_SECURITY_POLICY) {
         let policy = format!(
             "default-src 'none'; style-src 'nonce-{nonce}'; img-src 'self' data:; form-action {forms}; base-uri 'none'; \
@@ -336,7 +336,7 @@ fn lead_to(address: &str) -> Response<Body> {
     response
 }
 
-/// `https://host:port` of an address.
+/// Returns the `https://host:port` of a URL.
 fn web_origin(url: &str) -> String {
     url.splitn(4, '/').take(3).collect::<Vec<_>>().join("/")
 }
@@ -345,8 +345,7 @@ fn is_token(text: &str) -> bool {
     text.len() == 32 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Whether somebody looks, as far as one can tell: no browser that fetches ahead, no program that
-/// draws a preview of a link.
+/// Whether the request seems to come from a person, and not from prefetching or a link preview.
 fn is_person(head: &Parts) -> bool {
     let says = |name: &str, words: &[&str]| {
         let told = head.headers.get(name).and_then(|told| told.to_str().ok()).unwrap_or_default().to_lowercase();
@@ -359,15 +358,15 @@ fn is_person(head: &Parts) -> bool {
         && !says(USER_AGENT.as_str(), &programs)
 }
 
-/// Whether a form comes from our own page, when the browser tells. The token is the secret that a
-/// form on another site would need; this is a second lock.
+/// Whether a form comes from our own page, as far as the browser says. The token is already a secret that another site
+/// does not have; this is an additional check.
 pub fn comes_from_us(head: &Parts, site: &Site) -> bool {
     let told = |name: &str| head.headers.get(name).and_then(|told| told.to_str().ok());
     if let Some(from) = told("sec-fetch-site") {
         return matches!(from, "same-origin" | "none");
     }
     match told(ORIGIN.as_str()) {
-        // Browsers say null on pages without a referrer, as ours are.
+        // Browsers send null on pages without a referrer, such as ours.
         None | Some("null") => true,
         Some(origin) => {
             let host = head.uri.authority().map(|host| host.as_str()).or_else(|| told(HOST.as_str()));
@@ -377,7 +376,7 @@ pub fn comes_from_us(head: &Parts, site: &Site) -> bool {
     }
 }
 
-/// A name in one line, if it can be one.
+/// Returns the name on one line, if it is valid.
 fn clean_name(sent: &str) -> Option<String> {
     let words = sent.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
     let name = words.collect::<Vec<_>>().join(" ");

@@ -1,5 +1,5 @@
-//! The page of the sandbox: where a person says what became of a payment that asks nobody, and the
-//! page that clients come back to.
+//! The page of the payment sandbox, where a person chooses the outcome of a payment, and the page that clients return
+//! to.
 
 use std::sync::{Arc, LazyLock};
 
@@ -21,12 +21,12 @@ use crate::payments::payment::{self, Payment, Status};
 use crate::payments::providers::sandbox;
 use crate::payments::verification::{self, Verification};
 
-/// What somebody can say of a payment that is asked for.
+/// The outcomes of a requested payment.
 const ENDS: &[Status] = &[Status::Paid, Status::Failed, Status::Canceled, Status::Expired];
-/// What can become of one that was paid.
+/// The outcomes of a paid payment.
 const AFTERWARDS: &[Status] = &[Status::Chargeback, Status::Refunded];
 
-/// Answers a request under `/sandbox/`.
+/// Handles a request under `/sandbox/`.
 pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let request_id = dispatch::request_id(&app, request.headers());
     let nonce = app.ids.token();
@@ -86,7 +86,7 @@ async fn walk(app: &Arc<App>, request: Request<Body>, nonce: &str) -> Result<Res
     }
 }
 
-/// What an id of the sandbox is of.
+/// The record of a sandbox id.
 #[derive(Clone)]
 struct Found {
     caller: Actor,
@@ -94,7 +94,7 @@ struct Found {
     id: String,
 }
 
-/// The payment or the verification with this id, whose account nobody told us.
+/// Finds the payment or the verification with this id, in any account.
 async fn find(app: &Arc<App>, external_id: String) -> Result<Found> {
     let found = app.store.read(move |tx| collecting::in_sandbox(tx, &external_id));
     let missing = || Error::new(Code::NotFound, "This payment does not exist.");
@@ -118,7 +118,7 @@ fn view(tx: &mut Tx, ctx: &Ctx, found: &Found) -> Result<Value> {
     }))
 }
 
-/// What can still be said.
+/// Returns the outcomes that are still possible.
 fn possible(found: &Found, status: Status) -> &'static [Status] {
     match status {
         Status::Created | Status::Open | Status::Pending | Status::Authorized => ENDS,
@@ -181,7 +181,7 @@ fn draw(data: &Value, nonce: &str) -> Response<Body> {
     response
 }
 
-/// The page that clients come back to from a provider.
+/// Returns the page that clients return to from a provider.
 pub fn thanks(nonce: &str) -> Response<Body> {
     draw(&json!({"thanks": true}), nonce)
 }

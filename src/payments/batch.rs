@@ -1,5 +1,4 @@
-//! Direct debits through the bank: a file in the form of SEPA (pain.008) with all that waits to be
-//! collected by signed mandates.
+//! Direct debit through the bank: a SEPA file (pain.008) with all pending collections by signed mandates.
 
 use engine::call::{Answer, Call, Content};
 use engine::context::Ctx;
@@ -22,17 +21,17 @@ use crate::relations::client::Client;
 use crate::settings::{ProviderName, Settings, corporate_identity};
 
 choice! {
-    /// Which rules of SEPA hold.
+    /// The SEPA scheme.
     pub enum Scheme {
-        /// Those for everybody.
+        /// The core scheme.
         #[default]
         Core = "core",
-        /// Those between businesses.
+        /// The business-to-business scheme.
         B2b = "b2b",
     }
 }
 
-/// Where the file is.
+/// The URL of the file.
 const ADDRESSES: &[Address] = &[Address {
     name: "file_url",
     path: "/v1/direct-debit/batches/{id}/content",
@@ -64,7 +63,7 @@ impl Model for Batch {}
 /// The most debits in a file.
 const MAX_PAYMENTS: i64 = 10_000;
 
-/// A payment that waits, with all that the bank wants to know.
+/// A pending payment with the details that the bank requires.
 struct Waiting {
     payment: Payment,
     invoice: Invoice,
@@ -91,7 +90,7 @@ fn create(call: Call) -> Result<Work> {
             return Err(Error::new(Code::InvalidTransition, message));
         }
         batch.base.id = ctx.new_id();
-        // 35 characters at most, and each file its own.
+        // At most 35 characters, and unique per file.
         batch.message_id = format!("KT{}", batch.base.id.replace('-', ""));
         batch.count = i64::try_from(waiting.len()).unwrap_or(i64::MAX);
         batch.amount = Amount::from_scaled(waiting.iter().map(|one| one.payment.amount.scaled()).sum());
@@ -110,7 +109,7 @@ fn working_days_after(day: Date, count: usize) -> Date {
     working.nth(count.saturating_sub(1)).unwrap_or(day)
 }
 
-/// What waits to be collected; who cannot be collected from is told.
+/// Returns the pending collections; adds a warning for each one that cannot be collected.
 fn waiting(tx: &mut Tx, ctx: &Ctx, warnings: &mut Vec<String>) -> Result<Vec<Waiting>> {
     let sql = format!(
         "{} WHERE account_id = $1 AND provider = '{}' AND status = '{}' ORDER BY created_at, id LIMIT $2",
@@ -182,7 +181,7 @@ fn file(tx: &mut Tx, ctx: &Ctx, batch: &Batch, date: Date, waiting: &[Waiting]) 
     })
 }
 
-/// A payment is with the bank now.
+/// Marks a payment as handed over to the bank.
 fn hand_over(tx: &mut Tx, ctx: &Ctx, one: &Waiting, batch: &Batch) -> Result<()> {
     let said = json!({"batch_id": batch.base.id, "message_id": batch.message_id});
     payment::apply_provider_status(tx, ctx, &one.payment, Status::Pending, Some(&said))?;
@@ -204,7 +203,7 @@ fn content(call: Call) -> Result<Work> {
     }))
 }
 
-/// Files of direct debits and their routes.
+/// The resource of direct debit batches.
 pub fn resource() -> Resource {
     Resource::of::<Batch>("Direct debit batches", "relations", MIGRATIONS)
         .at("/v1/direct-debit/batches")

@@ -1,5 +1,5 @@
-//! Collecting money through a provider: by a mandate, or because the client pays. The payment is
-//! written first; a job asks the provider with the payment's id as the key, and writes what it said.
+//! Collecting payments through a provider, by a mandate or paid by the client. The payment is written first; a job
+//! requests it from the provider with the payment's id as idempotency key, and records the response.
 
 use engine::accounts::Account;
 use engine::app::App;
@@ -93,7 +93,7 @@ pub(crate) fn again(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Payment
     }
 }
 
-/// The online payment of an invoice that may still be paid; of those that the client pays, or of all.
+/// Returns the online payment of an invoice that is in progress, with this method or any.
 fn under_way(tx: &mut Tx, ctx: &Ctx, invoice: &str, method: Option<Method>) -> Result<Option<Payment>> {
     let (select, under_way) = (&Payment::sql().select, Status::sql_list(UNDER_WAY));
     let sql = format!(
@@ -124,7 +124,7 @@ pub(crate) fn can_pay_online(tx: &mut Tx, ctx: &Ctx) -> Result<bool> {
     Ok(settings.online_payments && settings.provider != ProviderName::Manual)
 }
 
-/// What is needed to ask for a payment.
+/// The data of a payment request.
 struct Collection {
     payment: Payment,
     invoice: Invoice,
@@ -194,7 +194,7 @@ pub(crate) fn ask(app: &App, caller: &Actor, id: &str, again: bool) -> Result<Re
     }
 }
 
-/// The provider has taken a payment on.
+/// Records that the provider accepted a payment.
 fn accepted(tx: &mut Tx, ctx: &Ctx, id: &str, started: &Started, wish: Purpose) -> Result<Payment> {
     let before: Payment = records::find(tx, ctx, id)?;
     if before.status != Status::Created {
@@ -217,7 +217,7 @@ fn accepted(tx: &mut Tx, ctx: &Ctx, id: &str, started: &Started, wish: Purpose) 
     Ok(payment)
 }
 
-/// The job: asks for a collection. When the provider will not, the payment has failed.
+/// The job that requests a collection. If the provider rejects it, the payment has failed.
 #[derive(Serialize, Deserialize)]
 pub struct Collect {
     /// The payment.
@@ -248,7 +248,7 @@ impl Job for Collect {
     }
 }
 
-/// What a provider can be asked about.
+/// The kind of record that a provider knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Subject {
@@ -260,7 +260,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// The subject with this name in the address of a provider's webhook.
+    /// Returns the subject with this name in the URL of a provider's webhook.
     pub fn named(name: &str) -> Option<Subject> {
         match name {
             "payment" => Some(Subject::Payment),
@@ -269,7 +269,7 @@ impl Subject {
         }
     }
 
-    /// Where they are kept.
+    /// Returns its table.
     pub fn table(self) -> &'static str {
         match self {
             Subject::Payment => "payments",
@@ -287,8 +287,8 @@ pub(crate) fn look_soon(tx: &mut Tx, ctx: &Ctx, kind: Subject, id: &str) -> Resu
     jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)
 }
 
-/// The job: asks the provider how something stands, and has it stand so here. Whatever order the
-/// news came in, what holds is what the provider says now.
+/// The job that requests a status from the provider and applies it here. The order of notifications does not matter:
+/// the provider's current status counts.
 #[derive(Serialize, Deserialize)]
 pub struct ProviderNews {
     id: String,
@@ -375,10 +375,10 @@ pub(crate) fn in_sandbox(tx: &mut Tx, external_id: &str) -> Result<Option<(Accou
     Ok(None)
 }
 
-/// Once an hour providers are asked after what is under way there.
+/// Requests the status of payments in progress every hour.
 pub const DUE: DueWork = DueWork { hourly: ask_after, ..DueWork::NOTHING };
 
-/// Asks after everything that is under way at a provider which tells news, in case it told none.
+/// Enqueues a status request for everything in progress at a provider, in case a notification was lost.
 fn ask_after(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     for kind in [Subject::Payment, Subject::Verification] {
         let sql = format!(

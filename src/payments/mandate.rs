@@ -1,5 +1,4 @@
-//! Mandates: whether money may be taken from a client's account, by a verification through the
-//! provider or on a signed form.
+//! Direct debit mandates of clients, by a verification payment through the provider or by a signed form.
 
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
@@ -16,18 +15,18 @@ use crate::relations::client::Client;
 use crate::settings::{ProviderName, Settings};
 
 choice! {
-    /// How a mandate stands.
+    /// The status of a mandate.
     pub enum MandateStatus {
-        /// There is none.
+        /// There is no mandate.
         #[default]
         None = "none",
         /// The client has not paid the verification yet.
         Pending = "pending",
-        /// The client has paid it, and the provider looks at the mandate.
+        /// The client has paid it, and the provider is processing the mandate.
         Verified = "verified",
-        /// It can be used.
+        /// Can be used.
         Authorized = "authorized",
-        /// It was used.
+        /// Has been used.
         Active = "active",
     }
 }
@@ -53,24 +52,24 @@ record! {
 impl Model for Mandate {}
 
 impl Mandate {
-    /// Whether money can be taken by it.
+    /// Whether the mandate can be used.
     pub fn is_ready(&self) -> bool {
         matches!(self.status, MandateStatus::Authorized | MandateStatus::Active)
     }
 }
 
-/// The mandate of a client.
+/// Returns the mandate of a client.
 pub fn of(tx: &mut Tx, ctx: &Ctx, client: &str) -> Result<Option<Mandate>> {
     let sql = format!("{} WHERE account_id = $1 AND client_id = $2", Mandate::sql().select);
     Ok(tx.first(&sql, &[ctx.account.into(), client.into()], Mandate::from_row)?)
 }
 
-/// Whether a client is to verify first.
+/// Whether the client's verification is still pending.
 pub fn is_pending(tx: &mut Tx, ctx: &Ctx, client: &str) -> Result<bool> {
     Ok(of(tx, ctx, client)?.is_some_and(|mandate| mandate.status == MandateStatus::Pending))
 }
 
-/// Changes the mandate of a client, which is made when there is none.
+/// Changes the mandate of a client, and creates it if there is none.
 pub fn change(tx: &mut Tx, ctx: &Ctx, client: &str, change: impl FnOnce(&mut Mandate)) -> Result<()> {
     let before = of(tx, ctx, client)?;
     let mut mandate = before.clone().unwrap_or_default();
@@ -82,7 +81,7 @@ pub fn change(tx: &mut Tx, ctx: &Ctx, client: &str, change: impl FnOnce(&mut Man
     }
 }
 
-/// What `GET …/mandate` answers.
+/// Fields of the response of `GET …/mandate`.
 const PARTS: &[Part] = &[
     Part("client_found", "boolean", "Whether the client exists."),
     Part("provider", "string", "The provider."),
@@ -101,7 +100,7 @@ const PARTS: &[Part] = &[
     Part("meta", "object", "Details."),
 ];
 
-/// How the mandate of a client stands, for `GET …/mandate`; `activation` says what became of the subscription it names.
+/// Returns the response of `GET …/mandate`; `activation` is the outcome for the subscription in the request.
 pub fn standing(
     tx: &mut Tx,
     ctx: &Ctx,
@@ -137,7 +136,7 @@ fn shown(client_found: bool, provider: ProviderName, mandate: &Mandate, activati
     })
 }
 
-/// `POST …/mandate`: a mandate that the client has signed on paper.
+/// `POST …/mandate`: records a mandate that the client signed on paper.
 fn record_signed(call: Call) -> Result<Work> {
     let input: Input<Mandate> = input::create(&call)?;
     Ok(Box::new(move |tx, ctx| {
@@ -157,7 +156,7 @@ fn record_signed(call: Call) -> Result<Work> {
     }))
 }
 
-/// `DELETE …/mandate`: the client takes it back.
+/// `DELETE …/mandate`: revokes the mandate.
 fn revoke(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let client: Client = records::find(tx, ctx, call.id())?;
@@ -169,7 +168,7 @@ fn revoke(call: Call) -> Result<Work> {
     }))
 }
 
-/// Mandates and their routes; `get` shows one, and can activate a subscription.
+/// The resource of mandates; `get` returns one and can activate a subscription.
 pub fn resource(get: Handler) -> Resource {
     Resource::of::<Mandate>("Direct debit mandates", "relations", MIGRATIONS)
         .at("/v1/clients/{id}/direct-debit/mandate")

@@ -1,4 +1,4 @@
-//! Payments of invoices: recorded by hand, or collected through a provider.
+//! Payments of invoices: recorded manually, or collected through a provider.
 
 use engine::call::{Answer, Call, Outcome};
 use engine::context::Ctx;
@@ -15,36 +15,36 @@ use store::{Migration, Tx};
 use crate::documents::{Invoice, PaymentStatus, change_to_final, with_finalized};
 
 choice! {
-    /// How a payment stands.
+    /// The status of a payment.
     pub enum Status {
-        /// Asked for, not answered.
+        /// Requested, awaiting the client.
         Open = "open",
-        /// On its way.
+        /// In progress.
         Pending = "pending",
-        /// There.
+        /// Paid.
         #[default]
         Paid = "paid",
-        /// It did not work.
+        /// Failed.
         Failed = "failed",
-        /// The client broke it off.
+        /// Canceled by the client.
         Canceled = "canceled",
-        /// The client did nothing in time.
+        /// Expired before the client paid.
         Expired = "expired",
-        /// Promised by the bank.
+        /// Authorized by the bank.
         Authorized = "authorized",
-        /// Made, not yet asked for.
+        /// Created, not yet requested.
         Created = "created",
-        /// Taken back by the bank.
+        /// Charged back by the bank.
         Chargeback = "chargeback",
-        /// Paid back.
+        /// Refunded.
         Refunded = "refunded",
     }
 }
 
 choice! {
-    /// Who sees to a payment.
+    /// Who processes a payment.
     pub enum PaymentType {
-        /// Somebody who writes it down.
+        /// Recorded by a person.
         #[default]
         Manual = "manual",
         /// A provider.
@@ -53,7 +53,7 @@ choice! {
 }
 
 choice! {
-    /// By what means it is paid.
+    /// The payment method.
     pub enum Method {
         /// iDEAL.
         Ideal = "ideal",
@@ -118,7 +118,7 @@ record! {
 }
 
 impl Payment {
-    /// Where the client pays, as the provider said; or empty.
+    /// Returns the URL where the client pays, from the provider's response, or empty.
     pub fn payment_url(&self) -> String {
         self.feedback_data.json()["payment_url"].as_str().unwrap_or_default().to_string()
     }
@@ -184,8 +184,8 @@ fn create(call: Call) -> Result<Work> {
         if !input.has("method") && payment.r#type == PaymentType::Online {
             payment.method = Method::Ideal;
         }
-        // The payment says how the invoice stands, not what its caller called the draft: one that was called paid and
-        // is paid in part would else emit that it is paid.
+        // The payment determines the status of the invoice, not the status that the caller gave the draft: a draft
+        // marked paid would otherwise emit that it is paid after a partial payment.
         if payment.status == Status::Paid && !draft.is_final() {
             invoice.payment_status = PaymentStatus::Draft;
         }
@@ -255,7 +255,7 @@ pub(crate) fn apply_provider_status(
     Ok(now)
 }
 
-/// The moves from one status to another: none when it is the same.
+/// Returns the transitions from one status to another: none if they are equal.
 fn steps(from: Status, to: Status) -> Option<Vec<Status>> {
     let mut ways = std::collections::VecDeque::from([vec![from]]);
     let mut seen = vec![from];
@@ -303,7 +303,7 @@ pub(crate) fn update_invoice(tx: &mut Tx, ctx: &Ctx, before: &Invoice) -> Result
         return Err(Error::field("amount", violation(FieldCode::OutOfRange, message)));
     }
     let mut invoice = before.clone();
-    // A word of the caller's own stays until what was paid changes.
+    // A custom status is kept until the paid amount changes.
     if paid != before.paid_amount.scaled() {
         invoice.paid_amount = Amount::from_scaled(paid);
         invoice.update_payment_status(ctx);
@@ -330,7 +330,7 @@ pub(crate) fn both(ctx: &Ctx, invoice: &Invoice, payment: &Payment, outcome: Out
 
 const MIGRATIONS: &[Migration] = &[AWAITED, TABLE];
 
-/// What a provider or a bank has not answered yet is looked for every hour.
+/// An index on payments in progress, for the hourly status requests.
 const AWAITED: Migration = Migration {
     number: 67,
     name: "payments awaited",

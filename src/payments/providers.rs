@@ -1,5 +1,5 @@
-//! Who collects money from clients. A provider is only ever asked outside transactions, and with
-//! our own id as the key, so that asking again after a crash does not ask for the money twice.
+//! Payment providers. A provider is only called outside transactions, with our own id as idempotency key, so that a
+//! retry after a crash does not request a payment twice.
 
 pub mod mollie;
 pub mod sandbox;
@@ -17,29 +17,29 @@ error_codes! {
     PROVIDER_REFUSED = "provider_refused", Conflict, retry: true;
 }
 
-/// What kind of payment is asked for.
+/// The purpose of a payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// The client pays a little and gives a mandate by it.
+    /// A small payment by which the client gives a mandate.
     Mandate,
-    /// The client pays once.
+    /// A single payment by the client.
     Once,
-    /// It is taken from the client's account by the mandate.
+    /// A collection by mandate.
     Collection,
 }
 
-/// A payment that is asked for.
+/// A payment request.
 #[derive(Clone, Debug)]
 pub struct PaymentRequest {
-    /// What kind.
+    /// The purpose.
     pub wish: Purpose,
-    /// Our own id of it: asking again with the same asks for nothing new.
+    /// The idempotency key: a retry with the same key creates no second payment.
     pub key: String,
-    /// Whether it may have been asked before: providers forget keys after a while.
+    /// Whether it may have been requested before: providers forget keys after a while.
     pub again: bool,
-    /// How much.
+    /// The amount.
     pub amount: Amount,
-    /// What the client reads.
+    /// The description for the client.
     pub description: String,
     /// The provider's id of the client, or empty.
     pub customer_id: String,
@@ -51,16 +51,16 @@ pub struct PaymentRequest {
     pub email: String,
     /// The provider's id of the mandate, or empty.
     pub mandate_id: String,
-    /// Where the client goes afterwards.
+    /// The URL that the client returns to.
     pub back: String,
-    /// Where the provider tells us news.
+    /// The URL for notifications from the provider.
     pub news: String,
 }
 
-/// A payment that a provider has taken on.
+/// A payment that a provider accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Started {
-    /// The provider's id of it.
+    /// The provider's id of the payment.
     pub external_id: String,
     /// Where the client pays; empty for a collection.
     pub payment_url: String,
@@ -70,28 +70,28 @@ pub struct Started {
     pub status: Status,
 }
 
-/// How a payment stands at the provider.
+/// The status of a payment at the provider.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProviderStatus {
     /// Status.
     pub status: Status,
-    /// The mandate that came of it: its id, and whether it can be used already.
+    /// The resulting mandate: its id, and whether it can already be used.
     pub mandate: Option<(String, bool)>,
-    /// What the provider said, for people.
+    /// Details from the provider, for people.
     pub details: Value,
 }
 
-/// Why a provider did not do what was asked.
+/// Why a provider did not fulfil a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProviderError {
-    /// It will not, whoever asks again.
+    /// A permanent rejection.
     Never(String),
-    /// It could not now, or nobody knows whether it did; to be asked again.
+    /// A temporary failure, or an unknown outcome; to be retried.
     Later(String),
 }
 
 impl ProviderError {
-    /// The reason in words.
+    /// Returns the reason.
     pub fn words(&self) -> &str {
         match self {
             ProviderError::Never(why) | ProviderError::Later(why) => why,
@@ -99,17 +99,17 @@ impl ProviderError {
     }
 }
 
-/// Somebody who collects money. Everything blocks: it is for worker threads.
+/// A payment provider. All methods block and are meant for worker threads.
 pub trait Provider {
-    /// Asks for a payment.
+    /// Requests a payment.
     fn start(&self, ask: &PaymentRequest) -> Result<Started, ProviderError>;
-    /// Looks how a payment stands.
+    /// Retrieves the status of a payment.
     fn look(&self, external_id: &str) -> Result<ProviderStatus, ProviderError>;
-    /// Breaks off a payment that nobody has paid yet.
+    /// Cancels an unpaid payment.
     fn cancel(&self, external_id: &str) -> Result<(), ProviderError>;
 }
 
-/// The provider of an account by its name.
+/// Returns the provider with this name for an account.
 pub fn named(app: &App, name: ProviderName, settings: &Settings) -> Result<Box<dyn Provider>, ProviderError> {
     match name {
         ProviderName::Sandbox => Ok(Box::new(sandbox::Sandbox { site: app.site.clone() })),

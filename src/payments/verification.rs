@@ -1,5 +1,5 @@
-//! Verifications: a client pays a little through the provider, and gives a mandate for direct debits
-//! by it. The provider is asked between two transactions; a job finishes what was cut off there.
+//! Verifications: a client makes a small payment through the provider and thereby gives a direct debit mandate. The
+//! provider is called between two transactions; a job completes a verification that was interrupted there.
 
 use engine::app::App;
 use engine::call::{Answer, Call, Outcome};
@@ -43,13 +43,13 @@ record! {
     canceled_previous: bool = COMPUTED;
     /// The client.
     client_id: Link = COMPUTED.refers("clients").in_meta();
-    /// The caller's key when it was made, to go on with it.
+    /// The idempotency key of the request that created it, to resume it.
     claim: String = COMPUTED.shown(NOWHERE);
 }
 
 impl Model for Verification {}
 
-/// `{"amount": "0.01"}`, if it was sent.
+/// `{"amount": "0.01"}`, if sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Nested(Option<Amount>);
 
@@ -104,7 +104,7 @@ input! {
 impl Body for NewVerification {}
 
 impl NewVerification {
-    /// What is to be paid, and the field that says so.
+    /// Returns the amount to pay, and validates the field that sets it.
     fn wanted(&self, input: &Input<NewVerification>, usual: Amount) -> Result<Amount> {
         let (field, amount) = match self.verification.0 {
             _ if input.has("amount") => ("amount", self.amount),
@@ -118,7 +118,7 @@ impl NewVerification {
     }
 }
 
-/// What making one answers.
+/// Fields of the response to a create.
 const PARTS: &[Part] = &[
     Part("status", "string", "`created`."),
     Part("payment_url", "string", "URL where the client pays."),
@@ -148,7 +148,7 @@ fn create(call: Call) -> Result<Work> {
             let (id, warnings) = (id.clone(), warnings.clone());
             Ok(Box::new(move |tx, ctx| {
                 let Some(verification) = finish(tx, ctx, &id, &started)? else {
-                    // Not from in here: what the provider said is to be kept.
+                    // Returned after the commit, so that the provider's response is kept.
                     return Ok(Answer::after(|_, _| Err(replaced())));
                 };
                 let mut answer = Answer::json(&shown(&verification)).with_texts("warnings", &warnings);
@@ -177,7 +177,7 @@ fn replaced() -> Error {
     Error::new(Code::InvalidTransition, message)
 }
 
-/// The first transaction: one that is awaited is broken off, unless the caller goes on with it.
+/// The first transaction: cancels a pending verification, unless the caller resumes it.
 fn begin(
     tx: &mut Tx,
     ctx: &Ctx,
@@ -210,7 +210,7 @@ fn begin(
     };
     records::insert(tx, ctx, &mut verification)?;
     mandate::change(tx, ctx, &client.base.id, |mandate| {
-        // One that can be used stays so until a new one takes its place.
+        // A usable mandate is kept until a new one replaces it.
         if !mandate.is_ready() {
             mandate.provider = provider;
             mandate.status = MandateStatus::Pending;
@@ -222,7 +222,7 @@ fn begin(
     Ok(verification)
 }
 
-/// The verification of a client that somebody may still pay.
+/// Returns the verification of a client that can still be paid.
 fn awaited(tx: &mut Tx, ctx: &Ctx, client: &str) -> Result<Option<Verification>> {
     let (select, under_way) = (&Verification::sql().select, Status::sql_list(UNDER_WAY));
     let sql = format!(
@@ -232,8 +232,7 @@ fn awaited(tx: &mut Tx, ctx: &Ctx, client: &str) -> Result<Option<Verification>>
     Ok(tx.first(&sql, &[ctx.account.into(), client.into()], Verification::from_row)?)
 }
 
-/// Has the provider cancel the payment of a verification. One that the provider has not named yet is
-/// broken off when it does.
+/// Enqueues the cancellation of a verification's payment. A payment whose id is not known yet is cancelled when it is.
 fn break_off(tx: &mut Tx, ctx: &Ctx, verification: &Verification) -> Result<()> {
     if verification.external_id.is_empty() {
         return Ok(());
@@ -244,12 +243,12 @@ fn break_off(tx: &mut Tx, ctx: &Ctx, verification: &Verification) -> Result<()> 
     jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)
 }
 
-/// The key of the job that finishes a verification.
+/// The unique key of the job that completes a verification.
 fn finish_key(id: &str) -> String {
     format!("verification {id}")
 }
 
-/// Asks the provider, outside any transaction.
+/// Requests the payment from the provider, outside any transaction.
 fn ask(app: &App, account: i64, id: &str, again: bool) -> Result<Started, ProviderError> {
     let later = |error: Error| ProviderError::Later(error.to_string());
     let caller = app.acting_in(account, "provider").map_err(later)?;
@@ -278,8 +277,8 @@ fn ask(app: &App, account: i64, id: &str, again: bool) -> Result<Started, Provid
     })
 }
 
-/// What a caller is told when the provider did not do it. One that never will is over; else the
-/// job goes on.
+/// Returns the error for the caller when the provider did not accept the request. A permanent rejection ends the
+/// verification; otherwise the job retries.
 fn refused(app: &App, account: i64, id: &str, trouble: ProviderError) -> Error {
     match trouble {
         ProviderError::Later(why) => {
@@ -307,11 +306,11 @@ fn over(app: &App, account: i64, id: &str, status: Status) -> Result<()> {
     })
 }
 
-/// The second transaction: what the provider said. `None` when the verification was over by then.
+/// The second transaction: records the provider's response. `None` if the verification has ended in the meantime.
 fn finish(tx: &mut Tx, ctx: &Ctx, id: &str, started: &Started) -> Result<Option<Verification>> {
     let before: Verification = records::find(tx, ctx, id)?;
     if !before.external_id.is_empty() {
-        // The job, or another try of the same request, was faster; the provider has one payment all the same.
+        // The job or a retry of the same request was faster; the provider still has one payment.
         return Ok(Some(before).filter(|own| !is_over(own.status)));
     }
     let mut verification = before.clone();
@@ -336,12 +335,12 @@ fn finish(tx: &mut Tx, ctx: &Ctx, id: &str, started: &Started) -> Result<Option<
     Ok(Some(verification))
 }
 
-/// Whether nobody can pay any more.
+/// Whether the verification can no longer be paid.
 fn is_over(status: Status) -> bool {
     matches!(status, Status::Failed | Status::Canceled | Status::Expired)
 }
 
-/// The job: finishes a verification that was cut off between its two transactions.
+/// The job that completes a verification that was interrupted between its two transactions.
 #[derive(Serialize, Deserialize)]
 pub struct FinishVerification {
     id: String,
@@ -382,8 +381,7 @@ fn finish_later(app: &App, claimed: &Claimed, id: String) -> Result<Ending> {
     }
 }
 
-/// The job: breaks off at the provider what another has taken the place of. When it was paid in the
-/// meantime nothing is broken off.
+/// The job that cancels a replaced verification at the provider, unless it has been paid in the meantime.
 #[derive(Serialize, Deserialize)]
 pub struct CancelAtProvider {
     provider: String,
@@ -432,13 +430,13 @@ pub fn apply_provider_status(
             own.status = if is_valid { MandateStatus::Authorized } else { MandateStatus::Verified };
         }
         (Status::Paid, None) if !own.is_ready() => own.status = MandateStatus::Verified,
-        // A newer one is still awaited.
+        // A newer verification is still pending.
         _ if is_over && newest.is_none() && own.status == MandateStatus::Pending => own.status = MandateStatus::None,
         _ => {}
     })
 }
 
-/// Verifications and their routes.
+/// The resource of verifications.
 pub fn resource() -> Resource {
     Resource::of::<Verification>("Direct debit verifications", "relations", MIGRATIONS)
         .at("/v1/clients/{id}/direct-debit/verification")

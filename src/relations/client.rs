@@ -41,7 +41,7 @@ const fn sent(rules: Rules) -> Rules {
 }
 
 impl Client {
-    /// What it is called: the company, or the person.
+    /// Returns its name: that of the company, or of the person.
     pub fn name(&self) -> String {
         match self.company_name.as_str() {
             "" => format!("{} {}", self.firstname, self.lastname).trim().to_string(),
@@ -125,7 +125,7 @@ pub fn merge_nested(body: Json, name: &str) -> Json {
     Json::Object(members)
 }
 
-/// Nothing was heard of a client for a while.
+/// A client had no document or message for a number of days.
 pub static INACTIVE: Timer<Settings> = Timer {
     cause: "customer.inactive",
     about: &["client"],
@@ -145,7 +145,7 @@ pub static INACTIVE: Timer<Settings> = Timer {
     },
 };
 
-/// Nobody has had a task for a client for a while after the last word.
+/// A client has no open task a number of days after the last contact.
 pub static NO_FOLLOWUP: Timer<Settings> = Timer {
     cause: "customer.no_followup",
     about: &["client"],
@@ -160,7 +160,7 @@ pub static NO_FOLLOWUP: Timer<Settings> = Timer {
     },
 };
 
-/// Clients and their routes.
+/// The resource of clients.
 pub fn resource() -> Resource {
     Resource::of::<Client>("Clients", "relations", MIGRATIONS)
         // A migration gave them defaults.

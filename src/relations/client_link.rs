@@ -1,4 +1,4 @@
-//! Who works where: a person linked to a company.
+//! Links between persons and the companies they work at.
 
 use engine::context::Ctx;
 use engine::error::{Error, FieldCode, FieldErrors, Result, violation};

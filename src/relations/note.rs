@@ -1,4 +1,4 @@
-//! Words to remember.
+//! Notes.
 
 use engine::record;
 use engine::record::{ALL, CREATED, DETAIL, INPUT, LIST, Link, Model, REQUIRED, UPDATED};
@@ -25,12 +25,12 @@ record! {
     deal_id: Link = ABOUT.refers("deals");
 }
 
-/// What a note is about is said once, when it is made.
+/// The subject of a note is set once, on creation.
 const ABOUT: record::Rules = INPUT.create_only().filter().in_meta();
 
 impl Model for Note {}
 
-/// Notes and their routes.
+/// The resource of notes.
 pub fn resource() -> Resource {
     Resource::of::<Note>("Notes", "notes", MIGRATIONS)
         .list::<Note>()

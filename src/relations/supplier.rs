@@ -1,4 +1,4 @@
-//! Suppliers: those you buy from.
+//! Suppliers.
 
 use engine::context::Ctx;
 use engine::error::{FieldErrors, Result};
@@ -46,7 +46,7 @@ impl Model for Supplier {
     }
 }
 
-/// Suppliers and their routes.
+/// The resource of suppliers.
 pub fn resource() -> Resource {
     Resource::of::<Supplier>("Suppliers", "relations", MIGRATIONS)
         // A migration gave them defaults.

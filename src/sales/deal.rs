@@ -1,4 +1,4 @@
-//! Deals: what may become a sale.
+//! Deals: sales opportunities.
 
 use engine::call::{Answer, Call};
 use engine::clock::Moment;
@@ -19,9 +19,9 @@ use super::pipeline::{Phase, Pipeline, in_order};
 use crate::settings::Settings;
 
 choice! {
-    /// How a deal stands.
+    /// The status of a deal.
     pub enum Status {
-        /// Under way.
+        /// In progress.
         #[default]
         Open = "open",
         /// Won.
@@ -32,14 +32,14 @@ choice! {
 }
 
 choice! {
-    /// How much a deal matters.
+    /// The priority of a deal.
     pub enum Priority {
-        /// Little.
+        /// Low.
         Low = "low",
-        /// As usual.
+        /// Medium.
         #[default]
         Medium = "medium",
-        /// Much.
+        /// High.
         High = "high",
     }
 }
@@ -114,13 +114,13 @@ impl Model for Deal {
         if !opens {
             return Ok(());
         }
-        // What ran out while it was closed waits anew.
+        // Timers that expired while the deal was closed start again.
         PHASE_IDLE.arm(tx, ctx, &self.base.id, ctx.now)?;
         NO_FOLLOWUP.arm(tx, ctx, &self.base.id, ctx.now)
     }
 }
 
-/// Nothing about it has changed for a while.
+/// The deal has not changed for a number of days.
 pub static STALLED: Timer<Settings> = Timer {
     cause: "deal.stalled",
     about: &["deal"],
@@ -133,7 +133,7 @@ pub static STALLED: Timer<Settings> = Timer {
     },
 };
 
-/// It has been in its phase for a while.
+/// The deal has been in its phase for a number of days.
 pub static PHASE_IDLE: Timer<Settings> = Timer {
     cause: "deal.phase_idle",
     about: &["deal"],
@@ -146,7 +146,7 @@ pub static PHASE_IDLE: Timer<Settings> = Timer {
     },
 };
 
-/// The day has come on which it was expected to be decided.
+/// The expected close date has come.
 pub static CLOSE_DUE: Timer<Settings> = Timer {
     cause: "deal.close_due",
     about: &["deal"],
@@ -162,13 +162,13 @@ pub static CLOSE_DUE: Timer<Settings> = Timer {
     run_out: |tx, ctx, id| {
         let Some(deal) = open(tx, ctx, id)? else { return Ok(()) };
         let date = deal.expected_close_date.0.map(|date| date.to_string()).unwrap_or_default();
-        // On the day itself each change arms it anew.
+        // On that day, each change arms the timer again.
         let first = once::first_time(tx, ctx, &format!("{} {date}", CLOSE_DUE.cause), id)?;
         if first { records::emit(tx, ctx, &deal, CLOSE_DUE.cause) } else { Ok(()) }
     },
 };
 
-/// Nobody has had a task for it for a while.
+/// The deal had no open task for a number of days.
 pub static NO_FOLLOWUP: Timer<Settings> = Timer {
     cause: "deal.no_followup",
     about: &["deal"],
@@ -187,13 +187,13 @@ pub static NO_FOLLOWUP: Timer<Settings> = Timer {
     },
 };
 
-/// The deal, if it is under way.
+/// Returns the deal, if it is open.
 fn open(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Option<Deal>> {
     Ok(Some(records::find::<Deal>(tx, ctx, id)?).filter(|deal| deal.status == Status::Open))
 }
 
 input! {
-    /// Where a deal goes.
+    /// The destination of a deal.
     pub struct Move;
 
     /// The phase to move to; may belong to another pipeline.
@@ -203,7 +203,7 @@ input! {
 }
 
 impl Body for Move {
-    /// `null` is the same as nothing.
+    /// Treats `null` as a missing field.
     fn body(body: Json) -> Json {
         let Json::Object(mut members) = body else { return body };
         members.retain(|(_, json)| *json != Json::Null);
@@ -211,7 +211,7 @@ impl Body for Move {
     }
 }
 
-/// Deals and their routes.
+/// The resource of deals.
 pub fn resource() -> Resource {
     Resource::of::<Deal>("Deals", "deals", MIGRATIONS)
         .list::<Deal>()

@@ -1,4 +1,4 @@
-//! Where deals come from.
+//! Sources of deals.
 
 use engine::context::Ctx;
 use engine::error::Result;
@@ -19,7 +19,7 @@ record! {
 
 impl Model for DealSource {}
 
-/// Sources and their routes; the contract reads them.
+/// The resource of deal sources; in the contract they are read-only.
 pub fn resource() -> Resource {
     Resource::of::<DealSource>("Deal sources", "deals", MIGRATIONS)
         .setting()
@@ -29,7 +29,7 @@ pub fn resource() -> Resource {
         .extension()
 }
 
-/// The sources that most businesses have.
+/// Creates the default sources.
 pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     for (order, name) in (1..).zip(["Website", "Referral", "Telephone", "Advertisement", "Other"]) {
         let mut source = DealSource { name: name.into(), order, ..DealSource::default() };

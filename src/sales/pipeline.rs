@@ -46,7 +46,7 @@ impl Model for Phase {
 /// What a pipeline shows beside its fields.
 const PARTS: &[Part] = &[Part("phases", "array", "Its phases in order: `id`, `name`, `order`.")];
 
-/// Pipelines and their routes; the contract reads them.
+/// The resource of pipelines; in the contract they are read-only.
 pub fn resource() -> Resource {
     Resource::of::<Pipeline>("Pipelines", "deals", MIGRATIONS)
         .setting()
@@ -71,7 +71,7 @@ pub fn phases() -> Resource {
         .extension()
 }
 
-/// All pipelines, each with its phases.
+/// Lists all pipelines with their phases.
 fn list(call: Call) -> Result<Work> {
     let ignored: Vec<String> = call.query.names().map(str::to_string).collect();
     Ok(Box::new(move |tx, ctx| {
@@ -118,7 +118,7 @@ fn patch(call: Call) -> Result<Work> {
     }))
 }
 
-/// An answer that shows one pipeline, with its phases.
+/// Adds the phases to the response for one pipeline.
 fn with_phases(tx: &mut Tx, ctx: &Ctx, mut answer: Answer, id: &str) -> Result<Answer> {
     let phases: Vec<Phase> = in_order(tx, ctx)?;
     write_phases(&phases, id, &mut answer.data);
@@ -131,7 +131,7 @@ fn phases_changed(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
     records::touch(tx, ctx, &before, &mut before.clone(), "updated")
 }
 
-/// Adds the phases to a pipeline that is written.
+/// Writes the phases of a pipeline.
 fn write_phases(phases: &[Phase], pipeline: &str, data: &mut Vec<u8>) {
     data.pop();
     write_key(data, "phases");
@@ -151,26 +151,26 @@ fn write_phases(phases: &[Phase], pipeline: &str, data: &mut Vec<u8>) {
     data.extend_from_slice(b"]}");
 }
 
-/// All records of a short table, in their order.
+/// Returns all records of a small table, in order.
 pub fn in_order<R: Record>(tx: &mut Tx, ctx: &Ctx) -> Result<Vec<R>> {
     let sql = format!("{} WHERE account_id = $1 ORDER BY \"order\", id", R::sql().select);
     Ok(tx.all(&sql, &[ctx.account.into()], R::from_row)?)
 }
 
-/// One pipeline of five phases.
+/// Creates the default pipeline of five phases.
 pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     let mut pipeline = Pipeline { name: "Sales".into(), active: true, order: 1, ..Pipeline::default() };
     records::add(tx, ctx, &mut pipeline)?;
     for (order, name) in (1..).zip(["New", "Contact", "Proposal", "Negotiation", "Closing"]) {
         let pipeline_id = Link(pipeline.base.id.clone());
         let mut phase = Phase { pipeline_id, name: name.into(), order, ..Phase::default() };
-        // Not `add`: nobody has seen the pipeline without it.
+        // Not `add`: the pipeline has not been visible without the phase.
         records::insert(tx, ctx, &mut phase)?;
     }
     Ok(())
 }
 
-/// A pipeline goes with its phases, unless a deal is in it.
+/// Deletes a pipeline with its phases, unless it has deals.
 fn delete(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let pipeline: Pipeline = records::find_to_change(tx, ctx, &call)?;

@@ -1,4 +1,4 @@
-//! What is sold.
+//! Products and services.
 
 use engine::record;
 use engine::record::{INPUT, Model, REQUIRED, VatRate};
@@ -26,7 +26,7 @@ record! {
 
 impl Model for Product {}
 
-/// Products and their routes; `delete` knows what names a product.
+/// The resource of products; `delete` also clears the links to a product.
 pub fn resource(delete: Handler) -> Resource {
     Resource::of::<Product>("Products", "products", MIGRATIONS)
         .list::<Product>()

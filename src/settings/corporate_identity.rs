@@ -1,4 +1,4 @@
-//! Corporate identities: how the business shows itself on documents and in mail.
+//! Corporate identities: the sender of documents and mail.
 
 mod logo;
 
@@ -77,7 +77,7 @@ impl Model for CorporateIdentity {
     }
 }
 
-/// Identities and their routes; the contract reads them.
+/// The resource of identities; in the contract they are read-only.
 pub fn resource() -> Resource {
     Resource::of::<CorporateIdentity>("Corporate identities", "settings", MIGRATIONS)
         .all::<CorporateIdentity>()
@@ -91,7 +91,7 @@ pub fn resource() -> Resource {
         .extension()
 }
 
-/// One, with the name of the account.
+/// Creates an identity with the name of the account.
 pub fn defaults(tx: &mut Tx, ctx: &Ctx, name: &str) -> Result<()> {
     let mut identity = CorporateIdentity { name: name.into(), is_default: true, ..CorporateIdentity::blank()? };
     records::add(tx, ctx, &mut identity)
@@ -114,12 +114,12 @@ fn patch(call: Call) -> Result<Work> {
     let id = named.clone();
     logo::redraw_first(records::patch::<CorporateIdentity>, call, named, move |tx, ctx, call| {
         let before: CorporateIdentity = records::find_to_change(tx, ctx, call)?;
-        // A logo of an earlier version stays as it is, and is redrawn whenever it is printed.
+        // A logo from an earlier version is kept, and is re-encoded whenever it is printed.
         Ok(before.logo_file_id.0 != id)
     })
 }
 
-/// The file that a body names as the logo, or an empty text.
+/// Returns the file that a body sets as the logo, or an empty string.
 fn named(input: &Input<CorporateIdentity>) -> String {
     let mut identity = CorporateIdentity::default();
     input.merge_into(&mut identity);
@@ -140,7 +140,7 @@ fn delete(call: Call) -> Result<Work> {
     }))
 }
 
-/// A file stays while it is a logo.
+/// Rejects the deletion of a file that is a logo.
 pub fn guard_logo(tx: &mut Tx, ctx: &Ctx, file: &str) -> Result<()> {
     let logos = "SELECT count(*) FROM corporate_identities WHERE account_id = $1 AND logo_file_id = $2";
     if tx.int(logos, &[ctx.account.into(), file.into()])? == 0 {

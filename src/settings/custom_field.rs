@@ -1,4 +1,4 @@
-//! Fields of your own on clients, suppliers and documents.
+//! Custom fields of clients, suppliers and documents.
 
 use engine::context::Ctx;
 use engine::error::{FieldCode, FieldErrors, Result, Violation, violation};
@@ -8,7 +8,7 @@ use engine::{choice, record};
 use store::{Migration, Tx};
 
 choice! {
-    /// What a custom field is on.
+    /// The type of record that a custom field belongs to.
     pub enum Entity {
         /// Invoices.
         Invoice = "invoice",
@@ -25,7 +25,7 @@ choice! {
 }
 
 choice! {
-    /// What a custom field holds.
+    /// The type of a custom field.
     pub enum FieldType {
         /// A text.
         #[default]
@@ -65,7 +65,7 @@ impl Model for CustomField {
     }
 }
 
-/// Custom fields and their routes; the contract reads them.
+/// The resource of custom fields; in the contract they are read-only.
 pub fn resource() -> Resource {
     Resource::of::<CustomField>("Custom fields", "settings", MIGRATIONS)
         .all::<CustomField>()
@@ -74,8 +74,8 @@ pub fn resource() -> Resource {
         .extension()
 }
 
-/// Puts new values over those that were there, as far as the account has such fields. A value
-/// whose field was deleted goes when the record next changes.
+/// Merges new values into the existing ones and validates them. A value whose field was deleted is removed with the
+/// next change of the record.
 pub fn resolve(tx: &mut Tx, ctx: &Ctx, entity: Entity, values: &mut Custom, before: Option<&Custom>) -> Result<()> {
     if values.0.is_empty() && before.is_none_or(|before| before.0.is_empty()) {
         return Ok(());
@@ -90,7 +90,7 @@ pub fn resolve(tx: &mut Tx, ctx: &Ctx, entity: Entity, values: &mut Custom, befo
     }
     for (key, value) in &values.0 {
         let Some(field) = fields.iter().find(|field| field.key.0 == *key) else {
-            // Those that were there before are not the caller's fault.
+            // Existing values are not an error of the caller.
             if before.is_none_or(|before| !before.0.contains(&(key.clone(), value.clone()))) {
                 let what = format!("is not a custom field of a {}", entity.wire());
                 faults.add(format!("custom_fields.{key}"), violation(FieldCode::UnknownField, what));

@@ -1,4 +1,4 @@
-//! Domains that mail may come from.
+//! Sender domains.
 
 use engine::record::{ALL, Domain, INPUT, Model, NOWHERE, REQUIRED};
 use engine::resource::Resource;
@@ -6,18 +6,18 @@ use engine::{choice, record};
 use store::Migration;
 
 choice! {
-    /// Whether mail from a domain will be believed.
+    /// The verification status of a domain.
     pub enum DomainStatus {
-        /// Its records in the DNS are in place.
+        /// Its DNS records are in place.
         Verified = "verified",
-        /// They are still to be made.
+        /// Its DNS records are not in place yet.
         #[default]
         Pending = "pending",
     }
 }
 
 choice! {
-    /// What a domain is for.
+    /// The purpose of a domain.
     pub enum DomainType {
         /// Mail is sent from it.
         #[default]
@@ -43,7 +43,7 @@ record! {
 
 impl Model for EmailDomain {}
 
-/// Domains and their routes; the contract reads them.
+/// The resource of domains; in the contract they are read-only.
 pub fn resource() -> Resource {
     Resource::of::<EmailDomain>("E-mail domains", "settings", MIGRATIONS)
         .all::<EmailDomain>()

@@ -1,4 +1,4 @@
-//! Payment terms: how many days a client has.
+//! Payment terms.
 
 use engine::context::Ctx;
 use engine::error::Result;
@@ -21,7 +21,7 @@ record! {
 
 impl Model for PaymentTerm {}
 
-/// Terms and their routes; the contract reads them.
+/// The resource of payment terms; in the contract they are read-only.
 pub fn resource() -> Resource {
     Resource::of::<PaymentTerm>("Payment terms", "invoices", MIGRATIONS)
         .setting()
@@ -31,7 +31,7 @@ pub fn resource() -> Resource {
         .extension()
 }
 
-/// At once, a week, two, a month, two.
+/// Creates the default terms.
 pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     for days in [0, 7, 14, 30, 60] {
         let label = if days == 0 { "Due immediately".to_string() } else { format!("{days} days") };

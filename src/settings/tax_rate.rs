@@ -1,4 +1,4 @@
-//! Tax rates: what VAT a row can have, and which category of EN 16931 that is.
+//! Tax rates: the VAT of rows, with the corresponding category of EN 16931.
 
 use engine::context::Ctx;
 use engine::error::{FieldCode, FieldErrors, Result, violation};
@@ -11,26 +11,26 @@ use store::{Migration, Tx};
 choice! {
     /// Type of rate.
     pub enum TaxType {
-        /// The ordinary rate.
+        /// The standard rate.
         #[default]
         Standard = "standard",
-        /// A lower rate.
+        /// A reduced rate.
         Reduced = "reduced",
-        /// Zero, as a rate.
+        /// The zero rate.
         Zero = "zero",
-        /// No VAT, by law.
+        /// Exempt from VAT.
         Exempt = "exempt",
-        /// The buyer pays it, at home.
+        /// Reverse charge, domestic.
         ReverseCharge = "reverse_charge",
-        /// The buyer pays it, elsewhere in the European Union.
+        /// Reverse charge, elsewhere in the European Union.
         IntraCommunity = "intra_community",
-        /// Goods that leave the European Union.
+        /// Export outside the European Union.
         Export = "export",
     }
 }
 
 impl TaxType {
-    /// The category of EN 16931 (UNTDID 5305).
+    /// Returns the category of EN 16931 (UNTDID 5305).
     pub const fn category(self) -> &'static str {
         match self {
             TaxType::Standard | TaxType::Reduced => "S",
@@ -42,19 +42,19 @@ impl TaxType {
         }
     }
 
-    /// Whether an amount can come of it.
+    /// Whether the rate can have a percentage above zero.
     const fn has_amount(self) -> bool {
         matches!(self, TaxType::Standard | TaxType::Reduced)
     }
 }
 
 choice! {
-    /// Which side of the books it is for.
+    /// Whether a rate applies to sales or purchases.
     pub enum TaxContext {
-        /// What you sell.
+        /// Sales.
         #[default]
         Sales = "sales",
-        /// What you buy.
+        /// Purchases.
         Purchase = "purchase",
     }
 }
@@ -62,12 +62,12 @@ choice! {
 choice! {
     /// Region of the other party.
     pub enum TaxProfile {
-        /// In your own country.
+        /// Domestic.
         #[default]
         Domestic = "domestic",
         /// Elsewhere in the European Union.
         Eu = "eu",
-        /// Anywhere else.
+        /// Outside the European Union.
         World = "world",
     }
 }
@@ -103,7 +103,7 @@ impl Model for TaxRate {
     }
 }
 
-/// Tax rates and their routes; the contract reads them. `delete` knows who needs a rate.
+/// The resource of tax rates; in the contract they are read-only. `delete` checks whether a rate is in use.
 pub fn resource(delete: Handler) -> Resource {
     Resource::of::<TaxRate>("Tax rates", "settings", MIGRATIONS)
         .all::<TaxRate>()
@@ -112,7 +112,7 @@ pub fn resource(delete: Handler) -> Resource {
         .extension()
 }
 
-/// The Dutch set.
+/// Creates the Dutch rates.
 pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     use TaxProfile::{Domestic, Eu, World};
     let rates = [

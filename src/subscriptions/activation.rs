@@ -1,4 +1,4 @@
-//! A subscription can be activated where the mandate of its client is looked at.
+//! Activating a subscription while retrieving the mandate of its client.
 
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
@@ -19,7 +19,7 @@ pub fn by_mandate(call: Call) -> Result<Work> {
     }))
 }
 
-/// Activates the subscription that is named, if the mandate allows; answers what became of that.
+/// Activates the subscription in the request if the mandate allows it; returns the outcome.
 fn activation(tx: &mut Tx, ctx: &Ctx, client: &str, mandate: &Mandate, id: &str) -> Result<&'static str> {
     if id.is_empty() {
         return Ok("skipped");

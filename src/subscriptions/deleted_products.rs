@@ -1,4 +1,4 @@
-//! What names a product forgets it when it is deleted.
+//! Deleting a product clears the links to it.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use super::{forget_product, naming_product};
 use crate::documents::{self, InvoiceKind, QuoteKind, WorkorderKind};
 use crate::sales::product::Product;
 
-/// Rows of drafts and lines of subscriptions forget it and keep what they took from it; final documents stay as they are.
-/// Whoever names it is looked for before the transaction, since that takes as long as the account has drafts.
+/// Deletes a product. Rows of drafts and lines of subscriptions lose the link and keep the values; final documents do
+/// not change. The records are found before the transaction, since that scans all drafts of the account.
 pub fn delete(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         records::find_to_change::<Product>(tx, ctx, &call)?;
@@ -31,19 +31,19 @@ pub fn delete(call: Call) -> Result<Work> {
     }))
 }
 
-/// Records that may name a product.
+/// Records that may link to a product.
 #[derive(Clone)]
 struct Naming {
-    /// The log ended with this line when they were looked for.
+    /// The last log entry when they were searched for.
     seq: i64,
     records: Arc<Vec<(String, String)>>,
-    /// How many of them have forgotten it.
+    /// How many of them have been processed.
     done: usize,
 }
 
 impl Naming {
     fn look(tx: &mut Tx, ctx: &Ctx, product: &str) -> Result<Naming> {
-        // First, so that what is written meanwhile is looked at again.
+        // First, so that records written in the meantime are checked again.
         let seq = log::last(tx, ctx.account)?;
         let mut records = Vec::new();
         let mut add = |kind: &str, ids: Vec<String>| records.extend(ids.into_iter().map(|id| (kind.to_string(), id)));
@@ -54,7 +54,7 @@ impl Naming {
         Ok(Naming { seq, records: Arc::new(records), done: 0 })
     }
 
-    /// What was written since.
+    /// Returns the records written since.
     fn since(&self, tx: &mut Tx, ctx: &Ctx) -> Result<Option<Naming>> {
         let touched = log::touched(tx, ctx.account, self.seq, TOGETHER)?;
         let Some((seq, ..)) = touched.last() else { return Ok(None) };
@@ -64,7 +64,7 @@ impl Naming {
     }
 }
 
-/// Has some records forget the product, a few milliseconds' worth; when none is left it goes.
+/// Clears the link in some records, for a few milliseconds; deletes the product when none is left.
 fn forget(call: Call, naming: Naming) -> Work {
     Box::new(move |tx, ctx| {
         let product: Product = records::find_to_change(tx, ctx, &call)?;

@@ -1,4 +1,4 @@
-//! A tax rate stays while subscriptions have it.
+//! A tax rate that subscriptions use cannot be deleted.
 
 use engine::call::{Answer, Call};
 use engine::error::{Code, Error, Result};
@@ -9,8 +9,8 @@ use engine::slice::TOGETHER;
 use super::{needs_rate, one_needs_rate};
 use crate::settings::tax_rate::TaxRate;
 
-/// Documents keep the rate that they have; subscriptions need it for the invoices to come. Those are looked through before
-/// the transaction, in which only what was written since is looked at again.
+/// Deletes a tax rate. Documents keep their rate; subscriptions need it for future invoices. They are scanned before
+/// the transaction, which only checks those written since.
 pub fn delete(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         records::find_to_change::<TaxRate>(tx, ctx, &call)?;
@@ -28,7 +28,7 @@ pub fn delete(call: Call) -> Result<Work> {
     }))
 }
 
-/// Removes a rate that no subscription needed when the log ended with `seq`.
+/// Deletes a rate that no subscription used at log entry `seq`.
 fn remove(call: Call, seq: i64) -> Work {
     Box::new(move |tx, ctx| {
         let rate: TaxRate = records::find_to_change(tx, ctx, &call)?;
@@ -37,7 +37,7 @@ fn remove(call: Call, seq: i64) -> Work {
             return Ok(records::once_more(delete, &call));
         }
         for (_, kind, id) in touched {
-            // Its code may be another by now.
+            // Its code may have changed.
             if kind == "tax_rate" && id == rate.base.id {
                 return Ok(records::once_more(delete, &call));
             }

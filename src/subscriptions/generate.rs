@@ -1,6 +1,5 @@
-//! Making the invoices of subscriptions: one transaction each, one invoice per period, in the order
-//! of their dates. What was missed is made up, and one subscription that cannot be invoiced does not
-//! keep the others waiting.
+//! Creating the invoices of subscriptions: one write each, one invoice per period, in order of date. Missed
+//! invoices are created later, and a subscription that cannot be invoiced does not block the others.
 
 use engine::app::App;
 use engine::clock::Moment;
@@ -23,7 +22,7 @@ use crate::payments::collecting;
 use crate::relations::client::Client;
 use crate::settings::{Generation, Settings};
 
-/// How many invoices share a commit at most: others wait no longer than that.
+/// Maximum number of invoices per commit, which limits how long other writers wait.
 const TOGETHER: i64 = 32;
 
 /// Has the invoices of a subscription made when they are due now. An account with a test clock
@@ -42,7 +41,7 @@ pub(crate) fn enqueue(tx: &mut Tx, ctx: &Ctx, cause: &str) -> Result<()> {
     jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)
 }
 
-/// The job: every invoice of an account that is due.
+/// The job that creates all due invoices of an account.
 #[derive(Serialize, Deserialize)]
 pub struct MakeInvoices {}
 
@@ -93,7 +92,7 @@ fn bring_up_to_date(app: &App, caller: &Actor) -> Result<()> {
     }
 }
 
-/// The same at once, in the transaction and at the time of the caller.
+/// Creates all due invoices in the transaction and at the time of the caller.
 fn catch_up(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     loop {
         let due = due(tx, ctx)?;
@@ -106,7 +105,7 @@ fn catch_up(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     }
 }
 
-/// The subscriptions whose next invoice has the earliest date that is due.
+/// Returns the subscriptions whose next invoice has the earliest due date.
 fn due(tx: &mut Tx, ctx: &Ctx) -> Result<Vec<String>> {
     let Some(date) = earliest(tx, ctx)? else { return Ok(Vec::new()) };
     let today = ctx.now.date(&ctx.zone).to_string();
@@ -119,7 +118,7 @@ fn due(tx: &mut Tx, ctx: &Ctx) -> Result<Vec<String>> {
     tx.all(&sql, &values, |row| Ok(row.text(0)?.to_string()))
 }
 
-/// The earliest date of an invoice that is due.
+/// Returns the earliest date of a due invoice.
 fn earliest(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Date>> {
     let today = ctx.now.date(&ctx.zone).to_string();
     let draft = Status::Draft.wire();
@@ -130,13 +129,13 @@ fn earliest(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Date>> {
     tx.first(&sql, &[ctx.account.into(), today.into()], |row| day_of(row, "next_generate"))
 }
 
-/// A date of a subscription, whose id follows it in the row.
+/// Reads a date of a subscription from a row whose next column is the id.
 fn day_of(row: &Row, column: &str) -> Result<Date> {
     let id = row.text(1)?;
     Ok(stored_date(row.text(0)?).map_err(|error| error.at("subscriptions", id, column))?)
 }
 
-/// When something of subscriptions is next to be done in the account, after now.
+/// Returns the next moment after now at which subscriptions of the account have work to do.
 fn next_moment(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>> {
     let today = ctx.now.date(&ctx.zone);
     let generated = next_date(tx, ctx, "next_generate", today)?;
@@ -150,7 +149,7 @@ fn next_moment(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>> {
     Ok([generated, announced].into_iter().flatten().min().map(|date| Moment::start_of(date, &ctx.zone)))
 }
 
-/// The first date in a column after `date`.
+/// Returns the first date in a column after `date`.
 fn next_date(tx: &mut Tx, ctx: &Ctx, column: &str, date: Date) -> Result<Option<Date>> {
     let draft = Status::Draft.wire();
     let sql = format!(
@@ -161,12 +160,12 @@ fn next_date(tx: &mut Tx, ctx: &Ctx, column: &str, date: Date) -> Result<Option<
     tx.first(&sql, &values, |row| day_of(row, column))
 }
 
-/// How many days before its end a subscription says that it is near; 0 for never.
+/// Returns how many days before its end `subscription.expiring` is emitted; 0 for never.
 fn announced_before(tx: &mut Tx, ctx: &Ctx) -> Result<i64> {
     Ok(Settings::of(tx, ctx)?.subscription_expiring_days)
 }
 
-/// Makes the invoice of the next period of a subscription, if it is due.
+/// Creates the invoice of the next period of a subscription, if it is due.
 fn make_next(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
     let before: Subscription = records::find(tx, ctx, id)?;
     let today = ctx.now.date(&ctx.zone);
@@ -193,7 +192,7 @@ fn make_next(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
     records::change(tx, ctx, &before, &mut subscription, "updated")
 }
 
-/// Takes a period; answers whether nobody had it before.
+/// Claims a period; returns whether it was unclaimed.
 fn claim_period(tx: &mut Tx, ctx: &Ctx, subscription: &Subscription, start: Date, end: Date) -> Result<bool> {
     let sql =
         "INSERT INTO subscription_periods (account_id, subscription_id, period_start, period_end, invoice_id, made_at)
@@ -267,8 +266,8 @@ fn note_problem(app: &App, caller: &Actor, id: String, error: Error) -> Result<(
     })
 }
 
-/// Says of subscriptions that their end is near, once per end, as far as it fits in the slice; answers whether there
-/// may be more. It goes by the end alone: the last invoice may have been made long before.
+/// Emits `subscription.expiring`, once per end date, for as many subscriptions as fit in the slice; returns whether
+/// there may be more. Only the end date matters: the last invoice may have been created long before.
 fn announce(tx: &mut Tx, ctx: &Ctx, slice: &Slice) -> Result<bool> {
     let today = ctx.now.date(&ctx.zone);
     let seen = match announced_before(tx, ctx)? {

@@ -1,4 +1,4 @@
-//! The lines of a subscription: the rows of the invoices to come, under the names that callers know.
+//! The lines of a subscription: the rows of its future invoices, under their API names.
 
 use engine::context::Ctx;
 use engine::error::{Result, Violation};
@@ -10,12 +10,12 @@ use store::{Row, Tx, Value};
 
 use crate::documents::rows::{self, Names, Rows};
 
-/// What is invoiced each time, in order.
+/// The lines, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lines(pub Rows);
 
 impl Lines {
-    /// Fills in what follows from products and tax rates, and works out what they come to.
+    /// Fills in values from products and tax rates, and computes the totals.
     pub fn resolve(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<Totals<String>> {
         let names = Names { list: "lines", name: "title", other: "name" };
         self.0.resolve_as(tx, ctx, Percent::ZERO, &names)

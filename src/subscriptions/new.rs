@@ -1,5 +1,4 @@
-//! New subscriptions, and changes of those there are: what callers may send. A change holds from the
-//! next period on; invoices that were made stay as they are.
+//! Creating and changing subscriptions. A change applies from the next period on; existing invoices do not change.
 
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
@@ -16,7 +15,7 @@ use super::{Plan, Status, Subscription, Term, generate};
 use crate::payments::mandate;
 use crate::relations::client::{self, Client};
 
-/// Rules of a new subscription; one that is changed has its own in `change`.
+/// Validates a new subscription; a change is validated in `patch`.
 fn check(input: &Input<Subscription>, faults: &mut FieldErrors) {
     let new = input.values();
     if new.status == Status::Ended {
@@ -27,7 +26,7 @@ fn check(input: &Input<Subscription>, faults: &mut FieldErrors) {
     }
 }
 
-/// A term in weeks has a day of the week, and a longer one a day of the month; 0 is none.
+/// Checks that a frequency in weeks has a day of the week, and another one a day of the month; 0 is none.
 fn check_days(term: Term, day: i64, weekday: i64, faults: &mut FieldErrors) {
     let (field, sent, fitting) = match term.in_weeks() {
         true => ("day_of_month", day, "day_of_week"),
@@ -39,7 +38,7 @@ fn check_days(term: Term, day: i64, weekday: i64, faults: &mut FieldErrors) {
     }
 }
 
-/// The furthest back that a first invoice may lie, in years: nobody wants a thousand by mistake.
+/// How far back the first invoice can be dated, in years: a mistake must not create a thousand invoices.
 const BACK: i64 = 5;
 
 /// `POST /v1/subscriptions`
@@ -100,7 +99,7 @@ fn made_of(tx: &mut Tx, ctx: &Ctx, new: &Subscription, client: Option<&Client>) 
     Ok(subscription)
 }
 
-/// Ranges are checked before.
+/// The range is already checked.
 fn small(number: i64) -> i8 {
     i8::try_from(number).unwrap_or_default()
 }
@@ -155,7 +154,7 @@ fn change(
     let mut faults = FieldErrors::default();
     check_days(subscription.term, new.day_of_month, new.day_of_week, &mut faults);
     faults.into_result()?;
-    // A day that was chosen for the old frequency goes with it when the new one has no use for it.
+    // A day that does not apply to the new frequency is cleared.
     let (had, weeks) = (&before.schedule, subscription.term.in_weeks());
     let keeps = |fits: bool, had: i8| if fits || !input.has("frequency") { had } else { 0 };
     let chosen = |name: &str, sent: i64, had: i8| if input.has(name) { small(sent) } else { had };
@@ -171,7 +170,7 @@ fn change(
     Ok(())
 }
 
-/// The plan after a change: of the whole time while nothing is made, else from the next period on.
+/// Returns the plan after a change: from the start if nothing was invoiced, otherwise from the next period on.
 fn replanned(before: &Subscription, now: &Subscription, day: i8, weekday: i8) -> Plan {
     let had = &before.schedule;
     let same = before.term == now.term
@@ -188,7 +187,7 @@ fn replanned(before: &Subscription, now: &Subscription, day: i8, weekday: i8) ->
         None => return had.clone(),
     };
     let mut plan = Plan::new(anchor, None, day, weekday);
-    // The 31st stays wanted though the anchor may be the last of a shorter month.
+    // Keeps the 31st, although the anchor may be the last day of a shorter month.
     if day == 0 && !before.term.in_weeks() && before.start_date == now.start_date {
         plan.day = had.day;
     }
@@ -199,7 +198,7 @@ fn replanned(before: &Subscription, now: &Subscription, day: i8, weekday: i8) ->
 }
 
 impl Subscription {
-    /// Works out what the lines come to, and takes the title of the first when it has none.
+    /// Computes the totals of the lines, and copies the title of the first if there is none.
     fn work_out(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
         let totals = self.lines.resolve(tx, ctx)?;
         self.take_totals(&totals);
@@ -212,8 +211,8 @@ impl Subscription {
         Ok(())
     }
 
-    /// The next date after a change of the plan or the end: never one that was made already, nor
-    /// one before the next that was due.
+    /// Computes the next date after a change of the plan or the end: never one that was already invoiced, nor one
+    /// before the next due date.
     fn renew_next(&mut self, before: &Subscription, was_ended: bool) {
         let from = match (before.last_generated.0, before.next_generate.0) {
             (Some(_), Some(next)) => Some(next),
@@ -221,7 +220,7 @@ impl Subscription {
             (Some(last), None) => last.tomorrow().ok(),
             (None, _) => Some(Date::MIN),
         };
-        // Who was ended stays so, but for periods that were still to come.
+        // A subscription that a caller ended stays ended, except for periods that were still due.
         let open = !was_ended || before.next_generate.0.is_some();
         self.next_generate = Day(from.filter(|_| open).and_then(|from| self.period_from(from)));
         if self.next_generate.0.is_none() {

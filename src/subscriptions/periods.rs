@@ -1,4 +1,4 @@
-//! The periods of a subscription: those that were invoiced, those that are owed, and the next one.
+//! The periods of a subscription: invoiced, due and upcoming.
 
 use engine::call::{Answer, Call};
 use engine::clock::Moment;
@@ -14,7 +14,7 @@ use super::{Status, Subscription};
 /// More than weekly ones of forty years.
 const MAX_PERIODS: usize = 2100;
 
-/// What `GET …/periods` answers for each.
+/// Fields of the response of `GET …/periods`.
 pub const PARTS: &[Part] = &[
     Part("period_start", "string", "First day of the period, which is the invoice date."),
     Part("period_end", "string", "End date."),
@@ -60,7 +60,7 @@ fn made(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Vec<Value>> {
     Ok(periods)
 }
 
-/// Those that are owed, and one more.
+/// Returns the periods that are due and the next one.
 fn to_come(ctx: &Ctx, subscription: &Subscription) -> Vec<Value> {
     let today = ctx.now.date(&ctx.zone);
     let mut periods = Vec::new();

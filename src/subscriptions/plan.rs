@@ -1,4 +1,4 @@
-//! When the invoices of a subscription come.
+//! The dates of a subscription's invoices.
 
 use engine::choice;
 use engine::error::{FieldCode, Violation, violation};
@@ -12,18 +12,18 @@ use store::{Row, Value};
 choice! {
     /// Frequency of the invoices.
     pub enum Term {
-        /// Each week.
+        /// Every week.
         Weekly = "weekly",
-        /// Each four weeks.
+        /// Every four weeks.
         FourWeeks = "four_weeks",
-        /// Each month.
+        /// Every month.
         #[default]
         Monthly = "monthly",
-        /// Each three months.
+        /// Every three months.
         Quarterly = "quarterly",
-        /// Each six months.
+        /// Every six months.
         HalfYearly = "half_yearly",
-        /// Each year.
+        /// Every year.
         Yearly = "yearly",
     }
 }
@@ -40,31 +40,31 @@ impl Term {
         }
     }
 
-    /// Whether it counts in weeks, and so has a day of the week.
+    /// Whether the term is in weeks, and so has a day of the week.
     pub fn in_weeks(self) -> bool {
         matches!(self, Term::Weekly | Term::FourWeeks)
     }
 }
 
-/// From where and on which days: with a term, all dates.
+/// The start and the days of the invoices: together with a term, these determine all dates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// Where counting starts.
+    /// The date from which periods are counted.
     pub anchor: Option<Date>,
-    /// The first date, when it was chosen apart from the others.
+    /// The first date, if it was set separately.
     pub first: Option<Date>,
-    /// The day of the month that was chosen, or 0 for that of the start.
+    /// The selected day of the month, or 0 for that of the start.
     pub chosen_day: i8,
-    /// The day of the week that was chosen, or 0 for that of the start.
+    /// The selected day of the week, or 0 for that of the start.
     pub chosen_weekday: i8,
-    /// The day of the month that is wanted: the 31st stays wanted in short months.
+    /// The day of the month; the 31st remains 31 in short months.
     pub day: i8,
-    /// The day of the week, from Monday (1) on.
+    /// The day of the week, from Monday (1).
     pub weekday: i8,
 }
 
 impl Plan {
-    /// A plan from `anchor` on, with the days that were chosen, 0 for none.
+    /// Creates a plan from `anchor` on, with the selected days, 0 for none.
     pub fn new(anchor: Date, first: Option<Date>, chosen_day: i8, chosen_weekday: i8) -> Plan {
         let shown = first.unwrap_or(anchor);
         let day = if chosen_day > 0 { chosen_day } else { shown.day() };
@@ -72,13 +72,13 @@ impl Plan {
         Plan { anchor: Some(anchor), first, chosen_day, chosen_weekday, day, weekday }
     }
 
-    /// The first date on `day` or after it.
+    /// Returns the first date on or after `day`.
     pub fn from(&self, term: Term, day: Date) -> Option<Date> {
         let schedule = Schedule::new(term.frequency(), self.anchor?, self.first, Some(self.day), Some(self.weekday));
         schedule.date(schedule.first_from(day)?)
     }
 
-    /// The first date of all.
+    /// Returns the first date.
     pub fn beginning(&self, term: Term) -> Option<Date> {
         self.from(term, Date::MIN)
     }

@@ -1,4 +1,4 @@
-//! Tickets: questions of clients, from the first word to closed.
+//! Support tickets of clients.
 
 use engine::call::Call;
 use engine::context::Ctx;
@@ -15,27 +15,27 @@ use super::ticket_status::{self, Role, TicketStatus};
 use crate::settings::Settings;
 
 choice! {
-    /// How much a ticket presses.
+    /// The priority of a ticket.
     pub enum Priority {
-        /// Little.
+        /// Low.
         Low = "low",
-        /// As usual.
+        /// Normal.
         #[default]
         Normal = "normal",
-        /// Much.
+        /// High.
         High = "high",
-        /// At once.
+        /// Urgent.
         Urgent = "urgent",
     }
 }
 
 choice! {
-    /// How a ticket came in.
+    /// How a ticket was created.
     pub enum Source {
         /// Through the API.
         #[default]
         Api = "api",
-        /// Typed in the console.
+        /// In the console.
         Console = "console",
         /// By mail.
         Mail = "mail",
@@ -103,7 +103,7 @@ impl Model for Ticket {
 
     fn after_save(&self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         let opens = self.closed_at.0.is_none() && before.is_some_and(|before| before.closed_at.0.is_some());
-        // What ran out while it was closed waits anew.
+        // Timers that expired while the ticket was closed start again.
         if opens { STALE.arm(tx, ctx, &self.base.id, ctx.now) } else { Ok(()) }
     }
 
@@ -120,7 +120,7 @@ impl Model for Ticket {
     }
 }
 
-/// Nobody has written on it for a while.
+/// The ticket had no message for a number of days.
 pub static STALE: Timer<Settings> = Timer {
     cause: "ticket.stale",
     about: &["ticket"],
@@ -133,7 +133,7 @@ pub static STALE: Timer<Settings> = Timer {
     },
 };
 
-/// Tickets and their routes.
+/// The resource of tickets.
 pub fn resource() -> Resource {
     Resource::of::<Ticket>("Tickets", "tickets", MIGRATIONS)
         .list::<Ticket>()

@@ -1,4 +1,4 @@
-//! The mailboxes through which tickets come and go.
+//! The mailboxes of tickets.
 
 use engine::context::Ctx;
 use engine::error::Result;
@@ -31,7 +31,7 @@ record! {
 
 impl Model for TicketChannel {}
 
-/// Channels and their routes; the contract reads them.
+/// The resource of channels; in the contract they are read-only.
 pub fn resource() -> Resource {
     Resource::of::<TicketChannel>("Ticket channels", "tickets", MIGRATIONS)
         .setting()
@@ -41,7 +41,7 @@ pub fn resource() -> Resource {
         .extension()
 }
 
-/// One channel, without addresses yet.
+/// Creates the default channel, without addresses.
 pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     let mut channel = TicketChannel { name: "Support".into(), active: true, order: 1, ..TicketChannel::default() };
     records::add(tx, ctx, &mut channel)

@@ -1,4 +1,4 @@
-//! The conversation of a ticket.
+//! The messages of tickets.
 
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
@@ -21,7 +21,7 @@ use crate::relations::client::{self, Client};
 use crate::settings::Settings;
 
 choice! {
-    /// Which way a message goes.
+    /// The direction of a message.
     pub enum Direction {
         /// From the client.
         In = "in",
@@ -32,17 +32,17 @@ choice! {
 }
 
 choice! {
-    /// Whether a message leaves the house.
+    /// The type of a message.
     pub enum MessageType {
         /// Mailed to the client.
         #[default]
         Reply = "reply",
-        /// For colleagues; never leaves.
+        /// An internal note, which is never mailed.
         Note = "note",
     }
 }
 
-/// Who wrote a message.
+/// The author of a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Author {
     /// The name.
@@ -51,7 +51,7 @@ pub struct Author {
     pub email: String,
 }
 
-/// Between the two in the column; no name has it.
+/// Separates the two in the column; a name cannot contain it.
 const SEPARATOR: char = '\n';
 
 impl Kind for Author {
@@ -135,7 +135,7 @@ impl Model for TicketMessage {
             let ticket: Ticket = records::find(tx, ctx, &self.ticket_id.0)?;
             self.to = Emails(address_of(tx, ctx, &ticket)?);
         }
-        // Who is in both gets one mail.
+        // A recipient in both gets one mail.
         self.cc = self.cc.without(&self.to);
         Ok(())
     }
@@ -146,7 +146,7 @@ impl Model for TicketMessage {
     }
 }
 
-/// Where replies to a ticket go: to its own address, else to that of its client; empty when neither has one.
+/// Returns the address for replies to a ticket: its own, or that of its client; empty if neither has one.
 fn address_of(tx: &mut Tx, ctx: &Ctx, ticket: &Ticket) -> Result<String> {
     if !ticket.client_email.0.is_empty() || ticket.client_id.0.is_empty() {
         return Ok(ticket.client_email.0.clone());
@@ -155,7 +155,7 @@ fn address_of(tx: &mut Tx, ctx: &Ctx, ticket: &Ticket) -> Result<String> {
     Ok(client.email.0)
 }
 
-/// A reply moves a ticket on from new, and a word of the client opens it again.
+/// Updates the status of a ticket: a reply moves it on from new, and a message from the client reopens it.
 fn answered(tx: &mut Tx, ctx: &Ctx, before: &Ticket, message: &TicketMessage) -> Result<()> {
     let mut ticket = before.clone();
     let role = ticket_status::named(tx, ctx, &ticket.status)?.map(|status| status.role);
@@ -177,7 +177,7 @@ fn answered(tx: &mut Tx, ctx: &Ctx, before: &Ticket, message: &TicketMessage) ->
     if message.r#type == MessageType::Reply { spoken(tx, ctx, &ticket, by_client) } else { Ok(()) }
 }
 
-/// Somebody has written on a ticket, to the client or from there. A note is not a word to anybody.
+/// Updates the timers of a ticket after a message to or from the client. Notes do not count.
 fn spoken(tx: &mut Tx, ctx: &Ctx, ticket: &Ticket, by_client: bool) -> Result<()> {
     let (id, client) = (&ticket.base.id, &ticket.client_id.0);
     ticket::STALE.arm(tx, ctx, id, ctx.now)?;
@@ -185,11 +185,11 @@ fn spoken(tx: &mut Tx, ctx: &Ctx, ticket: &Ticket, by_client: bool) -> Result<()
         client::INACTIVE.arm(tx, ctx, client, ctx.now)?;
         client::NO_FOLLOWUP.arm(tx, ctx, client, ctx.now)?;
     }
-    // Who asks again every day waits since the first time.
+    // A further message from the client does not restart the wait.
     if by_client { UNANSWERED.arm_first(tx, ctx, id) } else { UNANSWERED.disarm(tx, ctx, id) }
 }
 
-/// A client has waited for an answer for a while.
+/// A message from a client had no reply for a number of days.
 pub static UNANSWERED: Timer<Settings> = Timer {
     cause: "mail.unanswered",
     about: &["ticket"],
@@ -203,7 +203,7 @@ pub static UNANSWERED: Timer<Settings> = Timer {
     },
 };
 
-/// Whether the last word is the client's.
+/// Whether the last message is from the client.
 fn is_unanswered(tx: &mut Tx, ctx: &Ctx, ticket: &str) -> Result<bool> {
     let sql = "SELECT direction FROM ticket_messages WHERE account_id = $1 AND ticket_id = $2 AND type = $3
                ORDER BY created_at DESC, id DESC LIMIT 1";
@@ -212,7 +212,7 @@ fn is_unanswered(tx: &mut Tx, ctx: &Ctx, ticket: &str) -> Result<bool> {
     Ok(last.as_deref() == Some(Direction::In.wire()))
 }
 
-/// Messages and their routes.
+/// The resource of messages.
 pub fn resource() -> Resource {
     Resource::of::<TicketMessage>("Ticket messages", "tickets", MIGRATIONS)
         .at("/v1/tickets/{id}/messages")
@@ -225,7 +225,7 @@ pub fn resource() -> Resource {
         .extension()
 }
 
-/// Takes in what the client wrote, for whoever receives the mail. Nothing is sent.
+/// Records a message from the client. Nothing is mailed.
 fn inbound(call: Call) -> Result<Work> {
     let input: Input<TicketMessage> = input::create(&call)?;
     Ok(Box::new(move |tx, ctx| {
@@ -238,8 +238,8 @@ fn inbound(call: Call) -> Result<Work> {
     }))
 }
 
-/// Writes a message; a reply is put in the outbox in the same transaction. Whoever expects a mail that does not go
-/// is told.
+/// Creates a message; a reply is enqueued as mail in the same transaction. Warns when the caller may expect a mail that
+/// is not sent.
 fn create(call: Call) -> Result<Work> {
     let input: Input<TicketMessage> = input::create(&call)?;
     Ok(Box::new(move |tx, ctx| {
@@ -265,7 +265,7 @@ fn create(call: Call) -> Result<Work> {
     }))
 }
 
-/// Saves a message under the ticket in the path.
+/// Saves a message of the ticket in the path.
 fn add(tx: &mut Tx, ctx: &Ctx, call: &Call, message: &mut TicketMessage) -> Result<()> {
     records::check_parent::<TicketMessage>(tx, ctx, call)?;
     message.ticket_id = Link(call.id().to_string());
@@ -273,7 +273,7 @@ fn add(tx: &mut Tx, ctx: &Ctx, call: &Call, message: &mut TicketMessage) -> Resu
 }
 
 impl TicketMessage {
-    /// The member `message` of its ticket's events. The HTML says the same as the body and is left out.
+    /// Returns the member `message` of its ticket's events, without the HTML, which duplicates the body.
     fn as_member(&self) -> String {
         let message = json!({
             "id": self.base.id,
@@ -287,7 +287,7 @@ impl TicketMessage {
     }
 }
 
-/// Puts a reply in the outbox. It comes from the first active channel, else from the business.
+/// Enqueues the mail of a reply, sent from the first active channel or else from the business.
 fn post(tx: &mut Tx, ctx: &Ctx, message: &TicketMessage) -> Result<()> {
     let ticket: Ticket = records::find(tx, ctx, &message.ticket_id.0)?;
     let channels: Vec<TicketChannel> = crate::sales::pipeline::in_order(tx, ctx)?;

@@ -1,4 +1,4 @@
-//! The states of tickets.
+//! The statuses of tickets.
 
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
@@ -11,16 +11,16 @@ use engine::{choice, record};
 use store::{Migration, Tx};
 
 choice! {
-    /// What a status means to the rules of tickets.
+    /// The role of a status in the rules of tickets.
     pub enum Role {
-        /// Nothing was done yet.
+        /// Not handled yet.
         New = "new",
-        /// Being worked on.
+        /// In progress.
         #[default]
         Open = "open",
-        /// Waiting for somebody else.
+        /// Waiting for someone else.
         Waiting = "waiting",
-        /// Done.
+        /// Closed.
         Closed = "closed",
     }
 }
@@ -40,7 +40,7 @@ record! {
 }
 
 impl Model for TicketStatus {
-    /// Tickets find their status in any case of its letters, so two names differ in more than that.
+    /// Rejects a name that differs only in case: tickets match the name of their status in any case.
     fn before_save(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         if before.is_some_and(|before| before.name == self.name) {
             return Ok(());
@@ -72,7 +72,7 @@ pub fn resource(patch: Handler) -> Resource {
         .extension()
 }
 
-/// New, Open, Waiting, Closed.
+/// Creates the default statuses: New, Open, Waiting and Closed.
 pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     let roles = [("New", Role::New), ("Open", Role::Open), ("Waiting", Role::Waiting), ("Closed", Role::Closed)];
     for (order, (name, role)) in (1..).zip(roles) {
@@ -82,13 +82,13 @@ pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     Ok(())
 }
 
-/// The status of this name, in any case.
+/// Finds a status by name, ignoring case.
 pub fn named(tx: &mut Tx, ctx: &Ctx, name: &str) -> Result<Option<TicketStatus>> {
     let all: Vec<TicketStatus> = crate::sales::pipeline::in_order(tx, ctx)?;
     Ok(all.into_iter().find(|status| status.name.eq_ignore_ascii_case(name)))
 }
 
-/// The first active status, of this role if there is one to choose.
+/// Returns the first active status, of this role if given.
 pub fn first(tx: &mut Tx, ctx: &Ctx, role: Option<Role>) -> Result<Option<TicketStatus>> {
     let all: Vec<TicketStatus> = crate::sales::pipeline::in_order(tx, ctx)?;
     Ok(all.into_iter().find(|status| status.active && role.is_none_or(|role| status.role == role)))
@@ -128,7 +128,7 @@ CREATE INDEX ticket_statuses_order ON ticket_statuses (account_id, \"order\", id
 CREATE INDEX ticket_statuses_active ON ticket_statuses (account_id, active, \"order\", id);
 ",
     },
-    // Where a name was given twice, the later status gets its id behind it; tickets stay with the first.
+    // Where two statuses have the same name, the id is appended to that of the later one; tickets keep the first.
     Migration {
         number: 44,
         name: "ticket statuses have names of their own",

@@ -1,5 +1,5 @@
-//! Whose turn it is to have a document made while somebody waits for it. Each account has one turn at a time, so that no
-//! account waits for more than one document of each other; what was made lately is kept for whoever asks again.
+//! Fair scheduling of documents that are typeset while a request waits. Each account has one slot, so that an account
+//! waits for at most one document of each other account; recent results are cached.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,16 +17,16 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::typesetting::{self, Print};
 
-/// How many requests of an account may wait for their turn; and for large documents.
+/// Maximum number of queued requests of an account; and for large documents.
 const WAITING: usize = 24;
 const WAITING_LARGE: usize = 4;
-/// How many bytes of documents are kept for whoever asks again.
+/// Size of the cache, in bytes.
 const KEPT: usize = 32 * 1024 * 1024;
 
-/// Turns, and what was made lately.
+/// The queues and the cache.
 pub struct Turns {
     lines: Arc<Mutex<Lines>>,
-    /// As many as are made at the same time, and one large one.
+    /// One permit for each concurrent document, and one for a large one.
     presses: Arc<Semaphore>,
     large_press: Arc<Semaphore>,
     kept: Mutex<Kept>,
@@ -60,23 +60,23 @@ impl Make for Print {
 
 type Lines = HashMap<(i64, bool), Arc<Line>>;
 
-/// The requests of one account.
+/// The queue of one account.
 struct Line {
     turn: Arc<Semaphore>,
-    /// Those who wait, and the one whose turn it is.
+    /// The number of requests waiting or running.
     here: AtomicUsize,
 }
 
-/// By the hash of all that is on the page, so nothing need be said when a document changes.
+/// Cached by the hash of the whole input, so that a changed document needs no invalidation.
 #[derive(Default)]
 struct Kept {
     made: HashMap<[u8; 32], Bytes>,
-    /// The oldest first.
+    /// Oldest first.
     order: VecDeque<[u8; 32]>,
     bytes: usize,
 }
 
-/// A place in a line until this is dropped.
+/// A slot in a queue, released when it is dropped.
 struct Turn {
     lines: Arc<Mutex<Lines>>,
     key: (i64, bool),
@@ -84,7 +84,7 @@ struct Turn {
 }
 
 impl Turns {
-    /// Nobody waits.
+    /// Creates empty queues.
     pub fn new() -> Turns {
         Turns {
             lines: Arc::default(),
@@ -94,7 +94,7 @@ impl Turns {
         }
     }
 
-    /// The PDF of a document, when it is its turn; kept as a file when it is final.
+    /// Returns the PDF of a document when it is the account's turn; the PDF of a final document is stored.
     pub async fn print(&self, app: &Arc<App>, job: &Print) -> Result<Bytes> {
         let data = job.data.to_string();
         let hash = hash(job, &data);
@@ -104,7 +104,7 @@ impl Turns {
         let large = pdf::is_large(data.as_bytes());
         let turn = self.line_up(job.account, large)?;
         let own = turn.take().await?;
-        // Whoever was before us may have wanted the same.
+        // The previous request may have been for the same document.
         if let Some(made) = held(&self.kept).made.get(&hash) {
             return Ok(made.clone());
         }
@@ -113,7 +113,7 @@ impl Turns {
         let (app, job) = (app.clone(), job.clone());
         let printed = tokio::task::spawn_blocking(move || {
             let made = typesetting::print_and_keep(&app, &job).map(Bytes::from);
-            // Not before it is done, whether or not somebody still waits for it.
+            // Released when the work is done, whether or not the request still waits for it.
             drop((press, own, turn));
             made
         });
@@ -122,7 +122,7 @@ impl Turns {
         Ok(made)
     }
 
-    /// The turn of an account for work that takes as long and as much memory as a document; it lasts until this is dropped.
+    /// Takes the account's slot for work of similar cost; it is released when the result is dropped.
     pub async fn turn_of(&self, account: i64) -> Result<impl Sized + use<>> {
         let turn = self.line_up(account, false)?;
         let own = turn.take().await?;
@@ -171,7 +171,7 @@ impl Drop for Turn {
 
 impl Kept {
     fn keep(&mut self, hash: [u8; 32], made: &Bytes) {
-        // One that is large would push out all the others.
+        // A large document would evict all others.
         if made.len() > KEPT / 8 || self.made.insert(hash, made.clone()).is_some() {
             return;
         }
@@ -188,7 +188,7 @@ async fn acquire(semaphore: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit> {
     semaphore.clone().acquire_owned().await.map_err(|closed| Error::internal(closed.to_string()))
 }
 
-/// Of all that a PDF is made of, and of whose it is.
+/// Hashes the input of a PDF and its account.
 fn hash(job: &Print, data: &str) -> [u8; 32] {
     let mut hash = Sha256::new();
     let numbers = format!("{} {} {}", job.account, job.revision, job.created);
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_so_long_and_is_forgotten_when_nobody_is_in_it() {
+    fn queues_are_limited_and_removed_when_empty() {
         let turns = Turns::new();
         let held: Vec<Turn> = (0..=WAITING).map(|_| turns.line_up(1, false).unwrap()).collect();
         let error = turns.line_up(1, false).err().unwrap();
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_bounded() {
+    fn the_cache_is_bounded() {
         let mut kept = Kept::default();
         let page = Bytes::from(vec![0; 1024 * 1024]);
         for number in 0..100_u8 {

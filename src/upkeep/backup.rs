@@ -1,8 +1,8 @@
-//! A copy of everything in a folder, made while the server runs: first the database as it is at one moment, then the
-//! contents of the files that it has, then the same checks as `kantoor verify` on the copy.
+//! Backs up everything to a folder while the server runs: first a consistent snapshot of the database, then the
+//! contents of its files, then the checks of `kantoor verify` on the copy.
 //!
-//! Contents may not go between the two. So a hold is written before the database is copied, and while there is one no
-//! content is dropped (`contents::holds`). It has an end, for a backup that was killed.
+//! No content may be deleted between the two copies. So a hold is written before the database is copied, and while a
+//! hold exists no content is deleted (`contents::holds`). It expires, in case the backup is killed.
 
 use std::cell::RefCell;
 use std::fs::{DirBuilder, File};
@@ -27,33 +27,33 @@ use tokio::runtime::Runtime;
 use crate::upkeep::integrity::files::{Kept, all_faults};
 use crate::upkeep::integrity::{Checked, Inspection, Problem, Witness};
 
-/// How long a hold is good for when nobody renews it.
+/// Lifetime of a hold that is not renewed.
 const HOLD_SECONDS: i64 = 600;
-/// How often it is renewed.
+/// How often a hold is renewed.
 const RENEWED: Duration = Duration::from_secs(60);
-/// Contents copied at once.
+/// Number of contents to copy concurrently.
 const AT_ONCE: usize = 4;
-/// The list of the contents with their hashes, as `sha256sum --check` reads it.
+/// The list of contents with their hashes, in the format of `sha256sum --check`.
 const LIST: &str = "files.sha256";
-/// What the backup is and what is in it.
+/// The description of the backup.
 const MANIFEST: &str = "backup.json";
-/// Locked while a backup is being made.
+/// Locked while a backup is in progress.
 const LOCK: &str = "backup.lock";
 
-/// How a backup ended.
+/// The outcome of a backup.
 pub enum BackupOutcome {
-    /// It is there, and passed its check.
+    /// Completed and verified.
     Made(Checked),
-    /// The copy did not pass its check.
+    /// The copy failed verification.
     Unsound {
         /// What was checked.
         checked: Checked,
-        /// Where it was left.
+        /// Where the copy was left.
         left: PathBuf,
     },
 }
 
-/// Makes a backup in `folder`, which gets its name only when all of it is there, checked and on the disk.
+/// Creates a backup in `folder`, which is renamed to its final name only when it is complete, verified and synced.
 pub fn make(
     store: &Store,
     blobs: &Blobs,
@@ -77,7 +77,7 @@ pub fn make(
     Ok(BackupOutcome::Made(checked))
 }
 
-/// The folder in which the backup is made. What a killed one left there goes.
+/// Creates the temporary folder of the backup, and removes one that a killed backup left.
 fn begin(folder: &Path) -> std::result::Result<PathBuf, String> {
     let told = |error: std::io::Error| format!("{}: {error}", folder.display());
     let name = folder.file_name().ok_or_else(|| format!("{} is not a valid folder name", folder.display()))?;
@@ -94,7 +94,7 @@ fn begin(folder: &Path) -> std::result::Result<PathBuf, String> {
     if let Some(parent) = unfinished.parent() {
         std::fs::create_dir_all(parent).map_err(told)?;
     }
-    // It has everything, keys and secrets included.
+    // It contains everything, keys and secrets included.
     DirBuilder::new().mode(0o700).create(&unfinished).map_err(told)?;
     Ok(unfinished)
 }
@@ -106,7 +106,7 @@ fn lock(path: &Path) -> std::result::Result<File, String> {
     Ok(file)
 }
 
-/// Copies the database, and writes down which contents it has; answers where both are.
+/// Copies the database and lists its file contents; returns the paths of both.
 fn copy_database(store: &Store, unfinished: &Path, witness: &mut dyn Witness) -> Result<(PathBuf, PathBuf)> {
     let contents = unfinished.join("contents");
     let list = File::create(&contents).map_err(|error| Error::internal(format!("{}: {error}", contents.display())))?;
@@ -115,7 +115,7 @@ fn copy_database(store: &Store, unfinished: &Path, witness: &mut dyn Witness) ->
     let (database, ()) = store.copy_into(unfinished, &mut progress, |tx| {
         let mut after = (0, String::new());
         loop {
-            // Rows are compared as pairs on both databases.
+            // Row values are compared in the same way on both databases.
             let sql = "SELECT account_id, id, content, size, sha256 FROM files WHERE (account_id, id) > ($1, $2)
                        ORDER BY account_id, id LIMIT 1000";
             let rows = tx.all(sql, &[after.0.into(), (&after.1).into()], |row| {
@@ -135,7 +135,7 @@ fn copy_database(store: &Store, unfinished: &Path, witness: &mut dyn Witness) ->
     Ok((database, contents))
 }
 
-/// The contents that the list names, a line at a time.
+/// Reads the list of contents, one line at a time.
 fn listed(contents: &Path) -> std::io::Result<impl Iterator<Item = Kept>> {
     let lines = BufReader::new(File::open(contents)?).lines().map_while(std::io::Result::ok);
     Ok(lines.filter_map(|line| {
@@ -145,7 +145,7 @@ fn listed(contents: &Path) -> std::io::Result<impl Iterator<Item = Kept>> {
     }))
 }
 
-/// Copies the contents, each synced; answers with those that could not be.
+/// Copies and syncs the contents; returns those that could not be copied.
 async fn copy_contents(
     blobs: &Blobs,
     unfinished: &Path,
@@ -167,7 +167,7 @@ async fn copy_contents(
         witness.copies("files", done);
         match copied {
             Ok(sha256) => writeln!(list, "{sha256}  files/{}", file.content).map_err(|error| error.to_string())?,
-            // The rest would fail too.
+            // The others would fail too.
             Err(blobs::Error::Full) => return Err("the disk is full".to_string()),
             Err(error) => {
                 problems += 1;
@@ -181,7 +181,7 @@ async fn copy_contents(
     Ok(problems)
 }
 
-/// Copies one content; answers with its SHA-256.
+/// Copies one content; returns its SHA-256.
 async fn copy(blobs: &Blobs, target: &Blobs, file: &Kept) -> blobs::Result<String> {
     let source = blobs.open(&file.content).await?;
     let hash = RefCell::new(Sha256::new());
@@ -189,8 +189,8 @@ async fn copy(blobs: &Blobs, target: &Blobs, file: &Kept) -> blobs::Result<Strin
     Ok(hex(&hash.into_inner().finalize()))
 }
 
-/// The checks of `kantoor verify`. A dump of PostgreSQL is no database yet: there the database that it was made of is
-/// checked, and the contents by the list.
+/// Does the checks of `kantoor verify`. A PostgreSQL dump is not a database: there, the original database is checked,
+/// and the contents by the list.
 fn check(
     store: &Store,
     runtime: &Runtime,
@@ -221,7 +221,7 @@ fn about(file: Kept, what: String) -> Problem {
     Problem { account, table: "files".to_string(), id: file.id, what }
 }
 
-/// Writes what the backup is, and gives it its name.
+/// Writes the description of the backup and renames the folder.
 fn finish(
     store: &Store,
     unfinished: &Path,
@@ -272,7 +272,7 @@ fn sha256_of(path: &Path) -> std::io::Result<String> {
     }
 }
 
-/// Keeps contents from being dropped while it lives.
+/// Prevents the deletion of contents until it is dropped.
 struct Hold {
     store: Store,
     id: String,
@@ -288,7 +288,7 @@ impl Hold {
         let (own, name) = (store.clone(), id.clone());
         let renewing = std::thread::spawn(move || {
             while stopped.recv_timeout(RENEWED) == Err(RecvTimeoutError::Timeout) {
-                // One that failed is made up for by the next: a hold outlives several.
+                // A failed renewal is covered by the next: a hold outlives several.
                 let _ = renew(&own, &name);
             }
         });
@@ -320,7 +320,7 @@ impl Drop for Hold {
             tx.execute("DELETE FROM holds WHERE account_id = 0 AND id = $1", &[(&id).into()])?;
             Ok(())
         });
-        // It ends by itself.
+        // The hold expires.
         drop(ended);
     }
 }

@@ -1,7 +1,7 @@
-//! Whether everything that is kept is as it must be: what `kantoor verify` checks, and `kantoor backup` of its copy.
+//! Integrity checks: used by `kantoor verify`, and by `kantoor backup` on its copy.
 //!
-//! It reads some records at a time, each time in a transaction of its own. So it needs little memory, holds up nobody,
-//! and a server may go on beside it.
+//! Records are read in small batches, each in its own transaction. So the checks need little memory, block nothing, and
+//! can run next to a server.
 
 pub(crate) mod files;
 mod numbers;
@@ -17,7 +17,7 @@ use engine::resource::Resource;
 use store::{Store, Tx};
 use tokio::runtime::Runtime;
 
-/// Something that is not as it must be.
+/// A problem that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The id of the account; empty when it concerns the whole database.
@@ -26,27 +26,27 @@ pub struct Problem {
     pub table: String,
     /// The record.
     pub id: String,
-    /// A sentence.
+    /// A sentence that describes it.
     pub what: String,
 }
 
-/// Hears what an inspection finds.
+/// Receives the findings of the checks.
 pub trait Witness {
-    /// What is being looked at, and how many of these so far.
+    /// Reports the current check and its count so far.
     fn sees(&mut self, what: &str, count: u64);
-    /// What is being copied, and how much of it is done.
+    /// Reports what is being copied, and the progress.
     fn copies(&mut self, what: &str, done: u64);
-    /// Something that is wrong.
+    /// Reports a problem.
     fn hears(&mut self, problem: &Problem);
-    /// The audit chain of an account was walked.
+    /// Reports the audit chain of an account.
     fn walked(&mut self, account: &Account, verdict: &Verdict);
-    /// Something about an account that may be right, as a sentence.
+    /// Reports something about an account that may be correct, as a sentence.
     fn notes(&mut self, account: &Account, what: &str);
-    /// Something that could not be checked, as a sentence.
+    /// Reports something that could not be checked, as a sentence.
     fn misses(&mut self, what: &str);
 }
 
-/// How much was checked.
+/// The totals of the checks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
     /// Accounts.
@@ -63,22 +63,22 @@ pub struct Checked {
     pub problems: u64,
 }
 
-/// A look through a database and its files.
+/// A check of a database and its files.
 pub struct Inspection<'i> {
     /// The database.
     pub store: &'i Store,
     /// The contents of files.
     pub blobs: &'i Blobs,
-    /// Reads the contents: the database is asked outside of it.
+    /// The runtime that reads contents; the database is queried outside of it.
     pub runtime: &'i Runtime,
-    /// Who hears of it.
+    /// Receives the findings.
     pub witness: &'i mut dyn Witness,
-    /// How much was checked so far.
+    /// The totals so far.
     pub checked: Checked,
 }
 
 impl<'i> Inspection<'i> {
-    /// One that has not begun.
+    /// Creates a check that has not started.
     pub fn new(
         store: &'i Store,
         blobs: &'i Blobs,
@@ -88,12 +88,12 @@ impl<'i> Inspection<'i> {
         Inspection { store, blobs, runtime, witness, checked: Checked::default() }
     }
 
-    /// Checks everything; or one account alone, with its files.
+    /// Checks everything, or only one account with its files.
     pub fn run(self, only: Option<&str>) -> Result<Checked> {
         self.look_through(only, true)
     }
 
-    /// Checks everything but the contents of files.
+    /// Checks everything except the contents of files.
     pub fn run_on_database(self) -> Result<Checked> {
         self.look_through(None, false)
     }
@@ -134,7 +134,7 @@ impl<'i> Inspection<'i> {
         self.witness.hears(&Problem { account, table, id, what: what.into() });
     }
 
-    /// The answer of a look at a table; when there is none, that is a problem.
+    /// Returns the result of a query; an error is reported as a problem.
     fn look<T>(&mut self, account: &Account, table: &str, work: impl Fn(&mut Tx) -> Result<T>) -> Option<T> {
         match self.store.read_now(work) {
             Ok(found) => Some(found),
@@ -155,7 +155,7 @@ impl<'i> Inspection<'i> {
         missed.iter().for_each(|what| self.witness.misses(what));
     }
 
-    /// Walks along the audit chain; answers the last entry about each record, unless the chain is broken.
+    /// Verifies the audit chain; returns the last entry of each record, unless the chain is broken.
     fn chain(&mut self, account: &Account) -> Option<Lines> {
         let (number, mut walked, mut lines) = (account.number, Walked::default(), Lines::default());
         loop {
@@ -206,7 +206,7 @@ impl<'i> Inspection<'i> {
     }
 }
 
-/// A sentence about what the database said instead of an answer.
+/// Returns a sentence for a database error.
 fn unreadable(error: &Error) -> String {
     format!("It cannot be read: {}", error.internal.as_deref().unwrap_or(&error.message))
 }

@@ -1,9 +1,9 @@
-//! The circuit breaker of an endpoint. When the first tries of several deliveries in a row fail, its receiver is taken to
-//! be down: nothing is sent but a probe now and then, which is the oldest delivery that is due. A delivery that is kept
-//! back uses up none of its tries. Once a probe is taken, all that waits is due at once and goes out in the order in which
-//! it happened, one at a time until nothing is left.
+//! The circuit breaker of an endpoint. When the first attempts of several consecutive deliveries fail, the receiver is
+//! considered down: nothing is sent except an occasional probe, which is the oldest due delivery. A delivery that is
+//! held back uses no attempts. When a probe succeeds, all held deliveries become due and are sent in their original
+//! order, one at a time until none is left.
 //!
-//! The further tries of one delivery do not count: an event that its receiver cannot digest does not hold up the others.
+//! Further attempts of a delivery do not count: an event that a receiver cannot process does not block the others.
 
 use engine::backoff::Backoff;
 use engine::clock::Moment;
@@ -17,28 +17,28 @@ use super::status::DeliveryStatus;
 pub const IN_FLIGHT: usize = 2;
 /// Deliveries in a row whose first try fails before the breaker opens.
 const FAILURES: i64 = 5;
-/// Between probes; the last delay goes on until the endpoint is switched off.
+/// Delays between probes; the last one repeats until the endpoint is disabled.
 const PROBES: Backoff = Backoff { delays: &[10, 30, 60, 180, 420, 900], spread: 5 };
 /// How many deliveries become due at once in one transaction.
 const RELEASED: i64 = 500;
 
-/// How an endpoint stands.
+/// The state of an endpoint.
 pub struct Breaker {
-    /// How far it has come in the log.
+    /// Its position in the log.
     pub sent_seq: i64,
-    /// When a delivery was last taken; 0 for never.
+    /// When a delivery last succeeded; 0 for never.
     pub succeeded_at: i64,
-    /// Since when none was; 0 when the last one was.
+    /// Since when deliveries have been failing; 0 if the last one succeeded.
     pub failing_since: i64,
     failures: i64,
     /// When the next probe is sent; 0 while the breaker is closed.
     next_probe_at: i64,
-    /// When it closed, until all that waited was sent; else 0.
+    /// When the breaker closed, until all held deliveries are sent; otherwise 0.
     healed_at: i64,
 }
 
 impl Breaker {
-    /// That of an endpoint that is on.
+    /// Returns the state of an enabled endpoint.
     pub fn of(tx: &mut Tx, ctx: &Ctx, endpoint: &str) -> Result<Option<Breaker>> {
         let sql =
             "SELECT sent_seq, succeeded_at, failing_since, failures, next_probe_at, healed_at FROM webhook_cursors
@@ -55,18 +55,18 @@ impl Breaker {
         })
     }
 
-    /// Whether something may be sent now.
+    /// Whether a delivery can be sent now.
     pub fn lets_through(&self, now: Moment) -> bool {
         self.next_probe_at <= now.0
     }
 
-    /// How many calls may be under way: one while it probes, and one while it catches up, so that all come in order.
+    /// Maximum number of concurrent calls: one while probing and while catching up, so that deliveries arrive in order.
     pub fn in_flight(&self) -> i64 {
         if self.next_probe_at > 0 || self.healed_at > 0 { 1 } else { IN_FLIGHT as i64 }
     }
 
-    /// Puts deliveries back into the places that they had before they failed: all of them when the receiver is well
-    /// again, and for a probe the oldest that is due.
+    /// Makes held deliveries due at their original time: all of them when the receiver has recovered, or the oldest due
+    /// one for a probe.
     pub fn release(&self, tx: &mut Tx, ctx: &Ctx, endpoint: &str, now: Moment) -> Result<()> {
         let (column, until, most) = match (self.healed_at, self.next_probe_at) {
             (0, 0) => return Ok(()),
@@ -84,7 +84,7 @@ impl Breaker {
         Ok(())
     }
 
-    /// When nothing is due any more all that waited was sent, and it goes on two at a time.
+    /// Ends the catch-up when nothing is due: then two calls can be in progress again.
     pub fn drained(&self, tx: &mut Tx, ctx: &Ctx, endpoint: &str, now: Moment) -> Result<()> {
         if self.healed_at > 0 {
             let sql = "UPDATE webhook_cursors SET healed_at = 0 WHERE account_id = $1 AND endpoint_id = $2
@@ -123,7 +123,7 @@ impl Breaker {
     }
 }
 
-/// A try was taken. If the breaker was open it closes, and all that waits goes out.
+/// Records a success. An open breaker closes, and the held deliveries are sent.
 pub fn succeeded(tx: &mut Tx, ctx: &Ctx, endpoint: &str, now: Moment) -> Result<()> {
     let Some(breaker) = Breaker::of(tx, ctx, endpoint)? else { return Ok(()) };
     let sql = "UPDATE webhook_cursors SET succeeded_at = $1, failing_since = 0, failures = 0,
@@ -136,7 +136,7 @@ pub fn succeeded(tx: &mut Tx, ctx: &Ctx, endpoint: &str, now: Moment) -> Result<
     Ok(())
 }
 
-/// Somebody wants to know whether the receiver is well again: the next probe is now.
+/// Makes the next probe due now, at the request of a caller.
 pub fn probe_now(tx: &mut Tx, ctx: &Ctx, endpoint: &str) -> Result<()> {
     let sql = "UPDATE webhook_cursors SET next_probe_at = $1
                WHERE account_id = $2 AND endpoint_id = $3 AND next_probe_at > $1";
@@ -144,14 +144,14 @@ pub fn probe_now(tx: &mut Tx, ctx: &Ctx, endpoint: &str) -> Result<()> {
     Ok(())
 }
 
-/// The endpoint shows how it stands. That is no change of it that people make: neither version nor event.
+/// Copies the state to the endpoint record. This is not a change by a caller: it has no new version and no event.
 fn show(tx: &mut Tx, [account, endpoint]: [Value; 2], failing_since: i64, next_probe_at: i64) -> Result<()> {
     let sql = "UPDATE webhook_endpoints SET failing_since = $1, next_probe_at = $2 WHERE account_id = $3 AND id = $4";
     tx.execute(sql, &[failing_since.into(), next_probe_at.into(), account, endpoint])?;
     Ok(())
 }
 
-/// How many endpoints have a receiver that is down.
+/// Returns the number of endpoints whose receiver is down.
 pub fn open(tx: &mut Tx) -> Result<i64> {
     Ok(tx.int("SELECT count(*) FROM webhook_cursors WHERE next_probe_at > 0", &[])?)
 }

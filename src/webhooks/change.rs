@@ -1,4 +1,4 @@
-//! The change feed and the stream of events: the log, read by those who follow it.
+//! The change feed and the event stream: the log, for clients that follow it.
 
 use engine::call::{Answer, Call, Outcome};
 use engine::context::Ctx;
@@ -36,7 +36,7 @@ const MAX_LIMIT: i64 = 1000;
 /// About how many bytes of them are answered at once; the rest is there for the next request.
 const BYTES: i64 = 8 * 1024 * 1024;
 
-/// Changes and their routes.
+/// The resource of changes.
 pub fn resource() -> Resource {
     Resource::without_records(&SHAPE, "Changes", "audit", vec![TIMESTAMP])
         .at("/v1")

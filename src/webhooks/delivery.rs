@@ -1,6 +1,5 @@
-//! The log of deliveries: what became of each event that was to go to an endpoint. They are records
-//! to read; they change as they are tried, without a line in the log of the account, since a line
-//! that makes deliveries that make lines would have no end.
+//! The deliveries of events to endpoints. They are read-only records; their attempts have no entries in the log of the
+//! account, since an entry that creates deliveries that create entries would never end.
 
 use engine::call::{Answer, Call};
 use engine::clock::Moment;
@@ -48,7 +47,7 @@ record! {
     happened_at: When = COMPUTED.shown(NOWHERE);
 }
 
-/// Deliveries and their routes.
+/// The resource of deliveries.
 pub fn resource() -> Resource {
     Resource::of::<WebhookDelivery>("Webhook deliveries", "webhooks", MIGRATIONS)
         .at("/v1/webhook-endpoints/{id}/deliveries")

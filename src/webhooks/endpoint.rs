@@ -1,4 +1,4 @@
-//! Addresses that are told what happens: where webhooks go, and the secrets that sign them.
+//! Webhook endpoints: their URLs and signing secrets.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::webhooks::breaker;
 use crate::webhooks::signature::Secret;
 use crate::webhooks::status::{self, DeliveryStatus};
 
-/// Endpoints of an account: each event may be sent to all of them.
+/// Maximum number of endpoints of an account: each event may be sent to all of them.
 const MAX_ENDPOINTS: i64 = 100;
 
 record! {
@@ -47,7 +47,7 @@ record! {
     next_probe_at: When = COMPUTED.nullable();
     /// The signing secret. It is shown only when it is created.
     secret: Secret = COMPUTED.shown(CREATED.and(ACTED));
-    /// The secret before this one.
+    /// The previous secret.
     old_secret: Secret = COMPUTED.shown(NOWHERE);
     /// Until when webhooks are also signed with the previous secret.
     old_secret_until: When = COMPUTED.nullable();
@@ -75,7 +75,7 @@ fn is_pattern(name: &str) -> bool {
 }
 
 impl WebhookEndpoint {
-    /// Whether it wants to hear of an event.
+    /// Whether the endpoint subscribes to an event.
     pub fn wants(&self, event: &str) -> bool {
         self.events.0.iter().any(|wanted| match wanted.strip_suffix('*') {
             Some(prefix) => event.starts_with(prefix),
@@ -83,14 +83,14 @@ impl WebhookEndpoint {
         })
     }
 
-    /// The secrets that sign at this moment: the newest first.
+    /// Returns the current signing secrets, newest first.
     pub fn secrets(&self, now: engine::clock::Moment) -> Vec<&str> {
         let old = self.old_secret_until.0.is_some_and(|until| now < until);
         let old = Some(self.old_secret.0.as_str()).filter(|_| old);
         std::iter::once(self.secret.0.as_str()).chain(old).collect()
     }
 
-    /// Switches it off on Kantoor's behalf, with a notice in the log.
+    /// Disables the endpoint automatically, and logs it.
     pub fn disable(&self, tx: &mut Tx, ctx: &Ctx, reason: &str) -> Result<()> {
         let mut record = self.clone();
         record.active = false;
@@ -104,7 +104,7 @@ impl WebhookEndpoint {
 }
 
 input! {
-    /// A new secret for an endpoint.
+    /// The overlap of a rotated secret.
     pub struct Rotate;
 
     /// For how many hours webhooks are also signed with the old secret.
@@ -190,7 +190,7 @@ fn patch(call: Call) -> Result<Work> {
     })
 }
 
-/// `work`, once the address was found to be one that may be called.
+/// Runs `work` after the URL was checked to be callable.
 fn once_checked(url: String, work: impl Fn(&mut Tx, &Ctx) -> Result<Answer> + Send + Sync + 'static) -> Work {
     let work = Arc::new(work);
     Box::new(move |_, _| {
@@ -225,7 +225,7 @@ fn rotate(call: Call) -> Result<Work> {
         record.secret.clone_from(&secret);
         (record.old_secret, record.old_secret_until) = match input.record().overlap_hours {
             0 => (Secret::default(), When(None)),
-            // Receivers live by the machine's time, whatever the account's clock says.
+            // Receivers use real time, whatever the account's clock.
             hours => (before.secret.clone(), When(Some(ctx.machine_now.plus_seconds(hours * 3600)))),
         };
         records::change(tx, ctx, &before, &mut record, "secret_rotated")?;
@@ -272,7 +272,7 @@ fn forget(tx: &mut Tx, ctx: &Ctx, endpoint: &str) -> Result<()> {
 }
 
 impl WebhookEndpoint {
-    /// Nothing is sent to one that is off.
+    /// Rejects the request if the endpoint is disabled.
     pub fn must_be_active(&self) -> Result<()> {
         if self.active {
             return Ok(());
@@ -281,7 +281,7 @@ impl WebhookEndpoint {
     }
 }
 
-/// `whsec_` and 32 bytes of chance.
+/// Generates a secret: `whsec_` and 32 random bytes.
 fn new_secret() -> Result<Secret> {
     let mut bytes = [0u8; 32];
     getrandom::fill(&mut bytes).map_err(|error| Error::internal(format!("cannot generate random numbers: {error}")))?;
@@ -290,7 +290,7 @@ fn new_secret() -> Result<Secret> {
 
 const MIGRATIONS: &[Migration] = &[TABLES, BREAKER];
 
-/// After several failures in a row an endpoint is probed instead of called.
+/// The columns of the circuit breaker.
 const BREAKER: Migration = Migration {
     number: 63,
     name: "webhook breaker",

@@ -1,4 +1,4 @@
-//! What is to be sent, in the database: from the log to deliveries, and from one try to the next.
+//! The delivery queue in the database: creates deliveries from the log and records their attempts.
 
 use std::collections::BTreeSet;
 
@@ -20,25 +20,25 @@ use crate::webhooks::endpoint::WebhookEndpoint;
 
 /// Lines of the log that become deliveries at once.
 const BATCH: i64 = 200;
-/// Deliveries that wait for their first try; with more the log itself is the queue.
+/// Maximum number of deliveries waiting for their first attempt; beyond that, the log itself is the queue.
 const QUEUED: i64 = 1000;
-/// How long deliveries can be looked at.
+/// How long deliveries are kept.
 const KEPT_SECONDS: i64 = 30 * DAY;
 const DAY: i64 = 24 * 3600;
-/// How long an endpoint may fail before it is switched off.
+/// How long an endpoint can fail before it is disabled.
 const PATIENCE_SECONDS: i64 = 5 * DAY;
-/// Ten tries over about three days, with up to a fifth more between them.
+/// Ten attempts over about three days, with up to 20% jitter.
 const RETRY: Backoff = Backoff { delays: &[5, 60, 300, 1800, 7200, 18_000, 36_000, 72_000, 108_000], spread: 5 };
-/// How often a delivery is tried.
+/// Maximum number of attempts of a delivery.
 pub const TRIES: i64 = RETRY.delays.len() as i64 + 1;
 
-/// Deliveries under way.
+/// The leases of deliveries in progress.
 pub const LEASES: LeaseTable = LeaseTable {
     table: "webhook_deliveries",
     until: "due_at",
     held: "due_at > 0 AND status = 'sending'",
     ended: 1,
-    // An endpoint that is switched off ends what is under way, unless whoever has it knows better.
+    // Disabling an endpoint ends its deliveries in progress, unless their worker still reports an outcome.
     ends_while_held: false,
 };
 
@@ -49,14 +49,13 @@ const WAITING: &str = "next_probe_at <= $1
     OR EXISTS (SELECT 1 FROM webhook_deliveries due WHERE due.account_id = webhook_cursors.account_id
                AND due.endpoint_id = webhook_cursors.endpoint_id AND due.due_at > 0 AND due.due_at <= $1))";
 
-/// The endpoints that have something to be done, of all accounts. Those that are off have no place
-/// in the log.
+/// Returns the endpoints of all accounts that have work. Disabled endpoints have no cursor.
 pub fn waiting(tx: &mut Tx, now: Moment) -> Result<Vec<(i64, String)>> {
     let sql = format!("SELECT account_id, endpoint_id FROM webhook_cursors WHERE {WAITING}");
     tx.all(&sql, &[now.0.into()], |row| Ok((row.int(0)?, row.text(1)?.to_string())))
 }
 
-/// Those of some accounts.
+/// Returns the endpoints of these accounts that have work.
 pub fn waiting_in(tx: &mut Tx, now: Moment, accounts: &BTreeSet<i64>) -> Result<Vec<(i64, String)>> {
     let sql = format!("SELECT endpoint_id FROM webhook_cursors WHERE {WAITING} AND account_id = $2");
     let mut found = Vec::new();
@@ -68,15 +67,15 @@ pub fn waiting_in(tx: &mut Tx, now: Moment, accounts: &BTreeSet<i64>) -> Result<
     Ok(found)
 }
 
-/// Whether this one has.
+/// Whether this endpoint has work.
 pub fn is_waiting(tx: &mut Tx, now: Moment, account: i64, endpoint: &str) -> Result<bool> {
     let sql = format!("SELECT 1 FROM webhook_cursors WHERE {WAITING} AND account_id = $2 AND endpoint_id = $3");
     let found = tx.first(&sql, &[now.0.into(), account.into(), endpoint.into()], |_| Ok::<_, Error>(()))?;
     Ok(found.is_some())
 }
 
-/// The moment since which something waits that could be sent: a delivery that is due, or a line of the log
-/// that was not looked at. Of the lines of accounts with a clock of their own nothing is known.
+/// Returns the moment since which something has been waiting to be sent: a due delivery or an unprocessed log entry.
+/// The entries of accounts with a test clock are not considered.
 pub fn oldest_due(tx: &mut Tx, now: Moment) -> Result<Option<Moment>> {
     let sql = "SELECT coalesce(min(due), 0) FROM (
             SELECT (SELECT min(due_at) FROM webhook_deliveries AS due WHERE due.account_id = place.account_id
@@ -90,16 +89,16 @@ pub fn oldest_due(tx: &mut Tx, now: Moment) -> Result<Option<Moment>> {
     Ok(Some(oldest).filter(|oldest| oldest.0 > 0 && *oldest <= now))
 }
 
-/// What one look at an endpoint has brought.
+/// The result of advancing an endpoint.
 #[derive(Default)]
 pub struct Progress {
-    /// Whether its place in the log has moved on.
+    /// Whether its cursor advanced.
     pub moved: bool,
-    /// Deliveries to be made now.
+    /// Deliveries to send now.
     pub claimed: Vec<Claimed>,
 }
 
-/// Makes deliveries of what happened, and claims up to `room` that are due.
+/// Creates deliveries from new log entries, and claims up to `room` due ones.
 pub fn advance(
     tx: &mut Tx,
     app: &App,
@@ -162,17 +161,17 @@ fn fan_out(tx: &mut Tx, ctx: &Ctx, id: &str, sent: i64) -> Result<bool> {
 
 /// A delivery under a lease.
 pub struct Claimed {
-    /// Whose it is.
+    /// The account.
     pub account: i64,
-    /// Its id, which its receiver knows it by.
+    /// Its id, which is also sent to the receiver.
     pub id: String,
-    /// Until when it is ours.
+    /// When the lease expires.
     pub lease: Moment,
     claim: i64,
 }
 
 fn claim(tx: &mut Tx, ctx: &Ctx, id: &str, node: &str, now: Moment, lease: Moment, room: i64) -> Result<Vec<Claimed>> {
-    // In the order in which they became due; ids grow with time.
+    // In the order in which they became due; ids increase with time.
     let due = "SELECT id, claim, attempts, status, lost FROM webhook_deliveries
                WHERE account_id = $1 AND endpoint_id = $2 AND due_at > 0 AND due_at <= $3 ORDER BY due_at, id LIMIT $4";
     let due = tx.all(due, &[ctx.account.into(), id.into(), now.0.into(), room.into()], |row| {
@@ -182,7 +181,7 @@ fn claim(tx: &mut Tx, ctx: &Ctx, id: &str, node: &str, now: Moment, lease: Momen
     })?;
     let mut claimed = Vec::new();
     for (one, attempts, was_lost, lost) in due {
-        // Whoever had it never came back, so often that it must be what ends them.
+        // Workers were lost so often that the delivery itself must be the cause.
         if attempts >= TRIES {
             let sql = "UPDATE webhook_deliveries SET status = $1, due_at = 0, updated_at = $2, version = version + 1,
                               claim = claim + 1, reason = 'It was tried ten times, and no attempt completed.'
@@ -232,25 +231,25 @@ fn claim(tx: &mut Tx, ctx: &Ctx, id: &str, node: &str, now: Moment, lease: Momen
     Ok(claimed)
 }
 
-/// All that a call needs.
+/// Everything that a call needs.
 pub struct Parcel {
-    /// Whose it is.
+    /// The account.
     pub account: Account,
-    /// Where it goes.
+    /// The endpoint.
     pub endpoint: WebhookEndpoint,
-    /// The same bytes with every try.
+    /// The body, identical for every attempt.
     pub body: Vec<u8>,
 }
 
-/// What became of a call.
+/// The outcome of a call.
 pub struct CallOutcome {
-    /// The status of the answer, or 0.
+    /// The status of the response, or 0.
     pub status: u16,
-    /// The start of the answer.
+    /// The start of the response.
     pub body: String,
-    /// How long it took.
+    /// The duration.
     pub duration_ms: i64,
-    /// Why it failed; empty when it did not.
+    /// Why it failed; empty if it succeeded.
     pub reason: String,
 }
 
@@ -265,7 +264,7 @@ impl Claimed {
         Ok(tx.first(&WebhookEndpoint::sql().get, &own, WebhookEndpoint::from_row)?)
     }
 
-    /// What is to be sent; nothing when the endpoint was deleted meanwhile.
+    /// Loads what is to be sent; `None` if the endpoint was deleted in the meantime.
     pub fn load(&self, tx: &mut Tx) -> Result<Option<Parcel>> {
         let Some(delivery) = self.delivery(tx)? else { return Ok(None) };
         let Some(endpoint) = self.endpoint(tx, &delivery)? else { return Ok(None) };
@@ -273,8 +272,7 @@ impl Claimed {
         Ok(Some(Parcel { account: Account::numbered(tx, self.account)?, endpoint, body }))
     }
 
-    /// Writes down what became of the try, unless the lease was lost to somebody else; answers it as it is
-    /// counted.
+    /// Records the outcome of an attempt, unless the lease was lost; returns the outcome for the metrics.
     pub fn finish(&self, tx: &mut Tx, ctx: &Ctx, outcome: &CallOutcome, now: Moment) -> Result<&'static str> {
         let Some(delivery) = self.delivery(tx)? else { return Ok("lost") };
         let endpoint = self.endpoint(tx, &delivery)?;
@@ -317,7 +315,7 @@ impl Claimed {
     }
 }
 
-/// The body: `type`, `timestamp`, `data` and `seq`, in this order.
+/// Returns the body: `type`, `timestamp`, `data` and `seq`, in this order.
 fn body(tx: &mut Tx, account: i64, delivery: &WebhookDelivery) -> Result<Vec<u8>> {
     if delivery.seq == 0 {
         let data = json!({"endpoint_id": delivery.endpoint_id.0}).to_string();
@@ -330,7 +328,7 @@ fn body(tx: &mut Tx, account: i64, delivery: &WebhookDelivery) -> Result<Vec<u8>
     line.map(|line| line.payload()).ok_or_else(|| Error::internal(format!("the log has no line {}", delivery.seq)))
 }
 
-/// Why an endpoint that just failed is to be switched off, if it is.
+/// Returns why an endpoint that just failed is to be disabled, if so.
 fn verdict(
     tx: &mut Tx,
     ctx: &Ctx,
@@ -344,7 +342,7 @@ fn verdict(
     let Some(breaker) = Breaker::of(tx, ctx, &delivery.endpoint_id.0)? else { return Ok(None) };
     breaker.failed(tx, ctx, &delivery.endpoint_id.0, delivery.attempts, now)?;
     let (succeeded, failing) = (breaker.succeeded_at, breaker.failing_since);
-    // An event that its receiver cannot digest does not cost it the others.
+    // An event that a receiver cannot process does not disable the endpoint.
     if delivery.attempts >= TRIES && succeeded <= delivery.base.created_at.0 {
         return Ok(Some("A delivery failed ten times over several days, and no other succeeded in that time."));
     }
@@ -364,7 +362,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ten_tries_take_about_three_days() {
+    fn ten_attempts_take_about_three_days() {
         let pause = |id: &str, attempts| RETRY.seconds(id, attempts);
         let days = |id: &str| (1..TRIES).map(|attempts| pause(id, attempts)).sum::<i64>() / 3600;
         for id in ["0190d5a2-0000-7000-8000-000000000000", "0190d5a2-0000-7000-8000-ffffffffffff", "x"] {

@@ -1,4 +1,4 @@
-//! Signatures as Standard Webhooks 1.0 has them.
+//! Signatures according to Standard Webhooks 1.0.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,7 +10,7 @@ use serde_json::Value as Schema;
 use sha2::Sha256;
 use store::{Row, Value};
 
-/// A secret that signs: `whsec_` and bytes in base64. Empty is none.
+/// A signing secret: `whsec_` and Base64. Empty means none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Secret(pub String);
 
@@ -22,7 +22,7 @@ impl Kind for Secret {
     fn from_db(row: &Row, column: usize) -> store::Result<Self> {
         let text = row.text(column)?;
         match key(text) {
-            // Nothing may be signed with a key that is not the receiver's.
+            // Nothing may be signed with a key that the receiver does not have.
             None => Err(store::Error::unreadable("it is not a secret in base64")),
             Some(_) => Ok(Secret(text.to_string())),
         }
@@ -49,9 +49,9 @@ fn key(secret: &str) -> Option<Vec<u8>> {
     STANDARD.decode(secret.trim_start_matches("whsec_")).ok()
 }
 
-/// `v1,` and the HMAC-SHA256 of `id.timestamp.body` under the bytes of the secret, in base64.
+/// Returns `v1,` and the HMAC-SHA256 of `id.timestamp.body` under the decoded secret, in Base64.
 pub fn sign(secret: &str, id: &str, seconds: i64, body: &[u8]) -> String {
-    // What cannot be decoded never becomes a `Secret`.
+    // An undecodable value never becomes a `Secret`.
     let key = key(secret).unwrap_or_default();
     let Ok(mut mac) = <Hmac<Sha256> as KeyInit>::new_from_slice(&key) else {
         unreachable!("HMAC takes keys of any length")
@@ -67,7 +67,7 @@ mod tests {
 
     /// The example of the specification's own libraries.
     #[test]
-    fn the_known_answer() {
+    fn matches_the_reference_signature() {
         let signed = sign(
             "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
             "msg_p5jXN8AQM9LWM0D4loKWxJek",

@@ -1,4 +1,4 @@
-//! Hours: what was worked on a project, on its way from draft to approved.
+//! Hours: time worked on projects, with an approval process.
 
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
@@ -11,21 +11,21 @@ use money::{Amount, Decimal};
 use store::{Migration, Tx};
 
 choice! {
-    /// How an entry stands.
+    /// The status of an entry.
     pub enum Status {
-        /// Being written.
+        /// Not submitted yet.
         #[default]
         Draft = "draft",
-        /// Waiting for a decision.
+        /// Awaiting approval.
         Submitted = "submitted",
-        /// Accepted, and locked.
+        /// Approved and locked.
         Approved = "approved",
-        /// Sent back.
+        /// Rejected; can be corrected and submitted again.
         Rejected = "rejected",
     }
 }
 
-/// Every move that there is.
+/// The allowed transitions.
 pub const TRANSITIONS: Transitions<Status> = &[
     (Status::Draft, &[Status::Submitted]),
     (Status::Rejected, &[Status::Submitted]),
@@ -81,7 +81,7 @@ fn in_minutes(hours: Amount) -> i64 {
     minutes.map_or(0, Decimal::scaled)
 }
 
-/// Hours with two decimals, rounded half up.
+/// Converts minutes to hours with two decimals, rounded half up.
 fn in_hours(minutes: i64) -> Amount {
     Amount::from_scaled((minutes * 100 + 30) / 60)
 }

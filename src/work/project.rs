@@ -9,18 +9,18 @@ use money::Amount;
 use store::{Migration, Tx};
 
 choice! {
-    /// How a project stands.
+    /// The status of a project.
     pub enum Status {
-        /// Not begun.
+        /// Not started.
         #[default]
         Planned = "planned",
-        /// Under way.
+        /// In progress.
         Active = "active",
-        /// Waiting.
+        /// On hold.
         OnHold = "on_hold",
-        /// Done.
+        /// Completed.
         Completed = "completed",
-        /// Given up.
+        /// Cancelled.
         Cancelled = "cancelled",
     }
 }
@@ -73,7 +73,7 @@ impl Model for Project {
     }
 }
 
-/// Projects and their routes.
+/// The resource of projects.
 pub fn resource() -> Resource {
     Resource::of::<Project>("Projects", "projects", MIGRATIONS)
         .list::<Project>()

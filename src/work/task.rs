@@ -1,4 +1,4 @@
-//! What is to be done.
+//! Tasks.
 
 use engine::call::Call;
 use engine::error::Result;
@@ -9,9 +9,9 @@ use engine::{choice, record};
 use store::Migration;
 
 choice! {
-    /// What kind of work a task is.
+    /// The category of a task.
     pub enum Category {
-        /// Anything.
+        /// A general task.
         #[default]
         Task = "task",
         /// A phone call.
@@ -22,9 +22,9 @@ choice! {
 }
 
 choice! {
-    /// Whether a task is done.
+    /// The status of a task.
     pub enum Status {
-        /// Not yet.
+        /// To do.
         #[default]
         Open = "open",
         /// Done.
@@ -58,7 +58,7 @@ record! {
 
 impl Model for Task {}
 
-/// Tasks and their routes.
+/// The resource of tasks.
 pub fn resource() -> Resource {
     Resource::of::<Task>("Tasks", "tasks", MIGRATIONS)
         .list::<Task>()

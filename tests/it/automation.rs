@@ -1,4 +1,4 @@
-//! Flows from the trigger to the last step: what people see, and what must not happen twice.
+//! Flows from the trigger to the last step: behaviour, and what must not happen twice.
 
 mod bounds;
 mod calls;
@@ -20,7 +20,7 @@ use web::scripted::{Reply as Answer, Scripted};
 use crate::on_both;
 use crate::support::{Client, Db, Server};
 
-/// A flow on a key of its own; answers its id.
+/// Creates a flow with its own key; returns its id.
 fn flow(client: &Client, key: &str, steps: Value) -> String {
     flow_with(client, key, steps, json!({}))
 }
@@ -33,7 +33,7 @@ fn flow_with(client: &Client, key: &str, steps: Value, more: Value) -> String {
     client.post("/v1/automation/flows", body).expect(201).id()
 }
 
-/// Fires an event; answers the runs.
+/// Fires an event; returns the runs.
 fn fire(client: &Client, event: &str, data: Value) -> Vec<String> {
     let fired = client.post("/v1/automation/trigger", json!({"event": event, "data": data})).expect(200).data();
     fired["runs"].as_array().unwrap().iter().map(|run| run["run_id"].as_str().unwrap().to_string()).collect()
@@ -44,7 +44,7 @@ fn account(server: &Server, client: &Client) -> Account {
     server.app.store.read_now(move |tx| Account::numbered(tx, number)).unwrap()
 }
 
-/// Does what is due in the account, as a worker would.
+/// Does the due work of the account, as a worker would.
 fn work(server: &Server, client: &Client) {
     let (app, account) = (server.app.clone(), account(server, client));
     let done = server.block_on(async move {
@@ -53,7 +53,7 @@ fn work(server: &Server, client: &Client) {
     done.unwrap().unwrap();
 }
 
-/// Makes everything due that waits for a try.
+/// Makes all pending attempts due.
 fn hurry(server: &Server, client: &Client) {
     let account = client.account;
     let sql = "UPDATE runs SET due_at = 1 WHERE account_id = $1 AND due_at > 0";
@@ -100,7 +100,7 @@ fn with_calls(db: Db) -> Server {
     Server::with(db, |config| config.allow_private_addresses = "127.0.0.1".to_string())
 }
 
-/// Somebody outside who is never there.
+/// A receiver that is never reachable.
 fn away() -> Scripted {
     Scripted::start(|_| Answer { body: b"try later".to_vec(), ..Answer::new(503) }).unwrap()
 }
@@ -119,9 +119,9 @@ fn jiff_seconds(text: &str) -> i64 {
 
 on_both![
     flows_have_the_shape_of_the_contract,
-    definitions_that_cannot_work_are_refused,
+    rejects_invalid_definitions,
     triggers_have_the_shape_of_the_contract,
-    every_step_does_its_work,
+    every_step_type_works,
 ];
 
 fn flows_have_the_shape_of_the_contract(db: Db) {
@@ -172,7 +172,7 @@ fn flows_have_the_shape_of_the_contract(db: Db) {
     }
     let path = format!("/v1/automation/flows/{id}");
     assert_eq!(client.patch(&path, json!({"active": false})).expect(200).data()["active"], false);
-    assert!(fire(&client, "order.shipped", json!({"name": "x"})).is_empty(), "one that is off starts nothing");
+    assert!(fire(&client, "order.shipped", json!({"name": "x"})).is_empty(), "a disabled flow starts nothing");
     assert_eq!(client.patch(&path, json!({"active": "yes"})).expect(422).faults(), ["active: wrong_type"]);
     assert_eq!(client.patch(&path, json!({"name": "x"})).expect(422).faults(), ["name: unknown_field"]);
     let whole = json!({"name": "New", "trigger_type": "event", "trigger_key": "invoice.paid", "steps": [{"type": "approval"}, {"type": "approval"}]});
@@ -186,7 +186,7 @@ fn flows_have_the_shape_of_the_contract(db: Db) {
     assert_eq!(client.get(&path).status, 404);
 }
 
-fn definitions_that_cannot_work_are_refused(db: Db) {
+fn rejects_invalid_definitions(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let good = json!({"name": "x", "trigger_type": "custom", "trigger_key": "a.b", "steps": task()});
@@ -385,7 +385,7 @@ fn triggers_have_the_shape_of_the_contract(db: Db) {
     assert!(server.events(&client, 0).contains(&"automation.triggered".to_string()));
 }
 
-fn every_step_does_its_work(db: Db) {
+fn every_step_type_works(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let (firm, invoice) = (firm(&client), invoice(&client));
@@ -461,7 +461,7 @@ fn every_step_does_its_work(db: Db) {
             ("c@b.example", "flow")
         ]
     );
-    // The event that the flow fired has the invoice under its own data, and started another flow.
+    // The event that the flow fired has the invoice in its own data, and started another flow.
     let second = runs.as_array().unwrap().iter().find(|one| one["trigger_key"] == "after.paid").unwrap();
     assert_eq!((&second["status"], &second["meta"]["depth"]), (&json!("failed"), &json!(2)));
     assert!(second["error"].as_str().unwrap().contains("There is no ticket"), "{second}");

@@ -1,4 +1,4 @@
-//! `kantoor backup`: copies made under load are whole, and can be gone on with.
+//! `kantoor backup`: copies made under load are complete and can be served.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,7 +17,7 @@ fn backup(db: &Db, folder: &Path) -> (bool, String) {
     (done.status.success(), said(&done) + &String::from_utf8_lossy(&done.stderr))
 }
 
-/// The database of a backup, ready to be served: a folder, or a dump that was restored.
+/// The database of a backup, ready to be served: a folder, or a restored dump.
 fn restored(db: &Db, folder: &Path) -> Db {
     if db.url.is_empty() {
         let mut own = Db::sqlite();
@@ -40,14 +40,14 @@ fn manifest(folder: &Path) -> Value {
 }
 
 on_both![
-    backups_under_load_are_whole_and_can_be_gone_on_with,
-    a_folder_with_something_in_it_is_refused,
-    a_backup_that_is_killed_is_not_taken_for_one,
-    what_is_broken_is_not_called_a_backup,
-    contents_stay_while_a_backup_is_made,
+    backups_under_load_are_complete_and_can_be_served,
+    rejects_a_folder_that_is_not_empty,
+    a_killed_backup_stays_unfinished,
+    reports_a_copy_that_fails_verification,
+    keeps_contents_during_a_backup,
 ];
 
-fn backups_under_load_are_whole_and_can_be_gone_on_with(db: Db) {
+fn backups_under_load_are_complete_and_can_be_served(db: Db) {
     let binary = Binary::start(&db, "", &[]);
     let client = &binary.client;
     let (stop, number) = (AtomicBool::new(false), AtomicU32::new(0));
@@ -107,12 +107,12 @@ fn backups_under_load_are_whole_and_can_be_gone_on_with(db: Db) {
     }
 }
 
-fn a_folder_with_something_in_it_is_refused(db: Db) {
+fn rejects_a_folder_that_is_not_empty(db: Db) {
     assert!(kantoor(&db, &["account", "create", "A"]).status.success());
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("b");
     std::fs::create_dir(&target).unwrap();
-    assert!(backup(&db, &target).0, "an empty one will do");
+    assert!(backup(&db, &target).0, "an empty folder is accepted");
     let before = std::fs::read(target.join("backup.json")).unwrap();
     let (done, words) = backup(&db, &target);
     assert!(!done && words.contains("already exists and is not empty"), "{words}");
@@ -121,7 +121,7 @@ fn a_folder_with_something_in_it_is_refused(db: Db) {
     assert!(!done && words.contains("where files are stored"), "{words}");
 }
 
-fn a_backup_that_is_killed_is_not_taken_for_one(db: Db) {
+fn a_killed_backup_stays_unfinished(db: Db) {
     let binary = Binary::start(&db, "", &["--demo", "--set", "workers=0"]);
     for n in 0..30_u8 {
         binary.client.upload("x.bin", &vec![n; 50_000]).expect(201);
@@ -143,7 +143,7 @@ fn a_backup_that_is_killed_is_not_taken_for_one(db: Db) {
             std::fs::remove_dir_all(&target).unwrap();
         }
     }
-    assert!(left > 0, "none was killed in the middle");
+    assert!(left > 0, "no backup was killed halfway");
     let (done, words) = backup(&db, &target);
     assert!(done, "{words}");
     assert!(!folder.path().join("b.unfinished").exists());
@@ -152,7 +152,7 @@ fn a_backup_that_is_killed_is_not_taken_for_one(db: Db) {
     assert!(kantoor(&own, &["verify"]).status.success());
 }
 
-fn what_is_broken_is_not_called_a_backup(db: Db) {
+fn reports_a_copy_that_fails_verification(db: Db) {
     let binary = Binary::start(&db, "", &["--set", "workers=0"]);
     let made = binary.client.upload("x.bin", b"hello").expect(201);
     let uid = std::fs::read_dir(db.data.join("files")).unwrap().next().unwrap().unwrap().path();
@@ -164,7 +164,7 @@ fn what_is_broken_is_not_called_a_backup(db: Db) {
     assert!(!folder.path().join("b").exists());
 }
 
-fn contents_stay_while_a_backup_is_made(db: Db) {
+fn keeps_contents_during_a_backup(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let made = client.upload("x.bin", b"hello").expect(201);
@@ -208,12 +208,12 @@ fn run_blocks(db: &Db, section: &str, others: &[(&str, &str)]) {
 }
 
 #[test]
-fn every_command_of_the_page_about_backups_works_on_sqlite() {
+fn every_command_in_the_backup_guide_works_on_sqlite() {
     run_blocks(&Db::sqlite(), "SQLite", &[]);
 }
 
 #[test]
-fn every_command_of_the_page_about_backups_works_on_postgres() {
+fn every_command_in_the_backup_guide_works_on_postgres() {
     let (Some(db), Some(empty)) = (Db::postgres(), Db::postgres()) else { return };
     run_blocks(&db, "PostgreSQL", &[("RESTORED", &empty.url)]);
 }

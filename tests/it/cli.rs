@@ -1,4 +1,4 @@
-//! The command line, as a person types it.
+//! The command line.
 
 use std::process::{Command, Output};
 
@@ -15,7 +15,7 @@ pub fn kantoor(db: &Db, arguments: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-/// What a command printed.
+/// Returns the output of a command.
 pub fn said(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
@@ -25,7 +25,7 @@ fn complained(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-on_both![accounts_and_keys_while_the_server_runs, a_test_clock_stands_still, a_demo_when_asked_for,];
+on_both![accounts_and_keys_while_the_server_runs, a_test_clock_stands_still, demo_data_is_created_on_request,];
 
 fn accounts_and_keys_while_the_server_runs(db: Db) {
     let binary = Binary::start(&db, "", &[]);
@@ -73,7 +73,7 @@ fn a_test_clock_stands_still(db: Db) {
     let binary = Binary::start(&db, made["key"].as_str().unwrap(), &[]);
     let note = binary.client.post("/v1/notes", serde_json::json!({"body": "then"})).expect(201);
     assert_eq!(note.data()["created_at"], "2026-01-31T11:00:00.000Z");
-    assert!(!binary.said().contains("kt_"), "there was an account, so no first one is made");
+    assert!(!binary.said().contains("kt_"), "an account exists, so no first one is created");
     let arguments =
         ["account", "create", "T", "--test-clock", "2026-01-31T12:00:00Z", "--time-zone", "Pacific/Auckland", "--json"];
     let far: Value = serde_json::from_str(&said(&kantoor(&db, &arguments))).unwrap();
@@ -84,7 +84,7 @@ fn a_test_clock_stands_still(db: Db) {
     assert!(wrong.contains("Unknown time zone 'Mars/North'"), "{wrong}");
 }
 
-fn a_demo_when_asked_for(db: Db) {
+fn demo_data_is_created_on_request(db: Db) {
     let binary = Binary::start(&db, "", &["--demo"]);
     assert!(binary.said().contains("Your account is called \"Van Dijk Installatietechniek\""), "{}", binary.said());
     let clients = |key: &str| {
@@ -105,7 +105,7 @@ fn a_demo_when_asked_for(db: Db) {
 }
 
 #[test]
-fn mistakes_are_told_in_words() {
+fn reports_invalid_arguments() {
     let db = Db::sqlite();
     assert_eq!(
         complained(&kantoor(&db, &["key", "create", "--account", "x", "--scopes", "*"])).trim(),

@@ -1,5 +1,5 @@
-//! How much a transaction does at most: every route with the largest body that it takes. Counted, not timed; to see the
-//! times, run `KANTOOR_CLOSURES=1 cargo nextest run --no-capture -E 'test(no_route_does_much)'`.
+//! Limits on the work of a transaction: every route with the largest body that it accepts. Counted, not timed; to see
+//! the times, run `KANTOOR_CLOSURES=1 cargo nextest run --no-capture -E 'test(no_route_does_much)'`.
 
 use engine::record::FieldInfo;
 use engine::resource::{Method, RequestBody};
@@ -10,12 +10,12 @@ use crate::on_both;
 use crate::support::{Db, Server};
 use crate::walk;
 
-/// What one closure may do: a document of a thousand rows, and all that follows from it.
+/// The maximum work of a closure: a document of a thousand rows, and what follows from it.
 const STATEMENTS: u64 = 100;
 const ROWS: u64 = 500;
 const BYTES: u64 = 4 * 1024 * 1024;
 
-/// A document with as much text as it may have.
+/// A document with the maximum amount of text.
 fn large() -> Value {
     json!({"title": "Large", "rows": vec![row(500); 1000]})
 }
@@ -24,24 +24,24 @@ fn row(letters: usize) -> Value {
     json!({"name": "x", "description": "y".repeat(letters), "unit_price": 1, "vat_rate": 21})
 }
 
-/// How many closures there were since this was last asked, and the most that any of them did.
+/// Returns the number of closures since the previous call, and the maximum work of any of them.
 fn most(count: fn(&seen::Closure) -> u64) -> (usize, u64) {
     let closures = seen::closures();
     (closures.len(), closures.iter().map(count).max().unwrap_or(0))
 }
 
 on_both![
-    a_deal_with_many_tasks_goes_in_small_steps,
+    deletes_a_deal_with_many_tasks_in_slices,
     the_text_of_a_document_has_a_limit,
-    a_large_document_is_written_as_often_as_it_must,
+    writes_a_large_document_no_more_often_than_needed,
     products_of_rows_are_looked_up_together,
-    a_product_in_many_drafts_goes_in_small_steps,
-    the_day_on_which_ends_are_told_rewrites_nothing,
-    html_that_takes_long_to_clean_is_refused,
+    deletes_a_product_in_many_drafts_in_slices,
+    changing_the_expiry_days_rewrites_nothing,
+    rejects_html_that_is_slow_to_sanitize,
     no_route_does_much_in_a_transaction,
 ];
 
-fn a_deal_with_many_tasks_goes_in_small_steps(db: Db) {
+fn deletes_a_deal_with_many_tasks_in_slices(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let owner = client.post("/v1/clients", json!({"company_name": "x"})).expect(201).id();
@@ -50,7 +50,7 @@ fn a_deal_with_many_tasks_goes_in_small_steps(db: Db) {
         (0..250).map(|_| client.post("/v1/tasks", json!({"title": "x", "deal_id": deal})).expect(201).id()).collect();
     seen::closures();
     client.delete(&format!("/v1/deals/{deal}")).expect(200);
-    // Each task takes four statements or so, and a transaction has a hundred at most.
+    // Each task takes about four statements, and a transaction handles at most a hundred.
     let closures = seen::closures();
     let most = closures.iter().map(|closure| closure.statements).max().unwrap();
     assert!(closures.len() > 1 && most < 700, "{} transactions, of {most} statements", closures.len());
@@ -78,7 +78,7 @@ fn the_text_of_a_document_has_a_limit(db: Db) {
         "{}",
         refused.text
     );
-    // What comes from products counts, too.
+    // Texts from products count too.
     let name = "😀".repeat(255);
     let product = client.post("/v1/products", json!({"name": name})).expect(201).id();
     let rows = json!(vec![json!({"product_id": product}); 1000]);
@@ -90,7 +90,7 @@ fn the_text_of_a_document_has_a_limit(db: Db) {
     );
 }
 
-fn a_large_document_is_written_as_often_as_it_must(db: Db) {
+fn writes_a_large_document_no_more_often_than_needed(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     seen::closures();
@@ -100,7 +100,7 @@ fn a_large_document_is_written_as_often_as_it_must(db: Db) {
     client.patch(&path, json!({"reference": "x"})).expect(200);
     assert!(most(|one| one.bytes).1 < 1_600_000);
     client.act(&format!("{path}/finalize")).expect(200);
-    // The record, its event, and what is printed.
+    // The record, its event, and the PDF job.
     assert!(most(|one| one.bytes).1 < 2_300_000);
 }
 
@@ -120,7 +120,7 @@ fn products_of_rows_are_looked_up_together(db: Db) {
     assert!(refused.faults().contains(&"rows[1].product_id: reference_not_found".to_string()), "{}", refused.text);
 }
 
-fn a_product_in_many_drafts_goes_in_small_steps(db: Db) {
+fn deletes_a_product_in_many_drafts_in_slices(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let product = client.post("/v1/products", json!({"name": "Boiler", "price": 10})).expect(201).id();
@@ -145,7 +145,7 @@ fn a_product_in_many_drafts_goes_in_small_steps(db: Db) {
     );
     seen::closures();
     client.delete(&format!("/v1/products/{product}")).expect(204);
-    // Each draft takes six statements or so.
+    // Each draft takes about six statements.
     let (closures, statements) = most(|one| one.statements);
     assert!(closures > 1 && statements < 700, "{closures} transactions, of {statements} statements");
     client.get(&format!("/v1/products/{product}")).expect(404);
@@ -168,7 +168,7 @@ fn a_product_in_many_drafts_goes_in_small_steps(db: Db) {
     client.delete(&rate).expect(204);
 }
 
-fn the_day_on_which_ends_are_told_rewrites_nothing(db: Db) {
+fn changing_the_expiry_days_rewrites_nothing(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     for day in 1..=60 {
@@ -189,10 +189,10 @@ fn the_day_on_which_ends_are_told_rewrites_nothing(db: Db) {
     assert_eq!(expiring(), 60);
     client.patch("/v1/settings", json!({"subscription_expiring_days": 101})).expect(200);
     advance("2026-09-01T10:00:00Z");
-    assert_eq!(expiring(), 60, "each is told once");
+    assert_eq!(expiring(), 60, "each is emitted once");
 }
 
-fn html_that_takes_long_to_clean_is_refused(db: Db) {
+fn rejects_html_that_is_slow_to_sanitize(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let ticket = client.post("/v1/tickets", json!({"subject": "x"})).expect(201).id();
@@ -221,14 +221,14 @@ fn no_route_does_much_in_a_transaction(db: Db) {
             RequestBody::Nothing | RequestBody::File => Value::Null,
             _ => walk::good_body(&client, route),
         };
-        // The largest that it takes: all at once, else field by field.
+        // The largest accepted body: all fields together, or else one by one.
         let mut largest = good.clone();
         for field in &route.fields {
             for value in larger(&good[field.name], field) {
                 let before = std::mem::replace(&mut largest[field.name], value);
                 let tried =
                     client.send(route.method.name(), &path.replace(&made.id, "nobody"), &[], &largest.to_string());
-                // Another record is not there: whatever is said of the body comes first.
+                // The other record does not exist: errors about the body take precedence.
                 if matches!(tried.status, 422 | 413 | 400) {
                     largest[field.name] = before;
                 } else {
@@ -236,7 +236,7 @@ fn no_route_does_much_in_a_transaction(db: Db) {
                 }
             }
         }
-        // What must differ from other documents.
+        // Fields that must be unique.
         for name in ["number", "external_id"] {
             if largest[name].is_string() {
                 largest[name] = json!(format!("L{}", walk::next_number()));
@@ -269,7 +269,7 @@ fn no_route_does_much_in_a_transaction(db: Db) {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Values of a field that are as large as may be, the largest first.
+/// Returns the largest valid values of a field, largest first.
 fn larger(good: &Value, field: &FieldInfo) -> Vec<Value> {
     let schema = (field.schema)(&field.rules);
     let formed = ["enum", "pattern", "x-form"].iter().any(|key| schema.get(key).is_some());

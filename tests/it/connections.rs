@@ -1,4 +1,4 @@
-//! Callers that hold on to what others need: seats, memory, and answers that nobody takes.
+//! Clients that occupy shared resources: connections, memory, and unread responses.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Client, Db, Server};
 
-/// A connection that asked for something.
+/// A connection with a request.
 fn ask(server: &Server, path: &str, key: &str) -> TcpStream {
     let mut stream = TcpStream::connect(server.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -21,7 +21,7 @@ fn status(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&answer[9..]).to_string()
 }
 
-/// A connection on which a request is under way for ever.
+/// A connection with a request that never completes.
 fn follow(server: &Server, client: &Client) -> TcpStream {
     let mut stream = ask(server, "/v1/events/stream", &client.key);
     assert_eq!(status(&mut stream), "200");
@@ -33,7 +33,7 @@ fn is_closed(stream: &mut TcpStream) -> bool {
     read.is_ok() || read.unwrap_err().kind() == std::io::ErrorKind::ConnectionReset
 }
 
-/// Waits until a metric is so large.
+/// Waits until a metric has this value.
 fn wait_for(server: &Server, metric: &str, value: u64) {
     let started = Instant::now();
     while server.metric(metric) < value {
@@ -62,7 +62,7 @@ fn an_idle_connection_makes_room() {
 }
 
 #[test]
-fn health_is_told_when_nobody_can_make_room() {
+fn serves_health_checks_when_all_connections_are_busy() {
     let server = Server::with(Db::sqlite(), |config| config.max_connections = 2);
     let client = server.client();
     let held = [follow(&server, &client), follow(&server, &client)];
@@ -84,7 +84,7 @@ fn health_is_told_when_nobody_can_make_room() {
 }
 
 #[test]
-fn an_address_has_a_share_and_a_proxy_has_none() {
+fn limits_connections_per_address_except_for_proxies() {
     for (proxies, third) in [("", "503"), ("127.0.0.0/8", "200")] {
         let server = Server::with(Db::sqlite(), |config| {
             config.connections_per_address = 2;
@@ -97,23 +97,23 @@ fn an_address_has_a_share_and_a_proxy_has_none() {
 }
 
 #[test]
-fn whoever_says_nothing_goes_soon() {
+fn closes_a_connection_without_a_first_byte() {
     let server = Server::with(Db::sqlite(), |config| config.first_byte_timeout_seconds = 1);
     let mut silent = TcpStream::connect(server.address).unwrap();
     silent.set_read_timeout(Some(Duration::from_secs(25))).unwrap();
-    assert!(is_closed(&mut silent), "within the time for a head, which is 30 s");
+    assert!(is_closed(&mut silent), "within the header timeout, which is 30 s");
     assert_eq!(server.metric(&closed("silent")), 1);
 }
 
 #[test]
-fn whoever_reads_nothing_is_cut_off() {
+fn closes_a_connection_that_does_not_read() {
     let server = Server::with(Db::sqlite(), |config| {
         config.write_timeout_seconds = 1;
         config.public_limit_per_minute = 0;
     });
     let mut stream = TcpStream::connect(server.address).unwrap();
     stream.set_write_timeout(Some(Duration::from_secs(1))).unwrap();
-    // More than the system keeps for a connection, asked for again and again.
+    // More than the system buffers for a connection, requested repeatedly.
     for _ in 0..100 {
         let _ = stream.write_all(b"GET /v1/openapi.json HTTP/1.1\r\nhost: x\r\n\r\n");
     }
@@ -121,21 +121,21 @@ fn whoever_reads_nothing_is_cut_off() {
 }
 
 #[test]
-fn whoever_makes_no_room_for_answers_of_http2_is_cut_off() {
+fn closes_an_http2_connection_that_does_not_read() {
     let server = Server::with(Db::sqlite(), |config| config.write_timeout_seconds = 1);
     let client = server.client();
     let mut stream = TcpStream::connect(server.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    // The preface, and SETTINGS: no stream may send anything (INITIAL_WINDOW_SIZE is 0).
+    // The preface, and SETTINGS: no stream can send anything (INITIAL_WINDOW_SIZE is 0).
     stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\x06\x04\0\0\0\0\0\0\x04\0\0\0\0").unwrap();
     for (id, path) in [(1, "/docs"), (3, "/v1/openapi.json")] {
         let block = [b"\x82\x86\x01\x01x\x04", &[u8::try_from(path.len()).unwrap()][..], path.as_bytes()].concat();
         let head = [0, 0, u8::try_from(block.len()).unwrap(), 1, 5, 0, 0, 0, id];
         stream.write_all(&[&head[..], &block].concat()).unwrap();
     }
-    assert!(is_closed(&mut stream), "it reads every frame, and makes no room");
+    assert!(is_closed(&mut stream), "it reads every frame, but opens no window");
     wait_for(&server, &closed("stalled"), 1);
-    // A stream of events on which nothing happens waits for us, not for its reader.
+    // An idle event stream waits for the server, not for its reader.
     let mut follower = follow(&server, &client);
     std::thread::sleep(Duration::from_secs(3));
     client.post("/v1/products", serde_json::json!({"name": "x"})).expect(201);
@@ -149,7 +149,7 @@ fn whoever_makes_no_room_for_answers_of_http2_is_cut_off() {
 }
 
 #[test]
-fn pages_without_a_key_are_packed_once_have_a_tag_and_a_limit() {
+fn static_pages_are_compressed_once_tagged_and_limited() {
     let server = Server::with(Db::sqlite(), |config| config.public_limit_per_minute = 60);
     let client = server.client();
     let get = |path: &str, headers: &[(&str, &str)]| {
@@ -177,7 +177,7 @@ fn pages_without_a_key_are_packed_once_have_a_tag_and_a_limit() {
 }
 
 #[test]
-fn keys_that_open_nothing_and_signed_addresses_have_a_limit() {
+fn limits_invalid_keys_and_signed_urls() {
     let server = Server::with(Db::sqlite(), |config| config.public_limit_per_minute = 3);
     let client = server.client();
     let url = client.upload("note.txt", b"hello").expect(201).data()["url"].as_str().unwrap().to_string();
@@ -193,7 +193,7 @@ fn keys_that_open_nothing_and_signed_addresses_have_a_limit() {
         assert!(refused.header("retry-after").parse::<u32>().is_ok() && refused.code() == "too_many_requests");
     };
     refused(&open);
-    assert_eq!(guess().status, 401, "keys are counted apart");
+    assert_eq!(guess().status, 401, "keys are counted separately");
     refused(&guess);
     client.get("/v1/products").expect(200);
     assert_eq!(client.send("GET", "/v1/products", &[("authorization", "")], "").status, 401);

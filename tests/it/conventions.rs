@@ -1,4 +1,4 @@
-//! The conventions that are not about a particular route.
+//! The conventions that apply to all routes.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -26,17 +26,17 @@ fn posts(client: &Client, count: usize, key: &str) -> Vec<Reply> {
 }
 
 on_both![
-    fifty_posts_of_one_key_make_one_record,
+    fifty_posts_with_one_key_create_one_record,
     two_accounts_may_use_the_same_key,
-    a_key_belongs_to_the_json_and_not_to_how_it_is_written,
-    answers_are_kept_for_a_day_of_the_accounts_clock,
+    an_idempotency_key_compares_json_values,
+    responses_are_stored_for_a_day_of_the_account_clock,
     many_writers_leave_no_gap_in_the_log,
-    tampering_with_the_log_is_found,
+    detects_tampering_with_the_log,
     every_change_has_its_event,
-    keys_end_when_they_are_told_to,
+    keys_can_be_revoked_and_expire,
 ];
 
-fn fifty_posts_of_one_key_make_one_record(db: Db) {
+fn fifty_posts_with_one_key_create_one_record(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let replies = posts(&client, 50, "the-one");
@@ -52,13 +52,13 @@ fn two_accounts_may_use_the_same_key(db: Db) {
     let (one, other) = (server.client(), server.client());
     let (first, second) = (posts(&one, 1, "k"), posts(&other, 1, "k"));
     assert_ne!(first[0].id(), second[0].id());
-    // A request that was refused is not remembered: the caller mends it and sends it again.
+    // A rejected request is not stored: the caller can correct and resend it.
     let bad = one.send("POST", "/v1/products", &[("idempotency-key", "m")], "{}").expect(422);
     assert_eq!(bad.faults(), ["name: required"]);
     one.send("POST", "/v1/products", &[("idempotency-key", "m")], "{\"name\":\"good\"}").expect(201);
 }
 
-fn a_key_belongs_to_the_json_and_not_to_how_it_is_written(db: Db) {
+fn an_idempotency_key_compares_json_values(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let send = |key: &str, body: &str| client.send("POST", "/v1/products", &[("idempotency-key", key)], body);
@@ -86,7 +86,7 @@ fn a_key_belongs_to_the_json_and_not_to_how_it_is_written(db: Db) {
         assert_eq!(send("k", other).expect(422).code(), "idempotency_key_reused", "{other}");
     }
     assert_eq!(client.get("/v1/products").json()["meta"]["total"], 1);
-    // No body says the same as an empty object.
+    // No body equals an empty object.
     let task = client.post("/v1/tasks", json!({"title": "x"})).expect(201).id();
     for body in ["", "{}", " { } "] {
         let done = client
@@ -94,7 +94,7 @@ fn a_key_belongs_to_the_json_and_not_to_how_it_is_written(db: Db) {
             .expect(200);
         assert_eq!(done.header("x-idempotent-replay"), if body.is_empty() { "" } else { "true" }, "{body}");
     }
-    // A key that was used before an upgrade still stands for the bytes it was sent with.
+    // A key that was used before an upgrade still stands for the bytes of its request.
     let body = r#"{"name": "old"}"#;
     let first = send("old", body).expect(201);
     let mut hasher = sha2::Sha256::new();
@@ -111,7 +111,7 @@ fn a_key_belongs_to_the_json_and_not_to_how_it_is_written(db: Db) {
     assert_eq!(send("old", body).expect(201).text, first.text);
 }
 
-fn answers_are_kept_for_a_day_of_the_accounts_clock(db: Db) {
+fn responses_are_stored_for_a_day_of_the_account_clock(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let first = posts(&client, 1, "day").remove(0);
@@ -158,7 +158,7 @@ fn many_writers_leave_no_gap_in_the_log(db: Db) {
     assert!(matches!(verdict, engine::log::Verdict::Whole { rows, .. } if rows == before + 320), "{verdict:?}");
 }
 
-fn tampering_with_the_log_is_found(db: Db) {
+fn detects_tampering_with_the_log(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     for name in ["a", "b", "c"] {
@@ -206,7 +206,7 @@ fn every_change_has_its_event(db: Db) {
     assert_eq!(of_last, Some((id, last.header("x-request-id").to_string())));
 }
 
-fn keys_end_when_they_are_told_to(db: Db) {
+fn keys_can_be_revoked_and_expire(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let scopes = vec!["products.read".to_string()];
@@ -225,7 +225,7 @@ fn keys_end_when_they_are_told_to(db: Db) {
 }
 
 #[test]
-fn limits_are_told_and_kept() {
+fn reports_and_enforces_rate_limits() {
     let server = Server::with(Db::sqlite(), |config| config.rate_limit_per_minute = 5);
     let client = server.client();
     let replies: Vec<Reply> = (0..6).map(|_| client.get("/v1/products")).collect();
@@ -277,7 +277,7 @@ fn heads_gzip_and_headers() {
 }
 
 #[test]
-fn ready_says_what_is_missing() {
+fn ready_reports_failed_checks() {
     let server = Server::with(Db::sqlite(), |config| config.min_free_disk_mib = u64::MAX / (1024 * 1024));
     let client = server.client();
     let reply = client.get("/ready").expect(503);

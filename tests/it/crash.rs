@@ -1,4 +1,4 @@
-//! Nothing acknowledged is lost or doubled, whatever happens to the process or the disk.
+//! No acknowledged write is lost or duplicated, whatever happens to the process or the disk.
 
 use std::collections::{HashMap, HashSet};
 use std::process::Command;
@@ -12,8 +12,8 @@ use crate::on_both;
 use crate::server::Binary;
 use crate::support::Db;
 
-/// Kills under load, again and again; every acknowledged write is there exactly once, and every
-/// answer that was lost is found again by its Idempotency-Key.
+/// Kills the server under load, repeatedly; every acknowledged write exists exactly once, and every lost response is
+/// replayed by its Idempotency-Key.
 fn survives_kills(db: &Db, rounds: u32) {
     let mut key = String::new();
     let acknowledged: Mutex<HashMap<String, String>> = Mutex::default();
@@ -87,7 +87,7 @@ fn survives_kills(db: &Db, rounds: u32) {
     assert!(verified.status.success() && said.contains("  intact: "), "{said}");
 }
 
-/// Waits until some were answered: on a busy machine nothing may have begun yet, and a kill would prove nothing.
+/// Waits for some responses: on a busy machine nothing may have started, and a kill would prove nothing.
 fn under_load(answered: &AtomicU32) {
     let started = Instant::now();
     while answered.load(Ordering::Relaxed) < 8 && started.elapsed() < Duration::from_secs(20) {
@@ -95,8 +95,7 @@ fn under_load(answered: &AtomicU32) {
     }
 }
 
-/// Kills while invoices become final; afterwards the numbers run from 1 on without a gap, and none
-/// is there twice.
+/// Kills the server while invoices are finalized; afterwards the numbers start at 1 without gaps or duplicates.
 fn numbers_survive_kills(db: &Db) {
     let mut key = String::new();
     for round in 0..4_u64 {
@@ -145,13 +144,13 @@ fn numbers_survive_kills(db: &Db) {
     assert_eq!(numbers, (1..=last).collect::<Vec<_>>());
 }
 
-on_both![kill_9_leaves_no_gap_in_the_numbers, kill_9_under_load_loses_and_doubles_nothing,];
+on_both![kill_9_leaves_no_gap_in_the_numbers, kill_9_under_load_loses_and_duplicates_nothing,];
 
 fn kill_9_leaves_no_gap_in_the_numbers(db: Db) {
     numbers_survive_kills(&db);
 }
 
-fn kill_9_under_load_loses_and_doubles_nothing(db: Db) {
+fn kill_9_under_load_loses_and_duplicates_nothing(db: Db) {
     survives_kills(&db, 6);
 }
 
@@ -159,7 +158,7 @@ fn kill_9_under_load_loses_and_doubles_nothing(db: Db) {
 fn a_failing_disk_ends_the_process_and_loses_nothing() {
     let db = Db::sqlite();
     let key = Binary::start(&db, "", &[]).client.key.clone();
-    // Files may not grow past 6 MiB: writing fails with an I/O error, not with "disk full".
+    // Files cannot grow past 6 MiB: writing fails with an I/O error, not with "disk full".
     let mut command = Command::new("bash");
     command.args(["-c", "trap '' XFSZ; ulimit -f 6144; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_kantoor")]);
     let mut binary = Binary::start_with(command, &db, &key, &["--set", "log_level=warn"]);
@@ -171,7 +170,7 @@ fn a_failing_disk_ends_the_process_and_loses_nothing() {
             Ok(reply) => assert!(reply.status >= 500, "{reply:?}"),
             Err(_) => break binary.child.wait().unwrap(),
         }
-        assert!(acknowledged < 1000, "the limit does not hold");
+        assert!(acknowledged < 1000, "the limit is not enforced");
     };
     assert_eq!(ended.code(), Some(74), "{}", binary.said());
     assert!(binary.said().contains("Writing to the database failed"), "{}", binary.said());
@@ -183,7 +182,7 @@ fn a_failing_disk_ends_the_process_and_loses_nothing() {
 }
 
 #[test]
-fn a_full_disk_is_told_and_heals() {
+fn reports_a_full_disk_and_recovers() {
     let mut db = Db::sqlite();
     let disk = db.folder.path().join("disk");
     std::fs::create_dir(&disk).unwrap();
@@ -204,7 +203,7 @@ fn a_full_disk_is_told_and_heals() {
             break reply;
         }
         acknowledged += 1;
-        assert!(acknowledged < 1000, "the disk has no end");
+        assert!(acknowledged < 1000, "the disk never fills up");
     };
     assert_eq!((full.status, full.code().as_str()), (503, "disk_full"), "{}", binary.said());
     assert!(!full.header("retry-after").is_empty());

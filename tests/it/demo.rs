@@ -1,4 +1,4 @@
-//! The demo: it is all there, it is the same every time, and nothing in it leads outside.
+//! The demo: it is complete, identical every time, and contains no real addresses.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,7 +13,7 @@ use crate::support::{Client, Db, Server};
 
 const NOW: &str = "2026-05-04T10:00:00Z";
 
-/// A client of a new account with the demo, whose clock stands still.
+/// A client of a new account with the demo and a test clock.
 fn demo(server: &Server) -> Client {
     let (account, key) = kantoor::opening::create_demo_account(&server.app, Moment::parse(NOW)).unwrap();
     Client::new(server.address, key, account.number)
@@ -30,7 +30,7 @@ fn texts(items: &[Value], field: &str) -> Vec<String> {
     items.iter().map(|item| item[field].as_str().unwrap().to_string()).collect()
 }
 
-/// How often each value of `field` occurs.
+/// Returns how often each value of `field` occurs.
 fn counts(items: &[Value], field: &str) -> HashMap<String, usize> {
     texts(items, field).into_iter().fold(HashMap::new(), |mut counts, text| {
         *counts.entry(text).or_default() += 1;
@@ -38,12 +38,12 @@ fn counts(items: &[Value], field: &str) -> HashMap<String, usize> {
     })
 }
 
-/// The records under each record of `path`.
+/// Returns the records under each record of `path`.
 fn under(client: &Client, path: &str, part: &str) -> Vec<Value> {
     texts(&items(client, path), "id").iter().flat_map(|id| items(client, &format!("{path}/{id}/{part}"))).collect()
 }
 
-/// Every list of the account by its path, those under other records included.
+/// Returns every list of the account by its path, including nested ones.
 fn lists(client: &Client) -> Vec<(String, Vec<Value>)> {
     let routes = REGISTRY.resources.iter().flat_map(|resource| &resource.routes);
     let listing = routes.filter(|route| route.lists() && route.path != "/v1/changes");
@@ -54,8 +54,7 @@ fn lists(client: &Client) -> Vec<(String, Vec<Value>)> {
     listing.map(|route| (route.path.clone(), read(&route.path))).collect()
 }
 
-/// Puts the number of its first appearance in the place of each id, so that what names what is
-/// compared too.
+/// Replaces each id by the number of its first occurrence, so that references are compared too.
 fn number_ids(value: &mut Value, seen: &mut HashMap<String, usize>) {
     match value {
         Value::String(text) if is_id(text) => {
@@ -74,7 +73,7 @@ fn is_id(text: &str) -> bool {
     text.starts_with("DRAFT-") || text.len() == 36 && text.split('-').map(str::len).eq([8, 4, 4, 4, 12])
 }
 
-/// The times and the contents of the log of the account, in order.
+/// Returns the times and the contents of the account's log, in order.
 fn log_of(server: &Server, client: &Client) -> Vec<(i64, String)> {
     let account = client.account;
     let sql = "SELECT at, data FROM log WHERE account_id = $1 ORDER BY seq";
@@ -86,9 +85,9 @@ fn log_of(server: &Server, client: &Client) -> Vec<(i64, String)> {
 
 on_both![
     it_is_the_same_every_time,
-    it_has_some_of_everything,
-    its_documents_stand_in_every_way,
-    its_log_is_whole_and_in_order_of_time,
+    it_has_records_of_every_kind,
+    its_documents_have_every_status,
+    its_log_is_intact_and_chronological,
     nothing_in_it_leads_outside,
 ];
 
@@ -110,7 +109,7 @@ fn it_is_the_same_every_time(db: Db) {
     assert_eq!(one.len(), other.len());
 }
 
-fn it_has_some_of_everything(db: Db) {
+fn it_has_records_of_every_kind(db: Db) {
     let server = Server::start(db);
     let client = demo(&server);
     for (path, count) in [
@@ -154,7 +153,7 @@ fn it_has_some_of_everything(db: Db) {
     assert_eq!(found[0]["custom_fields"], json!({"onderhoud": "compleet", "sleutel": true}));
 }
 
-fn its_documents_stand_in_every_way(db: Db) {
+fn its_documents_have_every_status(db: Db) {
     let server = Server::start(db);
     let client = demo(&server);
     let statuses = |path: &str| {
@@ -201,7 +200,7 @@ fn its_documents_stand_in_every_way(db: Db) {
     assert!(numbers.is_sorted_by(|one, other| one > other), "newest first: {numbers:?}");
 }
 
-fn its_log_is_whole_and_in_order_of_time(db: Db) {
+fn its_log_is_intact_and_chronological(db: Db) {
     let server = Server::start(db);
     let client = demo(&server);
     let log = log_of(&server, &client);

@@ -1,4 +1,4 @@
-//! Mandates and collections: through the sandbox, through a scripted Mollie, and through the bank.
+//! Mandates and collections: with the sandbox, a scripted Mollie, and the bank.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ fn verify(client: &Client, firm: &str) -> Reply {
     client.post(&format!("/v1/clients/{firm}/direct-debit/verification"), json!({}))
 }
 
-/// Sends the form of a page, as a browser does.
+/// Submits the form of a page, as a browser does.
 fn send_form(client: &Client, url: &str, form: &str) -> Reply {
     let path = url.strip_prefix(&client.base).unwrap_or(url);
     let headers = [("authorization", ""), ("content-type", "application/x-www-form-urlencoded")];
@@ -42,7 +42,7 @@ fn send_form(client: &Client, url: &str, form: &str) -> Reply {
     visitor.send("POST", path, &headers, form)
 }
 
-/// The last invoice of a subscription, and its payments, newest last.
+/// Returns the last invoice of a subscription, and its payments, newest last.
 fn billed(client: &Client, subscription: &str) -> (Value, Vec<Value>) {
     let list = client.get(&format!("/v1/subscriptions/{subscription}/invoices?sort=invoice_date")).expect(200).data();
     let invoice = list[0].clone();
@@ -54,7 +54,7 @@ fn work_off(server: &Server) {
     server.block_on(async { while worker::turn(&server.app).await {} });
 }
 
-/// The same, with those that wait for another try.
+/// The same, including those waiting for a retry.
 fn hurry(server: &Server) {
     let now = "UPDATE jobs SET run_at = 0 WHERE state = 'ready'";
     server.app.store.write_now(0, move |tx| tx.execute(now, &[]).map(drop)).unwrap();
@@ -74,15 +74,15 @@ fn with_mollie(db: Db, mollie: &ScriptedMollie) -> (Server, Client) {
 }
 
 on_both![
-    the_sandbox_gives_a_mandate_and_collects,
-    mollie_gives_a_mandate_and_collects,
-    a_verification_that_is_cut_off_is_finished_and_not_doubled,
-    a_verification_that_is_replaced_while_it_is_made_is_broken_off,
+    the_sandbox_creates_a_mandate_and_collects,
+    mollie_creates_a_mandate_and_collects,
+    completes_an_interrupted_verification_once,
+    cancels_a_verification_that_is_replaced_during_creation,
     clients_pay_on_the_page,
     the_bank_gets_a_file,
 ];
 
-fn the_sandbox_gives_a_mandate_and_collects(db: Db) {
+fn the_sandbox_creates_a_mandate_and_collects(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let firm = firm(&client);
@@ -125,7 +125,7 @@ fn the_sandbox_gives_a_mandate_and_collects(db: Db) {
         client.get(&format!("/v1/clients/{firm}/direct-debit/mandate?subscription_id={id}")).expect(200).data()["subscription_activation"]["status"].clone()
     };
     assert_eq!((activate(&subscription), activate("nope")), (json!("not_authorized"), json!("not_found")));
-    // Another takes its place; the first can no longer be paid.
+    // Another replaces it; the first can no longer be paid.
     let second = client
         .post(&format!("/v1/clients/{firm}/direct-debit/verification"), json!({"verification": {"amount": "1.50"}}))
         .expect(201)
@@ -181,7 +181,7 @@ fn the_sandbox_gives_a_mandate_and_collects(db: Db) {
         (json!("not_found"), json!("not_authorized")),
         "a client without any mandate"
     );
-    // HEAD asks for the same and changes nothing; it needs the scope all the same.
+    // HEAD does the same without changes, and requires the same scope.
     let path = format!("/v1/clients/{firm}/direct-debit/mandate?subscription_id={subscription}");
     let before = server.last_seq(&client);
     assert_eq!(client.send("HEAD", &path, &[], "").expect(200).text, "");
@@ -208,7 +208,7 @@ fn the_sandbox_gives_a_mandate_and_collects(db: Db) {
     assert_eq!(client.act(&format!("{path}/collect")).expect(409).code(), "invalid_transition");
     assert_eq!(send_form(&client, &page, "status=failed").status, 303);
     assert_eq!(billed(&client, &subscription).0["payment_status"], "open");
-    // Tried again, paid, taken back by the bank, paid after all.
+    // Retried, paid, charged back, and paid again.
     let again = client.act(&format!("{path}/collect")).expect(201);
     assert_eq!(again.data()["payment"]["status"], "created");
     work_off(&server);
@@ -230,7 +230,7 @@ fn the_sandbox_gives_a_mandate_and_collects(db: Db) {
     assert_eq!(client.act(&format!("{path}/collect")).expect(409).code(), "invalid_transition");
 }
 
-fn mollie_gives_a_mandate_and_collects(db: Db) {
+fn mollie_creates_a_mandate_and_collects(db: Db) {
     let mollie = ScriptedMollie::start().unwrap();
     let (server, client) = with_mollie(db, &mollie);
     let firm = firm(&client);
@@ -241,7 +241,7 @@ fn mollie_gives_a_mandate_and_collects(db: Db) {
         (payment.id.as_str(), payment.checkout_url.as_deref()),
         (made["external_id"].as_str().unwrap(), made["payment_url"].as_str())
     );
-    // A webhook before anything changed, twice, and then the news.
+    // A webhook before anything changed, twice, and then the change.
     for _ in 0..2 {
         assert_eq!(mollie.call_webhook(&payment.id).unwrap(), 200);
     }
@@ -259,12 +259,12 @@ fn mollie_gives_a_mandate_and_collects(db: Db) {
     assert_eq!((&given["mandate_status"], &given["mandate_id"]), (&json!("authorized"), &json!(theirs.id)));
 
     let subscription = subscribe(&client, &firm);
-    // Mollie takes the collection on, and the line is cut before it says so.
+    // Mollie accepts the collection, and the connection is lost before it responds.
     mollie.cut_next(1);
     advance(&client, "2026-05-10T10:00:00Z");
     let (_, payments) = billed(&client, &subscription);
     assert_eq!(payments[0]["status"], "created");
-    // Hours later it has forgotten the key; there is one payment all the same.
+    // Hours later it has forgotten the key; there is still one payment.
     mollie.forget_keys();
     hurry(&server);
     let collected = mollie.made_payments();
@@ -274,7 +274,7 @@ fn mollie_gives_a_mandate_and_collects(db: Db) {
     assert_eq!((&payments[0]["external_id"], payments.len()), (&json!(collection.id), 1));
     assert_eq!(mandate(&client, &firm)["mandate_status"], "active");
     mollie.set_status(&collection.id, Status::Paid);
-    // The line is bad when we ask; the news is not lost.
+    // The status request fails; the change is not lost.
     mollie.fail_next(2, 503);
     mollie.call_webhook(&collection.id).unwrap();
     work_off(&server);
@@ -291,7 +291,7 @@ fn mollie_gives_a_mandate_and_collects(db: Db) {
     advance(&client, "2026-06-10T10:00:00Z");
     let failed = mollie.made_payments().pop().unwrap();
     mollie.fail_payment(&failed.id, "AM04", "Insufficient funds");
-    // Nobody calls; the hourly look finds it.
+    // Without a webhook, the hourly check finds it.
     let caller = server.app.acting_in(client.account, "test").unwrap();
     server
         .app
@@ -315,7 +315,7 @@ fn mollie_gives_a_mandate_and_collects(db: Db) {
     }
 }
 
-fn a_verification_that_is_cut_off_is_finished_and_not_doubled(db: Db) {
+fn completes_an_interrupted_verification_once(db: Db) {
     let mollie = ScriptedMollie::start().unwrap();
     let (server, client) = with_mollie(db, &mollie);
     let firm = firm(&client);
@@ -327,7 +327,7 @@ fn a_verification_that_is_cut_off_is_finished_and_not_doubled(db: Db) {
     assert_eq!(again.data()["canceled_previous"], json!(false));
     assert_eq!(client.send("POST", &path, &key, "{}").expect(201).text, again.text);
     assert_eq!((mollie.made_payments().len(), mollie.made_customers()), (1, 1));
-    // Without a key the caller begins anew; the job finishes what was left, and it is broken off.
+    // Without a key the caller starts again; the job completes the interrupted verification, which is then cancelled.
     mollie.fail_next(1, 500);
     client.send("POST", &path, &[], "{}").expect(503);
     hurry(&server);
@@ -336,16 +336,16 @@ fn a_verification_that_is_cut_off_is_finished_and_not_doubled(db: Db) {
     assert_eq!(mandate(&client, &firm)["mandate_status"], "pending");
     mollie.fail_next(1, 422);
     assert_eq!(client.send("POST", &path, &[], "{}").expect(409).code(), "provider_refused");
-    // A Mollie that is too slow is told as such.
+    // A Mollie that is too slow is reported as unavailable.
     mollie.delay_next(1, Duration::from_millis(10));
     client.send("POST", &path, &[], "{}").expect(201);
 }
 
-fn a_verification_that_is_replaced_while_it_is_made_is_broken_off(db: Db) {
+fn cancels_a_verification_that_is_replaced_during_creation(db: Db) {
     let mollie = ScriptedMollie::start().unwrap();
     let (server, client) = with_mollie(db, &mollie);
     let firm = firm(&client);
-    // Mollie takes its time for the first; meanwhile somebody asks for another.
+    // Mollie is slow for the first; meanwhile another is requested.
     mollie.delay_next(1, Duration::from_secs(2));
     let (other, its_firm) = (client.clone(), firm.clone());
     let first = std::thread::spawn(move || verify(&other, &its_firm));
@@ -361,7 +361,7 @@ fn a_verification_that_is_replaced_while_it_is_made_is_broken_off(db: Db) {
         payments.into_iter().find(|payment| (second["external_id"] == payment.id.as_str()) == wins).unwrap().status
     };
     assert_eq!((status(true), status(false)), (Status::Open, Status::Open));
-    // It is tried until it is done.
+    // It is retried until it succeeds.
     mollie.fail_next(1, 503);
     work_off(&server);
     assert_eq!(status(false), Status::Open);
@@ -378,7 +378,7 @@ fn clients_pay_on_the_page(db: Db) {
     let invoice = client.post("/v1/invoices", body).expect(201);
     let page = invoice.data()["web_url"].as_str().unwrap().strip_prefix(&client.base).unwrap().to_string();
     let shown = || client.send("GET", &page, &[("authorization", "")], "").expect(200).text;
-    assert!(!shown().contains("/pay\""), "only when the business wants it");
+    assert!(!shown().contains("/pay\""), "only if it is enabled in the settings");
     assert_eq!(send_form(&client, &format!("{page}/pay"), "").status, 409);
     client.patch("/v1/settings", json!({"online_payments": true})).expect(200);
     assert!(shown().contains("/pay\""));
@@ -413,7 +413,7 @@ fn the_bank_gets_a_file(db: Db) {
     subscribe(&client, &without_iban);
     assert_eq!(client.post("/v1/direct-debit/batches", json!({})).expect(409).code(), "invalid_transition");
     advance(&client, "2026-05-10T10:00:00Z");
-    assert_eq!(billed(&client, &subscription).1[0]["status"], "created", "it waits for a file");
+    assert_eq!(billed(&client, &subscription).1[0]["status"], "created", "it awaits a batch file");
     let refused = client.post("/v1/direct-debit/batches", json!({})).expect(409);
     assert!(refused.text.contains("creditor_id"), "{}", refused.text);
     client.patch("/v1/settings", json!({"creditor_id": "NL69ZZZ123456780000"})).expect(200);

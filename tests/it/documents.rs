@@ -1,4 +1,4 @@
-//! The documents: the OpenAPI file as it is reviewed, its page, and the files beside the code.
+//! The documentation: the OpenAPI document, its page, and the guides.
 
 use engine::error::FieldCode;
 use engine::http::{openapi, reply};
@@ -34,7 +34,7 @@ fn the_page_and_the_document_are_served_without_a_key() {
     assert_eq!(client.get("/").expect(200).text, page.text);
 }
 
-/// The table of error codes, from their declarations.
+/// Returns the table of error codes, from their declarations.
 fn code_table() -> String {
     let mut codes = kantoor::registry::REGISTRY.error_codes();
     codes.sort_by_key(|code| reply::status(*code).as_u16());
@@ -82,7 +82,7 @@ fn every_error_code_is_listed_once() {
     }
 }
 
-/// The text of every Rust file below a folder.
+/// Returns the text of every Rust file below a folder.
 fn glob(folder: &str) -> Vec<String> {
     let below = std::fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path());
     below
@@ -101,7 +101,7 @@ fn the_guide_names_every_area() {
     }
 }
 
-/// The `sh` blocks of the documents, but for the two commands of the README that CI itself runs.
+/// The `sh` blocks of the guides, except the two commands of the README that CI itself runs.
 fn commands() -> Vec<(String, String)> {
     let files =
         ["README.md", "docs/api.md", "docs/events.md", "docs/operations.md", "docs/performance.md", "CONTRIBUTING.md"];
@@ -115,13 +115,13 @@ fn commands() -> Vec<(String, String)> {
 }
 
 #[test]
-fn every_command_of_the_documents_works() {
+fn every_command_in_the_guides_works() {
     let db = Db::sqlite();
     let binary = Binary::start(&db, "", &[]);
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_kantoor")).parent().unwrap();
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
     let commands = commands();
-    assert!(commands.len() >= 2, "the README has first calls");
+    assert!(commands.len() >= 2, "the README has example requests");
     for (file, block) in commands {
         let block: Vec<&str> = block.lines().filter(|line| !line.starts_with("KEY=")).collect();
         let block = block.join("\n").replace("http://127.0.0.1:8080", &binary.client.base);
@@ -139,7 +139,7 @@ fn every_command_of_the_documents_works() {
 }
 
 #[test]
-fn every_link_of_the_documents_leads_somewhere() {
+fn every_link_in_the_guides_works() {
     for file in [
         "README.md",
         "ARCHITECTURE.md",

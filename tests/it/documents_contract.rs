@@ -1,5 +1,5 @@
-//! Invoices, quotes and payments by the letter of the contract: what cannot be emptied, whose terms hold, who is
-//! paid when, and what is said of it.
+//! Details of the contract for invoices, quotes and payments: fields that cannot be cleared, default terms, payment
+//! statuses and their events.
 
 use serde_json::{Value, json};
 
@@ -24,31 +24,31 @@ fn company(client: &Client, more: Value) -> String {
     client.post("/v1/clients", body).expect(201).id()
 }
 
-/// How often each of these names is among the events since `seq`.
+/// Returns how often each of these names occurs among the events since `seq`.
 fn count(server: &Server, client: &Client, seq: i64, names: &[&str]) -> Vec<usize> {
     let events = server.events(client, seq);
     names.iter().map(|name| events.iter().filter(|event| event == name).count()).collect()
 }
 
 on_both![
-    a_date_a_title_and_a_status_cannot_be_emptied,
-    a_document_that_lost_its_dates_gets_them_back,
-    terms_are_the_clients_own_or_the_accounts,
+    dates_title_and_status_cannot_be_cleared,
+    restores_the_dates_of_a_document_that_lost_them,
+    terms_default_to_those_of_the_account,
     the_invoices_of_a_subscription_have_the_terms_of_the_client,
-    who_had_no_term_before_has_the_usual_one,
-    an_invoice_is_paid_from_the_start_when_it_says_so,
-    an_invoice_of_nothing_is_paid_and_never_late,
-    no_word_makes_an_invoice_of_nothing_late,
-    nobody_is_late_before_the_due_date,
-    an_invoice_below_zero_is_never_overdue,
-    the_first_paid_invoice_is_one_that_is_paid,
-    a_payment_keeps_what_it_has,
-    rows_to_credit_count_only_when_not_all_are,
-    an_answer_to_a_draft_quote_is_one_change,
+    a_migration_sets_missing_terms,
+    an_invoice_can_be_created_as_paid,
+    an_invoice_of_zero_is_paid_and_never_late,
+    no_status_makes_an_invoice_of_zero_late,
+    an_invoice_is_not_late_before_the_due_date,
+    an_invoice_with_a_negative_amount_is_never_overdue,
+    first_invoice_paid_requires_a_payment,
+    a_payment_cannot_lose_its_values,
+    row_indexes_require_credit_all_false,
+    accepting_a_draft_quote_is_one_change,
     totals_without_rows_imply_their_rate,
 ];
 
-fn a_date_a_title_and_a_status_cannot_be_emptied(db: Db) {
+fn dates_title_and_status_cannot_be_cleared(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     for kind in KINDS {
@@ -62,7 +62,7 @@ fn a_date_a_title_and_a_status_cannot_be_emptied(db: Db) {
                 }
             }
             assert_eq!(client.get(&path).header("etag"), before.header("etag"));
-            // Whichever of the two is moved is compared with the other.
+            // Whichever date is changed is compared with the other.
             assert_eq!(
                 client.patch(&path, json!({"due_date": "2026-05-03"})).expect(422).faults(),
                 ["due_date: out_of_range"]
@@ -75,7 +75,7 @@ fn a_date_a_title_and_a_status_cannot_be_emptied(db: Db) {
                 client.patch(&path, json!({"invoice_date": "2027-01-01", "due_date": "2027-01-01"})).expect(200).data();
             assert_eq!((&both["invoice_date"], &both["due_date"]), (&json!("2027-01-01"), &json!("2027-01-01")));
         }
-        // In a new one nothing is nothing, however it is written.
+        // In a create, an empty value is the same as a missing one.
         for nothing in [json!(null), json!("")] {
             let body = json!({"title": "t", "invoice_date": nothing, "due_date": nothing, "payment_status": nothing});
             let made = client.post(&format!("/v1/{kind}"), body).expect(201).data();
@@ -88,7 +88,7 @@ fn a_date_a_title_and_a_status_cannot_be_emptied(db: Db) {
     }
 }
 
-fn a_document_that_lost_its_dates_gets_them_back(db: Db) {
+fn restores_the_dates_of_a_document_that_lost_them(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let draft = make(&client, "invoices", json!({"title": "t", "rows": rows(10)}));
@@ -101,7 +101,7 @@ fn a_document_that_lost_its_dates_gets_them_back(db: Db) {
     assert_eq!(client.get(&stuck).data()["due_date"], "2026-05-18");
 }
 
-fn terms_are_the_clients_own_or_the_accounts(db: Db) {
+fn terms_default_to_those_of_the_account(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let due = |kind: &str, firm: &str| {
@@ -138,7 +138,7 @@ fn terms_are_the_clients_own_or_the_accounts(db: Db) {
     );
     assert_eq!(terms(&format!("/v1/clients/{usual}")), (json!(14), json!(30)), "a client keeps its terms");
     client.patch(&format!("/v1/clients/{usual}"), json!({"payment_term": null})).expect(200);
-    assert_eq!(terms(&format!("/v1/clients/{usual}")), (json!(21), json!(30)), "null is the setting of today");
+    assert_eq!(terms(&format!("/v1/clients/{usual}")), (json!(21), json!(30)), "null resets to the current setting");
     assert_eq!(
         client.patch(&format!("/v1/clients/{usual}"), json!({"payment_term": ""})).expect(422).faults(),
         ["payment_term: wrong_type"]
@@ -159,7 +159,7 @@ fn the_invoices_of_a_subscription_have_the_terms_of_the_client(db: Db) {
     assert_eq!((&invoices[0]["invoice_date"], &invoices[0]["due_date"]), (&json!("2026-05-05"), &json!("2026-05-05")));
 }
 
-fn who_had_no_term_before_has_the_usual_one(db: Db) {
+fn a_migration_sets_missing_terms(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let (none, own) = (company(&client, json!({})), company(&client, json!({"payment_term": 60})));
@@ -167,7 +167,7 @@ fn who_had_no_term_before_has_the_usual_one(db: Db) {
     let migrations = engine::migrations::all();
     let migration = migrations.iter().find(|migration| migration.name == "terms of clients").unwrap();
     let mend = migration.sql.split(';').map(str::trim).filter(|statement| statement.starts_with("UPDATE"));
-    // 0 was no term.
+    // 0 used to mean that there was no term.
     let mut statements = vec![
         "UPDATE clients SET payment_term = 0 WHERE payment_term = 14",
         "UPDATE clients SET quote_expiration_days = 0",
@@ -187,7 +187,7 @@ fn who_had_no_term_before_has_the_usual_one(db: Db) {
     }
 }
 
-fn an_invoice_is_paid_from_the_start_when_it_says_so(db: Db) {
+fn an_invoice_can_be_created_as_paid(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let firm = company(&client, json!({}));
@@ -202,7 +202,7 @@ fn an_invoice_is_paid_from_the_start_when_it_says_so(db: Db) {
             json!({"payment_status": "paid"}),
         )
         .expect(200);
-    assert_eq!(count(&server, &client, seq, &names), [0, 0], "a draft says nothing yet");
+    assert_eq!(count(&server, &client, seq, &names), [0, 0], "a draft emits nothing yet");
     assert!(client.get(&draft).data()["paid_at"].is_string());
     let done = client.act(&format!("{draft}/finalize")).expect(200).data();
     assert_eq!((&done["payment_status"], &done["paid_at"]), (&json!("paid"), &json!("2026-05-04T10:00:00.000Z")));
@@ -219,7 +219,7 @@ fn an_invoice_is_paid_from_the_start_when_it_says_so(db: Db) {
     make(&client, "invoices", theirs);
     assert_eq!(count(&server, &client, seq, &names), [1, 1]);
 
-    // The same holds for quotes and workorders.
+    // The same applies to quotes and workorders.
     let deal = client.post("/v1/deals", json!({"title": "d", "client_id": firm})).expect(201).id();
     let seq = server.last_seq(&client);
     let quote = make(&client, "quotes", json!({"title": "q", "deal_id": deal, "payment_status": "accepted"}));
@@ -232,7 +232,7 @@ fn an_invoice_is_paid_from_the_start_when_it_says_so(db: Db) {
     assert_eq!(count(&server, &client, seq, &names), [1, 1, 1]);
 }
 
-fn an_invoice_of_nothing_is_paid_and_never_late(db: Db) {
+fn an_invoice_of_zero_is_paid_and_never_late(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let firm = company(&client, json!({"payment_term": 0}));
@@ -248,7 +248,7 @@ fn an_invoice_of_nothing_is_paid_and_never_late(db: Db) {
         assert_eq!(client.post(&format!("{path}/payments"), json!({})).expect(409).code(), "invalid_transition");
     }
     assert_eq!(count(&server, &client, seq, &names), [2, 0, 0, 0], "nothing was paid by the client");
-    // One that stood open in an earlier version is not late either.
+    // One that was open in an earlier version is not late either.
     let open =
         |tx: &mut store::Tx| tx.execute("UPDATE invoices SET payment_status = 'open', paid_at = 0", &[]).map(drop);
     server.app.store.write_now(client.account, open).unwrap();
@@ -257,14 +257,14 @@ fn an_invoice_of_nothing_is_paid_and_never_late(db: Db) {
     server.pass_days(account);
     assert_eq!(client.get(&free).data()["payment_status"], "paid");
     assert_eq!(count(&server, &client, seq, &names)[2..], [0, 0]);
-    // Money that comes for it can go back, and it is still paid.
+    // A payment on it can be refunded, and it is still paid.
     client.post(&format!("{free}/payments"), json!({"amount": 5})).expect(201);
     client.post(&format!("{free}/payments"), json!({"amount": -5})).expect(201);
     assert_eq!(client.get(&free).data()["payment_status"], "paid");
     let credit = client.act(&format!("{free}/credit")).expect(201).data();
     assert_eq!((&credit["payment_status"], &credit["total_incl_vat"]), (&json!("credited"), &json!(0)));
     assert_eq!(client.get(&free).data()["payment_status"], "credited");
-    // What is left after a credit is nothing, too.
+    // The same when a credit leaves nothing.
     let two = make(
         &client,
         "invoices",
@@ -274,7 +274,7 @@ fn an_invoice_of_nothing_is_paid_and_never_late(db: Db) {
     assert_eq!(client.get(&two).data()["payment_status"], "credited");
 }
 
-fn no_word_makes_an_invoice_of_nothing_late(db: Db) {
+fn no_status_makes_an_invoice_of_zero_late(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let firm = company(&client, json!({}));
@@ -289,7 +289,7 @@ fn no_word_makes_an_invoice_of_nothing_late(db: Db) {
         let changed = client.patch(&path, json!({"payment_status": status})).expect(200).data();
         assert_eq!((&changed["payment_status"], changed["paid_at"].is_string()), (&json!("paid"), true));
     }
-    // Who is paid has not paid.
+    // A refund does not count as a payment.
     let back = make(&client, "invoices", json!({"title": "t", "client_id": firm, "generate": true, "rows": rows(-5)}));
     client.post(&format!("{back}/payments"), json!({})).expect(201);
     let names = ["invoice.paid", "customer.first_invoice_paid", "invoice.late", "customer.payment_overdue"];
@@ -299,7 +299,7 @@ fn no_word_makes_an_invoice_of_nothing_late(db: Db) {
     assert_eq!(count(&server, &client, seq, &names), [8, 1, 0, 0]);
 }
 
-fn nobody_is_late_before_the_due_date(db: Db) {
+fn an_invoice_is_not_late_before_the_due_date(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let firm = company(&client, json!({}));
@@ -314,7 +314,7 @@ fn nobody_is_late_before_the_due_date(db: Db) {
     let (moved, paid) =
         (make(&client, "invoices", body("overdue", true)), make(&client, "invoices", body("overdue", true)));
     for path in [&made, &changed, &draft] {
-        assert_eq!(client.get(path).data()["payment_status"], "overdue", "the caller's own word stays");
+        assert_eq!(client.get(path).data()["payment_status"], "overdue", "the custom status is kept");
     }
     assert_eq!(count(&server, &client, seq, &names), [0, 0]);
     client.patch(&moved, json!({"due_date": "2026-05-20"})).expect(200);
@@ -323,11 +323,11 @@ fn nobody_is_late_before_the_due_date(db: Db) {
         client.post("/v1/test-clock/advance", json!({"to": moment})).expect(200);
         count(&server, &client, seq, &names)
     };
-    assert_eq!(at("2026-05-18T12:00:00Z"), [0, 0], "the last day on which it can be paid in time");
+    assert_eq!(at("2026-05-18T12:00:00Z"), [0, 0], "the due date itself is in time");
     assert_eq!(at("2026-05-19T12:00:00Z"), [3, 1]);
-    assert_eq!(at("2026-05-21T12:00:00Z"), [4, 1], "later for the one that had more time");
+    assert_eq!(at("2026-05-21T12:00:00Z"), [4, 1], "later for the extended one");
     assert_eq!(at("2026-06-21T12:00:00Z"), [4, 1]);
-    // Past the due date a caller's word says what is so.
+    // After the due date, the caller's status applies.
     let other = company(&client, json!({}));
     let late = json!({"title": "t", "client_id": other, "rows": rows(10), "generate": true, "payment_status": "overdue",
             "invoice_date": "2026-06-01", "due_date": "2026-06-02"});
@@ -335,7 +335,7 @@ fn nobody_is_late_before_the_due_date(db: Db) {
     assert_eq!(count(&server, &client, seq, &names), [5, 2]);
 }
 
-fn an_invoice_below_zero_is_never_overdue(db: Db) {
+fn an_invoice_with_a_negative_amount_is_never_overdue(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let firm = company(&client, json!({}));
@@ -344,11 +344,11 @@ fn an_invoice_below_zero_is_never_overdue(db: Db) {
         make(&client, "invoices", json!({"title": "t", "client_id": firm, "rows": rows, "generate": true}))
     };
     let below = invoice(rows(-5));
-    // A credit of what was paid is to be paid back.
+    // A credit of a paid amount is to be refunded.
     let paid = invoice(rows(10));
     client.post(&format!("{paid}/payments"), json!({})).expect(201);
     let credit = format!("/v1/invoices/{}", client.act(&format!("{paid}/credit")).expect(201).id());
-    // What a credit leaves may be below zero, too.
+    // A credit can also leave a negative amount.
     let left = invoice(json!([{"name": "a", "unit_price": 100}, {"name": "b", "unit_price": -40}]));
     client.post(&format!("{left}/credit"), json!({"credit_all": false, "row_indexes": [0]})).expect(201);
     let owed = invoice(rows(7));
@@ -367,7 +367,7 @@ fn an_invoice_below_zero_is_never_overdue(db: Db) {
         json!({"title": "t", "rows": rows(-5), "generate": true, "payment_status": "overdue"}),
     );
     assert_eq!(status(&late), "open");
-    // A payment that comes and goes leaves it as it was.
+    // A payment that is reversed leaves it unchanged.
     client.post(&format!("{below}/payments"), json!({"amount": -2})).expect(201);
     assert_eq!(status(&below), "partial");
     client.post(&format!("{below}/payments"), json!({"amount": 2})).expect(201);
@@ -375,7 +375,7 @@ fn an_invoice_below_zero_is_never_overdue(db: Db) {
     assert_eq!(count(&server, &client, seq, &["invoice.late", "customer.payment_overdue"]), [1, 1]);
 }
 
-fn the_first_paid_invoice_is_one_that_is_paid(db: Db) {
+fn first_invoice_paid_requires_a_payment(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let firm = company(&client, json!({}));
@@ -389,14 +389,14 @@ fn the_first_paid_invoice_is_one_that_is_paid(db: Db) {
     assert_eq!(count(&server, &client, seq, &names), [0, 0]);
     client.post(&format!("{draft}/payments"), json!({})).expect(201);
     assert_eq!(count(&server, &client, seq, &names), [1, 1]);
-    // A payment that does not count yet leaves the caller's word as it is.
+    // A payment that does not count yet leaves the caller's status unchanged.
     let other = make(&client, "invoices", body);
     client.post(&format!("{other}/payments"), json!({"type": "online"})).expect(201);
     assert_eq!(client.get(&other).data()["payment_status"], "paid");
     assert_eq!(count(&server, &client, seq, &names), [2, 1]);
 }
 
-fn a_payment_keeps_what_it_has(db: Db) {
+fn a_payment_cannot_lose_its_values(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let path = make(&client, "invoices", json!({"title": "t", "rows": rows(100), "generate": true}));
@@ -416,7 +416,7 @@ fn a_payment_keeps_what_it_has(db: Db) {
         (client.get(&own).data(), client.get(&path).data()["payment_status"].clone()),
         (failed.data()["payment"].clone(), json!("open"))
     );
-    // In a new one null is the same as nothing.
+    // In a create, null is the same as a missing field.
     let nothing = json!({"type": "online", "status": null, "method": null, "amount": null, "date": null, "external_id": null, "payment_data": null});
     let made = client.post(&payments, nothing).expect(201).data();
     assert_eq!(
@@ -436,7 +436,7 @@ fn a_payment_keeps_what_it_has(db: Db) {
     );
     assert_eq!(total().as_i64(), before.as_i64().map(|before| before + 1));
     assert_eq!(client.post(&payments, json!({"amount": -9})).expect(201).data()["invoice"]["paid_amount"], 121);
-    // A credit is paid back without a word about how much, once.
+    // A credit is refunded without an amount, once.
     let credit = client.post(&format!("{path}/credit"), json!({"row_indexes": [0]})).expect(201);
     assert_eq!(credit.json()["meta"]["warnings"].as_array().unwrap().len(), 1, "{credit:?}");
     let back = format!("/v1/invoices/{}/payments", credit.id());
@@ -444,7 +444,7 @@ fn a_payment_keeps_what_it_has(db: Db) {
     assert_eq!(client.post(&back, json!({})).expect(409).code(), "invalid_transition");
 }
 
-fn rows_to_credit_count_only_when_not_all_are(db: Db) {
+fn row_indexes_require_credit_all_false(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let two = json!([{"name": "a", "unit_price": 10}, {"name": "b", "unit_price": 20}]);
@@ -461,7 +461,7 @@ fn rows_to_credit_count_only_when_not_all_are(db: Db) {
     assert_eq!(credit(json!({"row_indexes": [0], "credit_all": true})), (json!(-30), true));
     assert_eq!(credit(json!({"row_indexes": [0], "credit_all": false})), (json!(-10), false));
     assert_eq!(credit(json!({})), (json!(-30), false));
-    // They are checked the same way whether they count or not.
+    // They are validated whether they have an effect or not.
     let path = make(&client, "invoices", json!({"title": "t", "generate": true, "rows": two}));
     for (places, fault) in [
         (json!([2]), "out_of_range"),
@@ -484,7 +484,7 @@ fn rows_to_credit_count_only_when_not_all_are(db: Db) {
     );
 }
 
-fn an_answer_to_a_draft_quote_is_one_change(db: Db) {
+fn accepting_a_draft_quote_is_one_change(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     for (action, status) in [("accept", "accepted"), ("reject", "rejected"), ("invoice", "invoiced")] {

@@ -34,11 +34,11 @@ fn work_off(server: &Server) {
 
 on_both![
     a_draft_has_the_shape_of_the_contract,
-    faults_of_rows_are_named_by_their_place,
+    row_errors_have_the_index_of_their_row,
     numbers_have_no_gaps,
     a_final_document_is_locked,
-    the_pdf_is_made_and_kept_per_revision,
-    a_product_that_goes_leaves_its_name,
+    the_pdf_is_stored_per_revision,
+    a_deleted_product_leaves_its_name_in_rows,
     lists_of_documents_have_every_filter,
 ];
 
@@ -150,7 +150,7 @@ fn a_draft_has_the_shape_of_the_contract(db: Db) {
     client.delete(&format!("/v1/workorders/{}", order.id())).expect(204);
 }
 
-fn faults_of_rows_are_named_by_their_place(db: Db) {
+fn row_errors_have_the_index_of_their_row(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let firm = company(&client);
@@ -259,7 +259,7 @@ fn numbers_have_no_gaps(db: Db) {
     own["number"] = json!("OLD/7");
     own["external_id"] = json!("old-4");
     assert_eq!(client.post("/v1/invoices", own).expect(409).code(), "duplicate_external_id");
-    assert_eq!(make("final").data()["number"], "F2026-0005", "one that was brought along is passed over");
+    assert_eq!(make("final").data()["number"], "F2026-0005", "a number set by a caller is skipped");
     let mut old = body(&firm);
     old["invoice_date"] = json!("2025-12-31");
     old["generate"] = json!(true);
@@ -321,7 +321,7 @@ fn a_final_document_is_locked(db: Db) {
     assert_eq!(client.patch(&path, json!({"payment_status": "open"})).expect(200).data()["paid_at"], json!(null));
 }
 
-fn the_pdf_is_made_and_kept_per_revision(db: Db) {
+fn the_pdf_is_stored_per_revision(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let firm = company(&client);
@@ -330,7 +330,7 @@ fn the_pdf_is_made_and_kept_per_revision(db: Db) {
     let pdf = |path: &str| client.get(&format!("{path}/pdf/content")).expect(200);
     let first = pdf(&path);
     assert!(first.bytes.starts_with(b"%PDF-") && first.header("content-type") == "application/pdf");
-    assert_eq!(client.get("/v1/files").json()["meta"]["total"], 0, "the PDF of a draft is not kept");
+    assert_eq!(client.get("/v1/files").json()["meta"]["total"], 0, "the PDF of a draft is not stored");
     client.act(&format!("{path}/finalize")).expect(200);
     let shown = client.get(&format!("{path}/pdf")).expect(200).data();
     assert_eq!((keys_of(&shown), &shown["id"]), (vec!["id", "pdf_url"], &json!(draft.id())));
@@ -340,7 +340,7 @@ fn the_pdf_is_made_and_kept_per_revision(db: Db) {
     work_off(&server);
     let files = client.get("/v1/files").json();
     assert_eq!((&files["meta"]["total"], &files["data"][0]["name"]), (&json!(1), &json!("F2026-0001.pdf")));
-    assert_eq!(pdf(&path).bytes, one.bytes, "the same bytes, however it was made");
+    assert_eq!(pdf(&path).bytes, one.bytes, "the same bytes, however it was created");
     let file = format!("/v1/files/{}", files["data"][0]["id"].as_str().unwrap());
     assert_eq!(client.get(&format!("{file}/content")).bytes, one.bytes);
     assert_eq!(client.delete(&file).expect(409).code(), "in_use");
@@ -349,7 +349,7 @@ fn the_pdf_is_made_and_kept_per_revision(db: Db) {
     let second = pdf(&path);
     assert_ne!(second.bytes, one.bytes);
     assert_eq!(client.get("/v1/files").json()["meta"]["total"], 2);
-    assert_eq!(client.get(&format!("{file}/content")).bytes, one.bytes, "the earlier one stays");
+    assert_eq!(client.get(&format!("{file}/content")).bytes, one.bytes, "the earlier revision is kept");
     let revisions = client.get(&format!("{path}/revisions")).expect(200).json();
     assert_eq!((&revisions["meta"]["total"], &revisions["data"][1]["revision"]), (&json!(2), &json!(2)));
     let waiting =
@@ -357,7 +357,7 @@ fn the_pdf_is_made_and_kept_per_revision(db: Db) {
     assert_eq!(waiting, 0, "no job is left behind");
 }
 
-fn a_product_that_goes_leaves_its_name(db: Db) {
+fn a_deleted_product_leaves_its_name_in_rows(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let product = client.post("/v1/products", json!({"name": "Tap", "price": 12.5})).expect(201).id();
@@ -420,7 +420,7 @@ fn lists_of_documents_have_every_filter(db: Db) {
 }
 
 impl crate::support::Reply {
-    /// The status of crediting this at the address of an invoice.
+    /// Returns the status of crediting an invoice with this body.
     fn map_credit(self, client: &Client) -> u16 {
         client.act(&format!("/v1/invoices/{}/credit", self.id())).status
     }

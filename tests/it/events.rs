@@ -1,5 +1,5 @@
-//! Webhooks; those who follow the log otherwise are in `events/following.rs`,
-//! what goes wrong in between in `events/lost.rs`, receivers that are down in `events/breaker.rs`.
+//! Webhooks. The change feed and the stream are in `events/following.rs`, failures in `events/lost.rs`, and receivers
+//! that are down in `events/breaker.rs`.
 
 mod breaker;
 mod deliveries;
@@ -74,7 +74,7 @@ fn deliveries(client: &Client, path: &str, query: &str) -> Vec<Value> {
     client.get(&format!("{path}/deliveries?{query}")).expect(200).data().as_array().unwrap().clone()
 }
 
-/// The newest delivery, once it has this status and was tried so often.
+/// Returns the newest delivery, once it has this status and number of attempts.
 #[track_caller]
 fn settled(client: &Client, path: &str, status: &str, attempts: i64) -> Value {
     until(&format!("{status} after {attempts}"), || {
@@ -83,7 +83,7 @@ fn settled(client: &Client, path: &str, status: &str, attempts: i64) -> Value {
     })
 }
 
-/// Whatever waits for another try is due now.
+/// Makes all pending retries due.
 fn hurry(server: &Server) {
     let sql = "UPDATE webhook_deliveries SET due_at = 1 WHERE status = 'retrying'";
     server.app.store.write_now(0, move |tx| tx.execute(sql, &[]).map(drop)).unwrap();
@@ -97,7 +97,7 @@ fn names(received: &[Received]) -> Vec<String> {
     received.iter().map(|one| body(one)["type"].as_str().unwrap().to_string()).collect()
 }
 
-/// Whether a public implementation takes the signature.
+/// Whether a public implementation accepts the signature.
 fn is_genuine(secret: &str, received: &Received) -> bool {
     let mut headers = HeaderMap::new();
     for (name, value) in &received.headers {
@@ -111,17 +111,17 @@ fn signatures(received: &Received) -> usize {
 }
 
 on_both![
-    an_endpoint_has_a_life,
-    bad_endpoints_are_refused,
-    an_account_has_so_many_endpoints,
+    endpoints_can_be_created_changed_and_deleted,
+    rejects_invalid_endpoints,
+    limits_the_endpoints_of_an_account,
     a_webhook_is_signed_as_the_standard_says,
-    each_endpoint_gets_what_it_asked_for,
-    a_secret_is_replaced_without_a_gap,
-    a_name_that_leads_inside_is_refused_when_it_is_called,
-    a_webhook_that_was_cut_off_comes_again_under_the_same_id,
+    each_endpoint_gets_the_events_it_subscribes_to,
+    rotates_a_secret_with_an_overlap,
+    rejects_a_name_that_resolves_to_a_private_address,
+    resends_an_interrupted_webhook_with_the_same_id,
 ];
 
-fn an_endpoint_has_a_life(db: Db) {
+fn endpoints_can_be_created_changed_and_deleted(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let before = server.last_seq(&client);
@@ -168,7 +168,7 @@ fn an_endpoint_has_a_life(db: Db) {
     client.act(&format!("{path}/test")).expect(404);
 }
 
-fn bad_endpoints_are_refused(db: Db) {
+fn rejects_invalid_endpoints(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let refused = |field: &str, value: Value| {
@@ -218,7 +218,7 @@ fn bad_endpoints_are_refused(db: Db) {
     assert_eq!(client.act(&format!("{path}/test")).expect(409).code(), "invalid_transition");
 }
 
-fn an_account_has_so_many_endpoints(db: Db) {
+fn limits_the_endpoints_of_an_account(db: Db) {
     let server = Server::start(db);
     let (client, other) = (server.client(), server.client());
     let add = |client: &Client| client.post("/v1/webhook-endpoints", json!({"url": "https://example.com/"}));
@@ -275,7 +275,7 @@ fn a_webhook_is_signed_as_the_standard_says(db: Db) {
     checked_by_the_documents(&secret, &one);
 }
 
-fn each_endpoint_gets_what_it_asked_for(db: Db) {
+fn each_endpoint_gets_the_events_it_subscribes_to(db: Db) {
     let receiver = receiver(|_| Reply::new(204));
     let server = sending(db);
     let (client, stranger) = (server.client(), server.client());
@@ -315,7 +315,7 @@ fn each_endpoint_gets_what_it_asked_for(db: Db) {
     );
     assert_eq!(own("/prefix", 4), ["product.created", "product.updated", "product.deleted", "product.created"]);
     assert_eq!(own("/names", 1), ["customer.created"]);
-    assert_eq!(own("/off", 1), ["product.created"], "what happened while it was off is not sent later");
+    assert_eq!(own("/off", 1), ["product.created"], "events while it was disabled are not sent later");
     assert!(of("/stranger").is_empty());
     until("the end", || {
         deliveries(&client, &all, "per_page=100").iter().all(|one| one["status"] == "delivered").then_some(())
@@ -329,7 +329,7 @@ fn each_endpoint_gets_what_it_asked_for(db: Db) {
     client.act(&format!("/v1/webhook-endpoints/{elsewhere}/deliveries/{delivery}/resend")).expect(404);
 }
 
-fn a_secret_is_replaced_without_a_gap(db: Db) {
+fn rotates_a_secret_with_an_overlap(db: Db) {
     let receiver = receiver(|_| Reply::new(200));
     let server = sending(db);
     let client = server.client();
@@ -355,7 +355,7 @@ fn a_secret_is_replaced_without_a_gap(db: Db) {
     assert!(!is_genuine(&new, &three) && is_genuine(&newest, &three) && signatures(&three) == 1);
 }
 
-fn a_name_that_leads_inside_is_refused_when_it_is_called(db: Db) {
+fn rejects_a_name_that_resolves_to_a_private_address(db: Db) {
     let receiver = receiver(|_| Reply::new(200));
     let server = sending_with(db, |config| config.allow_private_addresses = String::new());
     let client = server.client();
@@ -367,8 +367,8 @@ fn a_name_that_leads_inside_is_refused_when_it_is_called(db: Db) {
     assert!(receiver.received().is_empty());
 }
 
-/// The receiver has answered, or is about to, when the process is killed.
-fn a_webhook_that_was_cut_off_comes_again_under_the_same_id(db: Db) {
+/// The process is killed when the receiver has responded, or is about to.
+fn resends_an_interrupted_webhook_with_the_same_id(db: Db) {
     let victim = Arc::new(Mutex::new(None::<rustix::process::Pid>));
     let kills = victim.clone();
     let receiver = receiver(move |_| {
@@ -398,7 +398,7 @@ fn a_webhook_that_was_cut_off_comes_again_under_the_same_id(db: Db) {
     settled(&binary.client, &path, "delivered", 2);
 }
 
-/// Runs the lines of docs/events.md that check a signature.
+/// Runs the code of docs/events.md that verifies a signature.
 fn checked_by_the_documents(secret: &str, received: &Received) {
     let guide = std::fs::read_to_string("docs/events.md").unwrap();
     let block = guide.split("```python\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();

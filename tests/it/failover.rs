@@ -1,5 +1,5 @@
-//! A PostgreSQL with a synchronous standby is killed and replaced by it, again and again, while invoices are made: what
-//! was acknowledged is there, once, with its number.
+//! A PostgreSQL primary with a synchronous standby is killed and replaced by it, repeatedly, while invoices are
+//! created: every acknowledged invoice exists once, with its number.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ use store::Tx;
 use crate::proxy::Proxy;
 use crate::support::{Client, Db, Server, execute};
 
-/// How many failovers there are, unless `KANTOOR_TEST_FAILOVERS` says otherwise: one of each kind.
+/// The number of failovers, unless `KANTOOR_TEST_FAILOVERS` sets it: one of each kind.
 const ROUNDS: usize = 4;
 
-/// Waits for something that the other side does in its own time.
+/// Waits for a condition on the other side.
 #[track_caller]
 fn until(what: &str, mut done: impl FnMut() -> bool) {
     let started = Instant::now();
@@ -29,7 +29,7 @@ fn until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// A server of PostgreSQL.
+/// A PostgreSQL server.
 struct Node {
     folder: PathBuf,
     port: u16,
@@ -40,18 +40,18 @@ impl Node {
         format!("postgres://kantoor@127.0.0.1:{}/postgres", self.port)
     }
 
-    /// The whole number that a query answers.
+    /// Returns the integer result of a query.
     fn ask(&self, sql: &str) -> i64 {
         let asked =
             postgres::Client::connect(&self.url(), postgres::NoTls).and_then(|mut client| client.query_one(sql, &[]));
         asked.map_or(-1, |row| row.get(0))
     }
 
-    /// As if the power went: nothing of it does anything any more.
+    /// Simulates a power failure: all of its processes stop.
     fn kill(&self) {
         let text = std::fs::read_to_string(self.folder.join("postmaster.pid")).unwrap();
         let first: u32 = text.lines().next().unwrap().parse().unwrap();
-        // While it is stopped it starts no further process.
+        // While it is stopped it starts no new process.
         send(first, Signal::STOP);
         for child in children(first) {
             send(child, Signal::KILL);
@@ -74,21 +74,21 @@ fn children(parent: u32) -> Vec<u32> {
     all.filter(|process| of(*process) == Some(parent)).collect()
 }
 
-/// A primary and its standby, with a network between them.
+/// A primary and its standby, with a proxy between them.
 struct Pair {
     programs: PathBuf,
-    /// Who may run PostgreSQL when we are root.
+    /// The user that runs PostgreSQL when we are root.
     owner: Option<String>,
     primary: Node,
     standby: Node,
     between: Proxy,
     made: usize,
-    /// Last, so that it goes last.
+    /// Last, so that it is dropped last.
     folder: tempfile::TempDir,
 }
 
 impl Pair {
-    /// `None` where there are no programs of PostgreSQL.
+    /// Returns `None` where PostgreSQL is not installed.
     fn start() -> Option<Pair> {
         let Some(programs) = std::env::var_os("KANTOOR_TEST_POSTGRES_BIN") else {
             eprintln!("skipped: KANTOOR_TEST_POSTGRES_BIN names no folder with initdb and pg_basebackup");
@@ -117,7 +117,7 @@ impl Pair {
         Some(pair)
     }
 
-    /// Where the next server comes.
+    /// Returns the folder of the next server.
     fn place(&mut self) -> Node {
         self.made += 1;
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -135,7 +135,7 @@ impl Pair {
             }
             None => Command::new(path),
         };
-        // The output goes to a file: a server that stays would keep a pipe open.
+        // The output goes to a file: a running server would keep a pipe open.
         let log = self.folder.path().join("said");
         let file = std::fs::File::options().create(true).append(true).open(&log).unwrap();
         command.current_dir(self.folder.path()).args(arguments).arg(folder);
@@ -153,14 +153,14 @@ impl Pair {
         );
     }
 
-    /// Returns the primary a new standby, and waits for it with every commit from then on.
+    /// Gives the primary a new standby, and waits for it with every commit from then on.
     fn add_standby(&mut self) {
         self.between.lead_to(self.primary.port);
         let standby = self.place();
         let port = self.between.port.to_string();
         let from = ["-h", "127.0.0.1", "-p", &port, "-U", "kantoor", "-R", "-c", "fast", "--no-sync", "-D"];
         self.run("pg_basebackup", &from, &standby.folder);
-        // Until it has a standby of its own.
+        // Until it has its own standby.
         append(&standby.folder.join("postgresql.auto.conf"), "synchronous_standby_names = ''\n");
         self.start_node(&standby);
         self.standby = standby;
@@ -170,7 +170,7 @@ impl Pair {
         until("a standby", || self.primary.ask(synced) == 1);
     }
 
-    /// The primary is gone; the standby takes its place.
+    /// The standby replaces the lost primary.
     fn fail_over(&mut self) {
         self.between.cut();
         self.run("pg_ctl", &["promote", "-w", "-t", "60", "-s", "-D"], &self.standby.folder);
@@ -194,17 +194,17 @@ fn append(file: &Path, text: &str) {
     std::fs::write(file, old + text).unwrap();
 }
 
-/// What was said of the invoices of an account, by their titles.
+/// The responses about the invoices of an account, by title.
 #[derive(Default)]
 struct Said {
     /// Id and number.
     acknowledged: HashMap<String, (String, String)>,
-    /// Nothing was changed, as the answer has it.
+    /// Rejected: nothing was changed.
     refused: Vec<String>,
     unknown: usize,
 }
 
-/// Makes invoices, one after the other, until it is told to stop.
+/// Creates invoices one after the other until it is stopped.
 fn make_invoices(client: &Client, name: &str, said: &Mutex<Said>, done: &AtomicUsize, stop: &AtomicBool) {
     for number in 0.. {
         if stop.load(Ordering::Relaxed) {
@@ -230,7 +230,7 @@ fn make_invoices(client: &Client, name: &str, said: &Mutex<Said>, done: &AtomicU
     }
 }
 
-/// How many were lost, and how many are there although they were refused, or twice.
+/// Returns how many were lost, and how many exist although they were rejected, or twice.
 fn audit(client: &Client, said: &Said) -> (usize, usize) {
     let mut found: HashMap<String, Vec<(String, String)>> = HashMap::new();
     let mut numbers: Vec<usize> = Vec::new();
@@ -259,22 +259,22 @@ fn prepare(round: usize, pair: &Pair) {
     if round.is_multiple_of(4) {
         return;
     }
-    // The standby is cut off first: a commit then waits for it, on the primary alone.
+    // The standby is disconnected first: a commit then waits for it, on the primary only.
     pair.between.cut();
     until("a commit that waits", || pair.primary.ask(&format!("SELECT count(*) {WAITING}")) > 0);
     let end = match round % 4 {
         1 => return,
         // COMMIT then succeeds, with a warning.
         2 => "pg_cancel_backend",
-        // The connection is lost; the transaction is there, on the primary alone.
+        // The connection is lost; the transaction exists on the primary only.
         _ => "pg_terminate_backend",
     };
     pair.primary.ask(&format!("SELECT count({end}(pid)) {WAITING}"));
-    // Time to believe it.
+    // Gives the clients time to act on it.
     std::thread::sleep(Duration::from_millis(300));
 }
 
-/// Of two servers the one that takes writes is used, whichever is named first.
+/// Of two servers the one that accepts writes is used, whatever the order.
 fn takes_the_primary(pair: &Pair) {
     let places = [pair.standby.port, pair.primary.port].map(|port| format!("127.0.0.1:{port}"));
     let db = Db::at_address(format!("postgres://kantoor@{}/postgres?sslmode=disable", places.join(",")));
@@ -284,7 +284,7 @@ fn takes_the_primary(pair: &Pair) {
 }
 
 #[test]
-fn a_failover_loses_and_doubles_nothing() {
+fn a_failover_loses_and_duplicates_nothing() {
     let rounds = std::env::var("KANTOOR_TEST_FAILOVERS").map_or(ROUNDS, |text| text.parse().unwrap());
     let Some(mut pair) = Pair::start() else { return };
     takes_the_primary(&pair);
@@ -300,7 +300,7 @@ fn a_failover_loses_and_doubles_nothing() {
                 scope.spawn(move || make_invoices(client, &format!("{account}-{thread}"), said, done, stop));
             }
         }
-        // A failure here must not leave the others at work.
+        // A failure here must not leave the others running.
         let all = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             for round in 0..rounds {
                 let before = done.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Files: up, down, away, and what a crash leaves of them.
+//! Files: upload, download, deletion, and crashes.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -16,7 +16,7 @@ fn keys_of(data: &Value) -> Vec<&str> {
     data.as_object().unwrap().keys().map(String::as_str).collect()
 }
 
-/// Runs every job that waits to drop a content, however long it should have waited.
+/// Runs every job that deletes a content, regardless of its delay.
 pub fn drop_all(server: &Server) {
     server
         .app
@@ -31,16 +31,16 @@ pub fn contents(server: &Server) -> Vec<String> {
 }
 
 on_both![
-    a_file_goes_up_and_comes_down,
-    a_signed_address_opens_one_file_for_a_while,
-    what_could_run_in_a_browser_is_saved_instead,
-    bad_uploads_are_told_apart,
-    the_newest_files_come_first_and_in_pages_for_who_asks,
-    an_upload_with_a_key_happens_once,
+    a_file_can_be_uploaded_and_downloaded,
+    a_signed_url_opens_one_file_for_a_day,
+    content_that_could_run_scripts_is_a_download,
+    rejects_invalid_uploads,
+    lists_files_newest_first_with_optional_pages,
+    an_upload_is_idempotent,
     kill_9_loses_no_file_and_leaves_none,
 ];
 
-fn a_file_goes_up_and_comes_down(db: Db) {
+fn a_file_can_be_uploaded_and_downloaded(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let before = server.last_seq(&client);
@@ -75,11 +75,11 @@ fn a_file_goes_up_and_comes_down(db: Db) {
     client.delete(&path).expect(204);
     assert_eq!(client.get(&format!("{path}/content")).status, 404);
     drop_all(&server);
-    assert_eq!(contents(&server), Vec::<String>::new(), "the content goes with the record");
+    assert_eq!(contents(&server), Vec::<String>::new(), "the content is deleted with the record");
     assert_eq!(server.events(&client, before), ["file.created", "file.deleted"]);
 }
 
-fn a_signed_address_opens_one_file_for_a_while(db: Db) {
+fn a_signed_url_opens_one_file_for_a_day(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let made = client.upload("note.txt", b"hello").expect(201);
@@ -107,11 +107,11 @@ fn a_signed_address_opens_one_file_for_a_while(db: Db) {
     let own = path.split('?').next().unwrap();
     assert!(server.app.site.opens(own, &query, server.app.clock.now()).is_some());
     assert!(server.app.site.opens(own, &query, past).is_none(), "it ends");
-    // With a key a stranger's address is not there, whatever is in the query.
+    // With a key, another account's URL is a 404, whatever the query.
     assert_eq!(server.client().get(path).status, 404);
 }
 
-fn what_could_run_in_a_browser_is_saved_instead(db: Db) {
+fn content_that_could_run_scripts_is_a_download(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     for (name, content, kind) in [
@@ -126,7 +126,7 @@ fn what_could_run_in_a_browser_is_saved_instead(db: Db) {
     }
 }
 
-fn bad_uploads_are_told_apart(db: Db) {
+fn rejects_invalid_uploads(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let send = |parts: &[(&str, Option<&str>, &[u8])]| {
@@ -153,10 +153,10 @@ fn bad_uploads_are_told_apart(db: Db) {
     let more = vec![b'x'; 25 * 1024 * 1024 + 1];
     assert_eq!(client.upload("more.bin", &more).expect(413).code(), "body_too_large");
     drop_all(&server);
-    assert_eq!(contents(&server).len(), 2, "what was refused leaves nothing");
+    assert_eq!(contents(&server).len(), 2, "a rejected upload leaves nothing");
 }
 
-fn the_newest_files_come_first_and_in_pages_for_who_asks(db: Db) {
+fn lists_files_newest_first_with_optional_pages(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let made: Vec<String> = (0..7).map(|n| client.upload(&format!("{n}.txt"), b"x").expect(201).id()).collect();
@@ -182,7 +182,7 @@ fn the_newest_files_come_first_and_in_pages_for_who_asks(db: Db) {
     assert_eq!(client.get("/v1/files?page=0").expect(422).faults(), ["page: out_of_range"]);
 }
 
-fn an_upload_with_a_key_happens_once(db: Db) {
+fn an_upload_is_idempotent(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let key = [("idempotency-key", "one")];
@@ -199,8 +199,8 @@ fn kill_9_loses_no_file_and_leaves_none(db: Db) {
     kills(&db);
 }
 
-/// Kills while files come in; then every acknowledged file is whole, and after the jobs have run
-/// there is no content without a record.
+/// Kills the server during uploads; then every acknowledged file is complete, and after the jobs have run no content is
+/// without a record.
 fn kills(db: &Db) {
     let mut key = String::new();
     let kept: Mutex<HashSet<(String, u8, usize)>> = Mutex::default();

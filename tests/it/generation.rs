@@ -1,4 +1,4 @@
-//! Invoices of subscriptions whatever happens: two nodes at once, and kill -9 in the middle.
+//! Subscription invoices with two concurrent nodes, and after kill -9.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use crate::on_both;
 use crate::server::Binary;
 use crate::support::{Client, Db, Server};
 
-/// Subscriptions of a quarter of a year ago and of today; answers how many invoices they owe.
+/// Creates subscriptions that started a quarter ago and today; returns how many invoices are due.
 fn subscribe(client: &Client, count: usize, today: jiff::civil::Date) -> usize {
     let firm = client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201).id();
     let start = today.checked_sub(jiff::Span::new().months(2)).unwrap().first_of_month();
@@ -46,9 +46,9 @@ fn total(client: &Client, path: &str) -> usize {
     usize::try_from(client.get(path).json()["meta"]["total"].as_u64().unwrap()).unwrap()
 }
 
-on_both![two_nodes_at_once_make_each_invoice_once, kill_9_in_the_middle_doubles_and_misses_none,];
+on_both![two_nodes_create_each_invoice_once, kill_9_during_generation_duplicates_and_misses_none,];
 
-fn two_nodes_at_once_make_each_invoice_once(db: Db) {
+fn two_nodes_create_each_invoice_once(db: Db) {
     let config = db.config();
     let server = Server::start(db);
     let client = server.client();
@@ -75,7 +75,7 @@ fn two_nodes_at_once_make_each_invoice_once(db: Db) {
     assert_eq!(told, ["made", "made", "made", "upcoming"]);
 }
 
-fn kill_9_in_the_middle_doubles_and_misses_none(db: Db) {
+fn kill_9_during_generation_duplicates_and_misses_none(db: Db) {
     let mut binary = Binary::start(&db, "", &[]);
     let key = binary.client.key.clone();
     let zone = jiff::tz::TimeZone::get("Europe/Amsterdam").unwrap();
@@ -87,7 +87,7 @@ fn kill_9_in_the_middle_doubles_and_misses_none(db: Db) {
         let _ = binary.child.wait();
         binary = Binary::start(&db, &key, &[]);
     }
-    // The job of a worker that died is free again after its lease; here nobody waits for that.
+    // The job of a dead worker is released when its lease expires; the test does not wait for that.
     let started = Instant::now();
     while total(&binary.client, "/v1/invoices") < owed {
         assert!(

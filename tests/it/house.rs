@@ -14,10 +14,10 @@ use crate::support::{Db, Server};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
-/// The folders with code of ours.
+/// The folders with our own code.
 const CODE: [&str; 5] = ["src", "crates", "tests", "benches", "fuzz"];
 
-/// The files with this ending in a folder and below, by their paths from the root.
+/// Returns the files with this extension below a folder, by their paths from the root.
 fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![Path::new(ROOT).join(folder)];
@@ -54,7 +54,7 @@ fn no_file_has_more_than_600_lines() {
     assert!(long.is_empty(), "{long:#?}");
 }
 
-/// A snapshot that no test compares with anything looks like a promise, and is none.
+/// A snapshot that no test compares is misleading.
 #[test]
 fn no_snapshot_is_orphaned() {
     let there: BTreeSet<PathBuf> = CODE.iter().flat_map(|folder| files(folder, ".snap")).collect();
@@ -64,7 +64,7 @@ fn no_snapshot_is_orphaned() {
     assert!(orphaned.is_empty(), "no test names these snapshots: {orphaned:#?}");
 }
 
-/// The files of the snapshots that a file of tests names: `tests/it/a/b.rs` has `it__a__b__NAME.snap` beside it.
+/// Returns the snapshot files that a test file names: `tests/it/a/b.rs` has `it__a__b__NAME.snap`.
 fn snapshots_of(path: &Path) -> Vec<PathBuf> {
     let module: Vec<String> = path.with_extension("").iter().skip(1).map(|part| part.display().to_string()).collect();
     let folder = path.parent().unwrap().join("snapshots");
@@ -74,10 +74,10 @@ fn snapshots_of(path: &Path) -> Vec<PathBuf> {
     names.map(|name| folder.join(format!("{}__{name}.snap", module.join("__")))).collect()
 }
 
-on_both![a_test_that_leaves_a_job_behind_is_told];
+on_both![a_test_that_leaves_a_job_behind_fails];
 
 /// Every test has this check at its end: see `Server` in support.rs.
-fn a_test_that_leaves_a_job_behind_is_told(db: Db) {
+fn a_test_that_leaves_a_job_behind_fails(db: Db) {
     let server = Server::start(db);
     let now = Moment::parse("2026-05-04T10:00:00Z").unwrap();
     let job = NewJob {

@@ -1,4 +1,4 @@
-//! `kantoor verify`: a healthy database passes, and each kind of damage is named.
+//! `kantoor verify`: a healthy database passes, and each kind of damage is reported.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use crate::on_both;
 use crate::server::Binary;
 use crate::support::{Db, execute};
 
-/// Runs statements behind the program's back.
+/// Runs statements directly on the database.
 fn spoil(db: &Db, sql: &str) {
     if db.url.is_empty() {
         rusqlite::Connection::open(db.data.join("kantoor.db")).unwrap().execute_batch(sql).unwrap();
@@ -16,13 +16,13 @@ fn spoil(db: &Db, sql: &str) {
     }
 }
 
-/// What verify says, and whether it is content.
+/// Returns the output of verify, and whether it succeeded.
 fn verify(db: &Db) -> (bool, String) {
     let done = kantoor(db, &["verify"]);
     (done.status.success(), said(&done) + &String::from_utf8_lossy(&done.stderr))
 }
 
-/// The file below `folder` that has this content.
+/// Returns the file below `folder` with this content.
 fn holding(folder: &Path, content: &[u8]) -> PathBuf {
     let below = std::fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path());
     let mut files = below.flat_map(|path| std::fs::read_dir(path).unwrap().flatten().map(|entry| entry.path()));
@@ -92,15 +92,15 @@ const DAMAGE: &[(&str, &[&str])] = &[
     ("UPDATE log SET data = data || ' ' WHERE seq = 5", &["BROKEN at entry 5"]),
 ];
 
-on_both![every_kind_of_damage_is_named, what_the_log_and_the_numbers_prove_is_named, one_account_can_be_checked_alone,];
+on_both![reports_every_kind_of_damage, reports_differences_from_the_log_and_number_gaps, one_account_can_be_checked,];
 
-fn every_kind_of_damage_is_named(db: Db) {
+fn reports_every_kind_of_damage(db: Db) {
     let binary = Binary::start(&db, "", &["--demo", "--set", "workers=0"]);
     let client = &binary.client;
     for content in ["kept", "to be cut", "to be flipped", "to go missing"] {
         client.upload("a.txt", content.as_bytes()).expect(201);
     }
-    // Numbers that callers bring along leave no gap, and neither does a draft with one that is deleted.
+    // Numbers set by callers leave no gap, and neither does a deleted draft with such a number.
     let own = |number: &str| {
         client.post("/v1/workorders", serde_json::json!({"title": "x", "number": number})).expect(201).id()
     };
@@ -140,7 +140,7 @@ fn every_kind_of_damage_is_named(db: Db) {
     assert!(words.contains(" problems."), "{words}");
 }
 
-fn what_the_log_and_the_numbers_prove_is_named(db: Db) {
+fn reports_differences_from_the_log_and_number_gaps(db: Db) {
     let binary = Binary::start(&db, "", &["--demo", "--set", "workers=0"]);
     let client = &binary.client;
     let post = |path: &str, body: serde_json::Value| client.post(path, body).expect(201);
@@ -153,7 +153,7 @@ fn what_the_log_and_the_numbers_prove_is_named(db: Db) {
     post("/v1/invoices", paid);
     let ticket =
         post("/v1/tickets", serde_json::json!({"subject": "x"})).data()["number"].as_str().unwrap().to_string();
-    // What happens to a record without changing it, and events that callers fire, say nothing else about it.
+    // Events without a change, and events fired by callers, do not count as changes of a record.
     let product = post("/v1/products", serde_json::json!({"name": "Kept"})).id();
     let fired = serde_json::json!({"event": "product.seen", "entity_type": "product", "data": {"id": product, "name": "Other"}});
     client.post("/v1/automation/trigger", fired).expect(200);
@@ -178,9 +178,9 @@ fn what_the_log_and_the_numbers_prove_is_named(db: Db) {
         "price is ",
         "city is \"Elsewhere\", but the last entry of the log says ",
         "version is ",
-        &format!("The counter stands at 0, but F{year}-0001 was given"),
+        &format!("The counter is at 0, but F{year}-0001 was assigned"),
         &format!("but {ticket} was given"),
-        &format!("NOTE: Invoice F{year}-0002 is paid, but has no payment and no moment of payment"),
+        &format!("NOTE: Invoice F{year}-0002 is paid, but has no payment and no payment time"),
         "paid_at is null, but the last entry of the log says ",
     ] {
         assert!(words.contains(expected), "no '{expected}' in\n{words}");
@@ -188,7 +188,7 @@ fn what_the_log_and_the_numbers_prove_is_named(db: Db) {
     assert!(words.contains("): 6 problems."), "{words}");
 }
 
-fn one_account_can_be_checked_alone(db: Db) {
+fn one_account_can_be_checked(db: Db) {
     let made = |name: &str| -> serde_json::Value {
         serde_json::from_str(&said(&kantoor(&db, &["account", "create", name, "--json"]))).unwrap()
     };
@@ -207,7 +207,7 @@ fn one_account_can_be_checked_alone(db: Db) {
 }
 
 #[test]
-fn a_page_that_was_overwritten_is_noticed() {
+fn detects_an_overwritten_page() {
     let db = Db::sqlite();
     assert!(kantoor(&db, &["demo"]).status.success());
     let path = db.data.join("kantoor.db");
@@ -227,7 +227,7 @@ fn a_page_that_was_overwritten_is_noticed() {
 }
 
 #[test]
-fn a_copy_without_its_wal_is_noticed() {
+fn detects_a_copy_without_its_wal() {
     let db = Db::sqlite();
     let binary = Binary::start(&db, "", &["--set", "workers=0"]);
     binary.client.upload("a.txt", b"in the WAL").expect(201);
@@ -259,7 +259,7 @@ fn a_copy_without_its_wal_is_noticed() {
 }
 
 #[test]
-fn what_is_not_there_is_not_made() {
+fn verify_creates_nothing() {
     let db = Db::sqlite();
     let (sound, words) = verify(&db);
     assert!(!sound && words.contains("does not exist"), "{words}");

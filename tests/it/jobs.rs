@@ -1,5 +1,5 @@
-//! Jobs: claimed once, taken over from the dead, safe from the late; each account in its turn. What happens to whole nodes is in
-//! `jobs/nodes.rs`.
+//! Jobs: claimed once, taken over from dead workers, with late results discarded, and accounts taking turns. Tests of
+//! whole nodes are in `jobs/nodes.rs`.
 
 mod nodes;
 
@@ -42,13 +42,13 @@ fn claim(server: &Server, now: Moment) -> Vec<Claimed> {
     })
 }
 
-/// Claims one job; answers whose it is.
+/// Claims one job; returns its account.
 fn next(server: &Server, claimant: &Arc<Claimant>, now: Moment) -> Option<Claimed> {
     let claimant = claimant.clone();
     write(server, move |tx| claimant.claim(tx, now, Lane::Other, KINDS, 1)).pop()
 }
 
-/// Ready jobs of an account, `count` of them, written at once.
+/// Inserts `count` ready jobs of an account.
 fn enqueue_many(server: &Server, account: i64, count: i64, run_at: Moment) {
     write(server, move |tx| {
         Ok(tx.execute(
@@ -73,20 +73,20 @@ fn finish(server: &Server, job: &Claimed, ending: Ending, now: Moment) -> bool {
 
 on_both![
     a_job_is_claimed_once_by_many_workers,
-    a_dead_workers_job_is_taken_over_and_its_late_result_changes_nothing,
-    failures_come_back_later_and_end,
+    takes_over_the_job_of_a_dead_worker_and_discards_its_late_result,
+    retries_failures_until_the_limit,
     a_job_that_kills_its_workers_is_parked,
-    an_end_forgets_the_workers_that_died,
-    a_job_that_comes_back_for_ever_is_never_parked,
+    an_outcome_resets_the_lost_count,
+    a_repeating_job_is_never_parked,
     accounts_take_turns,
     lanes_do_not_wait_for_each_other,
     a_turn_is_found_by_an_index,
-    a_day_that_ends_the_process_is_set_aside,
-    jobs_that_a_wrong_clock_put_far_ahead_are_pulled_back,
-    a_loop_that_panics_is_started_again,
-    waiting_jobs_of_older_versions_can_be_read,
-    a_unique_job_is_there_once,
-    housekeeping_drops_what_is_too_old,
+    sets_aside_an_account_whose_daily_work_kills_the_process,
+    reschedules_jobs_that_a_wrong_clock_put_far_ahead,
+    restarts_a_loop_that_panics,
+    queued_jobs_of_older_versions_are_readable,
+    a_unique_job_exists_once,
+    housekeeping_deletes_expired_rows,
 ];
 
 fn a_job_is_claimed_once_by_many_workers(db: Db) {
@@ -117,7 +117,7 @@ fn a_job_is_claimed_once_by_many_workers(db: Db) {
     assert_eq!((claimed.len(), ids.len()), (50, 50));
 }
 
-fn a_dead_workers_job_is_taken_over_and_its_late_result_changes_nothing(db: Db) {
+fn takes_over_the_job_of_a_dead_worker_and_discards_its_late_result(db: Db) {
     let server = Server::start(db);
     enqueue(&server, new_job("a"));
     let first = claim(&server, START).remove(0);
@@ -129,11 +129,11 @@ fn a_dead_workers_job_is_taken_over_and_its_late_result_changes_nothing(db: Db) 
     assert!(!write(&server, move |tx| own.renew(tx, later)), "a lost lease cannot be renewed");
     assert!(!finish(&server, &first, Ending::Done, later));
     assert!(finish(&server, &second, Ending::Done, later));
-    assert!(!finish(&server, &second, Ending::Done, later), "done is done");
+    assert!(!finish(&server, &second, Ending::Done, later), "a completed job is not completed again");
     assert!(claim(&server, later.plus_seconds(86_400)).is_empty());
 }
 
-fn failures_come_back_later_and_end(db: Db) {
+fn retries_failures_until_the_limit(db: Db) {
     let server = Server::start(db);
     server.leaves_jobs();
     enqueue(&server, new_job("a"));
@@ -142,7 +142,7 @@ fn failures_come_back_later_and_end(db: Db) {
         let job = claim(&server, now).remove(0);
         assert_eq!(job.attempts, attempt);
         assert!(finish(&server, &job, Ending::Failed("no luck".into()), now));
-        assert!(claim(&server, now.plus_seconds(5)).is_empty(), "there is a pause");
+        assert!(claim(&server, now.plus_seconds(5)).is_empty(), "the retry is delayed");
         now = now.plus_seconds(3600);
     }
     assert!(claim(&server, now).is_empty());
@@ -188,7 +188,7 @@ fn a_job_that_kills_its_workers_is_parked(db: Db) {
     );
     assert_eq!(server.metric("kantoor_jobs_parked"), 1);
     enqueue(&server, NewJob { unique_key: Some("only".into()), ..new_job("a") });
-    assert!(claim(&server, far).is_empty(), "nobody begins it anew behind our back");
+    assert!(claim(&server, far).is_empty(), "it is not claimed again");
 
     let parked = server.app.store.read_now(|tx| jobs::list(tx, &["parked"])).unwrap().remove(0);
     assert_eq!((parked.kind.as_str(), parked.lost), ("a", LOST_AT_MOST));
@@ -198,10 +198,10 @@ fn a_job_that_kills_its_workers_is_parked(db: Db) {
     let job = claim(&server, far).remove(0);
     assert!(job.attempts < job.max_attempts, "{job:?}");
     assert!(finish(&server, &job, Ending::Done, far));
-    assert!(!write(&server, move |tx| jobs::retry(tx, &parked.id, far)), "what is done is done");
+    assert!(!write(&server, move |tx| jobs::retry(tx, &parked.id, far)), "a completed job is not claimed");
 }
 
-fn an_end_forgets_the_workers_that_died(db: Db) {
+fn an_outcome_resets_the_lost_count(db: Db) {
     let server = Server::start(db);
     enqueue(&server, NewJob { max_attempts: 100, ..new_job("a") });
     let mut now = START;
@@ -219,7 +219,7 @@ fn an_end_forgets_the_workers_that_died(db: Db) {
     assert_eq!(state(&server, "SELECT count(*) FROM jobs WHERE state = 'parked'"), 0);
 }
 
-fn a_job_that_comes_back_for_ever_is_never_parked(db: Db) {
+fn a_repeating_job_is_never_parked(db: Db) {
     let server = Server::start(db);
     enqueue(&server, NewJob { unique_key: Some("days".into()), max_attempts: i64::MAX, ..new_job("a") });
     let mut now = START;
@@ -228,12 +228,12 @@ fn a_job_that_comes_back_for_ever_is_never_parked(db: Db) {
         assert_eq!(claim(&server, now).len(), 1);
         write(&server, move |tx| jobs::take_back(tx, died));
         let run_at = state(&server, "SELECT run_at FROM jobs");
-        assert!(run_at <= died.plus_seconds(3600).0, "it comes back within an hour");
+        assert!(run_at <= died.plus_seconds(3600).0, "it is retried within an hour");
         now = Moment(run_at.max(died.0));
     }
 }
 
-/// An account with many jobs delays the first of another by one, and none is left out.
+/// An account with many jobs delays the first job of another by one job, and none is skipped.
 fn accounts_take_turns(db: Db) {
     let server = Server::start(db);
     server.leaves_jobs();
@@ -253,7 +253,7 @@ fn accounts_take_turns(db: Db) {
     assert!(ids.is_sorted(), "within an account by their time: {ids:?}");
 }
 
-/// Each kind of work has workers of its own: printing delays no mail.
+/// Each lane has its own workers: printing delays no mail.
 fn lanes_do_not_wait_for_each_other(db: Db) {
     let server = Server::start(db);
     server.leaves_jobs();
@@ -271,7 +271,7 @@ fn lanes_do_not_wait_for_each_other(db: Db) {
     assert_eq!(claimed(Lane::Printing), ["document_pdf", "document_pdf"]);
 }
 
-/// By the index alone: the work does not grow with what waits.
+/// Uses only the index: the cost does not grow with the number of queued jobs.
 fn a_turn_is_found_by_an_index(db: Db) {
     let server = Server::start(db);
     server.leaves_jobs();
@@ -288,8 +288,8 @@ fn a_turn_is_found_by_an_index(db: Db) {
     assert!(next(&server, &claimant, START).is_none());
 }
 
-/// When the process dies in the day of an account again and again, the others still get theirs.
-fn a_day_that_ends_the_process_is_set_aside(db: Db) {
+/// If the process repeatedly dies during the daily work of an account, the other accounts are still processed.
+fn sets_aside_an_account_whose_daily_work_kills_the_process(db: Db) {
     let server = Server::start(db);
     let accounts: Vec<_> =
         (0..3).map(|n| kantoor::opening::create_account(&server.app, &format!("{n}"), None).unwrap().0).collect();
@@ -321,19 +321,19 @@ fn a_day_that_ends_the_process_is_set_aside(db: Db) {
         server.block_on(server.apart(move || (JobKind::of::<Days>().run)(&app, &job))).unwrap().unwrap();
     };
     day(job(0, "{}".into()));
-    assert_eq!(payload(), "{}", "an ordinary day writes nothing down");
+    assert_eq!(payload(), "{}", "a normal run writes nothing");
     day(job(2, format!("{{\"at\":{ill},\"deaths\":{{\"{ill}\":1}}}}")));
     let kept: serde_json::Value = serde_json::from_str(&payload()).unwrap();
     assert!(kept["set_aside"][ill.to_string()].is_i64() && kept["at"] == 0, "{kept}");
     let before = payload();
     day(job(0, before.clone()));
-    assert_eq!(payload(), before, "it stays so for a day");
+    assert_eq!(payload(), before, "it is skipped for a day");
     day(job(0, format!("{{\"set_aside\":{{\"{ill}\":1}}}}")));
     let kept: serde_json::Value = serde_json::from_str(&payload()).unwrap();
     assert_eq!(kept["set_aside"], serde_json::json!({}));
 }
 
-fn jobs_that_a_wrong_clock_put_far_ahead_are_pulled_back(db: Db) {
+fn reschedules_jobs_that_a_wrong_clock_put_far_ahead(db: Db) {
     let server = Server::with(db, |config| config.workers = 1);
     let app = server.app.clone();
     let far = app.clock.now().plus_seconds(FURTHEST + 3600).0;
@@ -349,16 +349,16 @@ fn jobs_that_a_wrong_clock_put_far_ahead_are_pulled_back(db: Db) {
         tokio::task::spawn_blocking(move || jobs::worker::start(&app)).await.unwrap().unwrap();
     });
     let started = Instant::now();
-    // Both run, and stand an hour ahead after that.
+    // Both run, and are then scheduled an hour ahead.
     while state(&server, "SELECT count(*) FROM jobs WHERE claim > 0 AND state = 'ready'") < 2 {
-        assert!(started.elapsed() < Duration::from_secs(30), "they still stand far ahead");
+        assert!(started.elapsed() < Duration::from_secs(30), "they are still scheduled far ahead");
         std::thread::sleep(Duration::from_millis(50));
     }
     let furthest = server.app.clock.now().plus_seconds(FURTHEST).0;
     assert!(state(&server, "SELECT max(run_at) FROM jobs") < furthest);
 }
 
-fn a_loop_that_panics_is_started_again(db: Db) {
+fn restarts_a_loop_that_panics(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let begun = Arc::new(std::sync::atomic::AtomicU32::new(0));
@@ -378,7 +378,7 @@ fn a_loop_that_panics_is_started_again(db: Db) {
     });
     let started = Instant::now();
     while begun.load(std::sync::atomic::Ordering::SeqCst) < 3 {
-        assert!(started.elapsed() < Duration::from_secs(30), "it is not started again");
+        assert!(started.elapsed() < Duration::from_secs(30), "it is not restarted");
         std::thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(server.metric("kantoor_loop_restarts_total{loop=\"shaky\"}"), 2);
@@ -388,14 +388,14 @@ fn a_loop_that_panics_is_started_again(db: Db) {
     server.block_on(async {
         loops::keep(&server.app, "stuck", Duration::ZERO, |_, _| std::future::pending());
     });
-    // The answer is kept for a second.
+    // The response is cached for a second.
     std::thread::sleep(Duration::from_millis(1100));
     let ready = client.get("/ready").expect(503).json();
     assert_eq!(ready["checks"]["loops"], "failed: stuck", "{ready}");
 }
 
-/// The payloads of version 0.1: jobs that wait while the program is replaced are done by the new one.
-fn waiting_jobs_of_older_versions_can_be_read(db: Db) {
+/// The payloads of version 0.1: jobs that are queued during an upgrade run on the new version.
+fn queued_jobs_of_older_versions_are_readable(db: Db) {
     let server = Server::start(db);
     let account = server.client().account;
     let print = r#"{"account":1,"document":"x","revision":1,"name":"x.pdf","created":0,"logo":"","qr":"","data":{}}"#;
@@ -442,7 +442,7 @@ fn waiting_jobs_of_older_versions_can_be_read(db: Db) {
     }
 }
 
-fn a_unique_job_is_there_once(db: Db) {
+fn a_unique_job_exists_once(db: Db) {
     let server = Server::start(db);
     server.leaves_jobs();
     for _ in 0..3 {
@@ -454,10 +454,10 @@ fn a_unique_job_is_there_once(db: Db) {
     let job = claim(&server, START.plus_seconds(60)).remove(0);
     assert!(finish(&server, &job, Ending::Done, START));
     enqueue(&server, NewJob { unique_key: Some("only".into()), ..new_job("a") });
-    assert_eq!(claim(&server, START).len(), 1, "what has ended does not stand in the way");
+    assert_eq!(claim(&server, START).len(), 1, "an ended job does not block a new one");
 }
 
-fn housekeeping_drops_what_is_too_old(db: Db) {
+fn housekeeping_deletes_expired_rows(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let headers = [("idempotency-key", "old")];

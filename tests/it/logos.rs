@@ -1,4 +1,4 @@
-//! The picture of a logo is decoded and encoded anew before it becomes one.
+//! The image of a logo is decoded and re-encoded before it becomes one.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ fn identity(client: &Client) -> String {
     format!("/v1/corporate-identities/{}", list[0]["id"].as_str().unwrap())
 }
 
-/// A picture of so many black pixels.
+/// An image with this many black pixels.
 fn black(width: u32, height: u32) -> Vec<u8> {
     let line = 1 + width as usize * 3;
     [
@@ -30,19 +30,19 @@ fn has(bytes: &[u8], words: &[u8]) -> bool {
 }
 
 on_both![
-    a_logo_is_kept_as_it_was_redrawn,
-    a_picture_that_cannot_be_decoded_is_refused,
-    a_request_that_fails_leaves_the_file_as_it_was,
+    a_logo_is_stored_re_encoded,
+    rejects_an_image_that_cannot_be_decoded,
+    a_failed_request_does_not_change_the_file,
 ];
 
-fn a_logo_is_kept_as_it_was_redrawn(db: Db) {
+fn a_logo_is_stored_re_encoded(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let sent = picture(1);
     let logo = client.upload("logo.png", &sent).expect(201);
     let path = format!("/v1/files/{}", logo.id());
     let content = || client.get(&format!("{path}/content")).expect(200).bytes;
-    assert_eq!(content(), sent, "what is uploaded stays as it is");
+    assert_eq!(content(), sent, "an upload is stored unchanged");
     let seq = server.last_seq(&client);
     client.patch(&identity(&client), json!({"logo_file_id": logo.id()})).expect(200);
     assert_eq!(server.events(&client, seq), ["file.updated", "corporate_identity.updated"]);
@@ -53,18 +53,18 @@ fn a_logo_is_kept_as_it_was_redrawn(db: Db) {
     assert!(file["meta"]["sha256"] != logo.data()["meta"]["sha256"]);
     assert_eq!(client.get("/v1/settings/usage").data()["file_bytes"], json!(drawn.len()));
 
-    // Another identity gets the same picture, and nothing is drawn twice.
+    // Another identity uses the same image, which is not re-encoded again.
     let seq = server.last_seq(&client);
     let body = json!({"name": "Two", "logo_file_id": logo.id()});
     client.post("/v1/corporate-identities", body).expect(201);
     assert_eq!(server.events(&client, seq), ["corporate_identity.created"]);
     assert_eq!(content(), drawn);
     drop_all(&server);
-    assert_eq!(contents(&server).len(), 1, "the first content is dropped");
+    assert_eq!(contents(&server).len(), 1, "the first content is deleted");
     assert_eq!(content(), drawn);
 }
 
-fn a_picture_that_cannot_be_decoded_is_refused(db: Db) {
+fn rejects_an_image_that_cannot_be_decoded(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let path = identity(&client);
@@ -81,7 +81,7 @@ fn a_picture_that_cannot_be_decoded_is_refused(db: Db) {
             client.post("/v1/corporate-identities", body).expect(422).faults(),
             ["logo_file_id: invalid_format"]
         );
-        assert_eq!(client.get(&format!("/v1/files/{logo}/content")).expect(200).bytes, content, "it stays as it was");
+        assert_eq!(client.get(&format!("/v1/files/{logo}/content")).expect(200).bytes, content, "it does not change");
         client.delete(&format!("/v1/files/{logo}")).expect(204);
     }
     assert_eq!(client.get(&path).data()["meta"]["logo_file_id"], Value::Null);
@@ -89,7 +89,7 @@ fn a_picture_that_cannot_be_decoded_is_refused(db: Db) {
     assert!(contents(&server).is_empty());
 }
 
-fn a_request_that_fails_leaves_the_file_as_it_was(db: Db) {
+fn a_failed_request_does_not_change_the_file(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let path = identity(&client);
@@ -104,7 +104,7 @@ fn a_request_that_fails_leaves_the_file_as_it_was(db: Db) {
     drop_all(&server);
     assert_eq!(contents(&server).len(), 1);
 
-    // The same key, the same answer.
+    // The same key gets the same response.
     let body = json!({"name": "Two", "logo_file_id": logo}).to_string();
     let make = || client.send("POST", "/v1/corporate-identities", &[("idempotency-key", "two")], &body).expect(201);
     assert_eq!(make().id(), make().id());
@@ -112,7 +112,7 @@ fn a_request_that_fails_leaves_the_file_as_it_was(db: Db) {
 }
 
 #[test]
-fn a_picture_that_needs_too_much_ends_without_the_server() {
+fn an_image_that_exceeds_the_limits_does_not_crash_the_server() {
     let db = Db::sqlite();
     let binary = Binary::start(&db, "", &["--set", "typeset_memory_mib=96", "--set", "workers=0"]);
     let client = &binary.client;

@@ -22,7 +22,7 @@ fn with_smtp(db: Db, sink: &Sink) -> Server {
     })
 }
 
-/// Does every job that is due; those that wait for another try are due too.
+/// Runs all due jobs, including those waiting for a retry.
 fn work_off(server: &Server) {
     server.block_on(async { while worker::turn(&server.app).await {} });
 }
@@ -72,11 +72,11 @@ fn states(client: &Client, path: &str) -> Vec<(String, String, i64)> {
 
 on_both![
     a_document_is_mailed_with_its_pdf,
-    a_recipient_who_is_named_twice_gets_one_mail,
+    a_duplicate_recipient_gets_one_mail,
     mail_waits_for_a_large_document,
-    bad_letters_are_refused,
-    nothing_is_lost_and_nothing_doubled_in_silence,
-    a_server_that_is_down_costs_no_mail,
+    rejects_invalid_mail,
+    no_mail_is_lost_or_silently_duplicated,
+    a_mail_server_that_is_down_loses_no_mail,
     a_reply_to_a_ticket_is_mailed,
 ];
 
@@ -115,11 +115,11 @@ fn a_document_is_mailed_with_its_pdf(db: Db) {
     client.post(&format!("{path}/send"), reminder).expect(200);
     work_off(&server);
     let last = sink.wait(4, Duration::from_secs(10)).pop().unwrap();
-    assert_eq!(last.from, "info@jansen.example", "now it comes from the business itself");
+    assert_eq!(last.from, "info@jansen.example", "now it is sent from the business's own address");
     assert!(!String::from_utf8_lossy(&last.message).contains("application/pdf"));
 }
 
-fn a_recipient_who_is_named_twice_gets_one_mail(db: Db) {
+fn a_duplicate_recipient_gets_one_mail(db: Db) {
     let sink = Sink::start().unwrap();
     let server = with_smtp(db, &sink);
     let client = server.client();
@@ -142,7 +142,7 @@ fn a_recipient_who_is_named_twice_gets_one_mail(db: Db) {
     for address in each {
         assert_eq!(head.matches(address).count(), 1, "{head}");
     }
-    // A reply on a ticket goes the same way.
+    // A ticket reply is sent in the same way.
     let ticket =
         client.post("/v1/tickets", json!({"subject": "s", "client_email": "anna@ster.example"})).expect(201).id();
     let reply = json!({"body": "b", "to": "anna@ster.example, anna@Ster.example", "cc": "anna@ster.example"});
@@ -152,7 +152,7 @@ fn a_recipient_who_is_named_twice_gets_one_mail(db: Db) {
     assert_eq!(sink.wait(4, Duration::from_secs(10)).len(), 4);
 }
 
-/// A large document is printed in its own lane; the mail waits for it, and others' mail does not wait.
+/// A large document is typeset in its own lane; its mail waits for it, but other mail does not.
 fn mail_waits_for_a_large_document(db: Db) {
     let sink = Sink::start().unwrap();
     let server = with_smtp(db, &sink);
@@ -183,14 +183,18 @@ fn mail_waits_for_a_large_document(db: Db) {
             .unwrap()
     };
     assert!(matches!(deliver(), Ending::Wait(_)));
-    assert_eq!(states(&client, &path), [("anna@ster.example".to_string(), "queued".to_string(), 0)], "that was no try");
+    assert_eq!(
+        states(&client, &path),
+        [("anna@ster.example".to_string(), "queued".to_string(), 0)],
+        "waiting is not an attempt"
+    );
     let sql = "UPDATE jobs SET state = 'failed' WHERE kind = 'document_pdf'";
     server.app.store.write_now(0, move |tx| tx.execute(sql, &[]).map(drop)).unwrap();
-    assert_eq!(deliver(), Ending::Done, "nobody else prints it");
+    assert_eq!(deliver(), Ending::Done, "no other job typesets it");
     assert_eq!(sink.wait(1, Duration::from_secs(20)).len(), 1);
 }
 
-fn bad_letters_are_refused(db: Db) {
+fn rejects_invalid_mail(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let path = invoice(&client);
@@ -213,7 +217,7 @@ fn bad_letters_are_refused(db: Db) {
     ] {
         assert_eq!(send(field, value).expect(422).faults(), [fault]);
     }
-    // All at once: rules of a field alone, of the whole letter and of the kind of document.
+    // All errors together: of single fields, of the whole mail and of the kind of document.
     let all = json!({"to": "nobody", "subject": "a\nb", "cc": 1, "send_type": "quote", "zz": 1});
     let faults = client.post(&format!("{path}/send"), all).expect(422).faults();
     let told = [
@@ -225,7 +229,7 @@ fn bad_letters_are_refused(db: Db) {
         "send_type: invalid_choice",
     ];
     assert_eq!(faults, told);
-    assert_eq!(client.get(&path).data()["payment_status"], "draft", "what is refused leaves a draft");
+    assert_eq!(client.get(&path).data()["payment_status"], "draft", "a rejected request leaves a draft");
     for kind in ["invoice", "credit", "invoice_rem1", "invoice_rem2", "invoice_rem3", "subscription"] {
         send("send_type", json!(kind)).expect(200);
         let words = client.get(&format!("{path}/send-preview?send_type={kind}")).expect(200).data();
@@ -238,7 +242,7 @@ fn bad_letters_are_refused(db: Db) {
         client.get(&format!("{path}/send-preview?send_type=quote")).expect(422).faults(),
         ["send_type: invalid_choice"]
     );
-    // Without SMTP settings the mail lies in the data folder.
+    // Without SMTP settings, mail is written to the data folder.
     work_off(&server);
     let folder = server.app.config.data.join("mail");
     let written = std::fs::read_dir(folder)
@@ -248,7 +252,7 @@ fn bad_letters_are_refused(db: Db) {
     assert_eq!(written, 6);
 }
 
-fn nothing_is_lost_and_nothing_doubled_in_silence(db: Db) {
+fn no_mail_is_lost_or_silently_duplicated(db: Db) {
     let sink = Sink::start().unwrap();
     let server = with_smtp(db, &sink);
     let client = server.client();
@@ -295,10 +299,10 @@ fn nothing_is_lost_and_nothing_doubled_in_silence(db: Db) {
         .collect();
     assert!(ids.len() == 2 && ids[0] == ids[1], "a second copy has the same id, so that it can be dropped: {ids:?}");
     hurry(&server);
-    assert_eq!(sink.mails().len(), 3, "what is sent is not sent again");
+    assert_eq!(sink.mails().len(), 3, "a sent mail is not sent again");
 }
 
-fn a_server_that_is_down_costs_no_mail(db: Db) {
+fn a_mail_server_that_is_down_loses_no_mail(db: Db) {
     let sink = Sink::start().unwrap();
     let server = with_smtp(db, &sink);
     let client = server.client();

@@ -1,5 +1,4 @@
-//! Black-box tests: HTTP on both databases, and the binary itself. One program, so that it links
-//! once.
+//! Black-box tests: HTTP on both databases, and the binary itself. One program, so that it is linked once.
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
 mod automation;

@@ -1,4 +1,4 @@
-//! What operators see: each thing is counted once, and what waits shows.
+//! Metrics: work is counted once, and lag is visible.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use web::scripted::{Reply, Scripted};
 use crate::on_both;
 use crate::support::{Client, Db, Server};
 
-/// The metric, once it has this value.
+/// Returns the metric, once it has this value.
 #[track_caller]
 fn shows(server: &Server, name: &str, value: u64) {
     let started = Instant::now();
@@ -25,7 +25,7 @@ fn shows(server: &Server, name: &str, value: u64) {
     }
 }
 
-/// A run of a flow with these steps; answers its path.
+/// Starts a run of a flow with these steps; returns its path.
 fn run(client: &Client, key: &str, steps: Value) -> String {
     let flow = json!({"name": key, "trigger_type": "custom", "trigger_key": key, "steps": steps, "max_attempts": 1});
     client.post("/v1/automation/flows", flow).expect(201);
@@ -33,7 +33,7 @@ fn run(client: &Client, key: &str, steps: Value) -> String {
     format!("/v1/automation/runs/{}", fired["runs"][0]["run_id"].as_str().unwrap())
 }
 
-on_both![flows_and_webhooks_are_counted, what_waits_shows, how_long_the_writer_is_held_shows,];
+on_both![flows_and_webhooks_are_counted, metrics_show_the_lag, metrics_show_how_long_the_writer_is_held,];
 
 fn flows_and_webhooks_are_counted(db: Db) {
     let outside = Scripted::start(|received| match received.path.as_str() {
@@ -102,13 +102,13 @@ fn flows_and_webhooks_are_counted(db: Db) {
     }
     became("lost", 0);
     shows(&server, "kantoor_webhook_seconds_count", 3);
-    // The first of the tests above would not see what is counted too often.
+    // The first of the tests above would not detect double counting.
     for (status, count) in [("success", 3), ("partial", 1), ("failed", 1), ("cancelled", 2)] {
         ended(status, count);
     }
 }
 
-fn what_waits_shows(db: Db) {
+fn metrics_show_the_lag(db: Db) {
     let server = Server::start(db);
     let (account, key) = kantoor::opening::create_account(&server.app, "Real", None).unwrap();
     let client = Client::new(server.address, key, account.number);
@@ -146,7 +146,7 @@ fn what_waits_shows(db: Db) {
     };
     server.app.store.write_now(0, move |tx| jobs::enqueue(tx, &ids, &job, now)).unwrap();
     about("jobs", 400);
-    // What is due later is not behind, nor is what was switched off.
+    // Work that is due later does not lag, nor does a disabled endpoint.
     change("UPDATE jobs SET run_at = run_at + 1000000");
     change("UPDATE runs SET due_at = due_at + 1000000");
     client.patch(&path, json!({"active": false})).expect(200);
@@ -155,7 +155,7 @@ fn what_waits_shows(db: Db) {
     }
 }
 
-fn how_long_the_writer_is_held_shows(db: Db) {
+fn metrics_show_how_long_the_writer_is_held(db: Db) {
     let server = Server::start(db);
     let before = server.metric("kantoor_writer_hold_seconds_count");
     server

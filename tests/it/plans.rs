@@ -1,4 +1,4 @@
-//! No list without an index: the databases themselves say how they would run it.
+//! Every list has an index, according to the query plans of both databases.
 
 use engine::call::{Call, Query};
 use engine::error::Error;
@@ -8,7 +8,7 @@ use kantoor::registry::REGISTRY;
 use crate::on_both;
 use crate::support::{Db, Server};
 
-/// A query for each way to ask a list, and whether the rows come sorted from the index.
+/// A query for each way to request a list, and whether the rows come sorted from the index.
 fn queries(resource: &Resource) -> Vec<(String, bool)> {
     let list = resource.list.as_ref().unwrap();
     let mut queries = vec![(String::new(), true), ("created_from=2026-01-01&created_to=2026-02-01".to_string(), true)];
@@ -23,7 +23,7 @@ fn queries(resource: &Resource) -> Vec<(String, bool)> {
             if field.rules.filter_many {
                 queries.push((format!("{}=x,y", field.name), false));
             }
-            // Of two filters the one that leaves fewer records chooses the index.
+            // Of two filters, the more selective one chooses the index.
             let links = resource.fields.iter().filter(|other| other.rules.filter && !other.rules.refers.is_empty());
             queries.extend(
                 links
@@ -113,7 +113,8 @@ fn every_table_has_an_account(db: Db) {
         .collect();
     assert!(tables.len() > 8);
     for (name, columns) in tables {
-        // The letters of all accounts are counted together, as they share the index of searches; nodes work for all of them.
+        // Trigrams of all accounts are counted together, since they share the search index; nodes work for all
+        // accounts.
         assert!(
             ["accounts", "secrets", "search_pieces", "nodes"].contains(&name.as_str())
                 || columns.contains("account_id BIGINT NOT NULL")
@@ -130,8 +131,8 @@ fn every_table_has_an_account(db: Db) {
     }
 }
 
-/// Not in `every_list_has_an_index_behind_it`, where PostgreSQL is told to use indexes: here it
-/// has enough texts to choose them by itself.
+/// Separate from `every_list_has_an_index_behind_it`, which forces PostgreSQL to use indexes: here there are enough
+/// texts for its own choice.
 #[test]
 fn postgres_searches_by_its_trigrams() {
     let Some(db) = Db::postgres() else { return };
@@ -150,7 +151,7 @@ fn postgres_searches_by_its_trigrams() {
     let products = REGISTRY.resources.iter().find(|resource| resource.path == "/v1/products").unwrap();
     let statements = products.list.as_ref().unwrap().statements;
     let mut outside = postgres::Client::connect(&url, postgres::NoTls).unwrap();
-    // Hexadecimal digits: each piece is in one text of 140, and any of six digits in few.
+    // Hexadecimal digits: each trigram is in one of 140 texts, and any six digits in few.
     for words in ["abcdef", "abc", "0f1e2d3c"] {
         let own = caller.clone();
         let found = server.app.store.read_now(move |tx| {

@@ -1,11 +1,11 @@
-//! A network between the server and PostgreSQL that a test can cut, silence and lead elsewhere.
+//! A proxy between the server and PostgreSQL that a test can cut, silence and redirect.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Passes on what comes to its port.
+/// Forwards what arrives at its port.
 #[derive(Clone)]
 pub struct Proxy {
     pub port: u16,
@@ -13,7 +13,7 @@ pub struct Proxy {
 }
 
 struct Way {
-    /// The port it leads to; 0 for none.
+    /// The destination port; 0 for none.
     target: AtomicU16,
     silent: AtomicBool,
     open: Mutex<Vec<TcpStream>>,
@@ -34,7 +34,7 @@ impl Proxy {
         proxy
     }
 
-    /// Ends all connections and refuses new ones.
+    /// Closes all connections and refuses new ones.
     pub fn cut(&self) {
         self.lead_to(0);
         for stream in self.way.open.lock().unwrap().drain(..) {
@@ -42,12 +42,12 @@ impl Proxy {
         }
     }
 
-    /// New connections go to this port.
+    /// Sends new connections to this port.
     pub fn lead_to(&self, port: u16) {
         self.way.target.store(port, Ordering::SeqCst);
     }
 
-    /// While it is silent it takes every byte and passes on none.
+    /// While it is silent, it accepts every byte and forwards none.
     pub fn silence(&self, silent: bool) {
         self.way.silent.store(silent, Ordering::SeqCst);
     }
@@ -68,7 +68,7 @@ impl Way {
             let (way, from, to) = (self.clone(), from.try_clone().unwrap(), to.try_clone().unwrap());
             std::thread::spawn(move || way.copy(from, to));
         }
-        // A cut that came in between must not miss it.
+        // A concurrent cut must not miss it.
         let cut = self.target.load(Ordering::SeqCst) == 0;
         drop(open);
         if cut {
@@ -83,7 +83,7 @@ impl Way {
                 break;
             }
         }
-        // The end of a silent connection is not heard either.
+        // The end of a silent connection is not forwarded either.
         if !self.silent.load(Ordering::SeqCst) {
             let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
         }

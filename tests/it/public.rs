@@ -10,7 +10,7 @@ use crate::support::{Client, Db, Reply, Server};
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// Somebody with a browser and no key.
+/// A visitor with a browser and no key.
 fn visit(client: &Client, path: &str) -> Reply {
     client.send("GET", path, &[("authorization", ""), ("content-type", "")], "")
 }
@@ -19,7 +19,7 @@ fn send_form(client: &Client, path: &str, body: &str) -> Reply {
     form_with(client, path, body, &[])
 }
 
-/// Redirects are not followed, so that they can be seen.
+/// Redirects are not followed, so that they can be checked.
 fn form_with(client: &Client, path: &str, body: &str, headers: &[(&str, &str)]) -> Reply {
     let mut plain = client.clone();
     plain.agent = ureq::Agent::config_builder().http_status_as_error(false).max_redirects(0).build().into();
@@ -42,7 +42,7 @@ fn with_bank(client: &Client) {
     client.patch(&format!("/v1/corporate-identities/{id}"), body).expect(200);
 }
 
-/// A final document; answers it and the path of its page.
+/// Creates a final document; returns it and the path of its page.
 fn make(client: &Client, kind: &str, more: Value) -> (Value, String) {
     let mut body = json!({"title": "Nieuwe cv-ketel", "generation_mode": "final", "reference": "PO-17", "notes": "Met dank\nvoor uw opdracht.", "rows": [
         {"name": "Ketel", "quantity": 1, "unit_price": 1250, "vat_rate": "21", "description": "HR, 28 kW\nmet garantie"},
@@ -72,17 +72,17 @@ fn says(page: &Reply, words: &[&str]) {
 }
 
 on_both![
-    a_first_view_is_noted_once,
+    records_the_first_view_once,
     an_invoice_says_how_to_pay_it,
     a_quote_is_accepted_once,
-    a_quote_is_rejected_or_too_late,
-    what_is_not_there_is_said_kindly,
+    a_quote_can_be_rejected_until_it_expires,
+    unknown_pages_are_404_in_both_languages,
     the_pdf_and_the_logo_are_those_of_the_document,
     every_answer_has_strict_headers,
-    hostile_texts_stay_texts,
+    escapes_hostile_texts,
 ];
 
-fn a_first_view_is_noted_once(db: Db) {
+fn records_the_first_view_once(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let (quote, path) = make(&client, "quotes", json!({}));
@@ -107,7 +107,7 @@ fn a_first_view_is_noted_once(db: Db) {
     visit(&client, &path).expect(200);
     visit(&client, &path).expect(200);
     assert_eq!(server.events(&client, before), ["invoice.updated"]);
-    assert_eq!(current(&client, "invoices", &invoice)["meta"]["revision"], 1, "a view is no new revision");
+    assert_eq!(current(&client, "invoices", &invoice)["meta"]["revision"], 1, "a view creates no revision");
 }
 
 fn an_invoice_says_how_to_pay_it(db: Db) {
@@ -249,12 +249,12 @@ fn a_quote_is_accepted_once(db: Db) {
     client.act(&format!("/v1/quotes/{}/invoice", quote["id"].as_str().unwrap())).expect(201);
     let page = visit(&client, &path);
     says(&page, &["Gefactureerd"]);
-    assert!(!page.text.contains("Geaccepteerd") && !page.text.contains("<form"), "nobody accepted it");
+    assert!(!page.text.contains("Geaccepteerd") && !page.text.contains("<form"), "it has not been accepted");
     let (_, path) = make(&client, "quotes", json!({"payment_status": "accepted"}));
     says(&visit(&client, &path), &["Geaccepteerd op 4 mei 2026."]);
 }
 
-fn a_quote_is_rejected_or_too_late(db: Db) {
+fn a_quote_can_be_rejected_until_it_expires(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let (quote, path) = make(&client, "quotes", json!({"language": "en"}));
@@ -287,7 +287,7 @@ fn a_quote_is_rejected_or_too_late(db: Db) {
     send_form(&client, &format!("{path}/accept"), "name=Anna").expect(303);
 }
 
-fn what_is_not_there_is_said_kindly(db: Db) {
+fn unknown_pages_are_404_in_both_languages(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let unknown = format!("/d/{}", "0".repeat(32));
@@ -408,11 +408,11 @@ fn every_answer_has_strict_headers(db: Db) {
         )
     );
     assert!(replies[0].text.contains(&format!("<style nonce=\"{nonce}\">")) && !replies[1].text.contains(nonce));
-    assert!(!replies[0].text.contains(" style="), "the policy lets no style of an element through");
+    assert!(!replies[0].text.contains(" style="), "the policy allows no inline styles");
     assert_eq!((replies[6].text.as_str(), replies[6].status), ("", 200));
 }
 
-fn hostile_texts_stay_texts(db: Db) {
+fn escapes_hostile_texts(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let hostile = hostile();
@@ -509,7 +509,7 @@ fn chromium(arguments: &[&str]) -> Option<(String, String)> {
 }
 
 #[test]
-fn a_browser_shows_the_page_without_complaint() {
+fn a_browser_shows_the_page_without_errors() {
     let server = Server::start(Db::sqlite());
     let client = server.client();
     with_bank(&client);
@@ -518,7 +518,7 @@ fn a_browser_shows_the_page_without_complaint() {
     let (_, quote) = make(&client, "quotes", json!({}));
     let folder = tempfile::tempdir().unwrap();
     let shot = folder.path().join("page.png");
-    // First that a complaint would be heard.
+    // First checks that an error would be detected.
     let bad = folder.path().join("bad.html");
     std::fs::write(
         &bad,

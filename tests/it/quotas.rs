@@ -1,4 +1,4 @@
-//! How much an account may keep and send, and that what is refused leaves nothing.
+//! Quotas of an account, and the cleanup of rejected uploads.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::on_both;
 use crate::support::{Client, Db, Server, multipart};
 
-/// The contents that are left when the workers have done what is due now.
+/// Returns the contents that remain when the workers have done all due work.
 fn contents_come_to(server: &Server, expected: usize) {
     let started = Instant::now();
     loop {
@@ -25,14 +25,14 @@ fn contents_come_to(server: &Server, expected: usize) {
 }
 
 on_both![
-    files_have_a_limit_that_holds_at_once,
+    limits_files_under_concurrency,
     bytes_of_files_have_a_limit,
     mail_has_a_limit_per_day,
     endpoints_at_one_host_have_a_limit,
-    uploads_that_are_refused_are_dropped_at_once,
+    deletes_rejected_uploads_immediately,
 ];
 
-fn files_have_a_limit_that_holds_at_once(db: Db) {
+fn limits_files_under_concurrency(db: Db) {
     let server = Server::with(db, |config| config.quota_files = 3);
     let client = server.client();
     let sent: Vec<_> = std::thread::scope(|scope| {
@@ -85,7 +85,7 @@ fn mail_has_a_limit_per_day(db: Db) {
     assert_eq!(send("d@example.com").status, 403);
     assert_eq!(client.get(&format!("{path}/deliveries")).data().as_array().unwrap().len(), 3);
     assert_eq!(client.get("/v1/settings/usage").data()["mails_today"], 3);
-    // The next day everything may be sent again.
+    // The next day the quota is available again.
     server
         .app
         .store
@@ -109,7 +109,7 @@ fn endpoints_at_one_host_have_a_limit(db: Db) {
     assert_eq!(moved.expect(403).code(), "quota_exceeded");
 }
 
-fn uploads_that_are_refused_are_dropped_at_once(db: Db) {
+fn deletes_rejected_uploads_immediately(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let send = |headers: &[(&str, &str)], parts: &[(&str, Option<&str>, &[u8])]| {
@@ -129,12 +129,12 @@ fn uploads_that_are_refused_are_dropped_at_once(db: Db) {
         .app
         .store
         .read_now(|tx| tx.int("SELECT count(*) FROM jobs WHERE kind = 'drop_content' AND state = 'ready'", &[]));
-    assert_eq!(waiting.unwrap(), 0, "nothing waits for an hour");
+    assert_eq!(waiting.unwrap(), 0, "nothing is left for the hourly job");
     let only = client.get("/v1/files").data()[0]["id"].as_str().unwrap().to_string();
     assert_eq!(client.get(&format!("/v1/files/{only}/content")).expect(200).text, "x");
 }
 
-/// A request whose body stops in the middle, once what there is of it has arrived.
+/// A request whose body stops halfway, after the first part has arrived.
 fn stuck(server: &Server, client: &Client, sent: usize) -> TcpStream {
     let before = server.app.bodies.total();
     let stream = begun(server, client, sent);
@@ -153,7 +153,7 @@ fn begun(server: &Server, client: &Client, sent: usize) -> TcpStream {
     stream
 }
 
-/// Waits until so many bytes of bodies are under way.
+/// Waits until this many bytes of bodies are in progress.
 fn comes_to(server: &Server, bytes: u64) {
     let started = Instant::now();
     while server.app.bodies.total() != bytes {
@@ -164,7 +164,7 @@ fn comes_to(server: &Server, bytes: u64) {
 }
 
 #[test]
-fn bodies_under_way_have_a_limit() {
+fn limits_request_bodies_in_progress() {
     let server = Server::with(Db::sqlite(), |config| {
         config.bodies_per_account_mib = 1;
         config.bodies_mib = 2;
@@ -188,7 +188,7 @@ fn bodies_under_way_have_a_limit() {
     post(&client, 60_000).expect(201);
     drop(second);
     comes_to(&server, 0);
-    // One that grows beyond the limit is told so, and what it had is free again.
+    // A body that grows beyond the limit is rejected, and its memory is released.
     let mut large = begun(&server, &third, 1_900_000);
     large.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let mut answer = [0; 12];

@@ -1,4 +1,4 @@
-//! Products, tasks and notes, as the contract says them.
+//! Products, tasks and notes, according to the contract.
 
 use serde_json::{Value, json};
 
@@ -10,15 +10,15 @@ fn keys(value: &Value) -> Vec<String> {
 }
 
 on_both![
-    a_product_from_first_to_last,
+    a_product_can_be_created_changed_and_deleted,
     prices_are_decimals_to_the_last_digit,
     search_ignores_case_and_accents_and_looks_inside_words,
-    search_finds_texts_that_wait_and_texts_in_the_index_alike,
-    tasks_answer_with_the_fields_of_the_contract,
-    notes_answer_with_the_fields_of_the_contract,
+    search_finds_pending_and_indexed_texts,
+    tasks_have_the_fields_of_the_contract,
+    notes_have_the_fields_of_the_contract,
 ];
 
-fn a_product_from_first_to_last(db: Db) {
+fn a_product_can_be_created_changed_and_deleted(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let body = json!({"name": "Hosting", "code": "H1", "price": 12.50, "vat_rate": 21, "unit": "month"});
@@ -32,7 +32,7 @@ fn a_product_from_first_to_last(db: Db) {
     assert_eq!(silent.data()["active"], true);
     client.delete(&format!("/v1/products/{}", silent.id())).expect(204);
     let unread = client.send("PATCH", &path, &[("if-none-match", "*")], "{\"unit\":\"month\"}");
-    assert_eq!(unread.status, 200, "a change is always told");
+    assert_eq!(unread.status, 200, "a PATCH always returns the record");
     let changed = client.patch(&path, json!({"price": "9.999999", "active": false, "vat_rate": "9%"})).expect(200);
     insta::assert_json_snapshot!("product_changed", changed.json(), {".data.id" => "[id]"});
     assert!(changed.text.contains("\"price\":9.999999,"), "numbers are printed exactly: {}", changed.text);
@@ -107,7 +107,7 @@ fn search_ignores_case_and_accents_and_looks_inside_words(db: Db) {
     assert_eq!(found("-1"), ["C-1"]);
     assert_eq!(found("e"), ["S\\3", "W_2", "C-1"]);
     assert_eq!(found("\"; drop"), Vec::<String>::new());
-    // The same once the texts have left the waiting room for the index.
+    // The same when the texts have been added to the index.
     for number in 0..300 {
         client.post("/v1/products", json!({"name": format!("Filler {number}")})).expect(201);
     }
@@ -124,7 +124,7 @@ fn search_ignores_case_and_accents_and_looks_inside_words(db: Db) {
     assert_eq!((found("vla").len(), found("hosting").len()), (0, 0));
 }
 
-fn search_finds_texts_that_wait_and_texts_in_the_index_alike(db: Db) {
+fn search_finds_pending_and_indexed_texts(db: Db) {
     let server = Server::start(db);
     let (client, stranger) = (server.client(), server.client());
     let names = [
@@ -158,7 +158,7 @@ fn search_finds_texts_that_wait_and_texts_in_the_index_alike(db: Db) {
         client.get(&format!("/v1/products?search={query}{rest}")).expect(200).json()
     };
     put("first");
-    // Enough for the first ones to be in the index and their letters in the sample.
+    // Enough for the first ones to be in the index and their trigrams in the sample.
     for number in 0..300 {
         client.post("/v1/products", json!({"name": format!("Filler {number}"), "code": "filler"})).expect(201);
     }
@@ -214,7 +214,7 @@ fn search_finds_texts_that_wait_and_texts_in_the_index_alike(db: Db) {
     {
         assert_eq!(list(words, "")["meta"]["total"], 0, "{words}");
     }
-    // A page that is full, one that is not, none, and one past the end; with another filter too.
+    // A full page, a partial one, an empty one, and one past the end; with another filter too.
     for (rest, here) in
         [("&per_page=1", 1), ("&per_page=2", 2), ("&per_page=1&page=2", 1), ("&per_page=2&page=2", 0), ("&page=9", 0)]
     {
@@ -227,7 +227,7 @@ fn search_finds_texts_that_wait_and_texts_in_the_index_alike(db: Db) {
     assert_eq!(list("fi", "&per_page=100&page=3")["data"].as_array().unwrap().len(), 100);
 }
 
-fn tasks_answer_with_the_fields_of_the_contract(db: Db) {
+fn tasks_have_the_fields_of_the_contract(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let made = client.post("/v1/tasks", json!({"title": "Call", "category": "call", "notes": "n", "deadline": "2026-06-01", "duration_minutes": 15})).expect(201);
@@ -292,7 +292,7 @@ fn tasks_answer_with_the_fields_of_the_contract(db: Db) {
     assert_eq!(client.get("/v1/tasks?deadline_from=").expect(422).faults(), ["deadline_from: invalid_format"]);
 }
 
-fn notes_answer_with_the_fields_of_the_contract(db: Db) {
+fn notes_have_the_fields_of_the_contract(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let made = client.post("/v1/notes", json!({"body": "First\nsecond"})).expect(201);

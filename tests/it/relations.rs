@@ -51,13 +51,13 @@ fn phases(client: &Client) -> Vec<String> {
 
 on_both![
     clients_and_suppliers_as_the_contract_says,
-    all_faults_of_a_client_at_once,
+    reports_every_invalid_field_of_a_client,
     people_are_linked_to_companies,
     a_lead_becomes_a_won_deal,
     deals_move_between_pipelines,
     a_pipeline_is_shown_with_its_phases,
-    what_is_made_in_its_last_state_says_so,
-    both_spellings_of_cancelled_are_one_word,
+    records_created_in_a_final_status_emit_its_event,
+    accepts_both_spellings_of_cancelled,
     a_project_with_hours,
 ];
 
@@ -86,7 +86,7 @@ fn clients_and_suppliers_as_the_contract_says(db: Db) {
     let twice = client.post("/v1/clients", json!({"company_name": "Other", "external_id": "crm-7"})).expect(409);
     assert_eq!(twice.code(), "duplicate_external_id");
     client.patch(&path, json!({"external_id": "crm-7", "phone": "1"})).expect(200);
-    // Nested, and the top level wins.
+    // A nested object; the top level takes precedence.
     let nested = client
         .post("/v1/clients", json!({"client": {"type": "private", "lastname": "Nested", "city": "A"}, "city": "B"}))
         .expect(201)
@@ -107,7 +107,7 @@ fn clients_and_suppliers_as_the_contract_says(db: Db) {
     );
 }
 
-fn all_faults_of_a_client_at_once(db: Db) {
+fn reports_every_invalid_field_of_a_client(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let body = json!({"type": "company", "email": "nope", "iban": "NL91ABNA0417164301", "bic": "X", "vat_number": "BE1",
@@ -119,7 +119,7 @@ fn all_faults_of_a_client_at_once(db: Db) {
         ["email", "iban", "bic", "vat_number", "country", "website", "payment_term", "email_reminders", "company_name"]
     );
     assert_eq!(client.post("/v1/clients", json!({"type": "company"})).expect(422).faults(), ["company_name: required"]);
-    // Which name it needs depends on what it is.
+    // The required name depends on the type.
     assert_eq!(client.post("/v1/clients", json!({"type": "robot"})).expect(422).faults(), ["type: invalid_choice"]);
     assert_eq!(
         client.post("/v1/clients", json!({"type": "private", "lastname": 1})).expect(422).faults(),
@@ -166,7 +166,7 @@ fn people_are_linked_to_companies(db: Db) {
         client.post(&people, json!({"client_id": firm})).expect(422).faults(),
         ["company_id: invalid_choice", "client_id: invalid_choice"]
     );
-    // And they stay that while they are linked.
+    // Their types cannot change while they are linked.
     let become_private = json!({"type": "private", "lastname": "Firm"});
     assert_eq!(
         client.patch(&format!("/v1/clients/{firm}"), become_private.clone()).expect(422).faults(),
@@ -335,7 +335,7 @@ fn a_pipeline_is_shown_with_its_phases(db: Db) {
     );
 }
 
-fn what_is_made_in_its_last_state_says_so(db: Db) {
+fn records_created_in_a_final_status_emit_its_event(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let firm = company(&client, "Firm");
@@ -358,7 +358,7 @@ fn what_is_made_in_its_last_state_says_so(db: Db) {
     }
 }
 
-fn both_spellings_of_cancelled_are_one_word(db: Db) {
+fn accepts_both_spellings_of_cancelled(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let project = client.post("/v1/projects", json!({"name": "Site", "status": "canceled"})).expect(201).data();
@@ -435,7 +435,7 @@ fn a_project_with_hours(db: Db) {
     assert_eq!(client.post(&hours, json!({"activity_name": "nothing"})).expect(422).faults(), ["hours: out_of_range"]);
     assert_eq!(client.get(&format!("{hours}?from=2026-05-02&to=2026-05-04&status=draft")).json()["meta"]["total"], 2);
 
-    // Every move, allowed and refused.
+    // Every transition, allowed and rejected.
     let own = format!("{hours}/{}", entry.id());
     let act = |action: &str| client.act(&format!("{own}/{action}"));
     for (action, status) in [

@@ -1,4 +1,4 @@
-//! Connections: slow ones, many, h2c, and the end.
+//! Connections: slow ones, many, h2c, and shutdown.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ pub struct Binary {
 }
 
 impl Binary {
-    /// Starts it on `db` and waits until it answers; the key of the first start is given back.
+    /// Starts it on `db` and waits until it responds; returns the key of the first start.
     pub fn start(db: &Db, key: &str, arguments: &[&str]) -> Binary {
         Binary::start_with(Command::new(env!("CARGO_BIN_EXE_kantoor")), db, key, arguments)
     }
@@ -61,7 +61,7 @@ impl Drop for Binary {
 }
 
 #[test]
-fn a_slow_head_is_cut_off_and_a_slow_body_is_told() {
+fn times_out_slow_headers_and_slow_bodies() {
     let server = Server::with(Db::sqlite(), |config| {
         config.header_timeout_seconds = 1;
         config.body_timeout_seconds = 1;
@@ -87,7 +87,7 @@ fn a_slow_head_is_cut_off_and_a_slow_body_is_told() {
     assert_eq!(&answer, b"HTTP/1.1 408");
 }
 
-/// A caller that speaks HTTP/2 by hand.
+/// A minimal HTTP/2 client.
 struct Peer {
     stream: TcpStream,
 }
@@ -108,7 +108,7 @@ impl Peer {
         let length = u16::try_from(payload.len()).unwrap().to_be_bytes();
         let mut frame = vec![0, length[0], length[1], kind, flags, 0, 0, 0, stream];
         frame.extend_from_slice(payload);
-        // Who closed does not listen.
+        // A closed connection does not read.
         let _ = self.stream.write_all(&frame);
     }
 
@@ -129,7 +129,7 @@ impl Peer {
         self.send(1, 5, 1, &block);
     }
 
-    /// The next frame; `None` when the connection is closed.
+    /// Returns the next frame; `None` when the connection is closed.
     fn frame(&mut self) -> Option<(u8, Vec<u8>)> {
         let mut head = [0; 9];
         match self.stream.read_exact(&mut head) {
@@ -141,8 +141,8 @@ impl Peer {
         Some((head[3], payload))
     }
 
-    /// Reads until the connection is closed, answering pings while `answers` says so; the kinds of
-    /// frames seen, and how long it took.
+    /// Reads until the connection is closed, answering pings while `answers` is true; returns the types of frames, and
+    /// how long it took.
     fn until_closed(&mut self, answers: impl Fn() -> bool) -> (Vec<u8>, Duration) {
         let started = Instant::now();
         let mut seen = Vec::new();
@@ -165,7 +165,7 @@ fn http2_without_tls_works() {
 }
 
 #[test]
-fn idle_connections_of_http2_are_closed() {
+fn closes_idle_http2_connections() {
     let server = Server::with(Db::sqlite(), |config| config.header_timeout_seconds = 1);
     let client = server.client();
     let second = Duration::from_secs(1);
@@ -193,7 +193,7 @@ fn idle_connections_of_http2_are_closed() {
 }
 
 #[test]
-fn a_stop_lets_requests_finish_and_ends_well() {
+fn a_shutdown_completes_requests_in_progress() {
     let db = Db::sqlite();
     let mut binary = Binary::start(&db, "", &[]);
     let address = binary.client.base.strip_prefix("http://").unwrap().to_string();
@@ -218,7 +218,7 @@ fn a_stop_lets_requests_finish_and_ends_well() {
 }
 
 #[test]
-fn logs_are_json_on_request_and_hold_no_secret() {
+fn logs_can_be_json_and_contain_no_secrets() {
     let db = Db::sqlite();
     let arguments = ["--set", "log_format=json", "--set", "log_level=trace", "--set", "log_requests=true"];
     let binary = Binary::start(&db, "", &arguments);
@@ -227,7 +227,7 @@ fn logs_are_json_on_request_and_hold_no_secret() {
     assert_eq!(reply.header("x-request-id"), "find-me");
     std::thread::sleep(Duration::from_millis(200));
     let said = binary.said();
-    // The welcome on stdout has the key, once and on purpose.
+    // The welcome message on stdout contains the key, once and intentionally.
     let logged: Vec<&str> = said.lines().filter(|line| line.starts_with('{')).collect();
     let line = logged.iter().find(|line| line.contains("find-me")).unwrap_or_else(|| panic!("{said}"));
     let line: serde_json::Value = serde_json::from_str(line).unwrap();

@@ -1,4 +1,4 @@
-//! Settings: what a new account has, and what changing them does.
+//! Settings: the defaults of a new account, and the effects of changes.
 
 use serde_json::{Value, json};
 
@@ -22,8 +22,8 @@ on_both![
     a_new_account_has_the_dutch_rates,
     one_identity_is_the_default,
     custom_fields_have_values_on_clients,
-    email_domains_are_pending_until_you_say_otherwise,
-    what_is_deleted_is_named_by_nobody,
+    email_domains_are_pending_by_default,
+    deleting_a_record_clears_links_to_it,
 ];
 
 fn a_new_account_has_the_dutch_rates(db: Db) {
@@ -140,7 +140,7 @@ fn custom_fields_have_values_on_clients(db: Db) {
     assert_eq!(made.data()["custom_fields"], json!({"nick": "Bob \"x\"", "level": "tin"}));
     let path = format!("/v1/clients/{}", made.id());
     let changed = client.patch(&path, json!({"custom_fields": {"vip": true, "nick": null}})).expect(200).data();
-    assert_eq!(changed["custom_fields"], json!({"vip": true, "level": "tin"}), "what is not sent stays");
+    assert_eq!(changed["custom_fields"], json!({"vip": true, "level": "tin"}), "values that are not sent are kept");
     assert_eq!(client.get(&path).data()["custom_fields"], changed["custom_fields"]);
     let supplier =
         client.post("/v1/suppliers", json!({"company_name": "y", "custom_fields": {"nick": "S"}})).expect(201).data();
@@ -149,10 +149,10 @@ fn custom_fields_have_values_on_clients(db: Db) {
     let level = column(&client, "/v1/custom-fields?entity=client", "id")[2].as_str().unwrap().to_string();
     client.delete(&format!("/v1/custom-fields/{level}")).expect(204);
     let after = client.patch(&path, json!({"city": "Breda"})).expect(200).data();
-    assert_eq!(after["custom_fields"], json!({"vip": true}), "a value goes with its field at the next change");
+    assert_eq!(after["custom_fields"], json!({"vip": true}), "a value is removed with its field at the next change");
 }
 
-fn email_domains_are_pending_until_you_say_otherwise(db: Db) {
+fn email_domains_are_pending_by_default(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let made = client.post("/v1/email-domains", json!({"domain": "Firma.Example.", "subdomain": "mail"})).expect(201);
@@ -171,7 +171,7 @@ fn email_domains_are_pending_until_you_say_otherwise(db: Db) {
     assert_eq!(client.get("/v1/email-domains?status=maybe").expect(422).faults(), ["status: invalid_choice"]);
 }
 
-fn what_is_deleted_is_named_by_nobody(db: Db) {
+fn deleting_a_record_clears_links_to_it(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let firm = client.post("/v1/clients", json!({"company_name": "x"})).expect(201).id();

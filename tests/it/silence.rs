@@ -1,4 +1,4 @@
-//! A database that accepts bytes and says nothing, and nodes that are paused or cut off.
+//! A database that accepts bytes and does not respond, and nodes that are paused or disconnected.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::channel;
@@ -26,7 +26,7 @@ fn words(store: &Store) -> Vec<String> {
     store.read_now(read).unwrap()
 }
 
-/// A way to the database that can be silenced, and the address that goes by it.
+/// A proxy to the database that can be silenced, and its URL.
 fn way(db: &Db) -> (Proxy, String) {
     let (before, rest) = db.url.split_once("127.0.0.1:").unwrap();
     let (port, name) = rest.split_once('/').unwrap();
@@ -39,13 +39,13 @@ fn way(db: &Db) -> (Proxy, String) {
 fn until(mut done: impl FnMut() -> bool) {
     let started = Instant::now();
     while !done() {
-        assert!(started.elapsed() < Duration::from_secs(60), "it does not come");
+        assert!(started.elapsed() < Duration::from_secs(60), "it does not happen");
         std::thread::sleep(Duration::from_millis(50));
     }
 }
 
 #[test]
-fn a_silent_database_is_told_and_heals() {
+fn reports_an_unresponsive_database_and_recovers() {
     let Some(db) = Db::postgres() else { return };
     let (proxy, url) = way(&db);
     let server = Server::with(db, |config| {
@@ -57,7 +57,7 @@ fn a_silent_database_is_told_and_heals() {
     client.post("/v1/products", json!({"name": "before"})).expect(201);
     client.get("/ready").expect(200);
     proxy.silence(true);
-    // Each of these would wait for ever, or until the caller gives up after a minute.
+    // Each of these would wait forever, or until the client gives up after a minute.
     std::thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(|| assert_eq!(client.get("/v1/products").expect(503).code(), "unavailable"));
@@ -76,7 +76,7 @@ fn a_silent_database_is_told_and_heals() {
 }
 
 #[test]
-fn a_write_to_a_silent_database_waits_for_one_time_out() {
+fn a_write_to_an_unresponsive_database_waits_one_timeout() {
     let Some(db) = Db::postgres() else { return };
     let (proxy, url) = way(&db);
     let mut config = db.config();
@@ -124,8 +124,8 @@ fn urgent_writes_do_not_wait_for_others() {
     slow.join().unwrap().unwrap();
 }
 
-/// `stop` is called in the middle of a transaction that holds a row; another node then wants the row. Answers what
-/// became of the first, and how often it ran.
+/// Calls `stop` in the middle of a transaction that locks a row, which another node then needs. Returns the result of
+/// the first transaction, and how often it ran.
 fn held_by(one: &Store, other: &Store, stop: impl Fn() + Send + 'static) -> (Result<(), Error>, u32) {
     other.write_now(0, |tx| put(tx, 1, "free")).unwrap();
     let (tell, held) = channel();
@@ -145,7 +145,7 @@ fn held_by(one: &Store, other: &Store, stop: impl Fn() + Send + 'static) -> (Res
         })
     });
     held.recv().unwrap();
-    // The row is free again before others give up.
+    // The lock is released before others give up.
     other
         .write_now(0, |tx| {
             tx.hold("t", 1)?;
@@ -157,11 +157,11 @@ fn held_by(one: &Store, other: &Store, stop: impl Fn() + Send + 'static) -> (Res
 }
 
 #[test]
-fn a_paused_node_frees_what_it_holds_and_begins_again() {
+fn a_paused_node_releases_its_locks_and_retries() {
     let Some(db) = Db::postgres() else { return };
     let (one, other) = (open_store(&db.config()).unwrap(), open_store(&db.config()).unwrap());
     other.migrate(&[TABLE]).unwrap();
-    // To the database, a process that is stopped is one that sends nothing.
+    // To the database, a stopped process sends nothing.
     let waits = other.clone();
     let paused = move || until(|| words(&waits).contains(&"from the other".to_string()));
     assert_eq!(held_by(&one, &other, paused), (Ok(()), 2));
@@ -169,7 +169,7 @@ fn a_paused_node_frees_what_it_holds_and_begins_again() {
 }
 
 #[test]
-fn a_node_that_is_cut_off_frees_what_it_holds() {
+fn a_disconnected_node_releases_its_locks() {
     let Some(db) = Db::postgres() else { return };
     let (proxy, url) = way(&db);
     let mut config = db.config();
@@ -186,7 +186,7 @@ fn a_node_that_is_cut_off_frees_what_it_holds() {
 }
 
 #[test]
-fn a_silent_server_keeps_nobody_from_the_next() {
+fn skips_an_unresponsive_server() {
     let Some(db) = Db::postgres() else { return };
     let (proxy, _) = way(&db);
     let port = db.url.split_once("127.0.0.1:").and_then(|(_, rest)| rest.split_once('/')).unwrap().0;
@@ -196,7 +196,7 @@ fn a_silent_server_keeps_nobody_from_the_next() {
     proxy.silence(true);
     let store = open_store(&config).unwrap();
     store.migrate(&[TABLE]).unwrap();
-    // The one that answered is asked first from then on.
+    // The server that responded is tried first from then on.
     proxy.silence(false);
     proxy.cut();
     store.write_now(0, |tx| put(tx, 1, "there")).unwrap();

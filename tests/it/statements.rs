@@ -1,5 +1,5 @@
-//! No statement of the program looks through what grows with an account: the databases say how they would run each one
-//! that was really run. Those of the whole process are seen, so this wants a process of its own, as cargo-nextest gives it.
+//! No statement scans a table that grows with an account, according to the query plans of all statements that were
+//! executed. They are recorded per process, so this needs its own process, as with cargo-nextest.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::on_both;
 use crate::support::{Client, Db, Server, execute};
 use crate::walk;
 
-/// Tables that stay small: one row for the server, or a few for each account.
+/// Tables that stay small: one row for the server, or a few per account.
 const SMALL: &[&str] = &[
     "schema_migrations",
     "accounts",
@@ -42,7 +42,7 @@ const SMALL: &[&str] = &[
     "holds",
 ];
 
-/// Does one of everything: every route, half a year of a business and a year more, jobs, flows, webhooks.
+/// Does everything once: every route, half a year of a business and another year, jobs, flows, webhooks.
 fn drive(server: &Server) {
     let receiver = Scripted::start(|_| Reply::json(200, "{}".to_string())).unwrap();
     let app = server.app.clone();
@@ -89,7 +89,7 @@ fn drive(server: &Server) {
     server.metric("kantoor_http_connections");
 }
 
-/// Two invoices of one client that are paid in part and late.
+/// Two invoices of one client that are partly paid and late.
 fn partly_paid_and_late(client: &Client) {
     let owner = client.post("/v1/clients", json!({"company_name": "Late"})).expect(201).id();
     for _ in 0..2 {
@@ -100,7 +100,7 @@ fn partly_paid_and_late(client: &Client) {
     }
 }
 
-/// Columns that many rows of an account have the same value in: an index that is asked for no other finds too much.
+/// Columns with the same value in many rows of an account: an index on only these finds too much.
 const COARSE: &[&str] = &[
     "account_id",
     "active",
@@ -116,9 +116,9 @@ const COARSE: &[&str] = &[
     "type",
 ];
 
-on_both![no_statement_looks_through_what_grows,];
+on_both![no_statement_scans_a_growing_table,];
 
-fn no_statement_looks_through_what_grows(db: Db) {
+fn no_statement_scans_a_growing_table(db: Db) {
     let (folder, url) = (db.data.clone(), db.url.clone());
     let server = Server::with(db, |config| config.allow_private_addresses = "127.0.0.1".to_string());
     server.leaves_jobs();
@@ -135,7 +135,7 @@ fn no_statement_looks_through_what_grows(db: Db) {
     let mut wrong = BTreeSet::new();
     match dialect {
         Dialect::Sqlite => {
-            // Without statistics, and with those of a time at which there was next to nothing.
+            // Without statistics, and with those of a nearly empty database.
             let conn = rusqlite::Connection::open(folder.join("kantoor.db")).unwrap();
             for analyzed in [false, true] {
                 if analyzed {
@@ -155,7 +155,7 @@ fn no_statement_looks_through_what_grows(db: Db) {
     assert!(wrong.is_empty(), "{} statements look through too much:\n\n{}", wrong.len(), wrong.join("\n\n"));
 }
 
-/// Statements that may, and why.
+/// Statements that are allowed to, and why.
 const EXCEPTIONS: &[(&str, &str)] = &[
     ("kind = 'deliver'", "the demo, once in a new account"),
     ("Part of the demo", "the demo, once in a new account"),
@@ -191,8 +191,8 @@ fn is_excepted(sql: &str) -> bool {
     EXCEPTIONS.iter().any(|(part, _)| sql.contains(part))
 }
 
-/// Whether a part of a plan that looks up `columns` finds little: a column that few rows share, or all of the statement's
-/// conditions and no more rows than it wants.
+/// Whether a part of a plan that looks up `columns` finds few rows: by a selective column, or by all conditions of the
+/// statement without exceeding its limit.
 fn finds_little(sql: &str, columns: &[&str]) -> bool {
     if columns.iter().any(|column| column.strip_suffix('=').is_some_and(|column| !COARSE.contains(&column))) {
         return true;
@@ -202,7 +202,7 @@ fn finds_little(sql: &str, columns: &[&str]) -> bool {
     limited && conditions(sql).iter().all(|column| known.contains(&column.as_str()))
 }
 
-/// The columns that the innermost conditions of a statement compare, but for those that must only differ.
+/// Returns the columns that the innermost conditions of a statement compare, except inequalities.
 fn conditions(sql: &str) -> Vec<String> {
     let innermost = sql.rsplit_once("WHERE").map_or("", |(_, rest)| rest);
     let innermost = innermost.split("ORDER BY").next().unwrap_or_default();
@@ -216,7 +216,7 @@ fn conditions(sql: &str) -> Vec<String> {
     names.filter(|name| name != "account_id" && name.starts_with(|c: char| c.is_ascii_lowercase())).collect()
 }
 
-/// The statement and its plan, if that looks through a table.
+/// Returns the statement and its plan, if it scans a table.
 fn scanned_by_sqlite(conn: &rusqlite::Connection, sql: &str) -> Option<String> {
     let mut statement =
         conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap_or_else(|error| panic!("{sql}: {error}"));
@@ -254,7 +254,7 @@ fn scanned_by_sqlite(conn: &rusqlite::Connection, sql: &str) -> Option<String> {
     (bad && !is_excepted(sql)).then(|| format!("{sql}\n    {}", plan.join("\n    ")))
 }
 
-/// The table behind the name of a line of a plan; nothing for a part of the statement itself.
+/// Returns the table of a line of a plan; nothing for a part of the statement itself.
 fn table_of(sql: &str, name: &str) -> String {
     let words: Vec<&str> = sql
         .split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ','))
@@ -275,7 +275,7 @@ fn table_of(sql: &str, name: &str) -> String {
     String::new()
 }
 
-/// The same of PostgreSQL, planned without the values: whether there is no index for it.
+/// The same for PostgreSQL, planned without values: whether there is no index for it.
 fn scanned_by_postgres(outside: &mut postgres::Client, sql: &str) -> Option<String> {
     let digits = |rest: &str| rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse::<usize>().ok();
     let count = sql.split('$').skip(1).filter_map(digits).max().unwrap_or(0);
@@ -287,7 +287,7 @@ fn scanned_by_postgres(outside: &mut postgres::Client, sql: &str) -> Option<Stri
     let plan = outside.query(&format!("EXPLAIN {execute}"), &[]).unwrap();
     let plan: Vec<String> = plan.iter().map(|row| row.get(0)).collect();
     outside.batch_execute("DEALLOCATE looked").unwrap();
-    // With so few rows it rightly takes any index; told to scan no table, it does where there is none.
+    // With few rows it uses any index; told not to scan, it scans where there is none.
     let bad = plan.iter().filter(|line| line.contains("Seq Scan")).any(|line| {
         let table = line.split(" on ").nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap_or_default();
         !SMALL.contains(&table)

@@ -29,7 +29,7 @@ fn rows(store: &Store) -> Vec<(i64, String)> {
         .unwrap()
 }
 
-/// A write that a test makes up.
+/// A generated write.
 #[derive(Clone, Debug)]
 enum Write {
     Put(i64, &'static str),
@@ -56,7 +56,7 @@ fn perform(tx: &mut Tx, write: &Write) -> Result<(), Error> {
             put(tx, *id, "panicked")?;
             panic!("on purpose");
         }
-        // A statement that the database refuses, after one that it took.
+        // A statement that the database rejects, after one that it accepts.
         Write::Twice(id) => {
             put(tx, *id, "twice")?;
             tx.execute("INSERT INTO t (id, word) VALUES ($1, $2)", &[(*id).into(), "again".into()]).map(drop)
@@ -91,7 +91,7 @@ fn any_write() -> impl Strategy<Value = Write> {
     ]
 }
 
-/// Together in one queue, and one by one: the same answers and the same rows.
+/// Grouped and one by one: the same responses and the same rows.
 fn group_equals_single(together: &Store, single: &Store, writes: &[Write]) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let perform_in = |store: &Store, write: Write| {
@@ -140,16 +140,16 @@ fn group_commit_equals_one_by_one_on_postgres() {
 }
 
 on_both![
-    wrong_types_are_refused_by_the_database,
+    the_database_rejects_wrong_types,
     reads_do_not_write,
-    many_nodes_may_migrate_at_once,
-    a_migration_that_fails_leaves_nothing,
-    a_newer_schema_is_refused_in_words,
-    too_many_waiting_writes_are_turned_away,
-    an_account_with_dear_writes_lets_others_pass,
+    many_nodes_can_migrate_concurrently,
+    a_failed_migration_leaves_nothing,
+    rejects_a_newer_schema,
+    rejects_writes_beyond_the_queue,
+    expensive_writes_of_an_account_do_not_delay_others,
 ];
 
-fn wrong_types_are_refused_by_the_database(db: Db) {
+fn the_database_rejects_wrong_types(db: Db) {
     let store = open(&db);
     let done = store.write_now(0, |tx| tx.execute("INSERT INTO t (id, word) VALUES ($1, $2)", &["x".into(), 1.into()]));
     assert!(done.is_err());
@@ -162,7 +162,7 @@ fn reads_do_not_write(db: Db) {
     assert_eq!(rows(&store), []);
 }
 
-fn many_nodes_may_migrate_at_once(db: Db) {
+fn many_nodes_can_migrate_concurrently(db: Db) {
     kantoor::registry::install();
     let config = db.config();
     let applied: usize = std::thread::scope(|scope| {
@@ -174,7 +174,7 @@ fn many_nodes_may_migrate_at_once(db: Db) {
     assert_eq!(applied, engine::migrations::all().len());
 }
 
-fn a_migration_that_fails_leaves_nothing(db: Db) {
+fn a_failed_migration_leaves_nothing(db: Db) {
     let store = open(&db);
     let broken = Migration {
         number: 2,
@@ -186,7 +186,7 @@ fn a_migration_that_fails_leaves_nothing(db: Db) {
     assert_eq!(store.migrate(&[TABLE, mended]).unwrap(), 1);
 }
 
-fn a_newer_schema_is_refused_in_words(db: Db) {
+fn rejects_a_newer_schema(db: Db) {
     let store = open(&db);
     let newer = Migration { number: 2, name: "newer", sql: "CREATE TABLE n (id BIGINT PRIMARY KEY) STRICT;" };
     store.migrate(&[TABLE, newer]).unwrap();
@@ -196,7 +196,7 @@ fn a_newer_schema_is_refused_in_words(db: Db) {
     assert_eq!((store.is_migrated(&[TABLE]).unwrap(), store.is_migrated(&[TABLE, newer]).unwrap()), (false, true));
 }
 
-fn too_many_waiting_writes_are_turned_away(db: Db) {
+fn rejects_writes_beyond_the_queue(db: Db) {
     let mut config = db.config();
     config.write_queue = 2;
     config.database_writers = 1;
@@ -232,7 +232,7 @@ fn too_many_waiting_writes_are_turned_away(db: Db) {
     assert_eq!(rows(&store).len(), 2);
 }
 
-fn an_account_with_dear_writes_lets_others_pass(db: Db) {
+fn expensive_writes_of_an_account_do_not_delay_others(db: Db) {
     const DEAR: i64 = 1;
     const CHEAP: i64 = 3;
     let store = open(&db);
@@ -259,7 +259,7 @@ fn an_account_with_dear_writes_lets_others_pass(db: Db) {
     let all = async {
         let writes = futures_util::future::join_all(writes);
         let freed = async { go.send(()).unwrap() };
-        // The first has the writer and all others wait before it is let go.
+        // The first holds the writer until all others are queued.
         futures_util::future::join(writes, freed).await.0
     };
     assert!(runtime.block_on(all).iter().all(Result::is_ok));
@@ -271,7 +271,7 @@ fn an_account_with_dear_writes_lets_others_pass(db: Db) {
 }
 
 #[test]
-fn lost_connections_are_made_again() {
+fn reconnects_after_a_lost_connection() {
     let Some(db) = Db::postgres() else { return };
     let store = open(&db);
     let admin = std::env::var("KANTOOR_TEST_POSTGRES").unwrap();
@@ -284,7 +284,7 @@ fn lost_connections_are_made_again() {
         execute(&admin, &cut);
     }
     assert_eq!(rows(&store).len(), 5);
-    // Cut in the middle of a transaction: it runs again from its start, and once.
+    // Interrupted in the middle of a transaction: it runs again from its start, once.
     let tries = Arc::new(AtomicU32::new(0));
     let (own, admin_url, sql) = (tries.clone(), admin, cut);
     store
@@ -302,10 +302,10 @@ fn lost_connections_are_made_again() {
 }
 
 #[test]
-fn a_commit_whose_answer_is_lost_is_not_done_twice() {
+fn a_commit_whose_response_is_lost_is_applied_once() {
     let Some(db) = Db::postgres() else { return };
     let store = open(&db);
-    // A constraint that is checked in the commit makes the commit slow, so that it can be cut.
+    // A deferred constraint makes the commit slow, so that it can be interrupted.
     let sql = "CREATE TABLE slow (id BIGINT PRIMARY KEY);
         CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.7); RETURN NULL; END $$;
         CREATE CONSTRAINT TRIGGER late AFTER INSERT ON slow DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION wait();";
@@ -331,5 +331,9 @@ fn a_commit_whose_answer_is_lost_is_not_done_twice() {
         .unwrap();
     cutter.join().unwrap();
     let kept = store.read_now(|tx| tx.int("SELECT count(*) FROM slow", &[])).unwrap();
-    assert_eq!((kept, tries.load(Ordering::Relaxed)), (1, 2), "cut before it was kept: done again, and there once");
+    assert_eq!(
+        (kept, tries.load(Ordering::Relaxed)),
+        (1, 2),
+        "interrupted before the commit: repeated, and applied once"
+    );
 }

@@ -1,4 +1,4 @@
-//! Subscriptions on a moving clock: nothing doubled, nothing missed, nothing that drifts.
+//! Subscriptions on a moving clock: no duplicates, no omissions, no drift.
 
 use serde_json::{Value, json};
 
@@ -30,14 +30,14 @@ fn dates(client: &Client, id: &str) -> Vec<String> {
 
 on_both![
     the_shape_is_that_of_the_contract,
-    bad_input_is_named,
-    a_day_fits_the_frequency,
-    the_first_invoice_has_the_date_that_was_chosen,
-    a_year_goes_by,
-    changes_hold_from_the_next_period_on,
-    ends_are_kept,
+    reports_invalid_fields,
+    the_day_must_match_the_frequency,
+    the_first_invoice_has_the_selected_date,
+    invoices_every_period_of_a_year,
+    changes_apply_from_the_next_period,
+    respects_end_dates,
     a_subscription_that_ends_on_its_start_invoices_nothing_more,
-    settings_say_what_becomes_of_the_invoices,
+    a_setting_determines_the_status_of_invoices,
 ];
 
 fn the_shape_is_that_of_the_contract(db: Db) {
@@ -69,7 +69,7 @@ fn the_shape_is_that_of_the_contract(db: Db) {
     ] {
         assert!(data.get(field).is_some(), "{field}: {data}");
     }
-    // The lines are shown on retrieve alone.
+    // The lines are only in the response to a retrieve.
     let path = format!("/v1/subscriptions/{}", made.id());
     let shown = client.get(&path).expect(200).data();
     let patched = client.patch(&path, json!({"title": "Hosting"})).expect(200).data();
@@ -122,7 +122,7 @@ fn the_shape_is_that_of_the_contract(db: Db) {
     assert_eq!(client.get("/v1/subscriptions?status=maybe").expect(422).faults(), ["status: invalid_choice"]);
 }
 
-fn bad_input_is_named(db: Db) {
+fn reports_invalid_fields(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let firm = firm(&client);
@@ -180,7 +180,7 @@ fn bad_input_is_named(db: Db) {
     assert_eq!(client.get("/v1/test-clock").expect(200).data()["now"], "2026-05-04T10:00:00.000Z");
 }
 
-fn a_day_fits_the_frequency(db: Db) {
+fn the_day_must_match_the_frequency(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let firm = firm(&client);
@@ -213,7 +213,7 @@ fn a_day_fits_the_frequency(db: Db) {
         client.patch(&path, json!({"frequency": "weekly", "day_of_month": 3})).expect(422).faults(),
         ["day_of_month: invalid_choice"]
     );
-    // A frequency alone drops the day that it cannot use.
+    // A new frequency alone drops a day that does not apply to it.
     let weekly = client.patch(&path, json!({"frequency": "weekly"})).expect(200).data();
     assert_eq!(
         (&weekly["schedule"]["schedule_type"], &weekly["next_generate"]),
@@ -232,7 +232,7 @@ fn a_day_fits_the_frequency(db: Db) {
     assert_eq!(client.patch(&path, json!({"day_of_month": 1})).expect(200).data()["next_generate"], "2026-06-01");
 }
 
-fn the_first_invoice_has_the_date_that_was_chosen(db: Db) {
+fn the_first_invoice_has_the_selected_date(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let firm = firm(&client);
@@ -241,7 +241,7 @@ fn the_first_invoice_has_the_date_that_was_chosen(db: Db) {
         body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
         client.post("/v1/subscriptions", body).expect(201).id()
     };
-    // After the start, on its own day, on a day of the month, before the start, and with weeks.
+    // After the start, on its own day, on a day of the month, before the start, and in weeks.
     let later = with(json!({"subscription_start": "2026-05-10", "first_generate_date": "2026-06-20"}));
     let day = with(json!({"subscription_start": "2026-05-10", "first_generate_date": "2026-06-20", "day_of_month": 1}));
     let after =
@@ -266,7 +266,7 @@ fn the_first_invoice_has_the_date_that_was_chosen(db: Db) {
     assert_eq!((&periods[0]["period_start"], &periods[0]["period_end"]), (&json!("2026-06-20"), &json!("2026-06-30")));
 }
 
-fn a_year_goes_by(db: Db) {
+fn invoices_every_period_of_a_year(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let firm = firm(&client);
@@ -286,7 +286,7 @@ fn a_year_goes_by(db: Db) {
     );
     let yearly = with(json!({"frequency": "yearly", "subscription_start": "2026-05-04"}));
     let draft = with(json!({"status": "draft"}));
-    // The year goes by in uneven steps; how it is divided makes no difference.
+    // The year advances in uneven steps; the division makes no difference.
     for to in [
         "2026-05-31T23:00:00+02:00",
         "2026-06-01T00:00:00+02:00",
@@ -351,10 +351,10 @@ fn a_year_goes_by(db: Db) {
     let activated = client.act(&format!("/v1/subscriptions/{draft}/activate")).expect(200).data();
     assert_eq!(activated["status"], "active");
     advance(&client, "2027-05-04T09:00:00Z");
-    assert_eq!(dates(&client, &draft).len(), 12, "what was missed is made up");
+    assert_eq!(dates(&client, &draft).len(), 12, "missed invoices are created");
 }
 
-fn changes_hold_from_the_next_period_on(db: Db) {
+fn changes_apply_from_the_next_period(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let firm = firm(&client);
@@ -372,9 +372,9 @@ fn changes_hold_from_the_next_period_on(db: Db) {
         .data();
     assert_eq!((&changed["next_generate"], &changed["total_incl_vat"]), (&json!("2026-07-31"), &json!(121)));
     assert_eq!(client.get(&path).data()["lines"].as_array().unwrap().len(), 1);
-    assert_eq!(client.get(&format!("{path}/invoices")).data(), invoices, "what was made stays");
+    assert_eq!(client.get(&format!("{path}/invoices")).data(), invoices, "existing invoices do not change");
     advance(&client, "2026-11-01T10:00:00Z");
-    assert_eq!(dates(&client, &id), ["2026-05-31", "2026-06-30", "2026-07-31", "2026-10-31"], "the 31st stays wanted");
+    assert_eq!(dates(&client, &id), ["2026-05-31", "2026-06-30", "2026-07-31", "2026-10-31"], "the 31st is kept");
     let changed = client.patch(&path, json!({"day_of_month": 15})).expect(200).data();
     assert_eq!(
         (&changed["next_generate"], &changed["schedule"]["schedule_type"]),
@@ -419,10 +419,10 @@ fn changes_hold_from_the_next_period_on(db: Db) {
     client.patch(&format!("/v1/tax-rates/{rate}"), json!({"amount": 22})).expect(200);
     advance(&client, "2027-02-15T10:00:00Z");
     let last = client.get(&format!("{path}/invoices?sort=invoice_date")).data();
-    assert_eq!(last[0]["total_incl_vat"], 122, "the rate of the day holds");
+    assert_eq!(last[0]["total_incl_vat"], 122, "the rate of that day applies");
 }
 
-fn ends_are_kept(db: Db) {
+fn respects_end_dates(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let firm = firm(&client);
@@ -443,7 +443,7 @@ fn ends_are_kept(db: Db) {
     assert_eq!(client.act(&format!("/v1/subscriptions/{id}/activate")).expect(409).code(), "invalid_transition");
     let today = made(hosting(&firm));
     let ended = client.act(&format!("/v1/subscriptions/{}/deactivate", today)).expect(200).data();
-    assert_eq!(ended["end_date"], "2026-05-31", "no body is needed; it ends no earlier than it starts");
+    assert_eq!(ended["end_date"], "2026-05-31", "no body is required; it does not end before it starts");
     let started = made({
         let mut body = hosting(&firm);
         body["subscription_start"] = json!("2026-05-01");
@@ -470,14 +470,14 @@ fn ends_are_kept(db: Db) {
     assert_eq!(dates(&client, &short), ["2026-05-31", "2026-06-30", "2026-07-31"]);
     let expiring: Vec<String> =
         server.events(&client, before).into_iter().filter(|name| name == "subscription.expiring").collect();
-    assert_eq!(expiring.len(), 1, "once, for the one that ends by itself");
+    assert_eq!(expiring.len(), 1, "once, for the one that reaches its end");
 }
 
 fn a_subscription_that_ends_on_its_start_invoices_nothing_more(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let firm = firm(&client);
-    // The first invoice comes before the start: owed since a while, due today, or still to come.
+    // The first invoice is before the start: overdue, due today, or upcoming.
     let made = |first: &str| {
         let mut body = hosting(&firm);
         body["first_generate_date"] = json!(first);
@@ -504,7 +504,7 @@ fn a_subscription_that_ends_on_its_start_invoices_nothing_more(db: Db) {
             none.push(id);
         }
     }
-    // The same when it is made so, and when a PATCH says so.
+    // The same for a create and for a PATCH.
     let mut body = hosting(&firm);
     body["first_generate_date"] = json!("2026-05-20");
     body["subscription_end"] = json!("2026-05-31");
@@ -523,7 +523,7 @@ fn a_subscription_that_ends_on_its_start_invoices_nothing_more(db: Db) {
         "ended"
     );
     none.push(patched);
-    // One that runs is invoiced for what begins before its end, also before its start.
+    // An active subscription is invoiced for periods that begin before its end, also before its start.
     let runs = made("2026-05-20");
     assert_eq!(end(&runs, json!({"subscription_end": "2026-06-25"})), "2026-06-25");
     advance(&client, "2026-12-31T10:00:00Z");
@@ -533,7 +533,7 @@ fn a_subscription_that_ends_on_its_start_invoices_nothing_more(db: Db) {
     assert_eq!(dates(&client, &runs), ["2026-05-20", "2026-06-20"]);
 }
 
-fn settings_say_what_becomes_of_the_invoices(db: Db) {
+fn a_setting_determines_the_status_of_invoices(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let firm = firm(&client);
@@ -558,7 +558,7 @@ fn settings_say_what_becomes_of_the_invoices(db: Db) {
     client.delete(&format!("/v1/invoices/{}", invoice["id"].as_str().unwrap())).expect(200);
     client.patch("/v1/settings", json!({"subscription_generation": "final_and_send"})).expect(200);
     advance(&client, "2026-06-05T10:00:00Z");
-    assert_eq!(dates(&client, &id), ["2026-06-05"], "a draft that was deleted does not come back");
+    assert_eq!(dates(&client, &id), ["2026-06-05"], "a deleted draft is not created again");
     let invoice = client.get(&format!("/v1/subscriptions/{id}/invoices")).data()[0].clone();
     assert_eq!(invoice["payment_status"], "open");
     assert!(invoice["sent_at"].is_string());

@@ -12,8 +12,8 @@ use engine::config::Config;
 use engine::http::server;
 use serde_json::Value;
 
-/// Runs each test that it names on SQLite and on PostgreSQL. A function that is not listed is dead code,
-/// which the lints report.
+/// Runs each listed test on SQLite and on PostgreSQL. A function that is not listed is dead code, which the lints
+/// report.
 #[macro_export]
 macro_rules! on_both {
     // The older form, with the functions inside, which rustfmt does not format.
@@ -37,10 +37,10 @@ macro_rules! on_both {
     };
 }
 
-/// A fresh database, gone at the end.
+/// A new database, deleted at the end.
 pub struct Db {
     pub folder: tempfile::TempDir,
-    /// Where the data is: the folder, unless a test says otherwise.
+    /// The data folder, unless a test sets another.
     pub data: std::path::PathBuf,
     pub url: String,
     admin: String,
@@ -51,7 +51,7 @@ impl Db {
         Db::at(String::new(), String::new())
     }
 
-    /// `None` when PostgreSQL is to be skipped.
+    /// Returns `None` if PostgreSQL is to be skipped.
     pub fn postgres() -> Option<Db> {
         let admin = std::env::var("KANTOOR_TEST_POSTGRES").unwrap_or_else(|_| {
             panic!("these tests need a PostgreSQL: run ./check, or scripts/with-postgres cargo test")
@@ -63,12 +63,12 @@ impl Db {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("t{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         execute(&admin, &format!("CREATE DATABASE {name}"));
-        // Encrypted connections have tests of their own; here they would take half of the time.
+        // Encrypted connections have their own tests; here they would take half of the time.
         let url = format!("{}/{name}?sslmode=disable", admin.rsplit_once('/').unwrap().0);
         Some(Db::at(url, admin))
     }
 
-    /// A database of the test's own, at this address.
+    /// A separate database at this URL.
     pub fn at_address(url: String) -> Db {
         Db::at(url, String::new())
     }
@@ -78,13 +78,13 @@ impl Db {
         Db { data: folder.path().to_path_buf(), folder, url, admin }
     }
 
-    /// What PostgreSQL calls it.
+    /// Returns its name in PostgreSQL.
     pub fn name(&self) -> String {
         let name = self.url.rsplit('/').next().and_then(|rest| rest.split('?').next());
         name.unwrap_or_default().to_string()
     }
 
-    /// The settings that name it.
+    /// Returns the settings for it.
     pub fn config(&self) -> Config {
         let flags = [
             ("data", self.data.to_str().unwrap()),
@@ -93,7 +93,7 @@ impl Db {
             ("rate_limit_per_minute", "0"),
             ("trigger_limit_per_minute", "0"),
             ("quota_endpoints_per_host", "0"),
-            // The program that makes documents is not the one that runs the tests.
+            // The typesetting program is not the one that runs the tests.
             ("typeset_apart", "false"),
         ];
         let flags: Vec<_> = flags.iter().map(|(a, b)| (a.to_string(), b.to_string())).collect();
@@ -121,11 +121,11 @@ pub struct Server {
     pub address: SocketAddr,
     runtime: tokio::runtime::Runtime,
     leaves_jobs: AtomicBool,
-    /// Last, so that it goes last.
+    /// Last, so that it is dropped last.
     _db: Db,
 }
 
-/// A test that ends with a job that failed, was parked or is still running has not seen what happened in it.
+/// A test that ends with a job that failed, was parked or is still running has not seen its outcome.
 impl Drop for Server {
     fn drop(&mut self) {
         if std::thread::panicking() || self.leaves_jobs.load(Ordering::Relaxed) {
@@ -134,7 +134,7 @@ impl Drop for Server {
         let started = std::time::Instant::now();
         loop {
             let left = self.jobs_left();
-            // Workers of the server may be busy with one.
+            // Workers of the server may be running one.
             if left.iter().any(|job| job.contains("running")) && started.elapsed() < Duration::from_secs(10) {
                 std::thread::sleep(Duration::from_millis(50));
                 continue;
@@ -159,24 +159,24 @@ impl Server {
         Server { app, address, runtime, leaves_jobs: AtomicBool::new(false), _db: db }
     }
 
-    /// A second process, as far as the database can tell.
+    /// Starts a second node on the same database.
     pub fn another_node(&self, config: Config) -> SocketAddr {
         serve(&self.runtime, &kantoor::opening::open(config).unwrap())
     }
 
-    /// A client of a new account that may do everything, at noon of 4 May 2026 for ever.
+    /// A client of a new account with full access, whose clock stands still at noon of 4 May 2026.
     pub fn client(&self) -> Client {
         let clock = Moment::parse("2026-05-04T10:00:00Z");
         let (account, key) = kantoor::opening::create_account(&self.app, "Test", clock).unwrap();
         Client::new(self.address, key, account.number)
     }
 
-    /// Says that jobs which do not end well are what this test is about.
+    /// Declares that unsuccessful jobs are part of this test.
     pub fn leaves_jobs(&self) {
         self.leaves_jobs.store(true, Ordering::Relaxed);
     }
 
-    /// Jobs that have begun and did not end well; none when the database cannot say.
+    /// Returns the jobs that were started and did not succeed; none if the database is unavailable.
     pub fn jobs_left(&self) -> Vec<String> {
         let sql = "SELECT kind, state, last_error FROM jobs WHERE state IN ('running', 'failed', 'parked') ORDER BY id";
         let read = move |tx: &mut store::Tx| {
@@ -187,7 +187,7 @@ impl Server {
         self.app.store.read_now(read).unwrap_or_default()
     }
 
-    /// The names of what happened in the account since `seq`, in order.
+    /// Returns the names of the account's events since `seq`, in order.
     pub fn events(&self, client: &Client, seq: i64) -> Vec<String> {
         let account = client.account;
         let sql = "SELECT type FROM log WHERE account_id = $1 AND seq > $2 ORDER BY seq";
@@ -197,7 +197,7 @@ impl Server {
         self.app.store.read_now(read).unwrap()
     }
 
-    /// The last number in the log of the account.
+    /// Returns the last sequence number of the account's log.
     pub fn last_seq(&self, client: &Client) -> i64 {
         let account = client.account;
         let read =
@@ -205,7 +205,7 @@ impl Server {
         self.app.store.read_now(read).unwrap()
     }
 
-    /// The value of a metric, with its labels if it has any.
+    /// Returns the value of a metric, with its labels if any.
     #[track_caller]
     pub fn metric(&self, name: &str) -> u64 {
         let text = self.block_on(engine::http::metrics::text(&self.app));
@@ -213,7 +213,7 @@ impl Server {
         value.unwrap_or_else(|| panic!("no {name} in\n{text}"))
     }
 
-    /// A key of the same account with these scopes.
+    /// Creates a key of the same account with these scopes.
     pub fn with_scopes(&self, client: &Client, scopes: &[&str]) -> Client {
         let new = NewKey {
             name: "scoped".into(),
@@ -224,7 +224,7 @@ impl Server {
         Client::new(self.address, secret, client.account)
     }
 
-    /// A key of the same account; answers the secret and its id.
+    /// Creates a key of the same account; returns the secret and its id.
     pub fn add_key(&self, client: &Client, new: NewKey) -> (String, String) {
         let secret = accounts::new_secret().unwrap();
         let (own, ids, now, account) = (secret.clone(), self.app.ids, self.app.clock.now(), client.account);
@@ -232,14 +232,14 @@ impl Server {
         (secret, made.unwrap())
     }
 
-    /// Does what has become due in an account.
+    /// Does the due work of an account.
     pub fn pass_days(&self, account: accounts::Account) {
         let app = self.app.clone();
         let passed = self.apart(move || kantoor::calendar::days::bring_up_to_date(&app, &app.acting(account, "days")));
         self.runtime.block_on(passed).unwrap().unwrap();
     }
 
-    /// Begins something that blocks, as a worker would.
+    /// Starts blocking work, as a worker would.
     pub fn apart<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> tokio::task::JoinHandle<T> {
         self.runtime.spawn_blocking(work)
     }
@@ -257,7 +257,7 @@ fn serve(runtime: &tokio::runtime::Runtime, app: &Arc<App>) -> SocketAddr {
     address
 }
 
-/// Speaks HTTP with a key.
+/// An HTTP client with a key.
 #[derive(Clone)]
 pub struct Client {
     pub key: String,
@@ -266,7 +266,7 @@ pub struct Client {
     pub agent: ureq::Agent,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub struct Reply {
     pub status: u16,
@@ -294,19 +294,19 @@ impl Reply {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
-    /// The code of the error.
+    /// Returns the error code.
     pub fn code(&self) -> String {
         self.json()["error"]["code"].as_str().unwrap_or_default().to_string()
     }
 
-    /// `field: code` of each fault, in order.
+    /// Returns `field: code` of each field error, in order.
     pub fn faults(&self) -> Vec<String> {
         let details = self.json()["error"]["details"].as_array().cloned().unwrap_or_default();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
         details.iter().map(|fault| format!("{}: {}", text(&fault["field"]), text(&fault["code"]))).collect()
     }
 
-    /// The reply, if it has this status.
+    /// Returns the response, if it has this status.
     #[track_caller]
     pub fn expect(self, status: u16) -> Reply {
         assert_eq!(self.status, status, "{self:?}");
@@ -345,7 +345,7 @@ impl Client {
         self.upload_with(&[], name, content)
     }
 
-    /// The same, with headers.
+    /// Uploads a file with headers.
     pub fn upload_with(&self, headers: &[(&str, &str)], name: &str, content: &[u8]) -> Reply {
         let (kind, body) = multipart(&[("file", Some(name), content)]);
         let mut all = vec![("content-type", kind.as_str())];
@@ -358,8 +358,7 @@ impl Client {
         self.send("POST", path, &[], "")
     }
 
-    /// Anything. A header that is given wins over the usual one; one with an empty value is left
-    /// out.
+    /// Sends any request. A given header replaces the default one; an empty value removes it.
     pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
         self.try_send(method, path, headers, body).unwrap_or_else(|error| panic!("{method} {path}: {error}"))
     }
@@ -401,7 +400,7 @@ impl Client {
     }
 }
 
-/// The content type and the bytes of a multipart body: name, file name and content of each part.
+/// Returns the content type and the bytes of a multipart body: name, file name and content of each part.
 pub fn multipart(parts: &[(&str, Option<&str>, &[u8])]) -> (String, Vec<u8>) {
     let mut body = Vec::new();
     for (name, file_name, content) in parts {

@@ -1,4 +1,4 @@
-//! What happens when nothing happens, on a moving clock.
+//! Timers, on a moving clock.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ fn advance(client: &Client, to: &str) {
     client.post("/v1/test-clock/advance", json!({"to": to})).expect(200);
 }
 
-/// The timed events since `seq`, with their days.
+/// Returns the timed events since `seq`, with their dates.
 fn told(server: &Server, client: &Client, seq: i64) -> Vec<String> {
     let account = client.account;
     let sql = "SELECT type, at FROM log WHERE account_id = $1 AND seq > $2 ORDER BY seq";
@@ -37,22 +37,22 @@ fn told(server: &Server, client: &Client, seq: i64) -> Vec<String> {
 }
 
 on_both![
-    deals_say_that_nobody_moves_them,
-    tickets_and_clients_say_that_nobody_answers,
-    a_change_of_days_counts_for_what_waits_already,
-    quotes_and_drafts_say_that_they_wait,
-    what_is_open_again_waits_anew,
-    a_note_is_no_word_to_anybody,
-    who_asks_every_day_waits_since_the_first,
+    deals_emit_stalled_and_idle_events,
+    tickets_and_clients_emit_events_when_unanswered,
+    changing_a_day_setting_affects_running_timers,
+    quotes_and_drafts_emit_events_when_idle,
+    reopening_restarts_timers,
+    notes_do_not_affect_timers,
+    further_messages_do_not_restart_the_wait,
     a_quote_is_silent_once,
     an_invoice_is_late_once_per_due_date,
-    two_that_become_late_together_make_one_debtor,
-    a_quote_with_more_time_is_valid_again,
-    the_day_of_a_deal_comes_once,
-    a_subscription_says_that_its_end_is_near_however_it_is_invoiced,
+    two_late_invoices_emit_one_overdue_event,
+    extending_an_expired_quote_reopens_it,
+    close_due_is_emitted_once_per_date,
+    emits_expiring_regardless_of_the_frequency,
 ];
 
-fn deals_say_that_nobody_moves_them(db: Db) {
+fn deals_emit_stalled_and_idle_events(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let firm = client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201).id();
@@ -85,7 +85,7 @@ fn deals_say_that_nobody_moves_them(db: Db) {
     );
 }
 
-fn tickets_and_clients_say_that_nobody_answers(db: Db) {
+fn tickets_and_clients_emit_events_when_unanswered(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let firm = client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201).id();
@@ -110,7 +110,7 @@ fn tickets_and_clients_say_that_nobody_answers(db: Db) {
     assert_eq!(told(&server, &client, seq), ["11-02T12:00 customer.inactive"], "once, 180 days after the last message");
 }
 
-fn a_change_of_days_counts_for_what_waits_already(db: Db) {
+fn changing_a_day_setting_affects_running_timers(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let days = |days: i64| {
@@ -130,7 +130,7 @@ fn a_change_of_days_counts_for_what_waits_already(db: Db) {
     assert_eq!(told(&server, &client, seq), ["05-24T10:00 ticket.stale"]);
 }
 
-fn quotes_and_drafts_say_that_they_wait(db: Db) {
+fn quotes_and_drafts_emit_events_when_idle(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     client
@@ -173,7 +173,7 @@ fn quotes_and_drafts_say_that_they_wait(db: Db) {
     );
 }
 
-fn what_is_open_again_waits_anew(db: Db) {
+fn reopening_restarts_timers(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     client.patch("/v1/settings", json!({"deal_stalled_days": 0, "customer_no_followup_days": 0})).expect(200);
@@ -196,7 +196,7 @@ fn what_is_open_again_waits_anew(db: Db) {
     );
 }
 
-fn a_note_is_no_word_to_anybody(db: Db) {
+fn notes_do_not_affect_timers(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let library = client.get("/v1/automation/flows?search=stale").data();
@@ -225,7 +225,7 @@ fn a_note_is_no_word_to_anybody(db: Db) {
     assert_eq!(told(&server, &client, seq), ["07-02T10:00 customer.no_followup", "07-04T10:00 ticket.stale"]);
 }
 
-fn who_asks_every_day_waits_since_the_first(db: Db) {
+fn further_messages_do_not_restart_the_wait(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     client.patch("/v1/settings", json!({"ticket_stale_days": 0})).expect(200);
@@ -294,7 +294,7 @@ fn an_invoice_is_late_once_per_due_date(db: Db) {
         ["05-12T10:00 customer.payment_overdue"],
         "the invoice was late before, the client owes anew"
     );
-    // A part of it paid, the client owes something late all the time.
+    // A partial payment: the client remains overdue.
     let (part, seq) = (pay(4), server.last_seq(&client));
     unpay(&part);
     advance(&client, "2026-05-13T10:00:00Z");
@@ -309,7 +309,7 @@ fn an_invoice_is_late_once_per_due_date(db: Db) {
         ("overdue", vec!["05-25T22:00 invoice.late".to_string(), "05-25T22:00 customer.payment_overdue".to_string()])
     );
 
-    // Partly paid it stays so, and is late after the last of its days alone.
+    // Partly paid, it stays partial, and is late only after its last due date.
     pay(4);
     for due in ["2026-06-01", "2026-06-10"] {
         assert_eq!(client.patch(&path, json!({"due_date": due})).expect(200).data()["payment_status"], "partial");
@@ -319,7 +319,7 @@ fn an_invoice_is_late_once_per_due_date(db: Db) {
     assert_eq!(told(&server, &client, seq), ["06-10T22:00 invoice.late", "06-10T22:00 customer.payment_overdue"]);
 }
 
-fn two_that_become_late_together_make_one_debtor(db: Db) {
+fn two_late_invoices_emit_one_overdue_event(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let firm = client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201).id();
@@ -338,7 +338,7 @@ fn two_that_become_late_together_make_one_debtor(db: Db) {
     );
 }
 
-fn a_quote_with_more_time_is_valid_again(db: Db) {
+fn extending_an_expired_quote_reopens_it(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let body =
@@ -351,7 +351,7 @@ fn a_quote_with_more_time_is_valid_again(db: Db) {
     client.act(&format!("{path}/accept")).expect(200);
 }
 
-fn the_day_of_a_deal_comes_once(db: Db) {
+fn close_due_is_emitted_once_per_date(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     client.patch("/v1/settings", json!({"deal_no_followup_days": 0, "deal_stalled_days": 0, "deal_phase_idle_days": 0, "customer_inactive_days": 0})).expect(200);
@@ -369,7 +369,7 @@ fn the_day_of_a_deal_comes_once(db: Db) {
     assert_eq!(told(&server, &client, seq), ["05-04T10:00 deal.close_due", "05-05T22:00 deal.close_due"]);
 }
 
-fn a_subscription_says_that_its_end_is_near_however_it_is_invoiced(db: Db) {
+fn emits_expiring_regardless_of_the_frequency(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let make = |frequency: &str, more: serde_json::Value| {
@@ -407,11 +407,11 @@ fn a_subscription_says_that_its_end_is_near_however_it_is_invoiced(db: Db) {
             "04-03T22:00 subscription.ended"
         ]
     );
-    // One that is renewed goes on, and has another end.
+    // A renewed subscription continues, and has another end.
     client.patch(&paths[0], json!({"subscription_end": "2028-05-03"})).expect(200);
     assert_eq!(stands(&paths[0]), ("active".into(), json!("2027-05-04")));
     client.patch(&by_hand, json!({"subscription_end": "2028-05-03"})).expect(200);
-    assert_eq!(stands(&by_hand), ("ended".into(), json!(null)), "what somebody ended stays so");
+    assert_eq!(stands(&by_hand), ("ended".into(), json!(null)), "a deactivated subscription stays ended");
     let seq = server.last_seq(&client);
     advance(&client, "2027-07-01T10:00:00Z");
     assert_eq!(about(seq), ["05-03T22:00 subscription.ended"]);

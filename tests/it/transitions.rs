@@ -1,4 +1,4 @@
-//! Statuses move as the tables say: every verb is tried in every status, over HTTP.
+//! Statuses follow their transition tables: every action is tried in every status, over HTTP.
 
 use engine::record::{Transitions, may_become};
 use kantoor::automation::run;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::on_both;
 use crate::support::{Client, Server};
 
-/// Writes the status of a record behind the program's back.
+/// Writes the status of a record directly to the database.
 fn put(server: &Server, table: &str, id: &str, status: &str) {
     let (sql, status) = (format!("UPDATE {table} SET status = $1 WHERE id = $2"), status.to_string());
     let id = id.to_string();
@@ -24,7 +24,7 @@ fn invoice(client: &Client) -> String {
     client.post("/v1/invoices", body).expect(201).id()
 }
 
-/// A final document that stands so.
+/// Creates a final document with this status.
 fn document(client: &Client, path: &str, status: &PaymentStatus) -> String {
     let body = json!({"title": "Boiler", "generation_mode": "final", "rows": [{"name": "Boiler", "unit_price": 100}]});
     let id = client.post(path, body).expect(201).id();
@@ -32,7 +32,7 @@ fn document(client: &Client, path: &str, status: &PaymentStatus) -> String {
     id
 }
 
-/// Every status with a meaning, and a word of the business' own.
+/// Every built-in status, and a custom one.
 fn statuses() -> Vec<PaymentStatus> {
     PaymentStatus::KNOWN.iter().cloned().chain([PaymentStatus::from("in the workshop")]).collect()
 }
@@ -146,9 +146,9 @@ on_both! {
     }
 }
 
-/// A table lists each status once, and no move twice.
+/// A table lists each status once, and no transition twice.
 #[test]
-fn tables_say_each_thing_once() {
+fn transition_tables_have_no_duplicates() {
     fn check<S: PartialEq + std::fmt::Debug>(table: Transitions<S>) {
         for (place, (from, to)) in table.iter().enumerate() {
             assert!(table[..place].iter().all(|(own, _)| own != from), "{from:?} is listed twice");

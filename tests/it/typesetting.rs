@@ -1,4 +1,4 @@
-//! Documents that would take the server down: pictures that unfold, pages without end, and many who ask at once.
+//! Documents that could crash the server: decompression bombs, endless pages, and many concurrent requests.
 
 use std::io::Write as _;
 
@@ -29,7 +29,7 @@ pub fn packed(data: &[u8]) -> Vec<u8> {
     packer.finish().unwrap()
 }
 
-/// One pixel, and a colour profile of so many MiB of zeros.
+/// One pixel, with a colour profile of this many MiB of zeros.
 pub fn picture(profile_mib: usize) -> Vec<u8> {
     let profile = [&b"x\0\0"[..], &packed(&vec![0; profile_mib * 1024 * 1024])].concat();
     [
@@ -42,9 +42,9 @@ pub fn picture(profile_mib: usize) -> Vec<u8> {
     .concat()
 }
 
-on_both![a_draft_is_made_once_for_each_version, many_who_ask_at_once_take_turns,];
+on_both![typesets_a_draft_once_per_version, concurrent_requests_take_turns,];
 
-fn a_draft_is_made_once_for_each_version(db: Db) {
+fn typesets_a_draft_once_per_version(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let path = draft(&client, "First");
@@ -55,7 +55,7 @@ fn a_draft_is_made_once_for_each_version(db: Db) {
     client.patch(&path, json!({"title": "Second"})).expect(200);
     assert!(pdf().bytes != first.bytes);
     assert_eq!((pdf().status, made()), (200, 2));
-    // Another account with the same words has its own.
+    // Another account with the same text has its own document.
     let other = server.client();
     let theirs = draft(&other, "Second");
     other.get(&format!("{theirs}/pdf/content")).expect(200);
@@ -63,7 +63,7 @@ fn a_draft_is_made_once_for_each_version(db: Db) {
     client.get(&format!("{theirs}/pdf/content")).expect(404);
 }
 
-fn many_who_ask_at_once_take_turns(db: Db) {
+fn concurrent_requests_take_turns(db: Db) {
     let server = Server::start(db);
     let (client, other) = (server.client(), server.client());
     let drafts: Vec<String> = (0..40).map(|number| draft(&client, &format!("Draft {number}"))).collect();
@@ -84,7 +84,7 @@ fn many_who_ask_at_once_take_turns(db: Db) {
 }
 
 #[test]
-fn a_document_that_needs_too_much_ends_without_the_server() {
+fn a_document_that_exceeds_the_limits_does_not_crash_the_server() {
     let db = Db::sqlite();
     let template = db.folder.path().join("own.typ");
     let text = r#"
@@ -110,7 +110,7 @@ fn a_document_that_needs_too_much_ends_without_the_server() {
 }
 
 #[test]
-fn a_picture_that_unfolds_is_a_logo_like_others() {
+fn an_image_with_a_huge_profile_works_as_a_logo() {
     let db = Db::sqlite();
     let binary = Binary::start(&db, "", &[]);
     let client = &binary.client;

@@ -1,4 +1,5 @@
-//! A stored value that cannot be read is an error that names its table, id and column; nothing takes its place.
+//! A stored value that cannot be read is an error that names its table, id and column, and is never replaced by a
+//! default.
 
 use engine::error::Code;
 use engine::record::FieldInfo;
@@ -10,13 +11,13 @@ use crate::on_both;
 use crate::support::{Client, Db, Server};
 use crate::walk;
 
-/// What no column can have whose values have a form: words; and lines and commas with nothing between them.
+/// Values that no column with a format can have: words, and empty lines and items.
 const WORDS: [&str; 2] = ["no such value", "{\n\n,,"];
-/// Neither yes nor no, and a moment after the year 9999.
+/// Neither 0 nor 1, and a moment after the year 9999.
 const NUMBERS: [i64; 2] = [7, i64::MAX / 2];
 
-/// Values that spoil a column, if there are any. Every text is a good one for a column of plain words, and so is every
-/// number for an amount.
+/// Returns invalid values for a column, if there are any. A plain text column accepts any text, and an amount any
+/// number.
 fn spoilt(field: &FieldInfo) -> Vec<Stored<'static>> {
     let schema = (field.schema)(&field.rules);
     let is_moment = schema.to_string().contains("date-time");
@@ -32,7 +33,7 @@ fn spoilt(field: &FieldInfo) -> Vec<Stored<'static>> {
     }
 }
 
-/// Writes a value into a column; answers whether the database allows it.
+/// Writes a value to a column; returns whether the database accepts it.
 fn update(server: &Server, table: &str, column: &str, id: &str, value: Stored<'static>) -> bool {
     let sql = format!("UPDATE {table} SET \"{column}\" = $1 WHERE id = $2");
     let id = id.to_string();
@@ -43,7 +44,7 @@ fn update(server: &Server, table: &str, column: &str, id: &str, value: Stored<'s
     }
 }
 
-/// A column of the first record, as it is stored.
+/// Returns a column of the first record, as stored.
 fn stored(server: &Server, table: &str, column: &str, id: &str, is_text: bool) -> Stored<'static> {
     let sql = format!("SELECT \"{column}\" FROM {table} WHERE id = $1");
     let id = id.to_string();
@@ -55,7 +56,7 @@ fn stored(server: &Server, table: &str, column: &str, id: &str, is_text: bool) -
     server.app.store.read_now(read).unwrap().unwrap()
 }
 
-/// The id of a record of the account, if there is any.
+/// Returns the id of a record of the account, if there is one.
 fn some_id(server: &Server, client: &Client, table: &str) -> Option<String> {
     let (account, sql) = (client.account, format!("SELECT id FROM {table} WHERE account_id = $1 ORDER BY id LIMIT 1"));
     let read = move |tx: &mut store::Tx| {
@@ -64,7 +65,7 @@ fn some_id(server: &Server, client: &Client, table: &str) -> Option<String> {
     server.app.store.read_now(read).unwrap()
 }
 
-/// What reading the record comes to: nothing, or the words for the log.
+/// Returns the internal error of reading the record, or nothing.
 fn read(server: &Server, client: &Client, resource: &'static Resource, id: &str) -> Result<(), String> {
     let caller = server.app.acting_in(client.account, "test").unwrap();
     let id = id.to_string();
@@ -78,14 +79,14 @@ fn read(server: &Server, client: &Client, resource: &'static Resource, id: &str)
     })
 }
 
-/// What `kantoor verify` says of the record.
+/// Returns the output of `kantoor verify` about the record.
 fn inspected(server: &Server, client: &Client, resource: &'static Resource, id: &str) -> Vec<String> {
     let account = client.account;
     let found = server.app.store.read_now(move |tx| (resource.inspect)(tx, account, "", None)).unwrap();
     found.problems.into_iter().filter(|(of, _)| of == id).map(|(_, what)| what).collect()
 }
 
-/// Records of every kind: the demo, and what it has none of.
+/// Creates records of every kind: the demo, and what it lacks.
 fn records(server: &Server) -> (Client, Vec<(&'static Resource, String)>) {
     let clock = engine::clock::Moment::parse("2026-05-04T10:00:00Z");
     let (account, key) = kantoor::opening::create_demo_account(&server.app, clock).unwrap();
@@ -104,18 +105,14 @@ fn records(server: &Server) -> (Client, Vec<(&'static Resource, String)>) {
             None => missing.push(table),
         }
     }
-    // A batch needs payments that wait for one; its columns are of kinds that others have, too.
-    assert_eq!(missing, ["batches"], "no record to spoil");
+    // A batch requires pending payments; its columns have types that others have too.
+    assert_eq!(missing, ["batches"], "no record to damage");
     (client, found)
 }
 
-on_both![
-    each_kind_of_column_is_named_when_it_cannot_be_read,
-    nothing_is_written_over_a_value_that_cannot_be_read,
-    a_spoilt_run_is_set_aside,
-];
+on_both![names_an_unreadable_column_of_each_type, does_not_overwrite_an_unreadable_value, sets_aside_an_unreadable_run,];
 
-fn each_kind_of_column_is_named_when_it_cannot_be_read(db: Db) {
+fn names_an_unreadable_column_of_each_type(db: Db) {
     let server = Server::with(db, |config| config.workers = 0);
     let (client, records) = records(&server);
     let mut spoilt_columns = 0;
@@ -149,8 +146,8 @@ fn each_kind_of_column_is_named_when_it_cannot_be_read(db: Db) {
     assert!(spoilt_columns > 100, "{spoilt_columns}");
 }
 
-/// A caller gets an internal error from whatever touches the record, and what is stored stays.
-fn nothing_is_written_over_a_value_that_cannot_be_read(db: Db) {
+/// Every request that touches the record is an internal error, and the stored value does not change.
+fn does_not_overwrite_an_unreadable_value(db: Db) {
     let server = Server::with(db, |config| config.workers = 0);
     let client = server.client();
     let firm = client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201).id();
@@ -183,8 +180,8 @@ fn nothing_is_written_over_a_value_that_cannot_be_read(db: Db) {
     }
 }
 
-/// One run that cannot be read holds up no other.
-fn a_spoilt_run_is_set_aside(db: Db) {
+/// An unreadable run does not block others.
+fn sets_aside_an_unreadable_run(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let flow = json!({"name": "Wait", "trigger_type": "custom", "trigger_key": "a.b",
@@ -208,9 +205,9 @@ fn a_spoilt_run_is_set_aside(db: Db) {
     assert_eq!(stored(&server, "runs", "results", &spoilt, true), Stored::from("?"));
 }
 
-/// Rows from before a column was added have its default, and can be read.
+/// Rows from before a column was added have its default, which must be readable.
 #[test]
-fn the_default_of_every_column_can_be_read() {
+fn the_default_of_every_column_is_readable() {
     let server = Server::with(Db::sqlite(), |config| config.workers = 0);
     let (client, records) = records(&server);
     for (resource, id) in &records {

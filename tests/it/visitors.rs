@@ -1,11 +1,11 @@
-//! Limits for who has no key, alone and behind a proxy.
+//! Rate limits of clients without a key, direct and behind a proxy.
 
 use crate::support::{Client, Db, Reply, Server};
 
 const PAGE: &str = "/d/0123456789abcdef0123456789abcdef";
 const HOOK: &str = "/hooks/mollie/x/payment/y";
 
-/// Somebody without a key, for whom a proxy may ask.
+/// A client without a key, possibly behind a proxy.
 fn ask(client: &Client, method: &str, path: &str, forwarded: &str) -> Reply {
     let form = "application/x-www-form-urlencoded";
     client.send(method, path, &[("authorization", ""), ("content-type", form), ("x-forwarded-for", forwarded)], "")
@@ -31,8 +31,12 @@ fn guessing_is_slow() {
         assert!((1..=20).contains(&seconds), "{seconds}");
     }
 
-    assert_eq!(ask(&client, "GET", PAGE, "203.0.113.9").status, 429, "nobody said that this is a proxy");
-    assert_eq!((client.get("/health").status, client.get("/v1/products").status), (200, 200), "others go on");
+    assert_eq!(ask(&client, "GET", PAGE, "203.0.113.9").status, 429, "it is not a trusted proxy");
+    assert_eq!(
+        (client.get("/health").status, client.get("/v1/products").status),
+        (200, 200),
+        "other visitors are not limited"
+    );
 
     let counted = server.block_on(engine::http::metrics::text(&server.app));
     for (line, times) in [
@@ -47,7 +51,7 @@ fn guessing_is_slow() {
 }
 
 #[test]
-fn a_proxy_says_for_whom_it_asks() {
+fn trusts_the_forwarded_address_of_a_proxy() {
     let server = Server::with(Db::sqlite(), |config| {
         config.public_limit_per_minute = 2;
         config.trusted_proxies = "127.0.0.0/8, ::1".to_string();
@@ -62,7 +66,7 @@ fn a_proxy_says_for_whom_it_asks() {
 }
 
 #[test]
-fn no_limit_on_request_and_wrong_proxies_are_named() {
+fn the_limit_can_be_disabled_and_invalid_proxies_are_reported() {
     let server = Server::with(Db::sqlite(), |config| config.public_limit_per_minute = 0);
     let client = server.client();
     assert!((0..400).all(|_| ask(&client, "GET", "/d/x", "").status == 404));

@@ -1,4 +1,4 @@
-//! What holds for every route of the registry, present and to come.
+//! Rules that hold for every route of the registry.
 
 mod emptied;
 mod values;
@@ -24,12 +24,12 @@ fn create_route(resource: &Resource) -> Option<&Route> {
     resource.routes.iter().find(|route| matches!(route.body, RequestBody::Create | RequestBody::File))
 }
 
-/// Whether a request makes one out of nothing: settings are there, and a batch needs payments.
+/// Whether a request can create one without preparation: settings exist, and a batch requires payments.
 pub fn can_be_made(resource: &Resource) -> bool {
     create_route(resource).is_some() || resource.shape.table == "runs"
 }
 
-/// A number that no other call gets, for values that must differ.
+/// Returns a unique number, for values that must differ.
 pub fn next_number() -> u32 {
     static LAST: AtomicU32 = AtomicU32::new(0);
     LAST.fetch_add(1, Ordering::Relaxed)
@@ -39,19 +39,19 @@ fn of_table(table: &str) -> &'static Resource {
     REGISTRY.resources.iter().find(|resource| resource.shape.table == table).unwrap()
 }
 
-/// A record, and the one it belongs to.
+/// A record and its parent.
 pub struct Made {
     parent: String,
     pub id: String,
 }
 
 impl Made {
-    /// The path of a route to it.
+    /// Returns the path of a route to it.
     pub fn path(&self, resource: &Resource, route: &Route) -> String {
         self.with_id(resource, route, &self.id)
     }
 
-    /// The path of a route to another id beside it.
+    /// Returns the path of a route to another id next to it.
     fn with_id(&self, resource: &Resource, route: &Route, id: &str) -> String {
         let own = format!("{{{}_id}}", resource.shape.name);
         if self.parent.is_empty() {
@@ -62,14 +62,14 @@ impl Made {
     }
 }
 
-/// A record of the resource, as the examples of its fields make it.
+/// Creates a record of the resource from the examples of its fields.
 pub fn make(client: &Client, resource: &Resource) -> Made {
     let parent = resource.fields.iter().find(|field| field.name == resource.shape.parent);
     let parent = parent.map_or(String::new(), |field| make(client, of_table(field.rules.refers)).id);
     make_in(client, resource, parent)
 }
 
-/// A run, which an event makes.
+/// Creates a run by firing an event.
 fn make_run(client: &Client) -> String {
     let key = format!("walk.{}", next_number());
     let flow = json!({"name": "Walk", "trigger_type": "custom", "trigger_key": key, "steps": [{"type": "approval"}]});
@@ -92,12 +92,12 @@ fn make_in(client: &Client, resource: &Resource, parent: String) -> Made {
     Made { parent, id }
 }
 
-/// A body from the examples, with the ids of records that it must name.
+/// Returns a body from the examples, with the ids of records that it must refer to.
 pub fn good_body(client: &Client, route: &Route) -> Value {
     renamed(named_body(client, route), route)
 }
 
-/// The same, before what must differ from record to record does.
+/// The same, before unique values are filled in.
 fn named_body(client: &Client, route: &Route) -> Value {
     let mut body = openapi::example(route);
     for field in route.fields.iter().filter(|field| field.rules.required && !field.rules.refers.is_empty()) {
@@ -111,11 +111,11 @@ fn named_body(client: &Client, route: &Route) -> Value {
     body
 }
 
-/// With names of its own, where no two records may have the same.
+/// Makes unique fields unique.
 pub fn renamed(mut body: Value, route: &Route) -> Value {
     for field in route.fields.iter().filter(|field| field.rules.unique.is_some()) {
         if let Some(text) = body[field.name].as_str().filter(|text| !text.is_empty()) {
-            // In front, where it spoils neither a code nor a domain.
+            // At the start, where it is valid in both a code and a domain.
             body[field.name] = json!(format!("x{}{text}", next_number()));
         }
     }
@@ -126,7 +126,7 @@ fn call(client: &Client, path: &str, route: &Route, owner: &Client) -> Reply {
     send(client, path, route, owner, &[])
 }
 
-/// Sends what the route wants; the records that it must name are the owner's.
+/// Sends a valid request; the records that it refers to belong to the owner.
 pub fn send(client: &Client, path: &str, route: &Route, owner: &Client, headers: &[(&str, &str)]) -> Reply {
     let body = match route.body {
         RequestBody::File => return client.upload_with(headers, "example.txt", b"some words"),
@@ -136,7 +136,7 @@ pub fn send(client: &Client, path: &str, route: &Route, owner: &Client, headers:
     client.send(route.method.name(), path, headers, &body)
 }
 
-/// A body that is good but for one field.
+/// Returns a body with one invalid field.
 fn spoiled(client: &Client, route: &Route, field: &str, value: &Value) -> Value {
     let mut body = good_body(client, route);
     body[field] = value.clone();
@@ -146,10 +146,10 @@ fn spoiled(client: &Client, route: &Route, field: &str, value: &Value) -> Value 
 on_both![
     keys_and_scopes_are_checked_first,
     nobody_sees_another_account,
-    bad_bodies_are_told_apart,
+    rejects_invalid_bodies,
     lists_have_pages_filters_sorts_and_totals,
-    a_post_with_a_key_happens_once,
-    wrong_methods_name_the_right_ones,
+    a_post_with_a_key_is_idempotent,
+    wrong_methods_get_an_allow_header,
     etags_guard_changes,
 ];
 
@@ -162,7 +162,7 @@ fn keys_and_scopes_are_checked_first(db: Db) {
         let path = made.path(resource, route);
         let what = format!("{} {path}", route.method.name());
         for header in ["", "Bearer", "Bearer x", "Basic abc", &format!("Bearer {bogus}")] {
-            // Even a body that is no JSON at an address that is not there says 401 first.
+            // Even invalid JSON at an unknown path gets 401 first.
             let reply = client.send(route.method.name(), &path, &[("authorization", header)], "{");
             assert_eq!(reply.status, 401, "{what} with '{header}'");
             assert_eq!(reply.code(), "unauthorized");
@@ -177,7 +177,7 @@ fn keys_and_scopes_are_checked_first(db: Db) {
         }
         assert_eq!(reply.status, 403, "{what} without its scope");
         assert!(reply.text.contains(&route.scope), "{}", reply.text);
-        // A stream has no end to wait for.
+        // A stream never ends.
         if matches!(route.returns, Returns::Stream(_)) {
             continue;
         }
@@ -188,7 +188,7 @@ fn keys_and_scopes_are_checked_first(db: Db) {
             scopes.push(other);
         }
         let reply = call(&server.with_scopes(&client, &scopes), &path, route, &client);
-        // 409: an action that a new record is not ready for.
+        // 409: an action that a new record does not allow.
         let missing = reply.status == 404 && !can_be_made(resource);
         assert!(reply.status < 300 || reply.status == 409 || missing, "{what} with its scope: {reply:?}");
     }
@@ -201,7 +201,7 @@ fn nobody_sees_another_account(db: Db) {
     let (owner, stranger) = (server.client(), server.client());
     for (resource, route) in routes() {
         let made = make(&owner, resource);
-        // By the contract this one says that there is no such client.
+        // By the contract, this one reports that the client does not exist.
         if route.path.ends_with("/mandate") && route.method == Method::Get {
             let reply = stranger.get(&made.path(resource, route)).expect(200);
             assert_eq!((&reply.data()["client_found"], &reply.data()["mandate_id"]), (&json!(false), &json!("")));
@@ -217,13 +217,13 @@ fn nobody_sees_another_account(db: Db) {
             assert!(!ids.contains(&&json!(made.id)), "{}", resource.path);
         }
     }
-    // And nothing that the stranger tried left a mark.
+    // The requests of the other account left no trace.
     for resource in REGISTRY.resources.iter().filter(|one| can_be_made(one) && !one.path.contains('{')) {
         assert!(owner.get(&resource.path).json()["meta"]["total"].as_i64().unwrap() > 0);
     }
 }
 
-fn bad_bodies_are_told_apart(db: Db) {
+fn rejects_invalid_bodies(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     for (resource, route) in routes().filter(|(_, route)| !matches!(route.method, Method::Get | Method::Delete)) {
@@ -252,7 +252,7 @@ fn bad_bodies_are_told_apart(db: Db) {
         let large = format!("{{\"x\":\"{}\"}}", "y".repeat(2 * 1024 * 1024));
         assert_eq!(with(&large).expect(413).code(), "body_too_large");
         if !matches!(route.body, RequestBody::Nothing | RequestBody::Maybe) {
-            // No body at all is the same as an empty object.
+            // No body equals an empty object.
             let (object, none) = (with("{}"), with(""));
             assert_eq!((none.status == 400, none.status == 422), (false, object.status == 422), "{path}: {none:?}");
             let required: Vec<String> = route
@@ -288,11 +288,11 @@ fn lists_have_pages_filters_sorts_and_totals(db: Db) {
     let client = server.client();
     for resource in REGISTRY.resources.iter() {
         let Some(list) = resource.list.as_ref().filter(|_| can_be_made(resource)) else { continue };
-        // Those that come all at once unless pages are asked for have tests of their own.
+        // Lists with optional pages have their own tests.
         if resource.routes.iter().any(|route| route.returns == Returns::Either) {
             continue;
         }
-        // A new account has flows to begin with.
+        // A new account already has flows.
         for flow in client
             .get(&resource.path)
             .data()
@@ -386,11 +386,11 @@ fn lists_have_pages_filters_sorts_and_totals(db: Db) {
     }
 }
 
-fn a_post_with_a_key_happens_once(db: Db) {
+fn a_post_with_a_key_is_idempotent(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     for (resource, route) in routes().filter(|(_, route)| route.method == Method::Post) {
-        // What only the server makes is not there to be acted on.
+        // Records that only the server creates do not exist here.
         let missing = !can_be_made(resource) && route.path.contains('{');
         if route.body == RequestBody::File || missing {
             continue;
@@ -427,7 +427,7 @@ fn a_post_with_a_key_happens_once(db: Db) {
     }
 }
 
-fn wrong_methods_name_the_right_ones(db: Db) {
+fn wrong_methods_get_an_allow_header(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     for (_, route) in routes() {
@@ -466,7 +466,7 @@ fn etags_guard_changes(db: Db) {
         if delete.is_some() {
             assert_eq!(client.send("DELETE", &path, &[("if-match", "\"99\"")], "").status, 412);
         }
-        // The example is what the record has already: nothing changes, so neither does the tag.
+        // The example equals the current value: nothing changes, and neither does the tag.
         let same = client.send("PATCH", &path, &[("if-match", &tag)], &body).expect(200);
         assert_eq!(same.header("etag"), tag);
         let is_text = |field: &&FieldInfo| {
@@ -500,7 +500,7 @@ fn every_route_and_field_is_described() {
     }
     for resource in REGISTRY.resources.iter() {
         for field in &resource.fields {
-            // What can be null may not go with the other examples, such as two days of one schedule.
+            // A nullable field may conflict with the other examples, such as two days of one schedule.
             let needs_example = field.rules.create && field.rules.refers.is_empty() && !field.rules.nullable;
             assert!(!needs_example || !field.rules.example.is_empty(), "{}.{}", resource.shape.name, field.name);
             assert!(!field.doc.is_empty());

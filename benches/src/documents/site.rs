@@ -108,7 +108,7 @@ impl<'b> Seed<'b> {
         }
         server.stop();
         if let Database::Sqlite = database {
-            crate::seed::settle(&seed.place.file());
+            crate::seed::checkpoint(&seed.place.file());
         }
         seed
     }

@@ -1,5 +1,4 @@
-//! Contents by key: in a folder, or in any store that speaks S3. What [`Blobs::keep`] has answered
-//! for is on the disk (or with the store) and survives a crash.
+//! Stores contents by key, in a folder or an S3-compatible store. A content is durable when [`Blobs::keep`] returns.
 
 use std::fmt;
 use std::path::{Path as Folder, PathBuf};
@@ -16,47 +15,47 @@ use object_store::prefix::PrefixStore;
 use object_store::{ObjectStore, ObjectStoreExt};
 use tokio::io::AsyncWriteExt;
 
-/// Where contents are kept.
+/// A store of contents.
 #[derive(Clone)]
 pub struct Blobs {
     store: Arc<dyn ObjectStore>,
     folder: Option<PathBuf>,
 }
 
-/// What is needed to reach an S3-compatible store.
+/// The settings of an S3-compatible store.
 #[derive(Clone, Default)]
 pub struct S3 {
     /// The bucket.
     pub bucket: String,
-    /// Put before every key.
+    /// Prefix of every key.
     pub prefix: String,
-    /// The address of the store; empty for the one of the region.
+    /// The URL of the store; empty for the default endpoint of the region.
     pub endpoint: String,
     /// The region.
     pub region: String,
-    /// Who asks; empty to take it from the machine's role.
+    /// The access key; empty to use the machine's role.
     pub access_key: String,
-    /// The secret of who asks.
+    /// The secret key.
     pub secret_key: String,
 }
 
-/// Why a content could not be kept or read.
+/// Why a content could not be stored or read.
 #[derive(Debug)]
 pub enum Error {
-    /// There is none under this key.
+    /// No content has this key.
     Missing,
     /// The disk is full.
     Full,
-    /// Whoever sends the content gave up, or it is not as it should be.
+    /// The sender of the content gave up, or the content is invalid.
     Broken(String),
-    /// The store cannot be used now; words for the log.
+    /// The store is unavailable; a message for the log.
     Unavailable(String),
 }
 
 /// A result with this error.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A content that can be read.
+/// A readable content.
 pub struct Content {
     /// Its length in bytes.
     pub size: u64,
@@ -64,11 +63,11 @@ pub struct Content {
     pub bytes: futures_util::stream::BoxStream<'static, Result<Bytes>>,
 }
 
-/// How much is held in memory of a content on its way in: the least that S3 takes as a part.
+/// Size of the upload buffer: the minimum size of an S3 part.
 const BUFFER: usize = 5 * 1024 * 1024;
 
 impl Blobs {
-    /// In a folder, which is made when it is not there.
+    /// Opens a folder, which is created if it does not exist.
     pub fn in_folder(folder: &Folder) -> Result<Blobs> {
         std::fs::create_dir_all(folder)
             .map_err(|error| Error::Unavailable(format!("cannot create the folder {}: {error}", folder.display())))?;
@@ -76,14 +75,14 @@ impl Blobs {
         Ok(Blobs { store: Arc::new(store), folder: Some(folder.to_path_buf()) })
     }
 
-    /// In memory, for tests.
+    /// Opens a store in memory, for tests.
     pub fn in_memory() -> Blobs {
         Blobs { store: Arc::new(InMemory::new()), folder: None }
     }
 
-    /// In a store that speaks S3.
+    /// Opens an S3-compatible store.
     pub fn in_s3(s3: &S3) -> Result<Blobs> {
-        // Whoever came first chose the same; see Cargo.toml.
+        // An earlier caller installed the same provider; see Cargo.toml.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = AmazonS3Builder::new()
             .with_bucket_name(&s3.bucket)
@@ -99,8 +98,8 @@ impl Blobs {
         Ok(Blobs { store: Arc::new(PrefixStore::new(store, s3.prefix.as_str())), folder: None })
     }
 
-    /// Keeps a content that comes in pieces. It is durable when this answers; when the pieces
-    /// break off nothing is kept.
+    /// Stores a content that arrives in pieces. It is durable when this returns; if the pieces end with an error,
+    /// nothing is stored.
     pub async fn keep<S, E>(&self, key: &str, pieces: S) -> Result<()>
     where
         S: Stream<Item = Result<Bytes, E>>,
@@ -121,21 +120,21 @@ impl Blobs {
         Ok(writer.shutdown().await?)
     }
 
-    /// The content under a key.
+    /// Opens the content of a key.
     pub async fn open(&self, key: &str) -> Result<Content> {
         let found = self.store.get(&Path::from(key)).await?;
         Ok(Content { size: found.meta.size, bytes: found.into_stream().map_err(Error::from).boxed() })
     }
 
-    /// All of the content under a key.
+    /// Reads the whole content of a key.
     pub async fn read(&self, key: &str) -> Result<Bytes> {
         Ok(self.store.get(&Path::from(key)).await?.bytes().await?)
     }
 
-    /// Drops a content; one that is not there is dropped already.
+    /// Deletes a content; a missing content is not an error.
     pub async fn drop(&self, key: &str) -> Result<()> {
         if let Some(folder) = &self.folder {
-            // What a crash left of a content on its way in lies beside it under this name.
+            // An upload that a crash interrupted is stored next to it under this name.
             let _ = std::fs::remove_file(folder.join(format!("{}#1", Path::from(key))));
         }
         match self.store.delete(&Path::from(key)).await {
@@ -144,7 +143,7 @@ impl Blobs {
         }
     }
 
-    /// The length of the content under a key, if there is one.
+    /// Returns the size of the content of a key, if it exists.
     pub async fn size(&self, key: &str) -> Result<Option<u64>> {
         match self.store.head(&Path::from(key)).await {
             Err(object_store::Error::NotFound { .. }) => Ok(None),
@@ -152,12 +151,12 @@ impl Blobs {
         }
     }
 
-    /// Every key there is, one after the other.
+    /// Streams all keys.
     pub fn list(&self) -> futures_util::stream::BoxStream<'static, Result<String>> {
         self.store.list(None).map_ok(|found| found.location.to_string()).map_err(Error::from).boxed()
     }
 
-    /// Every key there is.
+    /// Returns all keys.
     pub async fn keys(&self) -> Result<Vec<String>> {
         let found = self.store.list(None).map_ok(|found| found.location.to_string());
         Ok(found.try_collect().await?)
@@ -169,7 +168,7 @@ impl From<object_store::Error> for Error {
         if let object_store::Error::NotFound { .. } = error {
             return Error::Missing;
         }
-        // The cause hides below several layers of words.
+        // The cause is nested in several errors.
         let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
         while let Some(layer) = cause {
             if layer.downcast_ref::<std::io::Error>().is_some_and(is_full) {

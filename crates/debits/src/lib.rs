@@ -1,8 +1,7 @@
-//! Files that ask a bank to collect SEPA direct debits: `pain.008.001.08`, the version of the
-//! scheme's rulebooks since November 2023.
+//! SEPA direct debit files: `pain.008.001.08`, the version of the scheme's rulebooks since November 2023.
 //!
-//! [`write()`] checks what a bank would refuse and says it in words. Texts are never a reason to
-//! refuse: what the scheme cannot carry is spelled with letters it has, and cut to its limits.
+//! [`write()`] checks what a bank would reject and describes it. Texts are never rejected: characters that the scheme
+//! does not support are transliterated, and texts are truncated to its limits.
 
 mod text;
 
@@ -15,46 +14,46 @@ use sepa::{
     SequenceType,
 };
 
-/// Who collects.
+/// The creditor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Creditor {
     /// The name that debtors see; 70 characters.
     pub name: String,
-    /// The account on which the money arrives.
+    /// The account that receives the money.
     pub iban: String,
-    /// The bank of that account. Banks find it by the IBAN when it is left out.
+    /// The bank of that account. Banks derive it from the IBAN if it is absent.
     pub bic: Option<String>,
-    /// The number under which the creditor may collect: see [`creditor_id_is_valid`].
+    /// The creditor identifier: see [`creditor_id_is_valid`].
     pub creditor_id: String,
 }
 
 /// One collection from one account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Debit {
-    /// The creditor's reference, which comes back with every message about this debit; 35 characters.
+    /// The creditor's reference, which is included in every message about this debit; 35 characters.
     pub end_to_end_id: String,
-    /// How much, in euros.
+    /// The amount, in euros.
     pub amount: Amount,
-    /// The reference of the mandate, as the debtor was told it; 35 characters.
+    /// The reference of the mandate, as communicated to the debtor; 35 characters.
     pub mandate_id: String,
-    /// The day on which the mandate was signed.
+    /// The date on which the mandate was signed.
     pub mandate_date: Date,
-    /// The place of this debit among those of its mandate.
+    /// The position of this debit in the series of its mandate.
     pub sequence: Sequence,
-    /// Whose account it is; 70 characters.
+    /// The name of the account holder; 70 characters.
     pub debtor_name: String,
     /// The account that is debited.
     pub debtor_iban: String,
-    /// The bank of that account. Banks find it by the IBAN when it is left out.
+    /// The bank of that account. Banks derive it from the IBAN if it is absent.
     pub debtor_bic: Option<String>,
-    /// What the debtor reads on the statement; 140 characters. It may be empty.
+    /// The text on the debtor's bank statement; 140 characters. It may be empty.
     pub text: String,
 }
 
-/// The place of a debit among those of its mandate.
+/// The position of a debit in the series of its mandate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sequence {
-    /// The first of several. Since 2016 `Recurring` is allowed for it, too.
+    /// The first of several. Since 2016, `Recurring` can be used for it too.
     First,
     /// One of several.
     Recurring,
@@ -64,28 +63,28 @@ pub enum Sequence {
     Final,
 }
 
-/// The rules under which is collected, as the mandate says.
+/// The scheme, as agreed in the mandate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scheme {
-    /// For everybody: the debtor can have the money back for eight weeks.
+    /// For everyone: the debtor can claim a refund for eight weeks.
     Core,
-    /// Between businesses: no money back, and the debtor's bank must know the mandate.
+    /// Between businesses: no refunds, and the debtor's bank must know the mandate.
     B2b,
 }
 
-/// Everything in one file.
+/// The content of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
-    /// What tells this file from all others; 35 characters. Banks refuse one they have seen. A
-    /// number is added to it for each [`Sequence`] in the file, which is why 33 are better.
+    /// The unique id of the file; 35 characters. Banks reject an id that they have seen. A number is appended for each
+    /// [`Sequence`] in the file, so use at most 33.
     pub message_id: String,
-    /// When the file was made, by the clock of the creditor.
+    /// The creation time, by the clock of the creditor.
     pub created: DateTime,
-    /// The day on which the accounts are debited.
+    /// The date on which the accounts are debited.
     pub collection_date: Date,
-    /// The rules for all debits of the file.
+    /// The scheme of all debits.
     pub scheme: Scheme,
-    /// Who collects.
+    /// The creditor.
     pub creditor: Creditor,
     /// The collections.
     pub debits: Vec<Debit>,
@@ -94,18 +93,18 @@ pub struct Batch {
 /// Why a [`Batch`] cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid {
-    /// The place in [`Batch::debits`] of the one that is wrong; none when it is the batch itself.
+    /// The index in [`Batch::debits`] of the invalid debit; `None` if the batch itself is invalid.
     pub debit: Option<usize>,
-    /// The field that is wrong, as it is called here: `debtor_iban`, `creditor.iban`.
+    /// The invalid field: `debtor_iban`, `creditor.iban`.
     pub field: &'static str,
-    /// What is wrong with it: a sentence for a person.
+    /// Why it is invalid, for people.
     pub reason: String,
 }
 
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.debit {
-            // People count from one.
+            // Counts from one, for people.
             Some(index) => write!(f, "Debit {}: {}", index + 1, self.reason),
             None => f.write_str(&self.reason),
         }
@@ -114,15 +113,15 @@ impl fmt::Display for Invalid {
 
 impl std::error::Error for Invalid {}
 
-/// Whether a text is a SEPA creditor identifier: a country, two check digits, a business code of
-/// three characters, which the check digits leave out, and a number of that country.
+/// Whether a text is a SEPA creditor identifier: a country, two check digits, a business code of three characters,
+/// which the check digits do not cover, and a national number.
 pub fn creditor_id_is_valid(text: &str) -> bool {
     sepa::validate_creditor_id(text).is_ok()
 }
 
-/// The file for the bank, or the first thing that is wrong.
+/// Returns the file for the bank, or the first error.
 ///
-/// The debits of one [`Sequence`] stand together, in the order in which they are given.
+/// The debits of one [`Sequence`] are grouped, in their original order.
 pub fn write(batch: &Batch) -> Result<String, Invalid> {
     let creditor = checked_creditor(&batch.creditor)?;
     let collection_date = date(batch.collection_date).ok_or_else(|| years("collection_date", "The collection date"))?;
@@ -139,7 +138,7 @@ pub fn write(batch: &Batch) -> Result<String, Invalid> {
     }
 
     let mut file = Pain008Builder::new(&creditor.name, message_id).created_at(created);
-    // Which debit each transaction of each group was.
+    // The index of the debit of each transaction in each group.
     let mut places: Vec<Vec<usize>> = Vec::new();
     for (sequence, code) in SEQUENCES {
         let of_sequence = || entries.iter().filter(|(_, of, _)| *of == sequence);
@@ -159,7 +158,7 @@ pub fn write(batch: &Batch) -> Result<String, Invalid> {
         file = file.add_group(group);
         places.push(of_sequence().map(|(index, ..)| *index).collect());
     }
-    // What is left for the builder to refuse is a sum of more than eighteen digits.
+    // The only error left for the builder is a sum of more than eighteen digits.
     file.build().map_err(|error| {
         let place = error.location.group.zip(error.location.transaction);
         let debit = place.and_then(|(group, place)| places.get(group)?.get(place).copied());
@@ -175,7 +174,7 @@ const SEQUENCES: [(Sequence, SequenceType); 4] = [
     (Sequence::OneOff, SequenceType::Ooff),
 ];
 
-/// A [`Creditor`] whose parts are what they should be.
+/// A [`Creditor`] with validated fields.
 struct Checked {
     name: String,
     iban: Iban,
@@ -241,7 +240,7 @@ fn bic(field: &'static str, what: &str, given: Option<&str>) -> Result<Option<Bi
     Ok(Some(bic))
 }
 
-/// None before the year 1, which a file cannot carry.
+/// Returns `None` before the year 1, which the file format does not support.
 fn date(date: Date) -> Option<IsoDate> {
     let (year, month, day) = (date.year().try_into().ok()?, date.month().try_into().ok()?, date.day().try_into().ok()?);
     IsoDate::new(year, month, day).ok()

@@ -1,10 +1,10 @@
-//! Texts as the scheme can carry them: 73 characters, in fields of fixed lengths.
+//! Converts texts to those of the scheme: 73 characters, in fields of fixed lengths.
 
 use sepa::Transliteration;
 use sepa::validate::{MAX_ID_LEN, MAX_NAME_LEN, MAX_REMITTANCE_LEN};
 use unicode_normalization::UnicodeNormalization;
 
-/// A reference. It may not begin or end with a slash, nor have two in a row.
+/// A reference. It cannot start or end with a slash, or contain two in a row.
 pub(crate) fn id(text: &str) -> Option<String> {
     let spelled = spelled(text);
     let parts: Vec<&str> = spelled.split('/').map(str::trim).filter(|part| !part.is_empty()).collect();
@@ -17,14 +17,14 @@ pub(crate) fn name(text: &str) -> Option<String> {
     filled(cut(&spelled(text), MAX_NAME_LEN).trim_end())
 }
 
-/// What is told about a payment.
+/// The remittance information of a payment.
 pub(crate) fn remittance(text: &str) -> Option<String> {
     filled(cut(&spelled(text), MAX_REMITTANCE_LEN).trim_end())
 }
 
-/// Spelled with the letters there are, by the table of the European Payments Council: accents go,
-/// Greek and Cyrillic become Latin, what is in no table becomes a dot. Its German variant would
-/// write "coördinatie" as "cooerdinatie". Line breaks and rows of spaces become one space.
+/// Transliterates text by the table of the European Payments Council: accents are removed, Greek and Cyrillic become
+/// Latin, and other characters become a dot. Its German variant would write "coördinatie" as "cooerdinatie". Line
+/// breaks and repeated spaces become one space.
 fn spelled(text: &str) -> String {
     let composed: String = text.nfc().collect();
     let spelled = sepa::transliterate(&composed, Transliteration::Epc);
@@ -45,9 +45,9 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn letters_are_spelled_with_those_there_are() {
+    fn transliterates_unsupported_characters() {
         assert_eq!(name("Café Müller & Zoë's coördinatie").as_deref(), Some("Cafe Muller + Zoe's coordinatie"));
-        // A loose accent, as some file systems and keyboards write it.
+        // A combining accent, as some file systems and keyboards write it.
         assert_eq!(name("Cafe\u{301}").as_deref(), Some("Cafe"));
         assert_eq!(name("Ελλάδα, Чайка").as_deref(), Some("Ellada, CHayka"));
         assert_eq!(remittance("Invoice 12\r\n\tthank  you!").as_deref(), Some("Invoice 12 thank you."));
@@ -63,18 +63,18 @@ mod tests {
     }
 
     #[test]
-    fn nothing_stays_nothing() {
+    fn empty_texts_stay_empty() {
         assert_eq!((id(""), name(" \n"), remittance("\t")), (None, None, None));
     }
 
     proptest! {
         #[test]
-        fn whatever_comes_fits(text in any::<String>()) {
+        fn any_text_fits_its_field(text in any::<String>()) {
             for (made, most) in [(id(&text), 35), (name(&text), 70), (remittance(&text), 140)] {
                 let made = made.unwrap_or("x".into());
                 prop_assert!(sepa::is_sepa_text(&made) && made == made.trim());
                 prop_assert!((1..=most).contains(&made.chars().count()));
-                // Done twice, nothing changes any more.
+                // The conversion is idempotent.
                 prop_assert_eq!(remittance(&made), Some(made.clone()));
             }
             if let Some(id) = id(&text) {

@@ -1,5 +1,4 @@
-//! What a bank would be given: refusals in words, sums to the cent, and files that keep to the
-//! public schema.
+//! The file for a bank: rejections, sums, and validity against the public schema.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::process::Command;
@@ -42,7 +41,7 @@ fn batch(debits: Vec<Debit>) -> Batch {
     }
 }
 
-/// The texts of all elements of a file, with their names.
+/// Returns the texts of all elements of a file, with their names.
 fn elements(xml: &str) -> Vec<(String, String)> {
     let mut reader = Reader::from_str(xml);
     let (mut found, mut open) = (Vec::new(), Vec::new());
@@ -50,7 +49,7 @@ fn elements(xml: &str) -> Vec<(String, String)> {
         match reader.read_event().unwrap() {
             Event::Start(start) => open.push((String::from_utf8(start.name().0.to_vec()).unwrap(), String::new())),
             Event::Text(text) => append(&mut open, &text.decode().unwrap()),
-            // The only escape that the characters of the scheme can need.
+            // The only escape that the character set of the scheme can need.
             Event::GeneralRef(name) if &*name == b"apos" => append(&mut open, "'"),
             Event::End(_) => found.extend(open.pop()),
             Event::Decl(_) => {}
@@ -71,7 +70,7 @@ fn all(xml: &str, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn debits_stand_together_by_their_sequence() {
+fn groups_debits_by_sequence() {
     let of = |sequence, amount| Debit { sequence, ..debit(amount) };
     let xml = write(&batch(vec![
         of(Sequence::OneOff, "0.01"),
@@ -103,7 +102,7 @@ fn the_scheme_is_that_of_the_mandates() {
 }
 
 #[test]
-fn what_a_bank_would_refuse_is_said_in_words() {
+fn rejects_what_a_bank_would_reject() {
     let refusal = |change: &dyn Fn(&mut Batch)| {
         let mut batch = batch(vec![debit("5"), debit("6")]);
         change(&mut batch);
@@ -175,7 +174,7 @@ fn what_a_bank_would_refuse_is_said_in_words() {
 }
 
 #[test]
-fn creditor_identifiers_are_checked_without_their_business_code() {
+fn validates_creditor_identifiers_without_the_business_code() {
     assert!(creditor_id_is_valid("DE98ZZZ09999999999"));
     assert!(creditor_id_is_valid("DE98ABC09999999999"));
     assert!(creditor_id_is_valid("nl69 zzz 1234 5678 0000"));
@@ -191,7 +190,7 @@ prop_compose! {
         texts in prop::array::uniform4(any::<String>()),
         bic in any::<bool>(),
     ) -> Debit {
-        // A letter in front: only text that is empty is refused.
+        // A letter in front: only an empty text is rejected.
         let [reference, mandate, name, text] = texts;
         Debit {
             end_to_end_id: format!("R{reference}"),
@@ -222,7 +221,7 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn sums_are_right_and_texts_harmless(batch in any_batch()) {
+    fn sums_are_correct_and_texts_are_escaped(batch in any_batch()) {
         let xml = write(&batch).unwrap();
         let cents = |text: &String| text.parse::<Amount>().unwrap().scaled();
         let total: i64 = batch.debits.iter().map(|debit| debit.amount.scaled()).sum();
@@ -243,7 +242,7 @@ proptest! {
 }
 
 #[test]
-fn files_keep_to_the_public_schema() {
+fn files_are_valid_against_the_public_schema() {
     let Ok(version) = Command::new("xmllint").arg("--version").output() else {
         assert!(std::env::var("CI").as_deref() != Ok("true"), "In CI xmllint must be there: Debian's libxml2-utils.");
         println!("Skipped: xmllint is missing. Debian: sudo apt-get install libxml2-utils");
@@ -276,7 +275,7 @@ fn files_keep_to_the_public_schema() {
     let output = lint.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 
-    // The schema is looked at, and not just found.
+    // Checks that the schema is really applied.
     let path = folder.path().join("wrong.xml");
     let wrong = write(&batches[0]).unwrap().replace("<SeqTp>RCUR</SeqTp>", "<SeqTp>OFTEN</SeqTp>");
     std::fs::write(&path, wrong).unwrap();

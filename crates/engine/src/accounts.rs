@@ -1,4 +1,4 @@
-//! Accounts and their keys: the root of every query.
+//! Accounts and their keys. Every query is restricted to an account.
 
 use std::sync::OnceLock;
 
@@ -44,32 +44,32 @@ CREATE TABLE record_counts (
 ",
 };
 
-/// The zone of an account that chose none.
+/// The default time zone of an account.
 pub const DEFAULT_ZONE: &str = "Europe/Amsterdam";
 
-/// The store's key for writes that belong to no account.
+/// The key in the write queue for writes without an account.
 pub const SHARED: i64 = 0;
 
-/// Whether the database takes writes: a transaction that changes no row still takes the lock and commits.
+/// Checks whether the database accepts writes: a transaction that changes no row still takes the lock and commits.
 pub fn check_writable(tx: &mut Tx) -> Result<()> {
     tx.execute("UPDATE accounts SET name = name WHERE id = 0", &[])?;
     Ok(())
 }
 
-/// A business with its own records.
+/// An account: a business with its own records.
 #[derive(Clone, Debug)]
 pub struct Account {
-    /// Its number in every table.
+    /// Its internal number in every table.
     pub number: i64,
-    /// Its id for people and programs.
+    /// Its public id.
     pub uid: String,
     /// Name.
     pub name: String,
-    /// Where its days begin.
+    /// Its time zone, which determines its days.
     pub zone: TimeZone,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Moment,
-    /// Whether its clock stands still until it is moved.
+    /// Whether it has a test clock.
     pub has_test_clock: bool,
 }
 
@@ -89,7 +89,7 @@ impl Account {
         })
     }
 
-    /// The time in the account: its test clock, or `clock`.
+    /// Returns the time of the account: that of its test clock, or of `clock`.
     pub fn now(&self, tx: &mut Tx, clock: &Clock) -> Result<Moment> {
         if !self.has_test_clock {
             return Ok(clock.now());
@@ -98,24 +98,24 @@ impl Account {
         Ok(Moment(stands))
     }
 
-    /// Every account, oldest first.
+    /// Returns all accounts, oldest first.
     pub fn all(tx: &mut Tx) -> Result<Vec<Account>> {
         tx.all(&format!("{ACCOUNT} ORDER BY id"), &[], Account::from_row)
     }
 
-    /// The account with this public id.
+    /// Finds the account with this public id.
     pub fn find(tx: &mut Tx, uid: &str) -> Result<Account> {
         tx.first(&format!("{ACCOUNT} WHERE uid = $1"), &[uid.into()], Account::from_row)?
             .ok_or_else(|| Error::new(Code::NotFound, format!("No account has the id {uid}.")))
     }
 
-    /// The account with this number.
+    /// Finds the account with this number.
     pub fn numbered(tx: &mut Tx, number: i64) -> Result<Account> {
         tx.first(&format!("{ACCOUNT} WHERE id = $1"), &[number.into()], Account::from_row)?
             .ok_or_else(|| Error::internal(format!("no account has the number {number}")))
     }
 
-    /// Makes an account whose days begin in `zone`; with `test_clock` its time stands still there.
+    /// Creates an account in the time zone `zone`; with `test_clock`, its time stands still there.
     pub fn create(
         tx: &mut Tx,
         name: &str,
@@ -145,51 +145,51 @@ impl Account {
 /// Every scope that a key can have.
 static SCOPES: OnceLock<Vec<String>> = OnceLock::new();
 
-/// Says which areas the API has: `{area}.read` and `{area}.write` are the scopes of keys, and `*` is all of them.
+/// Sets the areas of the API: `{area}.read` and `{area}.write` are the scopes of keys, and `*` grants all of them.
 pub fn install(areas: &[&str]) {
     let scopes = areas.iter().flat_map(|area| [format!("{area}.read"), format!("{area}.write")]);
     let _ = SCOPES.set(scopes.chain(["*".to_string()]).collect());
 }
 
-/// Every scope that a key can have; `*` is all of them.
+/// Returns every scope that a key can have; `*` grants all of them.
 pub fn scopes() -> &'static [String] {
     SCOPES.get().map_or(&[], Vec::as_slice)
 }
 
-/// A key as the database knows it: without the key.
+/// A stored key, without its secret.
 #[derive(Clone, Debug)]
 pub struct Key {
-    /// Its id, which is also the actor of what it does.
+    /// Its id, which is also its actor in the log.
     pub id: String,
-    /// Whose records it opens.
+    /// The account that it gives access to.
     pub account: i64,
     /// Name.
     pub name: String,
     /// Its first characters.
     pub hint: String,
-    /// What it may do.
+    /// Its scopes.
     pub scopes: Vec<String>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Moment,
-    /// When it ends; 0 for never.
+    /// When it expires; 0 for never.
     pub expires_at: Moment,
-    /// When it was revoked; 0 for not.
+    /// When it was revoked; 0 if it was not.
     pub revoked_at: Moment,
-    /// When it was last used, give or take a minute; 0 for never.
+    /// When it was last used, accurate to about a minute; 0 for never.
     pub last_used_at: Moment,
 }
 
 const KEY: &str =
     "SELECT id, account_id, name, hint, scopes, created_at, expires_at, revoked_at, last_used_at FROM keys";
 
-/// What a new key is to be.
+/// The properties of a new key.
 #[derive(Clone, Debug)]
 pub struct NewKey {
     /// Name.
     pub name: String,
-    /// What it may do.
+    /// Its scopes.
     pub scopes: Vec<String>,
-    /// When it ends.
+    /// When it expires.
     pub expires_at: Option<Moment>,
 }
 
@@ -208,7 +208,7 @@ impl Key {
         })
     }
 
-    /// Makes a key; answers its id. The secret is not kept.
+    /// Creates a key and returns its id. The secret is not stored.
     pub fn create(tx: &mut Tx, account: i64, secret: &str, new: &NewKey, now: Moment, ids: &Ids) -> Result<String> {
         let known = scopes();
         if let Some(odd) = new.scopes.iter().find(|scope| !known.contains(scope)) {
@@ -236,18 +236,18 @@ impl Key {
         Ok(id)
     }
 
-    /// The key with this hash.
+    /// Finds the key with this hash.
     pub fn by_hash(tx: &mut Tx, hash: &[u8]) -> Result<Option<Key>> {
         tx.first(&format!("{KEY} WHERE hash = $1"), &[hash.into()], Key::from_row)
     }
 
-    /// The keys of an account, oldest first.
+    /// Returns the keys of an account, oldest first.
     pub fn of_account(tx: &mut Tx, account: i64) -> Result<Vec<Key>> {
         let sql = format!("{KEY} WHERE account_id = $1 ORDER BY created_at, id");
         tx.all(&sql, &[account.into()], Key::from_row)
     }
 
-    /// Ends a key. Again: no change.
+    /// Revokes a key; no change if it is already revoked.
     pub fn revoke(tx: &mut Tx, id: &str, now: Moment) -> Result<()> {
         let sql = "UPDATE keys SET revoked_at = CASE WHEN revoked_at = 0 THEN $1 ELSE revoked_at END WHERE id = $2";
         match tx.execute(sql, &[now.0.into(), id.into()])? {
@@ -256,7 +256,7 @@ impl Key {
         }
     }
 
-    /// Notes that keys were used.
+    /// Records when keys were used.
     pub fn used(tx: &mut Tx, uses: &[(String, Moment)]) -> Result<()> {
         for (id, moment) in uses {
             tx.execute("UPDATE keys SET last_used_at = $1 WHERE id = $2", &[moment.0.into(), id.into()])?;
@@ -264,12 +264,12 @@ impl Key {
         Ok(())
     }
 
-    /// Whether it may do this.
+    /// Whether the key has this scope.
     pub fn may(&self, scope: &str) -> bool {
         self.scopes.iter().any(|has| has == "*" || has == scope)
     }
 
-    /// Whether it opens anything at `now`.
+    /// Whether the key is valid at `now`.
     pub fn is_live(&self, now: Moment) -> bool {
         self.revoked_at.0 == 0 && (self.expires_at.0 == 0 || now < self.expires_at)
     }
@@ -277,19 +277,19 @@ impl Key {
 
 const BASE62: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// How many characters of a key are drawn by lot: 178 bits.
+/// Number of random characters of a key: 178 bits.
 const RANDOM: usize = 30;
-/// How many more check the others, so that a typing error never reaches the database.
+/// Number of check characters, so that a typing error never reaches the database.
 const CHECK: usize = 6;
 
-/// A new secret: `kt_`, 30 characters of chance and 6 that check them.
+/// Generates a secret: `kt_`, 30 random characters and 6 check characters.
 pub fn new_secret() -> Result<String> {
     let mut text = String::from("kt_");
     let mut bytes = [0u8; 64];
     while text.len() < 3 + RANDOM {
         getrandom::fill(&mut bytes)
             .map_err(|error| Error::internal(format!("cannot generate random numbers: {error}")))?;
-        // 248 is the largest multiple of 62 in a byte: what is above would favour some letters.
+        // 248 is the largest multiple of 62 in a byte: higher values would make some letters more likely.
         let letters = bytes.iter().filter(|byte| **byte < 248).map(|byte| BASE62[usize::from(byte % 62)] as char);
         text.extend(letters.take(3 + RANDOM - text.len()));
     }
@@ -297,7 +297,7 @@ pub fn new_secret() -> Result<String> {
     Ok(text + &check)
 }
 
-/// Whether a text can be a key at all.
+/// Whether a string has the format of a key.
 pub fn is_well_formed(secret: &str) -> bool {
     let letters = secret.as_bytes();
     letters.len() == 3 + RANDOM + CHECK
@@ -306,7 +306,7 @@ pub fn is_well_formed(secret: &str) -> bool {
         && checksum(&secret[..3 + RANDOM]) == secret[3 + RANDOM..]
 }
 
-/// What is kept of a key.
+/// Returns the hash of a key that is stored.
 pub fn hash(secret: &str) -> [u8; 32] {
     Sha256::digest(secret.as_bytes()).into()
 }

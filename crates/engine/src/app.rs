@@ -23,48 +23,48 @@ use crate::services::Services;
 use crate::site::Site;
 use crate::wakeup::Wakeup;
 
-/// The last answer of `/ready`: when, whether all is well, and its body.
+/// The last response of `/ready`: its time, whether all checks passed, and its body.
 pub type Readiness = tokio::sync::Mutex<Option<(Instant, bool, String)>>;
 
-/// What every part of the program shares.
+/// The state that all parts of the program share.
 pub struct App {
-    /// The settings in force.
+    /// The effective settings.
     pub config: Config,
     /// The database.
     pub store: Store,
-    /// Where "now" comes from.
+    /// The source of the current time.
     pub clock: Clock,
-    /// Where ids come from.
+    /// The source of ids.
     pub ids: Ids,
-    /// Keys seen lately.
+    /// Recently used keys.
     pub keys: KeyRing,
-    /// Who came without a key lately.
+    /// Recent visitors without a key.
     pub visitors: Visitors,
-    /// The bodies of requests under way.
+    /// The request bodies in progress.
     pub bodies: Arc<Bodies>,
-    /// Counters.
+    /// Metrics.
     pub metrics: Metrics,
-    /// Where this server can be reached.
+    /// The public address of this server.
     pub site: Arc<Site>,
     /// The contents of files.
     pub blobs: Blobs,
-    /// Calls others over HTTP.
+    /// The client for outgoing HTTP calls.
     pub web: web::Client,
-    /// Who waits for something to happen.
+    /// The background loops and streams that wait for events.
     pub listeners: Arc<Listeners>,
-    /// The last answer of `/ready`.
+    /// The last response of `/ready`.
     pub readiness: Readiness,
-    /// Rung when an account has something to do.
+    /// Notified when an account has something to do.
     pub wakeup: Arc<Wakeup>,
-    /// What the business shares.
+    /// Services of the business code.
     pub services: Services,
-    /// What this process is called among the nodes of its database.
+    /// The name of this process among the nodes of its database.
     pub node: String,
-    /// Who claims jobs here.
+    /// Claims jobs for this node.
     pub claimant: Arc<Claimant>,
-    /// The loops in the background.
+    /// The background loops.
     pub loops: Loops,
-    /// When it started.
+    /// When the process started.
     pub started: Instant,
 }
 
@@ -90,7 +90,7 @@ impl App {
         Ok(self.acting(account, actor))
     }
 
-    /// Microseconds since the start, which no change of the clock disturbs.
+    /// Returns the microseconds since the start, unaffected by clock changes.
     pub fn microseconds(&self) -> i64 {
         i64::try_from(self.started.elapsed().as_micros()).unwrap_or(i64::MAX)
     }

@@ -1,6 +1,6 @@
 //! Back-off: how long to wait before a failed attempt is retried.
 
-/// A table of delays. Each grows by a random part, so that what failed together does not come back together.
+/// A table of delays. Each has a random part, so that attempts that failed together are not retried together.
 pub struct Backoff {
     /// Seconds before the next attempt, after the first failure, the second and so on. The last one repeats.
     pub delays: &'static [i64],
@@ -12,7 +12,7 @@ pub struct Backoff {
 pub const UP_TO_AN_HOUR: Backoff = Backoff { delays: &[10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600], spread: 4 };
 
 impl Backoff {
-    /// Seconds until the next attempt of `id`, which has failed so many times.
+    /// Returns the seconds until the next attempt of `id` after this number of failures.
     pub fn seconds(&self, id: &str, failures: i64) -> i64 {
         let place = usize::try_from(failures - 1).unwrap_or(0).min(self.delays.len().saturating_sub(1));
         let delay = self.delays.get(place).copied().unwrap_or(0);
@@ -26,7 +26,7 @@ impl Backoff {
     }
 }
 
-/// A number derived from the id: a transaction that runs again must write the same values again.
+/// A number derived from the id: a transaction that runs again must write the same values.
 fn jitter(id: &str, failures: i64) -> i64 {
     let letters = id.bytes().rev().take(6);
     letters.fold(failures, |sum, byte| sum.wrapping_mul(31).wrapping_add(i64::from(byte)))
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_together_comes_back_apart() {
+    fn jitter_separates_retries() {
         let waits: std::collections::HashSet<i64> =
             (0..100).map(|n| UP_TO_AN_HOUR.seconds(&format!("0190d5a2-{n:04}"), 10)).collect();
         assert!(waits.len() > 50, "{}", waits.len());

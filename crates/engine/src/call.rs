@@ -1,4 +1,4 @@
-//! A request as handlers see it, and the answer they return, independent of HTTP.
+//! A request as handlers receive it and the response that they return, independent of HTTP.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,82 +16,81 @@ pub use crate::query::{Query, whole_number};
 use crate::record::{Record, Views};
 use crate::tables;
 
-/// What a handler leaves to do in the transaction.
+/// The part of a handler that runs in the transaction.
 pub type Work = Box<dyn Fn(&mut Tx, &Ctx) -> Result<Answer> + Send + Sync>;
 
-/// What was asked.
+/// A request.
 #[derive(Clone, Debug, Default)]
 pub struct Call {
-    /// The parts of the path that vary, in order: `id`, then what the route has more.
+    /// The variable parts of the path, in order: `id`, then further ones of the route.
     pub path: Vec<String>,
     /// The query parameters.
     pub query: Query,
     /// The body; `None` when there is none.
     pub body: Option<Json>,
-    /// The file in the body, received and kept.
+    /// The file in the body, received and stored.
     pub upload: Option<Upload>,
-    /// Sentences about parts of the body that were passed over.
+    /// Warnings about ignored parts of the body.
     pub warnings: Vec<String>,
-    /// Unknown fields become warnings.
+    /// Whether unknown fields are warnings instead of errors.
     pub lenient: bool,
     /// The `Idempotency-Key`, or empty.
     pub claim: String,
 }
 
 impl Call {
-    /// The first id in the path.
+    /// Returns the first id in the path.
     pub fn id(&self) -> &str {
         self.path.first().map_or("", String::as_str)
     }
 
-    /// The last id in the path: of the record that is meant, where the first is of its parent.
+    /// Returns the last id in the path: that of the record itself, where the first is that of its parent.
     pub fn last_id(&self) -> &str {
         self.path.last().map_or("", String::as_str)
     }
 }
 
-/// What kind of success it is.
+/// The kind of success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Read or changed.
     Done,
-    /// A record was made.
+    /// A record was created.
     Created,
-    /// Nothing to show.
+    /// There is no content.
     Empty,
 }
 
-/// An answer: the JSON of `data`, the members of `meta`, and what goes into headers.
+/// A response: the JSON of `data`, the members of `meta`, and the values of headers.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// What kind of success it is.
+    /// The kind of success.
     pub outcome: Outcome,
     /// The JSON of `data`.
     pub data: Vec<u8>,
     /// The members of `meta`, each `"name":value`.
     pub meta: Vec<String>,
-    /// Where the new record is.
+    /// The path of the new record.
     pub location: Option<String>,
     /// The version of the record in `data`.
     pub version: Option<i64>,
-    /// Pages beside this one: relation and page number.
+    /// Links to other pages: relation and page number.
     pub pages: Vec<(&'static str, i64)>,
-    /// A content to be sent instead of `data`.
+    /// A content to send instead of `data`.
     pub content: Option<Content>,
-    /// Headers that only this answer has.
+    /// Additional headers of this response.
     pub headers: Vec<(&'static str, String)>,
-    /// What is to be done outside before there is an answer.
+    /// Work to do outside the transaction before responding.
     pub after: Option<After>,
-    /// A counter and the value of its label, to be counted once the answer is kept.
+    /// A counter and its label value, to increment after the commit.
     pub counts: Option<(&'static str, &'static str)>,
 }
 
 /// What an [`After`] does.
 type Outside = dyn Fn(&App, &Actor) -> Result<Work> + Send + Sync;
 
-/// Work outside the database in the middle of a request: it is done once the transaction is kept,
-/// blocks as long as it takes, and leaves the rest to do in a transaction of its own. Whoever
-/// needs it to happen whatever becomes of this process writes a job as well.
+/// Work outside the database in the middle of a request: it runs after the commit, may block, and returns the rest of
+/// the work for another transaction. If it must happen even if this process dies, the transaction also enqueues a job.
 #[derive(Clone)]
 pub struct After(pub Arc<Outside>);
 
@@ -101,47 +100,47 @@ impl fmt::Debug for After {
     }
 }
 
-/// A content that is sent instead of JSON.
+/// A content to send instead of JSON.
 #[derive(Clone, Debug)]
 pub enum Content {
-    /// It lies in the blob store.
+    /// Stored in the blob store.
     Kept {
-        /// Its key there.
+        /// Its key.
         key: String,
-        /// What it is called when it is saved.
+        /// Its file name.
         name: String,
-        /// What it is.
+        /// Its content type.
         content_type: String,
-        /// Differs when the content does.
+        /// Changes when the content does.
         etag: String,
     },
-    /// It is made now.
+    /// Created on demand.
     Made(Arc<dyn Make>),
     /// A text.
     Written {
-        /// What it is called when it is saved.
+        /// Its file name.
         name: String,
-        /// What it is.
+        /// Its content type.
         content_type: String,
         /// The text.
         text: String,
     },
 }
 
-/// A content that is made when somebody asks for it.
+/// A content that is created on demand.
 pub trait Make: fmt::Debug + Send + Sync {
-    /// What it is called when it is saved.
+    /// Its file name.
     fn name(&self) -> &str;
-    /// What it is.
+    /// Its content type.
     fn content_type(&self) -> &'static str;
-    /// Makes it when it is the account's turn.
+    /// Creates it when it is the account's turn.
     fn make(&self, app: Arc<App>) -> BoxFuture<'static, Result<Bytes>>;
-    /// Makes it at once, on the caller's thread.
+    /// Creates it immediately, on the calling thread.
     fn make_now(&self, app: &App) -> Result<Vec<u8>>;
 }
 
 impl Answer {
-    /// `data` as it is.
+    /// A response with this `data`.
     pub fn data(outcome: Outcome, data: Vec<u8>) -> Answer {
         Answer {
             outcome,
@@ -157,14 +156,14 @@ impl Answer {
         }
     }
 
-    /// A record as `view` shows it.
+    /// A response with a record, as `view` shows it.
     pub fn record<R: Record>(ctx: &Ctx, record: &R, view: Views) -> Answer {
         let mut data = Vec::with_capacity(512);
         record.write_json(view, ctx, &mut data);
         Answer { version: Some(record.base().version), ..Answer::data(Outcome::Done, data) }
     }
 
-    /// A record that was just created, as `view` shows it, with its location.
+    /// A response with a new record, as `view` shows it, and its location.
     pub fn created<R: Record>(ctx: &Ctx, record: &R, view: Views) -> Answer {
         Answer {
             outcome: Outcome::Created,
@@ -173,7 +172,7 @@ impl Answer {
         }
     }
 
-    /// A content instead of JSON.
+    /// A response with a content instead of JSON.
     pub fn content(content: Content) -> Answer {
         Answer { content: Some(content), ..Answer::empty() }
     }
@@ -183,17 +182,17 @@ impl Answer {
         Answer { after: Some(After(Arc::new(work))), ..Answer::empty() }
     }
 
-    /// JSON that is no record.
+    /// A response with JSON that is not a record.
     pub fn json(data: &serde_json::Value) -> Answer {
         Answer::data(Outcome::Done, data.to_string().into_bytes())
     }
 
-    /// No body.
+    /// A response without a body.
     pub fn empty() -> Answer {
         Answer::data(Outcome::Empty, Vec::new())
     }
 
-    /// Adds texts to a list in `meta`, such as `warnings`.
+    /// Adds strings to a list in `meta`, such as `warnings`.
     pub fn with_texts(mut self, name: &str, texts: &[String]) -> Answer {
         if !texts.is_empty() {
             self.meta.push(format!("\"{name}\":{}", serde_json::json!(texts)));

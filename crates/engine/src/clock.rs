@@ -1,16 +1,16 @@
-//! Time and ids, the only place where either is taken from the machine.
+//! Time and ids: the only module that takes either from the machine.
 
 use std::fmt;
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-/// A moment, in milliseconds: RFC 3339 in UTC with three decimals when shown.
+/// A moment, in milliseconds; formatted as RFC 3339 in UTC with three decimals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(pub i64);
 
 impl Moment {
-    /// Reads RFC 3339, with any offset.
+    /// Parses RFC 3339, with any offset.
     pub fn parse(text: &str) -> Option<Moment> {
         text.parse::<jiff::Timestamp>().ok().map(|moment| Moment(moment.as_millisecond()))
     }
@@ -24,22 +24,22 @@ impl Moment {
         }
     }
 
-    /// `seconds` later.
+    /// Returns the moment `seconds` later.
     pub fn plus_seconds(self, seconds: i64) -> Moment {
         Moment(self.0.saturating_add(seconds.saturating_mul(1000)))
     }
 
-    /// The calendar day in `zone`.
+    /// Returns the calendar date in `zone`.
     pub fn date(self, zone: &TimeZone) -> Date {
         zone.to_datetime(self.timestamp()).date()
     }
 
-    /// The day and the time of day in `zone`.
+    /// Returns the date and time in `zone`.
     pub fn datetime(self, zone: &TimeZone) -> jiff::civil::DateTime {
         zone.to_datetime(self.timestamp())
     }
 
-    /// The first moment of `date` in `zone`.
+    /// Returns the first moment of `date` in `zone`.
     pub fn start_of(date: Date, zone: &TimeZone) -> Moment {
         match date.to_zoned(zone.clone()) {
             Ok(zoned) => Moment(zoned.timestamp().as_millisecond()),
@@ -58,18 +58,18 @@ impl fmt::Display for Moment {
     }
 }
 
-/// Where "now" comes from when an account has no test clock.
+/// The source of the current time for accounts without a test clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Clock {
-    /// The machine's.
+    /// The machine's clock.
     #[default]
     System,
-    /// For tests of code that takes a clock.
+    /// A fixed time, for tests.
     Fixed(Moment),
 }
 
 impl Clock {
-    /// This moment.
+    /// Returns the current time.
     #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's clock")]
     pub fn now(&self) -> Moment {
         match self {
@@ -79,21 +79,21 @@ impl Clock {
     }
 }
 
-/// Where new ids come from.
+/// The source of ids.
 #[derive(Clone, Copy, Debug)]
 pub struct Ids(fn() -> String);
 
 impl Ids {
-    /// UUIDv7, lower case, ever growing within a process.
+    /// UUIDv7 in lower case, increasing within a process.
     #[expect(clippy::disallowed_methods, reason = "the one place that makes ids")]
     pub const SYSTEM: Ids = Ids(|| uuid::Uuid::now_v7().to_string());
 
-    /// A new id.
+    /// Returns a new id.
     pub fn next(&self) -> String {
         (self.0)()
     }
 
-    /// Letters and digits that nobody can guess: 122 bits of chance.
+    /// Returns unguessable letters and digits: 122 random bits.
     #[expect(clippy::disallowed_methods, reason = "the one place that makes ids")]
     pub fn token(&self) -> String {
         uuid::Uuid::new_v4().simple().to_string()

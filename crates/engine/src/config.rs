@@ -1,4 +1,4 @@
-//! Settings: the defaults that are compiled in, then a file, then the environment, then flags.
+//! Settings: the built-in defaults, overridden by a file, the environment and flags.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Every setting with its default and a comment.
 pub const DEFAULTS: &str = include_str!("../../../config.default.toml");
 
-/// The settings in force. What each means is said in `config.default.toml`.
+/// The effective settings, described in `config.default.toml`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 #[expect(missing_docs, reason = "said once, in config.default.toml")]
@@ -30,7 +30,7 @@ pub struct Config {
     pub log_format: LogFormat,
     pub log_requests: bool,
     pub rate_limit_per_minute: u32,
-    /// How often a key may use the trigger route for webhooks in a minute, on all nodes together; 0 for no limit.
+    /// Requests per minute that a key may make to the webhook trigger route, across all nodes; 0 for no limit.
     pub trigger_limit_per_minute: u32,
     pub public_limit_per_minute: u32,
     pub trusted_proxies: String,
@@ -72,23 +72,23 @@ pub struct Config {
     pub bodies_per_account_mib: u64,
 }
 
-/// How the log is written.
+/// The format of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
     /// For people.
     Text,
-    /// A JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
 impl Config {
-    /// The folder with the contents of files, unless an S3 store has them.
+    /// Returns the folder of file contents, if they are not in an S3 store.
     pub fn files_folder(&self) -> PathBuf {
         if self.files.is_empty() { self.data.join("files") } else { PathBuf::from(&self.files) }
     }
 
-    /// The defaults, `file`, the `environment` (`KANTOOR_…` pairs) and `flags`, in that order.
+    /// Loads the defaults, `file`, the `environment` (`KANTOOR_…` pairs) and `flags`, in that order.
     pub fn load(
         file: Option<&Path>,
         environment: impl Iterator<Item = (String, String)>,
@@ -119,7 +119,7 @@ impl Config {
         table.try_into().map_err(|error: toml::de::Error| format!("invalid setting: {}", error.message()))
     }
 
-    /// The settings as a file, with secrets hidden.
+    /// Returns the settings as a file, with secrets hidden.
     pub fn shown(&self) -> String {
         let mut shown = self.clone();
         shown.database_url = hide_password(&self.database_url);
@@ -132,7 +132,7 @@ impl Config {
     }
 }
 
-/// `text` as the same type as `old`.
+/// Parses `text` as the type of `old`.
 fn typed(old: &toml::Value, text: &str) -> Option<toml::Value> {
     Some(match old {
         toml::Value::Integer(_) => toml::Value::Integer(text.parse().ok()?),
@@ -155,8 +155,7 @@ fn bad_value(name: &str, text: &str, old: &toml::Value) -> String {
     )
 }
 
-/// The address without its password: what is not plainly `scheme://user:password@host/name` is
-/// hidden whole.
+/// Hides the password in a URL; hides all of it unless it has the form `scheme://user:password@host/name`.
 fn hide_password(url: &str) -> String {
     if url.is_empty() {
         return String::new();
@@ -181,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_win_over_the_environment_and_that_over_the_file() {
+    fn flags_override_the_environment_which_overrides_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("k.toml");
         std::fs::write(&file, "listen = \"1.1.1.1:1\"\nworkers = 7\nwrite_queue = 9\n").unwrap();
@@ -193,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn reports_invalid_settings() {
         assert_eq!(load(&[("KANTOOR_WORKERS", "many")], &[]).unwrap_err(), "KANTOOR_WORKERS: 'many' is not an integer");
         assert_eq!(load(&[], &[("nope", "1")]).unwrap_err(), "unknown setting 'nope'");
         assert!(load(&[("KANTOOR_LOG_FORMAT", "xml")], &[]).unwrap_err().contains("xml"));

@@ -1,29 +1,29 @@
-//! Contents on their way in: what an upload is, told from its bytes.
+//! Uploaded contents: name, size, type and hash.
 
 pub mod holds;
 pub mod picture;
 
-/// The largest file.
+/// Maximum size of a file, in bytes.
 pub const MAX_SIZE: usize = 25 * 1024 * 1024;
 
-/// A content that was received and kept, and waits for its record.
+/// A content that was received and stored, and waits for its record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Upload {
     /// The key of the content.
     pub content: String,
-    /// The name that the caller gave it.
+    /// The name that the caller sent.
     pub name: String,
-    /// What it is.
+    /// Its content type.
     pub content_type: String,
-    /// Its length.
+    /// Its size, in bytes.
     pub size: i64,
     /// Its SHA-256, in hexadecimal.
     pub sha256: String,
-    /// How many pixels a PNG or JPEG says it has; else 0.
+    /// The number of pixels in the header of a PNG or JPEG; otherwise 0.
     pub pixels: i64,
 }
 
-/// A name without folders and odd characters, that every file system can carry.
+/// Returns a name without folders and special characters, valid on every file system.
 pub fn clean_name(sent: &str) -> String {
     let last = sent.rsplit(['/', '\\']).next().unwrap_or_default();
     let name: String = last.chars().filter(|c| !c.is_control()).take(255).collect();
@@ -33,12 +33,12 @@ pub fn clean_name(sent: &str) -> String {
     }
 }
 
-/// Bytes in hexadecimal.
+/// Returns bytes in hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The end of a name, in lower case, without the dot; empty when it has none.
+/// Returns the file extension in lower case, without the dot; empty if there is none.
 pub fn extension(name: &str) -> String {
     let end = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).map_or("", |(_, end)| end);
     if end.len() <= 16 && end.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
@@ -48,9 +48,9 @@ pub fn extension(name: &str) -> String {
     }
 }
 
-/// What a content is, told from its first bytes; its name decides only between kinds of text.
+/// Detects the content type from the first bytes; the name only distinguishes types of text.
 pub fn content_type(start: &[u8], name: &str) -> &'static str {
-    // Of what is text the look below knows more.
+    // Text types are detected more precisely below.
     if let Some(kind) = infer::get(start).filter(|kind| !kind.mime_type().starts_with("text/")) {
         return kind.mime_type();
     }

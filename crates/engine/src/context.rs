@@ -12,7 +12,7 @@ use crate::quotas::Quotas;
 use crate::site::Site;
 use crate::wakeup::Wakeup;
 
-/// What a verb may know of its surroundings.
+/// The context of a handler's work.
 pub struct Ctx {
     /// The account's number in every table.
     pub account: i64,
@@ -20,59 +20,59 @@ pub struct Ctx {
     pub zone: TimeZone,
     /// The account's time.
     pub now: Moment,
-    /// The id of the key that asks, or the name of a job.
+    /// The id of the calling key, or the name of a job.
     pub actor: Arc<str>,
-    /// Leads to the log line.
+    /// The request id, for the log.
     pub request_id: Arc<str>,
-    /// Versions that the caller will accept (`If-Match`).
+    /// The accepted versions (`If-Match`).
     pub if_match: Option<IfMatch>,
-    /// The machine's time, for what does not happen in the account: mail, jobs.
+    /// The machine's time, for work outside the account's time: mail, jobs.
     pub machine_now: Moment,
-    /// Whether the account's clock stands still until it is moved.
+    /// Whether the account has a test clock.
     pub has_test_clock: bool,
-    /// Where ids come from.
+    /// The source of ids.
     pub ids: Ids,
-    /// Where this server can be reached.
+    /// The public address of this server.
     pub site: Arc<Site>,
-    /// How many automatic actions in a row led to this: 0 for what people and programs ask.
+    /// The number of automatic actions that led to this one: 0 for a request.
     pub depth: i64,
-    /// The run from which all of them follow, or empty.
+    /// The run that started this chain of actions, or empty.
     pub chain: Arc<str>,
     /// Notified when the account has something to do.
     pub wakeup: Arc<Wakeup>,
-    /// How much the account may keep and send.
+    /// The quotas of the account.
     pub quotas: Quotas,
 }
 
-/// Which versions of the record in the path a change may start from.
+/// The accepted versions of the record in the path.
 #[derive(Clone, Debug)]
 pub enum IfMatch {
-    /// Any, as long as there is one.
+    /// Any version, if the record exists.
     Any,
     /// One of these.
     Versions(Vec<i64>),
 }
 
-/// A caller whose context is made anew for each transaction.
+/// A caller, from which a context is created for each transaction.
 #[derive(Clone)]
 pub struct Actor {
     /// The account that is asked.
     pub account: Arc<Account>,
-    /// The id of the key that asks, or the name of a job.
+    /// The id of the calling key, or the name of a job.
     pub actor: Arc<str>,
-    /// Leads to the log line.
+    /// The request id, for the log.
     pub request_id: Arc<str>,
-    /// Versions that the caller will accept.
+    /// The accepted versions.
     pub if_match: Option<IfMatch>,
-    /// Where "now" comes from.
+    /// The source of the current time.
     pub clock: Clock,
-    /// Where ids come from.
+    /// The source of ids.
     pub ids: Ids,
-    /// Where this server can be reached.
+    /// The public address of this server.
     pub site: Arc<Site>,
     /// Notified when the account has something to do.
     pub wakeup: Arc<Wakeup>,
-    /// How much the account may keep and send.
+    /// The quotas of the account.
     pub quotas: Quotas,
 }
 
@@ -97,8 +97,8 @@ impl Actor {
         })
     }
 
-    /// The context for writing. Writes of one account follow each other, on every node: the
-    /// change feed has no gaps and the audit chain no forks because of this line.
+    /// Returns the context of a write, and locks the account. Writes of one account are serialized on all nodes, so
+    /// that the change feed has no gaps and the audit chain no forks.
     pub fn writing(&self, tx: &mut Tx) -> Result<Ctx> {
         tx.hold("accounts", self.account.number)?;
         self.reading(tx)
@@ -106,7 +106,7 @@ impl Actor {
 }
 
 impl Ctx {
-    /// The context of an automatic action at this depth, which follows from the run called `chain`.
+    /// Returns the context of an automatic action at this depth, in the chain started by the run `chain`.
     pub fn acting_as(&self, actor: &str, request_id: &str, depth: i64, chain: &str) -> Ctx {
         Ctx {
             account: self.account,
@@ -126,22 +126,22 @@ impl Ctx {
         }
     }
 
-    /// This context at another time.
+    /// Returns this context at another time.
     pub fn at(&self, now: Moment) -> Ctx {
         Ctx { now, ..self.acting_as(&self.actor, &self.request_id, self.depth, &self.chain) }
     }
 
-    /// The whole address of a path, which opens it for a day without a key.
+    /// Returns the absolute URL of a path, signed for a day of access without a key.
     pub fn signed(&self, path: &str) -> String {
         self.site.signed(self.account, self.machine_now, path)
     }
 
-    /// A new id.
+    /// Returns a new id.
     pub fn new_id(&self) -> String {
         self.ids.next()
     }
 
-    /// Refuses when the caller expects another version than `version`.
+    /// Rejects the request if the caller expects a version other than `version`.
     pub fn expects(&self, version: i64) -> Result<()> {
         match &self.if_match {
             Some(IfMatch::Versions(versions)) if !versions.contains(&version) => Err(Error::new(

@@ -19,7 +19,7 @@ CREATE TABLE counters (
 ",
 };
 
-/// The next number of the counter, from 1 on.
+/// Returns the next number of the counter, starting at 1.
 pub fn next(tx: &mut Tx, ctx: &Ctx, name: &str) -> Result<i64> {
     let sql = "INSERT INTO counters (account_id, name, value) VALUES ($1, $2, 1)
                ON CONFLICT (account_id, name) DO UPDATE SET value = counters.value + 1 RETURNING value";

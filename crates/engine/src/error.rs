@@ -1,59 +1,59 @@
-//! One error type: a code for programs, a sentence for people, the fields that are wrong, and
-//! words for the log that never leave the house.
+//! The error type: a code for programs, a message for people, the invalid fields, and a cause for the log that is never
+//! sent to clients.
 
 use std::fmt;
 
-/// What kind of failure a code is. `http` maps each class to a status; nothing below it knows statuses.
+/// The class of an error code. `http` maps each class to a status; nothing below it knows statuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// The request cannot be parsed.
     BadRequest,
-    /// The caller is not known.
+    /// The caller is not authenticated.
     Unauthorized,
-    /// The caller may not do this.
+    /// The caller lacks a permission.
     Forbidden,
-    /// There is no such address or record.
+    /// The path or record does not exist.
     NotFound,
-    /// The address does not take this method.
+    /// The path does not support this method.
     MethodNotAllowed,
     /// The request did not arrive in time.
     Timeout,
-    /// The request contradicts what is stored.
+    /// The request conflicts with the stored state.
     Conflict,
     /// The record has another version than the caller expects.
     PreconditionFailed,
     /// The body is too large.
     TooLarge,
-    /// The body is of a type that is not accepted.
+    /// The type of the body is not supported.
     UnsupportedMedia,
     /// The request can be parsed, but not carried out.
     Invalid,
     /// There were too many requests.
     TooMany,
-    /// The server cannot do it now.
+    /// The server cannot handle the request now.
     Unavailable,
     /// The server failed.
     Internal,
 }
 
-/// The declaration of an error code: everything that is known of it.
+/// The declaration of an error code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Declared {
-    /// As it goes over the wire.
+    /// Its name in the API.
     pub name: &'static str,
-    /// What kind of failure it is.
+    /// Its class.
     pub class: Class,
-    /// What it means: a sentence for the documents.
+    /// Its meaning, for the documentation.
     pub meaning: &'static str,
-    /// Whether the same request may succeed later, without a change in what it asks: what somebody else must do or
-    /// finish first, and failures of the server.
+    /// Whether the same request may succeed later: after someone else acts or finishes, or after a failure of the
+    /// server.
     pub retry: bool,
 }
 
-/// Declares the codes that every area shares, one line each.
+/// Declares the codes that all areas share, one per line.
 macro_rules! shared_codes {
     ($( $(#[doc = $doc:literal])+ $code:ident = $wire:literal, $class:ident, retry: $retry:literal; )+) => {
-        /// What went wrong with a request. An area declares codes of its own with [`crate::error_codes!`].
+        /// The code of an error. An area declares its own codes with [`crate::error_codes!`].
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Code {
             $( $(#[doc = $doc])+ $code, )+
@@ -62,10 +62,10 @@ macro_rules! shared_codes {
         }
 
         impl Code {
-            /// The codes that every area shares.
+            /// The codes that all areas share.
             pub const SHARED: &[Code] = &[$( Code::$code, )+];
 
-            /// Its declaration.
+            /// Returns its declaration.
             pub const fn declared(self) -> &'static Declared {
                 match self {
                     $( Code::$code => const {
@@ -96,7 +96,7 @@ shared_codes! {
     Unauthorized = "unauthorized", Unauthorized, retry: false;
     /// The key lacks the scope named in the message.
     Forbidden = "forbidden", Forbidden, retry: false;
-    /// The account has used up a quota: files, bytes of files, mail per day (`Retry-After` tells when the next day begins) or endpoints per host. The message names the quota, its limit and what to do.
+    /// The account has used up a quota: files, bytes of files, mail per day (`Retry-After` says when the next day begins) or endpoints per host. The message names the quota, its limit and what to do.
     QuotaExceeded = "quota_exceeded", Forbidden, retry: true;
     /// The path does not exist, or your account has no such record.
     NotFound = "not_found", NotFound, retry: false;
@@ -128,9 +128,9 @@ shared_codes! {
     ValidationFailed = "validation_failed", Invalid, retry: false;
     /// The key was used before for a different request.
     IdempotencyKeyReused = "idempotency_key_reused", Invalid, retry: false;
-    /// The rate limit is exceeded; `Retry-After` tells when to continue.
+    /// The rate limit is exceeded; `Retry-After` says when to continue.
     TooManyRequests = "too_many_requests", TooMany, retry: true;
-    /// The server has too much work waiting; `Retry-After` tells when to retry.
+    /// The server has too much work waiting; `Retry-After` says when to retry.
     Overloaded = "overloaded", Unavailable, retry: true;
     /// The server's disk is full; nothing was changed.
     DiskFull = "disk_full", Unavailable, retry: true;
@@ -141,28 +141,28 @@ shared_codes! {
 }
 
 impl Code {
-    /// As it goes over the wire.
+    /// Returns its name in the API.
     pub const fn wire(self) -> &'static str {
         self.declared().name
     }
 
-    /// What it means.
+    /// Returns its meaning.
     pub const fn meaning(self) -> &'static str {
         self.declared().meaning
     }
 
-    /// What kind of failure it is.
+    /// Returns its class.
     pub const fn class(self) -> Class {
         self.declared().class
     }
 
-    /// Whether the same request may succeed later, without a change in what it asks.
+    /// Whether the same request may succeed later.
     pub const fn may_pass(self) -> bool {
         self.declared().retry
     }
 }
 
-/// Declares the error codes of an area as constants, and `CODES` with all of them, which the registry lists.
+/// Declares the error codes of an area as constants, and `CODES` with all of them for the registry.
 #[macro_export]
 macro_rules! error_codes {
     ($( $(#[doc = $doc:literal])+ $code:ident = $wire:literal, $class:ident, retry: $retry:literal; )+) => {
@@ -179,7 +179,7 @@ macro_rules! error_codes {
     };
 }
 
-/// Declares a closed list of codes, each with its wire name and a sentence for the docs.
+/// Declares a closed set of codes, each with its API name and a sentence for the documentation.
 macro_rules! codes {
     ($(#[$about:meta])* $name:ident { $( $(#[doc = $doc:literal])+ $code:ident = $wire:literal, )+ }) => {
         $(#[$about])*
@@ -187,15 +187,15 @@ macro_rules! codes {
         pub enum $name { $( $(#[doc = $doc])+ $code, )+ }
 
         impl $name {
-            /// Every code, for the documents.
+            /// All codes, for the documentation.
             pub const ALL: &[$name] = &[$( $name::$code, )+];
 
-            /// As it goes over the wire.
+            /// Returns its name in the API.
             pub const fn wire(self) -> &'static str {
                 match self { $( $name::$code => $wire, )+ }
             }
 
-            /// What it means.
+            /// Returns its meaning.
             pub fn meaning(self) -> &'static str {
                 match self { $( $name::$code => concat!($($doc),+).trim_start(), )+ }
             }
@@ -204,77 +204,77 @@ macro_rules! codes {
 }
 
 codes! {
-    /// What is wrong with a field.
+    /// The code of an invalid field.
     FieldCode {
         /// The field must have a value.
         Required = "required",
-        /// There is no such field.
+        /// The field does not exist.
         UnknownField = "unknown_field",
         /// The field cannot be set here.
         ReadOnly = "read_only",
         /// The value has the wrong JSON type.
         WrongType = "wrong_type",
-        /// The text is longer than allowed.
+        /// The text is too long.
         TooLong = "too_long",
         /// The value is not one of the allowed ones.
         InvalidChoice = "invalid_choice",
-        /// The value does not have the right form.
+        /// The value has an invalid format.
         InvalidFormat = "invalid_format",
-        /// The text has characters that are not allowed.
+        /// The text contains characters that are not allowed.
         InvalidCharacters = "invalid_characters",
         /// The number is too small or too large.
         OutOfRange = "out_of_range",
-        /// The number has more decimals than are kept.
+        /// The number has too many decimals.
         TooPrecise = "too_precise",
         /// No record with this id exists in the account.
         ReferenceNotFound = "reference_not_found",
         /// The same parameter is given more than once.
         GivenTwice = "given_twice",
-        /// A total that was sent is not what the rows come to.
+        /// A total does not match the rows.
         TotalsMismatch = "totals_mismatch",
-        /// The body has no field to change.
+        /// The body contains no field to change.
         NoFields = "no_fields",
     }
 }
 
-/// What is wrong with a value, before it is known which field it was for.
+/// Why a value is invalid, before its field is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// For programs.
+    /// The code, for programs.
     pub code: FieldCode,
-    /// For people.
+    /// The message, for people.
     pub message: String,
-    /// What is wrong inside it, by its path there (`[2].quantity`); then the rest says nothing.
+    /// Errors inside the value, by their path in it (`[2].quantity`); then the other members are unused.
     pub inside: Vec<FieldError>,
 }
 
-/// Says what is wrong with a value.
+/// Creates a violation.
 pub fn violation(code: FieldCode, message: impl Into<String>) -> Violation {
     Violation { code, message: message.into(), inside: Vec::new() }
 }
 
-/// A field that is wrong.
+/// An invalid field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
     /// Its path: `name`, `rows[2].quantity`.
     pub field: String,
-    /// What is wrong with it.
+    /// Why it is invalid.
     pub wrong: Violation,
 }
 
 impl FieldError {
-    /// Whether it is the field's, or of something inside it.
+    /// Whether the error is on this field or inside it.
     pub fn is_in(&self, field: &str) -> bool {
         self.field.strip_prefix(field).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
     }
 }
 
-/// The faults found so far; empty is good.
+/// The field errors found so far.
 #[derive(Clone, Debug, Default)]
 pub struct FieldErrors(pub Vec<FieldError>);
 
 impl FieldErrors {
-    /// Adds a fault; beyond a hundred nobody reads on.
+    /// Adds an error; those beyond a hundred are dropped.
     pub fn add(&mut self, field: impl Into<String>, wrong: Violation) {
         if self.is_full() {
             return;
@@ -289,22 +289,22 @@ impl FieldErrors {
         }
     }
 
-    /// Whether more would not be kept.
+    /// Whether further errors are dropped.
     pub fn is_full(&self) -> bool {
         self.0.len() >= 100
     }
 
-    /// Whether a field is wrong already: a rule that needs its value has to wait.
+    /// Whether a field already has an error, so that rules that depend on its value are skipped.
     pub fn has(&self, field: &str) -> bool {
         self.0.iter().any(|fault| fault.is_in(field))
     }
 
-    /// Keeps the value, or notes what is wrong with it.
+    /// Returns the value, or adds its error.
     pub fn take<T>(&mut self, field: &str, value: Result<T, Violation>) -> Option<T> {
         value.map_err(|wrong| self.add(field, wrong)).ok()
     }
 
-    /// Turns the faults into one violation of the value that contains the fields.
+    /// Converts the errors into a violation of the value that contains the fields.
     pub fn inside(self) -> Result<(), Violation> {
         if self.0.is_empty() {
             return Ok(());
@@ -312,24 +312,24 @@ impl FieldErrors {
         Err(Violation { inside: self.0, ..violation(FieldCode::InvalidFormat, "is invalid") })
     }
 
-    /// An error when there is any fault.
+    /// Returns an error if there are any field errors.
     pub fn into_result(self) -> Result<(), Error> {
         if self.0.is_empty() { Ok(()) } else { Err(Error::invalid(self)) }
     }
 }
 
-/// An error on its way to the caller.
+/// An error for the caller.
 #[derive(Clone, Debug)]
 pub struct Error {
-    /// For programs.
+    /// The code, for programs.
     pub code: Code,
-    /// For people.
+    /// The message, for people.
     pub message: String,
-    /// The fields that are wrong.
+    /// The invalid fields.
     pub faults: Vec<FieldError>,
-    /// Seconds after which trying again makes sense.
+    /// Seconds to wait before a retry.
     pub retry_after: Option<u32>,
-    /// For the log only.
+    /// The cause, for the log only.
     pub internal: Option<String>,
 }
 
@@ -337,12 +337,12 @@ pub struct Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// An error with a code and a sentence.
+    /// Creates an error with a code and a message.
     pub fn new(code: Code, message: impl Into<String>) -> Error {
         Error { code, message: message.into(), faults: Vec::new(), retry_after: None, internal: None }
     }
 
-    /// Fields that are wrong.
+    /// Creates an error for invalid fields.
     pub fn invalid(faults: FieldErrors) -> Error {
         let message = match faults.0.as_slice() {
             [one] => format!("'{}' {}", one.field, one.wrong.message),
@@ -351,19 +351,19 @@ impl Error {
         Error { faults: faults.0, ..Error::new(Code::ValidationFailed, message) }
     }
 
-    /// One field that is wrong.
+    /// Creates an error for one invalid field.
     pub fn field(field: &str, wrong: Violation) -> Error {
         let mut faults = FieldErrors::default();
         faults.add(field, wrong);
         Error::invalid(faults)
     }
 
-    /// No such record in this account.
+    /// Creates an error for a record that does not exist in this account.
     pub fn not_found(what: &str) -> Error {
         Error::new(Code::NotFound, format!("Your account has no {what} with this id."))
     }
 
-    /// A fault of ours; `why` goes to the log.
+    /// Creates an internal error; `why` goes to the log.
     pub fn internal(why: impl Into<String>) -> Error {
         Error {
             internal: Some(why.into()),

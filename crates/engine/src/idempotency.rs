@@ -1,5 +1,5 @@
-//! A POST that is sent again gets its first answer again: the effect and the stored answer are
-//! one transaction, so a crash leaves both or neither.
+//! Idempotency: a repeated POST gets its first response again. The effect and the stored response are in one
+//! transaction, so a crash leaves both or neither.
 
 use sha2::{Digest, Sha256};
 use store::{Migration, Row, Tx};
@@ -9,10 +9,10 @@ use crate::context::Ctx;
 use crate::error::{Code, Error, Result};
 use crate::json::Json;
 
-/// How long an answer is kept.
+/// How long a response is kept.
 const KEPT_MS: i64 = 24 * 60 * 60 * 1000;
 
-/// The table of stored answers.
+/// The table of stored responses.
 pub const MIGRATION: Migration = Migration {
     number: 4,
     name: "idempotency",
@@ -32,24 +32,24 @@ CREATE INDEX stored_answers_age ON stored_answers (account_id, created_at);
 ",
 };
 
-/// The caller's key, and what it was sent with.
+/// The idempotency key of a request with its fingerprint.
 #[derive(Clone, Debug)]
 pub struct Claim {
     key: String,
-    /// Of the request with its JSON in one form, so that spaces, the order of members and the way a number or a
-    /// text is written do not matter.
+    /// Hash of the request with its JSON in canonical form, so that whitespace, the order of members and the notation
+    /// of numbers and strings do not matter.
     fingerprint: Vec<u8>,
-    /// Of the request as it was sent: what an earlier version of the program kept.
+    /// Hash of the request as sent, which an earlier version stored.
     as_sent: Vec<u8>,
 }
 
 impl Claim {
-    /// The caller's key.
+    /// Returns the caller's key.
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// A claim on `key` for this request, whose body was `parsed` if it is JSON.
+    /// Creates a claim on `key` for this request; `parsed` is its body, if it is JSON.
     pub fn new(key: &str, method: &str, path: &str, body: &[u8], parsed: Option<&Json>) -> Result<Claim> {
         let visible = key.bytes().all(|byte| byte.is_ascii_graphic());
         if key.is_empty() || key.len() > 255 || !visible {
@@ -67,7 +67,7 @@ impl Claim {
             hasher.finalize().to_vec()
         };
         let as_sent = fingerprint(body);
-        // A request without a body says the same as one with an empty object. What is no JSON has one form.
+        // A request without a body equals one with an empty object. A body that is not JSON has one form.
         let canonical = match parsed {
             Some(json) => json.canonical(),
             None => body.is_empty().then(|| b"{}".to_vec()),
@@ -81,7 +81,7 @@ impl Claim {
     }
 }
 
-/// An answer that can be kept and sent again.
+/// A response that can be stored and replayed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stored {
     /// The HTTP status.
@@ -92,12 +92,12 @@ pub struct Stored {
     pub etag: String,
     /// The body.
     pub body: String,
-    /// Headers that only this answer has, a line each.
+    /// Additional headers of this response, one per line.
     pub headers: String,
 }
 
-/// The first answer to this claim, if there was one. The caller's transaction holds the account,
-/// so nobody else can be working on the same key.
+/// Returns the first response to this claim, if any. The caller's transaction locks the account, so the same key cannot
+/// be in use elsewhere.
 pub fn find(tx: &mut Tx, ctx: &Ctx, claim: &Claim) -> Result<Option<Stored>> {
     let sql = "SELECT fingerprint, status, location, etag, body, headers FROM stored_answers
                WHERE account_id = $1 AND key = $2 AND created_at > $3";
@@ -121,7 +121,7 @@ pub fn find(tx: &mut Tx, ctx: &Ctx, claim: &Claim) -> Result<Option<Stored>> {
     })
 }
 
-/// Keeps the answer to this claim.
+/// Stores the response to this claim.
 pub fn keep(tx: &mut Tx, ctx: &Ctx, claim: &Claim, stored: &Stored) -> Result<()> {
     tx.execute(
         "INSERT INTO stored_answers (account_id, key, fingerprint, created_at, status, location, etag, body, headers)
@@ -144,7 +144,7 @@ pub fn keep(tx: &mut Tx, ctx: &Ctx, claim: &Claim, stored: &Stored) -> Result<()
     Ok(())
 }
 
-/// Drops answers that are too old to be asked for, up to a thousand; answers how many.
+/// Deletes up to a thousand expired responses; returns how many.
 pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
     let sql = "DELETE FROM stored_answers WHERE account_id = $1 AND key IN
                (SELECT key FROM stored_answers WHERE account_id = $1 AND created_at <= $2 LIMIT 1000)";

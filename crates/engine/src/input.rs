@@ -1,26 +1,25 @@
-//! From a body to a record: unknown and read-only names, each field's own rules, and all that is
-//! wrong at once.
+//! Parses a body into a record: unknown and read-only fields, and the rules of each field. Reports all errors together.
 
 use crate::call::Call;
 use crate::error::{Error, FieldCode, FieldErrors, Result, violation};
 use crate::json::Json;
 use crate::record::{Body, Field, Fields, Rules};
 
-/// Fields that were sent, parsed, waiting for the record they belong to.
+/// The parsed fields of a body, before they are merged into a record.
 #[derive(Clone)]
 pub struct Input<R: Fields> {
     values: R,
     sent: Vec<usize>,
-    /// Sentences about fields that were passed over.
+    /// Warnings about ignored fields.
     pub warnings: Vec<String>,
 }
 
-/// The fields of a new record.
+/// Reads the fields of a new record.
 pub fn create<R: Body>(call: &Call) -> Result<Input<R>> {
     create_with(call, |_, _| {})
 }
 
-/// The fields of a new record, checked by the rules of the record and by `rules`, which only this route has.
+/// Reads the fields of a new record, and checks the rules of the record and of this route.
 pub fn create_with<R: Body>(call: &Call, rules: impl FnOnce(&Input<R>, &mut FieldErrors)) -> Result<Input<R>> {
     let mut faults = FieldErrors::default();
     let input = read(call, R::blank()?, &mut faults, For::Create)?;
@@ -33,7 +32,7 @@ pub fn create_with<R: Body>(call: &Call, rules: impl FnOnce(&Input<R>, &mut Fiel
     let alone = faults.0.len();
     input.values.check(&mut faults);
     rules(&input, &mut faults);
-    // Of a field that is wrong by itself the rules saw no value, so what they say of it is nothing new.
+    // The rules saw no value of a field that is invalid by itself, so their errors about it are redundant.
     let (own, whole) = faults.0.split_at(alone);
     let new = whole.iter().filter(|fault| !own.iter().any(|other| other.is_in(&fault.field)));
     let all = own.iter().chain(new).cloned().collect();
@@ -41,7 +40,7 @@ pub fn create_with<R: Body>(call: &Call, rules: impl FnOnce(&Input<R>, &mut Fiel
     Ok(input)
 }
 
-/// The fields of a PATCH; at least one.
+/// Reads the fields of a PATCH; at least one is required.
 pub fn patch<R: Body>(call: &Call) -> Result<Input<R>> {
     let mut faults = FieldErrors::default();
     let input = read(call, R::default(), &mut faults, For::Patch)?;
@@ -54,7 +53,7 @@ pub fn patch<R: Body>(call: &Call) -> Result<Input<R>> {
     Ok(input)
 }
 
-/// Refuses whatever is in the body of an action that takes none.
+/// Rejects all fields in the body of an action without one.
 pub fn nothing(call: &Call) -> Result<Vec<String>> {
     let mut faults = FieldErrors::default();
     let mut warnings = Vec::new();
@@ -68,24 +67,24 @@ pub fn nothing(call: &Call) -> Result<Vec<String>> {
 }
 
 impl<R: Fields> Input<R> {
-    /// What was sent, and the defaults of what was not.
+    /// Returns the sent values, with the defaults of the others.
     pub fn values(&self) -> &R {
         &self.values
     }
 
-    /// The new record.
+    /// Returns the new record.
     pub fn record(&self) -> R {
         self.values.clone()
     }
 
-    /// Puts what was sent over `record`.
+    /// Copies the sent fields to `record`.
     pub fn merge_into(&self, record: &mut R) {
         for place in &self.sent {
             (R::fields()[*place].copy)(&self.values, record);
         }
     }
 
-    /// Puts every field that can be sent over `record`, with the default of those that were not: for a PUT.
+    /// Copies every input field to `record`, with the defaults of those that were not sent: for a PUT.
     pub fn replace_in(&self, record: &mut R) {
         for field in R::fields().iter().filter(|field| field.info.rules.create) {
             (field.copy)(&self.values, record);
@@ -97,7 +96,7 @@ impl<R: Fields> Input<R> {
         self.sent().any(|field| field.info.name == name)
     }
 
-    /// The fields that were sent.
+    /// Returns the fields that were sent.
     pub fn sent(&self) -> impl Iterator<Item = &'static Field<R>> {
         self.sent.iter().map(|place| &R::fields()[*place])
     }
@@ -117,12 +116,12 @@ fn members(body: &Json) -> Result<&[(String, Json)]> {
     }
 }
 
-/// What the fields of a body are for.
+/// The purpose of a body.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum For {
-    /// A new record.
+    /// To create a record.
     Create,
-    /// A record that is there.
+    /// To change a record.
     Patch,
 }
 
@@ -131,12 +130,12 @@ impl For {
         if self == For::Create { rules.create } else { rules.patch }
     }
 
-    /// `null` in a new record is the same as nothing, where nothing will do.
+    /// Whether `null` is ignored: in a new record it equals a missing field, unless the field is required.
     fn passes_over(self, json: &Json, rules: &Rules) -> bool {
         self == For::Create && *json == Json::Null && !rules.required
     }
 
-    /// The rules of a field that has its value kept once the record is there.
+    /// Returns the rules of a field; a field with `kept` is required once the record exists.
     fn rules(self, rules: &Rules) -> Rules {
         Rules { required: rules.required || (self == For::Patch && rules.kept), ..*rules }
     }
@@ -173,14 +172,14 @@ fn read<R: Body>(call: &Call, mut values: R, faults: &mut FieldErrors, aim: For)
     Ok(Input { values, sent, warnings })
 }
 
-/// Names that every record answers with, beside its fields.
+/// The fields that every record has.
 fn is_base(name: &str) -> bool {
     matches!(name, "id" | "created_at" | "updated_at" | "meta")
 }
 
-/// A guess at the name that was meant, to be put behind what is wrong; empty when none is near.
+/// Returns a suggestion for a misspelled name, to append to an error; empty if none is similar.
 pub fn did_you_mean<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> String {
-    // It is for typing errors, not for texts of a megabyte.
+    // Only for short names, not for texts of a megabyte.
     let near = known
         .filter(|_| name.len() <= 64)
         .map(|known| (strsim::damerau_levenshtein(name, known), known))
@@ -190,7 +189,7 @@ pub fn did_you_mean<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Str
 }
 
 fn unknown(call: &Call, name: &str, known: &[&str], faults: &mut FieldErrors, warnings: &mut Vec<String>) {
-    // A guess takes time, and a body can have a hundred thousand names.
+    // Finding a suggestion takes time, and a body can have a hundred thousand names.
     if faults.is_full() || warnings.len() >= 100 {
         return;
     }

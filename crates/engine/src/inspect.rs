@@ -11,22 +11,22 @@ use crate::record::Record;
 use crate::tables::{self, Logged};
 use lines::Lines;
 
-/// Records looked at in one transaction: one may have a megabyte.
+/// Number of records per transaction: one can have a megabyte.
 const BATCH: usize = 100;
 
-/// What was found in some records.
+/// The findings in a batch of records.
 #[derive(Debug, Default)]
 pub struct Inspected {
-    /// The last id, or empty when there are no more.
+    /// The last id, or empty if there are no more.
     pub last: String,
-    /// How many.
+    /// The number of records.
     pub seen: u64,
     /// An id and a sentence for each problem.
     pub problems: Vec<(String, String)>,
 }
 
-/// Checks the records of an account behind the id `after`: they can be read, what they name is there, they have their
-/// search text, and are what the log says; and `own`, for what only this kind of record has.
+/// Checks the records of an account after the id `after`: that they are readable, that the records they refer to exist,
+/// that they have their search text, and that they match the log; and `own`, the checks of this kind of record.
 pub fn inspect<R: Record>(
     tx: &mut Tx,
     account: i64,
@@ -108,7 +108,7 @@ fn texts<R: Record>(tx: &mut Tx, account: i64, records: &[R], problems: &mut Pro
     Ok(())
 }
 
-/// A column of the rows of `table` with these ids; of one `kind`, in the table that has the texts of all.
+/// Returns a column of the rows of `table` with these ids; of one `kind`, in the table of search texts.
 fn by_ids(
     tx: &mut Tx,
     column: &str,

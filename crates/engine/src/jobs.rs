@@ -1,9 +1,9 @@
-//! Work that follows a change: a row written in the transaction of the change, claimed by a
-//! worker of any process under a lease. A worker that dies loses its lease and another takes the
-//! job over; each claim has a number, and a result under an old number changes nothing.
+//! Jobs: deferred work, enqueued in the transaction of its cause and claimed by a worker of any process under a lease.
+//! When a worker dies, its lease expires and another worker takes the job over; each claim has a number, and a result
+//! under an old number is discarded.
 //!
-//! Jobs wait in lanes, each with its own workers, so that printing delays no mail. In a lane the accounts take turns: one
-//! with ten thousand jobs delays the first job of another by one job.
+//! Jobs are queued in lanes, each with its own workers, so that printing does not delay mail. Within a lane the
+//! accounts take turns: an account with ten thousand jobs delays the first job of another by one job.
 
 pub mod claims;
 pub mod housekeeping;

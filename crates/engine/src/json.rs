@@ -1,5 +1,5 @@
-//! JSON as it was sent: numbers keep their digits, keys keep their order, and a key that comes
-//! twice is an error. (`serde_json::Value` would round the numbers and drop the first key.)
+//! JSON as it was sent: numbers keep their digits, members keep their order, and a duplicate key is an error.
+//! (`serde_json::Value` would round numbers and drop the first of two keys.)
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::error::{Code, Error, Result};
 
-/// How deep arrays and objects may nest.
+/// Maximum nesting depth of arrays and objects.
 pub const MAX_DEPTH: usize = 64;
 
 /// A JSON value.
@@ -20,9 +20,9 @@ pub enum Json {
     Bool(bool),
     /// The digits as sent.
     Number(String),
-    /// A text.
+    /// A string.
     Text(String),
-    /// A text with half a surrogate pair: no Unicode text.
+    /// A string with an unpaired surrogate, which is not valid Unicode.
     BrokenText,
     /// `[…]`
     List(Vec<Json>),
@@ -31,7 +31,7 @@ pub enum Json {
 }
 
 impl Json {
-    /// Reads a body.
+    /// Parses a body.
     pub fn parse(bytes: &[u8]) -> Result<Json> {
         let text =
             std::str::from_utf8(bytes).map_err(|_| Error::new(Code::MalformedJson, "The body is not valid UTF-8."))?;
@@ -39,8 +39,8 @@ impl Json {
         build(raw.get(), 1)
     }
 
-    /// The one text of all that have this value: without spaces, members by name, numbers in one form. None when a
-    /// text is broken, since nobody knows what it was.
+    /// Returns the canonical form of this value: without whitespace, with sorted members and normalized numbers. `None`
+    /// if a string is invalid.
     pub fn canonical(&self) -> Option<Vec<u8>> {
         let mut out = Vec::new();
         self.write_canonical(&mut out)?;
@@ -78,7 +78,7 @@ impl Json {
         Some(())
     }
 
-    /// What kind of value it is, with its article.
+    /// Returns the type of the value, with an article.
     pub fn kind(&self) -> &'static str {
         match self {
             Json::Null => "null",
@@ -115,7 +115,7 @@ fn build(text: &str, depth: usize) -> Result<Json> {
             let items = items.into_iter().map(|item| build(item.get(), depth + 1));
             Json::List(items.collect::<Result<_>>()?)
         }
-        // The raw scan has checked the quotes and escapes, so what fails here is a lone surrogate.
+        // The raw scan has checked the quotes and escapes, so only an unpaired surrogate fails here.
         Some(b'"') => serde_json::from_str(text).map_or(Json::BrokenText, Json::Text),
         Some(b't') => Json::Bool(true),
         Some(b'f') => Json::Bool(false),
@@ -124,8 +124,8 @@ fn build(text: &str, depth: usize) -> Result<Json> {
     })
 }
 
-/// A number as its digits without zeros at either end, and the power of ten of the last: `1.50` and `15e-1` are both
-/// `15e-1`.
+/// Returns a number as its digits without leading and trailing zeros, and the exponent of the last: `1.50` and `15e-1`
+/// are both `15e-1`.
 fn canonical_number(text: &str) -> String {
     let (number, power) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let Ok(power) = power.parse::<i64>() else { return text.to_string() };
@@ -173,13 +173,13 @@ impl<'de> Deserialize<'de> for Members<'de> {
     }
 }
 
-/// Writes a text with its quotes. A document has a megabyte of text, which goes through here for the database, the log
-/// and the answer while others wait for the writer, so blocks without anything to escape are copied as they are.
+/// Writes a string with quotes. A document can have a megabyte of text, which is written for the database, the log and
+/// the response while other writers wait, so blocks without characters to escape are copied unchanged.
 pub fn write_text(out: &mut Vec<u8>, text: &str) {
     out.reserve(text.len() + 2);
     out.push(b'"');
     for block in text.as_bytes().chunks(64) {
-        // Without a branch for each byte the compiler compares many at once.
+        // Without a branch per byte, the compiler vectorizes the comparison.
         if block.iter().fold(false, |found, byte| found | needs_escape(*byte)) {
             block.iter().for_each(|byte| write_byte(out, *byte));
         } else {
@@ -207,7 +207,7 @@ fn write_byte(out: &mut Vec<u8>, byte: u8) {
     out.extend_from_slice(&[b'\\', short]);
 }
 
-/// Writes `"key":`, after a comma when it is not the first.
+/// Writes `"key":`, after a comma unless it is the first.
 pub fn write_key(out: &mut Vec<u8>, key: &str) {
     if !matches!(out.last(), Some(b'{' | b'[') | None) {
         out.push(b',');
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn one_value_has_one_form() {
+    fn equal_values_have_one_canonical_form() {
         let form = |text: &str| String::from_utf8(Json::parse(text.as_bytes()).unwrap().canonical().unwrap()).unwrap();
         let one = form(r#"{"a":[1.5,"é",null,{"x":true,"y":0}],"b":-1200}"#);
         for same in [
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_refused() {
+    fn rejects_invalid_json() {
         for text in ["", "{", "{}x", "{'a':1}", "[1,]", "\"\\x\"", "01", "nul", "{\"a\":1,}", "\u{feff}{}"] {
             assert_eq!(fails(text), "malformed_json", "{text}");
         }
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn lone_surrogates_are_told_apart() {
+    fn detects_lone_surrogates() {
         assert_eq!(Json::parse(br#""\ud83d\ude00""#).unwrap(), Json::Text("😀".into()));
         assert_eq!(Json::parse(br#""\ud83d""#).unwrap(), Json::BrokenText);
     }

@@ -1,9 +1,9 @@
-//! Leases: who works on a row, until when, and under which claim number. Jobs and the tables of the registry
-//! share the rules. Each claim has a new number, which fences off workers that come back late: a result under an old
-//! number changes nothing. A lease that runs out is taken over by others.
+//! Leases: which worker owns a row, until when, and under which claim number. Jobs and the tables of the registry share
+//! these rules. Each claim has a new number, which fences off workers that lost their lease: a result under an old
+//! number is discarded. When a lease expires, another worker takes over.
 //!
-//! A process that serves a SQLite file alone knows at its start that nobody works on anything, and ends all leases. On
-//! PostgreSQL a node that misses its heartbeats loses them (`nodes.rs`).
+//! A process that owns a SQLite file knows at its start that no other worker exists, and ends all leases. On
+//! PostgreSQL, a node that misses its heartbeats loses them (`nodes.rs`).
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -14,25 +14,25 @@ use crate::backoff::Backoff;
 use crate::clock::Moment;
 use crate::error::Result;
 
-/// How many times in a row the worker of something may die before it is given up.
+/// How many times in a row a worker may die before its work is given up.
 pub const LOST_AT_MOST: i64 = 5;
-/// How long to wait after so many deaths: not at all the first time, then longer each time. The random part is as long as
-/// the delay: what ran beside the one that kills the process gets away from it.
+/// Delays after lost workers: none the first time, then longer each time. The random part is as long as the delay,
+/// which separates other work from the one that crashes the process.
 const AFTER_DEATHS: Backoff = Backoff { delays: &[0, 10, 20, 40, 80, 160, 320, 640, 1280], spread: 1 };
-/// How long to wait before the end of something is written once more.
+/// Delay before recording an outcome is retried.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// A table whose rows are worked on under a lease. It has the columns `account_id`, `id`, `claim` and `node`.
+/// A table whose rows are processed under a lease. It has the columns `account_id`, `id`, `claim` and `node`.
 pub struct LeaseTable {
     /// Name.
     pub table: &'static str,
-    /// The column that says until when a lease holds.
+    /// The column with the expiry time of a lease.
     pub until: &'static str,
     /// The condition under which a row has a lease.
     pub held: &'static str,
-    /// What `until` becomes when a lease ends early.
+    /// The value of `until` when a lease ends early.
     pub ended: i64,
-    /// Whether a result needs the lease beside its number. Without it a result under the right number counts late, too.
+    /// Whether a result also requires a valid lease. Otherwise a late result under the current number is accepted.
     pub ends_while_held: bool,
 }
 
@@ -48,12 +48,12 @@ pub struct Lease<'l> {
 }
 
 impl LeaseTable {
-    /// The assignments of a new claim, whose end and node are the values at `place` and after it.
+    /// Returns the assignments of a new claim, whose expiry and node are the values at `place` and after it.
     pub fn claimed(&self, place: usize) -> String {
         format!("claim = claim + 1, {} = ${place}, node = ${}", self.until, place + 1)
     }
 
-    /// Makes a lease longer; answers whether it is still ours.
+    /// Extends a lease; returns whether the claim is still valid.
     pub fn renew(&self, tx: &mut Tx, lease: Lease, until: Moment) -> Result<bool> {
         let LeaseTable { table, held, until: column, .. } = self;
         let sql =
@@ -62,8 +62,8 @@ impl LeaseTable {
         Ok(tx.execute(&sql, &values)? == 1)
     }
 
-    /// Changes a row under the number of its claim; answers whether the number was still right. When it was not, the
-    /// caller must undo whatever it did in this transaction.
+    /// Changes a row under its claim number; returns whether the number was still current. If it was not, the caller
+    /// must roll back this transaction.
     pub fn end<'v>(&self, tx: &mut Tx, lease: Lease<'v>, set: &str, values: &[Value<'v>]) -> Result<bool> {
         let place = values.len();
         let held = if self.ends_while_held { format!(" AND {}", self.held) } else { String::new() };
@@ -79,14 +79,14 @@ impl LeaseTable {
         Ok(tx.execute(&sql, &all)? == 1)
     }
 
-    /// Ends the leases of a node. The claim numbers stay: should it come back after all, it changes nothing.
+    /// Ends the leases of a node. The claim numbers stay, so that its late results are discarded.
     fn end_of(&self, tx: &mut Tx, node: &str) -> Result<()> {
         let LeaseTable { table, until, held, ended, .. } = self;
         tx.execute(&format!("UPDATE {table} SET {until} = {ended} WHERE {held} AND node = $1"), &[node.into()])?;
         Ok(())
     }
 
-    /// Ends all of them.
+    /// Ends all leases.
     pub fn end_all(&self, tx: &mut Tx) -> Result<()> {
         let LeaseTable { table, until, held, ended, .. } = self;
         tx.execute(&format!("UPDATE {table} SET {until} = {ended} WHERE {held}"), &[])?;
@@ -94,18 +94,18 @@ impl LeaseTable {
     }
 }
 
-/// What becomes of something whose worker died.
+/// What happens to work whose worker died.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comeback {
-    /// It is taken over at once.
+    /// It is resumed immediately.
     AtOnce,
-    /// It waits for so many seconds.
+    /// It waits for this number of seconds.
     After(i64),
-    /// It was begun too often: it may be what ends the process.
+    /// It was started too often, and may be what crashes the process.
     Never,
 }
 
-/// What becomes of `id`, whose worker died so many times in a row.
+/// Returns what happens to `id`, whose worker died this many times in a row.
 pub fn after_deaths(id: &str, times: i64) -> Comeback {
     match AFTER_DEATHS.seconds(id, times) {
         _ if times >= LOST_AT_MOST => Comeback::Never,
@@ -114,7 +114,7 @@ pub fn after_deaths(id: &str, times: i64) -> Comeback {
     }
 }
 
-/// What becomes of `id`, whose worker died so many times in a row, if it is never given up.
+/// Returns when `id`, whose worker died this many times in a row, is resumed, if it is never given up.
 pub fn always_after_deaths(id: &str, times: i64) -> Comeback {
     match AFTER_DEATHS.seconds(id, times) {
         0 => Comeback::AtOnce,
@@ -122,7 +122,7 @@ pub fn always_after_deaths(id: &str, times: i64) -> Comeback {
     }
 }
 
-/// Writes down how something ended, and tries again every second until `deadline`, by which its lease still holds.
+/// Records an outcome, and retries every second until `deadline`, when the lease is still valid.
 pub async fn write_end<T, F>(deadline: Instant, mut write: impl FnMut() -> F) -> Result<T>
 where
     F: Future<Output = Result<T>>,
@@ -135,7 +135,7 @@ where
     }
 }
 
-/// Ends the leases of a node that is gone.
+/// Ends the leases of a dead node.
 pub fn end_of(tx: &mut Tx, tables: &[&LeaseTable], node: &str) -> Result<()> {
     tables.iter().try_for_each(|table| table.end_of(tx, node))
 }
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_kills_its_workers_waits_longer_each_time_and_is_given_up() {
+    fn backs_off_after_lost_workers_then_gives_up() {
         for id in ["0190d5a2-0000-7000-8000-000000000000", "x"] {
             assert_eq!(after_deaths(id, 1), Comeback::AtOnce);
             for (times, shortest) in [(2, 10), (3, 20), (4, 40)] {

@@ -1,5 +1,5 @@
-//! Limits that hold for a key whichever node it asks: never more than so many requests in any minute,
-//! by the machine's clock.
+//! Rate limits that apply to a key across all nodes: a maximum number of requests in any minute, by the machine's
+//! clock.
 
 use store::{Migration, Tx};
 
@@ -7,7 +7,7 @@ use crate::context::Ctx;
 use crate::error::{Code, Error, Result};
 use crate::http::keys::Left;
 
-/// The table of what keys asked lately.
+/// The table of recent requests per key.
 pub const MIGRATION: Migration = Migration {
     number: 52,
     name: "limits",
@@ -24,13 +24,13 @@ ALTER TABLE stored_answers ADD COLUMN headers TEXT NOT NULL DEFAULT '';
 
 const MINUTE_MS: i64 = 60_000;
 
-/// Counts a request of the caller's key against `per_minute`. The account is held, so nobody else counts now.
+/// Counts a request of the caller's key against `per_minute`. The account is locked, so the count is exact.
 pub fn take(tx: &mut Tx, ctx: &Ctx, per_minute: u32) -> Result<Left> {
     let now = ctx.machine_now.0;
     let sql = "SELECT asked FROM key_limits WHERE account_id = $1 AND key_id = $2";
     let values = [ctx.account.into(), (&*ctx.actor).into()];
     let asked = tx.first(sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))?.unwrap_or_default();
-    // A node whose clock is behind may find moments of the future.
+    // A node whose clock is behind may find future times.
     let asked: Vec<i64> =
         asked.split_whitespace().map(str::parse).collect::<Result<_, _>>().map_err(|_| {
             store::Error::unreadable("it is not a list of moments").at("key_limits", &ctx.actor, "asked")

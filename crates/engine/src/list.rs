@@ -1,4 +1,4 @@
-//! One grammar for all lists: pages, sorting, filters, ranges and search, driven by the fields.
+//! The parameters of all lists: pages, sorting, filters, ranges and search, driven by the fields.
 
 use store::{Tx, Value};
 
@@ -12,14 +12,14 @@ use crate::search;
 
 const PER_PAGE: i64 = 25;
 const MAX_PER_PAGE: i64 = 100;
-/// Lists without pages are of settings and the like; a limit all the same.
+/// Maximum length of a list without pages.
 const MAX_WHOLE: i64 = 10_000;
-/// No name is longer.
+/// Longer than any name.
 const MAX_SEARCH: usize = 255;
-/// Enough for any selection a person or a program makes by hand.
+/// Maximum number of ids in a filter.
 const MAX_IDS: usize = 100;
 
-/// Parameters that every list takes.
+/// The parameters of every list.
 pub const COMMON: &[(&str, &str)] = &[
     ("page", "The page number, starting at 1."),
     ("per_page", "Records per page: 25 by default, 100 at most."),
@@ -30,23 +30,23 @@ pub const COMMON: &[(&str, &str)] = &[
     ("created_to", "Created on or before this date (YYYY-MM-DD)."),
 ];
 
-/// The fields by which lists of `R` can be sorted.
+/// Returns the fields by which lists of `R` can be sorted.
 pub fn sorts<R: Record>() -> Vec<&'static str> {
     let fields = R::fields().iter().filter(|field| field.info.rules.sort).map(|field| field.info.name);
     fields.chain(["created_at", "id"]).collect()
 }
 
-/// `GET …` of a list in pages.
+/// `GET …` of a paginated list.
 pub fn list<R: Record>(call: Call) -> Result<Work> {
     read_list::<R>(call, Form::Pages)
 }
 
-/// `GET …` of a short list, all at once.
+/// `GET …` of a short list without pages.
 pub fn all<R: Record>(call: Call) -> Result<Work> {
     read_list::<R>(call, Form::Whole)
 }
 
-/// `GET …/{id}/…`: the records of `R` whose `field` names the record of `P` in the path, in pages.
+/// `GET …/{id}/…`: lists the records of `R` whose `field` refers to the record of `P` in the path, with pages.
 pub fn belonging<P: Record, R: Record>(call: Call, field: &'static str) -> Result<Work> {
     let mut request = Request::read::<R>(&call, Form::Pages)?;
     request.conditions.push(Condition::Under(field, call.id().to_string().into()));
@@ -56,7 +56,7 @@ pub fn belonging<P: Record, R: Record>(call: Call, field: &'static str) -> Resul
     }))
 }
 
-/// `GET …` of a list that was short once: in pages for who asks for them, else all at once.
+/// `GET …` of a list with pages on request, otherwise without pages.
 pub fn either<R: Record>(call: Call) -> Result<Work> {
     let in_pages = ["page", "per_page"].iter().any(|name| call.query.get(name).is_some());
     read_list::<R>(call, if in_pages { Form::Pages } else { Form::Newest })
@@ -70,18 +70,18 @@ fn read_list<R: Record>(call: Call, form: Form) -> Result<Work> {
     }))
 }
 
-/// How a list comes.
+/// The form of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// In pages.
+    /// With pages.
     Pages,
-    /// All at once, in the order of the record.
+    /// Without pages, in the order of the record.
     Whole,
-    /// All at once, newest first.
+    /// Without pages, newest first.
     Newest,
 }
 
-/// What was asked of a list.
+/// The parameters of a list request.
 pub struct Request {
     form: Form,
     page: i64,
@@ -110,7 +110,7 @@ enum Condition {
 }
 
 impl Request {
-    /// Reads the query.
+    /// Parses the query.
     pub fn read<R: Record>(call: &Call, form: Form) -> Result<Request> {
         let query = &call.query;
         let mut faults = FieldErrors::default();
@@ -148,7 +148,7 @@ impl Request {
         Ok(request)
     }
 
-    /// Takes a parameter; answers whether there is one of that name.
+    /// Applies a parameter; returns whether it is known.
     fn take<R: Record>(&mut self, name: &str, text: &str) -> Result<bool, Violation> {
         match name {
             _ if self.form != Form::Pages => return self.take_field::<R>(name, text),
@@ -218,7 +218,7 @@ impl Request {
             Ok::<(), store::Error>(())
         })?;
         data.push(b']');
-        // A page that is not full is the last one: nobody needs to search again to count.
+        // A page that is not full is the last one, so the total follows without another query.
         let is_last = rows < self.per_page && (rows > 0 || self.page == 1);
         let total = if statements.counts && is_last {
             self.offset() + rows
@@ -252,7 +252,7 @@ impl Request {
         answer.with_texts("ignored_params", &self.ignored)
     }
 
-    /// The two statements of a list. Public for the tests that look at their plans.
+    /// Returns the two statements of a list. Public for the tests of their plans.
     pub fn statements<R: Record>(&self, tx: &mut Tx, ctx: &Ctx) -> Result<Statements> {
         let selection = self.selection::<R>(tx, ctx)?;
         let counts = selection.values.len() > 1;
@@ -261,7 +261,7 @@ impl Request {
         Ok(Statements { page, page_values, total, total_values, counts })
     }
 
-    /// Where the records of the list are, and what is asked of them.
+    /// Returns the tables and conditions of the list.
     fn selection<R: Record>(&self, tx: &mut Tx, ctx: &Ctx) -> Result<Selection> {
         let table = R::shape().table;
         let mut values: Vec<Value<'static>> = vec![ctx.account.into()];
@@ -273,11 +273,11 @@ impl Request {
             values.push(R::shape().name.into());
             values.extend(wanted);
             only_found = format!("({found}) found");
-            // CROSS JOIN keeps SQLite from walking the whole sort index beside the few matches.
+            // CROSS JOIN keeps SQLite from scanning the whole sort index for a few matches.
             from = format!("{only_found} CROSS JOIN {table}");
             conditions.push_str(&format!(" AND {table}.id = found.record_id"));
         }
-        // What belongs to one record is few: that chooses the index, and the rest is looked at row by row.
+        // Few records belong to one parent: that condition chooses the index, and the others are checked per row.
         let aside = tx.dialect().by_no_index(table);
         let narrow = |condition: &Condition| matches!(condition, Condition::Of(..) | Condition::Under(..));
         let narrow = self.conditions.iter().any(narrow);
@@ -286,7 +286,7 @@ impl Request {
             if let Condition::Among(column, wanted) = condition {
                 several = (1..=wanted.len()).map(|n| format!("{table}.\"{column}\" = ${}", values.len() + n)).collect();
             }
-            // What takes several values has an index of its own beside each of those.
+            // A filter with several values has an index for each of them.
             let chooses = !narrow
                 || matches!(
                     condition,
@@ -296,12 +296,12 @@ impl Request {
             conditions.push_str(" AND ");
             conditions.push_str(&condition.sql(table, ctx, &mut values));
         }
-        // The indexes of narrow fields go on with the moment.
+        // The indexes of narrow fields continue with the creation time.
         let sort_by = if !narrow || self.sort == "created_at" { table.to_string() } else { aside };
         Ok(Selection { from, only_found, conditions, values, several, sort_by })
     }
 
-    /// How many there are in all: counted, or else the number that is kept.
+    /// Returns the statement for the total: a count, or the stored number.
     fn total_statement<R: Record>(&self, selection: &Selection, counts: bool) -> (String, Vec<Value<'static>>) {
         let Selection { from, only_found, conditions, .. } = selection;
         let mut values = selection.values.clone();
@@ -309,7 +309,7 @@ impl Request {
             values.push(R::shape().name.into());
             "SELECT total FROM record_counts WHERE account_id = $1 AND kind = $2".to_string()
         } else if self.conditions.is_empty() {
-            // Every text is of one record; the records need not be read to count them.
+            // Each search text has one record, so the records need not be read to count them.
             format!("SELECT count(*) FROM {only_found}")
         } else {
             format!("SELECT count(*) FROM {from} WHERE {conditions}")
@@ -335,7 +335,7 @@ impl Request {
         let part = format!("WHERE {conditions} {sorted} LIMIT ${limit} OFFSET ${offset}");
         let ranges = self.conditions.iter().any(|condition| matches!(condition, Condition::Range(..)));
         let found = if merges {
-            // Each value has its part of the index, sorted as the list is: what the page can have of each is merged.
+            // Each value has its own range of the index, in the order of the list; the candidates of each are merged.
             let of_each = several.iter().enumerate().map(|(n, one)| {
                 format!(
                     "SELECT * FROM (SELECT {table}.id AS record_id, {table}.created_at AS moment FROM {from}
@@ -366,31 +366,31 @@ impl Request {
 
 /// What both statements of a list select from.
 struct Selection {
-    /// The table, behind what a search finds.
+    /// The table, after the results of a search.
     from: String,
-    /// What a search finds; empty without one.
+    /// The results of a search; empty without one.
     only_found: String,
-    /// What is asked of the records, as SQL.
+    /// The conditions, as SQL.
     conditions: String,
-    /// The values of that SQL, and of `only_found`.
+    /// The values of the conditions and of `only_found`.
     values: Vec<Value<'static>>,
-    /// A condition for each of the values of a filter that takes several.
+    /// A condition for each value of a filter with several values.
     several: Vec<String>,
-    /// The table in `ORDER BY`: as it is, or so that no index is chosen for the order.
+    /// The table in `ORDER BY`: written as it is, or so that no index is used for the order.
     sort_by: String,
 }
 
 /// The two statements of a list.
 pub struct Statements {
-    /// The records of the page.
+    /// The statement for the records of the page.
     pub page: String,
     /// Its values.
     pub page_values: Vec<Value<'static>>,
-    /// How many there are in all.
+    /// The statement for the total.
     pub total: String,
     /// Its values.
     pub total_values: Vec<Value<'static>>,
-    /// Whether that counts rows, rather than looking up a number that is kept.
+    /// Whether it counts rows, rather than reading a stored number.
     pub counts: bool,
 }
 
@@ -411,7 +411,7 @@ impl Condition {
                 let places: Vec<String> = values.iter().map(|value| place(value.clone())).collect();
                 format!("{table}.\"{column}\" IN ({})", places.join(", "))
             }
-            // What has no value is '' in the table, and lies in no range.
+            // A missing value is '' in the table, and is in no range.
             Condition::Range(column, operator, value @ Value::Text(_)) => {
                 format!("{table}.\"{column}\" {operator} {} AND {table}.\"{column}\" <> ''", place(value.clone()))
             }
@@ -435,7 +435,7 @@ impl Condition {
 }
 
 fn whole_from_one(text: &str) -> Result<i64, Violation> {
-    // Digits only: more than fit an i64 are just a page past the end.
+    // Digits only: a number beyond an i64 is a page past the end.
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(violation(FieldCode::WrongType, "must be an integer of 1 or more"));
     }

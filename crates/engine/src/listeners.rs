@@ -1,5 +1,5 @@
-//! Who waits for something to happen: loops in the background, and the streams of events. A write on
-//! this node wakes them at once; what other nodes write they find by looking.
+//! Notifies background loops and event streams of writes. A write on this node wakes them immediately; writes of other
+//! nodes are found by polling.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::error::{Code, Error, Result};
 use crate::wakeup::Wakeup;
 
-/// Those who wait on this node.
+/// The listeners of this node.
 #[derive(Default)]
 pub struct Listeners {
     /// Accounts that were written to.
@@ -28,7 +28,7 @@ struct Streams {
 }
 
 impl Listeners {
-    /// Something was written in an account.
+    /// Notifies the listeners of a write in an account.
     pub fn wrote(&self, account: i64) {
         self.written.notify(account);
         if let Some(wrote) = self.locked().wrote.get(&account) {
@@ -36,31 +36,31 @@ impl Listeners {
         }
     }
 
-    /// Streams that are open.
+    /// Returns the number of open streams.
     pub fn open(&self) -> usize {
         self.locked().open
     }
 
-    /// The process ends: streams do too.
+    /// Ends all streams, since the process stops.
     pub fn stop(&self) {
         self.stopping.send_replace(true);
     }
 
-    /// Whether the process ends: no new calls are made.
+    /// Whether the process is stopping, so that no new calls are made.
     pub fn is_stopping(&self) -> bool {
         *self.stopping.borrow()
     }
 
-    /// Somebody calls others. The process waits for the end of it before its own: a call whose end is
-    /// not written is made again.
+    /// Records an outgoing call in progress. The process waits for it before it exits: a call whose outcome is not
+    /// recorded is repeated.
     pub fn begin(&self) -> InFlight {
         self.busy.send_modify(|count| *count += 1);
         InFlight(self.busy.clone())
     }
 
-    /// Until nobody does.
+    /// Waits until no call is in progress.
     pub async fn idle(&self) {
-        // It is not closed while it is borrowed.
+        // The channel is not closed while it is borrowed.
         let _ = self.busy.subscribe().wait_for(|count| *count == 0).await;
     }
 
@@ -69,7 +69,7 @@ impl Listeners {
     }
 }
 
-/// Somebody who calls others, until it is dropped.
+/// An outgoing call in progress, until it is dropped.
 pub struct InFlight(watch::Sender<usize>);
 
 impl Clone for InFlight {
@@ -85,19 +85,19 @@ impl Drop for InFlight {
     }
 }
 
-/// The seat of a stream. It is given back when it is dropped.
+/// The permit of a stream, released when it is dropped.
 pub struct StreamPermit {
     listeners: Arc<Listeners>,
     key: String,
     account: i64,
-    /// Changes when something was written in the account.
+    /// Changes when the account is written to.
     pub wrote: watch::Receiver<()>,
-    /// Whether the process ends.
+    /// Whether the process is stopping.
     pub stopping: watch::Receiver<bool>,
 }
 
 impl StreamPermit {
-    /// A seat for one more stream of a key, unless it or the process has too many.
+    /// Takes a permit for another stream of a key, unless the key or the process has too many.
     pub fn take(listeners: &Arc<Listeners>, config: &Config, key: &str, account: i64) -> Result<StreamPermit> {
         let mut streams = listeners.locked();
         if streams.by_key.get(key).copied().unwrap_or(0) >= config.streams_per_key {
@@ -126,7 +126,7 @@ impl Drop for StreamPermit {
             *open -= 1;
         }
         streams.by_key.retain(|_, open| *open > 0);
-        // The receiver of this seat is still there.
+        // The receiver of this permit still exists.
         if streams.wrote.get(&self.account).is_some_and(|wrote| wrote.receiver_count() <= 1) {
             streams.wrote.remove(&self.account);
         }

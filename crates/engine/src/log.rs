@@ -1,6 +1,6 @@
-//! The log: one row per thing that happened, which is the event, the entry of the change feed
-//! and the line of the audit chain at once. It is written in the transaction of the change, its
-//! numbers have no gaps within an account, and each row's hash covers the one before it.
+//! The log: one row per event, which serves as event, entry of the change feed and entry of the audit chain. It is
+//! written in the transaction of the change, its numbers have no gaps within an account, and each row's hash covers the
+//! previous row.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::OnceLock;
@@ -81,8 +81,8 @@ pub fn install(listener: &'static Listener) {
     let _ = LISTENER.set(listener);
 }
 
-/// Writes what happened, and starts the work of whoever listens to it; answers its number. The caller's transaction
-/// holds the account.
+/// Appends an event and starts the work of its listeners; returns its number. The caller's transaction locks the
+/// account.
 pub fn append(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<i64> {
     let (seq, before, listeners) = end(tx, ctx, event)?;
     let seq = seq + 1;
@@ -134,8 +134,8 @@ fn end(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<(i64, Vec<u8>, i64)> {
     Ok(found.unwrap_or_default())
 }
 
-/// Up to `limit` rows behind `seq`, in order; fewer when they have more than about so many `bytes`, but one
-/// at least. Numbers are given while the account is held, so whoever sees a row can see all before it.
+/// Returns up to `limit` rows after `seq`, in order; fewer if they exceed about `bytes` bytes, but at least one.
+/// Numbers are assigned while the account is locked, so a reader that sees a row can see all earlier ones.
 pub fn after(tx: &mut Tx, account: i64, seq: i64, limit: i64, bytes: i64) -> Result<Vec<Line>> {
     // Their lengths first, for which neither database reads the data: a row may have megabytes.
     let lengths = tx.all(
@@ -173,8 +173,8 @@ pub fn line(tx: &mut Tx, account: i64, seq: i64) -> Result<Option<Line>> {
     )
 }
 
-/// What up to `limit` rows behind `seq` are about: the number of each, and the kind and the id of its record. Every change
-/// of a record has a row, so whoever has looked at all records as they were at `seq` need only look at these.
+/// Returns the number, the kind and the id of the record of up to `limit` rows after `seq`. Every change of a record
+/// has a row, so a reader that has read all records as of `seq` only needs to read these.
 pub fn touched(tx: &mut Tx, account: i64, seq: i64, limit: usize) -> Result<Vec<(i64, String, String)>> {
     let sql = "SELECT seq, entity_type, entity_id FROM log WHERE account_id = $1 AND seq > $2 ORDER BY seq LIMIT $3";
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);

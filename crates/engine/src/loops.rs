@@ -1,5 +1,5 @@
-//! Work that goes on for as long as the process lives: workers, senders, heartbeats. Each loop has a name and says when it
-//! turns. One that panics or ends is started again, and `/ready` names those that stand still.
+//! Background loops that run as long as the process: workers, senders, heartbeats. Each has a name and reports its
+//! progress. A loop that panics or ends is restarted, and `/ready` names those that make no progress.
 
 pub mod state;
 
@@ -14,14 +14,14 @@ use crate::error::Result;
 use crate::wakeup::Wakeup;
 pub use state::{Loops, Pulse, STALL_TIMEOUT, Standing};
 
-/// How long to wait before a loop is started again: twice as long each time, until it has held for a while.
+/// Delay before a loop is restarted: doubled each time, until it has run for a while.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// How long a loop waits at most after errors in a row, unless it says otherwise.
+/// Maximum delay of a loop after consecutive errors, unless it sets another.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(5);
 
-/// Starts a loop, and again whenever it panics or ends. It turns at least as often as `patience` says.
+/// Starts a loop, and restarts it whenever it panics or ends. It must make progress within `patience`.
 pub fn keep<F>(
     app: &Arc<App>,
     name: impl Into<String>,
@@ -52,8 +52,8 @@ pub fn keep<F>(
     });
 }
 
-/// How a loop waits for work: for a wakeup in this process, or for the time to look by itself at what others left. After
-/// errors, as when the database is away, it waits longer each time.
+/// How a loop waits for work: for a wakeup in this process, or for its next poll. After errors, as when the database is
+/// unreachable, it waits longer each time.
 pub struct Poll<'b> {
     every: Duration,
     longest: Duration,
@@ -63,43 +63,43 @@ pub struct Poll<'b> {
     failures: u32,
 }
 
-/// Why a loop turns.
+/// Why a loop runs.
 pub struct Woken {
     /// The accounts that it was woken for.
     pub accounts: BTreeSet<i64>,
-    /// Whether it is time to look at all of them.
+    /// Whether it is time to poll all of them.
     pub all: bool,
 }
 
 impl<'b> Poll<'b> {
-    /// Turns at once, and then this often.
+    /// Runs immediately, and then at this interval.
     pub fn every(every: Duration) -> Poll<'b> {
         Poll { every, longest: LONGEST_BACKOFF.max(every), wakeup: None, looked: None, more: true, failures: 0 }
     }
 
-    /// Turns when this rings, too. What rings within `gather` after the first makes one turn.
+    /// Also runs on this wakeup. Notifications within `gather` of the first are handled together.
     #[must_use]
     pub fn woken_by(self, wakeup: &'b Wakeup, gather: Duration) -> Poll<'b> {
         Poll { wakeup: Some((wakeup, gather)), ..self }
     }
 
-    /// Waits no longer after errors than otherwise.
+    /// Does not wait longer after errors.
     #[must_use]
     pub fn steady(self) -> Poll<'b> {
         Poll { longest: self.every, ..self }
     }
 
-    /// Waits before the first turn, too.
+    /// Also waits before the first run.
     #[must_use]
     pub fn later(self) -> Poll<'b> {
         Poll { more: false, ..self }
     }
 
-    /// Waits for the next turn.
+    /// Waits for the next run.
     pub async fn wait(&mut self, pulse: &Pulse) -> Woken {
         pulse.turn();
         if self.failures > 0 {
-            // The first error may be the last one.
+            // The first error may be the only one.
             let longer = self.every.saturating_mul(1 << (self.failures - 1).min(16));
             tokio::time::sleep(longer.min(self.longest)).await;
         } else if !self.more {
@@ -124,7 +124,8 @@ impl<'b> Poll<'b> {
         }
     }
 
-    /// Says how a turn went: whether there may be more to do at once, or why it failed. `words` for the log say what did.
+    /// Reports the result of a run: whether there may be more to do immediately, or an error. `words` is the log
+    /// message of an error.
     pub fn turned(&mut self, result: Result<bool>, words: &str) {
         self.more = matches!(result, Ok(true));
         self.failures = match result {
@@ -148,7 +149,7 @@ mod tests {
     async fn a_loop_turns_at_once_then_when_woken_or_in_time() {
         let (wakeup, pulse) = (Wakeup::default(), Pulse::idle());
         let mut poll = Poll::every(EVERY).woken_by(&wakeup, Duration::ZERO);
-        assert!(poll.wait(&pulse).await.all, "the first turn looks at everything");
+        assert!(poll.wait(&pulse).await.all, "the first run polls everything");
         poll.turned(Ok(false), "");
         wakeup.notify(7);
         assert_eq!(poll.wait(&pulse).await.accounts, BTreeSet::from([7]));

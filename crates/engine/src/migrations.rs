@@ -1,4 +1,4 @@
-//! Every migration: those of the engine's own tables, and those of the registry.
+//! All migrations: those of the engine's own tables, and those of the registry.
 
 use store::Migration;
 
@@ -21,8 +21,8 @@ const OWN: &[Migration] = &[
     limits::MIGRATION,
 ];
 
-/// Every migration, in order. A migration of the registry takes the place of one of the engine with the same number: a program
-/// whose databases are older than the engine has its own text for it.
+/// Returns all migrations, in order. A migration of the registry replaces one of the engine with the same number: a
+/// program whose databases are older than the engine has its own SQL for it.
 pub fn all() -> Vec<Migration> {
     let of_resources = registry().resources.iter().flat_map(|resource| resource.migrations);
     let mut all: Vec<Migration> = registry().migrations.iter().chain(of_resources).copied().collect();

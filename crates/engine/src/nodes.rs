@@ -1,6 +1,6 @@
-//! The nodes on one PostgreSQL. Each says again and again that it lives; what a node had under way when it died is free as
-//! soon as the others notice. A clock has no part in it: the others count how often they looked and saw no new heartbeat, so
-//! that neither clocks that differ nor a database that was away for a while make a node look dead.
+//! The nodes on one PostgreSQL database. Each writes a heartbeat; when a node dies, the others detect it and release
+//! its work. This does not depend on clocks: the others count how often they see no new heartbeat, so neither differing
+//! clocks nor an unreachable database make a live node look dead.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use crate::leases::{self, LeaseTable};
 use crate::loops::{self, Poll, Pulse};
 use crate::registry::registry;
 
-/// How often a node says that it lives.
+/// Interval of the heartbeat.
 const BEAT: Duration = Duration::from_secs(2);
-/// How often in a row the others look in vain before they take it for dead: ten seconds.
+/// Number of missed heartbeats after which a node is considered dead: ten seconds.
 const MISSED: u32 = 5;
-/// How long a node that stops may take to say so.
+/// Time limit for deregistering a node that stops.
 const GOODBYE: Duration = Duration::from_secs(5);
 
 /// The table of nodes.
@@ -34,8 +34,8 @@ CREATE TABLE nodes (
 ",
 };
 
-/// Says that this node is there and starts its heartbeat. Who serves a SQLite file is alone and needs none. When there is
-/// another node it may have died, on SQLite it has.
+/// Registers this node and starts its heartbeat. A process on SQLite is the only one and needs none. If another node is
+/// registered, it may have died; on SQLite it has.
 pub fn start(app: &Arc<App>) -> Result<()> {
     let own = app.clone();
     if app.store.write_now(SHARED, move |tx| beat(tx, &own.node))?.len() > 1 {
@@ -54,12 +54,12 @@ pub fn start(app: &Arc<App>) -> Result<()> {
 
 async fn heartbeat(app: Arc<App>, pulse: Pulse) {
     let mut seen = Seen::default();
-    // A node that waits longer after an error would look dead.
+    // A node that backs off after an error would look dead.
     let mut poll = Poll::every(BEAT).steady();
     loop {
         poll.wait(&pulse).await;
         let own = app.clone();
-        // Not behind the writes of this node, of which there may be many: it lives.
+        // Not behind the other writes of this node, of which there may be many.
         let nodes = app.store.write_urgently(SHARED, move |tx| beat(tx, &own.node)).await;
         let beaten = match nodes {
             Ok(nodes) => {
@@ -69,12 +69,12 @@ async fn heartbeat(app: Arc<App>, pulse: Pulse) {
                 Ok(false)
             }
             Err(error) => {
-                // The others may have had the same trouble.
+                // The other nodes may have had the same problem.
                 seen = Seen::default();
                 Err(error)
             }
         };
-        poll.turned(beaten, "The heartbeat of this node could not be written.");
+        poll.turned(beaten, "Cannot write the heartbeat of this node.");
     }
 }
 
@@ -88,7 +88,7 @@ async fn declare_dead(app: &Arc<App>, node: String, beat: i64) {
     }
 }
 
-/// Says that a node lives; answers the last heartbeat of each.
+/// Writes the heartbeat of a node; returns the last heartbeat of each node.
 fn beat(tx: &mut Tx, node: &str) -> Result<Vec<(String, i64)>> {
     tx.execute(
         "INSERT INTO nodes (id, beat) VALUES ($1, 1) ON CONFLICT (id) DO UPDATE SET beat = nodes.beat + 1",
@@ -97,20 +97,20 @@ fn beat(tx: &mut Tx, node: &str) -> Result<Vec<(String, i64)>> {
     tx.all("SELECT id, beat FROM nodes", &[], |row| Ok((row.text(0)?.to_string(), row.int(1)?)))
 }
 
-/// Frees what a node had under way, unless it has shown a sign of life since; answers whether it did.
+/// Releases the work of a node, unless it has written a heartbeat since; returns whether it was released.
 fn bury(tx: &mut Tx, tables: &[&LeaseTable], node: &str, beat: i64) -> Result<bool> {
     let last = [node.into(), beat.into()];
     if tx.first("SELECT 1 FROM nodes WHERE id = $1 AND beat = $2", &last, |_| Ok::<_, store::Error>(()))?.is_none() {
         return Ok(false);
     }
     leases::end_of(tx, tables, node)?;
-    // One that was cut off as it said that it lives may hold its row for a while yet.
+    // A node that was cut off while writing its heartbeat may still lock its row for a while.
     let found = format!("SELECT id FROM nodes WHERE id = $1 AND beat = $2{}", tx.dialect().skip_locked());
     tx.execute(&format!("DELETE FROM nodes WHERE id IN ({found})"), &last)?;
     Ok(true)
 }
 
-/// This node stops: nobody need wait for what it did not finish.
+/// Deregisters this node and releases its unfinished work.
 pub async fn leave(app: &Arc<App>) {
     let own = app.clone();
     let left = app.store.write(SHARED, move |tx| {
@@ -125,12 +125,12 @@ pub async fn leave(app: &Arc<App>) {
     }
 }
 
-/// The heartbeats that were seen last, and how often each was looked at in vain since.
+/// The last heartbeats, and how often each has been missed since.
 #[derive(Default)]
 struct Seen(HashMap<String, (i64, u32)>);
 
 impl Seen {
-    /// Answers the nodes that are dead, with their last heartbeat.
+    /// Returns the dead nodes, with their last heartbeat.
     fn look(&mut self, nodes: Vec<(String, i64)>, own: &str) -> Vec<(String, i64)> {
         let others = nodes.into_iter().filter(|(node, _)| node != own);
         let counted = others.map(|(node, beat)| {
@@ -148,15 +148,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_is_dead_after_five_looks_in_vain() {
+    fn a_node_is_dead_after_five_missed_heartbeats() {
         let mut seen = Seen::default();
         let nodes = |beat| vec![("me".to_string(), 1), ("it".to_string(), beat)];
         for look in 0..5 {
             assert!(seen.look(nodes(7), "me").is_empty(), "{look}");
         }
         assert_eq!(seen.look(nodes(7), "me"), [("it".to_string(), 7)]);
-        assert!(seen.look(nodes(8), "me").is_empty(), "it lives after all");
+        assert!(seen.look(nodes(8), "me").is_empty(), "it is alive after all");
         assert!(seen.look(vec![], "me").is_empty());
-        assert!(seen.look(nodes(8), "me").is_empty(), "whoever comes back starts anew");
+        assert!(seen.look(nodes(8), "me").is_empty(), "a node that returns starts again");
     }
 }

@@ -1,4 +1,4 @@
-//! Opens the program that the settings describe: its database, its files and what else it shares.
+//! Opens the configured program: its database, its files and its shared state.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -54,7 +54,7 @@ pub fn open(config: Config) -> Result<Arc<App>> {
     }))
 }
 
-/// Opens the place for the contents of files that the settings name.
+/// Opens the configured store of file contents.
 fn open_blobs(config: &Config) -> Result<Blobs> {
     let opened = match config.files.strip_prefix("s3://") {
         Some(place) => {
@@ -73,32 +73,32 @@ fn open_blobs(config: &Config) -> Result<Blobs> {
     opened.map_err(|error| Error::new(Code::Unavailable, format!("Cannot open the file storage: {error}.")))
 }
 
-/// The client for calls to others, which keeps to public addresses unless the settings allow more.
+/// Creates the client for outgoing calls, which only calls public addresses unless the settings allow others.
 fn open_web(config: &Config) -> Result<web::Client> {
     let allowed = networks("allow_private_addresses", &config.allow_private_addresses)?;
     let settings = web::Settings { allowed, ..web::Settings::default() };
     web::Client::new(settings).map_err(|why| Error::new(Code::Unavailable, format!("allow_private_addresses: {why}.")))
 }
 
-/// The addresses and networks that a setting lists.
+/// Parses the addresses and networks of a setting.
 fn networks(setting: &str, listed: &str) -> Result<Vec<web::Network>> {
     let wrong = |why: String| Error::new(Code::Unavailable, format!("{setting}: {why}."));
     let parts = listed.split([',', ' ']).filter(|part| !part.is_empty());
     parts.map(|part| part.parse::<web::Network>().map_err(wrong)).collect()
 }
 
-/// Opens the database that the settings name for reading alone, and the place for files. Nothing is made or migrated.
+/// Opens the configured database read-only, and the file store. Nothing is created or migrated.
 pub fn open_to_read(config: &Config) -> Result<(Store, Blobs)> {
     let mut options = Options::new(database(config));
     options.readers = config.database_readers;
-    // Checks read whole tables, and nobody waits for them.
+    // Checks read whole tables, without blocking others.
     options.timeout = Duration::from_secs(3600);
     let store = Store::open_to_read(&options)?;
     must_be_current(&store)?;
     Ok((store, open_blobs(config)?))
 }
 
-/// Opens the database and the place for files as they are: what is older than this program is not migrated.
+/// Opens the database and the file store without migrating them.
 pub fn open_as_it_is(config: &Config) -> Result<(Store, Blobs)> {
     if let Database::Sqlite(path) = database(config)
         && !path.is_file()
@@ -114,11 +114,11 @@ fn must_be_current(store: &Store) -> Result<()> {
     if store.is_migrated(&migrations::all())? {
         return Ok(());
     }
-    let message = "The database schema is of another version than this program. Run `kantoor migrate`, or use the matching version of the program.";
+    let message = "The database schema does not match this version of the program. Run `kantoor migrate`, or use the matching version of the program.";
     Err(Error::new(Code::Unavailable, message))
 }
 
-/// The database that the settings name.
+/// Returns the configured database.
 pub fn database(config: &Config) -> Database {
     match config.database_url.as_str() {
         "" => Database::Sqlite(config.data.join(store::SQLITE_COPY)),
@@ -126,7 +126,7 @@ pub fn database(config: &Config) -> Database {
     }
 }
 
-/// Opens the database that the settings name.
+/// Opens the configured database.
 pub fn open_store(config: &Config) -> Result<Store> {
     if config.database_url.is_empty() {
         std::fs::create_dir_all(&config.data).map_err(|error| {

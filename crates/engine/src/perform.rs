@@ -1,5 +1,4 @@
-//! The API without HTTP: requests that the program makes itself go through the same routes, validation and
-//! events as those of callers.
+//! The API without HTTP: internal requests use the same routes, validation and events as those of callers.
 
 use serde_json::Value;
 use store::Tx;
@@ -11,7 +10,7 @@ use crate::json::Json;
 use crate::records::Work;
 use crate::registry::routes;
 
-/// Reads what a request would do, and does nothing yet.
+/// Validates a request without performing it.
 pub fn prepare(method: &str, path: &str, body: Option<&Value>) -> Result<Work> {
     let nowhere = || Error::new(Code::NotFound, format!("No route matches {method} {path}."));
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
@@ -26,12 +25,12 @@ pub fn prepare(method: &str, path: &str, body: Option<&Value>) -> Result<Work> {
     (route.handler)(call)
 }
 
-/// Does what a request would, in the transaction of the caller; answers its `data`.
+/// Performs a request in the transaction of the caller; returns its `data`.
 pub fn perform(tx: &mut Tx, ctx: &Ctx, method: &str, path: &str, body: Option<&Value>) -> Result<Value> {
     perform_warned(tx, ctx, method, path, body).map(|(data, _)| data)
 }
 
-/// Does what a request would; answers its `data` and the warnings in its `meta`, or null.
+/// Performs a request; returns its `data` and the warnings in its `meta`, or null.
 pub fn perform_warned(
     tx: &mut Tx,
     ctx: &Ctx,

@@ -2,7 +2,7 @@
 
 use crate::error::{FieldCode, FieldErrors, Result, Violation, violation};
 
-/// More parameters than any list has.
+/// Maximum number of parameters.
 const MAX_PARAMETERS: usize = 100;
 
 /// Query parameters, in the order sent.
@@ -10,7 +10,7 @@ const MAX_PARAMETERS: usize = 100;
 pub struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Reads what stands behind the `?`. A parameter that comes twice, or has a NUL, is a fault.
+    /// Parses the part after the `?`. A duplicate parameter or a NUL is an error.
     pub fn parse(text: &str) -> Result<Query> {
         let mut faults = FieldErrors::default();
         let mut pairs: Vec<(String, String)> = Vec::new();
@@ -37,23 +37,23 @@ impl Query {
         Ok(Query(pairs))
     }
 
-    /// The value of a parameter.
+    /// Returns the value of a parameter.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(has, _)| has == name).map(|(_, value)| value.as_str())
     }
 
-    /// The query without a parameter.
+    /// Returns the query without a parameter.
     pub fn without(mut self, name: &str) -> Query {
         self.0.retain(|(has, _)| has != name);
         self
     }
 
-    /// The names of all parameters.
+    /// Returns the names of all parameters.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| name.as_str())
     }
 
-    /// A parameter that is a whole number.
+    /// Returns the value of an integer parameter.
     pub fn whole(&self, name: &str, least: i64, most: i64) -> Result<Option<i64>, Violation> {
         let Some(text) = self.get(name) else { return Ok(None) };
         match whole_number(text) {
@@ -63,7 +63,7 @@ impl Query {
         }
     }
 
-    /// The query again with another `page`.
+    /// Returns the query with another `page`.
     pub fn with_page(&self, page: i64) -> String {
         let mut text = form_urlencoded::Serializer::new(String::new());
         text.extend_pairs(self.0.iter().filter(|(name, _)| name != "page"));
@@ -72,7 +72,7 @@ impl Query {
     }
 }
 
-/// A number of digits alone.
+/// Parses a number that consists only of digits.
 pub fn whole_number(text: &str) -> Option<i64> {
     text.parse().ok().filter(|number| *number >= 0 && text.bytes().all(|byte| byte.is_ascii_digit()))
 }

@@ -1,22 +1,22 @@
-//! Quotas: how much an account may store and send, from the settings.
+//! The quotas of accounts, from the settings.
 
 use crate::config::Config;
 
-/// The limits of every account; 0 is none.
+/// The quotas of every account; 0 for no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quotas {
-    /// Bytes of files.
+    /// Total size of files, in bytes.
     pub file_bytes: i64,
-    /// Files.
+    /// Number of files.
     pub files: i64,
-    /// Recipients of mail in a day.
+    /// Number of mail recipients per day.
     pub mails_per_day: i64,
-    /// Endpoints at one host.
+    /// Number of webhook endpoints per host.
     pub endpoints_per_host: i64,
 }
 
 impl Quotas {
-    /// Those that the settings say.
+    /// Returns the quotas of the settings.
     pub fn of(config: &Config) -> Quotas {
         let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         Quotas {

@@ -1,7 +1,6 @@
-//! A field is declared once. [`record!`](crate::record!) turns one line per field into the struct, the columns,
-//! the create and PATCH input, the checks, the answers, the list filters and sorts, and the
-//! OpenAPI schema. What the lines can say is in [`Rules`]; they are flags, never logic. A body that is
-//! no record is an [`input!`].
+//! A field is declared once. [`record!`](crate::record!) turns one line per field into the struct field, the column,
+//! the create and PATCH input, the validation, the output, the list filters and sorts, and the OpenAPI schema. The
+//! flags of a line are in [`Rules`]; they contain no logic. A body that is not a record is an [`input!`].
 //!
 //! [`input!`]: crate::input!
 
@@ -31,56 +30,56 @@ pub use open::{Transitions, check_transition, may_become};
 pub use part::Part;
 pub use rules::{ACTED, ALL, COMPUTED, CREATED, DETAIL, GIVEN, INPUT, LIST, NOWHERE, REQUIRED, Rules, UPDATED, Views};
 
-/// What every record has.
+/// The fields of every record.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Base {
     /// UUIDv7.
     pub id: String,
-    /// When it was made, on the account's clock.
+    /// When it was created, on the account's clock.
     pub created_at: Moment,
     /// When it last changed, on the account's clock.
     pub updated_at: Moment,
-    /// Grows by one with every change; the ETag.
+    /// Incremented with every change; the ETag.
     pub version: i64,
 }
 
-/// What is said once about a record.
+/// The static description of a record.
 pub struct Shape {
     /// Its name in events and messages: `product`.
     pub name: &'static str,
     /// Its table, which is also the name of its list.
     pub table: &'static str,
-    /// What its events are called: `product.created`, but `customer.created` of a client.
+    /// The prefix of its events: `product.created`, but `customer.created` for a client.
     pub events: &'static str,
-    /// The field by which a list without pages is sorted.
+    /// The sort field of a list without pages.
     pub order: &'static str,
     /// The field that names the record it belongs to, whose id stands in the path; or empty.
     pub parent: &'static str,
-    /// Where `created_at` is shown beside the fields.
+    /// The views that include `created_at` outside `meta`.
     pub created_at: Views,
-    /// Where `updated_at` is shown beside the fields.
+    /// The views that include `updated_at` outside `meta`.
     pub updated_at: Views,
-    /// Where the `meta` object is shown.
+    /// The views that include the `meta` object.
     pub meta: Views,
-    /// Addresses where a browser can see something of it.
+    /// The URLs that it shows.
     pub addresses: &'static [Address],
-    /// What its routes show beside the fields, worked out from other records.
+    /// Additional members of its responses, derived from other records.
     pub parts: &'static [Part],
-    /// A sentence for the documents, from the doc comment.
+    /// Its description in the documentation, from the doc comment.
     pub doc: &'static [&'static str],
 }
 
-/// An address that a record shows.
+/// A URL that a record shows.
 pub struct Address {
     /// The name of the field.
     pub name: &'static str,
-    /// Its path, with `{id}` and the names of other fields.
+    /// Its path, with `{id}` and the names of other fields as placeholders.
     pub path: &'static str,
-    /// Whether it is signed for a day, so that a browser can open it without a key.
+    /// Whether it is signed, for a day of access without a key.
     pub signed: bool,
-    /// Where it is shown.
+    /// The views that include it.
     pub views: Views,
-    /// A sentence for the documents.
+    /// Its description in the documentation.
     pub doc: &'static str,
 }
 
@@ -93,7 +92,7 @@ impl Address {
 }
 
 impl Shape {
-    /// A record whose times are shown in its `meta` alone.
+    /// Creates the shape of a record whose times are only in its `meta`.
     pub const fn new(name: &'static str, table: &'static str, doc: &'static [&'static str]) -> Shape {
         Shape {
             name,
@@ -110,27 +109,27 @@ impl Shape {
         }
     }
 
-    /// Its events have another name than the record.
+    /// Sets the prefix of its events.
     pub const fn events(self, events: &'static str) -> Shape {
         Shape { events, ..self }
     }
 
-    /// It belongs to the record that this field names, and lives under its path.
+    /// Sets the field that refers to its parent, under whose path it is.
     pub const fn parent(self, field: &'static str) -> Shape {
         Shape { parent: field, ..self }
     }
 
-    /// It has these addresses.
+    /// Sets its URLs.
     pub const fn addresses(self, addresses: &'static [Address]) -> Shape {
         Shape { addresses, ..self }
     }
 
-    /// Its routes show these beside the fields.
+    /// Sets the additional members of its responses.
     pub const fn parts(self, parts: &'static [Part]) -> Shape {
         Shape { parts, ..self }
     }
 
-    /// The field by which a list without pages is sorted.
+    /// Sets the sort field of a list without pages.
     pub const fn order(self, order: &'static str) -> Shape {
         Shape { order, ..self }
     }
@@ -140,39 +139,39 @@ impl Shape {
         Shape { created_at: views, ..self }
     }
 
-    /// Shows `updated_at` beside the fields there.
+    /// Sets the views that include `updated_at` outside `meta`.
     pub const fn updated_at(self, views: Views) -> Shape {
         Shape { updated_at: views, ..self }
     }
 
-    /// Shows `meta` only there.
+    /// Sets the views that include `meta`.
     pub const fn meta(self, views: Views) -> Shape {
         Shape { meta: views, ..self }
     }
 }
 
-/// A record: what [`record!`](crate::record!) makes.
+/// A record, generated by [`record!`](crate::record!).
 pub trait Record: Fields + PartialEq {
-    /// What is said once about it.
+    /// Returns its static description.
     fn shape() -> &'static Shape;
-    /// Its statements.
+    /// Returns its SQL statements.
     fn sql() -> &'static Sql;
-    /// What every record has.
+    /// Returns the fields of every record.
     fn base(&self) -> &Base;
-    /// What every record has, to change.
+    /// Returns the fields of every record, mutably.
     fn base_mut(&mut self) -> &mut Base;
 
-    /// The field that names the record it belongs to.
+    /// Returns the field that refers to its parent.
     fn parent() -> Option<&'static Field<Self>> {
         Self::fields().iter().find(|field| field.info.name == Self::shape().parent)
     }
 
-    /// The fields that are stored.
+    /// Returns the stored fields.
     fn columns() -> impl Iterator<Item = &'static Field<Self>> {
         Self::fields().iter().filter(|field| !field.info.rules.sent_only)
     }
 
-    /// Drops what was in the body alone, so that the record is as it will be read.
+    /// Clears the fields that are only in the body, so that the record equals the stored one.
     fn forget_sent(&mut self) {
         let sent_only = || Self::fields().iter().filter(|field| field.info.rules.sent_only);
         if sent_only().next().is_some() {
@@ -181,7 +180,7 @@ pub trait Record: Fields + PartialEq {
         }
     }
 
-    /// A new one with the fields that are copied to what is made of it.
+    /// Returns a new record with the fields that are copied to derived records.
     fn copied(&self) -> Self {
         let mut copy = Self::default();
         for field in Self::fields().iter().filter(|field| field.info.rules.copied) {
@@ -195,8 +194,8 @@ pub trait Record: Fields + PartialEq {
         Self::fields().iter().any(|field| rule(&field.info.rules) && !(field.equal)(self, before))
     }
 
-    /// From a row of `sql().select`. A value that cannot be read is an error that names its table, id and column; a
-    /// default in its place would be written back by the next save.
+    /// Reads a row of `sql().select`. An unreadable value is an error that names its table, id and column; a default
+    /// would be written back by the next save.
     fn from_row(row: &Row) -> store::Result<Self> {
         read_row(row, Self::columns())
     }
@@ -214,7 +213,7 @@ pub trait Record: Fields + PartialEq {
             || shape.addresses.iter().any(|address| address.views.includes(LIST) && address.names(field.name))
     }
 
-    /// As the API shows it in `view`.
+    /// Writes the record as the API shows it in `view`.
     fn write_json(&self, view: Views, ctx: &Ctx, out: &mut Vec<u8>) {
         let (shape, base) = (Self::shape(), self.base());
         out.extend_from_slice(b"{\"id\":");
@@ -262,7 +261,7 @@ pub trait Record: Fields + PartialEq {
         out.push(b'}');
     }
 
-    /// Whether it is written the same in two views.
+    /// Whether the record is written identically in two views.
     fn looks_alike(one: Views, other: Views) -> bool {
         let alike = |views: Views| views.includes(one) == views.includes(other);
         let shape = Self::shape();
@@ -271,7 +270,7 @@ pub trait Record: Fields + PartialEq {
             && [shape.created_at, shape.updated_at, shape.meta].into_iter().all(alike)
     }
 
-    /// The folded text that searches look in; empty when no field is searched.
+    /// Returns the folded text for searches; empty if no field is searchable.
     fn search_text(&self) -> String {
         let texts = Self::fields().iter().filter(|field| field.info.rules.search);
         let texts: Vec<String> = texts
@@ -283,7 +282,7 @@ pub trait Record: Fields + PartialEq {
         texts.join("\n")
     }
 
-    /// Whether any field is searched.
+    /// Whether any field is searchable.
     fn is_searched() -> bool {
         Self::fields().iter().any(|field| field.info.rules.search)
     }
@@ -309,29 +308,28 @@ fn read_row<R: Record>(row: &Row, fields: impl Iterator<Item = &'static Field<R>
 
 /// Rules of a record that concern more than one field.
 pub trait Model: Record {
-    /// Adds what is wrong with the record as a whole. Fields that are wrong by themselves are among the
-    /// faults already and have their default here: a rule about another field that needs one of them asks
-    /// [`FieldErrors::has`] first.
+    /// Adds errors about the record as a whole. Fields that are invalid by themselves already have an error and their
+    /// default here: a rule about another field that depends on one of them checks [`FieldErrors::has`] first.
     fn check(&self, _faults: &mut FieldErrors) {}
 
-    /// In the transaction, before it is saved: fills in what follows from other records, and
-    /// refuses what they do not allow. `before` is the record as it was. Fields that are in the body alone
-    /// still have their value here.
+    /// Runs in the transaction before the record is saved: fills in values that depend on other records, and rejects
+    /// what they do not allow. `before` is the previous record. Fields that are only in the body still have their value
+    /// here.
     fn before_save(&mut self, _tx: &mut Tx, _ctx: &Ctx, _before: Option<&Self>) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Events beside `created` and `updated` that a change makes.
+    /// Returns the events of a change besides `created` and `updated`.
     fn events(&self, _before: Option<&Self>) -> Vec<&'static str> {
         Vec::new()
     }
 
-    /// In the transaction, once it is saved and its events are told: what else follows.
+    /// Runs in the transaction after the record is saved and its events are emitted.
     fn after_save(&self, _tx: &mut Tx, _ctx: &Ctx, _before: Option<&Self>) -> Result<(), Error> {
         Ok(())
     }
 
-    /// The body as the fields expect it, for those who may send it in another form.
+    /// Normalizes a body that callers can send in another form.
     fn body(body: Json) -> Json {
         body
     }
@@ -350,28 +348,28 @@ impl<R: Model> Body for R {
     }
 }
 
-/// The statements of a record, made from its fields.
+/// The SQL statements of a record, generated from its fields.
 pub struct Sql {
-    /// `SELECT` of all columns, up to and without `WHERE`.
+    /// `SELECT` of all columns, without a `WHERE`.
     pub select: String,
-    /// Columns as in `select`, each with its table.
+    /// The columns of `select`, qualified with the table.
     pub columns: String,
     /// Columns for a list, each with its table: those of every record, and the fields that lists show.
     pub list_columns: String,
     /// The places of those fields among all fields.
     pub listed: Vec<usize>,
-    /// One record: account, id.
+    /// Selects one record. Values: account, id.
     pub get: String,
-    /// Values: account, the base, the fields.
+    /// Inserts a record. Values: account, the base, the fields.
     pub insert: String,
-    /// Values: the base without the id, the fields, account, id.
+    /// Updates a record. Values: the base without the id, the fields, account, id.
     pub update: String,
-    /// Values: account, id.
+    /// Deletes a record. Values: account, id.
     pub delete: String,
 }
 
 impl Sql {
-    /// The statements of `R`.
+    /// Creates the statements of `R`.
     pub fn of<R: Record>() -> Sql {
         let table = R::shape().table;
         let names: Vec<&str> = R::columns().map(|field| field.info.name).collect();
@@ -406,7 +404,7 @@ fn qualified<'n>(table: &str, fields: impl Iterator<Item = &'n str>) -> String {
     columns.collect::<Vec<_>>().join(", ")
 }
 
-/// The name of a field, without the `r#` of one that is a word of the language.
+/// Returns the name of a field, without the `r#` of a keyword.
 pub const fn plain(name: &'static str) -> &'static str {
     match name.as_bytes() {
         [b'r', b'#', ..] => name.split_at(2).1,
@@ -426,7 +424,7 @@ macro_rules! record {
         $(#[doc = $about])+
         #[derive(Clone, Debug, Default, PartialEq)]
         $vis struct $name {
-            /// What every record has.
+            /// The fields of every record.
             pub base: $crate::record::Base,
             $( $(#[doc = $doc])+ $(#[cfg($when)])? pub $field: $kind, )*
         }
@@ -467,9 +465,9 @@ macro_rules! record {
         $(#[doc = $about])+
         #[derive(Clone, Debug, Default, PartialEq)]
         $vis struct $name<$param: $bound> {
-            /// What every record has.
+            /// The fields of every record.
             pub base: $crate::record::Base,
-            /// Which of them it is.
+            /// The kind of record.
             pub which: std::marker::PhantomData<$param>,
             $( $(#[doc = $doc])+ $(#[cfg($when)])? pub $field: $kind, )*
         }

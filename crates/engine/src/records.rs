@@ -1,5 +1,4 @@
-//! The verbs that every record has: list, get, create, change, delete. A resource that needs more
-//! calls these from its own.
+//! The verbs of every record: list, get, create, change, delete. A resource with other verbs calls these.
 
 use store::{Tx, Value};
 
@@ -99,7 +98,7 @@ fn change_as<R: Model>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event
     Ok(Some(image))
 }
 
-/// Tells what a change means, and does what follows from it.
+/// Emits the events of a change, and does what follows from it.
 pub fn follow<R: Model>(tx: &mut Tx, ctx: &Ctx, before: Option<&R>, record: &R) -> Result<()> {
     for event in record.events(before) {
         happened(tx, ctx, record, event)?;
@@ -114,8 +113,8 @@ fn follow_with<R: Model>(tx: &mut Tx, ctx: &Ctx, before: Option<&R>, record: &R,
     record.after_save(tx, ctx, before)
 }
 
-/// A record as its events carry it and as `GET` shows it, made once for all that is told of one change: a document may have
-/// a thousand rows.
+/// A record as its events and `GET` show it, serialized once for all uses of a change: a document may have a thousand
+/// rows.
 pub struct Image(String);
 
 impl Image {
@@ -148,7 +147,7 @@ impl Image {
     }
 }
 
-/// `DELETE …/{id}` that shows what is gone.
+/// `DELETE …/{id}` that returns the deleted record.
 pub fn delete_shown<R: Record>(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let record: R = find_to_change(tx, ctx, &call)?;
@@ -160,7 +159,7 @@ pub fn delete_shown<R: Record>(call: Call) -> Result<Work> {
     }))
 }
 
-/// `DELETE …/{id}` without a body in the answer.
+/// `DELETE …/{id}` without a response body.
 pub fn delete<R: Record>(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let record: R = find_to_change(tx, ctx, &call)?;
@@ -204,10 +203,10 @@ pub fn find<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<R> {
     found.ok_or_else(|| Error::not_found(R::shape().name))
 }
 
-/// The records with these ids, in any order; those that are not there are left out.
+/// Returns the records with these ids, in any order; missing ones are left out.
 pub fn find_some<R: Record>(tx: &mut Tx, ctx: &Ctx, ids: &[&str]) -> Result<Vec<R>> {
     let Some(last) = ids.last() else { return Ok(Vec::new()) };
-    // A few lengths, filled up with the last id, make a few statements that are prepared once.
+    // A few lengths, padded with the last id, need only a few prepared statements.
     let length = ids.len().next_power_of_two();
     let places: Vec<String> = (0..length).map(|place| format!("${}", place + 2)).collect();
     let sql = format!("{} WHERE account_id = $1 AND id IN ({})", R::sql().select, places.join(", "));
@@ -260,7 +259,7 @@ fn insert_as<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &mut R, event: &str) -> 
     append_event(tx, ctx, record, event)
 }
 
-/// Saves a new record that is itself the account of what happened, without an event.
+/// Saves a new record without an event, since the record is its own history.
 pub fn insert_silent<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
     insert_uncounted(tx, ctx, record)?;
     count::<R>(tx, ctx, 1)
@@ -295,8 +294,8 @@ pub fn update<R: Record>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, eve
     touch(tx, ctx, before, record, event)
 }
 
-/// Saves a record under a new version, with its event, even when none of its own fields changed: for one that shows
-/// records of another table which did.
+/// Saves a record with a new version and an event, even if none of its own fields changed: for a record whose response
+/// includes records of another table that did.
 pub fn touch<R: Record>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event: &str) -> Result<()> {
     touch_as(tx, ctx, before, record, event).map(drop)
 }
@@ -325,11 +324,11 @@ pub fn remove<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
     happened(tx, ctx, record, "deleted")
 }
 
-/// Clears some of the links to a record that is to be removed, a few milliseconds' worth; answers whether none is left.
-/// A record may be named by a hundred thousand others, and everybody waits for the writer. Should it stop half-way, the record
-/// is still there, and whoever wanted it gone asks again.
+/// Clears some of the links to a record that is to be deleted, for a few milliseconds; returns whether none is left. A
+/// hundred thousand records may refer to it, and other writers wait. If this is interrupted, the record still exists
+/// and the caller can delete it again.
 pub fn loosen<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<bool> {
-    // Before the first link goes: the record may have to stay.
+    // Before the first link is cleared: the deletion may be rejected.
     tables::guard(tx, ctx, R::shape().table, &record.base().id)?;
     unlink_all(tx, ctx, record, &Slice::start())
 }
@@ -347,11 +346,11 @@ fn unlink_all<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, slice: &Slice) -> R
     Ok(true)
 }
 
-/// Clears `field` in the records that name the record `id`, as far as it fits in the slice: nothing dangles. Answers
-/// whether none is left.
+/// Clears `field` in the records that refer to the record `id`, as far as it fits in the slice; returns whether none is
+/// left.
 pub fn unlink<R: Record>(tx: &mut Tx, ctx: &Ctx, field: &str, id: &str, slice: &Slice) -> Result<bool> {
     let Some(link) = R::fields().iter().find(|own| own.info.name == field) else { return Ok(true) };
-    // The second condition lets indexes serve that leave out records which name nothing.
+    // The second condition allows the use of indexes that omit empty references.
     let named = format!("\"{field}\" = $2 AND \"{field}\" <> ''");
     let sql = format!("SELECT id FROM {} WHERE account_id = $1 AND {named} LIMIT {}", R::shape().table, TOGETHER);
     loop {
@@ -407,7 +406,7 @@ pub fn emit_with<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, name: &str, memb
     image.tell(tx, ctx, record, name)
 }
 
-/// Totals of lists without a filter are kept, since counting a million rows is not free.
+/// The total of an unfiltered list is stored, since counting a million rows is expensive.
 pub fn count<R: Record>(tx: &mut Tx, ctx: &Ctx, change: i64) -> Result<()> {
     tx.execute(
         "INSERT INTO record_counts (account_id, kind, total) VALUES ($1, $2, $3)
@@ -422,7 +421,7 @@ pub fn check_references<R: Fields>(tx: &mut Tx, ctx: &Ctx, record: &R, input: &I
     let mut faults = FieldErrors::default();
     for field in input.sent() {
         let table = field.info.rules.refers;
-        // Asked first: the rows of a document are a megabyte to write.
+        // Checked first: the rows of a document are a megabyte to write.
         if table.is_empty() {
             continue;
         }

@@ -1,5 +1,5 @@
-//! The registry: everything that the engine runs but does not know. The program fills it once, before anything else, and
-//! nothing changes it afterwards.
+//! The registry: everything that the business code adds to the engine. The program fills it once at its start, and it
+//! never changes afterwards.
 
 use std::sync::{Arc, OnceLock};
 
@@ -26,78 +26,79 @@ use crate::tables::{self, Guard, OnEvent, Table};
 /// The routes of one path.
 pub type Methods = Vec<&'static Route>;
 
-/// Fills a new account, which has this name.
+/// Fills a new account with this name.
 pub type Fill = fn(&mut Tx, &Ctx, &str) -> Result<()>;
 
 /// Starts a loop that runs until the process ends.
 pub type Start = fn(&Arc<App>);
 
-/// Opens what the business shares, on the node with this id.
+/// Opens a service of the business code, on the node with this id.
 pub type Open = fn(&Config, &str, &mut Services) -> Result<()>;
 
-/// Everything that the engine runs but does not know.
+/// Everything that the business code adds to the engine.
 #[derive(Default)]
 pub struct Registry {
-    /// Every resource.
+    /// All resources.
     pub resources: Vec<Resource>,
     /// The migrations of tables that belong to no resource.
     pub migrations: Vec<Migration>,
-    /// Fill a new account, which has this name.
+    /// Fill a new account with this name.
     pub defaults: &'static [Fill],
     /// The areas of the API: `{area}.read` and `{area}.write` are the scopes of keys.
     pub areas: &'static [&'static str],
-    /// Who starts work when something happens.
+    /// Starts work when an event happens.
     pub listener: Option<Listener>,
-    /// The error codes of each area, beside those that all share.
+    /// The error codes of each area, in addition to the shared ones.
     pub error_codes: &'static [&'static [Code]],
     /// Called for every event of a record, in its transaction.
     pub on_event: &'static [OnEvent],
-    /// Refuse to delete a record that something still needs.
+    /// Reject the deletion of a record that is still needed.
     pub guards: &'static [Guard],
-    /// What becomes of the contents of uploads.
+    /// Handles the contents of uploads.
     pub contents: Option<Contents>,
     /// Pages outside the API.
     pub pages: &'static [Page],
-    /// Counters by one label.
+    /// Counters with one label.
     pub counters: &'static [CounterInfo],
     /// Durations.
     pub histograms: &'static [HistogramInfo],
-    /// Numbers that this process knows.
+    /// Metrics of this process.
     pub gauges: &'static [fn(&App) -> Metric],
-    /// Numbers that the database knows.
+    /// Metrics of the database.
     pub stored_gauges: &'static [fn(&mut Tx, Moment) -> Result<Metric>],
-    /// Opens what the business shares beside what the engine shares.
+    /// Opens the services of the business code.
     pub services: &'static [Open],
-    /// The kinds of job.
+    /// The job types.
     pub jobs: &'static [JobKind],
-    /// The tables whose rows are worked on under a lease.
+    /// The tables whose rows are processed under a lease.
     pub leases: &'static [&'static LeaseTable],
     /// What housekeeping drops when it is old.
     pub purges: &'static [Purge],
-    /// What comes with the days.
+    /// The work that becomes due as time passes.
     pub due_work: &'static [DueWork],
-    /// What runs in the background beside the workers.
+    /// The background tasks besides the workers.
     pub background: &'static [Start],
-    /// Who wants to know at the start that a process died.
+    /// Called at the start if a process died.
     pub after_crash: &'static [fn(&App)],
 }
 
-/// What becomes of a content that no record has yet.
+/// Handles contents without a record.
 #[derive(Clone, Copy)]
 pub struct Contents {
-    /// Called before the first byte is written, so that no crash leaves the content behind; refuses it when there is no room.
+    /// Called before the first byte is written, so that a crash leaves nothing behind; rejects the content if there is
+    /// no room.
     pub announce: fn(&mut Tx, &Ctx, &str) -> Result<()>,
-    /// Drops a content that no record came to have.
+    /// Deletes a content that no record refers to.
     pub refuse: fn(&mut Tx, &Ctx, &str) -> Result<()>,
 }
 
 /// Pages under a prefix, for visitors without a key.
 pub struct Page {
-    /// What their paths start with, when it ends in `/`; otherwise the one path.
+    /// The prefix of their paths, if it ends in `/`; otherwise the path itself.
     pub prefix: &'static str,
-    /// The path with its placeholders, for the metrics; empty when it is not one of these pages.
+    /// Returns the path with placeholders, for the metrics; empty if it is not one of these pages.
     pub route: fn(&str) -> &'static str,
-    /// Answers a request.
+    /// Handles a request.
     pub answer: fn(Arc<App>, Request<Body>) -> BoxFuture<'static, Response<Body>>,
 }
 
@@ -110,16 +111,16 @@ impl Page {
 
 static INSTALLED: OnceLock<(&'static Registry, matchit::Router<Methods>)> = OnceLock::new();
 
-/// Makes `registry` the one that the engine runs; once, before anything else.
+/// Installs the registry that the engine runs; once, at the start of the program.
 pub fn install(registry: &'static Registry) {
-    // Whoever comes second waits until the first has handed everything down.
+    // A second caller waits until the first has completed.
     INSTALLED.get_or_init(|| {
         hand_down(registry);
         (registry, router(registry))
     });
 }
 
-/// Hands the layers below the registry what they need of it.
+/// Passes parts of the registry to the layers below it.
 fn hand_down(registry: &'static Registry) {
     accounts::install(registry.areas);
     if let Some(listener) = &registry.listener {
@@ -136,13 +137,13 @@ fn hand_down(registry: &'static Registry) {
     tables::install(registry.resources.iter().map(table).collect(), registry.on_event, registry.guards);
 }
 
-/// The registry that was installed; before that, an empty one.
+/// Returns the installed registry, or an empty one.
 pub fn registry() -> &'static Registry {
     static EMPTY: OnceLock<Registry> = OnceLock::new();
     INSTALLED.get().map_or_else(|| EMPTY.get_or_init(Registry::default), |(registry, _)| registry)
 }
 
-/// Every route, by its path.
+/// Returns all routes, by path.
 pub fn routes() -> &'static matchit::Router<Methods> {
     static NONE: OnceLock<matchit::Router<Methods>> = OnceLock::new();
     INSTALLED.get().map_or_else(|| NONE.get_or_init(matchit::Router::new), |(_, routes)| routes)
@@ -165,22 +166,22 @@ fn router(registry: &'static Registry) -> matchit::Router<Methods> {
 }
 
 impl Registry {
-    /// Every error code: those that all areas share, and those that an area declares.
+    /// Returns all error codes: the shared ones, and those of each area.
     pub fn error_codes(&self) -> Vec<Code> {
         Code::SHARED.iter().chain(self.error_codes.iter().copied().flatten()).copied().collect()
     }
 
-    /// Every route of every resource.
+    /// Returns every route of every resource.
     pub fn routes(&self) -> impl Iterator<Item = &Route> {
         self.resources.iter().flat_map(|resource| &resource.routes)
     }
 
-    /// The resource that keeps its records in `table`.
+    /// Returns the resource of a table.
     pub fn of_table(&self, table: &str) -> Option<&Resource> {
         self.resources.iter().find(|resource| resource.shape.table == table)
     }
 
-    /// The resource whose records are called `name`.
+    /// Returns the resource whose records have this name.
     pub fn named(&self, name: &str) -> Option<&Resource> {
         self.resources.iter().find(|resource| resource.shape.name == name)
     }
@@ -190,8 +191,8 @@ impl Registry {
         self.defaults.iter().try_for_each(|fill| fill(tx, ctx, &account.name))
     }
 
-    /// What becomes of contents.
+    /// Returns the handler of contents.
     pub fn contents(&self) -> Result<Contents> {
-        self.contents.ok_or_else(|| Error::internal("nobody looks after contents"))
+        self.contents.ok_or_else(|| Error::internal("the registry has no handler of contents"))
     }
 }

@@ -1,4 +1,4 @@
-//! A resource: a record with its routes, and what the rest of the program may ask of it.
+//! A resource: a record with its routes, and what the rest of the program needs to know about it.
 
 mod builder;
 
@@ -16,7 +16,7 @@ use crate::records::Work;
 use crate::slice::Slice;
 use crate::tables::Logged;
 
-/// What a route does, in the words of HTTP.
+/// The method of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "they are what they say")]
 pub enum Method {
@@ -28,7 +28,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// As HTTP spells it.
+    /// Returns its HTTP name.
     pub fn name(self) -> &'static str {
         match self {
             Method::Get => "GET",
@@ -60,54 +60,54 @@ pub enum Verb {
 /// What a route takes in its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestBody {
-    /// Nothing.
+    /// No body.
     Nothing,
     /// The fields of a new record.
     Create,
-    /// Some of the fields that can be changed.
+    /// The changeable fields, of which at least one.
     Patch,
-    /// Fields of its own.
+    /// Its own fields.
     Body,
-    /// Fields of its own, or no body at all.
+    /// Its own fields, or no body.
     Maybe,
     /// A file, as multipart/form-data.
     File,
 }
 
-/// What a route answers with.
+/// The response of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Returns {
-    /// Records in pages.
+    /// A page of records.
     Page,
-    /// Records of another table in pages.
+    /// A page of records of another table.
     PageOf(&'static str),
     /// All records.
     All,
-    /// All records, or a page for who asks for one.
+    /// All records, or a page on request.
     Either,
-    /// The record, as a view shows it.
+    /// The record, in a view.
     Item(Views),
-    /// A new record, as a view shows it.
+    /// A new record, in a view.
     Made(Views),
     /// A new record of another table.
     CreatedOf(&'static str),
-    /// These alone.
+    /// Only these members.
     Parts(&'static [Part]),
-    /// These alone, of a new record.
+    /// Only these members, of a new record.
     CreatedParts(&'static [Part]),
     /// A list of these.
     ListOfParts(&'static [Part]),
-    /// What comes behind a number: of these, by these parameters.
+    /// Events after a sequence number: members and parameters.
     Feed(&'static [Part], &'static [Part]),
-    /// Events as they happen, by these parameters.
+    /// Events as they happen: parameters.
     Stream(&'static [Part]),
-    /// A content that is no JSON.
+    /// A content that is not JSON.
     Content,
     /// No body.
     Nothing,
 }
 
-/// Parses a request outside the transaction, and leaves the rest to do inside.
+/// Parses a request outside the transaction, and returns the work to do inside it.
 pub type Handler = fn(Call) -> Result<Work>;
 
 /// A route.
@@ -116,9 +116,9 @@ pub struct Route {
     pub method: Method,
     /// Its path, with `{id}`.
     pub path: String,
-    /// The scope a key needs.
+    /// The required scope.
     pub scope: String,
-    /// A line for the documents.
+    /// Its summary in the documentation.
     pub summary: String,
     /// Whether it is an addition to the contract.
     pub extension: bool,
@@ -126,17 +126,17 @@ pub struct Route {
     pub body: RequestBody,
     /// The fields that it takes.
     pub fields: Vec<FieldInfo>,
-    /// What it returns.
+    /// Its response.
     pub returns: Returns,
-    /// A query parameter by which a GET changes something all the same, and the scope that this needs.
+    /// A query parameter with which a GET performs an action, and the scope that this requires.
     pub acts_with: Option<(&'static str, &'static str)>,
-    /// A scope that it needs beside its own.
+    /// An additional required scope.
     pub also_needs: Option<&'static str>,
-    /// Whether it has the strict limit of the trigger route, across all nodes.
+    /// Whether it has the strict rate limit of the trigger route, across all nodes.
     pub scarce: bool,
-    /// Whether `meta` of its answers has members, such as `warnings`.
+    /// Whether the `meta` of its responses can have members, such as `warnings`.
     pub has_meta: bool,
-    /// Parses the request outside the transaction, and leaves the rest to do inside.
+    /// Parses the request outside the transaction, and returns the work to do inside it.
     pub handler: Handler,
 }
 
@@ -146,24 +146,24 @@ impl Route {
         matches!(self.returns, Returns::Page | Returns::PageOf(_) | Returns::All | Returns::Either | Returns::Feed(..))
     }
 
-    /// Whether it only reads, whatever is asked.
+    /// Whether it never writes.
     pub fn reads(&self) -> bool {
         self.method == Method::Get && self.acts_with.is_none()
     }
 
-    /// Whether it only reads when this is asked.
+    /// Whether it does not write for this query.
     pub fn reads_for(&self, query: &Query) -> bool {
         self.method == Method::Get && self.acts_with.is_none_or(|(parameter, _)| query.get(parameter).is_none())
     }
 }
 
-/// The list of a resource, for documents and tests.
+/// The list of a resource, for the documentation and tests.
 pub struct List {
-    /// Whether `search` is taken.
+    /// Whether it supports `search`.
     pub searches: bool,
-    /// What it can be sorted by.
+    /// The fields that it can be sorted by.
     pub sorts: Vec<&'static str>,
-    /// The statements for a query.
+    /// Returns the statements of a query.
     pub statements: fn(&Call, &mut Tx, &Ctx) -> Result<Statements>,
 }
 
@@ -179,13 +179,13 @@ impl List {
 
 /// A resource: a record with its routes.
 pub struct Resource {
-    /// The name of its scopes.
+    /// The area of its scopes.
     pub area: &'static str,
-    /// The name of the scope for changes, where it is another.
+    /// The area of the scope for changes, if it differs.
     pub write_area: &'static str,
-    /// Its heading in the documents.
+    /// Its title in the documentation.
     pub title: &'static str,
-    /// What is said about the record.
+    /// The static description of the record.
     pub shape: &'static Shape,
     /// The path of its list.
     pub path: String,
@@ -193,19 +193,19 @@ pub struct Resource {
     pub fields: Vec<FieldInfo>,
     /// Its routes.
     pub routes: Vec<Route>,
-    /// Its list, when it has one.
+    /// Its list, if it has one.
     pub list: Option<List>,
     /// Its migrations.
     pub migrations: &'static [Migration],
-    /// Clears a field in the records of it that name a record which is gone.
+    /// Clears a field in its records that refer to a deleted record.
     pub unlink: fn(&mut Tx, &Ctx, &str, &str, &Slice) -> Result<bool>,
-    /// The record with an id as the API shows it.
+    /// Returns the record with an id as the API shows it.
     pub show: fn(&mut Tx, &Ctx, &str) -> Result<Option<String>>,
-    /// Checks the records of an account behind an id, some at a time.
+    /// Checks a batch of an account's records after an id.
     pub inspect: Inspect,
-    /// Its rows go with their age: they are not counted, and may name what is gone.
+    /// Whether its rows expire: they are not counted, and may refer to deleted records.
     pub fleeting: bool,
-    /// Whether the log shows its records as they are.
+    /// Whether the log shows the current records.
     pub logged: Logged,
 }
 
@@ -228,5 +228,5 @@ impl Resource {
     }
 }
 
-/// Checks the records of an account behind an id, some at a time.
+/// Checks a batch of an account's records after an id.
 pub type Inspect = Box<dyn Fn(&mut Tx, i64, &str, Option<&Lines>) -> Result<Inspected> + Send + Sync>;

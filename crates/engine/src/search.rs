@@ -1,5 +1,4 @@
-//! The folded texts that searches look in: without case and accents, found inside words, by a
-//! trigram index on both databases.
+//! Full-text search: ignores case and accents, matches inside words, and uses a trigram index on both databases.
 
 mod pieces;
 
@@ -83,12 +82,12 @@ pub fn ids_with(tx: &mut Tx, words: &str) -> Result<(&'static str, Vec<Value<'st
     Ok((sql, values))
 }
 
-/// How many texts may wait for the index before it is worth adding them.
+/// Number of pending texts at which they are added to the index.
 const MAX_TEXTS: i64 = 256;
-/// How many are added at a time: some milliseconds of the one writer.
+/// Number of texts to add at a time: some milliseconds of the writer.
 const CHUNK: i64 = 1000;
 
-/// How often is looked whether texts wait.
+/// How often pending texts are checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Starts to tidy the index, until the process ends.
@@ -100,16 +99,15 @@ pub fn start(app: &Arc<App>) {
             let own = app.clone();
             let tidied = tokio::task::spawn_blocking(move || tidy(&own.store)).await;
             let tidied = tidied.unwrap_or_else(|panic| Err(Error::internal(panic.to_string())));
-            poll.turned(tidied, "The search index cannot be brought up to date now.");
+            poll.turned(tidied, "Cannot update the search index at the moment.");
         }
     });
 }
 
-/// Adds texts that wait to the index, if there are enough, and new ones to the sample; answers
-/// whether there may be more.
+/// Adds pending texts to the index, if there are enough, and new ones to the sample; returns whether there may be more.
 pub fn tidy(store: &Store) -> Result<bool> {
     let (waiting, unsampled) = store.read_now(|tx| {
-        // No further than it matters: after an import a million may wait.
+        // Counts only up to the limit: after an import a million may be pending.
         let index = tx.dialect().indexed_by("search_texts_pending");
         let waiting =
             format!("SELECT count(*) FROM (SELECT 1 FROM search_texts{index} WHERE pending = 1 LIMIT $1) waiting");
@@ -131,7 +129,7 @@ pub fn tidy(store: &Store) -> Result<bool> {
     Ok(waiting > CHUNK || unsampled >= 2 * CHUNK)
 }
 
-/// Makes a record findable, under its words of now.
+/// Adds or updates the search text of a record.
 pub fn put<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
     if R::is_searched() {
         tx.execute(

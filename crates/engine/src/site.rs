@@ -1,4 +1,4 @@
-//! Where this server can be reached, and addresses that open one thing for a while without a key.
+//! The public URL of this server, and signed URLs that give access to one content for a limited time.
 
 use std::sync::OnceLock;
 
@@ -24,19 +24,18 @@ CREATE TABLE secrets (
 };
 
 const HOUR_MS: i64 = 3_600_000;
-/// How long a signed address works, and up to an hour more: it changes once an hour, so that
-/// browsers can keep what they have fetched.
+/// How long a signed URL is valid, plus up to an hour: it changes once an hour, so that browsers can cache its content.
 const VALID_MS: i64 = 24 * HOUR_MS;
 
-/// Where this server can be reached.
+/// The public URL of this server.
 pub struct Site {
     base: OnceLock<String>,
     key: Vec<u8>,
 }
 
 impl Site {
-    /// The server at `public_url`; when that is empty, at the address that it turns out to serve on.
-    /// The key for signatures is made once, and the same on all nodes.
+    /// Opens the site at `public_url`, or if that is empty, at the address that the server listens on. The signing key
+    /// is generated once, and is the same on all nodes.
     pub fn open(store: &Store, public_url: &str) -> Result<Site> {
         let mut new = [0u8; 32];
         getrandom::fill(&mut new)
@@ -57,31 +56,31 @@ impl Site {
         Ok(Site { base, key })
     }
 
-    /// Says where it serves, for when the settings do not.
+    /// Sets the address that the server listens on, in case the settings have no URL.
     pub fn serves_at(&self, address: &str) {
         let _ = self.base.set(format!("http://{address}"));
     }
 
-    /// The whole address of a path.
+    /// Returns the absolute URL of a path.
     pub fn address(&self, path: &str) -> String {
         format!("{}{path}", self.base.get().map_or("", String::as_str))
     }
 
-    /// The whole address of a path, which opens it for a day without a key.
+    /// Returns the absolute URL of a path, signed for a day of access without a key.
     pub fn signed(&self, account: i64, now: Moment, path: &str) -> String {
         let until = (now.0 / HOUR_MS + 1) * HOUR_MS + VALID_MS;
         let signature = hex(&self.signature(path, account, until).finalize().into_bytes());
         self.address(&format!("{path}?account={account}&until={}&signature={signature}", until / 1000))
     }
 
-    /// The secret that signs the outgoing calls of an account.
+    /// Returns the secret that signs the outgoing calls of an account.
     pub fn signing_secret(&self, account: i64) -> Vec<u8> {
         let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(&self.key).unwrap_or_else(|_| unreachable_key());
         mac.update(format!("calls of account {account}").as_bytes());
         mac.finalize().into_bytes().to_vec()
     }
 
-    /// The signature of a call of that account.
+    /// Signs a call of an account.
     pub fn sign_for(&self, account: i64, text: &str) -> Vec<u8> {
         let secret = self.signing_secret(account);
         let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(&secret).unwrap_or_else(|_| unreachable_key());
@@ -89,7 +88,7 @@ impl Site {
         mac.finalize().into_bytes().to_vec()
     }
 
-    /// The account whose `path` a signed query opens at `now`.
+    /// Returns the account of a signed URL, if it is valid for `path` at `now`.
     pub fn opens(&self, path: &str, query: &Query, now: Moment) -> Option<i64> {
         let account: i64 = query.get("account")?.parse().ok()?;
         let until: i64 = query.get("until")?.parse().ok()?;
@@ -99,7 +98,7 @@ impl Site {
         (right && now.0 < until).then_some(account)
     }
 
-    /// Letters and digits that nobody can guess, always the same for the same id.
+    /// Returns unguessable letters and digits, always the same for the same id.
     pub fn token_of(&self, id: &str) -> String {
         hex(&self.signature(id, 0, 0).finalize().into_bytes()[..16])
     }
@@ -111,7 +110,7 @@ impl Site {
     }
 }
 
-/// HMAC takes keys of any length.
+/// HMAC accepts keys of any length.
 fn unreachable_key() -> Hmac<Sha256> {
     unreachable!("HMAC takes keys of any length")
 }

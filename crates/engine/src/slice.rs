@@ -3,37 +3,37 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// About how long a slice takes at most.
+/// Approximate maximum duration of a slice.
 const TURN: Duration = Duration::from_millis(5);
-/// How many things of a kind are looked up at once, and so how many happen in a transaction at most.
+/// Number of records to look up at a time, which is also the maximum per transaction.
 pub const TOGETHER: usize = 100;
 
-/// The part of the work that shares a transaction: one thing at least, or a slow machine would never get anywhere, and no
-/// more once a few milliseconds are over.
+/// A part of the work that runs in one transaction: at least one record, so that a slow machine makes progress, and no
+/// more after a few milliseconds.
 pub struct Slice {
     started: Instant,
     done: Cell<bool>,
-    /// Whether it ends at all.
+    /// Whether the slice has a limit.
     ends: bool,
 }
 
 impl Slice {
-    /// It starts now.
+    /// Starts a slice.
     pub fn start() -> Slice {
         Slice { started: Instant::now(), done: Cell::new(false), ends: true }
     }
 
-    /// One that has no end, for who does everything in one transaction.
+    /// Creates a slice without a limit, to do everything in one transaction.
     pub fn endless() -> Slice {
         Slice { ends: false, ..Slice::start() }
     }
 
-    /// Something was done in it.
+    /// Records that a record was processed.
     pub fn did_one(&self) {
         self.done.set(true);
     }
 
-    /// Whether the rest is for another transaction.
+    /// Whether the rest is left for another transaction.
     pub fn is_over(&self) -> bool {
         self.ends && self.done.get() && self.started.elapsed() > TURN
     }

@@ -1,4 +1,4 @@
-//! The tables of the registry: what the engine needs to know about records of other kinds, such as references to them.
+//! The tables of the registry: what the engine needs to know about other records, such as references to them.
 
 use std::sync::OnceLock;
 
@@ -13,39 +13,40 @@ use crate::slice::Slice;
 /// How the records of a resource relate to the log.
 #[derive(Clone, Copy, Debug)]
 pub enum Logged {
-    /// The last entry shows the record as it is, but for these fields, which change without one.
+    /// The last entry shows the current record, except for these fields, which change without an entry.
     Except(&'static [&'static str]),
-    /// Its records change without entries.
+    /// Records change without entries.
     No,
 }
 
 /// A table of records.
 pub struct Table {
-    /// What is said about the record.
+    /// The static description of the record.
     pub shape: &'static Shape,
     /// The path of its list.
     pub path: String,
     /// The fields of the record.
     pub fields: Vec<FieldInfo>,
-    /// Clears a field in the records of it that name a record which is gone.
+    /// Clears a field in its records that refer to a deleted record.
     pub unlink: Unlink,
-    /// Its rows go with their age: they are not counted, and may name what is gone.
+    /// Whether its rows expire: they are not counted, and may refer to deleted records.
     pub fleeting: bool,
-    /// Whether the log shows its records as they are.
+    /// Whether the log shows the current records.
     pub logged: Logged,
 }
 
-/// Clears a field in the records that name a record which is gone, as far as fits in a slice; whether none is left.
+/// Clears a field in the records that refer to a deleted record, as far as fits in a slice; returns whether none is
+/// left.
 pub type Unlink = fn(&mut Tx, &Ctx, &str, &str, &Slice) -> Result<bool>;
 
-/// Hears of an event of a record, in its transaction.
+/// Called for an event of a record, in its transaction.
 pub type OnEvent = fn(&mut Tx, &Ctx, &Event) -> Result<()>;
 
-/// Refuses to delete a record of another room while it is needed.
+/// Rejects the deletion of a record while something else needs it.
 pub struct Guard {
     /// The table of the record.
     pub table: &'static str,
-    /// An error when the record with this id is needed.
+    /// Returns an error if the record with this id is needed.
     pub check: fn(&mut Tx, &Ctx, &str) -> Result<()>,
 }
 
@@ -57,27 +58,27 @@ struct Installed {
 
 static INSTALLED: OnceLock<Installed> = OnceLock::new();
 
-/// Says which tables there are, who hears of events and who refuses deletions.
+/// Sets the tables, the event handlers and the guards.
 pub fn install(tables: Vec<Table>, on_event: &'static [OnEvent], guards: &'static [Guard]) {
     let _ = INSTALLED.set(Installed { tables, on_event, guards });
 }
 
-/// Every table.
+/// Returns all tables.
 pub fn all() -> &'static [Table] {
     INSTALLED.get().map_or(&[], |installed| installed.tables.as_slice())
 }
 
-/// The table with this name, if records are kept in it.
+/// Returns the table with this name, if it holds records.
 pub fn named(table: &str) -> Option<&'static Table> {
     all().iter().find(|own| own.shape.table == table)
 }
 
-/// What one record of `table` is called.
+/// Returns the name of a record of `table`.
 pub fn name_of(table: &str) -> &'static str {
     named(table).map_or("record", |own| own.shape.name)
 }
 
-/// The address of a record.
+/// Returns the path of a record.
 pub fn location<R: Record>(record: &R) -> String {
     let path = named(R::shape().table).map_or("", |own| own.path.as_str());
     let parent = R::parent().map(|parent| match (parent.to_db)(record) {
@@ -92,7 +93,7 @@ pub fn notify(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<()> {
     INSTALLED.get().map_or(&[][..], |installed| installed.on_event).iter().try_for_each(|hear| hear(tx, ctx, event))
 }
 
-/// Refuses to delete a record that something still needs.
+/// Rejects the deletion of a record that is still needed.
 pub fn guard(tx: &mut Tx, ctx: &Ctx, table: &str, id: &str) -> Result<()> {
     let guards = INSTALLED.get().map_or(&[][..], |installed| installed.guards);
     guards.iter().filter(|guard| guard.table == table).try_for_each(|guard| (guard.check)(tx, ctx, id))

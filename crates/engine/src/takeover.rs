@@ -1,5 +1,5 @@
-//! Work that a process had under way when it was killed. Whoever serves a SQLite file alone knows at its start that nobody works on
-//! anything, and need not wait for the leases to expire.
+//! Takes over the work of a process that was killed. A process that owns a SQLite file knows at its start that no other
+//! worker exists, and need not wait for leases to expire.
 
 use std::fs::{File, TryLockError};
 
@@ -8,10 +8,11 @@ use crate::app::App;
 use crate::error::{Code, Error, Result};
 use crate::registry::registry;
 
-/// The file beside the database that is locked while somebody serves it.
+/// The file next to the database that is locked while a process serves it.
 const LOCK: &str = "kantoor.lock";
 
-/// Ends all leases, unless others may serve this database too. Who serves alone does so while the answer lives.
+/// Ends all leases, unless other processes may serve this database. The lock is held as long as the returned file
+/// exists.
 pub fn take_over(app: &App) -> Result<Option<File>> {
     if app.store.is_shared() {
         return Ok(None);
@@ -27,7 +28,7 @@ pub fn take_over(app: &App) -> Result<Option<File>> {
             app.store.write_now(SHARED, move |tx| tables.iter().try_for_each(|table| table.end_all(tx)))?;
             Ok(Some(file))
         }
-        // Another process, or a disk that has no locks.
+        // Another process, or a file system without locks.
         Err(TryLockError::WouldBlock | TryLockError::Error(_)) => Ok(None),
     }
 }

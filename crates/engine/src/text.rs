@@ -3,12 +3,12 @@
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// Lower case, without accents, with nothing that means something to `LIKE`.
+/// Returns the text in lower case, without accents and without characters that are special in `LIKE`.
 pub fn fold(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     for c in text.nfkd().filter(|c| !is_combining_mark(*c)).flat_map(char::to_lowercase) {
         match c {
-            // Letters that no decomposition takes apart.
+            // Letters without a decomposition.
             'ß' => folded.push_str("ss"),
             'æ' => folded.push_str("ae"),
             'œ' => folded.push_str("oe"),
@@ -17,7 +17,7 @@ pub fn fold(text: &str) -> String {
             'đ' | 'ð' => folded.push('d'),
             'ı' => folded.push('i'),
             'þ' => folded.push_str("th"),
-            // What LIKE would take for more than a letter, as letters that nobody writes.
+            // Special characters of `LIKE` become private-use characters.
             '%' => folded.push('\u{e000}'),
             '_' => folded.push('\u{e001}'),
             '\\' => folded.push('\u{e002}'),

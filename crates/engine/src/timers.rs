@@ -1,9 +1,10 @@
-//! What happens when nothing happens. Each event arms the timers that wait for the next one; a timer that runs out looks
-//! whether its cause still holds and says so, once. The cost is by what is due, not by what exists.
+//! Timers: events that are emitted when nothing happens for a number of days. An event arms timers; an expired timer
+//! checks whether its condition still holds and emits its event, once. The cost depends on the number of due timers,
+//! not on their total.
 //!
-//! A timer keeps the moment since which nothing has happened. How many days that may last is a setting,
-//! which is added when one looks: who changes it changes it for what waits already. Which timers there are the registry
-//! says; each is declared in the file of the resource that it is about.
+//! A timer stores the moment since which nothing has happened. The number of days is a setting that is added in the
+//! query, so changing it also affects timers that are already running. The registry lists the timers; each is declared
+//! in the file of its resource.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -35,27 +36,27 @@ CREATE INDEX timers_due ON timers (account_id, at, record_id);
 
 const DAY: i64 = 24 * 3600;
 
-/// A timer, whose days are among the settings `S`.
+/// A timer, whose days are in the settings `S`.
 pub struct Timer<S> {
-    /// What it waits for, which is the event that it emits.
+    /// The event that it emits.
     pub cause: &'static str,
     /// The types of record that it is about.
     pub about: &'static [&'static str],
-    /// The events that arm it, and of which record.
+    /// The events that arm it, and for which record.
     pub armed_by: &'static [(&'static str, Of)],
-    /// Since when it waits after such an event.
+    /// Returns since when it waits after such an event.
     pub since: fn(&Ctx, &Data) -> Since,
-    /// How many days it waits, 0 for never; `None` for a timer that is armed for a moment of its own.
+    /// The number of days that it waits, 0 for never; `None` for a timer that is armed for a specific moment.
     pub days: Option<fn(&S) -> i64>,
-    /// Emits the event about the record with this id, if the cause still holds.
+    /// Emits the event of the record with this id, if the condition still holds.
     pub run_out: fn(&mut Tx, &Ctx, &str) -> Result<()>,
 }
 
-/// Whose timer an event arms.
+/// The record whose timer an event arms.
 pub enum Of {
-    /// That of the record that the event is about, if the timer is about such records.
+    /// The record of the event, if the timer is about such records.
     Itself,
-    /// That of the record whose id this member of the event's data has, such as `meta.owner_id`.
+    /// The record whose id is in this member of the event's data, such as `meta.owner_id`.
     Member(&'static str),
 }
 
@@ -65,9 +66,9 @@ pub enum Since {
     Now,
     /// Since this moment, which may be in the future.
     At(Moment),
-    /// It waits no more.
+    /// It is disarmed.
     Never,
-    /// As before.
+    /// It does not change.
     AsBefore,
 }
 
@@ -85,7 +86,7 @@ impl<'d> Data<'d> {
         Data { json, members: OnceCell::new() }
     }
 
-    /// The text at a path such as `owner_id` or `meta.owner_id`; nothing when it is empty or no text.
+    /// Returns the text at a path such as `owner_id` or `meta.owner_id`; `None` if it is empty or not a text.
     pub fn text(&self, path: &str) -> Option<String> {
         let members = self.members.get_or_init(|| serde_json::from_str(self.json).unwrap_or_default());
         let (name, rest) = path.split_once('.').unwrap_or((path, ""));
@@ -97,7 +98,7 @@ impl<'d> Data<'d> {
     }
 }
 
-/// Arms what follows from an event.
+/// Arms and disarms timers after an event.
 pub fn note<S>(tx: &mut Tx, ctx: &Ctx, timers: &[&Timer<S>], event: &Event) -> Result<()> {
     let data = Data::of(event.data);
     for timer in timers {
@@ -125,7 +126,7 @@ impl<S> Timer<S> {
         }
     }
 
-    /// From now on it waits since this moment.
+    /// Arms the timer since this moment.
     pub fn arm(&self, tx: &mut Tx, ctx: &Ctx, record: &str, since: Moment) -> Result<()> {
         let sql = "INSERT INTO timers (account_id, cause, record_id, since) VALUES ($1, $2, $3, $4)
                    ON CONFLICT (account_id, cause, record_id) DO UPDATE SET since = excluded.since";
@@ -133,7 +134,7 @@ impl<S> Timer<S> {
         Ok(())
     }
 
-    /// It waits since now, unless it waits already.
+    /// Arms the timer since now, unless it is already armed.
     pub fn arm_first(&self, tx: &mut Tx, ctx: &Ctx, record: &str) -> Result<()> {
         let sql = "INSERT INTO timers (account_id, cause, record_id, since) VALUES ($1, $2, $3, $4)
                    ON CONFLICT DO NOTHING";
@@ -141,21 +142,21 @@ impl<S> Timer<S> {
         Ok(())
     }
 
-    /// It waits no more.
+    /// Disarms the timer.
     pub fn disarm(&self, tx: &mut Tx, ctx: &Ctx, record: &str) -> Result<()> {
         let sql = "DELETE FROM timers WHERE account_id = $1 AND cause = $2 AND record_id = $3";
         tx.execute(sql, &[ctx.account.into(), self.cause.into(), record.into()])?;
         Ok(())
     }
 
-    /// How long it waits, in seconds; nothing for one that never comes.
+    /// Returns how long it waits, in seconds; `None` if it is disabled.
     fn patience(&self, settings: &S) -> Option<i64> {
         let Some(days) = self.days else { return Some(0) };
         Some(days(settings) * DAY).filter(|seconds| *seconds > 0)
     }
 }
 
-/// When the next timer runs out.
+/// Returns when the next timer expires.
 pub fn next_moment<S>(tx: &mut Tx, ctx: &Ctx, timers: &[&Timer<S>], settings: &S) -> Result<Option<Moment>> {
     let sql = "SELECT since FROM timers WHERE account_id = $1 AND cause = $2 ORDER BY since LIMIT 1";
     let mut next: Option<Moment> = None;
@@ -168,7 +169,7 @@ pub fn next_moment<S>(tx: &mut Tx, ctx: &Ctx, timers: &[&Timer<S>], settings: &S
     Ok(next)
 }
 
-/// Tells what has run out, in order, as far as it fits in the slice; answers whether there may be more.
+/// Runs the expired timers, in order, as far as they fit in the slice; returns whether there may be more.
 pub fn run_out<S>(tx: &mut Tx, ctx: &Ctx, timers: &[&Timer<S>], settings: &S, slice: &Slice) -> Result<bool> {
     let sql = "SELECT since, record_id FROM timers WHERE account_id = $1 AND cause = $2 AND since <= $3
                ORDER BY since, record_id LIMIT $4";
@@ -193,7 +194,7 @@ pub fn run_out<S>(tx: &mut Tx, ctx: &Ctx, timers: &[&Timer<S>], settings: &S, sl
         slice.did_one();
         timer.disarm(tx, ctx, record)?;
         match (timer.run_out)(tx, ctx, record) {
-            // A record that is gone has nothing to say.
+            // The timer of a deleted record is ignored.
             Err(error) if error.code == Code::NotFound => {}
             told => told?,
         }
@@ -206,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_asked_for_is_read() {
+    fn parses_only_the_requested_member() {
         let data = Data::of(r#"{"owner_id":"a","rows":[1,{"x":2}],"empty":"","meta":{"owner_id":"\u0062","n":1}}"#);
         assert_eq!(data.text("owner_id").as_deref(), Some("a"));
         assert_eq!(data.text("meta.owner_id").as_deref(), Some("b"));

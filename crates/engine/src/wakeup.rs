@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
-/// Accounts that have something to do. The one of runs is notified inside a transaction: whoever listens writes
-/// in the same account, and so comes after it.
+/// Accounts with work to do. That of runs is notified inside a transaction: the listener writes in the same account,
+/// and so runs after it.
 #[derive(Default)]
 pub struct Wakeup {
     accounts: Mutex<BTreeSet<i64>>,
@@ -14,18 +14,18 @@ pub struct Wakeup {
 }
 
 impl Wakeup {
-    /// Somebody should look at this account.
+    /// Notifies the listener of this account.
     pub fn notify(&self, account: i64) {
         self.accounts.lock().unwrap_or_else(PoisonError::into_inner).insert(account);
         self.notified.notify_one();
     }
 
-    /// The accounts since this was last asked.
+    /// Returns the accounts notified since the previous call.
     pub fn take(&self) -> BTreeSet<i64> {
         std::mem::take(&mut *self.accounts.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Waits until it is notified.
+    /// Waits for a notification.
     pub async fn wait(&self) {
         self.notified.notified().await;
     }

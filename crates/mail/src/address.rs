@@ -1,11 +1,11 @@
-//! Mail addresses as they may appear in a header or an SMTP command.
+//! Mail addresses as they can appear in a header or an SMTP command.
 
 use std::net::IpAddr;
 
-/// Longer paths are refused by the protocol.
+/// The protocol rejects longer paths.
 const LONGEST: usize = 254;
 
-/// Checks `email`, and writes a domain outside ASCII as `xn--…`. Only the part before the @ can then be outside ASCII.
+/// Validates `email` and encodes a non-ASCII domain as `xn--…`. Then only the part before the @ can be non-ASCII.
 pub(crate) fn parse(email: &str) -> Result<lettre::Address, String> {
     let shown = || email.escape_debug();
     if has_break(email) {
@@ -26,7 +26,7 @@ pub(crate) fn parse(email: &str) -> Result<lettre::Address, String> {
     lettre::Address::new(user, domain).map_err(|_| format!("'{}' is not a valid e-mail address", shown()))
 }
 
-/// Letters, digits, dots and dashes, or an IP address in brackets: less than the library lets pass.
+/// Letters, digits, dots and dashes, or an IP address in brackets: stricter than the library.
 fn plain_domain(domain: &str) -> bool {
     match domain.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
         Some(ip) => ip.strip_prefix("IPv6:").unwrap_or(ip).parse::<IpAddr>().is_ok(),
@@ -34,7 +34,7 @@ fn plain_domain(domain: &str) -> bool {
     }
 }
 
-/// Whether `text` could end a line, here or in the eyes of some reader down the road.
+/// Whether `text` contains a line break, also for less strict readers.
 pub(crate) fn has_break(text: &str) -> bool {
     text.chars().any(|c| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'))
 }

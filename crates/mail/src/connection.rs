@@ -1,4 +1,4 @@
-//! One SMTP session (RFC 5321), verb by verb, so that it is known how far it came.
+//! One SMTP session (RFC 5321), command by command, so that it is known how far it came.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, TcpStream, ToSocketAddrs};
@@ -8,12 +8,12 @@ use rustls::{ClientConnection, StreamOwned};
 
 use crate::tls::Trust;
 
-/// More than any answer needs; a server that talks on and on is hung up on.
+/// Maximum size of a reply; the connection to a server that sends more is closed.
 const LONGEST_ANSWER: usize = 64 * 1024;
-/// What must get through within one time-out.
+/// Number of bytes that must be sent within one timeout.
 const CHUNK: usize = 64 * 1024;
 
-/// An answer: its code and the lines after it.
+/// A reply: its code and its lines.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) code: u16,
@@ -21,7 +21,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// The code and the words, on one line and of a bearable length.
+    /// Returns the code and the text on one line, truncated.
     pub(crate) fn words(&self) -> String {
         let words = self.lines.iter().flat_map(|line| line.split(|c: char| c.is_whitespace() || c.is_control()));
         let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
@@ -29,23 +29,23 @@ impl Answer {
     }
 }
 
-/// Why a verb did not end well.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// The server said no: 4xx or 5xx.
+    /// The server rejected it: 4xx or 5xx.
     Refused(Answer),
-    /// No answer, or none that can be understood.
+    /// There was no reply, or an invalid one.
     Lost(String),
-    /// There is a server, but no safe way to talk to it.
+    /// The server has no secure connection.
     Unsafe(String),
 }
 
 /// An open session.
 pub(crate) struct Connection {
     stream: Stream,
-    /// Read, but not yet part of an answer.
+    /// Received, but not yet part of a reply.
     unread: Vec<u8>,
-    /// The lines of the answer to EHLO.
+    /// The lines of the reply to EHLO.
     offers: Vec<String>,
     timeout: Duration,
 }
@@ -70,7 +70,7 @@ impl Connection {
         self.answer(2, self.timeout)
     }
 
-    /// `name` empty: our own address, as the protocol has it for machines without a name.
+    /// Sends EHLO. An empty `name` means our own address, as the protocol prescribes for machines without a name.
     pub(crate) fn ehlo(&mut self, name: &str) -> Result<(), Fault> {
         let literal = match self.tcp().local_addr().map(|address| address.ip()) {
             Ok(IpAddr::V4(ip)) => format!("[{ip}]"),
@@ -82,7 +82,7 @@ impl Connection {
         Ok(())
     }
 
-    /// What the server wrote behind `keyword` in its answer to EHLO, if it did.
+    /// Returns the parameters of `keyword` in the reply to EHLO, if it is present.
     pub(crate) fn offer(&self, keyword: &str) -> Option<&str> {
         // The first line is a greeting.
         self.offers.iter().skip(1).find_map(|line| {
@@ -91,10 +91,10 @@ impl Connection {
         })
     }
 
-    /// Goes on with TLS. What the server said before it counts no more.
+    /// Starts TLS. Everything that the server sent before is discarded.
     pub(crate) fn start_tls(mut self, trust: &Trust) -> Result<Connection, Fault> {
         self.command("STARTTLS", 2)?;
-        // Somebody in between could answer here what we ask later, under the cover of TLS.
+        // A man in the middle could inject the reply to a later command here.
         if !self.unread.is_empty() {
             return Err(Fault::Unsafe("it sent data after STARTTLS, before TLS began".into()));
         }
@@ -107,7 +107,7 @@ impl Connection {
         }
     }
 
-    /// Sends a line; `class` is the first digit of a good answer.
+    /// Sends a line; `class` is the first digit of a successful reply.
     pub(crate) fn command(&mut self, line: &str, class: u16) -> Result<Answer, Fault> {
         self.command_within(line, class, self.timeout)
     }
@@ -117,12 +117,12 @@ impl Connection {
         self.answer(class, wait)
     }
 
-    /// The message without its end: as long as that is not sent, no server keeps it.
+    /// Sends the message without its end: until that is sent, no server accepts it.
     pub(crate) fn content(&mut self, message: &[u8]) -> Result<(), Fault> {
         let stuffed = stuffed(message);
         let sent = stuffed.chunks(CHUNK).try_for_each(|chunk| self.write(chunk)).and_then(|()| self.flush());
         sent.map_err(|e| {
-            // A server that hangs up in the middle may have said why.
+            // A server that closes the connection halfway may have sent the reason.
             match self.answer(2, Duration::from_secs(1)) {
                 Err(refused @ Fault::Refused(_)) => refused,
                 _ => lost(&e, self.timeout),
@@ -130,14 +130,14 @@ impl Connection {
         })
     }
 
-    /// The end of the message. When this is `Lost`, the server may have the message or not.
+    /// Sends the end of the message. If this is `Lost`, the server may have accepted the message or not.
     pub(crate) fn end(&mut self, wait: Duration) -> Result<Answer, Fault> {
         self.command_within(".", 2, wait)
     }
 
-    /// Says goodbye, for a moment.
+    /// Sends QUIT, with a short timeout.
     pub(crate) fn quit(mut self) {
-        // Nothing hangs on it: all mail before it has its answer.
+        // The outcome does not matter: all mail has its reply.
         let _ = self.tcp().set_write_timeout(Some(Duration::from_secs(1)));
         let _ = self.command_within("QUIT", 2, Duration::from_secs(1));
         if let Stream::Tls(tls) = &mut self.stream {
@@ -212,7 +212,7 @@ impl Connection {
         Ok(())
     }
 
-    /// TLS may hold back bytes, and errors, until here.
+    /// TLS may buffer bytes, and errors, until here.
     fn flush(&mut self) -> io::Result<()> {
         self.stream.flush()
     }
@@ -255,7 +255,7 @@ fn dial(host: &str, port: u16, timeout: Duration) -> io::Result<TcpStream> {
     for address in (host, port).to_socket_addrs()? {
         match TcpStream::connect_timeout(&address, timeout) {
             Ok(tcp) => {
-                // Verbs are short and each waits for its answer.
+                // Commands are short, and each waits for its reply.
                 tcp.set_nodelay(true)?;
                 return Ok(tcp);
             }
@@ -283,7 +283,7 @@ fn handshake(mut tcp: TcpStream, trust: &Trust, timeout: Duration) -> Result<Str
     Ok(Stream::Tls(Box::new(StreamOwned::new(tls, tcp))))
 }
 
-/// A dot at the start of a line is doubled, and the last line has an end (the final dot needs a line of its own).
+/// Doubles a dot at the start of a line, and terminates the last line (the final dot needs its own line).
 fn stuffed(message: &[u8]) -> Vec<u8> {
     let mut stuffed = Vec::with_capacity(message.len() + message.len() / 64 + 2);
     for line in message.split_inclusive(|&b| b == b'\n') {
@@ -300,13 +300,13 @@ fn stuffed(message: &[u8]) -> Vec<u8> {
 
 fn left(deadline: Instant) -> io::Result<Duration> {
     match deadline.saturating_duration_since(Instant::now()) {
-        // The socket takes no time-out of zero.
+        // A socket does not accept a timeout of zero.
         Duration::ZERO => Err(ErrorKind::TimedOut.into()),
         left => Ok(left),
     }
 }
 
-/// What happened to the connection, for people.
+/// Describes a connection error, for people.
 fn lost(error: &io::Error, waited: Duration) -> Fault {
     Fault::Lost(match error.kind() {
         ErrorKind::TimedOut | ErrorKind::WouldBlock => format!("it did not respond within {waited:?}"),

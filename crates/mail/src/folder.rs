@@ -17,7 +17,7 @@ impl Folder {
         Folder { path }
     }
 
-    /// Writes the message under its id, and gives the name of the file.
+    /// Writes the message under its id; returns the name of the file.
     pub(crate) fn write(&self, message: &[u8]) -> Result<String, Failure> {
         let id = id(message).ok_or_else(|| Failure::Never("the message has no Message-ID".into()))?;
         let name = file_name(&id);
@@ -31,7 +31,7 @@ impl Folder {
         }
     }
 
-    /// Whether files can be written.
+    /// Checks whether files can be written.
     pub(crate) fn check(&self) -> io::Result<()> {
         create_private(&self.path)?;
         let (path, file) = temporary(&self.path, "check")?;
@@ -41,7 +41,7 @@ impl Folder {
     }
 }
 
-/// The part of the Message-ID before the @.
+/// Returns the part of the Message-ID before the @.
 fn id(message: &[u8]) -> Option<String> {
     let end = message.windows(4).position(|w| w == b"\r\n\r\n").unwrap_or(message.len());
     let headers = String::from_utf8_lossy(&message[..end]).replace("\r\n ", " ");
@@ -68,12 +68,12 @@ fn file_name(id: &str) -> String {
     name
 }
 
-/// After this the file is there in whole, also after a power cut; before it, it is as it was.
+/// Replaces the file atomically: after this returns, its content is durable.
 fn replace(folder: &Path, name: &str, content: &[u8]) -> io::Result<()> {
     let (path, mut file) = temporary(folder, name)?;
     let written = file.write_all(content).and_then(|()| file.sync_all());
     if let Err(e) = written.and_then(|()| fs::rename(&path, folder.join(name))) {
-        // The first error is the one to tell.
+        // The first error is the one to report.
         let _ = fs::remove_file(&path);
         return Err(e);
     }
@@ -101,7 +101,7 @@ fn create_private(folder: &Path) -> io::Result<()> {
 }
 
 fn sync_folder(folder: &Path) -> io::Result<()> {
-    // Elsewhere a folder cannot be opened, nor need it be.
+    // Other systems cannot open a folder, and do not need to.
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 

@@ -1,9 +1,9 @@
 //! Builds mail ([`Mail`]) and hands it to an SMTP server or a folder ([`Sender`]).
 //!
-//! Everything blocks: it is meant for worker threads. A message goes to one recipient at a time, and the outcome is one
-//! of five: taken ([`Receipt`]), not taken now, not taken ever, not taken until somebody changes the settings, or
-//! perhaps taken ([`Failure`]). So a caller that keeps the outcome per recipient loses nothing and doubles nothing in
-//! silence.
+//! Everything blocks and is meant for worker threads. A message goes to one recipient at a time, with one of five
+//! outcomes: accepted ([`Receipt`]), temporarily rejected, permanently rejected, rejected until the settings change, or
+//! unknown ([`Failure`]). A caller that stores the outcome per recipient loses no mail, and knows which mail may have
+//! been sent twice.
 
 mod address;
 mod connection;

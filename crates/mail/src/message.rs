@@ -1,4 +1,4 @@
-//! From fields to the bytes of a message (RFC 5322).
+//! Builds the bytes of a message (RFC 5322).
 
 use std::fmt;
 use std::time::{Duration, UNIX_EPOCH};
@@ -10,60 +10,60 @@ use lettre::message::{Attachment as Attached, Body, Mailbox, Message, MultiPart,
 
 use crate::address;
 
-/// Someone's name, which may be empty, and address.
+/// A name, which may be empty, and an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Address {
-    /// As people read it; empty for none.
+    /// The display name; empty for none.
     pub name: String,
     /// `user@domain`.
     pub email: String,
 }
 
-/// A file that goes along.
+/// An attached file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attachment {
-    /// The file name that the reader sees.
+    /// The file name.
     pub name: String,
-    /// Such as `application/pdf`.
+    /// The content type, such as `application/pdf`.
     pub content_type: String,
-    /// The file.
+    /// The content.
     pub bytes: Vec<u8>,
 }
 
 /// A message. The same fields always give the same bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mail {
-    /// Who sends it; its domain is also that of the message id.
+    /// The sender; its domain is also that of the message id.
     pub from: Address,
-    /// Where answers go, if not to `from`.
+    /// The reply address, if it is not `from`.
     pub reply_to: Option<Address>,
     /// The addresses in the `To` header.
     pub to: Vec<String>,
     /// The addresses in the `Cc` header.
     pub cc: Vec<String>,
-    /// One line.
+    /// The subject, on one line.
     pub subject: String,
     /// The plain text.
     pub text: String,
-    /// The same as HTML; empty for a mail of text only.
+    /// The text as HTML; empty for a mail with only plain text.
     pub html: String,
-    /// The files that go along.
+    /// The attachments.
     pub attachments: Vec<Attachment>,
-    /// The part of the message id before the @: letters, digits, `.`, `_`, `-`, `+`, `=`. Keep it the same over all
-    /// tries, so that receivers can drop doubles.
+    /// The part of the message id before the @: letters, digits, `.`, `_`, `-`, `+`, `=`. Keep it the same for all
+    /// attempts, so that receivers can drop duplicates.
     pub message_id: String,
-    /// When it was written: milliseconds since 1970, UTC.
+    /// The date: milliseconds since 1970, UTC.
     pub date_ms: i64,
     /// Further headers, such as `In-Reply-To`, `References` and `Auto-Submitted`; printable ASCII.
     pub headers: Vec<(String, String)>,
 }
 
-/// A field that cannot be in a mail.
+/// A field that is not valid in a mail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid {
     /// The field of [`Mail`].
     pub field: &'static str,
-    /// What is wrong with it, for people.
+    /// Why it is invalid, for people.
     pub reason: String,
 }
 
@@ -75,18 +75,19 @@ impl fmt::Display for Invalid {
 
 impl std::error::Error for Invalid {}
 
-/// The last second of the year 9999: dates have four digits for the year.
+/// The last second of the year 9999: the year has four digits.
 const LAST_DATE_MS: i64 = 253_402_300_799_999;
-/// RFC 5322: no line is longer, without its end.
+/// The maximum line length of RFC 5322, without the line end.
 const LONGEST_LINE: usize = 998;
-/// `=_` is in no quoted-printable and no base64 text, and all parts are one of these: a boundary cannot occur in a part.
+/// `=_` occurs in neither quoted-printable nor Base64 text, and all parts are encoded in one of these: a boundary
+/// cannot occur in a part.
 const MIXED: &str = "=_mixed";
 const ALTERNATIVE: &str = "=_alternative";
 
 impl Mail {
-    /// The message as it goes over the wire: ASCII (but for addresses that are not), lines end in CRLF.
+    /// Returns the message as it is sent: ASCII (except for non-ASCII addresses), with CRLF line ends.
     ///
-    /// A line break in any field that becomes a header is refused, not folded away.
+    /// A line break in a field that becomes a header is rejected, not folded.
     pub fn to_bytes(&self) -> Result<Vec<u8>, Invalid> {
         let from = mailbox("from", &self.from)?;
         let id = format!("<{}@{}>", self.id()?, from.email.domain());
@@ -154,8 +155,8 @@ impl Mail {
     fn subject(&self) -> Result<HeaderValue, Invalid> {
         let name = HeaderName::new_from_ascii_str("Subject");
         let subject = one_line("subject", &self.subject)?;
-        // What the library would pass on as it is, must be what the reader sees: a subject that looks like an encoded
-        // word, that folding would change, or with a word too long for a line is encoded as a whole.
+        // The library passes some subjects on unchanged. A subject that looks like an encoded word, that folding would
+        // change, or with a word too long for a line is encoded as a whole.
         let plain = subject.bytes().all(|b| matches!(b, 0x20..=0x7e))
             && !subject.contains("=?")
             && !subject.contains("  ")
@@ -203,7 +204,7 @@ fn attached(attachment: &Attachment) -> Result<SinglePart, Invalid> {
     if content_type.len() > 127 || !content_type.is_ascii() {
         return Err(bad());
     }
-    // Parts of these types must not be base64, and then could hold our boundaries: they go as plain files.
+    // Parts of these types must not be Base64 and could contain our boundaries: they are sent as plain files.
     let lower = content_type.to_ascii_lowercase();
     let content_type = match lower.starts_with("message/") || lower.starts_with("multipart/") {
         true => "application/octet-stream",
@@ -214,7 +215,7 @@ fn attached(attachment: &Attachment) -> Result<SinglePart, Invalid> {
     Ok(Attached::new(name.to_owned()).body(body, content_type))
 }
 
-/// The two encodings that we use take any content; the library's error gives the content back, for those that do not.
+/// The two encodings that we use accept any content; for others the library's error returns the content.
 fn encoded(content: impl Into<lettre::message::MaybeString>, encoding: ContentTransferEncoding) -> Body {
     Body::new_with_encoding(content, encoding).unwrap_or_else(Body::new)
 }
@@ -231,7 +232,7 @@ fn parse(field: &'static str, email: &str) -> Result<lettre::Address, Invalid> {
     address::parse(email).map_err(|reason| invalid(field, reason))
 }
 
-/// One address a line: the library puts all on one, which may then be too long.
+/// Writes one address per line: the library writes all on one line, which may be too long.
 fn list(name: HeaderName, addresses: &[lettre::Address]) -> HeaderValue {
     let addresses: Vec<&str> = addresses.iter().map(AsRef::as_ref).collect();
     HeaderValue::dangerous_new_pre_encoded(name, addresses.join(", "), addresses.join(",\r\n "))
@@ -275,7 +276,7 @@ fn one_line<'a>(field: &'static str, text: &'a str) -> Result<&'a str, Invalid> 
     }
 }
 
-/// RFC 2047, base64: words of at most 64 characters, split between letters, one a line.
+/// RFC 2047 in Base64: words of at most 64 characters, split between letters, one per line.
 fn encoded_words(text: &str) -> String {
     const BYTES: usize = 39;
     let mut words = Vec::new();
@@ -288,7 +289,7 @@ fn encoded_words(text: &str) -> String {
     words.join("\r\n ")
 }
 
-/// What no server must see: a line end that is not CRLF (some take "\n.\n" for the end of the mail), or an endless line.
+/// Rejects line ends other than CRLF (some servers take "\n.\n" for the end of the mail) and overlong lines.
 pub(crate) fn check_lines(message: &[u8]) -> Result<(), String> {
     for line in message.split_inclusive(|&b| b == b'\n') {
         let line = match line.strip_suffix(b"\r\n") {

@@ -1,4 +1,4 @@
-//! Hands messages over and says what became of them.
+//! Sends messages and reports the outcome.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::smtp::{Letter, Smtp};
 /// The message was taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receipt {
-    /// In the words of the server, which often name its own id for the message; or the name of the file.
+    /// The server's reply, which often contains its own id of the message; or the name of the file.
     pub response: String,
 }
 
@@ -34,7 +34,7 @@ impl fmt::Debug for Sender {
 }
 
 impl Sender {
-    /// Reads the certificates, but does not connect: see [`Sender::check`].
+    /// Reads the certificates without connecting: see [`Sender::check`].
     pub fn new(route: Route) -> Result<Sender, String> {
         let way = match route {
             Route::Smtp(settings) => Way::Smtp(Box::new(Smtp::new(settings)?)),
@@ -43,10 +43,10 @@ impl Sender {
         Ok(Sender { way })
     }
 
-    /// Hands a finished message (see [`Mail::to_bytes`](crate::Mail::to_bytes)) over for ONE recipient, whatever its
-    /// headers say. `from` gets the bounces; empty for none, as for automatic answers.
+    /// Sends a finished message (see [`Mail::to_bytes`](crate::Mail::to_bytes)) to ONE recipient, whatever its headers
+    /// say. `from` receives the bounces; empty for none, as for automatic replies.
     ///
-    /// In a folder the message is one file, named by its message id, for all its recipients.
+    /// In a folder, the message is one file for all its recipients, named after its message id.
     pub fn deliver(&self, from: &str, recipient: &str, message: &[u8]) -> Result<Receipt, Failure> {
         let parsed = |email: &str| address::parse(email).map(|address| address.to_string());
         let letter = Letter {
@@ -62,7 +62,7 @@ impl Sender {
         Ok(Receipt { response })
     }
 
-    /// Connects, greets and signs in, without sending anything; or sees whether the folder can be written.
+    /// Connects, greets and authenticates without sending anything; or checks whether the folder is writable.
     pub fn check(&self) -> Result<(), String> {
         match &self.way {
             Way::Smtp(smtp) => smtp.connect().map(Connection::quit).map_err(|failure| failure.to_string()),

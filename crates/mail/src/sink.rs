@@ -1,4 +1,4 @@
-//! An SMTP server on loopback that keeps what it is sent, and fails by a script. For tests.
+//! An SMTP server on loopback that stores the mail it receives and fails as scripted. For tests.
 //!
 //! ```
 //! use mail::sink::{Act, Rule, Sink, Verb};
@@ -27,7 +27,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::{Security, SmtpSettings};
 
-/// A point of the session at which a rule can act.
+/// A point in the session at which a rule can act.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     /// When a client has connected.
@@ -56,31 +56,31 @@ pub enum Verb {
     Quit,
 }
 
-/// What to do instead of the usual.
+/// What to do instead of the default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// Answers with these words, whatever they are, and goes on.
+    /// Sends this reply and continues.
     Answer(String),
-    /// Closes the connection without an answer. At [`Verb::End`] the mail is not kept.
+    /// Closes the connection without a reply. At [`Verb::End`] the mail is not stored.
     Close,
-    /// Answers with these words and closes the connection.
+    /// Sends this reply and closes the connection.
     AnswerAndClose(String),
-    /// Says nothing more; closes when the client does.
+    /// Sends nothing more; closes when the client does.
     Silence,
-    /// At [`Verb::End`]: keeps the mail, then closes the connection without an answer. Elsewhere as `Close`.
+    /// At [`Verb::End`]: stores the mail, then closes the connection without a reply. Elsewhere the same as `Close`.
     KeepAndClose,
-    /// Waits, then does the usual.
+    /// Waits, then does the default.
     Wait(Duration),
 }
 
 impl Act {
-    /// [`Act::Answer`].
+    /// Creates an [`Act::Answer`].
     pub fn answer(words: &str) -> Act {
         Act::Answer(words.into())
     }
 }
 
-/// A line of the script.
+/// A rule of the script.
 #[derive(Clone, Debug)]
 pub struct Rule {
     at: Verb,
@@ -90,42 +90,42 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Always, at this point.
+    /// Creates a rule that always applies at this point.
     pub fn new(at: Verb, act: Act) -> Rule {
         Rule { at, act, having: String::new(), times: usize::MAX }
     }
 
-    /// Only when the line of the client has this text in it.
+    /// Restricts the rule to client lines that contain this text.
     pub fn having(mut self, text: &str) -> Rule {
         self.having = text.into();
         self
     }
 
-    /// Only the first times.
+    /// Restricts the rule to the first times.
     pub fn times(mut self, times: usize) -> Rule {
         self.times = times;
         self
     }
 }
 
-/// A mail as it came in.
+/// A received mail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
     /// The address in `MAIL FROM`.
     pub from: String,
-    /// What came behind that address.
+    /// The parameters after that address.
     pub parameters: String,
     /// The addresses of `RCPT TO`.
     pub to: Vec<String>,
     /// The message, without the doubled dots.
     pub message: Vec<u8>,
-    /// Who signed in; empty for nobody.
+    /// The authenticated user; empty for none.
     pub user: String,
-    /// Whether it came over TLS.
+    /// Whether it was received over TLS.
     pub encrypted: bool,
 }
 
-/// What TLS makes of a connection.
+/// A TLS connection.
 pub trait Stream: Read + Write + Send {}
 
 impl<T: Read + Write + Send> Stream for T {}
@@ -133,16 +133,16 @@ impl<T: Read + Write + Send> Stream for T {}
 /// Starts TLS as a server.
 pub type Wrap = Arc<dyn Fn(TcpStream) -> io::Result<Box<dyn Stream>> + Send + Sync>;
 
-/// How a [`Sink`] behaves before any rule.
+/// The behaviour of a [`Sink`] without rules.
 #[derive(Clone)]
 pub struct Options {
-    /// 0 for any that is free.
+    /// The port; 0 for any free one.
     pub port: u16,
-    /// The lines of the answer to EHLO, besides STARTTLS.
+    /// The lines of the reply to EHLO, besides STARTTLS.
     pub offers: Vec<String>,
-    /// User and password to ask for.
+    /// The required user and password.
     pub login: Option<(String, String)>,
-    /// Whether TLS starts at once or by STARTTLS; needs `wrap`.
+    /// Whether TLS starts immediately or by STARTTLS; requires `wrap`.
     pub security: Security,
     /// Starts TLS.
     pub wrap: Option<Wrap>,
@@ -155,7 +155,7 @@ impl Default for Options {
     }
 }
 
-/// The server. It ends when it is dropped.
+/// The server. It stops when it is dropped.
 pub struct Sink {
     port: u16,
     shared: Arc<Shared>,
@@ -178,12 +178,12 @@ struct State {
 }
 
 impl Sink {
-    /// Takes every mail, without TLS or a user.
+    /// Accepts all mail, without TLS or authentication.
     pub fn start() -> io::Result<Sink> {
         Sink::with(Options::default())
     }
 
-    /// As `options` say.
+    /// Starts a server with these options.
     pub fn with(options: Options) -> io::Result<Sink> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port))?;
         let port = listener.local_addr()?.port();
@@ -198,7 +198,7 @@ impl Sink {
         self.port
     }
 
-    /// Settings that get through to it: a short time-out, and the user that it asks for.
+    /// Returns settings to connect to it: a short timeout, and the required user.
     pub fn settings(&self) -> SmtpSettings {
         let options = &self.shared.options;
         let (user, password) = options.login.clone().unwrap_or_default();
@@ -211,22 +211,22 @@ impl Sink {
         }
     }
 
-    /// Adds a line to the script. The first one that fits acts.
+    /// Adds a rule to the script. The first one that matches acts.
     pub fn rule(&self, rule: Rule) {
         self.shared.state().rules.push(rule);
     }
 
-    /// Forgets the script.
+    /// Clears the script.
     pub fn heal(&self) {
         self.shared.state().rules.clear();
     }
 
-    /// The mails so far.
+    /// Returns the mails so far.
     pub fn mails(&self) -> Vec<Kept> {
         self.shared.state().mails.clone()
     }
 
-    /// Waits until there are `count` mails, and gives those that are there in the end.
+    /// Waits for `count` mails, and returns those that were received.
     pub fn wait(&self, count: usize, longest: Duration) -> Vec<Kept> {
         let deadline = Instant::now() + longest;
         while self.shared.state().mails.len() < count && Instant::now() < deadline {
@@ -235,30 +235,30 @@ impl Sink {
         self.mails()
     }
 
-    /// The lines that clients sent, without the messages.
+    /// Returns the lines that clients sent, without the messages.
     pub fn lines(&self) -> Vec<String> {
         self.shared.state().lines.clone()
     }
 
-    /// How many connections there have been.
+    /// Returns the number of connections so far.
     pub fn connections(&self) -> usize {
         self.shared.state().connections
     }
 
-    /// Closes the connections that are open, as a server does with idle ones.
+    /// Closes the open connections, as a server does with idle ones.
     pub fn hang_up(&self) {
         for stream in self.shared.state().open.drain(..) {
-            // One that is closed already is as good.
+            // It may already be closed.
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
 }
 
 impl Drop for Sink {
-    /// After this the port refuses connections.
+    /// Afterwards the port refuses connections.
     fn drop(&mut self) {
         self.shared.stopped.store(true, Ordering::SeqCst);
-        // Wakes the thread that accepts; when that fails it is gone already.
+        // Wakes the accepting thread; if that fails, it has already stopped.
         let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port));
         if let Some(listener) = self.listener.take() {
             let _ = listener.join();
@@ -285,13 +285,13 @@ impl Shared {
                 state.open.extend(tcp.try_clone());
             }
             thread::spawn(move || {
-                // A session that ends in an error has ended; what the client makes of it is what tests look at.
+                // Tests observe the client, so a session may end in an error.
                 let _ = Session::run(&shared, tcp);
             });
         }
     }
 
-    /// What the script says about this point.
+    /// Returns what the script says about this point.
     fn act(&self, at: Verb, line: &str) -> Option<Act> {
         let mut state = self.state();
         let rule = state.rules.iter_mut().find(|r| r.at == at && r.times > 0 && line.contains(&r.having))?;
@@ -310,7 +310,7 @@ struct Session<'a> {
     to: Vec<String>,
 }
 
-/// Whether the usual is still to be done.
+/// Whether the default is still to be done.
 enum Then {
     Usual,
     Done,
@@ -536,7 +536,7 @@ impl Session<'_> {
     }
 }
 
-/// The address between < and >, and what follows.
+/// Returns the address between < and >, and what follows.
 fn path(line: &str, keyword: &str) -> Option<(String, String)> {
     let at = line.to_ascii_uppercase().find(keyword)?;
     let rest = line.get(at + keyword.len()..)?.trim_start().strip_prefix('<')?;

@@ -1,4 +1,4 @@
-//! Letters over SMTP: signing in, the verbs of a letter, what their answers mean, and the pool.
+//! Sending mail over SMTP: authentication, the commands of a mail, the meaning of their replies, and the pool.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,29 +11,29 @@ use crate::failure::Failure;
 use crate::settings::{Security, SmtpSettings};
 use crate::tls::Trust;
 
-/// What goes to one recipient.
+/// A mail to one recipient.
 pub(crate) struct Letter<'a> {
     pub(crate) from: String,
     pub(crate) recipient: String,
     pub(crate) message: &'a [u8],
 }
 
-/// Servers close connections that are idle for some minutes; we do so before.
+/// Servers close idle connections after some minutes; we do so earlier.
 const LONGEST_IDLE: Duration = Duration::from_secs(60);
-/// How long a connection out of the pool may take to say that it is alive; a new one is the better bet after that.
+/// Timeout of the check whether a pooled connection is alive; after that, a new one is better.
 const ALIVE_WITHIN: Duration = Duration::from_secs(5);
 /// See [`SmtpSettings::timeout`].
 const END_TIMES: u32 = 5;
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// A server, and the connections to it that wait for the next letter.
+/// A server, and the idle connections to it.
 pub(crate) struct Smtp {
     settings: SmtpSettings,
     trust: Option<Trust>,
     idle: Mutex<Vec<(Connection, Instant)>>,
 }
 
-/// How a letter failed, and what its connection is worth after that.
+/// Why a mail failed, and the state of its connection afterwards.
 struct Stop {
     failure: Failure,
     connection: Worth,
@@ -41,9 +41,9 @@ struct Stop {
 
 #[derive(PartialEq)]
 enum Worth {
-    /// The server said no and listens on.
+    /// The server rejected the mail and is still connected.
     Good,
-    /// It ended before the server knew of the letter: another connection may do.
+    /// It was closed before the server received the mail: another connection may succeed.
     Stale,
     Gone,
 }
@@ -122,7 +122,7 @@ impl Smtp {
             return Err(self.session(words, Fault::Unsafe("check the port and the security setting".into())));
         };
         done.map(drop).map_err(|fault| {
-            // Some servers repeat what they did not like.
+            // Some servers repeat rejected input in their reply.
             let secrets = [plain, STANDARD.encode(password), STANDARD.encode(user), password.clone()];
             let hide =
                 |words: &str| secrets.iter().fold(words.to_owned(), |words, secret| words.replace(secret, "***"));
@@ -135,7 +135,7 @@ impl Smtp {
         })
     }
 
-    /// Sends a letter, and keeps the connection if it is good for another.
+    /// Sends a mail, and keeps the connection if it can be reused.
     fn transmit(&self, mut connection: Connection, letter: &Letter<'_>) -> Result<String, Stop> {
         let outcome = self.send(&mut connection, letter);
         let good = match &outcome {
@@ -158,7 +158,7 @@ impl Smtp {
             .map_err(|fault| self.letter("rejects the recipient", fault))?;
         connection.command("DATA", 3).map_err(|fault| self.letter("rejects the mail", fault))?;
         connection.content(letter.message).map_err(|fault| {
-            // In the middle of a message no further verb is understood.
+            // In the middle of a message, no other command is recognized.
             Stop { connection: Worth::Gone, ..self.letter("rejects the mail", fault) }
         })?;
         connection.end(self.settings.timeout * END_TIMES).map_err(|fault| match fault {
@@ -173,7 +173,7 @@ impl Smtp {
         })
     }
 
-    /// What this letter asks of the server beyond the first version of the protocol.
+    /// Returns the protocol extensions that this mail requires.
     fn parameters(&self, connection: &Connection, letter: &Letter<'_>) -> Result<String, Stop> {
         let never = |what: &str| {
             let failure = Failure::Never(format!("The mail server {} {what}.", self.settings.host));
@@ -204,7 +204,7 @@ impl Smtp {
         Ok(parameters)
     }
 
-    /// A fault before any letter is named: the letter is not to blame.
+    /// A failure before any mail was sent: the mail is not the cause.
     fn session(&self, what: &str, fault: Fault) -> Failure {
         let host = &self.settings.host;
         match fault {
@@ -217,8 +217,8 @@ impl Smtp {
         }
     }
 
-    /// A fault at the first verb of a letter: when the connection is gone, or the server is about to end it, the server
-    /// has seen nothing that matters.
+    /// A failure at the first command of a mail: if the connection is closed or about to be, the server has received
+    /// nothing yet.
     fn first(&self, what: &str, fault: Fault) -> Stop {
         let stale = match &fault {
             Fault::Refused(answer) => answer.code == 421,
@@ -228,14 +228,14 @@ impl Smtp {
         if stale { Stop { connection: Worth::Stale, ..stop } } else { stop }
     }
 
-    /// A fault before the end of the message was sent, or a clear no after it.
+    /// A failure before the end of the message was sent, or a rejection after it.
     fn letter(&self, what: &str, fault: Fault) -> Stop {
         let host = &self.settings.host;
         match fault {
             Fault::Refused(answer) => {
                 let words = answer.words();
                 let failure = match answer.code {
-                    // Sign in first, sign in otherwise, use TLS first: not about this mail.
+                    // Authentication or TLS required: not about this mail.
                     530 | 534 | 535 | 538 => Failure::Settings(format!("The mail server {host} {what}: {words}")),
                     500.. => Failure::Never(format!("The mail server {host} {what}: {words}")),
                     _ => Failure::Later(format!("The mail server {host} {what} at the moment: {words}")),

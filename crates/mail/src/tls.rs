@@ -1,4 +1,4 @@
-//! Whom we believe to be the server.
+//! Verifies the server's identity.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 
-/// What a handshake needs.
+/// The settings of a handshake.
 #[derive(Clone)]
 pub(crate) struct Trust {
     pub(crate) config: Arc<ClientConfig>,
@@ -15,10 +15,10 @@ pub(crate) struct Trust {
 }
 
 impl Trust {
-    /// The authorities of this machine, and those in `ca_file`.
+    /// Trusts the authorities of this machine, and those in `ca_file`.
     pub(crate) fn new(host: &str, ca_file: Option<&Path>) -> Result<Trust, String> {
         let mut roots = RootCertStore::empty();
-        // Single certificates of the system's store may be beyond us; that is no reason to refuse the others.
+        // Some certificates of the system's store may be unsupported; the others are still used.
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         if let Some(path) = ca_file {
             add_file(&mut roots, path).map_err(|e| format!("{}: {e}", path.display()))?;

@@ -1,4 +1,4 @@
-//! The calls.
+//! The API calls.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use web::{Answer, Client, Method, Request};
 
 use crate::{Chargeback, Customer, Failure, Mandate, NewCustomer, NewPayment, Payment};
 
-/// Where Mollie is.
+/// The base URL of Mollie.
 pub const BASE: &str = "https://api.mollie.com";
 
-/// The account at Mollie that a key belongs to; cheap to clone.
+/// A Mollie account, by its key; cheap to clone.
 #[derive(Clone)]
 pub struct Mollie {
     web: Client,
@@ -20,48 +20,48 @@ pub struct Mollie {
 }
 
 impl fmt::Debug for Mollie {
-    /// Without the key.
+    /// Omits the key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Mollie").field("base", &self.base).finish_non_exhaustive()
     }
 }
 
 impl Mollie {
-    /// At `base` (see [`BASE`]) with a key (`live_…` or `test_…`). Nothing is called yet.
+    /// Creates a client at `base` (see [`BASE`]) with a key (`live_…` or `test_…`), without calling anything.
     pub fn new(web: Client, base: &str, key: &str) -> Mollie {
         Mollie { web, base: base.trim_end_matches('/').into(), key: key.into() }
     }
 
-    /// Makes a customer; once per `idempotency_key`.
+    /// Creates a customer; once per `idempotency_key`.
     pub async fn create_customer(&self, new: &NewCustomer, idempotency_key: &str) -> Result<Customer, Failure> {
         let made = self.post("/v2/customers", new, idempotency_key).await?;
         Customer::read(&made).ok_or_else(|| Failure::unreadable(&Method::POST))
     }
 
-    /// A customer.
+    /// Retrieves a customer.
     pub async fn customer(&self, id: &str) -> Result<Customer, Failure> {
         self.get(&format!("/v2/customers/{}", segment(id)?), Customer::read).await
     }
 
-    /// Makes a payment; once per `idempotency_key`. A recurring one takes the money.
+    /// Creates a payment; once per `idempotency_key`. A recurring one collects the money.
     pub async fn create_payment(&self, new: &NewPayment, idempotency_key: &str) -> Result<Payment, Failure> {
         let made = self.post("/v2/payments", new, idempotency_key).await?;
         Payment::read(&made).ok_or_else(|| Failure::unreadable(&Method::POST))
     }
 
-    /// A payment as it is now. The id may come from anywhere: one that cannot be any is [`Failure::Gone`].
+    /// Retrieves the current state of a payment. The id may come from anywhere: an invalid one is [`Failure::Gone`].
     pub async fn payment(&self, id: &str) -> Result<Payment, Failure> {
         self.get(&format!("/v2/payments/{}", segment(id)?), Payment::read).await
     }
 
-    /// The newest payments of a customer, at most 100: to see whether one was made when no answer came.
+    /// Lists the newest payments of a customer, at most 100: to find one whose response was lost.
     pub async fn payments_of(&self, customer_id: &str) -> Result<Vec<Payment>, Failure> {
         let path = format!("/v2/customers/{}/payments?limit=100", segment(customer_id)?);
         self.get(&path, |list| all(list, "payments", Payment::read)).await
     }
 
-    /// Cancels a payment that is not paid yet. Direct debits can be canceled until they go to the bank; what cannot is
-    /// [`Failure::Rejected`]. The status is that of the answer: an authorized payment is canceled only later.
+    /// Cancels an unpaid payment. Direct debits can be cancelled until they are sent to the bank; other payments are
+    /// [`Failure::Rejected`]. The status is that of the response: an authorized payment is cancelled later.
     pub async fn cancel_payment(&self, id: &str) -> Result<Payment, Failure> {
         let answer = self.call(Method::DELETE, &format!("/v2/payments/{}", segment(id)?), None).await?;
         if answer.body.is_empty() {
@@ -71,25 +71,25 @@ impl Mollie {
         canceled.ok_or_else(|| Failure::unreadable(&Method::DELETE))
     }
 
-    /// What of a payment was taken back.
+    /// Lists the chargebacks of a payment.
     pub async fn chargebacks(&self, payment_id: &str) -> Result<Vec<Chargeback>, Failure> {
         let path = format!("/v2/payments/{}/chargebacks", segment(payment_id)?);
         self.get(&path, |list| all(list, "chargebacks", Chargeback::read)).await
     }
 
-    /// The mandates of a customer, newest first, at most 250.
+    /// Lists the mandates of a customer, newest first, at most 250.
     pub async fn mandates(&self, customer_id: &str) -> Result<Vec<Mandate>, Failure> {
         let path = format!("/v2/customers/{}/mandates?limit=250", segment(customer_id)?);
         self.get(&path, |list| all(list, "mandates", Mandate::read)).await
     }
 
-    /// A mandate.
+    /// Retrieves a mandate.
     pub async fn mandate(&self, customer_id: &str, id: &str) -> Result<Mandate, Failure> {
         let path = format!("/v2/customers/{}/mandates/{}", segment(customer_id)?, segment(id)?);
         self.get(&path, Mandate::read).await
     }
 
-    /// Revokes a mandate: no payment can be taken by it any more. One that is gone is [`Failure::Gone`].
+    /// Revokes a mandate, so that no payment can be collected with it. A revoked one is [`Failure::Gone`].
     pub async fn revoke_mandate(&self, customer_id: &str, id: &str) -> Result<(), Failure> {
         let path = format!("/v2/customers/{}/mandates/{}", segment(customer_id)?, segment(id)?);
         self.call(Method::DELETE, &path, None).await.map(|_| ())
@@ -102,7 +102,7 @@ impl Mollie {
     }
 
     async fn post(&self, path: &str, new: &impl Serialize, idempotency_key: &str) -> Result<Value, Failure> {
-        // Without one, a second try would take the money a second time.
+        // Without one, a retry would collect the money twice.
         if idempotency_key.is_empty() {
             return Err(Failure::Settings("A request that creates something requires an idempotency key.".into()));
         }
@@ -131,7 +131,7 @@ impl Mollie {
     }
 }
 
-/// An id as a part of a path. Webhooks can be called by anybody with anything: `../customers` must not lead elsewhere.
+/// Validates an id as a path segment. Anyone can call webhooks with any id: `../customers` must not lead elsewhere.
 fn segment(id: &str) -> Result<&str, Failure> {
     let fine = !id.is_empty() && id.len() <= 100 && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if fine { Ok(id) } else { Err(Failure::Gone) }

@@ -1,4 +1,4 @@
-//! Why Mollie did not do what was asked.
+//! Failures of calls to Mollie.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,43 +6,43 @@ use std::time::Duration;
 use serde_json::Value;
 use web::{Answer, Method};
 
-/// A call that did not work out. Each has a sentence for people.
+/// A failed call. Each has a sentence for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// Mollie does not want it, however often it is asked.
+    /// Permanently rejected.
     Rejected {
-        /// The status of the answer.
+        /// The status of the response.
         status: u16,
-        /// `Unprocessable Entity` and the like.
+        /// The title, such as `Unprocessable Entity`.
         title: String,
-        /// What is wrong, in Mollie's words.
+        /// The detail, from Mollie.
         detail: String,
-        /// The field that is wrong, if it is one.
+        /// The invalid field, if any.
         field: Option<String>,
     },
-    /// Nothing was done: Mollie was out of reach, or busy. Try again.
+    /// Nothing was done: Mollie was unreachable or busy. Retry.
     Later {
         /// The sentence.
         why: String,
-        /// Not before this time, if Mollie says so.
+        /// The minimum delay, if Mollie gives one.
         after: Option<Duration>,
     },
-    /// Perhaps it was done: no answer came, or one that does not tell. Try again with the same key.
+    /// The outcome is unknown: there was no response, or an ambiguous one. Retry with the same key.
     Unknown(String),
-    /// The key or the address is wrong. Another try helps only when somebody changed them.
+    /// The key or the URL is wrong. A retry only helps after they change.
     Settings(String),
-    /// There is no such thing, or no more. Only for what is read, canceled or revoked.
+    /// The object does not exist, or no longer. Only for reads, cancellations and revocations.
     Gone,
 }
 
 impl Failure {
-    /// What an answer means that is not a success.
+    /// Interprets an unsuccessful response.
     pub(crate) fn told_by(answer: &Answer, method: &Method) -> Failure {
         let error: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
         let text = |field: &str| error.get(field).and_then(Value::as_str).map(str::to_owned);
         let detail = text("detail").unwrap_or_default();
         let status = answer.status;
-        // Mollie gives seconds; a date would need a clock.
+        // Mollie sends seconds; a date would require a clock.
         let after = answer.header("retry-after").and_then(|value| value.trim().parse().ok()).map(Duration::from_secs);
         let reading = *method == Method::GET;
         match status {
@@ -51,12 +51,12 @@ impl Failure {
             429 => Failure::Later { why: "Mollie's rate limit is exceeded (429).".into(), after },
             503 => Failure::Later { why: "Mollie is not available at the moment (503).".into(), after },
             408 => Failure::Later { why: "Mollie did not receive the request in time (408).".into(), after },
-            // The same key came while the first call with it was still being done.
+            // The same key was sent while the first call was still in progress.
             409 if *method == Method::POST => {
                 Failure::Unknown("Mollie is still processing the same request (409).".into())
             }
             500.. if reading => Failure::Later { why: format!("Mollie reported an internal error ({status})."), after },
-            // A gateway that gave up waiting says 504, and does not know what became of the payment.
+            // A gateway timeout (504) does not say what happened to the payment.
             500.. => Failure::Unknown(format!(
                 "Mollie reported an internal error ({status}); the request may have been processed."
             )),
@@ -67,7 +67,7 @@ impl Failure {
         }
     }
 
-    /// An answer that should be fine, but cannot be read.
+    /// The failure for a successful response that cannot be parsed.
     pub(crate) fn unreadable(method: &Method) -> Failure {
         let why = "The response from Mollie cannot be read.".to_owned();
         if *method == Method::GET { Failure::Later { why, after: None } } else { Failure::Unknown(why) }

@@ -1,12 +1,12 @@
 //! Payments through [Mollie](https://docs.mollie.com): version 2 of its API, as far as invoices need it.
 //!
-//! A customer pays once on Mollie's page (a first payment), which makes a mandate; later payments (recurring ones) take
-//! the money without asking again. Mollie tells that something happened with a payment by calling a webhook with the
-//! payment's id and nothing else: [`Mollie::payment`] then says what.
+//! A customer pays once on Mollie's page (a first payment), which creates a mandate; later payments (recurring ones)
+//! are collected with it. Mollie announces a change of a payment by calling a webhook with only the payment's id:
+//! [`Mollie::payment`] then retrieves the payment.
 //!
-//! Nothing is tried twice here. A call that failed says whether another try makes sense ([`Failure`]), and one that
-//! makes something takes a key: Mollie makes it once per key, and gives the first answer again to whoever comes with
-//! the same key **within an hour**. After that hour it would make another, so look with [`Mollie::payments_of`] first.
+//! Nothing is retried here. A failed call says whether a retry makes sense ([`Failure`]), and a call that creates
+//! something takes an idempotency key: Mollie creates it once per key, and repeats the first response for the same key
+//! **within an hour**. After that hour it would create another, so check [`Mollie::payments_of`] first.
 
 mod api;
 mod failure;

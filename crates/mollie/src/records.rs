@@ -1,64 +1,64 @@
-//! What is sent to Mollie and what it gives.
+//! The objects of the API.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Money.
+/// An amount of money.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Amount {
-    /// `EUR` and the like.
+    /// The currency, such as `EUR`.
     pub currency: String,
-    /// With as many decimals as the currency has: `10.00`.
+    /// The value, with the decimals of the currency: `10.00`.
     pub value: String,
 }
 
-/// A customer to make.
+/// A customer to create.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct NewCustomer {
-    /// As the dashboard shows it.
+    /// The name, for the dashboard.
     pub name: String,
-    /// Empty for none.
+    /// The e-mail address; empty for none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub email: String,
-    /// Whatever helps to find our record; about 1 kB.
+    /// Metadata to find our record; about 1 kB.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub metadata: Value,
 }
 
-/// A payment to make.
+/// A payment to create.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NewPayment {
-    /// How much.
+    /// The amount.
     pub amount: Amount,
-    /// What the customer reads on the statement; cut at 255 characters or fewer.
+    /// The description on the customer's statement; truncated at 255 characters or fewer.
     pub description: String,
-    /// Needs a customer unless it is one-off; [`Sequence::Recurring`] takes the money at once.
+    /// Requires a customer unless it is one-off; [`Sequence::Recurring`] collects the money immediately.
     #[serde(rename = "sequenceType")]
     pub sequence: Sequence,
     /// `cst_…`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub customer_id: Option<String>,
-    /// `mdt_…`, of a recurring payment; without it Mollie chooses a valid one.
+    /// `mdt_…`, of a recurring payment; if absent, Mollie chooses a valid one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mandate_id: Option<String>,
-    /// Where the customer goes after paying; recurring payments have none.
+    /// The URL that the customer returns to after paying; recurring payments have none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redirect_url: Option<String>,
-    /// What Mollie calls when something happened; it must be reachable from the internet.
+    /// The webhook URL, which must be reachable from the internet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub webhook_url: Option<String>,
-    /// `ideal`, `creditcard`, `directdebit` and the like; without it the customer chooses.
+    /// `ideal`, `creditcard`, `directdebit` and the like; if absent, the customer chooses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
-    /// Whatever helps to find our record; about 1 kB.
+    /// Metadata to find our record; about 1 kB.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub metadata: Value,
 }
 
-/// A word of Mollie's as an enum; one that it does not have stays as it came.
+/// Declares an enum of Mollie's values; an unknown value is kept as it is.
 macro_rules! words {
     ($(#[$about:meta])* $name:ident { $($(#[$what:meta])* $variant:ident = $word:literal,)* }) => {
         $(#[$about])*
@@ -66,12 +66,12 @@ macro_rules! words {
         #[serde(into = "String")]
         pub enum $name {
             $($(#[$what])* $variant,)*
-            /// A word that was not known when this was written.
+            /// An unknown value.
             Other(String),
         }
 
         impl $name {
-            /// Mollie's word.
+            /// Returns Mollie's name of the value.
             pub fn word(&self) -> &str {
                 match self {
                     $($name::$variant => $word,)*
@@ -104,45 +104,45 @@ macro_rules! words {
 }
 
 words! {
-    /// Where a payment is in a row of payments.
+    /// The position of a payment in a series.
     Sequence {
-        /// On its own.
+        /// A single payment.
         OneOff = "oneoff",
-        /// The customer pays, and agrees to the ones that follow: it makes a mandate.
+        /// The customer pays and authorizes later payments: this creates a mandate.
         First = "first",
-        /// Taken by a mandate, without the customer.
+        /// Collected with a mandate, without the customer.
         Recurring = "recurring",
     }
 }
 
 words! {
-    /// How far a payment is. Refunds and chargebacks do not change it.
+    /// The status of a payment. Refunds and chargebacks do not change it.
     Status {
-        /// Made, not yet paid.
+        /// Created, not yet paid.
         Open = "open",
-        /// Given up by the customer, or by us. It stays so.
+        /// Canceled by the customer or by us; final.
         Canceled = "canceled",
-        /// On its way: a direct debit takes days.
+        /// In progress: a direct debit takes days.
         Pending = "pending",
-        /// Promised, and to be captured.
+        /// Authorized, to be captured.
         Authorized = "authorized",
-        /// The customer did not pay in time. It stays so.
+        /// Not paid in time; final.
         Expired = "expired",
-        /// It did not work out. It stays so.
+        /// Failed; final.
         Failed = "failed",
-        /// Paid. It stays so, even if the money is taken back: see [`Payment::amount_charged_back`].
+        /// Paid; final, even after a chargeback: see [`Payment::amount_charged_back`].
         Paid = "paid",
     }
 }
 
 words! {
-    /// Whether payments can be taken by a mandate.
+    /// The status of a mandate.
     MandateStatus {
-        /// They can.
+        /// Can be used.
         Valid = "valid",
-        /// Not yet: its first payment is not through.
+        /// Its first payment is not completed yet.
         Pending = "pending",
-        /// No more.
+        /// Can no longer be used.
         Invalid = "invalid",
     }
 }
@@ -159,61 +159,61 @@ pub struct Customer {
 pub struct Payment {
     /// `tr_…`.
     pub id: String,
-    /// How far it is.
+    /// The status.
     pub status: Status,
-    /// How much.
+    /// The amount.
     pub amount: Amount,
-    /// Where the customer pays; only while it is open, and not for recurring ones.
+    /// The URL where the customer pays; only while it is open, and not for recurring payments.
     pub checkout_url: Option<String>,
     /// `cst_…`.
     pub customer_id: Option<String>,
-    /// `mdt_…`, by which it is taken, or which it made.
+    /// `mdt_…`, with which it is collected, or which it created.
     pub mandate_id: Option<String>,
-    /// How it was paid; none while the customer has not chosen.
+    /// The payment method; none until the customer chooses.
     pub method: Option<String>,
-    /// Where it is in a row of payments.
+    /// The position in a series.
     pub sequence: Sequence,
-    /// When it was paid, as Mollie writes it: `2026-03-20T09:13:37+00:00`.
+    /// When it was paid, in Mollie's format: `2026-03-20T09:13:37+00:00`.
     pub paid_at: Option<String>,
-    /// What of it was given back.
+    /// The refunded amount.
     pub amount_refunded: Option<Amount>,
-    /// What of it the customer or the bank took back.
+    /// The amount charged back.
     pub amount_charged_back: Option<Amount>,
-    /// Why it failed, or why a bank took it back: words and a code, as far as Mollie gives them.
+    /// Why it failed or was charged back: text and code, as far as Mollie gives them.
     pub failure_reason: Option<String>,
-    /// As it was given.
+    /// The metadata, as sent.
     pub metadata: Value,
-    /// The whole answer.
+    /// The whole response.
     pub details: Value,
 }
 
-/// A customer's leave to take payments.
+/// A customer's authorization to collect payments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mandate {
     /// `mdt_…`.
     pub id: String,
-    /// Whether it can be used.
+    /// The status.
     pub status: MandateStatus,
     /// `directdebit`, `creditcard` or `paypal`.
     pub method: String,
     /// `2026-03-20`.
     pub signature_date: Option<String>,
-    /// What the customer reads on the statement.
+    /// The reference on the customer's statement.
     pub reference: Option<String>,
 }
 
-/// Money of a payment that the customer or the bank took back.
+/// A chargeback of a payment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chargeback {
     /// `chb_…`.
     pub id: String,
-    /// How much.
+    /// The amount.
     pub amount: Amount,
-    /// When, as Mollie writes it.
+    /// When it was created, in Mollie's format.
     pub created_at: Option<String>,
-    /// When it was undone, as Mollie writes it: then the money is ours again.
+    /// When it was reversed, in Mollie's format.
     pub reversed_at: Option<String>,
-    /// Words and a code, as far as Mollie gives them.
+    /// Text and code, as far as Mollie gives them.
     pub reason: Option<String>,
 }
 
@@ -293,7 +293,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_that_are_not_known_stay_as_they_came() {
+    fn keeps_unknown_values() {
         assert_eq!(Status::from("paid"), Status::Paid);
         assert_eq!(Status::from("teleported"), Status::Other("teleported".into()));
         assert_eq!(Status::from("teleported").to_string(), "teleported");

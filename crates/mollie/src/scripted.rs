@@ -1,7 +1,7 @@
-//! A Mollie on loopback that keeps everything in memory, and is slow or broken when told so. For tests.
+//! A fake Mollie on loopback that keeps everything in memory, and is slow or fails as scripted. For tests.
 //!
-//! Amounts, customers and mandates are checked much as Mollie does, but a webhook may be on this machine. Nothing happens
-//! by itself: payments move by [`ScriptedMollie::set_status`], and webhooks are called by
+//! Amounts, customers and mandates are validated much as by Mollie, but a webhook can be on this machine. Nothing
+//! happens automatically: payments change by [`ScriptedMollie::set_status`], and webhooks are called by
 //! [`ScriptedMollie::call_webhook`].
 
 mod books;
@@ -19,7 +19,7 @@ use web::{Client, Settings};
 use self::books::{Books, Said};
 use crate::{Amount, Mandate, MandateStatus, Mollie, Payment, Status};
 
-/// The server. It ends when it is dropped.
+/// The server. It stops when it is dropped.
 pub struct ScriptedMollie {
     server: Scripted,
     state: Arc<Mutex<State>>,
@@ -29,27 +29,27 @@ pub struct ScriptedMollie {
 struct State {
     books: Books,
     script: Vec<Act>,
-    /// By idempotency key: what was asked, and what was said.
+    /// By idempotency key: the request and the response.
     said: Vec<(String, (String, Vec<u8>), Said)>,
     replayed: usize,
 }
 
-/// Something out of the usual, for one call.
+/// A scripted behaviour for one call.
 #[derive(Clone, Copy)]
 enum Act {
-    /// Nothing is done.
+    /// Fails without doing anything.
     Fail(u16, Option<Duration>),
-    /// Done, but not answered.
+    /// Does the call without responding.
     Cut,
-    /// Done at once, answered late.
+    /// Does the call immediately and responds late.
     Delay(Duration),
 }
 
 impl ScriptedMollie {
-    /// The key that it accepts.
+    /// The accepted key.
     pub const KEY: &str = "test_scripted";
 
-    /// Without customers and payments.
+    /// Starts a server without customers and payments.
     pub fn start() -> io::Result<ScriptedMollie> {
         let state = Arc::new(Mutex::new(State::default()));
         let shared = state.clone();
@@ -58,106 +58,106 @@ impl ScriptedMollie {
         Ok(ScriptedMollie { server, state })
     }
 
-    /// Its address, to be used instead of [`crate::BASE`].
+    /// Returns its base URL, to use instead of [`crate::BASE`].
     pub fn base(&self) -> String {
         self.server.url("")
     }
 
-    /// A client that gets through to it with these settings; see [`Scripted::settings`].
+    /// Creates a client for it with these settings; see [`Scripted::settings`].
     pub fn client(&self, settings: Settings) -> Result<Mollie, String> {
         Ok(Mollie::new(Client::new(settings)?, &self.base(), Self::KEY))
     }
 
-    /// Every request so far.
+    /// Returns all requests so far.
     pub fn received(&self) -> Vec<Received> {
         self.server.received()
     }
 
-    /// The payments that were made, oldest first.
+    /// Returns the created payments, oldest first.
     pub fn made_payments(&self) -> Vec<Payment> {
         self.state().books.payments.iter().filter_map(Payment::read).collect()
     }
 
-    /// How many customers were made.
+    /// Returns the number of created customers.
     pub fn made_customers(&self) -> usize {
         self.state().books.customers.len()
     }
 
-    /// The mandates of a customer, oldest first.
+    /// Returns the mandates of a customer, oldest first.
     pub fn mandates(&self, customer_id: &str) -> Vec<Mandate> {
         self.state().books.mandates_of(customer_id).filter_map(Mandate::read).collect()
     }
 
-    /// How often a call came with a key that was used before, and got the first answer again.
+    /// Returns how often a repeated key got the first response again.
     pub fn replayed(&self) -> usize {
         self.state().replayed
     }
 
-    /// Forgets the keys, as Mollie does after an hour: the same key makes something new again.
+    /// Forgets the keys, as Mollie does after an hour: the same key creates a new object.
     pub fn forget_keys(&self) {
         self.state().said.clear();
     }
 
-    /// What it takes for the time: `2026-03-20T09:13:37+00:00`.
+    /// Sets its time: `2026-03-20T09:13:37+00:00`.
     pub fn set_time(&self, time: &str) {
         self.state().books.time = time.into();
     }
 
-    /// The next calls of the API, whichever they are, fail with this status and do nothing. What is told here and below
-    /// is used up one after the other, in the order in which it was told.
+    /// Makes the next calls fail with this status, without doing anything. Scripted behaviours are used one per call,
+    /// in the order in which they were added.
     pub fn fail_next(&self, calls: usize, status: u16) {
         self.script(calls, Act::Fail(status, None));
     }
 
-    /// The next calls fail with 429, and with the advice to wait.
+    /// Makes the next calls fail with 429 and a delay.
     pub fn throttle_next(&self, calls: usize, retry_after: Duration) {
         self.script(calls, Act::Fail(429, Some(retry_after)));
     }
 
-    /// The next calls are done, but the connection is closed without an answer.
+    /// Does the next calls, but closes the connection without responding.
     pub fn cut_next(&self, calls: usize) {
         self.script(calls, Act::Cut);
     }
 
-    /// The next calls are done at once, but answered only after this time.
+    /// Does the next calls immediately, but responds after this time.
     pub fn delay_next(&self, calls: usize, time: Duration) {
         self.script(calls, Act::Delay(time));
     }
 
-    /// Moves a payment, wherever it was. A first payment that becomes paid makes a valid mandate for its customer.
-    /// `false` when there is no such payment; so for all that follow.
+    /// Sets the status of a payment. A first payment that becomes paid creates a valid mandate for its customer.
+    /// Returns `false` if the payment does not exist, as do the functions below.
     pub fn set_status(&self, payment_id: &str, status: Status) -> bool {
         self.state().books.set_status(payment_id, &status)
     }
 
-    /// Lets a payment fail as a bank does: `AM04` and `Insufficient funds`, for example.
+    /// Makes a payment fail with a bank's code and text, such as `AM04` and `Insufficient funds`.
     pub fn fail_payment(&self, payment_id: &str, code: &str, words: &str) -> bool {
         let mut state = self.state();
         state.books.set(payment_id, "details", json!({"bankReasonCode": code, "bankReason": words}))
             && state.books.set_status(payment_id, &Status::Failed)
     }
 
-    /// The customer or the bank takes all of a payment back. It stays paid.
+    /// Charges back the whole payment, which stays paid.
     pub fn chargeback(&self, payment_id: &str) -> bool {
         self.state().books.chargeback(payment_id)
     }
 
-    /// Says that this much was given back so far.
+    /// Sets the refunded amount.
     pub fn refund(&self, payment_id: &str, amount: &Amount) -> bool {
         self.state().books.set(payment_id, "amountRefunded", json!(amount))
     }
 
-    /// Moves a mandate: a bank may make one invalid.
+    /// Sets the status of a mandate: a bank may invalidate one.
     pub fn set_mandate(&self, mandate_id: &str, status: MandateStatus) -> bool {
         self.state().books.set_mandate(mandate_id, &status)
     }
 
-    /// Calls the webhook of a payment, as often as this is called, and gives the status of the answer.
+    /// Calls the webhook of a payment, and returns the status of the response.
     pub fn call_webhook(&self, payment_id: &str) -> io::Result<u16> {
         webhook::call(&self.webhook_of(payment_id)?, payment_id)
     }
 
-    /// Calls the webhook of a payment after this time, from a thread of its own.
+    /// Calls the webhook of a payment after this time, on its own thread.
     pub fn call_webhook_late(&self, payment_id: &str, time: Duration) -> io::Result<JoinHandle<io::Result<u16>>> {
         let (url, id) = (self.webhook_of(payment_id)?, payment_id.to_owned());
         Ok(thread::spawn(move || {
@@ -186,7 +186,7 @@ fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 fn answer(state: &mut State, received: &Received) -> Reply {
-    // The page for the customer is not part of the API, and out of the script.
+    // The page for the customer is not part of the API, and is not scripted.
     if let Some(rest) = received.path.strip_prefix("/checkout/") {
         return checkout(&mut state.books, rest);
     }
@@ -211,7 +211,7 @@ fn answer(state: &mut State, received: &Received) -> Reply {
     }
 }
 
-/// Does what is asked, unless it was asked before with the same key.
+/// Performs the request, unless the same key was used before.
 fn once(state: &mut State, received: &Received) -> Reply {
     let path = received.path.split('?').next().unwrap_or_default();
     let parts: Vec<&str> = path.split('/').skip(1).collect();
@@ -232,7 +232,7 @@ fn once(state: &mut State, received: &Received) -> Reply {
     reply(&said)
 }
 
-/// The page on which a customer pays; with `?status=paid` the payment moves and the customer goes back.
+/// The page on which a customer pays; with `?status=paid` the payment changes and the customer is redirected.
 fn checkout(books: &mut Books, rest: &str) -> Reply {
     let (id, query) = rest.split_once('?').unwrap_or((rest, ""));
     let Some(payment) = books.payment(id).cloned() else { return Reply::new(404) };

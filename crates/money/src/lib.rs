@@ -1,7 +1,7 @@
 //! Decimal numbers as scaled integers: exact in memory, in the database and in JSON.
 //!
-//! [`Amount`] has two decimals (what is paid), [`Price`] six (unit prices and quantities).
-//! Nothing here is a binary floating point number.
+//! [`Amount`] has two decimals (amounts of money), [`Price`] six (unit prices and quantities). Nothing here is a binary
+//! floating-point number.
 
 mod totals;
 
@@ -14,11 +14,11 @@ pub use totals::{Group, Line, Percent, Totals, percent_of, percentage, totals};
 /// two prices fits an `i128`.
 const MAX_WHOLE: i64 = 999_999_999_999;
 
-/// A decimal number with `SCALE` digits behind the point.
+/// A decimal number with `SCALE` decimals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Decimal<const SCALE: u32>(i64);
 
-/// Money that changes hands: two decimals.
+/// An amount of money: two decimals.
 pub type Amount = Decimal<2>;
 /// A unit price or a quantity: up to six decimals.
 pub type Price = Decimal<6>;
@@ -26,46 +26,46 @@ pub type Price = Decimal<6>;
 /// Why a text is not a [`Decimal`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Not a decimal number with a dot.
+    /// Not a decimal number with a decimal point.
     NotANumber,
-    /// More digits behind the point than are kept.
+    /// Too many decimals.
     TooPrecise,
-    /// More than twelve digits before the point.
+    /// More than twelve digits before the decimal point.
     TooLarge,
 }
 
 impl<const SCALE: u32> Decimal<SCALE> {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Self = Decimal(0);
     const ONE: i64 = 10_i64.pow(SCALE);
 
-    /// The number of whole units in the last decimal: cents for an [`Amount`].
+    /// From the number of units of the last decimal: cents for an [`Amount`].
     pub const fn from_scaled(scaled: i64) -> Self {
         Decimal(scaled)
     }
 
-    /// What [`Decimal::from_scaled`] takes.
+    /// Returns the number of units of the last decimal.
     pub const fn scaled(self) -> i64 {
         self.0
     }
 
-    /// Adds, unless the sum is too large.
+    /// Adds; `None` if the sum is too large.
     pub fn plus(self, other: Self) -> Option<Self> {
         Self::checked(i128::from(self.0) + i128::from(other.0))
     }
 
-    /// The opposite.
+    /// Returns the opposite.
     pub fn negated(self) -> Self {
         Decimal(-self.0)
     }
 
-    /// The product, rounded half up (away from zero) to `TO` decimals: `quantity.times(price)`.
+    /// Returns the product, rounded half up (away from zero) to `TO` decimals: `quantity.times(price)`.
     pub fn times<const OTHER: u32, const TO: u32>(self, other: Decimal<OTHER>) -> Option<Decimal<TO>> {
         let product = i128::from(self.0) * i128::from(other.0);
         Decimal::<TO>::checked(rescale(product, SCALE + OTHER, TO))
     }
 
-    /// The same number with `TO` decimals, rounded half up (away from zero).
+    /// Returns the number with `TO` decimals, rounded half up (away from zero).
     pub fn rounded<const TO: u32>(self) -> Option<Decimal<TO>> {
         Decimal::<TO>::checked(rescale(i128::from(self.0), SCALE, TO))
     }
@@ -94,7 +94,7 @@ impl<const SCALE: u32> FromStr for Decimal<SCALE> {
         if !digits.starts_with(|c: char| c.is_ascii_digit()) || text.contains('_') {
             return Err(Fault::NotANumber);
         }
-        // from_scientific rounds digits that do not fit; reading the base alone refuses them.
+        // from_scientific rounds excess digits; parsing the base separately rejects them.
         let base = text.split(['e', 'E']).next().unwrap_or_default();
         let parsed = Parsed::from_str_exact(base).and_then(|value| match text.len() == base.len() {
             true => Ok(value),
@@ -109,13 +109,13 @@ impl<const SCALE: u32> FromStr for Decimal<SCALE> {
         if parsed.scale() > SCALE {
             return Err(Fault::TooPrecise);
         }
-        // 28 digits at most, and at most SCALE of them behind the point: this cannot overflow.
+        // At most 28 digits, of which at most SCALE decimals: this cannot overflow.
         let scaled = rescale(parsed.mantissa(), parsed.scale(), SCALE);
         Self::checked(scaled).ok_or(Fault::TooLarge)
     }
 }
 
-/// A number in the form of JSON whose exponent is out of all bounds.
+/// Returns the error for a JSON number with an extreme exponent.
 fn exponent_fault(text: &str) -> Fault {
     let numeric = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
     match text.split_once(['e', 'E']) {
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_the_rest_and_says_why() {
+    fn rejects_invalid_numbers_with_a_reason() {
         for text in ["", "-", "abc", "1,5", "1.2.3", "NaN", "Infinity", "0x10", " 1", "1_000", "+1", ".5", "--1"] {
             assert_eq!(text.parse::<Price>(), Err(Fault::NotANumber), "{text}");
         }
@@ -180,7 +180,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn printing_and_reading_give_the_same(scaled in -999_999_999_999_999_999_i64..=999_999_999_999_999_999) {
+        fn formatting_and_parsing_round_trip(scaled in -999_999_999_999_999_999_i64..=999_999_999_999_999_999) {
             let value = Price::from_scaled(scaled);
             prop_assert_eq!(value.to_string().parse::<Price>(), Ok(value));
         }

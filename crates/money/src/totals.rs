@@ -1,21 +1,21 @@
-//! Totals of lines with a tax, as EN 16931 adds them up: a line is rounded to cents, tax is
-//! computed per group of lines with the same rate and never per line, totals are sums.
+//! Totals of lines with tax according to EN 16931: a line is rounded to cents, tax is computed per group of lines with
+//! the same rate and never per line, and totals are sums.
 
 use crate::{Amount, Decimal, Price};
 
 /// A percentage.
 pub type Percent = Decimal<2>;
 
-/// A line: how many, at what price each, and under which tax.
+/// A line: quantity, unit price and tax.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line<K> {
-    /// How many.
+    /// The quantity.
     pub quantity: Price,
-    /// What one costs, without tax.
+    /// The unit price excluding tax.
     pub unit_price: Price,
-    /// The percentage of the tax.
+    /// The tax percentage.
     pub rate: Percent,
-    /// What sets groups of the same rate apart.
+    /// Distinguishes groups with the same rate.
     pub key: K,
 }
 
@@ -24,7 +24,7 @@ pub struct Line<K> {
 pub struct Group<K> {
     /// The percentage.
     pub rate: Percent,
-    /// What sets it apart.
+    /// Distinguishes it from groups with the same rate.
     pub key: K,
     /// The sum of the lines.
     pub net: Amount,
@@ -32,10 +32,10 @@ pub struct Group<K> {
     pub tax: Amount,
 }
 
-/// What lines come to.
+/// The totals of lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Totals<K> {
-    /// Each line without tax, in order.
+    /// The total of each line excluding tax, in order.
     pub lines: Vec<Amount>,
     /// The groups, highest rate first.
     pub groups: Vec<Group<K>>,
@@ -43,11 +43,11 @@ pub struct Totals<K> {
     pub net: Amount,
     /// The sum of the tax.
     pub tax: Amount,
-    /// Both.
+    /// The sum of both.
     pub gross: Amount,
 }
 
-/// What `lines` come to; the place of the line that is too large to count is the error.
+/// Computes the totals of `lines`; the error is the index of a line that is too large.
 pub fn totals<K: Ord + Clone>(lines: &[Line<K>]) -> Result<Totals<K>, usize> {
     let mut nets = Vec::with_capacity(lines.len());
     let mut groups: Vec<Group<K>> = Vec::new();
@@ -71,13 +71,13 @@ pub fn totals<K: Ord + Clone>(lines: &[Line<K>]) -> Result<Totals<K>, usize> {
     Ok(Totals { lines: nets, groups, net, tax, gross })
 }
 
-/// So many per cent of an amount, rounded half up (away from zero).
+/// Returns a percentage of an amount, rounded half up (away from zero).
 pub fn percent_of(rate: Percent, amount: Amount) -> Option<Amount> {
     // A percentage with two decimals is a factor with four.
     Decimal::<4>::from_scaled(rate.scaled()).times(amount)
 }
 
-/// What per cent `part` is of `whole`, rounded half up; nothing of nothing is zero.
+/// Returns `part` as a percentage of `whole`, rounded half up; zero if `whole` is zero.
 pub fn percentage(part: Amount, whole: Amount) -> Percent {
     if whole.scaled() == 0 {
         return Percent::ZERO;
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn tax_is_per_rate_and_not_per_line() {
-        // Per line 21% of 0.02 would be nothing three times; of 0.06 it is a cent.
+        // 21% of 0.02 per line would round to zero three times; of 0.06 it is a cent.
         let lines = vec![line("1", "0.02", "21"); 3];
         assert_eq!(shown(&totals(&lines).unwrap()), "0.06 + 0.01 = 0.07");
         let mixed = [line("2", "50.125", "21"), line("1", "10", "9"), line("1", "5", "0")];
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_named() {
+    fn reports_the_line_that_is_too_large() {
         let lines = [line("1", "1", "21"), line("999999999", "999999999", "21")];
         assert_eq!(totals(&lines), Err(1));
     }
@@ -151,7 +151,7 @@ mod tests {
         }
 
         #[test]
-        fn the_opposite_comes_to_the_exact_opposite(lines in prop::collection::vec(any_line(), 0..40)) {
+        fn negated_lines_give_negated_totals(lines in prop::collection::vec(any_line(), 0..40)) {
             let opposite: Vec<_> =
                 lines.iter().map(|line| Line { quantity: line.quantity.negated(), ..line.clone() }).collect();
             let (there, back) = (totals(&lines).unwrap(), totals(&opposite).unwrap());

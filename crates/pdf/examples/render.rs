@@ -1,11 +1,11 @@
-//! Makes a PDF of a template and data, or measures how long that takes:
+//! Creates a PDF from a template and data, or measures how long that takes:
 //!
 //! ```text
 //! cargo run --release -p pdf --example render -- templates/document.typ templates/sample-invoice-nl.json out.pdf \
 //!     --labels templates/labels.json --image logo=templates/sample-logo.svg [--bench 100]
 //! ```
 //!
-//! `--labels` puts what that file has for the data's `language` in the data; `qr_text` in the data becomes the image `qr`.
+//! `--labels` adds the labels of the data's `language` to the data; `qr_text` in the data becomes the image `qr`.
 
 #![expect(clippy::print_stdout, reason = "a program for people at a terminal")]
 
@@ -58,7 +58,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let mut times: Vec<Duration> = Vec::with_capacity(bench);
     for n in 0..bench {
-        // Another number each time, as in life: the same data again would only measure the compiler's memory.
+        // A different number each time: identical data would only measure the compiler's cache.
         data["number"] = format!("B{n:06}").into();
         let start = Instant::now();
         make(&typesetter, &data, &images)?;

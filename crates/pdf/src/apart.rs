@@ -1,5 +1,5 @@
-//! Documents made by programs of their own, which can run out of memory, stack or time without taking us with them.
-//! Each lives on for the next document; both ends speak in pieces with their length in front.
+//! Typesets documents in separate processes, which can run out of memory, stack or time without affecting this one. A
+//! process is reused for the next document; messages are prefixed with their length.
 
 use std::ffi::OsString;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -13,21 +13,21 @@ use serde_json::{Value, json};
 use crate::redraw::{self, Refusal};
 use crate::{Attachment, Conformance, Error, Input, Pdf, Typesetter};
 
-/// More than any document or picture has.
+/// Maximum size of a message: more than any document or image.
 const LONGEST: u32 = 256 * 1024 * 1024;
 
-/// How such a program is started: it has to call [`work`] with its standard input and output.
+/// How such a process is started: it has to call [`work`] with its standard input and output.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// Where it is.
+    /// The path of the program.
     pub path: PathBuf,
-    /// What it is told.
+    /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// How long it may take for one document.
+    /// Time limit per document.
     pub patience: Duration,
 }
 
-/// A program that is running.
+/// A running process.
 pub(crate) struct Press {
     child: Child,
     input: BufWriter<ChildStdin>,
@@ -39,9 +39,9 @@ impl Press {
         use std::os::unix::process::CommandExt as _;
         let mut command = Command::new(&program.path);
         command.args(&program.arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
-        // Memory counts when it is used, not when the allocator sets it aside.
+        // Memory counts when it is used, not when the allocator reserves it.
         command.env("MIMALLOC_ARENA_EAGER_COMMIT", "0");
-        // Ctrl-C is for us: documents that are under way are finished.
+        // Ctrl-C must not reach it: documents in progress are completed.
         command.process_group(0);
         let mut child = command.spawn()?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
@@ -60,7 +60,7 @@ impl Drop for Press {
     }
 }
 
-/// Has a document made by the program on `press`, which is started when it does not run.
+/// Typesets a document in the process of `press`, which is started if necessary.
 pub(crate) fn typeset(
     press: &mut Option<Press>,
     program: &Program,
@@ -70,7 +70,7 @@ pub(crate) fn typeset(
     converse(press, program, template, |to| ask(to, input), |from| hear(from, input))?.flatten()
 }
 
-/// Has a picture redrawn by the program on `press`. When the picture ends the program, that is a reason to refuse it.
+/// Re-encodes an image in the process of `press`. An image that crashes the process is rejected.
 pub(crate) fn redraw(
     press: &mut Option<Press>,
     program: &Program,
@@ -81,7 +81,8 @@ pub(crate) fn redraw(
     Ok(answer.unwrap_or(Err(Refusal::Unreadable)))
 }
 
-/// Talks with the program on `press`. The outer error is that it cannot be started, the inner one that it does not answer.
+/// Exchanges messages with the process of `press`. The outer error means that it cannot be started, the inner one that
+/// it does not respond.
 fn converse<T>(
     press: &mut Option<Press>,
     program: &Program,
@@ -207,7 +208,7 @@ fn redrawn(picture: &[u8]) -> (Value, Vec<u8>) {
     }
 }
 
-/// The work of the program: documents and pictures, as they are asked for on `from`, until nobody asks any more.
+/// The main loop of the process: handles documents and images from `from` until the input ends.
 pub fn work(mut from: impl Read, mut to: impl Write) -> io::Result<()> {
     let template = String::from_utf8(take(&mut from)?).map_err(io::Error::other)?;
     let typesetter = Typesetter::alone(&template).map_err(io::Error::other)?;
@@ -264,7 +265,7 @@ pub fn work(mut from: impl Read, mut to: impl Write) -> io::Result<()> {
     }
 }
 
-/// The few names that the program uses, as it has them in its text.
+/// Returns the static string of a name: the process uses only a few.
 fn constant(name: &str, names: &mut Vec<&'static str>) -> &'static str {
     if let Some(known) = names.iter().find(|known| **known == name) {
         return known;

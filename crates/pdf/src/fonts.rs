@@ -4,7 +4,7 @@ use typst::foundations::Bytes;
 use typst::text::{Font, FontBook};
 use typst::utils::LazyHash;
 
-/// In the order in which they are asked for a character; the first is the main font, the second its bold.
+/// In the order in which they are tried for a character; the first is the main font, the second its bold.
 static FILES: [&[u8]; 5] = [
     include_bytes!("../fonts/Inter-Regular.otf"),
     include_bytes!("../fonts/Inter-SemiBold.otf"),
@@ -33,7 +33,7 @@ impl Fonts {
         self.each.iter().any(|font| font.has(c))
     }
 
-    /// Whether any font has all of these: a letter and its marks are of one font.
+    /// Whether any one font has all of these: a letter and its marks must be in the same font.
     pub(crate) fn have_together(&self, chars: &[char]) -> bool {
         self.each.iter().any(|font| chars.iter().all(|c| font.has(*c)))
     }

@@ -1,4 +1,4 @@
-//! Images are read before the document is made, so that one that is broken is left out instead of failing it.
+//! Images are decoded before typesetting, so that a broken one is left out instead of failing the document.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -14,7 +14,7 @@ use crate::world::{DocumentWorld, TemplateEnv};
 pub(crate) fn usable(desk: &TemplateEnv, images: &[(&'static str, Vec<u8>)]) -> (Vec<Image>, Vec<&'static str>) {
     let (mut good, mut bad) = (Vec::new(), Vec::new());
     for (name, bytes) in images {
-        // Decoders are for bytes that nobody has seen before.
+        // Decoders handle untrusted bytes and may panic.
         match catch_unwind(AssertUnwindSafe(|| readable(desk, bytes))) {
             Ok(Some(bytes)) => good.push(Image { name, bytes }),
             _ => bad.push(*name),
@@ -23,7 +23,7 @@ pub(crate) fn usable(desk: &TemplateEnv, images: &[(&'static str, Vec<u8>)]) -> 
     (good, bad)
 }
 
-/// The image as the compiler gets it, if it can read it. It remembers the pixels that it decodes here.
+/// Returns the image for the compiler, if it can be decoded. The compiler caches the pixels that it decodes here.
 fn readable(desk: &TemplateEnv, bytes: &[u8]) -> Option<Bytes> {
     match ImageFormat::detect(bytes) {
         Some(ImageFormat::Raster(RasterFormat::Exchange(_))) => {
@@ -33,14 +33,14 @@ fn readable(desk: &TemplateEnv, bytes: &[u8]) -> Option<Bytes> {
             };
             RasterImage::plain(drawn.clone(), format).is_ok().then_some(drawn)
         }
-        // A zipped SVG may be any size once it is open. Links to other files are refused by the world.
+        // A compressed SVG can have any size when unpacked. Links to other files are rejected by the world.
         Some(ImageFormat::Vector(VectorFormat::Svg)) if !bytes.starts_with(&[0x1f, 0x8b]) => {
             let sheet = DocumentWorld::new(desk, Vec::new(), Input::default());
             let world: &dyn typst::World = &sheet;
             let bytes = Bytes::new(bytes.to_vec());
             SvgImage::with_fonts_images(bytes.clone(), world.track(), &[], None).is_ok().then_some(bytes)
         }
-        // A PDF inside a PDF/A is not allowed.
+        // PDF/A does not allow embedded PDF images.
         _ => None,
     }
 }

@@ -1,5 +1,5 @@
-//! From a template and data to PDF/A-3, without files, network or other programs. No text makes it fail: what no font
-//! has is replaced, and an image that cannot be read is left out.
+//! Creates PDF/A-3 from a template and data, without files, network or other programs. No text makes it fail:
+//! characters that no font has are replaced, and an image that cannot be decoded is left out.
 
 mod apart;
 mod drawn;
@@ -35,14 +35,15 @@ use press::TypesetPool;
 use text::Cleaner;
 use world::{DocumentWorld, TemplateEnv};
 
-/// For how many documents the compiler remembers what it did: enough for a template to stay warm, little enough to stay small.
+/// Number of documents that the compiler's cache covers: enough to keep a template cached, and small enough to save
+/// memory.
 const KEPT: usize = 3;
-/// A document with more pages than this is forgotten at once: a thousand rows are 75 MB.
+/// A document with more pages is evicted immediately: a thousand rows take 75 MB.
 const LARGE: usize = 4;
-/// Data with more bytes than this, about two hundred rows, makes a document that takes much memory.
+/// Data with more bytes, about two hundred rows, creates a document that takes much memory.
 const LARGE_DATA: usize = 32_000;
 
-/// A template with its fonts, ready to make documents of. Share it between threads.
+/// A template with its fonts, to create documents from. It can be shared between threads.
 pub struct Typesetter {
     place: Runtime,
     made: AtomicU64,
@@ -52,7 +53,7 @@ pub struct Typesetter {
 enum Runtime {
     /// On threads of this program.
     Here(Box<Here>),
-    /// By other programs.
+    /// In other processes.
     Apart { program: Program, template: String, presses: Box<TypesetPool<Option<apart::Press>>> },
 }
 
@@ -61,31 +62,31 @@ struct Here {
     presses: TypesetPool<ThreadPool>,
 }
 
-/// What one document is made of.
+/// The input of one document.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Input<'a> {
     /// JSON that the template reads with `json("/data.json")`.
     pub data: &'a [u8],
-    /// Images by name. The template sees those that can be used in `json("/images.json")`, from name to path. PNG, JPEG,
-    /// GIF, WebP or SVG, told apart by their bytes; all but SVG are drawn anew. The names are of the program, never of the data: the compiler keeps
-    /// every path that it has seen for ever.
+    /// Images by name. The template finds the usable ones in `json("/images.json")`, from name to path. PNG, JPEG, GIF,
+    /// WebP or SVG, detected from their bytes; all except SVG are re-encoded. The names must come from the program,
+    /// never from the data: the compiler stores every path that it has seen forever.
     pub images: &'a [(&'static str, Vec<u8>)],
-    /// A file that goes along inside the PDF.
+    /// A file to embed in the PDF.
     pub attachment: Option<&'a Attachment>,
     /// The date in the PDF, in seconds since 1970.
     pub created: i64,
 }
 
-/// A file inside the PDF, as PDF/A-3 has them.
+/// An embedded file, as in PDF/A-3.
 #[derive(Clone, Debug)]
 pub struct Attachment {
-    /// Its name in the PDF, such as `data.xml`; no folders.
+    /// Its name in the PDF, such as `data.xml`, without folders.
     pub name: String,
     /// Its media type, such as `text/xml`.
     pub mime: String,
-    /// What it is, for people.
+    /// Its description, for people.
     pub description: String,
-    /// What it is to the document: `source`, `data`, `alternative` or `supplement`.
+    /// Its relationship to the document: `source`, `data`, `alternative` or `supplement`.
     pub relationship: &'static str,
     /// Its content.
     pub bytes: Vec<u8>,
@@ -94,65 +95,66 @@ pub struct Attachment {
 /// A finished document.
 #[derive(Clone, Debug)]
 pub struct Pdf {
-    /// The file. The same input gives the same bytes.
+    /// The file. The same input results in the same bytes.
     pub bytes: Vec<u8>,
-    /// How many pages it has.
+    /// The number of pages.
     pub pages: usize,
-    /// Characters that no font has, which show as `□`; and marks that no font can put on their letter, which are left out.
+    /// Characters that no font has, shown as `□`, and marks that no font can combine with their letter, which are left
+    /// out.
     pub replaced: Vec<char>,
-    /// Names of images that were left out, because they cannot be read or may not be in an archive.
+    /// Names of images that were left out, because they cannot be decoded or are not allowed in an archive.
     pub dropped: Vec<&'static str>,
-    /// Which part of PDF/A-3 the file keeps to.
+    /// The conformance level of the file.
     pub conformance: Conformance,
 }
 
-/// The parts of PDF/A-3 that are in use.
+/// The conformance levels of PDF/A-3 in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conformance {
-    /// PDF/A-3a and PDF/UA-1: also readable for programs and for people who do not see the page.
+    /// PDF/A-3a and PDF/UA-1: also accessible to programs and screen readers.
     Accessible,
-    /// PDF/A-3b: it will look the same for ever. For texts whose letters cannot be told back from their shapes.
+    /// PDF/A-3b: only the appearance is preserved. For texts whose characters cannot be derived from their glyphs.
     Basic,
 }
 
-/// Why there is no document.
+/// Why a document could not be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// The template is wrong, at this line when it is known.
+    /// The template is invalid, at this line if known.
     Template(Option<usize>, String),
     /// The data is not JSON.
     Data(String),
     /// The text does not fit in a QR code.
     Qr(usize),
-    /// The program that was to make it ended, or took too long.
+    /// The typesetting process ended, or took too long.
     Failed(String),
 }
 
-/// Whether a document with this data is one of those that take long, and much memory.
+/// Whether a document with this data is large, and takes long and much memory.
 pub fn is_large(data: &[u8]) -> bool {
     data.len() > LARGE_DATA
 }
 
 impl Typesetter {
-    /// Reads the template; says in which line it is wrong. Documents are made on threads of this program.
+    /// Parses the template, and reports the line of an error. Documents are typeset on threads of this process.
     pub fn new(template: &str) -> Result<Typesetter, Error> {
         Typesetter::here(template, presses())
     }
 
-    /// The same with a single thread, for one document after the other.
+    /// Creates a typesetter with a single thread.
     pub(crate) fn alone(template: &str) -> Result<Typesetter, Error> {
         Typesetter::here(template, 1)
     }
 
     fn here(template: &str, many: usize) -> Result<Typesetter, Error> {
         let desk = TemplateEnv::new(Fonts::load(), template)?;
-        // The compiler does its parallel work in the pool that it runs in: here on this one thread.
+        // The compiler does its parallel work in the pool that it runs in: here on this thread only.
         let presses = TypesetPool::new(many, || ThreadPoolBuilder::new().num_threads(1).build())
             .map_err(|error| Error::Template(None, format!("no threads: {error}")))?;
         Ok(Typesetter { place: Runtime::Here(Box::new(Here { desk, presses })), made: AtomicU64::new(0) })
     }
 
-    /// A typesetter whose documents are made by other processes, so that no document can end this one.
+    /// Creates a typesetter that uses other processes, so that no document can crash this one.
     pub fn apart(template: &str, program: Program) -> Result<Typesetter, Error> {
         TemplateEnv::new(Fonts::load(), template)?;
         let presses = Box::new(TypesetPool::new(presses(), || Ok::<_, Error>(None))?);
@@ -160,12 +162,12 @@ impl Typesetter {
         Ok(Typesetter { place, made: AtomicU64::new(0) })
     }
 
-    /// How many documents were begun.
+    /// Returns the number of documents started.
     pub fn made(&self) -> u64 {
         self.made.load(Ordering::Relaxed)
     }
 
-    /// Makes one document, when it is its turn.
+    /// Typesets a document when a worker is free.
     pub fn typeset(&self, input: Input<'_>) -> Result<Pdf, Error> {
         self.made.fetch_add(1, Ordering::Relaxed);
         let large = is_large(input.data);
@@ -180,7 +182,7 @@ impl Typesetter {
             Runtime::Apart { program, template, presses } => {
                 let make = |press: &mut _, input| apart::typeset(press, program, template, input);
                 let made = |press: &mut Option<apart::Press>| match make(press, input) {
-                    // Whatever ended it, a document without its pictures is better than none.
+                    // Whatever the cause, a document without its images is better than none.
                     Err(Error::Failed(_)) if !input.images.is_empty() => {
                         let dropped = input.images.iter().map(|(name, _)| *name).collect();
                         make(press, Input { images: &[], ..input }).map(|pdf| Pdf { dropped, ..pdf })
@@ -192,7 +194,7 @@ impl Typesetter {
                 }
                 presses.run_large(|press| {
                     let made = made(press);
-                    // Its memory goes with it.
+                    // This frees its memory.
                     *press = None;
                     made
                 })
@@ -202,8 +204,8 @@ impl Typesetter {
 }
 
 impl Typesetter {
-    /// Decodes a PNG or JPEG within limits and encodes it anew, without profiles and other extras; in another program when
-    /// documents are made there.
+    /// Decodes a PNG or JPEG within limits and re-encodes it without profiles and other metadata; in another process if
+    /// documents are typeset there.
     pub fn redraw(&self, picture: &[u8]) -> Result<Result<Vec<u8>, Refusal>, Error> {
         match &self.place {
             Runtime::Here(here) => Ok(here.presses.run(|press| press.install(|| redraw::accept(picture)))),
@@ -217,14 +219,14 @@ impl Typesetter {
 impl Here {
     fn make(&self, input: Input<'_>) -> Result<Pdf, Error> {
         let made = self.attempts(input);
-        // Without this the memory of the compiler grows with every document.
+        // Otherwise the memory of the compiler grows with every document.
         let small = made.as_ref().is_ok_and(|pdf| pdf.pages <= LARGE);
         comemo::evict(if small { KEPT } else { 0 });
         made
     }
 
-    /// As the data says; else without one of the images; else without any; else in the letters of the main font. Each step is
-    /// more certain to succeed, and only faults of the template are left after the last.
+    /// Tries with all images, then without one of them, then without any, then with only the main font. Each step is
+    /// more likely to succeed, and only template errors remain after the last.
     fn attempts(&self, input: Input<'_>) -> Result<Pdf, Error> {
         let mut cleaner = Cleaner::new(&self.desk.fonts, input.data)?;
         let (images, broken) = image::usable(&self.desk, input.images);
@@ -232,7 +234,7 @@ impl Here {
             Ok(made) => return Ok(Pdf { dropped: broken, ..made }),
             Err(error) => error,
         };
-        // Colours for print, for example, can be read but may not be in an archive.
+        // CMYK colours, for example, can be decoded but are not allowed in an archive.
         for bad in &images {
             let others = images.iter().filter(|image| image.name != bad.name).cloned().collect();
             if let Ok(made) = self.attempt(&mut cleaner, others, input) {
@@ -251,7 +253,7 @@ impl Here {
 
     fn attempt(&self, cleaner: &mut Cleaner<'_>, images: Vec<drawn::Image>, input: Input<'_>) -> Result<Pdf, Error> {
         let mut sheet = DocumentWorld::new(&self.desk, images, input);
-        // Letters that are in no one font with their marks show only when they are set; a few rounds take them out.
+        // Characters and marks without a common font are only detected when they are set; a few rounds remove them.
         for _ in 0..3 {
             sheet.set_data(cleaner.json());
             let document = compile(&sheet)?;
@@ -259,7 +261,7 @@ impl Here {
                 continue;
             }
             if document.pages().len() > LARGE {
-                // Not only after it: writing the file takes as much memory again.
+                // Not only afterwards: writing the file takes as much memory again.
                 comemo::evict(0);
             }
             let (bytes, conformance) = export(&sheet, &document, input)?;
@@ -270,7 +272,7 @@ impl Here {
     }
 }
 
-/// The compiler has a few panics left for odd input; one document must not take the process with it.
+/// The compiler may panic on unusual input; one document must not crash the process.
 fn guarded<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(Error::Template(None, "the compiler panicked".into())))
 }
@@ -304,7 +306,7 @@ fn export(
     Err(last)
 }
 
-/// The civil date and time of a number of seconds since 1970; 1970 itself for what no calendar has.
+/// Converts seconds since 1970 to a date and time; returns 1970 for values outside the calendar.
 fn moment(seconds: i64) -> Option<Datetime> {
     let at = jiff::Timestamp::from_second(seconds).ok().filter(|t| t.as_second() >= 0).unwrap_or_default();
     let at = at.to_zoned(jiff::tz::TimeZone::UTC);
@@ -313,7 +315,7 @@ fn moment(seconds: i64) -> Option<Datetime> {
     Datetime::from_ymd_hms(at.year().into(), month, day, small(at.hour()), small(at.minute()), small(at.second()))
 }
 
-/// The first fault, with its line in the template.
+/// Returns the first error, with its line in the template.
 fn explain(world: &dyn World, faults: &[SourceDiagnostic]) -> Error {
     match faults.first() {
         Some(fault) => Error::Template(line(world, fault.span), fault.message.to_string()),

@@ -1,6 +1,6 @@
-//! Pictures that people sent are drawn anew before the compiler sees them: decoded within limits, turned as they say,
-//! made smaller when they are larger than a page can show, and written without profiles and other extras. A colour
-//! profile of a few kilobytes can unfold to gigabytes in whoever reads it.
+//! Re-encodes uploaded images before the compiler sees them: decodes them within limits, applies their orientation,
+//! scales them to what a page can show, and writes them without profiles and other metadata. A colour profile of a few
+//! kilobytes can expand to gigabytes in a reader.
 
 use std::io::Cursor;
 use std::panic::catch_unwind;
@@ -9,44 +9,45 @@ use image::codecs::jpeg::JpegEncoder;
 use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 
-/// More than this is not decoded.
+/// Larger images are not decoded.
 const MOST_PIXELS: u64 = 25_000_000;
-/// What decoding may take: 25 million pixels of eight bytes, and some more.
+/// Memory limit of decoding: 25 million pixels of eight bytes, and a margin.
 const MOST_MEMORY: u64 = 256 * 1024 * 1024;
-/// Pixels on a side of what is drawn: 17 cm at 300 dots per inch.
+/// Maximum width and height of the result, in pixels: 17 cm at 300 dots per inch.
 const SIDE: u32 = 2000;
 const QUALITY: u8 = 90;
 
-/// Why a picture is refused.
+/// Why an image is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// It is damaged, incomplete or not a PNG or JPEG, or decoding it exceeds the limits on pixels, memory and time.
     Unreadable,
-    /// It is a JPEG in CMYK that does not say how its colours are stored.
+    /// It is a CMYK JPEG that does not specify how its colours are stored.
     Colours,
 }
 
-/// The same picture, harmless, with every reason to refuse it: for a picture that somebody has just chosen. One that was
-/// accepted before only has to be readable, see [`redraw`].
+/// Re-encodes an image with all checks, for a new logo. An image that was accepted before only has to be decodable, see
+/// [`redraw`].
 pub(crate) fn accept(bytes: &[u8]) -> Result<Vec<u8>, Refusal> {
     match image::guess_format(bytes) {
         Ok(ImageFormat::Png) => {}
         Ok(ImageFormat::Jpeg) => check_jpeg(bytes)?,
         _ => return Err(Refusal::Unreadable),
     }
-    // Decoders are for bytes that nobody has seen before.
+    // Decoders handle untrusted bytes and may panic.
     let drawn = catch_unwind(|| redraw(bytes)).ok().flatten();
     drawn.ok_or(Refusal::Unreadable)
 }
 
-/// The decoder fills the missing part of a truncated JPEG with grey, and inverts CMYK that Adobe's programs have not written.
+/// Checks a JPEG: the decoder fills the missing part of a truncated file with grey, and inverts CMYK that Adobe
+/// programs did not write.
 fn check_jpeg(bytes: &[u8]) -> Result<(), Refusal> {
     let (mut adobe, mut components) = (false, 0);
     let mut rest = bytes.get(2..).unwrap_or_default();
     loop {
         let [0xff, kind, after @ ..] = rest else { return Err(Refusal::Unreadable) };
         match kind {
-            // Padding in front of a marker.
+            // Padding before a marker.
             0xff => {
                 rest = &rest[1..];
                 continue;
@@ -72,11 +73,11 @@ fn check_jpeg(bytes: &[u8]) -> Result<(), Refusal> {
     if components == 4 && !adobe {
         return Err(Refusal::Colours);
     }
-    // Within the data of the picture this marker cannot occur.
+    // This marker cannot occur inside the image data.
     if rest.windows(2).any(|pair| pair == [0xff, 0xd9]) { Ok(()) } else { Err(Refusal::Unreadable) }
 }
 
-/// The same picture, harmless; `None` when it cannot be read within the limits.
+/// Re-encodes an image; `None` if it cannot be decoded within the limits.
 pub(crate) fn redraw(bytes: &[u8]) -> Option<Vec<u8>> {
     let format = image::guess_format(bytes).ok()?;
     let plain;
@@ -125,14 +126,14 @@ pub(crate) fn redraw(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(drawn)
 }
 
-/// A PNG with the chunks that make the picture alone.
+/// Returns a PNG with only the chunks of the image itself.
 fn essential(bytes: &[u8]) -> Option<Vec<u8>> {
     const SIGNATURE: usize = 8;
     let mut kept = bytes.get(..SIGNATURE)?.to_vec();
     let mut rest = &bytes[SIGNATURE..];
     while let Some((head, _)) = rest.split_first_chunk::<8>() {
         let [a, b, c, d, kind @ ..] = *head;
-        // Its head, its data and its checksum.
+        // Its header, its data and its checksum.
         let length = usize::try_from(u32::from_be_bytes([a, b, c, d])).ok()?.checked_add(12)?;
         let chunk = rest.get(..length)?;
         if matches!(&kind, b"IHDR" | b"PLTE" | b"tRNS" | b"IDAT" | b"IEND") {

@@ -1,4 +1,4 @@
-//! The samples beside the template that comes with the program: what a person would see first.
+//! Tests with the samples of the built-in template.
 
 use std::fs;
 use std::path::Path;

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-/// Shows a text, a picture when there is one, and a table as long as asked.
+/// Shows a text, an image if there is one, and a table of the requested length.
 const TEMPLATE: &str = r#"
 #let data = json("/data.json")
 #let images = json("/images.json")
@@ -54,7 +54,7 @@ fn threads_share_it() {
 }
 
 #[test]
-fn is_an_archive() {
+fn conforms_to_pdf_a() {
     let pdf = set("Koffie", &[]);
     assert_eq!((pdf.pages, pdf.conformance), (1, Conformance::Accessible));
     assert!(
@@ -65,7 +65,7 @@ fn is_an_archive() {
 }
 
 #[test]
-fn takes_a_file_along() {
+fn embeds_a_file() {
     let xml = Attachment {
         name: "data.xml".into(),
         mime: "text/xml".into(),
@@ -133,7 +133,7 @@ fn a_thousand_rows() {
 }
 
 #[test]
-fn names_the_line_of_a_fault() {
+fn reports_the_line_of_an_error() {
     let parse = Typesetter::new("fine\n#let = 3\n").err().unwrap();
     assert!(parse.to_string().starts_with("template, line 2: "), "{parse}");
     let run = Typesetter::new("fine\n\n#nothing").unwrap();
@@ -152,7 +152,7 @@ fn qr_codes() {
     assert_eq!(qr_svg(&"x".repeat(3_000)), Err(Error::Qr(3_000)));
 }
 
-/// A PNG of this size with something beside the picture.
+/// A PNG of this size with an additional chunk.
 fn drawn(width: u32, height: u32, extra: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let picture = ::image::DynamicImage::new_rgb8(width, height);
@@ -163,17 +163,17 @@ fn drawn(width: u32, height: u32, extra: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn pictures_are_drawn_anew() {
+fn re_encodes_images() {
     let contains = |bytes: &[u8], words: &[u8]| bytes.windows(words.len()).any(|window| window == words);
     let size = |bytes: &[u8]| ::image::load_from_memory(bytes).map(|it| (it.width(), it.height())).unwrap();
-    // A chunk with a profile, whose checksum nobody looks at any more.
+    // A chunk with a profile and an invalid checksum.
     let profile = b"\0\0\0\x05iCCPx\0\0ab\0\0\0\0";
     let harmless = redraw::redraw(&drawn(9, 5, profile)).unwrap();
     assert!(!contains(&harmless, b"iCCP"));
     assert_eq!(size(&harmless), (9, 5));
     assert_eq!(size(&redraw::redraw(&drawn(4000, 10, b"")).unwrap()), (2000, 5));
     assert_eq!(redraw::redraw(&drawn(1, 1, b"\xff\xff\xff\xffiCCP")), None, "a chunk longer than the file");
-    // A head that claims more pixels than may be decoded.
+    // A header that claims more pixels than the limit.
     let mut huge = drawn(1, 1, b"");
     huge[16..24].copy_from_slice(&[0, 0, 0x13, 0x89, 0, 0, 0x13, 0x88]);
     assert_eq!(redraw::redraw(&huge), None);
@@ -186,16 +186,16 @@ fn pictures_are_drawn_anew() {
     jpeg.splice(2..2, [&exif[..], &profile].concat());
     let harmless = redraw::redraw(&jpeg).unwrap();
     assert!(contains(&jpeg, b"ICC_PROFILE") && !contains(&harmless, b"ICC_PROFILE") && !contains(&harmless, b"Exif"));
-    assert_eq!(size(&harmless), (5, 9), "turned as it says");
+    assert_eq!(size(&harmless), (5, 9), "its orientation is applied");
 }
 
 #[test]
-fn a_program_of_its_own_makes_the_same_documents() {
+fn a_separate_process_creates_the_same_documents() {
     let data = json!({"text": "Koffie \u{e000}"}).to_string();
     let images = [("picture", PNG.to_vec()), ("other", b"no image".to_vec())];
     let input = Input { data: data.as_bytes(), images: &images, created: 1_777_888_800, ..Input::default() };
     let here = typesetter().typeset(input).unwrap();
-    // What the two say to each other, without the pipes between them.
+    // The protocol between the two processes, without the pipes.
     let mut asked = Vec::new();
     apart::put(&mut asked, TEMPLATE.as_bytes()).unwrap();
     apart::ask(&mut asked, input).unwrap();
@@ -214,7 +214,7 @@ fn a_program_of_its_own_makes_the_same_documents() {
     assert!(matches!(apart.typeset(input), Err(Error::Failed(_))));
 }
 
-/// A JPEG of 8 × 8 pixels of one colour in CMYK, as it is stored.
+/// A JPEG of 8 × 8 pixels of one CMYK colour, as stored.
 fn cmyk(adobe: bool, stored: [u8; 4]) -> Vec<u8> {
     let mut bytes = b"\xff\xd8".to_vec();
     if adobe {
@@ -235,7 +235,7 @@ fn cmyk(adobe: bool, stored: [u8; 4]) -> Vec<u8> {
 }
 
 #[test]
-fn a_picture_in_cmyk_keeps_its_colours_or_is_refused() {
+fn a_cmyk_image_keeps_its_colours_or_is_rejected() {
     let red = redraw::accept(&cmyk(true, [255, 0, 0, 255])).unwrap();
     let pixel = ::image::load_from_memory(&red).unwrap().into_rgb8().get_pixel(4, 4).0;
     assert!(pixel[0] > 250 && pixel[1] < 5 && pixel[2] < 5, "{pixel:?}");
@@ -243,7 +243,7 @@ fn a_picture_in_cmyk_keeps_its_colours_or_is_refused() {
 }
 
 #[test]
-fn a_picture_that_is_not_whole_is_refused() {
+fn rejects_an_incomplete_image() {
     let png = drawn(40, 30, b"");
     let mut jpeg = Vec::new();
     ::image::DynamicImage::new_rgb8(40, 30)
@@ -259,7 +259,7 @@ fn a_picture_that_is_not_whole_is_refused() {
     }
     assert_eq!(redraw::accept(b"GIF89a"), Err(Refusal::Unreadable));
 
-    // What the server and the other program say to each other.
+    // The protocol between the server and the other process.
     let mut asked = Vec::new();
     apart::put(&mut asked, TEMPLATE.as_bytes()).unwrap();
     apart::ask_to_redraw(&mut asked, &png).unwrap();
@@ -275,7 +275,7 @@ fn a_picture_that_is_not_whole_is_refused() {
     let path = "/bin/false".into();
     let program = Program { path, arguments: Vec::new(), patience: std::time::Duration::from_secs(60) };
     let ended = Typesetter::apart(TEMPLATE, program.clone()).unwrap().redraw(&png);
-    assert_eq!(ended, Ok(Err(Refusal::Unreadable)), "the picture ends the program");
+    assert_eq!(ended, Ok(Err(Refusal::Unreadable)), "the image crashes the process");
     let missing = Typesetter::apart(TEMPLATE, Program { path: "/nowhere".into(), ..program }).unwrap();
-    assert!(matches!(missing.redraw(&png), Err(Error::Failed(_))), "the picture is not to blame");
+    assert!(matches!(missing.redraw(&png), Err(Error::Failed(_))), "the image is not the cause");
 }

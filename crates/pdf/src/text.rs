@@ -1,4 +1,4 @@
-//! Text for which there are letters. PDF/A forbids a character that no font has, and the export would fail on it.
+//! Removes text that no font supports. PDF/A forbids a character without a glyph, and the export would fail.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,10 @@ use typst_layout::PagedDocument;
 use crate::Error;
 use crate::fonts::Fonts;
 
-/// Stands for a character that no font has.
+/// Replaces a character that no font has.
 const MISSING: char = '□';
 
-/// The data, with only what can be shown.
+/// The data with only supported characters.
 pub(crate) struct Cleaner<'a> {
     fonts: &'a Fonts,
     data: Value,
@@ -35,7 +35,7 @@ impl<'a> Cleaner<'a> {
         self.replaced.iter().copied().collect()
     }
 
-    /// The last resort: no script that needs more than one letter after the other.
+    /// The last resort: uses only the main font.
     pub(crate) fn only_main_font(&mut self) {
         self.keep(|fonts, c| fonts.main_has(c));
     }
@@ -43,11 +43,11 @@ impl<'a> Cleaner<'a> {
     fn keep(&mut self, shown: impl Fn(&Fonts, char) -> bool) {
         let (fonts, replaced) = (self.fonts, &mut self.replaced);
         each_text(&mut self.data, &mut |text| {
-            // Nearly all text is of this kind.
+            // Nearly all text matches this.
             if text.bytes().all(|b| matches!(b, b' '..=b'~' | b'\n')) {
                 return;
             }
-            // The letter and the marks on it so far.
+            // The letter and its marks so far.
             let mut cluster = Vec::new();
             let mut clean = String::with_capacity(text.len());
             for c in text.replace("\r\n", "\n").chars() {
@@ -77,8 +77,8 @@ impl<'a> Cleaner<'a> {
         });
     }
 
-    /// Takes out what still has no glyph once the document is set, such as the marks of other scripts on a letter of
-    /// another font; whether there was any.
+    /// Removes characters that have no glyph after typesetting, such as marks that are not in the font of their letter;
+    /// returns whether there were any.
     pub(crate) fn mend(&mut self, document: &PagedDocument) -> bool {
         let mut clusters = BTreeSet::new();
         for page in document.pages() {
@@ -102,13 +102,13 @@ impl<'a> Cleaner<'a> {
 
 enum Kind {
     Visible,
-    /// Goes on the letter before it.
+    /// Combines with the previous letter.
     Mark,
-    /// Whitespace, as this one.
+    /// Whitespace, replaced by this one.
     Space(char),
-    /// Has no look of its own, and is left out.
+    /// Invisible, and left out.
     Nothing,
-    /// Means something else in every font; PDF/A wants none.
+    /// Has a different meaning in every font; not allowed in PDF/A.
     Private,
 }
 
@@ -118,15 +118,15 @@ fn kind(c: char) -> Kind {
         '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => Kind::Space('\n'),
         '\t' => Kind::Space(' '),
         c if c.is_control() => Kind::Nothing,
-        // Byte order marks, variation selectors, tags, and the marks that turn the direction of what follows, with which
-        // an amount could be made to read backwards.
+        // Byte order marks, variation selectors, tags, and direction marks, with which an amount could be displayed
+        // backwards.
         '\u{feff}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0000}'..='\u{e01ef}' => Kind::Nothing,
         '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{206f}' | '\u{fff0}'..='\u{fffb}' => Kind::Nothing,
         '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{10ffff}' => Kind::Private,
         '\u{300}'..='\u{36f}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}' | '\u{20d0}'..='\u{20ff}' => {
             Kind::Mark
         }
-        // Spaces of all widths, of which fonts have few.
+        // Spaces of all widths, most of which fonts do not have.
         c if c.is_whitespace() && c != '\u{a0}' && c != '\u{202f}' => Kind::Space(' '),
         _ => Kind::Visible,
     }
@@ -141,7 +141,7 @@ fn each_text(value: &mut Value, change: &mut impl FnMut(&mut String)) {
     }
 }
 
-/// Glyph 0 of every font means that it has none.
+/// Glyph 0 of every font means a missing glyph.
 fn without_glyph(frame: &Frame, clusters: &mut BTreeSet<String>) {
     for (_, item) in frame.items() {
         match item {

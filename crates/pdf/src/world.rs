@@ -1,4 +1,4 @@
-//! All that the compiler can see: the template, the data, the images and the fonts. Every other file is not there.
+//! The files that the compiler can access: the template, the data, the images and the fonts.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::drawn::{Drawn, Image};
 use crate::fonts::Fonts;
 use crate::{Error, Input, moment};
 
-/// Follows the template, so that no template can forget it. Its lines come after the template's, whose numbers stay.
+/// Appended to the template, so that no template can omit it and its line numbers do not change.
 const ATTACH: &str = r#"
 #{
   let it = json("/attachment.json")
@@ -27,7 +27,7 @@ const ATTACH: &str = r#"
 }
 "#;
 
-/// What is the same for every document.
+/// What all documents share.
 pub(crate) struct TemplateEnv {
     pub(crate) fonts: Fonts,
     pub(crate) drawn: Drawn,
@@ -61,7 +61,7 @@ impl TemplateEnv {
     }
 }
 
-/// What is of one document.
+/// What belongs to one document.
 pub(crate) struct DocumentWorld<'a> {
     desk: &'a TemplateEnv,
     files: BTreeMap<u16, Bytes>,
@@ -131,7 +131,7 @@ fn missing(id: FileId) -> FileError {
     FileError::NotFound(id.vpath().get_with_slash().into())
 }
 
-/// A path of the virtual folder. Each is remembered by the compiler for ever, so there are few.
+/// Returns a path of the virtual folder. The compiler stores each path forever, so there are few.
 fn file(path: &str) -> Result<FileId, Error> {
     let path = VirtualPath::new(path).map_err(|_| Error::Template(None, format!("no path: {path}")))?;
     Ok(RootedPath::new(VirtualRoot::Project, path).intern())

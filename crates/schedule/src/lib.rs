@@ -1,7 +1,7 @@
-//! The days on which something that repeats falls due.
+//! The dates of a recurring schedule.
 //!
-//! Every date is counted from the start, never from the date before it: what begins on 31 January
-//! falls on 28 February and on 31 March again, and a year later nothing has drifted.
+//! Every date is counted from the start, never from the previous date: a schedule that starts on 31 January falls on 28
+//! February and on 31 March again, and does not drift.
 
 use jiff::Span;
 use jiff::civil::Date;
@@ -9,7 +9,7 @@ use jiff::civil::Date;
 #[cfg(test)]
 mod tests;
 
-/// How much time lies between two dates of a [`Schedule`].
+/// The interval between two dates of a [`Schedule`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Frequency {
     /// Every seven days.
@@ -26,34 +26,32 @@ pub enum Frequency {
     Yearly,
 }
 
-/// An endless row of dates, each later than the one before.
+/// An infinite series of increasing dates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
-    /// A first date that was chosen freely; the rhythm is kept from the second on.
+    /// A first date that was set separately; the regular dates follow from the second on.
     first: Option<Date>,
     rhythm: Rhythm,
 }
 
-/// Where the dates lie, as plain numbers: what falls outside the calendar is found out when a
-/// date is asked for.
+/// The dates as plain numbers: a date outside the calendar is detected when it is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rhythm {
-    /// The day `day`, or the last one before it, of the months `month`, `month + every`, ….
+    /// The day `day`, or the last day of a shorter month, of the months `month`, `month + every`, ….
     Months { month: i64, every: i64, day: i8 },
     /// The days `offset`, `offset + every`, … counted from `base`.
     Days { base: Date, offset: i64, every: i64 },
 }
 
 impl Schedule {
-    /// The dates from `start` on.
+    /// Creates a schedule from `start` on.
     ///
-    /// A schedule of months falls on `day_of_month` (1 to 31; that of `start` when none is given),
-    /// or on the last day of a month that is shorter. A schedule of weeks falls on `day_of_week`
-    /// (1 is Monday, 7 is Sunday). The day that does not fit the frequency is ignored, and one out
-    /// of its range counts as the nearest within it.
+    /// A schedule in months falls on `day_of_month` (1 to 31; by default that of `start`), or on the last day of a
+    /// shorter month. A schedule in weeks falls on `day_of_week` (1 is Monday, 7 is Sunday). The day that does not
+    /// apply to the frequency is ignored, and one out of range is clamped.
     ///
-    /// With `first`, that is the first date, whatever `start` and the wanted day say. The second
-    /// lies one step after the month or the week of the first, on the wanted day.
+    /// With `first`, that is the first date, whatever `start` and the selected day. The second date is one interval
+    /// after the month or the week of the first, on the selected day.
     pub fn new(
         frequency: Frequency,
         start: Date,
@@ -84,7 +82,7 @@ impl Schedule {
         Schedule { first, rhythm }
     }
 
-    /// The date number `n`, the first being 0; none after the end of the calendar (the year 9999).
+    /// Returns the date with index `n`, starting at 0; none after the end of the calendar (the year 9999).
     pub fn date(&self, n: u32) -> Option<Date> {
         match self.first {
             Some(first) if n == 0 => Some(first),
@@ -92,8 +90,7 @@ impl Schedule {
         }
     }
 
-    /// The number of the first date on or after `day`: how a caller goes on from where it was,
-    /// without walking through what lies behind.
+    /// Returns the index of the first date on or after `day`, without iterating over earlier dates.
     pub fn first_from(&self, day: Date) -> Option<u32> {
         if self.first.is_some_and(|first| first >= day) {
             return Some(0);
@@ -104,7 +101,7 @@ impl Schedule {
         self.date(n).map(|_| n)
     }
 
-    /// The dates from `from` to `until`, both included, with their numbers.
+    /// Returns the dates from `from` to `until`, both included, with their indexes.
     pub fn between(&self, from: Date, until: Date) -> impl Iterator<Item = (u32, Date)> + use<> {
         let schedule = *self;
         let numbers = self.first_from(from).into_iter().flat_map(|first| first..);
@@ -129,8 +126,8 @@ impl Rhythm {
         }
     }
 
-    /// The number of the first date from `day` on, or of the one just before that: months alone do
-    /// not tell which.
+    /// Returns the index of the first date from `day` on, or of the one just before: months alone do not determine
+    /// which.
     fn at_or_just_before(self, day: Date) -> u32 {
         let steps = match self {
             Rhythm::Months { month, every, .. } => (month_number(day) - month).div_euclid(every),
@@ -140,7 +137,7 @@ impl Rhythm {
     }
 }
 
-/// Months counted through the years, so that steps are additions.
+/// Counts months across years, so that intervals are additions.
 fn month_number(date: Date) -> i64 {
     i64::from(date.year()) * 12 + i64::from(date.month()) - 1
 }

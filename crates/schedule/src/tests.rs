@@ -48,13 +48,13 @@ fn quarters_and_halves_end_on_their_last_day() {
 }
 
 #[test]
-fn the_wanted_day_is_the_next_one_from_the_start() {
+fn the_selected_day_is_the_first_from_the_start() {
     let on = |start, wanted| Schedule::new(Quarterly, day(start), None, Some(wanted), None);
     assert_eq!(dates(on("2026-01-10", 15), 2), ["2026-01-15", "2026-04-15"]);
     assert_eq!(dates(on("2026-01-15", 15), 2), ["2026-01-15", "2026-04-15"]);
     assert_eq!(dates(on("2026-01-16", 15), 2), ["2026-02-15", "2026-05-15"]);
     assert_eq!(dates(on("2025-12-20", 1), 2), ["2026-01-01", "2026-04-01"]);
-    // The last day of February is as good as the 31st.
+    // The last day of February counts as the 31st.
     assert_eq!(dates(on("2026-02-28", 31), 2), ["2026-02-28", "2026-05-31"]);
 }
 
@@ -70,7 +70,7 @@ fn weeks_run_on_over_the_end_of_a_year_and_week_53() {
 }
 
 #[test]
-fn a_chosen_first_date_stands_and_the_rhythm_follows_it() {
+fn the_regular_dates_follow_a_separate_first_date() {
     let monthly = Schedule::new(Monthly, day("2026-01-01"), Some(day("2026-01-20")), Some(1), None);
     assert_eq!(dates(monthly, 3), ["2026-01-20", "2026-02-01", "2026-03-01"]);
     let last_days = Schedule::new(Monthly, day("2026-01-01"), Some(day("2026-01-03")), Some(31), None);
@@ -86,7 +86,7 @@ fn a_chosen_first_date_stands_and_the_rhythm_follows_it() {
 }
 
 #[test]
-fn a_day_that_does_not_fit_counts_as_the_nearest_or_not_at_all() {
+fn clamps_or_ignores_an_invalid_day() {
     let with = |frequency, month_day, week_day| {
         Schedule::new(frequency, day("2026-01-15"), None, Some(month_day), Some(week_day)).date(0).unwrap().to_string()
     };
@@ -97,7 +97,7 @@ fn a_day_that_does_not_fit_counts_as_the_nearest_or_not_at_all() {
 }
 
 #[test]
-fn first_from_finds_the_place_without_walking() {
+fn first_from_finds_the_index_directly() {
     let monthly = from(Monthly, "2026-01-31");
     assert_eq!(monthly.first_from(day("2020-01-01")), Some(0));
     assert_eq!(monthly.first_from(day("2026-01-31")), Some(0));
@@ -117,7 +117,7 @@ fn the_calendar_has_an_end() {
         assert_eq!(from(frequency, "9999-12-31").date(1), None);
         assert_eq!(from(frequency, "9999-12-31").between(Date::MIN, Date::MAX).count(), 1);
     }
-    // The wanted day lies beyond it.
+    // The selected day is after it.
     let never = Schedule::new(Monthly, Date::MAX, None, Some(1), None);
     assert_eq!((never.date(0), never.first_from(Date::MIN)), (None, None));
     let once = Schedule::new(Weekly, Date::MAX, Some(Date::MAX), None, Some(7));
@@ -165,7 +165,7 @@ fn months(frequency: Frequency) -> Option<i64> {
 
 proptest! {
     #[test]
-    fn no_gap_no_double_and_the_wanted_day((frequency, start, first, day_of_month, day_of_week) in any_schedule()) {
+    fn dates_are_regular_unique_and_on_the_selected_day((frequency, start, first, day_of_month, day_of_week) in any_schedule()) {
         let schedule = Schedule::new(frequency, start, first, day_of_month, day_of_week);
         let all: Vec<Date> = (0..=twelve_years(frequency)).map(|n| schedule.date(n).unwrap()).collect();
         prop_assert!(all.is_sorted_by(|earlier, later| earlier < later));
@@ -179,7 +179,7 @@ proptest! {
             }
         }
         let base = first.unwrap_or(start);
-        // A chosen first date need not be on the wanted day.
+        // A separate first date need not be on the selected day.
         let regular = &all[usize::from(first.is_some())..];
         if let Some(every) = months(frequency) {
             let wanted = day_of_month.unwrap_or(base.day());

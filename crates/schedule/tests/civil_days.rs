@@ -1,5 +1,4 @@
-//! A date is a day of a calendar on a wall, not an instant: whoever asks at odd hours, in a zone
-//! that changes its clocks, is told every date once.
+//! Dates are calendar days, not instants: polling at odd times in a zone with clock changes finds every date once.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use jiff::civil::{Date, date};
@@ -7,7 +6,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use schedule::{Frequency, Schedule};
 
-/// What someone collects who asks every forty minutes what has fallen due since the day before.
+/// Returns the dates found by polling every forty minutes for what became due since the day before.
 fn collected(schedule: Schedule, zone: &str, from: Date, until: Date) -> Vec<(u32, Date)> {
     let zone = TimeZone::get(zone).unwrap();
     let today = |now: Timestamp| now.to_zoned(zone.clone()).date();
@@ -28,9 +27,9 @@ fn changing_clocks_neither_skip_nor_repeat_a_date() {
     let years = [
         // The clocks change on Sunday mornings.
         ("Europe/Amsterdam", 2026),
-        // They changed at midnight: a Sunday began at one o'clock, and a Saturday had two last hours.
+        // Clock changes at midnight: a Sunday started at one o'clock, and a Saturday had its last hour twice.
         ("America/Sao_Paulo", 2018),
-        // 30 December 2011 was left out; what was due on it is found on the 31st.
+        // 30 December 2011 was skipped; its due dates are found on the 31st.
         ("Pacific/Apia", 2011),
         ("Asia/Kolkata", 2026),
     ];
@@ -57,7 +56,7 @@ fn a_day_begins_at_midnight_of_its_zone() {
         let today = instant.parse::<Timestamp>().unwrap().in_tz(zone).unwrap().date();
         monthly.between(today, today).count()
     };
-    // In summer the first of July begins two hours before it does in Greenwich.
+    // In summer, the first of July starts two hours earlier than in Greenwich.
     assert_eq!(due("2026-06-30T21:59:59Z", "Europe/Amsterdam"), 0);
     assert_eq!(due("2026-06-30T22:00:00Z", "Europe/Amsterdam"), 1);
     assert_eq!(due("2026-06-30T22:00:00Z", "UTC"), 0);

@@ -18,15 +18,15 @@ use crate::client::{Client, Failure};
 use crate::tls::{Connector, Trust};
 use crate::{Error, Result};
 
-/// How long a server may take from the first packet to its welcome, unless the address says otherwise.
+/// Time limit from the first packet to the server's ready message, unless the URL sets another.
 const CONNECT: Duration = Duration::from_secs(5);
 
 /// Where the server is and how it is spoken to. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Address {
-    /// One for each server that it names, so that one that is silent keeps nobody from the next.
+    /// One for each server in the URL, so that an unresponsive one does not block the next.
     servers: Vec<Config>,
-    /// The server that answered last.
+    /// The server that responded last.
     last: Arc<AtomicUsize>,
     mode: Mode,
     roots: String,
@@ -91,7 +91,7 @@ impl Address {
             (Mode::Require, Some(_)) => mode = Mode::VerifyCa,
             _ => {}
         }
-        // Nobody listens in on a socket of the machine, and PostgreSQL has no TLS there.
+        // A Unix socket cannot be intercepted, and PostgreSQL has no TLS there.
         if !config.get_hosts().is_empty() && config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_))) {
             mode = Mode::Disable;
         }
@@ -143,7 +143,8 @@ impl Address {
         }
     }
 
-    /// The same address as PostgreSQL's own programs read it from their environment, where a password is seen by nobody.
+    /// Returns the settings as the environment of PostgreSQL's own programs, which keeps the password out of the
+    /// process list.
     pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
         let Some(config) = self.servers.first() else { return Vec::new() };
         let hosts = self.servers.iter().flat_map(Config::get_hosts).map(|host| match host {
@@ -164,7 +165,7 @@ impl Address {
         pairs
     }
 
-    /// Trouble that does not pass by itself says what to do about it.
+    /// Adds the remedy to an error that is permanent.
     fn explained(&self, error: &tokio_postgres::Error) -> Error {
         let cause = error.source().map(ToString::to_string).unwrap_or_default();
         if cause == "server does not support TLS" {
@@ -397,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn rejects_invalid_urls() {
         assert!(refused("postgres://db/k?sslmode=verify").contains("not 'verify'"));
         assert!(
             refused("postgres://db/k?sslrootcert=/etc/root.pem").contains("sslrootcert requires sslmode=verify-full")

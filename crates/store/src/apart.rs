@@ -1,5 +1,5 @@
-//! Threads for reads that may take long. As many as there are processors: more would not be done
-//! sooner, and each thread comes to keep some megabytes of memory.
+//! Threads for slow reads. There are as many as processors: more would not be faster, and each thread keeps some
+//! megabytes of memory.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Sender, channel};
@@ -45,7 +45,7 @@ impl SlowReads {
         let job = move || {
             if !reply.is_closed() {
                 let done = catch_unwind(AssertUnwindSafe(work));
-                // Whoever asked may have hung up meanwhile.
+                // The caller may have disconnected in the meantime.
                 let _ = reply.send(done.unwrap_or_else(|panic| Err(Error::from_panic(panic).into())));
             }
         };

@@ -1,4 +1,4 @@
-//! A connection to PostgreSQL for threads that wait for it, with a deadline on every call.
+//! A blocking connection to PostgreSQL with a deadline on every call.
 //!
 //! The driver's own blocking client waits for as long as the server takes. A server that accepts bytes and
 //! never answers (a paused machine, a broken network) would hold every thread that asks it something.
@@ -59,7 +59,7 @@ struct Wire {
     runtime: Option<Runtime>,
     connection: Box<dyn Messages>,
     deadline: Duration,
-    /// It failed or was silent for too long: whatever comes from it now answers nobody knows what.
+    /// It failed or timed out: further replies on it cannot be matched to requests.
     over: bool,
     warned: bool,
 }
@@ -135,7 +135,7 @@ impl Client {
         self.wire.drive(self.client.batch_execute(sql))
     }
 
-    /// Runs statements and answers the first column of the last row among their answers.
+    /// Runs statements and returns the first column of the last row.
     pub(crate) fn ask(&mut self, sql: &str) -> Result<Option<String>, Failure> {
         let messages = self.wire.drive(self.client.simple_query(sql))?;
         Ok(messages.iter().rev().find_map(|message| match message {
@@ -193,7 +193,7 @@ impl Drop for Wire {
     fn drop(&mut self) {
         let Some(runtime) = self.runtime.take() else { return };
         if !self.over {
-            // Says goodbye if the socket takes it at once. Waiting is not allowed on a thread of tokio.
+            // Closes the connection properly if the socket accepts it immediately. A tokio thread must not block.
             let _inside = runtime.enter();
             let _ = self.connection.poll_message(&mut Context::from_waker(Waker::noop()));
         }

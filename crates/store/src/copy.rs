@@ -1,4 +1,4 @@
-//! A copy of the whole database as it is at one moment, while others go on writing.
+//! Copies the whole database as a consistent snapshot, while writes continue.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -25,8 +25,8 @@ pub const SQLITE_COPY: &str = "kantoor.db";
 pub const POSTGRES_COPY: &str = "kantoor.dump";
 
 impl Store {
-    /// Copies the database into `folder`, then runs `work` on exactly what was copied. The copy is on the disk when
-    /// `work` begins. `progress` hears how many pages are done, of how many.
+    /// Copies the database into `folder`, then runs `work` on the same snapshot. The copy is on disk when `work`
+    /// starts. `progress` receives the number of pages copied, and the total.
     pub fn copy_into<T, E: From<Error>>(
         &self,
         folder: &Path,
@@ -49,14 +49,14 @@ impl Store {
     }
 }
 
-/// All pages, in one read transaction: writers go on beside it, and what they write is not in the copy.
+/// Copies all pages in one read transaction: writes continue, and are not in the copy.
 fn copy_sqlite(path: &Path, copy: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<()> {
     let source = sqlite::open(path)?;
     source.pragma_update(None, "query_only", true)?;
-    // Without a transaction around it, each write of somebody else would start the copy over.
+    // Without a transaction, each write of another connection would restart the copy.
     source.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema;")?;
     let mut target = Connection::open(copy)?;
-    // Nobody else sees it before it is whole and synced.
+    // It is not visible to others before it is complete and synced.
     target.pragma_update(None, "journal_mode", "off")?;
     target.pragma_update(None, "synchronous", "off")?;
     let backup = Backup::new(&source, &mut target)?;
@@ -92,7 +92,7 @@ fn dump<T, E: From<Error>>(address: &Address, copy: &Path, work: impl Fn(&mut Tx
     let mut dump = Command::new("pg_dump");
     dump.args(["--format=custom", "--no-owner", "--no-privileges", "--snapshot", &snapshot, "--file"]).arg(copy);
     run(&mut dump, "pg_dump", address)?;
-    // A dump that cannot be read to its end is none.
+    // Reads the dump to its end, to check that it is complete.
     let mut read = Command::new("pg_restore");
     run(read.arg("--file=/dev/null").arg(copy), "pg_restore", address)?;
     let done = work(&mut Tx::postgres(&mut conn))?;

@@ -46,8 +46,8 @@ impl Dialect {
         words.iter().fold(text, |text, (from, to)| text.replace(from, to))
     }
 
-    /// Ends a `SELECT` of rows that this transaction is going to change: rows that another node
-    /// holds are passed over. SQLite has one writer, nobody else can hold them.
+    /// Ends a `SELECT` of rows that this transaction is going to change: skips rows that another node has locked.
+    /// SQLite has a single writer, so none are.
     pub fn skip_locked(self) -> &'static str {
         match self {
             Dialect::Sqlite => "",
@@ -55,8 +55,8 @@ impl Dialect {
         }
     }
 
-    /// The name of `table` in a condition that is not to choose the index, since another leaves fewer rows. SQLite knows
-    /// nothing of what is in the table and may take either; PostgreSQL counts.
+    /// Returns the name of `table` for a condition that must not choose the index, since another one is more selective.
+    /// SQLite has no statistics and may choose either; PostgreSQL has.
     pub fn by_no_index(self, table: &str) -> String {
         match self {
             Dialect::Sqlite => format!("+{table}"),
@@ -64,8 +64,8 @@ impl Dialect {
         }
     }
 
-    /// Behind the name of a table: the index to be used. SQLite takes a table that was small when it last counted for
-    /// a small one; PostgreSQL counts again by itself.
+    /// Follows the name of a table: the index to use. SQLite relies on statistics from when the table was small;
+    /// PostgreSQL updates them automatically.
     pub fn indexed_by(self, index: &str) -> String {
         match self {
             Dialect::Sqlite => format!(" INDEXED BY {index}"),
@@ -78,10 +78,9 @@ impl Dialect {
     /// what to ask the index for. `pieces` are parts of the pattern that have three letters each,
     /// with their places in it, in order; `found` is how many texts may have all of them.
     ///
-    /// SQLite keeps its index in one piece with each commit, which is dear for one text at a time;
-    /// new texts wait in `pending` until some can be added together, and are looked through
-    /// meanwhile. PostgreSQL does the same by itself. Both would ask their index for all of the
-    /// pattern if it stood in a plain `LIKE` of the column.
+    /// SQLite updates its index with each commit, which is expensive for one text at a time; new texts are `pending`
+    /// until several can be added together, and are scanned meanwhile. PostgreSQL does the same by itself. Both would
+    /// look up the whole pattern in their index if it were in a plain `LIKE` of the column.
     pub fn search(self, pieces: &[(usize, String)], found: u64) -> (&'static str, Option<String>) {
         match self {
             // CROSS JOIN and INDEXED BY make it ask the two indexes; left to itself it walks all

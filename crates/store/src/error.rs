@@ -22,7 +22,7 @@ pub enum Error {
     Unavailable(String),
     /// The commit was sent and its fate could not be learned.
     Unknown(String),
-    /// Reading or writing the file failed: the process may not go on writing.
+    /// Reading or writing the file failed: the process must not continue writing.
     Io(String),
     /// The database was migrated by a newer program.
     NewerSchema {
@@ -35,8 +35,8 @@ pub enum Error {
     Panic(String),
     /// A copy of the database could not be made; a sentence.
     Copy(String),
-    /// A stored value is not one that its column can have. It is an error and never a default: the next save would
-    /// overwrite what is there.
+    /// A stored value is not valid for its column. It is an error and never a default, which the next save would write
+    /// back.
     Unreadable {
         /// The table, or empty while it is not known.
         table: String,

@@ -1,7 +1,7 @@
-//! Places where a test lets the process die: before each commit and after it. With the feature `faults` only.
+//! Points where a test can kill the process: before and after each commit. Only with the feature `faults`.
 
-/// While the file that `KANTOOR_DIE_AT` names is there it holds a number; the process dies, as if killed,
-/// when it comes here for that many times.
+/// Kills the process when this point is reached for the n-th time, where n is the number in the file that
+/// `KANTOOR_DIE_AT` names.
 #[cfg(feature = "faults")]
 pub(crate) fn here() {
     use std::sync::LazyLock;
@@ -17,6 +17,6 @@ pub(crate) fn here() {
     }
 }
 
-/// Nothing happens.
+/// Does nothing.
 #[cfg(not(feature = "faults"))]
 pub(crate) fn here() {}

@@ -1,9 +1,8 @@
 //! One transaction type over SQLite and PostgreSQL.
 //!
-//! Callers hand over synchronous closures: [`Store::read`] runs one on a consistent snapshot,
-//! [`Store::write`] in a transaction. Writes that arrive together share one commit (see
-//! `writer.rs`), and nobody is answered before that commit is on disk. Closures are `Fn`, since
-//! a lost race or a lost connection runs them again: they do nothing but talk to the `Tx`.
+//! Callers pass synchronous closures: [`Store::read`] runs one on a consistent snapshot, [`Store::write`] in a
+//! transaction. Concurrent writes share one commit (see `writer.rs`), and callers get their result after that commit is
+//! on disk. Closures are `Fn`, since a conflict or a lost connection runs them again: they only use the `Tx`.
 //!
 //! One SQL text serves both databases. What differs between them is in `dialect.rs`.
 
@@ -52,9 +51,9 @@ use writer::Writer;
 /// Which database to open.
 #[derive(Clone, Debug)]
 pub enum Database {
-    /// A file, made when it is not there.
+    /// A file, created if it does not exist.
     Sqlite(PathBuf),
-    /// A `postgres://…` address; its `sslmode` says how the connections are protected.
+    /// A `postgres://…` URL; its `sslmode` determines how connections are protected.
     Postgres(String),
 }
 
@@ -67,7 +66,7 @@ pub struct Options {
     pub readers: usize,
     /// Writing connections on PostgreSQL; SQLite has one writer by nature.
     pub writers: usize,
-    /// Writes that may wait before callers are told to come back later.
+    /// Maximum number of queued writes; further ones are rejected.
     pub queue: usize,
     /// How long PostgreSQL may take for a statement, and how long it may be silent.
     pub timeout: Duration,
@@ -127,7 +126,7 @@ impl Store {
         Ok(Store { inner: Arc::new(inner) })
     }
 
-    /// Opens a database that is there for reading alone: nothing is made, migrated or changed, and writes are refused.
+    /// Opens an existing database read-only: nothing is created, migrated or changed, and writes are rejected.
     pub fn open_to_read(options: &Options) -> Result<Store> {
         let readers = match &options.database {
             Database::Sqlite(path) if !path.is_file() => {
@@ -209,8 +208,8 @@ impl Store {
         }
     }
 
-    /// Runs `work` in a transaction and answers once it is on disk. Writes with the same `key`
-    /// run one after the other on this process and may share a commit.
+    /// Runs `work` in a transaction and returns when it is on disk. Writes with the same `key` are serialized in this
+    /// process and may share a commit.
     pub async fn write<T, E, F>(&self, key: i64, work: F) -> Result<T, E>
     where
         F: Fn(&mut Tx) -> Result<T, E> + Send + 'static,
@@ -247,8 +246,8 @@ impl Store {
         }
     }
 
-    /// Applies the migrations that the database does not have yet, each in a transaction of its
-    /// own. Several processes may do this at once. Answers how many were applied.
+    /// Applies the missing migrations, each in its own transaction; returns how many. Several processes can do this
+    /// concurrently.
     pub fn migrate(&self, migrations: &[Migration]) -> Result<usize> {
         migrate::apply(self, migrations)
     }

@@ -1,19 +1,19 @@
-//! Whether a commit whose answer was lost is kept.
+//! Determines whether a commit whose response was lost took effect.
 //!
-//! A transaction number does not tell: after a crash or a failover PostgreSQL gives numbers out again, and the number
-//! of a lost transaction may be that of another one that is kept. So each transaction first writes a random token to
-//! the row of its writer. If the token is there, so is the rest of the transaction.
+//! A transaction id is not sufficient: after a crash or a failover PostgreSQL reuses ids, and the id of a lost
+//! transaction may be that of another one that was committed. So each transaction first writes a random token to the
+//! row of its writer. If the token is present, so is the rest of the transaction.
 
 use std::time::Duration;
 
 use crate::client::{Client, Failure};
 use crate::{Error, Result};
 
-/// How long one question for a mark may take: longer than PostgreSQL waits for a row.
+/// Timeout of a lookup: longer than PostgreSQL waits for a row lock.
 const ANSWER: Duration = Duration::from_secs(6);
 
-/// Rows of writers that are gone are removed after a day. Whoever has no right to make the table, or to write to it,
-/// goes without.
+/// Rows of disconnected writers are deleted after a day. A user without the right to create or write the table goes
+/// without.
 const INTRODUCE: &str = "
 DO $$ BEGIN
     IF to_regclass('writer_marks') IS NULL THEN
@@ -35,17 +35,17 @@ INSERT INTO writer_marks (writer, token, checks, written_at) VALUES (gen_random_
 /// Closures see what was committed while they waited for the account: READ COMMITTED, whatever the server's default is.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 
-/// What the transactions of one connection leave behind.
+/// The mark of one connection.
 pub(crate) struct Mark {
-    /// Empty when there is no table for it.
+    /// Empty if there is no table for it.
     writer: String,
     /// That of the last transaction.
     token: String,
 }
 
 impl Mark {
-    /// A row for a new connection. A connection never takes over the row of another one: a server process that still
-    /// commits for a connection that is lost holds its row.
+    /// Creates a row for a new connection. A connection never reuses the row of another: a server process that is still
+    /// committing for a lost connection locks its row.
     pub(crate) fn introduce(client: &mut Client) -> Result<Mark> {
         match client.ask(INTRODUCE) {
             Ok(writer) => Ok(Mark { writer: writer.unwrap_or_default(), token: String::new() }),
@@ -74,16 +74,16 @@ impl Mark {
         Ok(())
     }
 
-    /// Whether there is something to look for when the connection is lost.
+    /// Whether there is a mark to look up when the connection is lost.
     pub(crate) fn is_set(&self) -> bool {
         !self.token.is_empty()
     }
 
-    /// Whether the last transaction is kept; `None` when this cannot be told now.
+    /// Whether the last transaction was committed; `None` if this cannot be determined now.
     ///
-    /// The statement waits for the row, or for the insertion of it, so it sees how the transaction ended. And it writes:
-    /// a commit that is confirmed by a synchronous standby says that the standby has everything before it as well.
-    /// Without that, a server whose standby is away would call a transaction kept that a failover loses.
+    /// The statement waits for the row lock, or for the insertion, so it sees how the transaction ended. It also
+    /// writes: a commit that a synchronous standby confirms implies that the standby has everything before it.
+    /// Otherwise, a server without its standby would report a transaction as committed that a failover loses.
     pub(crate) fn is_kept(&self, client: &mut Client) -> Option<bool> {
         client.set_deadline(ANSWER);
         client.take_warned();

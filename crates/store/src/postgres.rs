@@ -14,16 +14,16 @@ use crate::{Error, Result, Tx, Value};
 
 const STATEMENTS: usize = 256;
 
-/// How long a transaction may do nothing. A node that is paused or cut off holds the rows of accounts, on all nodes,
-/// until PostgreSQL ends its transaction.
+/// Maximum idle time of a transaction. A node that is paused or disconnected locks accounts on all nodes until
+/// PostgreSQL ends its transaction.
 const IDLE: Duration = Duration::from_secs(3);
-/// How long a write waits for a row that another one holds: longer than a node can hold it and do nothing.
+/// How long a write waits for a locked row: longer than an idle node can lock it.
 const LOCKED: Duration = Duration::from_secs(5);
-/// A reader holds nothing that others wait for.
+/// A reader locks nothing.
 const READER_IDLE: Duration = Duration::from_secs(60);
-/// How much longer than PostgreSQL's own limit for a statement we wait for its answer.
+/// How much longer than PostgreSQL's own statement timeout we wait for its response.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long a migration may take, and others may wait for it.
+/// Time limit of a migration, and of waiting for one.
 const MIGRATION: Duration = Duration::from_secs(60 * 60);
 /// How long the fate of a commit is looked for. The caller waits, and so does everybody behind it.
 const FATE: Duration = Duration::from_secs(10);
@@ -101,7 +101,7 @@ fn borrowed<'v>(values: &'v [Value]) -> Vec<&'v (dyn ToSql + Sync)> {
 pub(crate) struct Pool {
     address: Address,
     limit: usize,
-    /// How long a statement may take, and how long somebody waits for a connection.
+    /// Timeout of a statement, and of waiting for a connection.
     patience: Duration,
     state: Mutex<PoolState>,
     returned: Condvar,
@@ -111,9 +111,9 @@ pub(crate) struct Pool {
 struct PoolState {
     idle: Vec<Connection>,
     open: usize,
-    /// The last try to connect failed.
+    /// Whether the last attempt to connect failed.
     gone: bool,
-    /// Somebody tries to connect although the last try failed.
+    /// Whether a connection attempt is in progress although the last one failed.
     probing: bool,
 }
 
@@ -194,7 +194,7 @@ impl Pool {
     }
 }
 
-/// A connection on loan: it goes back when dropped, unless it is spoiled or the reader panics.
+/// A connection from the pool, returned when it is dropped, unless it is broken or the reader panics.
 struct Lease<'p> {
     pool: &'p Pool,
     conn: Option<Connection>,
@@ -222,12 +222,12 @@ impl Drop for Lease<'_> {
     }
 }
 
-/// A connection that writes, opened again when it is lost.
+/// A write connection, reopened when it is lost.
 pub(crate) struct Writing {
     address: Address,
     limit: Duration,
     conn: Option<Connection>,
-    /// What this connection's transactions leave in the database; `None` until its first one.
+    /// The mark of this connection's transactions; `None` before the first one.
     mark: Option<Mark>,
 }
 
@@ -260,8 +260,8 @@ impl Writing {
         Ok(mark.begin(&mut conn.client)?)
     }
 
-    /// Whether the transaction whose commit was under way is kept. The answer is given once nothing can change it any
-    /// more, and once it would survive the loss of this server.
+    /// Determines whether an interrupted commit took effect. Returns once the outcome is final and would survive the
+    /// loss of this server.
     fn fate(&mut self, lost: Error) -> Result<()> {
         let (mark, started) = (self.mark.take().filter(Mark::is_set), Instant::now());
         self.conn = None;

@@ -1,23 +1,23 @@
-//! Who writes next. Accounts take turns by the time that their writes take, so that an account with dear writes, or with
-//! many, delays the others by one write and not by all of them.
+//! The fair write queue. Accounts take turns by the time that their writes take, so that an account with expensive or
+//! many writes delays the others by one write and not by all of them.
 //!
-//! Each account has a clock of its own that runs while its writes run, and the account that is furthest behind is next
+//! Each account has a clock that advances while its writes run, and the account whose clock is furthest behind is next
 //! (start-time fair queueing). Writes of one account stay in order.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 
-/// Accounts remembered beyond those that wait, for what their writes usually take.
+/// Number of idle accounts to remember, for the usual duration of their writes.
 const REMEMBERED: usize = 1024;
 
-/// What waits, by key: the number of an account.
+/// The queued writes, by key: the number of an account.
 pub(crate) struct Queue<T> {
     lanes: HashMap<i64, Lane<T>>,
-    /// The lanes that have something waiting and nobody at work: their clock, when they came, and their key.
+    /// The lanes with queued writes and no running one: their clock, arrival number and key.
     turns: BTreeSet<(Duration, u64, i64)>,
-    /// The clock of the lane that had the last turn. Who comes new starts here: nobody saves up turns.
+    /// The clock of the lane that had the last turn. A new lane starts here, so that idle time earns no priority.
     now: Duration,
-    /// The furthest that any clock has come.
+    /// The furthest clock.
     furthest: Duration,
     came: u64,
     waiting: usize,
@@ -29,9 +29,9 @@ struct Lane<T> {
     waiting: VecDeque<T>,
     clock: Duration,
     came: u64,
-    /// What one of its writes has taken lately.
+    /// The recent duration of its writes.
     usual: Duration,
-    /// Somebody is at work on it.
+    /// Whether a write of the lane is running.
     held: bool,
 }
 
@@ -49,12 +49,12 @@ impl<T> Queue<T> {
         }
     }
 
-    /// How many wait.
+    /// Returns the number of queued writes.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// Adds one. When there is no room the last one of the longest lane is given back; that may be this one.
+    /// Adds a write. If the queue is full, returns the last one of the longest lane, which may be this one.
     pub(crate) fn push(&mut self, key: i64, item: T) -> Option<T> {
         let mut refused = None;
         if self.waiting >= self.limit {
@@ -66,7 +66,7 @@ impl<T> Queue<T> {
             }
         }
         if self.waiting == 0 && self.held == 0 {
-            // Nobody had to wait for what was done, so nobody owes a turn for it.
+            // Nothing had to wait for past work, so it does not count.
             self.now = self.furthest;
             self.forget();
         }
@@ -87,7 +87,8 @@ impl<T> Queue<T> {
         refused
     }
 
-    /// The next one, whose lane is then held until [`Queue::release`]. With `room`: only if it usually takes no longer.
+    /// Takes the next write, and holds its lane until [`Queue::release`]. With `room`: only if it usually takes no
+    /// longer.
     pub(crate) fn take(&mut self, room: Option<Duration>) -> Option<(i64, T)> {
         let &(clock, came, key) = self.turns.first()?;
         let lane = self.lanes.get_mut(&key)?;
@@ -111,16 +112,16 @@ impl<T> Queue<T> {
         Some(item)
     }
 
-    /// One of this lane has run for `time`.
+    /// Records that a write of this lane ran for `time`.
     pub(crate) fn ran(&mut self, key: i64, time: Duration) {
         let Some(lane) = self.lanes.get_mut(&key) else { return };
         lane.clock += time;
-        // A dear one counts at once, and is forgotten after a few cheap ones.
+        // An expensive write counts immediately, and is forgotten after a few cheap ones.
         lane.usual = if time > lane.usual { time } else { (lane.usual + time) / 2 };
         self.furthest = self.furthest.max(lane.clock);
     }
 
-    /// Nobody works on this lane any more.
+    /// Releases this lane.
     pub(crate) fn release(&mut self, key: i64) {
         let Some(lane) = self.lanes.get_mut(&key).filter(|lane| lane.held) else { return };
         lane.held = false;
@@ -130,7 +131,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Takes out everything.
+    /// Removes all writes.
     pub(crate) fn clear(&mut self) {
         self.lanes.clear();
         self.turns.clear();
@@ -151,7 +152,7 @@ impl<T> Queue<T> {
         last
     }
 
-    /// Called while nothing waits and nobody is at work.
+    /// Called while nothing is queued or running.
     fn forget(&mut self) {
         if self.lanes.len() > REMEMBERED {
             self.lanes.clear();
@@ -170,7 +171,7 @@ mod tests {
         if key == 1 { DEAR } else { CHEAP }
     }
 
-    /// The keys in the order of their turns; 1 has dear writes, the others cheap ones.
+    /// Returns the keys in the order of their turns; 1 has expensive writes, the others cheap ones.
     fn turns<T>(queue: &mut Queue<T>, count: usize) -> Vec<i64> {
         (0..count)
             .filter_map(|_| {
@@ -183,13 +184,13 @@ mod tests {
     }
 
     #[test]
-    fn a_dear_account_delays_others_by_one_write() {
+    fn an_expensive_account_delays_others_by_one_write() {
         let mut queue = Queue::new(1000);
         for _ in 0..50 {
             assert!(queue.push(1, ()).is_none());
         }
         assert_eq!(turns(&mut queue, 3), [1, 1, 1]);
-        // It is at work when the other one comes.
+        // It is running when the other one arrives.
         let (key, ()) = queue.take(None).unwrap();
         for _ in 0..20 {
             assert!(queue.push(2, ()).is_none());
@@ -238,7 +239,7 @@ mod tests {
         assert_eq!(queue.take(None), Some((1, 0)));
         assert_eq!(queue.more(1, CHEAP), Some(1));
         assert_eq!(queue.take(None), Some((2, 100)), "another writer");
-        assert_eq!(queue.take(None), None, "the rest is of a lane that somebody has");
+        assert_eq!(queue.take(None), None, "the rest is in a held lane");
         queue.ran(1, DEAR);
         assert_eq!(queue.more(1, CHEAP), None, "it would take too long for this transaction");
         assert_eq!(queue.waiting(), 2);
@@ -248,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dear_write_does_not_join_others() {
+    fn an_expensive_write_does_not_join_others() {
         let mut queue = Queue::new(1000);
         queue.push(1, ());
         assert_eq!(turns(&mut queue, 1), [1]);
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_done_while_nobody_waited_costs_nothing() {
+    fn work_on_an_idle_queue_is_not_charged() {
         let mut queue = Queue::new(1000);
         for _ in 0..100 {
             queue.push(1, ());
@@ -275,11 +276,11 @@ mod tests {
         for number in 0..4 {
             assert_eq!(queue.push(1, number), None);
         }
-        assert_eq!(queue.push(1, 4), Some(4), "its own last one is refused");
+        assert_eq!(queue.push(1, 4), Some(4), "its own last write is rejected");
         assert_eq!(queue.push(2, 10), Some(3), "the last one of the longest lane makes room");
         assert_eq!(queue.push(2, 11), Some(2));
-        assert_eq!(queue.push(2, 12), Some(12), "both have the same by now");
-        assert_eq!(queue.push(3, 20), Some(11), "somebody new has room");
+        assert_eq!(queue.push(2, 12), Some(12), "both lanes are equally long");
+        assert_eq!(queue.push(3, 20), Some(11), "a new lane has room");
         assert_eq!(queue.waiting(), 4);
         let mut left: Vec<i32> = std::iter::from_fn(|| queue.take(None)).map(|(_, item)| item).collect();
         assert_eq!(left.len(), 3, "one of each lane at a time");

@@ -16,30 +16,30 @@ mod recorder {
     static STATEMENTS: Mutex<BTreeSet<(bool, String)>> = Mutex::new(BTreeSet::new());
     static IN_ORDER: Mutex<Vec<String>> = Mutex::new(Vec::new());
     static CLOSURES: Mutex<Vec<Closure>> = Mutex::new(Vec::new());
-    /// Nobody has asked for them when there are so many.
+    /// Maximum number of recorded statements.
     const MAX_STATEMENTS: usize = 100_000;
 
-    /// What one run of a closure that writes came to.
+    /// The work of one run of a write closure.
     #[derive(Clone, Copy, Debug, Default)]
     pub struct Closure {
         /// Statements run.
         pub statements: u64,
         /// Rows that they gave or touched.
         pub rows: u64,
-        /// Bytes of the values that were handed to them.
+        /// Bytes of their parameters.
         pub bytes: u64,
         /// How long it took.
         pub took: Duration,
     }
 
-    /// The texts of all statements that this process ran on such a database.
+    /// Returns all statements that this process ran on such a database.
     pub fn statements(dialect: Dialect) -> Vec<String> {
         let seen = STATEMENTS.lock().unwrap_or_else(PoisonError::into_inner);
         let postgres = dialect == Dialect::Postgres;
         seen.iter().filter(|(own, _)| *own == postgres).map(|(_, sql)| sql.clone()).collect()
     }
 
-    /// The closures that wrote since this was last asked.
+    /// Returns the write closures since the previous call.
     pub fn closures() -> Vec<Closure> {
         std::mem::take(&mut *CLOSURES.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -59,7 +59,7 @@ mod recorder {
         STATEMENTS.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
     }
 
-    /// Counts what a transaction does, and writes it down when it is dropped after a write.
+    /// Counts the work of a transaction, and records it when it is dropped after a write.
     pub(crate) struct Tally {
         closure: Closure,
         started: Instant,

@@ -1,8 +1,8 @@
-//! What the database can tell of its own soundness: pages, indexes and foreign keys.
+//! The database's own integrity checks: pages, indexes and foreign keys.
 
 use crate::{Dialect, Error, Result, Store, Tx};
 
-/// Something that is wrong with the database itself.
+/// A problem of the database itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsound {
     /// The table or index, where it is known.
@@ -16,8 +16,8 @@ fn unsound(table: &str, what: impl Into<String>) -> Unsound {
 }
 
 impl Store {
-    /// Has the database check itself, and calls `found` with everything that is wrong. `step` hears what is looked at.
-    /// Answers with sentences about what could not be checked.
+    /// Runs the checks, and calls `found` for each problem. `step` receives the progress. Returns sentences about what
+    /// could not be checked.
     pub fn check(&self, step: &mut dyn FnMut(&str), found: &mut dyn FnMut(Unsound)) -> Vec<String> {
         match self.dialect() {
             Dialect::Sqlite => {
@@ -49,8 +49,8 @@ impl Store {
         }
     }
 
-    /// PostgreSQL has no check of its own that needs no special rights; reading everything finds pages that cannot be
-    /// read, and with its checksums (`data_checksums`) those that have changed.
+    /// PostgreSQL has no check that needs no special rights; reading everything detects unreadable pages, and with
+    /// checksums (`data_checksums`) altered ones.
     fn check_postgres(&self, step: &mut dyn FnMut(&str), found: &mut dyn FnMut(Unsound)) -> Vec<String> {
         let tables = match self.read_now(|tx| tx.tables()) {
             Ok(tables) => tables,
@@ -79,7 +79,7 @@ impl Store {
         self.check_indexes(step, found).into_iter().collect()
     }
 
-    /// Rows whose account is not there: foreign keys hold while nothing is damaged.
+    /// Checks for rows whose account does not exist.
     fn check_owners(&self, tables: &[String], found: &mut dyn FnMut(Unsound)) {
         let named = "SELECT conrelid::REGCLASS::TEXT FROM pg_constraint
                      WHERE contype = 'f' AND confrelid = 'accounts'::REGCLASS";
@@ -102,7 +102,8 @@ impl Store {
         }
     }
 
-    /// Compares every index with its table, where the extension amcheck is there for us. Else a sentence says so.
+    /// Compares every index with its table if the extension amcheck is available; otherwise returns a sentence about
+    /// it.
     fn check_indexes(&self, step: &mut dyn FnMut(&str), found: &mut dyn FnMut(Unsound)) -> Option<String> {
         let there = self.read_now(|tx| tx.int("SELECT count(*) FROM pg_extension WHERE extname = 'amcheck'", &[]));
         if there != Ok(1) {
@@ -133,7 +134,7 @@ impl Store {
 }
 
 impl Tx<'_> {
-    /// Every table there is.
+    /// Returns all tables.
     pub fn tables(&mut self) -> Result<Vec<String>> {
         let sql = match self.dialect() {
             Dialect::Sqlite => "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name",
@@ -144,7 +145,7 @@ impl Tx<'_> {
         self.all(sql, &[], |row| Ok(row.text(0)?.to_string()))
     }
 
-    /// Lets statements of this transaction take as long as they need.
+    /// Removes the timeout of statements in this transaction.
     fn without_timeout(&mut self) -> Result<()> {
         self.script("SET LOCAL statement_timeout = 0")
     }

@@ -23,8 +23,8 @@ use tokio_rustls::TlsConnector;
 /// Whose certificates are good.
 #[derive(Debug)]
 pub(crate) struct Trust {
-    /// `None`: anybody's. The connection is hidden from those who listen, and from nobody who can
-    /// put himself in between.
+    /// `None` trusts any certificate: the connection is protected against eavesdropping, but not against a man in the
+    /// middle.
     roots: Option<RootCertStore>,
     /// Certificates that are trusted as they are.
     own: Vec<CertificateDer<'static>>,
@@ -50,7 +50,7 @@ impl Trust {
         Ok(Trust { roots: Some(roots), own: Vec::new(), by_name })
     }
 
-    /// Trusts those in a file (PEM), and nobody else.
+    /// Trusts only the certificates in a file (PEM).
     pub(crate) fn of_file(path: &Path, by_name: bool) -> Result<Trust, String> {
         let told = |error: &dyn std::fmt::Display| format!("sslrootcert {}: {error}", path.display());
         let (mut roots, mut own) = (RootCertStore::empty(), Vec::new());
@@ -94,8 +94,8 @@ impl ServerCertVerifier for Verifier {
         Ok(ServerCertVerified::assertion())
     }
 
-    // Also when anybody is trusted: a password that is bound to the certificate (see `end_point`)
-    // is safe only with who holds its key.
+    // Also when any certificate is trusted: a password bound to the certificate (see `end_point`) is only safe with the
+    // holder of its key.
     fn verify_tls12_signature(
         &self,
         message: &[u8],
@@ -212,10 +212,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Stream<S> {
     }
 }
 
-/// The hash of the server's certificate, to which a password is bound so that nobody in between
-/// can pass it on (RFC 5929, `tls-server-end-point`). By the hash of the certificate's own
-/// signature, SHA-256 in place of those that are too weak. `None` for signatures without a hash
-/// that both sides would agree on: the password is then not bound.
+/// Returns the hash of the server's certificate, to which a password is bound so that a man in the middle cannot
+/// forward it (RFC 5929, `tls-server-end-point`). Uses the hash function of the certificate's signature, or SHA-256
+/// instead of weak ones. `None` for signatures without a suitable hash: the password is then not bound.
 fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01];
     const ECDSA: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04];
@@ -261,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_in_the_file_is_trusted_though_it_signed_itself() {
+    fn trusts_a_self_signed_certificate_in_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let (pem, own) = self_signed(&rcgen::PKCS_ECDSA_P256_SHA256);
         let (_, other) = self_signed(&rcgen::PKCS_ECDSA_P256_SHA256);
@@ -279,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_certificates_is_refused() {
+    fn rejects_a_file_without_certificates() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("empty.pem");
         std::fs::write(&file, "nothing\n").unwrap();

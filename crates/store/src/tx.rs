@@ -6,21 +6,21 @@ use crate::seen::{self, Tally};
 use crate::stats::statement_ran;
 use crate::{Error, Result, Row, Value};
 
-/// A transaction in progress, or a snapshot that is read.
+/// A transaction in progress, or a snapshot for reading.
 pub struct Tx<'c> {
     session: Session<'c>,
-    /// The worst thing a statement met. The closure may have turned it into an error of its own,
-    /// so the writer looks here to decide between undo, retry and stop.
+    /// The most severe error of a statement. The closure may have converted it, so the writer uses this to decide
+    /// between rollback, retry and exit.
     trouble: Option<Error>,
-    /// Whether savepoints are set. Without them a failure after a write undoes everything and
-    /// runs it again with them: writes that fail are few, and a savepoint makes SQLite's search
-    /// index flush (measured: half of the throughput).
+    /// Whether savepoints are set. Without them, a failure after a write rolls back everything and runs it again with
+    /// them: failing writes are rare, and a savepoint makes SQLite's search index flush (measured: half of the
+    /// throughput).
     careful: bool,
     /// Whether anything happened that would have to be undone.
     touched: bool,
     /// How many savepoints are open.
     depth: u32,
-    /// How much it did, for tests.
+    /// The amount of work, for tests.
     tally: Tally,
 }
 
@@ -112,7 +112,7 @@ impl<'c> Tx<'c> {
         }
     }
 
-    /// Every row, as `take` reads it.
+    /// Returns all rows, as read by `take`.
     pub fn all<T, E: From<Error>>(
         &mut self,
         sql: &str,
@@ -127,7 +127,7 @@ impl<'c> Tx<'c> {
         Ok(found)
     }
 
-    /// The first row, if there is one.
+    /// Returns the first row, if any.
     pub fn first<T, E: From<Error>>(
         &mut self,
         sql: &str,
@@ -144,12 +144,12 @@ impl<'c> Tx<'c> {
         Ok(found)
     }
 
-    /// The whole number in the first column of the first row; 0 without a row.
+    /// Returns the integer in the first column of the first row; 0 without a row.
     pub fn int(&mut self, sql: &str, values: &[Value]) -> Result<i64> {
         Ok(self.first(sql, values, |row| row.int(0))?.unwrap_or(0))
     }
 
-    /// Runs `work`; when it fails its writes are undone and the transaction goes on.
+    /// Runs `work`; if it fails, its writes are rolled back and the transaction continues.
     pub fn savepoint<T, E: From<Error>>(&mut self, work: impl FnOnce(&mut Tx) -> Result<T, E>) -> Result<T, E> {
         let before = std::mem::replace(&mut self.touched, false);
         let name = format!("part_{}", self.depth);
@@ -181,7 +181,7 @@ impl<'c> Tx<'c> {
         }
     }
 
-    /// A control word. When one fails nobody knows where the transaction stands.
+    /// Runs a control statement. If it fails, the state of the transaction is unknown.
     fn control(&mut self, sql: &str) -> Result<()> {
         let done = self.script(sql);
         if let Err(error) = &done {
@@ -190,7 +190,7 @@ impl<'c> Tx<'c> {
         done
     }
 
-    /// Runs statements that take no values: control words, and the text of a migration.
+    /// Runs statements without parameters: control statements, and migrations.
     pub(crate) fn script(&mut self, sql: &str) -> Result<()> {
         statement_ran();
         let done = match &mut self.session {
@@ -234,8 +234,8 @@ impl<'c> Tx<'c> {
     }
 }
 
-/// To SQLite `$2` is a name, and names are numbered as they first come: only placeholders that
-/// come in order mean the same on both databases.
+/// To SQLite `$2` is a name, and names are numbered in order of first use: only placeholders in order mean the same on
+/// both databases.
 fn in_order(sql: &str) -> bool {
     let mut highest = 0;
     sql.split('$').skip(1).all(|rest| {

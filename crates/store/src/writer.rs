@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use crate::queue::Queue;
 use crate::{Error, Result, Stats, Tx, faults};
 
-/// Enough to share a sync well, few enough that the first in a batch does not wait long.
+/// Enough to share a sync well, and few enough that the first in a batch does not wait long.
 const BATCH: usize = 256;
 const BATCH_TIME: Duration = Duration::from_millis(20);
 
@@ -38,7 +38,7 @@ pub(crate) trait Session: Send + 'static {
     fn rest(&mut self);
 }
 
-/// The threads that write, and what waits for them.
+/// The writer threads and their queue.
 pub(crate) struct Writer {
     turns: Arc<Turns>,
 }
@@ -85,7 +85,7 @@ impl Drop for Writer {
 /// The queue that the threads share.
 struct Turns {
     state: Mutex<State>,
-    /// There is something to do, or nothing will come any more.
+    /// Signalled when a write is queued, or the queue is closed.
     came: Condvar,
 }
 
@@ -113,7 +113,7 @@ impl Turns {
         Ok(())
     }
 
-    /// Waits for the next one; `None` when none will come.
+    /// Waits for the next write; `None` when the queue is closed.
     fn wait(&self) -> Option<(i64, Job)> {
         let mut state = self.lock();
         loop {
@@ -148,7 +148,7 @@ impl Turns {
     }
 }
 
-/// What a thread has of the queue. If it dies nobody waits for it in vain.
+/// Closes the queue if a writer thread dies, so that no caller waits forever.
 struct Closing<'t>(&'t Turns);
 
 impl Drop for Closing<'_> {
@@ -167,7 +167,7 @@ struct Job {
 }
 
 trait Task: Send {
-    /// Runs the closure; answers whether its writes are to be kept.
+    /// Runs the closure; returns whether its writes are to be kept.
     fn run(&mut self, tx: &mut Tx) -> bool;
     /// Answers the caller.
     fn done(self: Box<Self>, outcome: Result<()>);
@@ -200,7 +200,7 @@ where
             (Ok(()), None) => Err(Error::Unavailable("the write was not run".into()).into()),
             (Err(error), _) => Err(error.into()),
         };
-        // Whoever asked may have gone away; the write stands.
+        // The caller may have disconnected; the write is committed anyway.
         let _ = self.reply.send(answer);
     }
 }
@@ -234,7 +234,7 @@ struct Group<'s, S: Session> {
     session: &'s mut S,
     stats: &'s Stats,
     begun: Result<()>,
-    /// When its first task came, and when its transaction had begun.
+    /// When its first write arrived, and when its transaction began.
     came: Instant,
     started: Instant,
     tasks: Vec<Box<dyn Task>>,
@@ -338,13 +338,13 @@ fn again<S: Session>(session: &mut S, tasks: &mut [Box<dyn Task>], patience: Dur
     }
 }
 
-/// After a failed write or sync nobody knows what the file holds, and asking again may falsely
-/// succeed. The process ends; the next start recovers from the log.
+/// Exits after a failed write or sync: the state of the file is unknown, and a retry may falsely succeed. The next
+/// start recovers from the write-ahead log.
 #[expect(clippy::exit, reason = "an I/O error must end the process")]
 fn stop_on_io(error: &Error) {
     if let Error::Io(what) = error {
         tracing::error!(error = %what, "Writing to the database failed. Kantoor exits to protect your data; check the disk, then start it again.");
-        // The log is written by a thread of its own.
+        // The log is written by another thread.
         std::thread::sleep(Duration::from_millis(300));
         std::process::exit(74);
     }

@@ -1,11 +1,11 @@
-//! TLS to PostgreSQL, against the throw-away server of `scripts/with-postgres`.
+//! TLS to PostgreSQL, with the temporary server of `scripts/with-postgres`.
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
 use std::io::{Read as _, Write as _};
 
 use store::{Database, Error, Options, Store};
 
-/// The server's `host:port` and the file with the certificate of who signed its own.
+/// Returns the server's `host:port` and the file with its root certificate.
 fn server() -> Option<(String, String)> {
     let Ok(root) = std::env::var("KANTOOR_TEST_POSTGRES_ROOT") else {
         eprintln!("skipped: this needs the server of scripts/with-postgres, and openssl");
@@ -20,7 +20,7 @@ fn open(url: &str) -> Result<Store, Error> {
     Store::open(&Options { writers: 1, ..Options::new(Database::Postgres(url.to_string())) })
 }
 
-/// Whether PostgreSQL says that our connections are encrypted: the one that reads and the one that writes.
+/// Whether PostgreSQL reports our connections as encrypted: for reading and for writing.
 fn encrypted(url: &str) -> (bool, bool) {
     let store = open(url).unwrap_or_else(|error| panic!("{url}: {error}"));
     let sql = "SELECT CASE WHEN ssl THEN 1 ELSE 0 END::BIGINT FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
@@ -42,7 +42,7 @@ fn execute(place: &str, sql: &str) {
     client.batch_execute(sql).unwrap();
 }
 
-/// A file with the certificate of an authority that signed nothing.
+/// A file with the certificate of an unrelated authority.
 fn another_root(folder: &std::path::Path) -> String {
     let made = rcgen::generate_simple_self_signed(["localhost".to_string()]).unwrap();
     let file = folder.join("other.pem");
@@ -72,7 +72,7 @@ fn connections_are_encrypted_as_the_address_says() {
 }
 
 #[test]
-fn who_is_not_the_server_is_refused() {
+fn rejects_another_server() {
     let Some((place, root)) = server() else { return };
     let folder = tempfile::tempdir().unwrap();
     let other = another_root(folder.path());
@@ -87,7 +87,7 @@ fn who_is_not_the_server_is_refused() {
                         of its authority with sslrootcert=FILE in the database URL";
         assert_eq!(said, expected, "{options}");
     }
-    // The authorities of the machine did not sign it either; a bare machine may have none.
+    // The authorities of the machine did not sign it either; a minimal machine may have none.
     let said = refused(&format!("{url}?sslmode=verify-full"));
     assert!(said.contains("is not trusted") || said.contains("no CA certificates"), "{said}");
 
@@ -102,7 +102,7 @@ fn who_is_not_the_server_is_refused() {
 }
 
 #[test]
-fn a_server_without_tls_is_refused_where_it_is_asked_for() {
+fn rejects_a_server_without_tls_if_required() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
@@ -110,7 +110,7 @@ fn a_server_without_tls_is_refused_where_it_is_asked_for() {
             let mut stream = stream.unwrap();
             let mut asked = [0; 8];
             let _ = stream.read_exact(&mut asked);
-            // "No TLS here."
+            // TLS is not supported.
             let _ = stream.write_all(b"N");
         }
     });
@@ -118,7 +118,7 @@ fn a_server_without_tls_is_refused_where_it_is_asked_for() {
         let said = refused(&format!("postgres://kantoor@127.0.0.1:{port}/postgres?sslmode={mode}"));
         let expected =
             format!("the database is not available: PostgreSQL does not support TLS, but sslmode={mode} requires it");
-        // A machine without authorities has nothing to check by.
+        // A machine without authorities cannot verify anything.
         assert!(said == expected || said.contains("no CA certificates"), "{said}");
     }
 }
@@ -139,7 +139,7 @@ fn a_password_is_bound_to_the_connection() {
 }
 
 #[test]
-fn prefer_is_content_without_tls() {
+fn prefer_accepts_a_server_without_tls() {
     let Some((place, _)) = server() else { return };
     execute(&place, "DROP ROLE IF EXISTS without_tls; CREATE ROLE without_tls LOGIN");
     let url = format!("postgres://without_tls@{place}/postgres");

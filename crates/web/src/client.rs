@@ -12,18 +12,18 @@ use crate::network::{self, Network};
 use crate::resolver::Resolver;
 use crate::{Failure, Refused};
 
-/// Where calls may go, and how long and large they may get.
+/// Limits on outgoing calls: networks, time and size.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Networks that may be called although they are not public.
     pub allowed: Vec<Network>,
-    /// For the whole of a call, to the last byte of its answer.
+    /// Timeout of a whole call, to the last byte of its response.
     pub timeout: Duration,
-    /// For looking the name up, connecting and agreeing on TLS; at most nine tenths of `timeout`.
+    /// Timeout of the name lookup, connection and TLS handshake; at most nine tenths of `timeout`.
     pub connect_timeout: Duration,
-    /// Bytes of the answer's body that are read; the rest is left.
+    /// Number of bytes to read of a response body; the rest is discarded.
     pub answer_limit: usize,
-    /// As whom we introduce ourselves.
+    /// The User-Agent.
     pub user_agent: String,
 }
 
@@ -44,42 +44,42 @@ impl Default for Settings {
 pub struct Request {
     /// `Method::GET` and the like.
     pub method: Method,
-    /// With http or https, without a user or password.
+    /// The URL, with http or https, without a user or password.
     pub url: String,
-    /// Besides those that every call has.
+    /// Additional headers.
     pub headers: Vec<(String, String)>,
-    /// Empty for none.
+    /// The body; empty for none.
     pub body: Vec<u8>,
 }
 
 impl fmt::Debug for Request {
-    /// Without the address, the headers and the body: they may hold secrets.
+    /// Omits the URL, the headers and the body: they may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request").field("method", &self.method).finish_non_exhaustive()
     }
 }
 
-/// What came back, whatever its status: a 3xx is not followed.
+/// A response of any status: redirects are not followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// 200 and the like.
     pub status: u16,
-    /// Names in lower case; bytes that are no UTF-8 are replaced.
+    /// The headers, with lower-case names; invalid UTF-8 is replaced.
     pub headers: Vec<(String, String)>,
-    /// As it was sent: not unpacked.
+    /// The body as sent: not decompressed.
     pub body: Vec<u8>,
-    /// Whether the body was longer than the limit, so that its end is missing.
+    /// Whether the body exceeded the limit and was truncated.
     pub cut: bool,
 }
 
 impl Answer {
-    /// The first header of this name, whatever the case.
+    /// Returns the first header with this name, ignoring case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 }
 
-/// Calls the outside; made once, cheap to clone.
+/// The client for outgoing calls; created once, cheap to clone.
 #[derive(Clone)]
 pub struct Client {
     http: reqwest::Client,
@@ -93,7 +93,8 @@ impl fmt::Debug for Client {
     }
 }
 
-/// They say how far the message goes or to whom; were a user to set them, two servers could read two messages in one.
+/// These determine the length and the destination of a message; set by a user, two servers could see two different
+/// messages.
 const OURS: [&str; 11] = [
     "connection",
     "content-length",
@@ -109,29 +110,28 @@ const OURS: [&str; 11] = [
 ];
 
 impl Client {
-    /// Reads the certificates of this machine's authorities; `Err` when there are none, or for a name that no header
-    /// can have.
+    /// Reads the certificates of this machine's authorities; `Err` if there are none, or for an invalid User-Agent.
     pub fn new(settings: Settings) -> Result<Client, String> {
-        // Whoever came first chose the same; see Cargo.toml.
+        // An earlier caller installed the same provider; see Cargo.toml.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let allowed: Arc<[Network]> = settings.allowed.into();
         let http = reqwest::Client::builder()
             .user_agent(settings.user_agent)
             .timeout(settings.timeout)
-            // Were both to end at once, a call that never connected would count as perhaps sent.
+            // If both ended at the same time, a call that never connected would count as possibly sent.
             .connect_timeout(settings.connect_timeout.min(settings.timeout * 9 / 10))
             .dns_resolver(Resolver { allowed: allowed.clone() })
             .redirect(redirect::Policy::none())
             .referer(false)
-            // A proxy would connect for us, and to where we would not.
+            // A proxy would connect on our behalf, to addresses that we do not allow.
             .no_proxy()
-            // Whether to try again is for the caller to say.
+            // The caller decides about retries.
             .retry(retry::never())
-            // A connection that is used again may be closed by the other side at that moment: "perhaps sent", for
-            // nothing. It would also be bound to the runtime of the first caller.
+            // The other side may close a reused connection at that moment: "possibly sent", for nothing. It would also
+            // be bound to the runtime of the first caller.
             .pool_max_idle_per_host(0)
             .http1_only()
-            // Other crates may turn these on; the limit of an answer is one of bytes that were sent.
+            // Other crates may enable these; the limit of a response applies to the bytes that were sent.
             .no_gzip()
             .no_brotli()
             .no_deflate()
@@ -141,18 +141,18 @@ impl Client {
         Ok(Client { http, allowed, answer_limit: settings.answer_limit })
     }
 
-    /// The same client, which reads this many bytes of an answer.
+    /// Returns a client that reads this many bytes of a response.
     pub fn reading(&self, answer_limit: usize) -> Client {
         Client { answer_limit, ..self.clone() }
     }
 
-    /// Whether [`Client::send`] would refuse this address from its looks alone, to tell whoever gives it. A name that
-    /// leads to an address that is not allowed shows only when it is called.
+    /// Checks whether [`Client::send`] would reject this URL without calling it. A name that resolves to a forbidden
+    /// address is only detected when it is called.
     pub fn check_url(&self, url: &str) -> Result<(), Refused> {
         self.checked(url).map(|_| ())
     }
 
-    /// Sends once, and gives the answer.
+    /// Sends a request once, and returns the response.
     pub async fn send(&self, request: Request) -> Result<Answer, Failure> {
         let url = self.checked(&request.url)?;
         let headers = headers(&request.headers)?;
@@ -187,7 +187,7 @@ impl Client {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(refused("The URL must not contain a user name or password."));
         }
-        // The connector does not look addresses up, only names. `Url` has turned 2130706433 and 0x7f.1 into 127.0.0.1.
+        // The connector only looks up names, not addresses. `Url` has turned 2130706433 and 0x7f.1 into 127.0.0.1.
         let host = url.host_str().unwrap_or_default();
         if let Ok(address) = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
             network::check(address, &self.allowed)

@@ -1,9 +1,9 @@
-//! What became of a call that did not get an answer.
+//! Failures of outgoing calls.
 
 use std::error::Error;
 use std::fmt;
 
-/// The call is not made, in words for whoever gave the address.
+/// Why a call is not made, for the person who configured the URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused(pub String);
 
@@ -15,20 +15,20 @@ impl fmt::Display for Refused {
 
 impl Error for Refused {}
 
-/// There is no answer. Each has a sentence for people; none shows more of the address than its host, since the rest may
-/// be secret.
+/// A call without a response. Each has a sentence for people; none shows more of the URL than its host, since the rest
+/// may be secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// Such a call is not made, now or later: the address is not allowed, or a header cannot be sent.
+    /// The call is never made: the address is not allowed, or a header is invalid.
     Refused(String),
-    /// Nothing arrived: the name is not known, or there is no connection. Another try doubles nothing.
+    /// Nothing was sent: the name is unknown, or the connection failed. A retry duplicates nothing.
     NotSent(String),
-    /// It was sent, perhaps in whole, but its answer did not come or broke off. Another try may double it.
+    /// The request was sent, at least in part, but there was no complete response. A retry may duplicate it.
     Unknown(String),
 }
 
 impl Failure {
-    /// The sentence.
+    /// Returns the sentence.
     pub fn words(&self) -> &str {
         match self {
             Failure::Refused(words) | Failure::NotSent(words) | Failure::Unknown(words) => words,
@@ -56,7 +56,7 @@ impl Failure {
     }
 }
 
-/// The error itself, then what lies below it.
+/// Iterates over the error and its causes.
 fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |&error| error.source())
 }

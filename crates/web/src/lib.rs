@@ -1,9 +1,8 @@
-//! Calls to the outside: a payment provider, a step of a flow, a webhook.
+//! Outgoing HTTP calls: to a payment provider, from a step of a flow, for a webhook.
 //!
-//! Where a call goes is often up to a user, so [`Client`] does not go into private networks, to this machine or to the
-//! metadata of a cloud unless the settings allow it; it looks at the very address that it then connects to. A call that
-//! failed was never sent, perhaps sent, or refused ([`Failure`]), so that a caller can tell when another try may double
-//! something.
+//! Users often determine the URL of a call, so [`Client`] does not call private networks, this machine or cloud
+//! metadata services unless the settings allow it; it checks the actual address that it connects to. A failed call was
+//! not sent, possibly sent, or rejected ([`Failure`]), so that a caller knows when a retry may duplicate something.
 
 mod client;
 mod failure;
@@ -17,7 +16,7 @@ pub use failure::{Failure, Refused};
 pub use network::Network;
 pub use reqwest::Method;
 
-/// The host that an address leads to: `127.1`, `0x7f.1` and `[::ffff:127.0.0.1]` are all `127.0.0.1`.
+/// Returns the host of a URL: `127.1`, `0x7f.1` and `[::ffff:127.0.0.1]` are all `127.0.0.1`.
 pub fn host(url: &str) -> Option<String> {
     let url = reqwest::Url::parse(url).ok()?;
     let host = url.host_str()?.trim_end_matches('.');

@@ -1,10 +1,10 @@
-//! Networks, and which of them are not the public internet.
+//! Networks, and which of them are not public.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-/// Addresses that begin alike: `10.0.0.0/8`, `fd00::/8`, or a single one as in `127.0.0.1`.
+/// A network: `10.0.0.0/8`, `fd00::/8`, or a single address such as `127.0.0.1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
     first: IpAddr,
@@ -20,7 +20,7 @@ impl Network {
         Network { first: IpAddr::V6(Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0)), length }
     }
 
-    /// Whether the address is one of these.
+    /// Whether the network contains an address.
     pub fn contains(&self, address: IpAddr) -> bool {
         let differing = match (self.first, address) {
             (IpAddr::V4(first), IpAddr::V4(address)) => u128::from(first.to_bits() ^ address.to_bits()) << 96,
@@ -52,7 +52,7 @@ impl FromStr for Network {
             IpAddr::V4(first) => first.to_bits().checked_shl(length).unwrap_or(0) != 0,
             IpAddr::V6(first) => first.to_bits().checked_shl(length).unwrap_or(0) != 0,
         };
-        // Whoever wrote 10.1.2.3/8 meant either more or less than it says.
+        // 10.1.2.3/8 is ambiguous.
         if beyond {
             return Err(format!(
                 "“{text}” is an address inside a network: use the first address of the network, or omit the prefix length"
@@ -71,15 +71,15 @@ impl fmt::Display for Network {
     }
 }
 
-/// What is not called unless allowed, and what it is.
+/// Networks that are not called unless allowed, with the reason.
 const CLOSED: &[(Network, &str)] = &[
     (Network::v4(0, 0, 0, 0, 8), "it does not belong to a machine"),
     (Network::v4(10, 0, 0, 0, 8), "it is in a private network"),
     (Network::v4(100, 64, 0, 0, 10), "it is in the internal network of a provider"),
     (Network::v4(127, 0, 0, 0, 8), "it is this machine"),
-    // Azure's agent answers here, on an address that looks public.
+    // Azure's agent responds here, on an address that looks public.
     (Network::v4(168, 63, 129, 16, 32), "it belongs to the internal network of a cloud"),
-    // 169.254.169.254 tells a cloud machine its secrets.
+    // 169.254.169.254 gives a cloud machine its secrets.
     (Network::v4(169, 254, 0, 0, 16), "it is a link-local address"),
     (Network::v4(172, 16, 0, 0, 12), "it is in a private network"),
     (Network::v4(192, 0, 0, 0, 24), "it is reserved"),
@@ -97,17 +97,17 @@ const CLOSED: &[(Network, &str)] = &[
     (Network::v6(0x2001, 0, 0, 23), "it is reserved"),
     (Network::v6(0x2001, 0xdb8, 0, 32), "it is for documentation"),
     (Network::v6(0x3fff, 0, 0, 20), "it is for documentation"),
-    // fd00:ec2::254 is to IPv6 what 169.254.169.254 is to IPv4.
+    // fd00:ec2::254 is the IPv6 equivalent of 169.254.169.254.
     (Network::v6(0xfc00, 0, 0, 7), "it is in a private network"),
     (Network::v6(0xfe80, 0, 0, 10), "it is a link-local address"),
     (Network::v6(0xfec0, 0, 0, 10), "it is in a private network"),
     (Network::v6(0xff00, 0, 0, 8), "it is for multicast"),
 ];
 
-/// All public IPv6 addresses that there are so far.
+/// All public IPv6 addresses assigned so far.
 const PUBLIC_V6: Network = Network::v6(0x2000, 0, 0, 3);
 
-/// `Err` with the reason when this address is not to be called.
+/// Returns the reason if this address must not be called.
 pub(crate) fn check(address: IpAddr, allowed: &[Network]) -> Result<(), &'static str> {
     let inner = inner(address);
     if allowed.iter().any(|network| network.contains(address) || network.contains(inner)) {
@@ -120,7 +120,7 @@ pub(crate) fn check(address: IpAddr, allowed: &[Network]) -> Result<(), &'static
     }
 }
 
-/// The IPv4 address to which an IPv6 address leads in the end; other addresses as they are.
+/// Returns the IPv4 address embedded in an IPv6 address; other addresses unchanged.
 fn inner(address: IpAddr) -> IpAddr {
     let IpAddr::V6(six) = address else { return address };
     let bits = six.to_bits();
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_public_internet_is_open() {
+    fn allows_only_public_addresses() {
         for address in [
             "0.0.0.0",
             "0.1.2.3",
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_allowed_is_open_in_all_its_forms() {
+    fn allows_listed_networks_in_all_notations() {
         let allowed = ["127.0.0.1".parse().unwrap(), "10.0.0.0/8".parse().unwrap(), "fd00::/8".parse().unwrap()];
         let open = |address: &str| check(address.parse().unwrap(), &allowed).is_ok();
         assert!(open("127.0.0.1") && open("::ffff:127.0.0.1") && open("10.9.8.7") && open("fd12::1"));

@@ -1,4 +1,4 @@
-//! Looks names up and lets only allowed addresses through.
+//! Resolves names and filters the addresses that are allowed.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use crate::Refused;
 use crate::network::{self, Network};
 
-/// The connection is made to what this gives, so a name cannot lead elsewhere after it was looked at.
+/// Connections are made to the addresses that this returns, so a name cannot resolve differently after the check.
 pub(crate) struct Resolver {
     pub(crate) allowed: Arc<[Network]>,
 }

@@ -1,4 +1,4 @@
-//! An HTTP server on loopback that answers by a script and keeps what it was sent. For tests.
+//! An HTTP server on loopback that responds as scripted and stores the requests. For tests.
 //!
 //! ```
 //! use web::scripted::{Reply, Scripted};
@@ -24,86 +24,86 @@ use std::time::Duration;
 
 use crate::Settings;
 
-/// A request as it came in.
+/// A received request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
     /// `GET` and the like.
     pub method: String,
-    /// With its query.
+    /// The path with its query.
     pub path: String,
-    /// Names as they were sent.
+    /// The headers, with names as sent.
     pub headers: Vec<(String, String)>,
-    /// Empty for none.
+    /// The body; empty for none.
     pub body: Vec<u8>,
 }
 
 impl Received {
-    /// The first header of this name, whatever the case.
+    /// Returns the first header with this name, ignoring case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    /// The body as text.
+    /// Returns the body as text.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 }
 
-/// What becomes of the connection.
+/// What happens to the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
-    /// The answer goes out in whole.
+    /// The response is sent completely.
     Answered,
-    /// It is closed without an answer.
+    /// It is closed without a response.
     CutOff,
-    /// It is closed in the middle of the answer's body.
+    /// It is closed in the middle of the response body.
     CutHalf,
 }
 
-/// How to answer.
+/// A scripted response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     /// 200 and the like.
     pub status: u16,
-    /// Besides the length.
+    /// Headers besides the length.
     pub headers: Vec<(String, String)>,
-    /// Empty for none.
+    /// The body; empty for none.
     pub body: Vec<u8>,
-    /// Waited before the first byte.
+    /// Delay before the first byte.
     pub delay: Duration,
-    /// What becomes of the connection.
+    /// What happens to the connection.
     pub then: Then,
 }
 
 impl Reply {
-    /// Without a body, at once.
+    /// Creates a response without a body.
     pub fn new(status: u16) -> Reply {
         Reply { status, headers: Vec::new(), body: Vec::new(), delay: Duration::ZERO, then: Then::Answered }
     }
 
-    /// With JSON.
+    /// Creates a response with JSON.
     pub fn json(status: u16, body: impl Into<Vec<u8>>) -> Reply {
         Reply { body: body.into(), ..Reply::new(status) }.header("Content-Type", "application/json")
     }
 
-    /// With this header too.
+    /// Adds a header.
     pub fn header(mut self, name: &str, value: &str) -> Reply {
         self.headers.push((name.into(), value.into()));
         self
     }
 
-    /// Only after this time.
+    /// Sets the delay.
     pub fn after(self, delay: Duration) -> Reply {
         Reply { delay, ..self }
     }
 
-    /// With this end.
+    /// Sets what happens to the connection.
     pub fn then(self, then: Then) -> Reply {
         Reply { then, ..self }
     }
 }
 
-/// The server. It ends when it is dropped.
+/// The server. It stops when it is dropped.
 pub struct Scripted {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -118,7 +118,7 @@ struct Shared {
 }
 
 impl Scripted {
-    /// Asks `handler` for each answer; of several requests at the same time from several threads.
+    /// Starts a server that calls `handler` for each request, concurrently from several threads.
     pub fn start(handler: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> io::Result<Scripted> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
@@ -133,22 +133,22 @@ impl Scripted {
         Ok(Scripted { address, shared, listener: Some(listener) })
     }
 
-    /// On 127.0.0.1.
+    /// Returns its address on 127.0.0.1.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The address of a path, which begins with `/`.
+    /// Returns the URL of a path, which starts with `/`.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
-    /// The requests so far.
+    /// Returns the requests so far.
     pub fn received(&self) -> Vec<Received> {
         locked(&self.shared.received).clone()
     }
 
-    /// Settings that get through to it, and do not wait long.
+    /// Returns client settings that can reach it, with short timeouts.
     pub fn settings() -> Settings {
         Settings {
             allowed: "127.0.0.1".parse().into_iter().collect(),
@@ -160,10 +160,10 @@ impl Scripted {
 }
 
 impl Drop for Scripted {
-    /// After this the port refuses connections.
+    /// Afterwards the port refuses connections.
     fn drop(&mut self) {
         self.shared.stopped.store(true, Ordering::SeqCst);
-        // Wakes the thread that accepts; when that fails it is gone already.
+        // Wakes the accepting thread; if that fails, it has already stopped.
         let _ = TcpStream::connect(self.address);
         if let Some(listener) = self.listener.take() {
             let _ = listener.join();
@@ -184,14 +184,14 @@ impl Shared {
             locked(&self.open).extend(stream.try_clone());
             let shared = self.clone();
             thread::spawn(move || {
-                // What the client makes of a broken connection is what tests look at.
+                // Tests observe the client, so a broken connection is not an error here.
                 let _ = shared.talk(&stream);
                 let _ = stream.shutdown(Shutdown::Both);
             });
         }
     }
 
-    /// One request, one answer: the connection is closed after it.
+    /// Handles one request; the connection is closed after it.
     fn talk(&self, mut stream: &TcpStream) -> io::Result<()> {
         let received = read(stream)?;
         locked(&self.received).push(received.clone());
@@ -231,7 +231,7 @@ fn read(stream: &TcpStream) -> io::Result<Received> {
         headers.push((name.to_owned(), value.trim().to_owned()));
     }
     let mut received = Received { method: method.into(), path: path.into(), headers, body: Vec::new() };
-    // Bodies in chunks are not read: no client here sends them.
+    // Chunked bodies are not supported: no client here sends them.
     let length = received.header("content-length").map_or(Ok(0), str::parse).map_err(io::Error::other)?;
     received.body = vec![0; length];
     reader.read_exact(&mut received.body)?;

@@ -1,4 +1,4 @@
-//! Conditions: an input is JSON with the conditions and the data that they are about.
+//! Conditions: an input is JSON with the conditions and their data.
 
 use engine::error::FieldErrors;
 use kantoor::automation::conditions::{self, Op};
@@ -55,7 +55,7 @@ pub fn run(input: &[u8]) {
     agree(Some(data), &value["conditions"]);
 }
 
-/// The comparisons of two values agree with each other.
+/// The comparisons of two values are consistent.
 fn agree(found: Option<&Value>, wanted: &Value) {
     let holds = OPS.map(|op| conditions::compare(op, found, wanted));
     let [eq, ne, gt, gte, lt, lte, ..] = holds;

@@ -1,4 +1,4 @@
-//! Bodies: what is read has one canonical form, and that form reads the same.
+//! Bodies: a parsed value has a canonical form, which parses to the same value.
 
 use engine::json::Json;
 

@@ -47,7 +47,7 @@ fn check(server: &Server, input: &[u8]) {
     if status != StatusCode::CREATED {
         return;
     }
-    // What was taken can be fetched, and a name never leads elsewhere.
+    // An accepted file can be downloaded, and its name never leads elsewhere.
     let made: Value = serde_json::from_slice(&made).unwrap();
     let (id, name) = (made["data"]["id"].as_str().unwrap(), made["data"]["name"].as_str().unwrap());
     assert!(!name.contains(['/', '\\', '\0', '\n', '\r']), "{name:?}");

@@ -14,7 +14,7 @@ pub struct Server {
     runtime: tokio::runtime::Runtime,
     /// The key of its account.
     pub key: String,
-    /// Last, so that it goes last.
+    /// Last, so that it is dropped last.
     _folder: tempfile::TempDir,
 }
 
@@ -37,7 +37,7 @@ impl Server {
         Server { app, runtime, key, _folder: folder }
     }
 
-    /// Answers a request; a panic in it is a 500, which is no answer.
+    /// Handles a request; a panic is a 500.
     pub fn answer(&self, request: Request<Body>) -> (StatusCode, Vec<u8>) {
         let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
         let (status, body) = self.runtime.block_on(async {

@@ -1,5 +1,5 @@
-//! Signed addresses: an input is a path and a query, in which a few words stand for what only a server knows. None but
-//! the right address opens anything.
+//! Signed URLs: an input is a path and a query, with placeholders for values that only a server knows. Only the correct
+//! URL gives access.
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode, Uri};

@@ -1,4 +1,4 @@
-//! Texts with placeholders: whatever they say, they end soon and do not get long.
+//! Templates: rendering always ends soon, with limited output.
 
 use kantoor::automation::template::{self, Names};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What the outcome of a step makes of its run: its status, the report of the step, and when it goes on.
+//! Applies the outcome of a step to its run: status, report and the time at which it continues.
 
 use std::ops::ControlFlow;
 
@@ -14,7 +14,7 @@ use crate::automation::report::Report;
 use crate::automation::run::{Run, Status};
 use crate::automation::steps::{Done, StepError};
 
-/// The delays between the tries of a step that fails.
+/// The delays between the attempts of a failing step.
 const RETRY: Backoff = backoff::UP_TO_AN_HOUR;
 
 /// Whether the run goes on with its next step at once; if not, with the call to be made, if any.
@@ -25,7 +25,7 @@ pub fn record(ctx: &Ctx, node: &str, run: &mut Run, done: Done, room: usize) -> 
     match done {
         Done::Wait(until) if until > ctx.now => {
             begin(ctx, run, Status::Waiting);
-            // One try, however often it is looked at.
+            // One attempt, however often it is checked.
             report(run).attempts = 1;
             run.attempts = 1;
             report(run).result = json!({"until": until.to_string()});
@@ -44,7 +44,7 @@ pub fn record(ctx: &Ctx, node: &str, run: &mut Run, done: Done, room: usize) -> 
             Next::Break(None)
         }
         Done::Call(_) if room == 0 => {
-            // Others may go on meanwhile. A clock that stands still has no second to wait for.
+            // Other runs may continue in the meantime. A test clock does not advance, so it cannot wait a second.
             let later = if ctx.has_test_clock { ctx.now } else { ctx.now.plus_seconds(1) };
             run.status = Status::Queued;
             run.due_at = later.0;
@@ -65,14 +65,14 @@ pub fn record(ctx: &Ctx, node: &str, run: &mut Run, done: Done, room: usize) -> 
     }
 }
 
-/// A step was tried and failed.
+/// Records a failed attempt of a step.
 pub fn record_failure(ctx: &Ctx, run: &mut Run, step: &Step, trouble: &StepError) -> Next {
     begin(ctx, run, Status::Running);
     failed(ctx, run, step, trouble);
     if run.due_at > 0 || run.is_final() { Next::Break(None) } else { Next::Continue(()) }
 }
 
-/// No step is left to take.
+/// Ends a run that has no steps left.
 pub fn complete(ctx: &Ctx, run: &mut Run) {
     run.error.clear();
     run.end(ctx, if run.failures > 0 { Status::Partial } else { Status::Success });
@@ -90,7 +90,7 @@ fn announce(ctx: &Ctx, node: &str, run: &mut Run, call: Outgoing) -> PendingCall
     PendingCall { account: ctx.account, run_id: run.base.id.clone(), claim: run.claim, key, call }
 }
 
-/// A step is tried, once more.
+/// Starts another attempt of the current step.
 fn begin(ctx: &Ctx, run: &mut Run, status: Status) {
     let place = run.place();
     if run.results.0.len() <= place {
@@ -107,14 +107,14 @@ fn begin(ctx: &Ctx, run: &mut Run, status: Status) {
     report.status = Some(status);
 }
 
-/// Notes that a step begins, unless it has begun before.
+/// Starts the current step unless it has already started.
 fn begin_unless(ctx: &Ctx, run: &mut Run, status: Status) {
     if run.results.0.len() <= run.place() {
         begin(ctx, run, status);
     }
 }
 
-/// What becomes of the current step, which has begun.
+/// Returns the report of the current step, which has started.
 fn report(run: &mut Run) -> &mut Report {
     let place = run.place();
     if run.results.0.len() <= place {
@@ -123,7 +123,7 @@ fn report(run: &mut Run) -> &mut Report {
     &mut run.results.0[place]
 }
 
-/// A step is done, and the next one is the current.
+/// Completes the current step and moves to the next.
 pub fn succeeded(ctx: &Ctx, run: &mut Run, result: Value) {
     let report = report(run);
     report.result = result;
@@ -134,7 +134,7 @@ pub fn succeeded(ctx: &Ctx, run: &mut Run, result: Value) {
     run.actions_done += 1;
 }
 
-/// A try failed: another one later, or the end of the step, or of the run.
+/// Records a failed attempt: schedules a retry, or fails the step or the run.
 pub fn failed(ctx: &Ctx, run: &mut Run, step: &Step, trouble: &StepError) {
     let again = !trouble.for_good && run.attempts < run.max_attempts;
     let words = format!("Step {} ({}): {}", run.step + 1, step.kind, trouble.words);
@@ -155,7 +155,7 @@ pub fn failed(ctx: &Ctx, run: &mut Run, step: &Step, trouble: &StepError) {
     run.end(ctx, Status::Failed);
 }
 
-/// The run waits until a moment.
+/// Makes the run wait until a moment.
 pub fn wait(run: &mut Run, status: Status, until: Moment) {
     run.status = status;
     run.due_at = until.0;

@@ -1,5 +1,5 @@
-//! The filters of templates: those of minijinja, but for what its steps do not count, which is the size of what
-//! they handle.
+//! The filters of templates: those of minijinja, limited by the size of the data that they handle, which the engine's
+//! instruction count ignores.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -10,12 +10,12 @@ use minijinja::{Environment, ErrorKind, UndefinedBehavior};
 
 use super::{ENGINE, LATE, LONGEST, Limited, is_late, too_long};
 
-/// The longest range that a loop can go through.
+/// The longest range that a loop can iterate over.
 const FURTHEST: usize = 10_000;
-/// Filters that make much of little.
+/// Removed filters, which can produce large output from small input.
 const GONE: &[&str] = &["indent", "format", "slice", "batch", "zip", "chain", "groupby"];
 
-/// Filters of minijinja that go through all that they are given: none of them begins when the time is up.
+/// Filters of minijinja that iterate over all of their input: none of them starts after the deadline.
 const GO_THROUGH: &[&str] = &[
     "abs",
     "bool",
@@ -52,14 +52,14 @@ const GO_THROUGH: &[&str] = &[
     "upper",
 ];
 
-/// The filters as minijinja has them.
+/// The original filters of minijinja.
 static USUAL: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut usual = Environment::new();
     usual.set_undefined_behavior(UndefinedBehavior::Strict);
     usual
 });
 
-/// Takes away what makes much of little, and puts in what knows an end.
+/// Removes the filters with unbounded output and adds limited versions.
 pub fn change(engine: &mut Environment) {
     GONE.iter().for_each(|name| engine.remove_filter(name));
     ["dict", "namespace", "debug"].iter().for_each(|name| engine.remove_global(name));
@@ -79,18 +79,18 @@ pub fn change(engine: &mut Environment) {
     }
 }
 
-/// Whether there is a filter of this name.
+/// Whether a filter of this name exists.
 pub fn is_known(name: &str) -> bool {
     let tried = ENGINE.empty_state().apply_filter(name, &[]);
     !tried.is_err_and(|error| error.kind() == ErrorKind::UnknownFilter)
 }
 
-/// An error in our own words.
+/// Creates an error with our own message.
 pub fn refuse(why: String) -> minijinja::Error {
     minijinja::Error::new(ErrorKind::InvalidOperation, why)
 }
 
-/// Of a number too: `{{ data.total | replace('.', ',') }}`.
+/// Also accepts a number: `{{ data.total | replace('.', ',') }}`.
 fn replace(text: Cow<str>, from: Cow<str>, to: Cow<str>) -> Result<String, minijinja::Error> {
     let grows = to.len().saturating_sub(from.len());
     if text.matches(&*from).count().saturating_mul(grows).saturating_add(text.len()) > LONGEST {
@@ -99,7 +99,7 @@ fn replace(text: Cow<str>, from: Cow<str>, to: Cow<str>) -> Result<String, minij
     Ok(text.replace(&*from, &to))
 }
 
-/// The items, or this attribute of each.
+/// Returns the items, or an attribute of each.
 fn each(
     items: &Jinja,
     options: &Kwargs,
@@ -125,7 +125,7 @@ fn join(items: &Jinja, between: Option<&str>, options: Kwargs) -> Result<String,
     out.text()
 }
 
-/// Attributes alone: a filter for each item could make a long text of each.
+/// Accepts attributes only: a filter could produce a long text for each item.
 fn map(items: &Jinja, options: Kwargs) -> Result<Vec<Jinja>, minijinja::Error> {
     each(items, &options)?.collect()
 }
@@ -136,7 +136,7 @@ fn string(value: &Jinja) -> Result<String, minijinja::Error> {
     out.text()
 }
 
-/// Numbers alone: minijinja also multiplies texts and lists, by a million if it is told so.
+/// Accepts numbers only: minijinja also repeats strings and lists, a million times if asked.
 fn times(number: &Jinja, by: &Jinja) -> Result<Jinja, minijinja::Error> {
     if !number.is_number() || !by.is_number() {
         return Err(refuse("times is for numbers".to_string()));

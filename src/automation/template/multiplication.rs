@@ -1,21 +1,21 @@
-//! Products in templates. The engine also multiplies texts and lists, by a billion if it is told so; a filter of our
-//! own takes numbers alone. So `a * b` becomes `(a)|times(b)` before minijinja sees it.
+//! Multiplication in templates. The engine also repeats strings and lists, a billion times if asked; our own filter
+//! accepts only numbers. So `a * b` is rewritten to `(a)|times(b)` before minijinja parses it.
 
 use std::borrow::Cow;
 
 use minijinja::machinery::{Span, Token, tokenize};
 use minijinja::syntax::SyntaxConfig;
 
-/// The template with a filter for each product.
+/// Returns the template with each multiplication replaced by the filter.
 pub fn replace(text: &str) -> Result<Cow<'_, str>, String> {
     if !text.contains('*') {
         return Ok(text.into());
     }
-    // What is no template is for minijinja to say.
+    // Leaves a syntax error for minijinja to report.
     let Ok(tokens) = tokenize(text, false, SyntaxConfig::default()).collect::<Result<Vec<_>, _>>() else {
         return Ok(text.into());
     };
-    // Where, how many bytes go, what comes.
+    // Position, number of bytes to remove, and replacement.
     let mut edits: Vec<(usize, usize, &str)> = Vec::new();
     for (place, (token, span)) in tokens.iter().enumerate() {
         if !matches!(token, Token::Mul) {
@@ -41,7 +41,8 @@ pub fn replace(text: &str) -> Result<Cow<'_, str>, String> {
     Ok(out.into())
 }
 
-/// Where the left side of a product begins, in the tokens before its star. Quotients and other products are part of it.
+/// Returns where the left operand starts in the tokens before the operator. It includes divisions and other
+/// multiplications.
 fn before(tokens: &[(Token, Span)]) -> usize {
     let mut depth = 0_usize;
     for (place, (token, _)) in tokens.iter().enumerate().rev() {
@@ -50,7 +51,7 @@ fn before(tokens: &[(Token, Span)]) -> usize {
             Token::ParenOpen | Token::BracketOpen | Token::BraceOpen if depth == 0 => return place + 1,
             Token::ParenOpen | Token::BracketOpen | Token::BraceOpen => depth -= 1,
             _ if depth > 0 => {}
-            // A sign, unless there is something to take it from.
+            // A unary minus, unless a value precedes it.
             Token::Minus if !tokens[..place].last().is_some_and(|(token, _)| is_value(token)) => {}
             token if is_weaker(token) => return place + 1,
             _ => {}
@@ -59,7 +60,7 @@ fn before(tokens: &[(Token, Span)]) -> usize {
     0
 }
 
-/// How many tokens the right side has: up to whatever binds no stronger.
+/// Returns the number of tokens of the right operand: up to the next operator that does not bind more tightly.
 fn after(tokens: &[(Token, Span)]) -> usize {
     let mut depth = 0_usize;
     for (place, (token, _)) in tokens.iter().enumerate() {
@@ -77,7 +78,7 @@ fn after(tokens: &[(Token, Span)]) -> usize {
     tokens.len()
 }
 
-/// Whether something can be taken from it.
+/// Whether the token ends a value, so that a minus after it is binary.
 fn is_value(token: &Token) -> bool {
     match token {
         Token::Ident(word) => !WORDS.contains(word),
@@ -87,10 +88,10 @@ fn is_value(token: &Token) -> bool {
     }
 }
 
-/// Words that stand between values.
+/// Keywords between values.
 const WORDS: &[&str] = &["and", "or", "not", "in", "if", "elif", "else", "for"];
 
-/// Whether it binds less than a product does, or is outside of it.
+/// Whether the token binds less tightly than a multiplication, or ends it.
 fn is_weaker(token: &Token) -> bool {
     match token {
         Token::Ident(word) => WORDS.contains(word),
@@ -109,7 +110,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn products_are_what_they_are_elsewhere() {
+    fn multiplication_matches_the_usual_rules() {
         let names = Names::new(vec![("data", of(&json!({"a": 6, "b": 7, "text": "x", "list": [1, 2]})))]);
         let value = |text: &str| evaluate(text, &names);
         for (text, wanted) in [

@@ -1,4 +1,4 @@
-//! What templates see that is not plain JSON.
+//! Template values that are not plain JSON.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ impl Object for Results {
     }
 }
 
-/// Stands for what only a real run would know; shows its own path.
+/// A placeholder for a value that only exists in a real run; renders as its own path.
 #[derive(Debug)]
 pub struct Unknown(pub String);
 

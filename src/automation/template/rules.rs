@@ -1,21 +1,20 @@
-//! What a template may say. The engine counts its steps, not the size of what they handle: a text of three lines
-//! could fill all memory. So there is no way to make much of little: loops go through what is there, nothing is
-//! multiplied but numbers, and no hole has more than a few parts.
+//! Restrictions on templates. The engine counts its instructions, not the size of the data that they handle: a template
+//! of three lines could exhaust memory. So no construct can produce large output from small input: loops iterate over
+//! existing data, only numbers can be multiplied, and the number of tokens in an expression is limited.
 
 use minijinja::machinery::{Token, tokenize};
 use minijinja::syntax::SyntaxConfig;
 
 use super::filters;
 
-/// What may stand between `{%` and `%}`: nothing that keeps a value, so that texts cannot grow in circles.
+/// The allowed tags. None of them assigns a value, so a text cannot grow in a loop.
 const TAGS: &[&str] = &["if", "elif", "else", "endif", "for", "endfor"];
-/// The most parts of a hole or a tag: names, signs, texts.
+/// Maximum number of tokens in a placeholder or a tag.
 const MAX_NODES: usize = 200;
 /// The most tags in a text. The engine reads each inside the one before.
 const MAX_TAGS: usize = 200;
 
-/// What is wrong with the holes and tags of a text, if anything is. What is no template at all is for minijinja
-/// to say.
+/// Checks the placeholders and tags of a template. Leaves syntax errors for minijinja to report.
 pub fn check(text: &str) -> Result<(), String> {
     let mut hole: Vec<Token> = Vec::new();
     let mut tags = 0;
@@ -26,16 +25,16 @@ pub fn check(text: &str) -> Result<(), String> {
             _ if tags > MAX_TAGS => return Err(format!("has more than {MAX_TAGS} tags")),
             Token::VariableStart | Token::BlockStart => hole.clear(),
             Token::VariableEnd | Token::BlockEnd | Token::TemplateData(_) => {}
-            _ if hole.len() > MAX_NODES => return Err(format!("has a hole of more than {MAX_NODES} parts")),
+            _ if hole.len() > MAX_NODES => return Err(format!("has a placeholder with more than {MAX_NODES} tokens")),
             _ => {}
         }
         hole.push(token);
         match hole.as_slice() {
             [Token::BlockStart, Token::Ident(tag)] if !TAGS.contains(tag) => {
-                return Err(format!("has the tag '{tag}'; the tags that work are: {}", TAGS.join(", ")));
+                return Err(format!("uses the tag '{tag}'; supported tags are: {}", TAGS.join(", ")));
             }
             [.., Token::Pipe, Token::Ident(filter)] if !filters::is_known(filter) => {
-                return Err(format!("has the filter '{filter}', which is not there"));
+                return Err(format!("uses the unknown filter '{filter}'"));
             }
             [Token::BlockStart, Token::Ident("for"), .., Token::BlockEnd] => check_loop(&hole)?,
             _ => {}
@@ -44,10 +43,10 @@ pub fn check(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The name of a loop keeps a value after all: it must not be larger than what is gone through.
+/// A loop variable does keep a value: it must not be larger than the data that the loop iterates over.
 fn check_loop(tag: &[Token]) -> Result<(), String> {
-    let refuse = || Err("has a loop over more than names, filters and a plain list".to_string());
-    // For each bracket that is open: whether it makes a list.
+    let refuse = || Err("has a loop over something other than names, filters and plain lists".to_string());
+    // For each open bracket: whether it starts a list.
     let mut open: Vec<bool> = Vec::new();
     for pair in tag.windows(2) {
         let follows_value = match pair[0] {

@@ -1,4 +1,4 @@
-//! Mollie, by its public API. Its webhooks carry an id alone; what holds is what it says when asked.
+//! Mollie, through its public API. Its webhooks only carry an id; the status is always requested.
 
 use engine::app::App;
 use money::Amount;
@@ -12,10 +12,10 @@ use ::mollie::{
     Amount as Sum, Failure, MandateStatus, Mollie, NewCustomer, NewPayment, Payment, Sequence, Status as Theirs,
 };
 
-/// An account's Mollie.
+/// The Mollie client of an account.
 pub struct Account(Mollie);
 
-/// The Mollie of an account, by its own key or the server's.
+/// Opens Mollie for an account, with its own key or the server's.
 pub fn open(app: &App, settings: &Settings) -> Result<Account, ProviderError> {
     let own = [&settings.mollie_key, &app.config.mollie_key].into_iter().find(|key| !key.is_empty());
     let key = own.ok_or_else(|| ProviderError::Never("The settings have no Mollie API key.".to_string()))?;
@@ -76,8 +76,8 @@ impl Account {
         })
     }
 
-    /// The payment that an earlier try made, though nobody heard of it: Mollie knows a key for an
-    /// hour, and tries go on for days.
+    /// Finds the payment that an earlier attempt created without receiving the response: Mollie keeps an idempotency
+    /// key for an hour, and retries continue for days.
     async fn made_before(&self, ask: &PaymentRequest, customer_id: &str) -> Result<Option<Payment>, Failure> {
         if !ask.again || customer_id.is_empty() {
             return Ok(None);
@@ -103,7 +103,7 @@ impl Account {
     }
 }
 
-/// How a payment stands, in our words.
+/// Converts the status of a Mollie payment.
 fn status_of(payment: &Payment) -> Status {
     let cents =
         |sum: &Option<Sum>| sum.as_ref().and_then(|sum| sum.value.parse::<Amount>().ok()).map_or(0, Amount::scaled);
@@ -116,12 +116,12 @@ fn status_of(payment: &Payment) -> Status {
         Theirs::Canceled => Status::Canceled,
         Theirs::Expired => Status::Expired,
         Theirs::Failed => Status::Failed,
-        // A word that we do not know is no end.
+        // An unknown status is not final.
         Theirs::Open | Theirs::Other(_) => Status::Open,
     }
 }
 
-/// What people want to know of a payment.
+/// Returns the details of a payment, for people.
 fn details(payment: &Payment) -> Value {
     json!({"mollie_status": payment.status.to_string(), "method": payment.method, "reason": payment.failure_reason})
 }

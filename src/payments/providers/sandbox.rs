@@ -1,5 +1,4 @@
-//! A provider to try things on: it asks nobody, and a person says on its page what became of a
-//! payment.
+//! A provider for testing: a person chooses the outcome of each payment on a page.
 
 use std::sync::Arc;
 
@@ -11,13 +10,13 @@ use crate::payments::payment::Status;
 
 /// The sandbox of this server.
 pub struct Sandbox {
-    /// Where its page is.
+    /// The site that has its page.
     pub site: Arc<Site>,
 }
 
 impl Provider for Sandbox {
     fn start(&self, ask: &PaymentRequest) -> Result<Started, ProviderError> {
-        // From our own id, so that asking again gives the same.
+        // Derived from our own id, so that a retry returns the same.
         let external_id = format!("sb_{}", self.site.token_of(&ask.key));
         let payment_url = page(&self.site, &external_id);
         let customer_id = match ask.client_id.as_str() {
@@ -37,12 +36,12 @@ impl Provider for Sandbox {
     }
 }
 
-/// Where somebody says what becomes of a payment.
+/// Returns the URL of the page of a payment.
 pub fn page(site: &Site, external_id: &str) -> String {
     site.address(&format!("/sandbox/{external_id}"))
 }
 
-/// The mandate that comes of a verification.
+/// Returns the mandate of a verification.
 pub fn mandate_of(external_id: &str) -> String {
     format!("sbm_{}", external_id.trim_start_matches("sb_").get(..16).unwrap_or_default())
 }

@@ -1,6 +1,6 @@
-//! The picture of a logo. Before a file becomes one, its picture is decoded within limits and encoded anew, in the process
-//! that makes documents; what comes of it takes the place of the file's content. So what is kept, served and printed is a
-//! picture that anybody can decode, without profiles and other extras.
+//! Logos. Before a file becomes a logo, its image is decoded within limits and re-encoded, in the process that creates
+//! documents; the result replaces the content of the file. So the stored and printed image can always be decoded, and
+//! has no profiles or other metadata.
 
 use bytes::Bytes;
 use engine::app::App;
@@ -17,11 +17,11 @@ use store::Tx;
 use crate::files::{self, File, usage};
 use crate::typesetting::turns::Turns;
 
-/// The most pixels a logo may have. All of them are in memory while it is decoded.
+/// Maximum number of pixels of a logo. All of them are in memory while it is decoded.
 const MAX_PIXELS: i64 = 25_000_000;
 
-/// Does the work of `handler` once the picture of the file `id` is redrawn. The two writes are one transaction, and nothing
-/// is decoded inside it. `wanted` says whether the file is to become a logo at all.
+/// Re-encodes the image of the file `id`, then does the work of `handler`. Both writes are in one transaction, and
+/// nothing is decoded inside it. `wanted` returns whether the file is to become a logo at all.
 pub fn redraw_first(
     handler: Handler,
     call: Call,
@@ -37,7 +37,7 @@ pub fn redraw_first(
             return work(tx, ctx);
         }
         let file: File = match records::find(tx, ctx, &id) {
-            // The work says it, beside what else is wrong.
+            // The handler reports it, together with other errors.
             Err(error) if error.code == Code::NotFound => return work(tx, ctx),
             found => found?,
         };
@@ -57,7 +57,7 @@ pub fn redraw_first(
     }))
 }
 
-/// Whether a file can be a logo, by what is known of it without decoding it.
+/// Checks whether a file can be a logo, without decoding it.
 fn check(file: &File) -> Result<()> {
     match file.pixels {
         _ if !matches!(file.content_type.as_str(), "image/png" | "image/jpeg") => {
@@ -69,13 +69,13 @@ fn check(file: &File) -> Result<()> {
     }
 }
 
-/// The file that becomes a logo must have been redrawn. Only what is done without a request can bring another one.
+/// Checks that the new logo was re-encoded. Only a change without a request can set another file.
 pub fn must_be_redrawn(file: &File) -> Result<()> {
     check(file)?;
     if file.redrawn {
         return Ok(());
     }
-    Err(refused(FieldCode::InvalidChoice, "must be set with a request, which decodes the picture first"))
+    Err(refused(FieldCode::InvalidChoice, "must be set with a request, which decodes the image first"))
 }
 
 fn refused(code: FieldCode, message: &str) -> Error {
@@ -97,11 +97,11 @@ fn redraw(app: &App, caller: &Actor, file: &File) -> Result<Upload> {
     let drawn = drawn.map_err(|refusal| match refusal {
         pdf::Refusal::Unreadable => refused(
             FieldCode::InvalidFormat,
-            "is a picture that cannot be decoded: it is damaged or incomplete, or takes too much memory",
+            "is an image that cannot be decoded: it is damaged, incomplete or too large for the available memory",
         ),
         pdf::Refusal::Colours => refused(
             FieldCode::InvalidFormat,
-            "is a JPEG in CMYK that does not say how its colours are stored; save it in RGB",
+            "is a CMYK JPEG that does not specify how its colours are stored; save it as RGB",
         ),
     })?;
     let mut header = Header::default();
@@ -115,7 +115,7 @@ fn redraw(app: &App, caller: &Actor, file: &File) -> Result<Upload> {
         pixels: header.pixels(),
     };
     let (own, key) = (caller.clone(), upload.content.clone());
-    // Before the first byte, so that no crash leaves it behind.
+    // Enqueued before the first byte is written, so that a crash leaves nothing behind.
     app.store.write_now(caller.account.number, move |tx| {
         let ctx = own.reading(tx)?;
         files::drop_later(tx, ctx.account, &ctx, &key, files::PATIENCE_SECONDS)
@@ -126,14 +126,14 @@ fn redraw(app: &App, caller: &Actor, file: &File) -> Result<Upload> {
     Ok(upload)
 }
 
-/// Replaces the content of a file with the redrawn picture.
+/// Replaces the content of a file with the re-encoded image.
 fn replace(tx: &mut Tx, ctx: &Ctx, id: &str, upload: &Upload) -> Result<()> {
     let before: File = match records::find(tx, ctx, id) {
         Err(error) if error.code == Code::NotFound => return files::drop_now(tx, ctx, &upload.content),
         found => found?,
     };
     if before.redrawn {
-        // Another request was first.
+        // Another request was faster.
         return files::drop_now(tx, ctx, &upload.content);
     }
     let grows = upload.size - before.size;
@@ -146,6 +146,6 @@ fn replace(tx: &mut Tx, ctx: &Ctx, id: &str, upload: &Upload) -> Result<()> {
     (file.size, file.pixels, file.redrawn) = (upload.size, upload.pixels, true);
     records::change(tx, ctx, &before, &mut file, "updated")?;
     usage::count_file(tx, ctx, grows)?;
-    // Not at once: a document that is about to be printed may name the old content.
+    // Not immediately: a PDF that is being created may use the old content.
     files::drop_later(tx, ctx.account, ctx, &before.content, files::PATIENCE_SECONDS)
 }

@@ -1,4 +1,4 @@
-//! Every file has its content, byte for byte; and every content a file, or a job that is to drop it.
+//! Checks that every file has its exact content, and that every content has a file or a pending deletion.
 
 use std::collections::HashMap;
 
@@ -13,12 +13,12 @@ use store::Row;
 use super::Inspection;
 use crate::files;
 
-/// Files looked at in one transaction.
+/// Number of files per transaction.
 const BATCH: usize = 200;
-/// Contents read at once.
+/// Number of contents to read concurrently.
 const AT_ONCE: usize = 4;
 
-/// A file as its row tells it.
+/// A file as described by its row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Kept {
     /// The id of the row.
@@ -39,7 +39,7 @@ impl Kept {
 }
 
 impl Inspection<'_> {
-    /// Every file of an account has its content.
+    /// Checks that every file of an account has its content.
     pub(super) fn files(&mut self, account: &Account) {
         self.usage(account);
         let (number, mut after, mut seen) = (account.number, String::new(), 0);
@@ -65,7 +65,7 @@ impl Inspection<'_> {
         }
     }
 
-    /// The kept sum of the bytes of files is what adding up finds.
+    /// Checks the stored total size of the files.
     fn usage(&mut self, account: &Account) {
         let number = account.number;
         let sql = "SELECT coalesce((SELECT value FROM quota_usage WHERE account_id = $1 AND name = 'file_bytes'), 0),
@@ -80,7 +80,7 @@ impl Inspection<'_> {
         }
     }
 
-    /// Whether a file was not deleted while its content was looked at.
+    /// Whether a file still exists, since it may have been deleted during the check.
     fn is_there(&mut self, account: &Account, file: &Kept) -> bool {
         let number = account.number;
         let sql = "SELECT count(*) FROM files WHERE account_id = $1 AND id = $2 AND content = $3";
@@ -88,8 +88,9 @@ impl Inspection<'_> {
         self.look(account, "files", |tx| Ok(tx.int(sql, &values())?)) != Some(0)
     }
 
-    /// No content is without a file. A content is announced by a job before its first byte, so one that nobody knows
-    /// means that the database is older than its files: it was copied without its WAL, or at another time.
+    /// Checks that no content is without a file. A job is enqueued before the first byte of a content is written, so an
+    /// unknown content means that the database is older than the files: it was copied without its WAL, or at another
+    /// time.
     pub(super) fn contents(&mut self, accounts: &[Account]) {
         let owners: HashMap<&str, &Account> = accounts.iter().map(|account| (account.uid.as_str(), account)).collect();
         let mut keys = self.blobs.list();
@@ -110,7 +111,7 @@ impl Inspection<'_> {
                 let announced = tx.int(jobs, &[files::drop_key(&content).into()])?;
                 Ok::<_, Error>(announced + tx.int(files, &[number.into(), (&content).into()])?)
             });
-            // One whose file was deleted meanwhile has gone, or has its job.
+            // A content whose file was deleted in the meantime is gone, or has a pending deletion.
             if matches!(known, Ok(0)) && matches!(self.runtime.block_on(self.blobs.size(&key)), Ok(Some(_))) {
                 let uid = owner.map(|account| account.uid.clone()).unwrap_or_default();
                 let what = "No file has this content: the database is older than the stored contents, or was copied without its WAL";
@@ -120,13 +121,13 @@ impl Inspection<'_> {
     }
 }
 
-/// What is wrong with the content of each file, a few read at once.
+/// Returns the problem of each file's content; reads several concurrently.
 pub(crate) async fn all_faults(blobs: &Blobs, files: Vec<Kept>) -> Vec<(Option<String>, Kept)> {
     let looks = stream::iter(files).map(|file| async move { (faults(blobs, &file).await, file) });
     looks.buffer_unordered(AT_ONCE).collect().await
 }
 
-/// What is wrong with the content of a file.
+/// Returns the problem of a file's content.
 async fn faults(blobs: &Blobs, file: &Kept) -> Option<String> {
     let content = match blobs.open(&file.content).await {
         Ok(content) => content,

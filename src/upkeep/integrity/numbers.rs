@@ -1,4 +1,4 @@
-//! Numbers without gaps: every number that a counter has given is on a document.
+//! Checks that numbers have no gaps: every number that a counter assigned is on a document.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -10,7 +10,7 @@ use store::Tx;
 use super::Inspection;
 use crate::documents::Which;
 
-/// A series by the name of its counter: its table, the letter of its numbers and the event of a deletion.
+/// A series by the name of its counter: its table, the prefix of its numbers and the event of a deletion.
 const SERIES: &[(&str, &str, char, &str)] = &[
     ("invoice", "invoices", Which::Invoice.letter(), "invoice.deleted"),
     ("quote", "quotes", Which::Quote.letter(), "quote.deleted"),
@@ -22,8 +22,8 @@ const SERIES: &[(&str, &str, char, &str)] = &[
 const MAX_COUNTER: i64 = 50_000_000;
 
 impl Inspection<'_> {
-    /// Every number up to the counter of its series is there. Numbers that callers brought along count like any other,
-    /// and may lie beyond the counter.
+    /// Checks that every number up to the counter of its series exists. Numbers that callers set count like any other,
+    /// and can be higher than the counter.
     pub(super) fn numbers(&mut self, account: &Account) {
         self.plain_numbers(account);
         let number = account.number;
@@ -46,7 +46,7 @@ impl Inspection<'_> {
             if missing.is_empty() {
                 continue;
             }
-            // A draft with a number that its caller chose can be deleted, and leaves a gap that the log explains.
+            // A draft with a number set by its caller can be deleted; the log explains that gap.
             let gone = self.look(account, "log", |tx| numbers_of_deleted(tx, number, deleted)).unwrap_or_default();
             for lost in missing.iter().map(|n| format!("{prefix}{n:04}")).filter(|lost| !gone.contains(lost)) {
                 let what = format!("The number was assigned (the counter is at {value}), but no record has it");
@@ -56,11 +56,11 @@ impl Inspection<'_> {
     }
 }
 
-/// Counters of numbers without a year, which nobody brings along: their table and the letter of their numbers.
+/// Counters of numbers without a year, which callers cannot set: their table and prefix.
 const PLAIN: &[(&str, &str, &str)] = &[("project", "projects", "P"), ("ticket", "tickets", "T")];
 
 impl Inspection<'_> {
-    /// No number without a year is higher than its counter.
+    /// Checks that no number without a year is higher than its counter.
     fn plain_numbers(&mut self, account: &Account) {
         let number = account.number;
         for (counter, table, letter) in PLAIN {
@@ -74,18 +74,18 @@ impl Inspection<'_> {
             });
             let Some((highest, value)) = highest.flatten() else { continue };
             if highest[letter.len()..].parse::<i64>().is_ok_and(|given| given > value) {
-                let what = format!("The counter stands at {value}, but {highest} was given");
+                let what = format!("The counter is at {value}, but {highest} was assigned");
                 self.problem(&account.uid, "counters", counter, what);
             }
         }
     }
 
-    /// Numbers behind the counter were brought along by callers. One that the program gave proves that the counter was
-    /// set back.
+    /// Checks the numbers beyond the counter. Callers may have set them, but one that the server assigned proves that
+    /// the counter was set back.
     fn beyond(&mut self, account: &Account, series: &str, table: &str, prefix: &str, value: i64) {
         let number = account.number;
         let Some(beyond) = self.look(account, table, |tx| beyond(tx, number, table, prefix, value)) else { return };
-        // A subscription cannot bring its number along.
+        // The number of a subscription cannot be set by a caller.
         let given = match series {
             "subscription" => beyond.last_key_value().map(|(highest, _)| *highest),
             _ if beyond.is_empty() => None,
@@ -93,13 +93,13 @@ impl Inspection<'_> {
         };
         let counter = format!("{series} {}", &prefix[1..prefix.len() - 1]);
         if let Some(highest) = given {
-            let what = format!("The counter stands at {value}, but {prefix}{highest:04} was given");
+            let what = format!("The counter is at {value}, but {prefix}{highest:04} was assigned");
             self.problem(&account.uid, "counters", &counter, what);
         }
     }
 }
 
-/// The numbers behind `value` that rows have, with the ids of these.
+/// Returns the numbers beyond `value` with the ids of their rows.
 fn beyond(tx: &mut Tx, account: i64, table: &str, prefix: &str, value: i64) -> Result<BTreeMap<i64, String>> {
     let sql = format!("SELECT number, id FROM {table} WHERE account_id = $1 AND number > $2 AND number < $3");
     let end = format!("{}.", prefix.trim_end_matches('-'));
@@ -112,7 +112,8 @@ fn beyond(tx: &mut Tx, account: i64, table: &str, prefix: &str, value: i64) -> R
     Ok(rows.into_iter().flatten().collect())
 }
 
-/// The highest of these numbers that a document got when it became final: before that its number was that of a draft.
+/// Returns the highest of these numbers that was assigned on finalization: before that, the document had a draft
+/// number.
 fn highest_given(tx: &mut Tx, account: i64, prefix: &str, beyond: &BTreeMap<i64, String>) -> Result<Option<i64>> {
     let numbers: HashMap<&str, i64> = beyond.iter().map(|(number, id)| (id.as_str(), *number)).collect();
     let (mut drafts, mut seq, mut highest) = (BTreeSet::new(), 0, None);
@@ -133,13 +134,13 @@ fn highest_given(tx: &mut Tx, account: i64, prefix: &str, beyond: &BTreeMap<i64,
     }
 }
 
-/// The numbers up to `value` that no row has.
+/// Returns the numbers up to `value` that no row has.
 fn missing(tx: &mut Tx, account: i64, table: &str, prefix: &str, value: i64) -> Result<Vec<usize>> {
     let mut given = vec![false; usize::try_from(value).unwrap_or_default()];
     let sql = format!(
         "SELECT number FROM {table} WHERE account_id = $1 AND number > $2 AND number < $3 ORDER BY number LIMIT 1000"
     );
-    // The character after the one that ends the prefix.
+    // The character that follows the last one of the prefix.
     let end = format!("{}.", prefix.trim_end_matches('-'));
     let mut after = prefix.to_string();
     loop {
@@ -149,7 +150,7 @@ fn missing(tx: &mut Tx, account: i64, table: &str, prefix: &str, value: i64) -> 
         after.clone_from(last);
         for number in &numbers {
             let place = number[prefix.len()..].parse::<usize>().ok().and_then(|n| n.checked_sub(1));
-            // `F2026-7` is a number that a caller brought along, not the seventh.
+            // `F2026-7` is a number that a caller set, not the seventh.
             let own = place.filter(|place| *number == format!("{prefix}{:04}", place + 1));
             if let Some(given) = own.and_then(|place| given.get_mut(place)) {
                 *given = true;

@@ -1,4 +1,4 @@
-//! What must hold of the rows beside the records.
+//! Checks of tables that are not resources.
 
 use engine::accounts::Account;
 use engine::error::Error;
@@ -9,7 +9,7 @@ use crate::documents::PaymentStatus;
 use crate::mail::Standing;
 use crate::payments::payment;
 
-/// Rows that no record of the registry is: a table, a `SELECT` of the ids of those that are wrong, and what is wrong.
+/// Checks of such tables: the table, a `SELECT` of the ids of invalid rows, and the problem.
 const RELATIONS: &[(&str, &str, &str)] = &[
     (
         "document_pdfs",
@@ -50,7 +50,7 @@ const RELATIONS: &[(&str, &str, &str)] = &[
 ];
 
 impl Inspection<'_> {
-    /// The kept count of a resource is what counting finds.
+    /// Checks the stored count of a resource.
     pub(super) fn counts(&mut self, account: &Account, resource: &Resource) {
         let (number, shape) = (account.number, resource.shape);
         let sql = format!(
@@ -69,7 +69,7 @@ impl Inspection<'_> {
         }
     }
 
-    /// Every search text of a resource has its record.
+    /// Checks that every search text of a resource has its record.
     pub(super) fn texts(&mut self, account: &Account, resource: &Resource) {
         let (number, shape) = (account.number, resource.shape);
         let mut after = String::new();
@@ -95,8 +95,9 @@ impl Inspection<'_> {
         }
     }
 
-    /// Invoices that are paid, though nothing says when or how. Earlier versions made them when an invoice was created as
-    /// paid, so they are not a problem; a status that was changed behind the program's back differs from the log.
+    /// Notes invoices that are paid without a payment or a payment time. Earlier versions created them when an invoice
+    /// was created as paid, so they are not a problem; a status that was changed outside the program differs from the
+    /// log.
     pub(super) fn payments(&mut self, account: &Account) {
         let number = account.number;
         let sql = "SELECT number FROM invoices WHERE account_id = $1 AND payment_status = $2 AND paid_at = 0
@@ -109,16 +110,16 @@ impl Inspection<'_> {
         });
         if let Some((first, others)) = unproven.as_deref().and_then(<[String]>::split_first) {
             let what = match others.len() {
-                0 => format!("Invoice {first} is paid, but has no payment and no moment of payment"),
+                0 => format!("Invoice {first} is paid, but has no payment and no payment time"),
                 more => {
-                    format!("Invoice {first} and {more} more are paid, but have no payment and no moment of payment")
+                    format!("Invoice {first} and {more} more are paid, but have no payment and no payment time")
                 }
             };
             self.witness.notes(account, &what);
         }
     }
 
-    /// Rows beside the records name what is there.
+    /// Checks that such rows refer to existing records.
     pub(super) fn relations(&mut self, account: &Account) {
         let number = account.number;
         for (table, sql, what) in RELATIONS {

@@ -1,23 +1,23 @@
-//! What flows must not do, whatever somebody puts in them or fires at them.
+//! Limits of flows: hostile definitions and events.
 
 use super::*;
 
 on_both![
-    templates_that_take_long_are_worked_out_between_transactions,
-    an_event_is_kept_once_however_many_flows_it_starts,
-    an_id_in_the_data_leads_nowhere_else,
-    an_event_has_a_name_and_an_object,
-    numbers_are_compared_as_they_were_sent_or_refused,
-    what_is_not_there_is_as_null,
-    a_run_that_was_to_end_can_be_tried_again,
-    a_look_at_the_past_has_an_end,
-    addresses_with_holes_are_checked_as_far_as_they_are_known,
+    renders_slow_templates_between_transactions,
+    stores_an_event_once_for_all_its_flows,
+    an_id_in_the_data_cannot_reach_another_route,
+    rejects_an_event_without_a_name_or_an_object,
+    compares_numbers_exactly_or_rejects_them,
+    a_missing_field_compares_as_null,
+    retries_a_run_after_a_cancel_request,
+    a_backtest_has_limits,
+    checks_urls_with_placeholders_as_far_as_known,
 ];
 
-fn templates_that_take_long_are_worked_out_between_transactions(db: Db) {
+fn renders_slow_templates_between_transactions(db: Db) {
     let server = Server::start(db);
     let client = server.client();
-    // Sorting this takes longer than a transaction lets it.
+    // Sorting this takes longer than is allowed in a transaction.
     let sorts = "{% for i in range(10) %}{% if data.l | sort | length == 0 %}x{% endif %}{% endfor %}";
     flow(
         &client,
@@ -35,15 +35,15 @@ fn templates_that_take_long_are_worked_out_between_transactions(db: Db) {
     let told = steps(&client, &id);
     let states: Vec<(&str, i64)> =
         told.iter().map(|step| (step["status"].as_str().unwrap(), step["attempts"].as_i64().unwrap())).collect();
-    // What takes too long there, too, fails for good.
+    // A template that takes too long outside a transaction fails permanently.
     assert_eq!(states, [("success", 1), ("success", 1), ("success", 1), ("failed", 1)], "{told:#?}");
     assert!(run(&client, &id)["error"].as_str().unwrap().contains("takes too long to evaluate"));
-    // What the data has is no template.
+    // Data is not evaluated as a template.
     assert_eq!(client.get("/v1/tasks").data()[0]["title"], "{{ 7 }}");
     assert_eq!((&client.get("/v1/notes").data()[0]["body"], total(&client, "/v1/notes")), (&json!("{{ 7 }}"), 1));
 }
 
-fn an_event_is_kept_once_however_many_flows_it_starts(db: Db) {
+fn stores_an_event_once_for_all_its_flows(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let flows: Vec<String> = (0..200).map(|_| flow(&client, "a.b", json!([{"type": "approval"}]))).collect();
@@ -68,7 +68,7 @@ fn an_event_is_kept_once_however_many_flows_it_starts(db: Db) {
     work(&server, &client);
     assert_eq!(client.get("/v1/tasks").data()[0]["title"], "Ster");
 
-    // A run of the time when each had its own copy.
+    // A run from before runs shared the data of the log.
     let id = fire(&client, "a.b", json!({"name": "New"})).pop().unwrap();
     let sql = "UPDATE runs SET seq = 0, data = '{\"name\": \"Old\"}' WHERE id = $1";
     server.app.store.write_now(0, move |tx| tx.execute(sql, &[(&id).into()]).map(drop)).unwrap();
@@ -76,7 +76,7 @@ fn an_event_is_kept_once_however_many_flows_it_starts(db: Db) {
     assert_eq!(client.get("/v1/tasks").data()[0]["title"], "Old");
 }
 
-fn an_id_in_the_data_leads_nowhere_else(db: Db) {
+fn an_id_in_the_data_cannot_reach_another_route(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let task = client.post("/v1/tasks", json!({"title": "Mine"})).expect(201).id();
@@ -96,12 +96,12 @@ fn an_id_in_the_data_leads_nowhere_else(db: Db) {
         assert!(one["error"].as_str().unwrap().ends_with("is not an id."), "{one}");
     }
     assert_eq!(client.get(&format!("/v1/tasks/{task}")).data()["title"], "Mine");
-    // An id of any length is no more than a text that nobody has.
+    // A long id is just a text that matches nothing.
     let long = json!({"event": "a.b", "entity_type": "task", "data": {"id": "x".repeat(100_000)}});
     client.post("/v1/automation/trigger", long).expect(200);
 }
 
-fn an_event_has_a_name_and_an_object(db: Db) {
+fn rejects_an_event_without_a_name_or_an_object(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     flow_with(&client, "0 9 * * *", json!([{"type": "approval"}]), json!({"trigger_type": "schedule"}));
@@ -119,7 +119,7 @@ fn an_event_has_a_name_and_an_object(db: Db) {
     assert_eq!(total(&client, "/v1/automation/runs"), 3, "no schedule was started by an event without a name");
 }
 
-fn numbers_are_compared_as_they_were_sent_or_refused(db: Db) {
+fn compares_numbers_exactly_or_rejects_them(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let condition = |value: &str| format!(r#"[{{"field": "data.n", "op": "gt", "value": {value}}}]"#);
@@ -153,7 +153,7 @@ fn numbers_are_compared_as_they_were_sent_or_refused(db: Db) {
     assert_eq!(make(&condition("123456789012345678901")).expect(422).faults(), ["conditions: out_of_range"]);
 }
 
-fn what_is_not_there_is_as_null(db: Db) {
+fn a_missing_field_compares_as_null(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let conditions = [
@@ -166,7 +166,7 @@ fn what_is_not_there_is_as_null(db: Db) {
     for (place, (op, value)) in conditions.iter().enumerate() {
         let condition = json!([{"field": "data.n", "op": op, "value": value}]);
         flow_with(&client, &format!("a.{place}"), json!([{"type": "approval"}]), json!({"conditions": condition}));
-        // In a step it is the same.
+        // The same applies in a step.
         flow(
             &client,
             &format!("b.{place}"),
@@ -198,13 +198,13 @@ fn what_is_not_there_is_as_null(db: Db) {
     }
 }
 
-fn a_run_that_was_to_end_can_be_tried_again(db: Db) {
+fn retries_a_run_after_a_cancel_request(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     flow(&client, "a.b", json!([{"type": "create_task", "title": "{{ data.nope }}"}]));
     let id = fire(&client, "a.b", json!({})).pop().unwrap();
     work(&server, &client);
-    // As when somebody wanted its end while it made the call that failed.
+    // As if it was cancelled during the call that failed.
     let (account, own) = (client.account, id.clone());
     let sql = "UPDATE runs SET cancel_requested = 1 WHERE account_id = $1 AND id = $2";
     server.app.store.write_now(account, move |tx| tx.execute(sql, &[account.into(), (&own).into()]).map(drop)).unwrap();
@@ -213,7 +213,7 @@ fn a_run_that_was_to_end_can_be_tried_again(db: Db) {
     assert_eq!((status(&client, &id).as_str(), steps(&client, &id)[0]["attempts"].as_i64()), ("failed", Some(1)));
 }
 
-fn a_look_at_the_past_has_an_end(db: Db) {
+fn a_backtest_has_limits(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let long = json!({"type": "approval", "message": format!("{{{{ data.name }}}}{}", "x".repeat(20_000))});
@@ -232,7 +232,7 @@ fn a_look_at_the_past_has_an_end(db: Db) {
     assert!(told["examples"].as_array().unwrap().len() < 20);
 }
 
-fn addresses_with_holes_are_checked_as_far_as_they_are_known(db: Db) {
+fn checks_urls_with_placeholders_as_far_as_known(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let sent = |url: &str| {
@@ -248,7 +248,7 @@ fn addresses_with_holes_are_checked_as_far_as_they_are_known(db: Db) {
     for bad in ["http://10.0.0.1/{{ data.id }}", "ftp://93.184.215.14/{{ data.id }}"] {
         assert_eq!(sent(bad).expect(422).faults(), ["steps[0].url: invalid_format"], "{bad}");
     }
-    // What was not known then is checked when it is called.
+    // A part that was not known then is checked when the call is made.
     let id = fire(&client, "a.b", json!({"url": "http://10.0.0.1/", "host": "10.0.0.1", "a": false})).remove(0);
     work(&server, &client);
     assert_eq!(status(&client, &id), "failed");

@@ -1,30 +1,30 @@
-//! Flows beyond one process: limits on all nodes, calls to the outside, workers that are lost.
+//! Flows across processes: limits on all nodes, outgoing calls, lost workers.
 
 use super::*;
 
 on_both![
-    the_trigger_route_has_its_limit_on_all_nodes,
-    a_body_that_is_one_hole_is_json,
-    calls_go_out_signed_and_come_back,
-    a_call_without_an_end_is_made_again_under_its_key,
-    the_worker_wakes_by_itself,
-    the_past_shows_what_a_flow_would_have_done,
-    the_past_of_a_schedule_is_its_times,
+    the_trigger_limit_is_shared_by_all_nodes,
+    a_single_placeholder_as_body_is_json,
+    calls_are_signed_and_record_their_response,
+    repeats_an_interrupted_call_with_the_same_key,
+    the_worker_runs_flows_on_wakeup_and_by_polling,
+    backtests_a_flow_on_past_events,
+    backtests_a_schedule,
     the_reminders_of_the_library_work,
-    the_library_works_for_who_has_no_address_and_never_feeds_itself,
-    reminders_stop_when_the_invoice_has_more_time,
-    a_call_that_ends_its_worker_every_time_fails,
-    a_run_that_ends_the_process_every_time_fails,
+    the_library_works_without_an_address_and_does_not_loop,
+    reminders_stop_when_the_due_date_is_extended,
+    fails_a_call_that_always_kills_its_worker,
+    fails_a_run_that_always_kills_the_process,
 ];
 
-fn the_trigger_route_has_its_limit_on_all_nodes(db: Db) {
+fn the_trigger_limit_is_shared_by_all_nodes(db: Db) {
     let server = Server::with(db, |config| config.trigger_limit_per_minute = 30);
     let client = server.client();
     let other = Client { base: format!("http://{}", server.another_node(server.app.config.clone())), ..client.clone() };
     let fire = |client: &Client| client.post("/v1/webhooks/trigger", json!({"event": "x"}));
     for n in 0..30 {
         if n == 7 {
-            // What is refused counts too.
+            // Rejected requests count too.
             let wrong = client.post("/v1/webhooks/trigger", json!({})).expect(422);
             assert!(wrong.header("ratelimit").starts_with("\"key\";r=22;t="), "{}", wrong.header("ratelimit"));
             continue;
@@ -62,7 +62,7 @@ fn the_trigger_route_has_its_limit_on_all_nodes(db: Db) {
     fire(&client).expect(200);
 }
 
-fn a_body_that_is_one_hole_is_json(db: Db) {
+fn a_single_placeholder_as_body_is_json(db: Db) {
     let server = with_calls(db);
     let client = server.client();
     let outside = Scripted::start(|_| Answer::new(204)).unwrap();
@@ -76,7 +76,7 @@ fn a_body_that_is_one_hole_is_json(db: Db) {
     assert_eq!(bodies, [r#"[{"a":null,"b":true,"c":"\"x\""}]"#, "De Ster", "<De Ster>"]);
 }
 
-fn calls_go_out_signed_and_come_back(db: Db) {
+fn calls_are_signed_and_record_their_response(db: Db) {
     let server = with_calls(db);
     let client = server.client();
     let count = Arc::new(AtomicU32::new(0));
@@ -123,12 +123,12 @@ fn calls_go_out_signed_and_come_back(db: Db) {
     assert_eq!((received[1].method.as_str(), received[1].text().as_str()), ("PUT", "order o-1"));
     assert!(received[2].text().starts_with(r#"{"event":"a.b","entity_type":"","data":{"#), "{}", received[2].text());
     assert_eq!(received[2].header("idempotency-key"), Some(format!("{id}.2").as_str()));
-    assert_eq!(received[2].header("idempotency-key"), received[3].header("webhook-id"), "the same for every try");
+    assert_eq!(received[2].header("idempotency-key"), received[3].header("webhook-id"), "the same for every attempt");
     let secret = client.get("/v1/automation/signing-secret").expect(200).data()["secret"].as_str().unwrap().to_string();
     let of = |at: usize, name: &str| received[at].header(name).unwrap().to_string();
     let signed = format!("{}.{}.{}", of(0, "webhook-id"), of(0, "webhook-timestamp"), received[0].text());
     assert_eq!(of(0, "webhook-signature"), format!("v1,{}", signature(&secret, &signed)));
-    // A template may lead where it may not.
+    // A template may lead to a forbidden address.
     flow(&client, "a.c", json!([{"type": "http", "url": "http://{{ data.host }}/"}]));
     let id = fire(&client, "a.c", json!({"host": "10.0.0.1"})).pop().unwrap();
     work(&server, &client);
@@ -137,7 +137,7 @@ fn calls_go_out_signed_and_come_back(db: Db) {
     assert!(one["error"].as_str().unwrap().contains("not allowed"), "{one}");
 }
 
-fn a_call_without_an_end_is_made_again_under_its_key(db: Db) {
+fn repeats_an_interrupted_call_with_the_same_key(db: Db) {
     let server = with_calls(db);
     let client = server.client();
     let outside = Scripted::start(|_| Answer::json(200, r#"{"n":1}"#)).unwrap();
@@ -147,23 +147,23 @@ fn a_call_without_an_end_is_made_again_under_its_key(db: Db) {
         json!([{"type": "http", "url": outside.url("/pay")}, {"type": "create_task", "title": "Paid"}]),
     );
     let id = fire(&client, "a.b", json!({})).pop().unwrap();
-    // The first worker announces the call, makes it, and is then silent for longer than its lease.
+    // The first worker records the call, makes it, and then stalls for longer than its lease.
     let announced = announce(&server, &client);
     assert_eq!((announced.len(), status(&client, &id).as_str()), (1, "running"));
     let slow = announced.into_iter().next().unwrap();
     let ended = server.block_on(worker::make(&server.app, &slow)).map_err(|trouble| trouble.words).unwrap();
-    assert!(announce(&server, &client).is_empty(), "nobody else has it meanwhile");
+    assert!(announce(&server, &client).is_empty(), "no other worker claims it meanwhile");
     lose_lease(&server, &client);
     work(&server, &client);
     let one = run(&client, &id);
     assert_eq!((&one["status"], total(&client, "/v1/tasks")), (&json!("success"), 1));
-    // It comes back, and changes nothing.
+    // Its late result changes nothing.
     assert!(!come_back(&server, &client, &slow, ended.clone()));
     assert_eq!((run(&client, &id), total(&client, "/v1/tasks")), (one, 1));
     let keys: Vec<String> =
         outside.received().iter().map(|received| received.header("idempotency-key").unwrap().to_string()).collect();
-    assert_eq!(keys, [format!("{id}.0"), format!("{id}.0")], "the other side can tell that it is the same");
-    // A run that is cancelled in its call ends when the call does.
+    assert_eq!(keys, [format!("{id}.0"), format!("{id}.0")], "the receiver can recognize the repeated call");
+    // A run that is cancelled during its call ends when the call does.
     let id = fire(&client, "a.b", json!({})).pop().unwrap();
     let announced = announce(&server, &client).pop().unwrap();
     assert_eq!(client.act(&format!("/v1/automation/runs/{id}/cancel")).expect(200).data()["status"], "running");
@@ -176,7 +176,7 @@ fn a_call_without_an_end_is_made_again_under_its_key(db: Db) {
     );
 }
 
-fn the_worker_wakes_by_itself(db: Db) {
+fn the_worker_runs_flows_on_wakeup_and_by_polling(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     flow(&client, "a.b", task());
@@ -190,13 +190,13 @@ fn the_worker_wakes_by_itself(db: Db) {
     wait_for(|| total(&client, "/v1/automation/runs?status=success") == 20);
     assert!(started.elapsed() < Duration::from_secs(20));
     assert_eq!(total(&client, "/v1/tasks"), 20);
-    // What another process began is found too: nothing rings here.
+    // A run started by another process is found by polling.
     let node = Client { base: format!("http://{}", server.another_node(server.app.config.clone())), ..client.clone() };
     fire(&node, "a.b", json!({"name": "elsewhere"}));
     wait_for(|| total(&client, "/v1/tasks") == 21);
 }
 
-fn the_past_shows_what_a_flow_would_have_done(db: Db) {
+fn backtests_a_flow_on_past_events(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     for (n, name) in ["Anna", "Bob", "Cas"].iter().enumerate() {
@@ -246,7 +246,7 @@ fn the_past_shows_what_a_flow_would_have_done(db: Db) {
     );
 }
 
-fn the_past_of_a_schedule_is_its_times(db: Db) {
+fn backtests_a_schedule(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let steps = json!([{"type": "create_task", "title": "{{ event }} {{ data.scheduled_for }} on {{ account.today }}", "deadline": "P1D"}]);
@@ -275,15 +275,15 @@ fn the_past_of_a_schedule_is_its_times(db: Db) {
         first["steps"][0]["would"],
         json!({"title": "schedule 2026-01-01T08:00:00.000Z on 2026-01-01", "deadline": "2026-01-02"})
     );
-    // Both ends count.
+    // Both ends are inclusive.
     assert_eq!(look(&id, "2026-01-01T08:00:00Z", "2026-01-02T08:00:00Z")["events"], 2);
     assert_eq!(look(&id, "2026-01-03T00:00:00Z", "2026-01-04T00:00:00Z")["events"], 0);
     assert_eq!(server.last_seq(&client), before, "nothing happened");
-    // As many as of events.
+    // The same limit as for events.
     let told = look(&scheduled("* * * * *", json!({})), "2026-01-01T00:00:00Z", "2026-03-01T00:00:00Z");
     assert_eq!((&told["events"], told["examples"].as_array().unwrap().len()), (&json!(20_000), 100));
     assert_eq!(told["complete"], false);
-    // Conditions hold for a time too, then and now.
+    // Conditions are evaluated at that time too.
     let on_a_day = json!({"conditions": [{"field": "data.date", "op": "eq", "value": "2026-05-06"}], "active": true});
     let told = look(&scheduled("0 9 * * *", on_a_day), "2026-05-01T00:00:00Z", "2026-05-31T00:00:00Z");
     assert_eq!((&told["events"], &told["matched"]), (&json!(30), &json!(1)));
@@ -320,7 +320,7 @@ fn the_reminders_of_the_library_work(db: Db) {
     assert_eq!(total(&client, "/v1/tasks"), 1);
 }
 
-fn the_library_works_for_who_has_no_address_and_never_feeds_itself(db: Db) {
+fn the_library_works_without_an_address_and_does_not_loop(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     for flow in client.get("/v1/automation/flows").data().as_array().unwrap() {
@@ -330,7 +330,7 @@ fn the_library_works_for_who_has_no_address_and_never_feeds_itself(db: Db) {
     }
     let firm = client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201).id();
     let rows = json!([{"name": "x", "unit_price": 10}]);
-    // One of each, with a client that has no address and with none at all.
+    // One of each, for a client without an address and without a client.
     for who in [json!(firm), json!(null)] {
         let invoice = || {
             client
@@ -405,7 +405,7 @@ fn the_library_works_for_who_has_no_address_and_never_feeds_itself(db: Db) {
     assert_eq!(runs().len(), wanted.len(), "nothing that the flows did starts them again: {:?}", runs());
 }
 
-fn reminders_stop_when_the_invoice_has_more_time(db: Db) {
+fn reminders_stop_when_the_due_date_is_extended(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let flows = client.get("/v1/automation/flows?search=reminders").data();
@@ -424,8 +424,8 @@ fn reminders_stop_when_the_invoice_has_more_time(db: Db) {
     );
 }
 
-/// A call after which nobody ever came back is given up; whoever looks at it can have it tried again.
-fn a_call_that_ends_its_worker_every_time_fails(db: Db) {
+/// A call whose worker always dies is given up; it can be retried manually.
+fn fails_a_call_that_always_kills_its_worker(db: Db) {
     let server = with_calls(db);
     let client = server.client();
     let outside = away();
@@ -442,13 +442,13 @@ fn a_call_that_ends_its_worker_every_time_fails(db: Db) {
     client.act(&format!("/v1/automation/runs/{id}/retry")).expect(200);
     let request = announce(&server, &client).remove(0);
     assert!(come_back(&server, &client, &request, json!({"status": 200, "body": ""})));
-    // A turn ends after a few milliseconds, so the rest may need another one.
+    // A turn ends after a few milliseconds, so the rest may need another.
     assert!(announce(&server, &client).is_empty());
     assert_eq!((status(&client, &id).as_str(), total(&client, "/v1/tasks")), ("success", 1));
 }
 
-/// The same for steps that only touch the database, while runs go on one by one after a process died.
-fn a_run_that_ends_the_process_every_time_fails(db: Db) {
+/// The same for steps that only touch the database, while runs are advanced one at a time after a process died.
+fn fails_a_run_that_always_kills_the_process(db: Db) {
     let server = with_calls(db);
     let client = server.client();
     flow(&client, "a.b", task());
@@ -492,7 +492,7 @@ fn a_run_that_ends_the_process_every_time_fails(db: Db) {
     assert_eq!((mark(), total(&client, "/v1/tasks")), (None, 1));
 }
 
-/// Two nodes with workers, one database, many runs: each is done once.
+/// Two nodes with workers on one database: each run is executed once.
 #[test]
 fn two_nodes_share_the_runs() {
     let Some(db) = Db::postgres() else { return };
@@ -519,7 +519,7 @@ fn two_nodes_share_the_runs() {
     assert_eq!(titles.len(), 150);
 }
 
-/// By Standard Webhooks, told here once more.
+/// An independent implementation of Standard Webhooks.
 fn signature(secret: &str, signed: &str) -> String {
     use base64::Engine as _;
     use hmac::{Hmac, KeyInit, Mac};
@@ -541,7 +541,7 @@ fn announce(server: &Server, client: &Client) -> Vec<PendingCall> {
     turn.unwrap().calls
 }
 
-/// A worker writes how its call ended; answers whether that counted.
+/// Records the outcome of a call; returns whether it was accepted.
 fn come_back(server: &Server, client: &Client, request: &PendingCall, ended: Value) -> bool {
     let (caller, engine, request) = (
         server.app.acting(account(server, client), "automation"),

@@ -1,4 +1,4 @@
-//! A whole process that dies at every point of a run: before each of its commits and after it.
+//! A process that dies at every point of a run: before and after each of its commits.
 
 use std::collections::{BTreeSet, HashMap};
 use std::process::Command;
@@ -9,7 +9,7 @@ use super::*;
 use crate::server::Binary;
 use crate::support::{Db, execute};
 
-/// What a run does outside, as those who are called remember it.
+/// The external effects of a run, as recorded by the receivers.
 type Effects = std::collections::BTreeMap<String, BTreeSet<Vec<u8>>>;
 
 struct World {
@@ -30,13 +30,13 @@ impl World {
         World { db, key: String::new(), arguments, sink, outside }
     }
 
-    /// The number in this file says at which point the process dies.
+    /// The number in this file determines at which point the process dies.
     fn fatal(&self) -> std::path::PathBuf {
         self.db.folder.path().join("die-at")
     }
 
     fn start(&mut self) -> Binary {
-        // Other nodes may work on PostgreSQL, so leases hold there after a start; nobody waits for that here.
+        // On PostgreSQL, leases remain valid after a restart because of other nodes; the test does not wait for them.
         if !self.db.url.is_empty() && !self.key.is_empty() {
             execute(&self.db.url, "UPDATE jobs SET lease_until = 0 WHERE state = 'running'");
             execute(&self.db.url, "UPDATE runs SET lease_until = 1 WHERE lease_until > 0");
@@ -50,7 +50,7 @@ impl World {
         binary
     }
 
-    /// Distinct mails, whatever they were sent for a second time.
+    /// Returns the distinct mails, ignoring repeated attempts.
     fn mails(&self) -> HashMap<String, BTreeSet<String>> {
         let mut mails: HashMap<String, BTreeSet<String>> = HashMap::new();
         for mail in self.sink.mails() {
@@ -61,7 +61,7 @@ impl World {
         mails
     }
 
-    /// What was asked for at an address, by the key that it was asked under.
+    /// Returns the requests to a path, by idempotency key.
     fn calls(&self, path: &str) -> Effects {
         let mut calls = Effects::new();
         for received in self.outside.received().into_iter().filter(|received| received.path == path) {
@@ -72,7 +72,7 @@ impl World {
     }
 }
 
-/// Nothing when everything that was begun has ended, or what has not; approvals are given on the way.
+/// Returns what has not ended yet, if anything; approves pending runs.
 fn unsettled(world: &World, client: &Client, begun: usize) -> Option<String> {
     look(world, client, begun).unwrap_or_else(|| Some("no answer".to_string()))
 }
@@ -98,9 +98,9 @@ fn begin(client: &Client, point: usize) -> Option<String> {
     Some(reply.expect(200).data()["runs"][0]["run_id"].as_str().unwrap().to_string())
 }
 
-on_both![a_process_that_dies_at_any_point_repeats_nothing,];
+on_both![a_crash_at_any_commit_repeats_nothing,];
 
-fn a_process_that_dies_at_any_point_repeats_nothing(db: Db) {
+fn a_crash_at_any_commit_repeats_nothing(db: Db) {
     let mut world = World::new(db);
     let mut binary = world.start();
     let url = |path: &str| world.outside.url(path);
@@ -138,7 +138,7 @@ fn a_process_that_dies_at_any_point_repeats_nothing(db: Db) {
         std::fs::remove_file(world.fatal()).unwrap();
         if died {
             binary = world.start();
-            // Whoever was not answered asks again under the same key.
+            // Requests without a response are repeated with the same key.
             run = begin(&binary.client, point);
             let started = Instant::now();
             while let Some(missing) = unsettled(&world, &binary.client, point) {
@@ -154,7 +154,7 @@ fn a_process_that_dies_at_any_point_repeats_nothing(db: Db) {
     let begun = runs.len();
     assert!(begun > 12, "it has died only {} times", begun - 1);
 
-    // It may have died after all, of something else that came to that point.
+    // It may have died for another reason at that point.
     drop(binary);
     let binary = world.start();
     let client = &binary.client;
@@ -173,7 +173,7 @@ fn a_process_that_dies_at_any_point_repeats_nothing(db: Db) {
         .map(|number| number.rsplit('-').next().unwrap().parse().unwrap())
         .collect();
     assert_eq!(numbers, (1..=begun).collect::<Vec<_>>());
-    // Outside each has one key, under which it may have been asked for twice, with the same words.
+    // Each external call has one key, under which the same request may have been sent twice.
     for (step, path) in [(1, "/first"), (7, "/second")] {
         let calls = world.calls(path);
         let keys: BTreeSet<String> = runs.iter().map(|run| format!("{run}.{step}")).collect();

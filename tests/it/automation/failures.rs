@@ -1,10 +1,10 @@
-//! What fails for good, and what a flow leaves behind.
+//! Permanent failures, and the cleanup of flows.
 
 use super::*;
 
-on_both![what_would_fail_the_same_is_not_tried_again, definitions_go_when_nobody_needs_them,];
+on_both![does_not_retry_permanent_failures, deletes_unused_definitions,];
 
-fn what_would_fail_the_same_is_not_tried_again(db: Db) {
+fn does_not_retry_permanent_failures(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let rows = json!([{"name": "x", "unit_price": 1}]);
@@ -36,7 +36,7 @@ fn what_would_fail_the_same_is_not_tried_again(db: Db) {
         assert_eq!((&one["status"], &one["attempts"]), (&json!("failed"), &json!(1)), "{one}");
         assert!(one["error"].as_str().unwrap().contains(words), "{one}");
     }
-    // Somebody can mend it, and let the run go on.
+    // The cause can be fixed, and the run resumed.
     let id = client.get("/v1/automation/runs?status=failed&order=asc").data()[0]["id"].as_str().unwrap().to_string();
     client.delete(&format!("/v1/invoices/{taken}")).expect(200);
     client.act(&format!("/v1/automation/runs/{id}/retry")).expect(200);
@@ -44,7 +44,7 @@ fn what_would_fail_the_same_is_not_tried_again(db: Db) {
     assert_eq!(status(&client, &id), "success");
 }
 
-fn definitions_go_when_nobody_needs_them(db: Db) {
+fn deletes_unused_definitions(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let waits = json!([{"type": "approval"}]);
@@ -70,7 +70,7 @@ fn definitions_go_when_nobody_needs_them(db: Db) {
             .unwrap()
     };
     change("second");
-    assert_eq!(left(), [2], "nobody follows the first");
+    assert_eq!(left(), [2], "no run follows the first");
     let old = fire(&client, "a.b", json!({})).pop().unwrap();
     work(&server, &client);
     change("third");
@@ -81,13 +81,13 @@ fn definitions_go_when_nobody_needs_them(db: Db) {
     assert_eq!(steps(&client, &old)[0]["result"]["message"], "second");
     client.act(&format!("/v1/automation/runs/{old}/approve")).expect(200);
     advance(&client, "2026-08-06T10:00:00Z");
-    assert_eq!(left(), [3], "the run of the second is dropped");
+    assert_eq!(left(), [3], "the run of the second is deleted");
     assert_eq!(
         (status(&client, &new).as_str(), client.get(&format!("/v1/automation/runs/{old}")).status),
         ("pending_approval", 404)
     );
     client.delete(&path).expect(204);
-    assert_eq!(left(), [3], "a run follows it, with or without its flow");
+    assert_eq!(left(), [3], "a run uses it, with or without its flow");
     client.act(&format!("/v1/automation/runs/{new}/cancel")).expect(200);
     advance(&client, "2026-12-01T10:00:00Z");
     assert_eq!(left(), [0_i64; 0]);

@@ -1,8 +1,8 @@
-//! Flows about what is said on a ticket.
+//! Flows on ticket messages.
 
 use super::*;
 
-on_both![a_flow_reads_the_message_of_a_ticket, a_step_whose_reply_went_nowhere_says_so,];
+on_both![a_flow_reads_the_message_of_a_ticket, a_step_warns_about_a_reply_that_was_not_mailed,];
 
 fn a_flow_reads_the_message_of_a_ticket(db: Db) {
     let server = Server::start(db);
@@ -12,7 +12,7 @@ fn a_flow_reads_the_message_of_a_ticket(db: Db) {
             "conditions": [{"field": "data.message.body", "op": "contains", "value": "refund"}, {"field": "data.priority", "op": "eq", "value": "high"}],
             "steps": [{"type": "create_task", "title": "{{ data.number }}: {{ data.message.body }} ({{ data.message.author.email }})"}],
         })).expect(201).json();
-    assert_eq!(made["meta"], json!({}), "the message is no field to doubt");
+    assert_eq!(made["meta"], json!({}), "conditions on the message cause no warning");
     let doubted = client.post("/v1/automation/flows", json!({
             "name": "Wrong", "trigger_type": "event", "trigger_key": "ticket.created", "active": false, "steps": [{"type": "approval"}],
             "conditions": [{"field": "data.message.body", "op": "contains", "value": "refund"}],
@@ -29,7 +29,7 @@ fn a_flow_reads_the_message_of_a_ticket(db: Db) {
     assert_eq!(tasks[0]["title"], "T00001: I want a refund (anna@ster.example)");
 }
 
-fn a_step_whose_reply_went_nowhere_says_so(db: Db) {
+fn a_step_warns_about_a_reply_that_was_not_mailed(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     flow(

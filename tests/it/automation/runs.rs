@@ -4,16 +4,16 @@ use super::*;
 
 on_both![
     conditions_and_names_decide_what_matches,
-    lists_of_runs_take_several_states,
-    old_runs_are_dropped,
-    a_name_that_is_not_there_is_an_error,
-    failures_are_tried_again_with_growing_pauses,
-    waits_follow_the_clock_of_the_account,
-    people_approve_reject_and_cancel,
-    a_failure_that_may_pass_makes_a_run_partial,
-    flows_that_start_each_other_come_to_an_end,
-    flows_that_spread_come_to_an_end,
-    schedules_come_once_each_time,
+    runs_can_be_filtered_by_several_statuses,
+    deletes_expired_runs,
+    an_undefined_name_is_an_error,
+    retries_failures_with_backoff,
+    waits_follow_the_account_clock,
+    runs_can_be_approved_rejected_and_cancelled,
+    continue_on_error_makes_a_run_partial,
+    limits_the_depth_of_a_chain_of_flows,
+    limits_the_number_of_runs_in_a_chain,
+    a_schedule_fires_once_per_time,
 ];
 
 fn conditions_and_names_decide_what_matches(db: Db) {
@@ -43,7 +43,7 @@ fn conditions_and_names_decide_what_matches(db: Db) {
     assert_eq!(matched("a.b", json!({"total": "11.5", "kind": "z"})), 0);
     let echoed = client.post("/v1/webhooks/trigger", json!({"event": "quote.fase_changed"})).expect(200).data();
     assert_eq!((&echoed["event"], &echoed["matched"]), (&json!("quote.fase_changed"), &json!(1)));
-    // What the service itself does counts as much.
+    // Events of the service itself count too.
     flow_with(&client, "customer.created", json!([{"type": "approval"}]), json!({"trigger_type": "event"}));
     flow(&client, "task.completed", json!([{"type": "approval"}]));
     let before = total(&client, "/v1/automation/runs");
@@ -57,7 +57,7 @@ fn conditions_and_names_decide_what_matches(db: Db) {
     assert_eq!(runs[1]["meta"]["entity_id"], json!(firm));
 }
 
-fn lists_of_runs_take_several_states(db: Db) {
+fn runs_can_be_filtered_by_several_statuses(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let one = flow(&client, "a.one", json!([{"type": "approval"}]));
@@ -82,7 +82,7 @@ fn lists_of_runs_take_several_states(db: Db) {
     assert_eq!(total(&client, "/v1/automation/runs"), 3);
 }
 
-fn old_runs_are_dropped(db: Db) {
+fn deletes_expired_runs(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     flow(&client, "a.ends", task());
@@ -113,7 +113,7 @@ fn old_runs_are_dropped(db: Db) {
     assert_eq!(total(&client, "/v1/automation/runs"), 4, "0 is for always");
     client.patch("/v1/settings", json!({"runs_kept_days": 90})).expect(200);
     tidy();
-    assert_eq!(total(&client, "/v1/automation/runs"), 2, "what has not ended stays");
+    assert_eq!(total(&client, "/v1/automation/runs"), 2, "a run that has not ended is kept");
     let left = client.get("/v1/automation/runs").data();
     assert_eq!(
         (left.as_array().unwrap().len(), &left[0]["status"], &left[1]["status"]),
@@ -121,7 +121,7 @@ fn old_runs_are_dropped(db: Db) {
     );
 }
 
-fn a_name_that_is_not_there_is_an_error(db: Db) {
+fn an_undefined_name_is_an_error(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     flow(&client, "a.b", json!([{"type": "create_task", "title": "Call {{ data.nobody }}"}]));
@@ -148,7 +148,7 @@ fn a_name_that_is_not_there_is_an_error(db: Db) {
     assert_eq!(total(&client, "/v1/tasks"), 0);
 }
 
-fn failures_are_tried_again_with_growing_pauses(db: Db) {
+fn retries_failures_with_backoff(db: Db) {
     let server = with_calls(db);
     let client = server.client();
     let away = away();
@@ -172,17 +172,17 @@ fn failures_are_tried_again_with_growing_pauses(db: Db) {
     let one = run(&client, &run_id);
     assert_eq!((&one["status"], &one["attempts"], &one["next_attempt_at"]), (&json!("failed"), &json!(3), &json!("")));
     assert_eq!(client.act(&format!("/v1/automation/runs/{run_id}/cancel")).expect(409).code(), "run_finished");
-    // Tried again by hand, it goes on where it failed.
+    // A manual retry resumes where it failed.
     let again = client.act(&format!("/v1/automation/runs/{run_id}/retry")).expect(200).data();
     assert_eq!(again, json!({"id": run_id, "status": "queued"}));
     work(&server, &client);
     assert_eq!(run(&client, &run_id)["status"], "retrying");
-    assert_eq!(total(&client, "/v1/notes"), 1, "what is done is not done again");
+    assert_eq!(total(&client, "/v1/notes"), 1, "a completed step is not repeated");
     assert_eq!(client.act(&format!("/v1/automation/runs/{run_id}/retry")).expect(409).code(), "invalid_transition");
-    // On the test clock the tries come by themselves.
+    // On the test clock, attempts follow automatically.
     advance(&client, "2026-05-04T11:00:00Z");
     assert_eq!(run(&client, &run_id)["status"], "failed");
-    // A run under way keeps the definition that it began with.
+    // A run in progress keeps the definition that it started with.
     let waiting = fire(&client, "a.b", json!({})).pop().unwrap();
     work(&server, &client);
     let new = json!({"name": "x", "trigger_type": "custom", "trigger_key": "a.b", "steps": [{"type": "approval"}]});
@@ -194,7 +194,7 @@ fn failures_are_tried_again_with_growing_pauses(db: Db) {
     assert_eq!(steps(&client, &waiting).len(), 2);
 }
 
-fn waits_follow_the_clock_of_the_account(db: Db) {
+fn waits_follow_the_account_clock(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     flow(
@@ -232,7 +232,7 @@ fn waits_follow_the_clock_of_the_account(db: Db) {
     assert_eq!(steps(&client, &id)[0]["attempts"], 1);
 }
 
-fn people_approve_reject_and_cancel(db: Db) {
+fn runs_can_be_approved_rejected_and_cancelled(db: Db) {
     let server = with_calls(db);
     let client = server.client();
     let away = away();
@@ -279,7 +279,7 @@ fn people_approve_reject_and_cancel(db: Db) {
     );
 }
 
-fn a_failure_that_may_pass_makes_a_run_partial(db: Db) {
+fn continue_on_error_makes_a_run_partial(db: Db) {
     let server = with_calls(db);
     let client = server.client();
     let away = away();
@@ -306,7 +306,7 @@ fn a_failure_that_may_pass_makes_a_run_partial(db: Db) {
     assert_eq!(told, ["failed 2", "failed 1", "success 1"]);
 }
 
-fn flows_that_start_each_other_come_to_an_end(db: Db) {
+fn limits_the_depth_of_a_chain_of_flows(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     flow(&client, "round", json!([{"type": "trigger", "event": "round"}]));
@@ -327,7 +327,7 @@ fn flows_that_start_each_other_come_to_an_end(db: Db) {
     assert_eq!(client.get(&format!("/v1/tasks/{task}")).data()["title"], "yxxxxx");
 }
 
-fn flows_that_spread_come_to_an_end(db: Db) {
+fn limits_the_number_of_runs_in_a_chain(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     flow(&client, "boom", Value::Array(vec![json!({"type": "trigger", "event": "boom"}); 50]));
@@ -337,10 +337,10 @@ fn flows_that_spread_come_to_an_end(db: Db) {
     assert_eq!(status(&client, &first), "success");
     let failed = client.get("/v1/automation/runs?status=failed&per_page=1").data();
     assert!(failed[0]["error"].as_str().unwrap().contains("the same run has led to 1000 runs"), "{failed}");
-    assert_eq!(fire(&client, "boom", json!({})).len(), 1, "another one is another one");
+    assert_eq!(fire(&client, "boom", json!({})).len(), 1, "another event starts another chain");
 }
 
-fn schedules_come_once_each_time(db: Db) {
+fn a_schedule_fires_once_per_time(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let at_nine = json!([{"type": "create_task", "title": "For {{ data.date }} at {{ now }}"}]);
@@ -357,7 +357,7 @@ fn schedules_come_once_each_time(db: Db) {
     client.patch(&format!("/v1/automation/flows/{id}"), json!({"active": false})).expect(200);
     advance(&client, "2026-05-14T12:00:00Z");
     assert_eq!(total(&client, "/v1/tasks"), 5);
-    // An account on the machine's time that was down for days: the latest time counts, once.
+    // An account on real time that was down for days: only the latest time starts a run.
     let (real, key) = kantoor::opening::create_account(&server.app, "Real", None).unwrap();
     let real = Client::new(server.address, key, real.number);
     let id = flow_with(&real, "* * * * *", at_nine, json!({"trigger_type": "schedule"}));

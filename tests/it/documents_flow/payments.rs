@@ -1,4 +1,4 @@
-//! What is paid, and what is credited.
+//! Payments and credits.
 
 use super::*;
 
@@ -20,7 +20,7 @@ fn credits_are_the_exact_opposite(db: Db) {
         credit(json!({"credit_all": false, "row_indexes": [0, 0]})).expect(422).faults(),
         ["row_indexes: given_twice"]
     );
-    assert_eq!(client.get(&path).data()["payment_status"], "draft", "what is refused leaves a draft");
+    assert_eq!(client.get(&path).data()["payment_status"], "draft", "a rejected request leaves a draft");
     let before = server.last_seq(&client);
     let first = credit(json!({"credit_all": false, "row_indexes": [1]})).expect(201);
     assert_eq!(first.json()["meta"]["finalized"], true);
@@ -34,7 +34,7 @@ fn credits_are_the_exact_opposite(db: Db) {
     assert_eq!(server.events(&client, before), ["invoice.updated", "invoice.credit_created", "invoice.credited"]);
     assert_eq!(credit(json!({"credit_all": false, "row_indexes": [1]})).expect(409).code(), "already_credited");
     assert_eq!(client.get(&path).data()["payment_status"], "open");
-    // Without a body: all that is left.
+    // Without a body: everything that is left.
     let rest = client.act(&format!("{path}/credit")).expect(201);
     assert_eq!(rest.data()["total_incl_vat"], -121);
     assert_eq!(client.get(&path).data()["payment_status"], "credited");
@@ -112,7 +112,7 @@ fn payments_move_an_invoice(db: Db) {
     assert_eq!(client.get(&format!("{payments}?external_id=b-1")).json()["meta"], json!({"total": 0}));
     assert_eq!(client.get(&format!("{payments}?type=manual&status=paid")).json()["meta"], json!({"total": 3}));
 
-    // Every move of an online payment, allowed and refused.
+    // Every transition of an online payment, allowed and rejected.
     let states =
         ["open", "pending", "paid", "failed", "canceled", "expired", "authorized", "created", "chargeback", "refunded"];
     let allowed = |from: &str| -> &[&str] {

@@ -1,8 +1,8 @@
-//! Quotes that become something else, and documents whose day has passed.
+//! Quotes that are converted, and documents past their due date.
 
 use super::*;
 
-on_both![a_quote_becomes_an_invoice, a_quote_becomes_a_project, days_make_invoices_late_and_quotes_invalid,];
+on_both![a_quote_becomes_an_invoice, a_quote_becomes_a_project, invoices_become_overdue_and_quotes_expire,];
 
 fn a_quote_becomes_an_invoice(db: Db) {
     let server = Server::start(db);
@@ -87,7 +87,7 @@ fn a_quote_becomes_a_project(db: Db) {
         ["quote.updated", "quote.phase_changed", "project.created", "quote.updated", "quote.converted_to_project"]
     );
     assert_eq!(client.act(&format!("{path}/project")).expect(409).code(), "invalid_transition");
-    // It can still be accepted and invoiced, and the invoice is of the same project.
+    // It can still be accepted and invoiced, and the invoice belongs to the same project.
     client.act(&format!("{path}/accept")).expect(200);
     assert_eq!(client.act(&format!("{path}/invoice")).expect(201).data()["project_number"], project["number"]);
     let other = format!("/v1/quotes/{}", client.post("/v1/quotes", body(&firm)).expect(201).id());
@@ -99,7 +99,7 @@ fn a_quote_becomes_a_project(db: Db) {
     );
 }
 
-fn days_make_invoices_late_and_quotes_invalid(db: Db) {
+fn invoices_become_overdue_and_quotes_expire(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let firm = company(&client);

@@ -1,15 +1,12 @@
-//! A receiver that is down is not called for each event, and gets all of them once it is well again.
+//! A receiver that is down is not called for each event, and gets all of them when it recovers.
 
 use std::sync::atomic::AtomicBool;
 
 use super::*;
 
-on_both![
-    a_receiver_that_is_down_is_probed_and_then_gets_all_in_order,
-    an_event_that_cannot_be_digested_keeps_nobody_waiting,
-];
+on_both![probes_a_receiver_that_is_down_then_catches_up_in_order, an_event_that_always_fails_blocks_no_others,];
 
-fn a_receiver_that_is_down_is_probed_and_then_gets_all_in_order(db: Db) {
+fn probes_a_receiver_that_is_down_then_catches_up_in_order(db: Db) {
     let (well, taken) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
     let (is_well, takes) = (well.clone(), taken.clone());
     let receiver = receiver(move |received| {
@@ -30,7 +27,7 @@ fn a_receiver_that_is_down_is_probed_and_then_gets_all_in_order(db: Db) {
     assert!(down["failing_since"].is_string() && down["active"] == true, "{down}");
     let calls = receiver.received().len();
     std::thread::sleep(Duration::from_secs(2));
-    // Two may be under way when it opens; a first probe may come after ten seconds.
+    // Two may be in progress when it opens; a first probe may follow after ten seconds.
     assert!(
         (5..=8).contains(&calls) && receiver.received().len() <= calls + 2,
         "{calls}, then {}",
@@ -38,7 +35,7 @@ fn a_receiver_that_is_down_is_probed_and_then_gets_all_in_order(db: Db) {
     );
     assert_eq!(server.metric("kantoor_webhook_endpoints_down"), 1);
 
-    // A probe is one call, and the next one is further away.
+    // A probe is one call, and the next one is later.
     let calls = receiver.received().len();
     let sql = "UPDATE webhook_cursors SET next_probe_at = 1 WHERE next_probe_at > 0";
     server.app.store.write_now(0, move |tx| tx.execute(sql, &[]).map(drop)).unwrap();
@@ -54,7 +51,7 @@ fn a_receiver_that_is_down_is_probed_and_then_gets_all_in_order(db: Db) {
 
     hurry(&server);
     well.store(true, Ordering::SeqCst);
-    // Somebody who tries it out need not wait for the next probe.
+    // A test event sends the next probe immediately.
     client.act(&format!("{path}/test")).expect(200);
     until("all of them", || (taken.lock().unwrap().len() > names.len()).then_some(()));
     let all = taken.lock().unwrap().clone();
@@ -68,8 +65,8 @@ fn a_receiver_that_is_down_is_probed_and_then_gets_all_in_order(db: Db) {
     assert_eq!(taken.lock().unwrap().len(), 42, "each once");
 }
 
-/// What one event does to its receiver says nothing of the others.
-fn an_event_that_cannot_be_digested_keeps_nobody_waiting(db: Db) {
+/// The failures of one event do not affect the others.
+fn an_event_that_always_fails_blocks_no_others(db: Db) {
     let receiver = receiver(|received| Reply::new(if body(received)["data"]["name"] == "poison" { 500 } else { 200 }));
     let server = sending(db);
     let client = server.client();

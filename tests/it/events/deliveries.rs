@@ -1,16 +1,16 @@
-//! Deliveries that fail, are slow, or are sent again.
+//! Deliveries that fail, are slow, or are resent.
 
 use super::*;
 
 on_both![
-    what_fails_is_tried_again_with_growing_pauses,
-    gone_is_off_at_once,
-    an_endpoint_that_fails_for_days_is_switched_off,
-    a_slow_receiver_delays_nobody,
-    an_event_can_be_sent_again,
+    retries_deliveries_with_backoff,
+    a_410_disables_the_endpoint,
+    disables_an_endpoint_that_fails_for_days,
+    a_slow_receiver_delays_no_others,
+    an_event_can_be_resent,
 ];
 
-fn what_fails_is_tried_again_with_growing_pauses(db: Db) {
+fn retries_deliveries_with_backoff(db: Db) {
     let left = AtomicI32::new(3);
     let receiver = receiver(move |_| match left.fetch_sub(1, Ordering::SeqCst) {
         3 => Reply::json(500, format!("{}\u{0}", "x".repeat(5000))),
@@ -50,7 +50,7 @@ fn what_fails_is_tried_again_with_growing_pauses(db: Db) {
         && is_genuine(&secret, one)));
 }
 
-fn gone_is_off_at_once(db: Db) {
+fn a_410_disables_the_endpoint(db: Db) {
     let receiver = receiver(|received| Reply::new(if received.path == "/gone" { 410 } else { 204 }));
     let server = sending(db);
     let client = server.client();
@@ -74,7 +74,7 @@ fn gone_is_off_at_once(db: Db) {
     });
     product(&client, "f");
     settled(&client, &watcher, "delivered", 1);
-    assert!(receiver.received().iter().filter(|one| one.path == "/gone").count() <= 3, "those in flight at most");
+    assert!(receiver.received().iter().filter(|one| one.path == "/gone").count() <= 3, "at most those in flight");
     let failed = deliveries(&client, &path, "")[0]["id"].as_str().unwrap().to_string();
     assert_eq!(client.act(&format!("{path}/deliveries/{failed}/resend")).expect(409).code(), "invalid_transition");
     let on = client.patch(&path, json!({"active": true, "url": receiver.url("/back")})).expect(200).data();
@@ -83,7 +83,7 @@ fn gone_is_off_at_once(db: Db) {
     settled(&client, &path, "delivered", 1);
 }
 
-fn an_endpoint_that_fails_for_days_is_switched_off(db: Db) {
+fn disables_an_endpoint_that_fails_for_days(db: Db) {
     let receiver = receiver(|received| {
         Reply::new(if body(received)["data"]["name"] == "poison" || received.path == "/dead" { 503 } else { 200 })
     });
@@ -117,7 +117,7 @@ fn an_endpoint_that_fails_for_days_is_switched_off(db: Db) {
         )
     );
     assert!(server.events(&client, before).contains(&"webhook_endpoint.disabled".to_string()));
-    assert_eq!(client.get(&alive).data()["active"], true, "others went well meanwhile");
+    assert_eq!(client.get(&alive).data()["active"], true, "others succeeded in the meantime");
 
     let sql = "UPDATE webhook_cursors SET failing_since = failing_since - 6 * 24 * 3600 * 1000";
     server.app.store.write_now(0, move |tx| tx.execute(sql, &[]).map(drop)).unwrap();
@@ -126,7 +126,7 @@ fn an_endpoint_that_fails_for_days_is_switched_off(db: Db) {
     assert_eq!(off["disabled_reason"], "No delivery has succeeded for five days. The receiver responded with 503.");
 }
 
-fn a_slow_receiver_delays_nobody(db: Db) {
+fn a_slow_receiver_delays_no_others(db: Db) {
     let (busy, most) = (Arc::new(AtomicI32::new(0)), Arc::new(AtomicI32::new(0)));
     let (now, peak) = (busy.clone(), most.clone());
     let slow = receiver(move |_| {
@@ -152,12 +152,12 @@ fn a_slow_receiver_delays_nobody(db: Db) {
     let tried = deliveries(&client, &dead_path, "status=retrying").pop().unwrap();
     assert_eq!(tried["reason"], "The receiver did not respond within 1 seconds.");
     until("another", || (slow.received().len() >= 3).then_some(()));
-    // The receiver works on after we have hung up, so it may see two more than are in flight.
+    // The receiver continues after we disconnect, so it may see two more than are in flight.
     assert!(most.load(Ordering::SeqCst) <= 4, "{most:?}");
     assert!(deliveries(&client, &slow_path, "status=sending").len() <= 2);
 }
 
-fn an_event_can_be_sent_again(db: Db) {
+fn an_event_can_be_resent(db: Db) {
     let receiver = receiver(|_| Reply::new(200));
     let server = sending(db);
     let client = server.client();

@@ -1,4 +1,4 @@
-//! The change feed and the stream of events.
+//! The change feed and the event stream.
 
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader};
@@ -16,13 +16,13 @@ use crate::support::{Client, Db, Server};
 
 on_both![
     the_change_feed_has_everything_in_order,
-    the_stream_goes_on_where_it_broke_off,
+    the_stream_resumes_where_it_ended,
     a_stream_ends_with_its_key,
     streams_end_when_the_server_stops,
-    a_silent_stream_shows_that_it_is_alive,
-    a_node_has_so_many_streams,
-    who_reads_slowly_costs_nothing,
-    large_events_come_a_few_at_a_time,
+    an_idle_stream_sends_heartbeats,
+    limits_the_streams_of_a_node,
+    a_slow_reader_costs_no_memory,
+    large_events_are_read_a_few_at_a_time,
 ];
 
 fn the_change_feed_has_everything_in_order(db: Db) {
@@ -30,7 +30,7 @@ fn the_change_feed_has_everything_in_order(db: Db) {
     let config = db.config();
     let server = Server::start(db);
     let client = server.client();
-    // Another process writes too where the database is for several.
+    // On a shared database, another process writes too.
     let other = if is_postgres { server.another_node(config) } else { server.address };
     let other = Client::new(other, client.key.clone(), client.account);
     let done = AtomicBool::new(false);
@@ -97,7 +97,7 @@ fn the_change_feed_has_everything_in_order(db: Db) {
     }
 }
 
-fn the_stream_goes_on_where_it_broke_off(db: Db) {
+fn the_stream_resumes_where_it_ended(db: Db) {
     let server = Server::with(db, |config| config.streams_per_key = 2);
     let client = server.client();
     let mut stream = Stream::open(&client, "", None);
@@ -112,7 +112,7 @@ fn the_stream_goes_on_where_it_broke_off(db: Db) {
     product(&client, "b");
     product(&client, "c");
     let mut stream = Stream::open(&client, "?after=0", Some(first.id));
-    assert_eq!((stream.next().id, stream.next().id), (first.id + 1, first.id + 2), "the header wins");
+    assert_eq!((stream.next().id, stream.next().id), (first.id + 1, first.id + 2), "the header takes precedence");
     let mut from_start = Stream::open(&client, "?after=0", None);
     for seq in 1..=first.id + 2 {
         assert_eq!(from_start.next().id, seq);
@@ -165,17 +165,17 @@ fn streams_end_when_the_server_stops(db: Db) {
     assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
 }
 
-fn a_silent_stream_shows_that_it_is_alive(db: Db) {
+fn an_idle_stream_sends_heartbeats(db: Db) {
     let server = Server::with(db, |config| config.stream_heartbeat_seconds = 1);
     let client = server.client();
     let mut stream = Stream::open(&client, "", None);
     assert_eq!((stream.lines(), stream.lines()), (vec![":".to_string()], vec![":".to_string()]));
     product(&client, "a");
     let next = std::iter::repeat_with(|| stream.lines()).find(|lines| lines[0] != ":").unwrap();
-    assert_eq!(next[1], "event: product.created", "between two beats");
+    assert_eq!(next[1], "event: product.created", "between two heartbeats");
 }
 
-fn a_node_has_so_many_streams(db: Db) {
+fn limits_the_streams_of_a_node(db: Db) {
     let server = Server::with(db, |config| config.max_streams = 2);
     let clients = [server.client(), server.client(), server.client()];
     let first = Stream::open(&clients[0], "", None);
@@ -190,8 +190,8 @@ fn a_node_has_so_many_streams(db: Db) {
     assert_eq!(server.metric("kantoor_streams_open"), 2);
 }
 
-/// 32 MB of events are more than sockets hold on both sides.
-fn who_reads_slowly_costs_nothing(db: Db) {
+/// 32 MB of events exceed the socket buffers on both sides.
+fn a_slow_reader_costs_no_memory(db: Db) {
     let server = Server::start(db);
     let (client, other) = (server.client(), server.client());
     let before = server.last_seq(&client);
@@ -199,13 +199,13 @@ fn who_reads_slowly_costs_nothing(db: Db) {
     let mut slow: Vec<Stream> = (0..3).map(|_| Stream::open(&client, "?after=0", None)).collect();
     let mut quick = Stream::open(&client, "", None);
     let mut elsewhere = Stream::open(&other, "", None);
-    // Until the server has filled what there is between it and them.
+    // Until the server has filled the buffers between them.
     let read = until("a rest", || {
         let read = server.metric("kantoor_stream_events_total");
         std::thread::sleep(Duration::from_millis(700));
         (server.metric("kantoor_stream_events_total") == read).then_some(read)
     });
-    assert!(read > 0 && read < 3 * 2000, "{read} of 12000 events were read for nobody");
+    assert!(read > 0 && read < 3 * 2000, "{read} of 12000 events were read ahead of the client");
     for own in [&client, &other] {
         product(own, "a");
     }
@@ -217,7 +217,7 @@ fn who_reads_slowly_costs_nothing(db: Db) {
     }
 }
 
-fn large_events_come_a_few_at_a_time(db: Db) {
+fn large_events_are_read_a_few_at_a_time(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let before = server.last_seq(&client);
@@ -227,7 +227,7 @@ fn large_events_come_a_few_at_a_time(db: Db) {
     let page = page.json();
     let count = page["data"].as_array().unwrap().len() as i64;
     assert_eq!((count, &page["meta"]), (7, &json!({"last_seq": before + count, "has_more": true})));
-    // One that is larger than all that is to be read at once.
+    // An event that is larger than the limit of a read.
     fill(&server, &client, 1, 9 * 1024 * 1024);
     let (mut after, mut pages) = (before, 0);
     while after < before + 21 {
@@ -244,7 +244,7 @@ fn large_events_come_a_few_at_a_time(db: Db) {
     }
 }
 
-/// Lines of the log of some size, written at once.
+/// Inserts log entries of a given size.
 fn fill(server: &Server, client: &Client, count: i64, size: usize) {
     let (account, last) = (client.account, server.last_seq(client));
     let data = format!("{{\"x\":\"{}\"}}", "x".repeat(size));
@@ -258,7 +258,7 @@ fn fill(server: &Server, client: &Client, count: i64, size: usize) {
     server.app.store.write_now(account, write).unwrap();
 }
 
-/// Two nodes send from one database: nothing twice, and each node's stream has what the other wrote.
+/// Two nodes send from one database: nothing twice, and each node's stream has the events of the other.
 #[test]
 fn two_nodes_share_the_work() {
     let Some(db) = Db::postgres() else { return };
@@ -314,13 +314,13 @@ impl Stream {
             return Err(response.status().as_u16());
         }
         assert_eq!(response.headers()["content-type"], "text/event-stream");
-        assert!(!response.headers().contains_key("content-encoding"), "events would wait to be packed");
+        assert!(!response.headers().contains_key("content-encoding"), "compression would delay events");
         let mut stream = Stream(BufReader::new(Box::new(response.into_body().into_reader())));
         assert_eq!(stream.lines(), [": Kantoor", "retry: 2000"]);
         Ok(stream)
     }
 
-    /// Lines up to an empty one, or to the end.
+    /// Returns lines up to an empty one, or to the end.
     fn lines(&mut self) -> Vec<String> {
         let mut lines = Vec::new();
         loop {
@@ -346,7 +346,7 @@ impl Stream {
         }
     }
 
-    /// What comes until it ends.
+    /// Returns everything until it ends.
     fn rest(&mut self) -> Vec<String> {
         self.lines()
     }

@@ -1,13 +1,13 @@
-//! Webhooks when something fails between the database and the receiver: none is lost, none comes twice.
+//! Webhooks when something fails between the database and the receiver: none is lost or sent twice.
 
 use super::*;
 
-/// A receiver that takes its time.
+/// A slow receiver.
 fn slow() -> Scripted {
     receiver(|_| Reply::new(200).after(Duration::from_millis(1500)))
 }
 
-/// No delivery can become such that this holds.
+/// Prevents deliveries from reaching this state.
 fn jam(server: &Server, condition: &str) {
     let when = |verb: &str| {
         format!(
@@ -37,16 +37,16 @@ fn change(server: &Server, sql: &str) {
 }
 
 on_both![
-    an_end_that_cannot_be_written_is_written_later,
-    what_is_under_way_ends_although_the_next_cannot_begin,
-    nothing_is_under_way_to_an_endpoint_that_is_off,
-    what_ends_its_sender_every_time_is_given_up,
-    what_ends_its_sender_five_times_in_a_row_is_given_up,
-    a_stop_lets_calls_finish,
-    a_loud_log_has_no_secret_of_a_webhook,
+    retries_recording_an_outcome,
+    completes_deliveries_in_progress_when_the_next_cannot_start,
+    disabling_an_endpoint_ends_its_deliveries,
+    gives_up_a_delivery_that_always_kills_its_sender,
+    gives_up_a_delivery_after_five_lost_senders,
+    a_shutdown_completes_calls_in_progress,
+    the_debug_log_contains_no_webhook_secret,
 ];
 
-fn an_end_that_cannot_be_written_is_written_later(db: Db) {
+fn retries_recording_an_outcome(db: Db) {
     let receiver = receiver(|_| Reply::new(200));
     let server = sending(db);
     let client = server.client();
@@ -62,7 +62,7 @@ fn an_end_that_cannot_be_written_is_written_later(db: Db) {
     assert_eq!(server.metric("kantoor_webhook_deliveries_total{outcome=\"delivered\"}"), 1);
 }
 
-fn what_is_under_way_ends_although_the_next_cannot_begin(db: Db) {
+fn completes_deliveries_in_progress_when_the_next_cannot_start(db: Db) {
     let receiver = slow();
     let server = sending(db);
     let client = server.client();
@@ -78,7 +78,7 @@ fn what_is_under_way_ends_although_the_next_cannot_begin(db: Db) {
     assert_eq!(names(&receiver.received()), ["product.created", "note.created"]);
 }
 
-fn nothing_is_under_way_to_an_endpoint_that_is_off(db: Db) {
+fn disabling_an_endpoint_ends_its_deliveries(db: Db) {
     let receiver = slow();
     let server = sending(db);
     let client = server.client();
@@ -88,7 +88,7 @@ fn nothing_is_under_way_to_an_endpoint_that_is_off(db: Db) {
     client.patch(&path, json!({"active": false})).expect(200);
     let off = deliveries(&client, &path, "").remove(0);
     assert_eq!((&off["status"], &off["reason"]), (&json!("failed"), &json!("The endpoint was switched off.")));
-    // Whoever had it comes back and knows better.
+    // The worker still records the outcome.
     let taken = settled(&client, &path, "delivered", 1);
     assert_eq!((&taken["response_status"], &taken["reason"]), (&json!(200), &json!("")));
     client.patch(&path, json!({"active": true})).expect(200);
@@ -97,7 +97,7 @@ fn nothing_is_under_way_to_an_endpoint_that_is_off(db: Db) {
     assert_eq!(receiver.received().len(), 2);
 }
 
-fn what_ends_its_sender_every_time_is_given_up(db: Db) {
+fn gives_up_a_delivery_that_always_kills_its_sender(db: Db) {
     let receiver = receiver(|_| Reply::new(200));
     let server = Server::with(db, |config| config.allow_private_addresses = "127.0.0.1".to_string());
     let client = server.client();
@@ -114,7 +114,7 @@ fn what_ends_its_sender_every_time_is_given_up(db: Db) {
     assert_eq!(receiver.received().len(), 1);
 }
 
-fn what_ends_its_sender_five_times_in_a_row_is_given_up(db: Db) {
+fn gives_up_a_delivery_after_five_lost_senders(db: Db) {
     let receiver = receiver(|_| Reply::new(200));
     let server = Server::with(db, |config| config.allow_private_addresses = "127.0.0.1".to_string());
     let client = server.client();
@@ -125,7 +125,7 @@ fn what_ends_its_sender_five_times_in_a_row_is_given_up(db: Db) {
     let mut ids: Vec<String> =
         deliveries(&client, &path, "").iter().map(|one| one["id"].as_str().unwrap().to_string()).collect();
     ids.sort();
-    // The worker of each died: of the first for the fifth time, of the second for the second, of the third for the first.
+    // The worker of each died: for the fifth time, the second time and the first time.
     for (id, lost) in ids.iter().zip([4, 1, 0]) {
         change(
             &server,
@@ -145,10 +145,10 @@ fn what_ends_its_sender_five_times_in_a_row_is_given_up(db: Db) {
     let sum = server.app.store.read_now(|tx| {
         tx.int("SELECT lost FROM webhook_deliveries WHERE status = 'delivered' ORDER BY lost DESC LIMIT 1", &[])
     });
-    assert_eq!(sum.unwrap(), 0, "an end forgets the workers that died");
+    assert_eq!(sum.unwrap(), 0, "an outcome resets the lost count");
 }
 
-fn a_stop_lets_calls_finish(db: Db) {
+fn a_shutdown_completes_calls_in_progress(db: Db) {
     let receiver = slow();
     let arguments = ["--set", "allow_private_addresses=127.0.0.1"];
     let mut binary = Binary::start(&db, "", &arguments);
@@ -167,7 +167,7 @@ fn a_stop_lets_calls_finish(db: Db) {
     assert_eq!(count("SELECT count(*) FROM webhook_deliveries WHERE status = 'sending'"), 0);
     assert_eq!(count("SELECT count(*) FROM webhook_deliveries WHERE status = 'delivered' AND attempts = 1"), 2);
     assert_eq!(count("SELECT count(*) FROM runs WHERE status = 'success'"), 1);
-    assert_eq!(receiver.received().len(), 3, "and nothing new begins");
+    assert_eq!(receiver.received().len(), 3, "and nothing new starts");
     let binary = Binary::start(&db, &binary.client.key.clone(), &arguments);
     received(&receiver, 4);
     until("the third", || {
@@ -178,7 +178,7 @@ fn a_stop_lets_calls_finish(db: Db) {
     assert_eq!(receiver.received().len(), 4, "none twice");
 }
 
-fn a_loud_log_has_no_secret_of_a_webhook(db: Db) {
+fn the_debug_log_contains_no_webhook_secret(db: Db) {
     let receiver =
         receiver(
             |received| if received.path.ends_with("bad") { Reply::json(500, "answer-hush") } else { Reply::new(200) },

@@ -1,11 +1,11 @@
-//! What may know what: read from the imports in the text.
+//! Import rules between modules, read from the source.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::{files, text};
 
-/// The rooms of the business. A room knows the engine and the rooms that stand before it.
+/// The rooms of the business. A room imports the engine and the rooms listed before it.
 const ROOMS: [&str; 21] = [
     "files",
     "typesetting",
@@ -30,7 +30,7 @@ const ROOMS: [&str; 21] = [
     "main",
 ];
 
-/// Words that the engine does not know, whatever they are part of.
+/// Terms that must not occur in the engine.
 const BUSINESS: [&str; 17] = [
     "invoice",
     "workorder",
@@ -52,7 +52,7 @@ const BUSINESS: [&str; 17] = [
 ];
 
 #[test]
-fn a_room_knows_only_the_rooms_before_it() {
+fn a_room_imports_only_rooms_before_it() {
     let imports = imports("src");
     let place = |room: &str| ROOMS.iter().position(|own| *own == room);
     let mut wrong = BTreeSet::new();
@@ -79,7 +79,7 @@ fn no_files_import_each_other_in_a_circle() {
 /// The modules under `root` that are in a circle, or import one that is.
 fn circle_in(root: &str) -> Vec<String> {
     let mut left = imports(root);
-    // Whoever knows nobody that is left stands on the floor below.
+    // Modules without remaining imports form the lowest layer.
     loop {
         let lowest: Vec<String> = left
             .iter()
@@ -94,9 +94,9 @@ fn circle_in(root: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_engine_knows_no_word_of_the_business() {
+fn the_engine_contains_no_business_terms() {
     let mut wrong = Vec::new();
-    // Every setting is declared in one place, those of the business too.
+    // All settings are declared in one place, those of the business too.
     for path in files("crates/engine/src", ".rs").into_iter().filter(|path| !path.ends_with("config.rs")) {
         for (number, line) in text(&path).lines().enumerate() {
             let words = line.split(|letter: char| !letter.is_alphabetic()).map(str::to_lowercase);
@@ -136,7 +136,7 @@ fn only_the_store_tells_the_databases_apart() {
 }
 
 #[test]
-fn no_module_is_named_after_nothing() {
+fn no_module_has_a_generic_name() {
     let wrong: Vec<_> = files("src", ".rs")
         .into_iter()
         .chain(files("crates", ".rs"))
@@ -148,12 +148,12 @@ fn no_module_is_named_after_nothing() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The first part of a module's path: its room.
+/// Returns the first part of a module's path: its room.
 fn first(module: &str) -> &str {
     module.split("::").next().unwrap_or_default()
 }
 
-/// Which modules each module under `root` imports, tests left out.
+/// Returns the imports of each module under `root`, without tests.
 fn imports(root: &str) -> BTreeMap<String, BTreeSet<String>> {
     let modules: BTreeMap<String, String> = files(root, ".rs")
         .iter()
@@ -162,7 +162,7 @@ fn imports(root: &str) -> BTreeMap<String, BTreeSet<String>> {
             let parts: Vec<String> = module.iter().map(|part| part.to_string_lossy().into_owned()).collect();
             (parts.join("::"), text(path))
         })
-        // The second is there in tests alone.
+        // The second exists only in tests.
         .filter(|(module, _)| !["lib", "declared"].contains(&module.as_str()))
         .collect();
     let known = |module: &str, text: &str| -> BTreeSet<String> {
@@ -176,7 +176,7 @@ fn imports(root: &str) -> BTreeMap<String, BTreeSet<String>> {
     modules.iter().map(|(module, text)| (module.clone(), known(module, text))).collect()
 }
 
-/// The paths of `use` declarations, one for each name.
+/// Returns the paths of `use` declarations, one for each name.
 fn used(code: &str) -> Vec<String> {
     let mut paths = Vec::new();
     for declaration in code.split("use ").skip(1) {
@@ -186,7 +186,7 @@ fn used(code: &str) -> Vec<String> {
     paths
 }
 
-/// Takes `a::{b, c::{d, e}}` apart.
+/// Expands `a::{b, c::{d, e}}`.
 fn leaves(before: &str, tree: &str, paths: &mut Vec<String>) {
     let Some((head, rest)) = tree.split_once('{') else {
         paths.push(format!("{before}{tree}"));
@@ -209,7 +209,7 @@ fn leaves(before: &str, tree: &str, paths: &mut Vec<String>) {
     }
 }
 
-/// Paths in the code itself that start with `crate::` or `super::`.
+/// Returns paths in the code that start with `crate::` or `super::`.
 fn inline(code: &str) -> Vec<String> {
     let mut paths = Vec::new();
     for start in ["crate::", "super::"] {
@@ -225,7 +225,7 @@ fn inline(code: &str) -> Vec<String> {
     paths
 }
 
-/// The module that a path leads to, if it is one of ours.
+/// Returns the module of a path, if it is one of ours.
 fn absolute(module: &str, path: &str, modules: &BTreeMap<String, String>) -> Option<String> {
     let mut parts: Vec<&str> = path.split("::").collect();
     let mut base: Vec<&str> = match parts.first() {

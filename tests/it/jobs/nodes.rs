@@ -1,5 +1,5 @@
-//! Whole processes: what a node had under way when it was killed or paused, jobs that end their process, and a log that cannot
-//! be written.
+//! Tests with separate processes: the work of a node that was killed or paused, jobs that kill their process, and a log
+//! that cannot be written.
 
 use std::net::TcpListener;
 use std::process::{Command, Output};
@@ -14,7 +14,7 @@ use crate::support::{Client, Db, execute};
 
 /// Bounds a hang.
 const LONG: Duration = Duration::from_secs(60);
-/// Longer than a node takes to notice that another is dead, and shorter than the leases of what that had under way.
+/// Longer than a node takes to detect that another is dead, and shorter than the leases of its work.
 const SOON: Duration = Duration::from_secs(40);
 
 #[track_caller]
@@ -46,7 +46,7 @@ fn change(db: &Db, sql: &str) {
     }
 }
 
-/// An SMTP server that takes connections and says nothing.
+/// An SMTP server that accepts connections and sends nothing.
 struct Silent {
     listener: TcpListener,
 }
@@ -74,7 +74,7 @@ fn start(db: &Db, key: &str, settings: &[String]) -> Binary {
     Binary::start(db, key, &settings)
 }
 
-/// Has a mail sent.
+/// Sends a mail.
 fn mail(client: &Client) {
     let body = json!({"title": "x", "rows": [{"name": "x", "unit_price": 1}]});
     let path = format!("/v1/invoices/{}", client.post("/v1/invoices", body).expect(201).id());
@@ -94,10 +94,10 @@ fn kantoor(db: &Db, arguments: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-/// A job, a call of a flow and a webhook are under way on a node that is killed; another takes them over long before their
-/// leases end.
+/// A job, a flow call and a webhook are in progress on a node that is killed; another node takes them over long before
+/// their leases expire.
 #[test]
-fn another_node_soon_takes_over_from_one_that_was_killed() {
+fn another_node_takes_over_from_a_killed_one() {
     let Some(db) = Db::postgres() else { return };
     let outside = Scripted::start(|_| Reply::new(200).after(Duration::from_secs(10))).unwrap();
     let smtp = Silent::start();
@@ -125,9 +125,9 @@ fn another_node_soon_takes_over_from_one_that_was_killed() {
     assert!(second.said().contains("A node died"), "{}", second.said());
 }
 
-/// A node that is only paused finds, when it goes on, that another has its work: what it brings counts for nothing.
+/// A paused node finds that another has taken over its work: its late results are discarded.
 #[test]
-fn a_node_that_was_paused_does_nothing_twice() {
+fn a_paused_node_repeats_nothing() {
     let Some(db) = Db::postgres() else { return };
     let outside = Scripted::start(|_| Reply::new(200).after(Duration::from_secs(2))).unwrap();
     let smtp = Silent::start();
@@ -148,10 +148,10 @@ fn a_node_that_was_paused_does_nothing_twice() {
     assert_eq!(ask(&db, "SELECT count(*) FROM runs WHERE status = 'success' AND actions_done = 2"), 1);
 }
 
-on_both![a_job_that_ends_its_process_is_parked_and_can_be_tried_again, a_stop_gives_jobs_back,];
+on_both![parks_a_job_that_kills_its_process_and_retries_it_on_request, a_shutdown_releases_jobs,];
 
-/// A mail whose sending ends the process, as far as anybody can tell, does not do so at every start.
-fn a_job_that_ends_its_process_is_parked_and_can_be_tried_again(db: Db) {
+/// A mail that kills the process does not do so at every start.
+fn parks_a_job_that_kills_its_process_and_retries_it_on_request(db: Db) {
     let smtp = Silent::start();
     let mut key = String::new();
     for begun in 1..=5 {
@@ -163,7 +163,7 @@ fn a_job_that_ends_its_process_is_parked_and_can_be_tried_again(db: Db) {
         let running =
             format!("SELECT count(*) FROM jobs WHERE kind = 'deliver' AND state = 'running' AND attempts = {begun}");
         until("it is begun", LONG, || {
-            // Nobody waits here until a pause is over.
+            // Skips the delay of the retry.
             change(&db, "UPDATE jobs SET run_at = 0 WHERE state = 'ready' AND kind = 'deliver'");
             ask(&db, &running) == 1
         });
@@ -189,8 +189,8 @@ fn a_job_that_ends_its_process_is_parked_and_can_be_tried_again(db: Db) {
     assert!(!unknown.status.success());
 }
 
-/// Who is told to stop gives its jobs back, and that is held against none of them.
-fn a_stop_gives_jobs_back(db: Db) {
+/// A node that shuts down releases its jobs, without counting an attempt.
+fn a_shutdown_releases_jobs(db: Db) {
     let smtp = Silent::start();
     let mut settings = smtp.settings();
     settings.extend(["--set".to_string(), "shutdown_seconds=1".to_string()]);
@@ -205,22 +205,21 @@ fn a_stop_gives_jobs_back(db: Db) {
     assert_eq!(ask(&db, "SELECT count(*) FROM nodes"), 0);
 }
 
-/// Work goes on whatever becomes of the log: on a full disk, with nobody at the other end of the pipe, or with somebody there
-/// who does not read.
+/// Work continues when the log cannot be written: on a full disk, with a closed pipe, or with a pipe that is not read.
 #[test]
-fn a_log_that_cannot_be_written_stops_no_work() {
+fn an_unwritable_log_stops_no_work() {
     for redirect in ["2>/dev/full", "2> >(exec true)", "2> >(exec sleep 100)"] {
         let db = Db::sqlite();
         let mut command = Command::new("bash");
         command.args(["-c", &format!("exec \"$0\" \"$@\" {redirect}"), env!("CARGO_BIN_EXE_kantoor")]);
-        // Nobody listens there, so that the workers have something to say.
+        // Nothing listens there, so that the workers log errors.
         let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let port = format!("smtp_port={closed}");
         let settings = ["smtp_host=127.0.0.1", &port, "smtp_security=none", "log_requests=true", "log_level=debug"];
         let settings: Vec<&str> = settings.iter().flat_map(|one| ["--set", one]).collect();
         let binary = Binary::start_with(command, &db, "", &settings);
         let client = &binary.client;
-        // More lines than a pipe holds.
+        // More lines than fit in a pipe.
         for _ in 0..1000 {
             client.get("/v1/products").expect(200);
         }

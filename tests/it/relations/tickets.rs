@@ -1,13 +1,13 @@
-//! Tickets: from a question to its answer, and what their statuses do.
+//! Tickets: conversations and statuses.
 
 use super::*;
 
 on_both![
     a_ticket_from_question_to_closed,
     any_unknown_priority_of_a_ticket_is_normal,
-    events_of_a_ticket_carry_the_message,
-    a_reply_never_goes_to_nobody_in_silence,
-    a_status_takes_its_tickets_to_its_new_name,
+    ticket_events_contain_the_message,
+    warns_about_a_reply_without_a_recipient,
+    renaming_a_status_renames_it_on_tickets,
 ];
 
 fn a_ticket_from_question_to_closed(db: Db) {
@@ -62,7 +62,7 @@ fn a_ticket_from_question_to_closed(db: Db) {
     let messages = format!("{path}/messages");
     assert_eq!(client.post(&messages, json!({"type": "note"})).expect(422).faults(), ["body: required"]);
     let note = client.post(&messages, json!({"type": "note", "body": "for us"})).expect(201).data();
-    assert_eq!(client.get(&path).data()["status"], "New", "a note is no answer");
+    assert_eq!(client.get(&path).data()["status"], "New", "a note does not count as a reply");
     assert_eq!(keys(&note), ["id", "direction", "type", "body", "author", "via_staff_save", "created_at", "meta"]);
     let html = "<p>Hi <b>you</b></p><script>alert(1)</script><a href=\"javascript:x\" onclick=\"y\">z</a>";
     let reply = client
@@ -82,7 +82,7 @@ fn a_ticket_from_question_to_closed(db: Db) {
     assert_eq!(client.get(&path).data()["status"], "Open");
     let outbox =
         server.app.store.read_now(|tx| tx.int("SELECT count(*) FROM jobs WHERE kind = 'deliver'", &[])).unwrap();
-    assert_eq!(outbox, 1, "the reply waits in the outbox, the note does not");
+    assert_eq!(outbox, 1, "the reply is in the outbox, the note is not");
     assert_eq!(client.patch(&path, json!({"status": "Nowhere"})).expect(422).faults(), ["status: invalid_choice"]);
     let closed = client.patch(&path, json!({"status": "closed"})).expect(200).data();
     assert_eq!((&closed["status"], &closed["closed_at"]), (&json!("Closed"), &json!("2026-05-04T10:00:00.000Z")));
@@ -96,7 +96,7 @@ fn a_ticket_from_question_to_closed(db: Db) {
         (&told["direction"], &told["type"], &told["via_staff_save"], &told["meta"]["to"]),
         (&json!("in"), &json!("reply"), &json!(false), &json!(""))
     );
-    assert_eq!(client.get(&path).data()["status"], "Open", "a word of the client opens it again");
+    assert_eq!(client.get(&path).data()["status"], "Open", "a message from the client reopens it");
     assert_eq!(
         server.events(&client, before),
         [
@@ -170,12 +170,12 @@ fn any_unknown_priority_of_a_ticket_is_normal(db: Db) {
         assert_eq!(client.patch(&path, json!({"priority": "urgent"})).expect(200).data()["priority"], "urgent");
         assert_eq!(client.patch(&path, json!({"priority": unknown})).expect(200).data()["priority"], "normal");
     }
-    // The contract says so of tickets alone.
+    // The contract says this only of tickets.
     let deal = json!({"title": "x", "client_id": company(&client, "Firm"), "priority": "urgent"});
     assert_eq!(client.post("/v1/deals", deal).expect(422).faults(), ["priority: invalid_choice"]);
 }
 
-fn events_of_a_ticket_carry_the_message(db: Db) {
+fn ticket_events_contain_the_message(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let ticket = client.post("/v1/tickets", json!({"subject": "Koud", "client_email": "a@b.example"})).expect(201).id();
@@ -205,7 +205,7 @@ fn events_of_a_ticket_carry_the_message(db: Db) {
     assert_eq!((&events[1]["data"]["message"], &events[2]["data"]["message"]), (&said, &said));
 }
 
-fn a_reply_never_goes_to_nobody_in_silence(db: Db) {
+fn warns_about_a_reply_without_a_recipient(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let with_address =
@@ -257,7 +257,7 @@ fn a_reply_never_goes_to_nobody_in_silence(db: Db) {
     }
 }
 
-fn a_status_takes_its_tickets_to_its_new_name(db: Db) {
+fn renaming_a_status_renames_it_on_tickets(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let statuses = client.get("/v1/ticket-statuses").data();
@@ -295,7 +295,7 @@ fn a_status_takes_its_tickets_to_its_new_name(db: Db) {
         client.patch(&format!("/v1/tickets/{one}"), json!({"status": "Closed"})).expect(422).faults(),
         ["status: invalid_choice"]
     );
-    // Only the case of its letters; then its old name is free for another.
+    // A change of case only; then its old name is free for another.
     client.patch(&path(3), json!({"name": "AFGEHANDELD"})).expect(200);
     assert_eq!(shown(&other).0, "AFGEHANDELD");
     let before = server.last_seq(&client);

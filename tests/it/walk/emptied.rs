@@ -1,4 +1,4 @@
-//! Nothing in every field of every PATCH: it is refused by name, or leaves a value that the field may have.
+//! `null` in every field of every PATCH: it is rejected, or leaves a valid value.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,9 +11,9 @@ use super::{make, routes};
 use crate::on_both;
 use crate::support::{Client, Db, Server};
 
-on_both![a_patch_with_nothing_leaves_what_a_field_may_have,];
+on_both![a_patch_with_null_clears_or_rejects,];
 
-fn a_patch_with_nothing_leaves_what_a_field_may_have(db: Db) {
+fn a_patch_with_null_clears_or_rejects(db: Db) {
     let server = Server::start(db);
     let mut patches: Vec<_> = routes().filter(|(_, route)| route.body == RequestBody::Patch).collect();
     patches.sort_by_key(|(_, route)| std::cmp::Reverse(route.fields.len()));
@@ -46,12 +46,12 @@ fn send_nothing(client: &Client, resource: &Resource, route: &Route, field: &Fie
     }
     let data = reply.expect(200).data();
     assert!(!field.rules.required && !field.rules.kept, "{what}: {data}");
-    // What nobody said must not become of a choice, a switch or a number. By the contract any priority that is none
-    // is the usual one.
+    // `null` must not turn an enumeration, a boolean or a number into another value. By the contract, an unknown
+    // priority becomes the default.
     let settles =
         field.rules.resets || field.rules.nullable || (resource.shape.name, field.name) == ("ticket", "priority");
     assert!(can_be_empty(field) || settles, "{what}: {data}");
-    // A payment comes with its invoice.
+    // The response to a payment also has its invoice.
     let shown = data.get(resource.shape.name).filter(|own| own.is_object()).unwrap_or(&data);
     if let Some(own) = [shown, &shown["meta"]].iter().find_map(|part| part.get(field.name)) {
         assert!(fits(own, field), "{what}: {own}");
@@ -61,13 +61,13 @@ fn send_nothing(client: &Client, resource: &Resource, route: &Route, field: &Fie
     }
 }
 
-/// Whether a field can have no value: a text, a date, a list or an object.
+/// Whether a field can be empty: a string, a date, a list or an object.
 fn can_be_empty(field: &FieldInfo) -> bool {
     let closed = (field.schema)(&field.rules).get("enum").is_some();
     !closed && ["string", "array", "object"].iter().any(|kind| field.is(kind))
 }
 
-/// Whether a field may have this value.
+/// Whether a value is valid for a field.
 fn fits(value: &Value, field: &FieldInfo) -> bool {
     let schema = (field.schema)(&field.rules);
     let range = field.rules.min..=field.rules.max;
@@ -84,7 +84,7 @@ fn fits(value: &Value, field: &FieldInfo) -> bool {
     }
 }
 
-/// What a PATCH answers is what is there afterwards. Addresses are signed anew from time to time.
+/// The response to a PATCH equals the stored record. Signed URLs change over time.
 fn same_as(shown: &Value, got: &Value, what: &str) {
     for (key, own) in shown.as_object().unwrap().iter().filter(|(key, _)| !key.ends_with("url")) {
         match own {

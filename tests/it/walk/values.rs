@@ -1,4 +1,4 @@
-//! Every kind of value in every field of every route.
+//! Every type of value in every field of every route.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,14 +17,14 @@ fn no_value_of_any_field_makes_a_5xx(db: Db) {
     let server = Server::start(db);
     let takes_json = |route: &Route| !matches!(route.body, RequestBody::Nothing | RequestBody::File);
     let mut routes: Vec<_> = routes().filter(|(_, route)| takes_json(route)).collect();
-    // The long ones first, so that no thread is left with one at the end.
+    // The slow routes first, so that no thread has one left at the end.
     routes.sort_by_key(|(_, route)| std::cmp::Reverse(route.fields.len()));
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
                 while let Some((resource, route)) = routes.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    // An account each: what one sets does not depend on who came before.
+                    // One account each: the outcome must not depend on earlier requests.
                     every_value(&server.client(), resource, route);
                 }
             });
@@ -32,8 +32,8 @@ fn no_value_of_any_field_makes_a_5xx(db: Db) {
     });
 }
 
-/// Sends a route every kind of value in every field. What is refused is named field by field, so one request tells
-/// of all fields which of them refuse a value; those that take it are sent it alone.
+/// Sends every type of value in every field of a route. Errors name their field, so one request tests all fields; those
+/// that accept the value are tested separately.
 fn every_value(client: &Client, resource: &Resource, route: &Route) {
     let made = make(client, resource).path(resource, route);
     let send = |path: &str, body: &str| client.send(route.method.name(), path, &[], body);
@@ -57,7 +57,7 @@ fn every_value(client: &Client, resource: &Resource, route: &Route) {
         }
     }
     for field in &route.fields {
-        // What is changed by one value may not be ready for the next field.
+        // A changed record may not allow the next change.
         let path = match route.body {
             RequestBody::Create => made.clone(),
             _ => make(client, resource).path(resource, route),
@@ -79,7 +79,7 @@ fn every_value(client: &Client, resource: &Resource, route: &Route) {
     assert_eq!(faults, ["id: read_only", "created_at: read_only", "meta: read_only"]);
 }
 
-/// Sends a field the values that it did not refuse beside others, and none where there must be one.
+/// Sends a field the values that it did not reject, and omits required fields.
 fn alone(client: &Client, path: &str, route: &Route, field: &FieldInfo, refusals: &[Vec<String>]) {
     let mut named = named_body(client, route);
     let send = |named: &Value, value: &Value| {
@@ -92,9 +92,9 @@ fn alone(client: &Client, path: &str, route: &Route, field: &FieldInfo, refusals
         let reply = send(&named, value);
         let what = format!("{path} {} = {}", field.name, value.to_string().chars().take(60).collect::<String>());
         match reply.status {
-            // The records that it names may be used up now. 409: another record has this external_id already.
+            // The records that it refers to may be used up. 409: another record already has this external_id.
             200 | 201 | 409 => named = named_body(client, route),
-            // Without its only field a body that needs one is empty.
+            // Without its only field, a body that requires one is empty.
             422 if value.is_null() && reply.faults() == ["body: no_fields"] => {}
             422 => assert!(reply.faults().iter().any(|fault| is_of(fault, field)), "{what}: {reply:?}"),
             other => panic!("{what}: {other}"),
@@ -105,17 +105,17 @@ fn alone(client: &Client, path: &str, route: &Route, field: &FieldInfo, refusals
     }
 }
 
-/// By the contract any unknown priority of a ticket is `normal`.
+/// By the contract, an unknown priority of a ticket is `normal`.
 fn takes_anything(resource: &Resource, field: &FieldInfo) -> bool {
     (resource.shape.table, field.name) == ("tickets", "priority")
 }
 
-/// The value; for the long text one that is just too long for the field.
+/// Returns the value; for the long text, one that is just too long for the field.
 fn fitted(value: &Value, field: &FieldInfo) -> Value {
     if value == LONG { json!("x".repeat(field.rules.max_length + 1)) } else { value.clone() }
 }
 
-/// Whether a fault is the field's, or of something inside it.
+/// Whether an error is on the field, or inside it.
 pub fn is_of(fault: &str, field: &FieldInfo) -> bool {
     fault.strip_prefix(field.name).is_some_and(|rest| rest.starts_with([':', '.', '[']))
 }
@@ -123,7 +123,7 @@ pub fn is_of(fault: &str, field: &FieldInfo) -> bool {
 /// Stands for a text that is too long.
 const LONG: &str = "~long~";
 
-/// Values that few fields want, and some that none does.
+/// Values that few fields accept, and some that none does.
 static NASTY: LazyLock<Vec<Value>> = LazyLock::new(|| {
     vec![
         json!(null),

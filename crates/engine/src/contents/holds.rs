@@ -1,11 +1,12 @@
-//! While there is a hold, no content is dropped: a backup copies the database first and the contents after it.
+//! Holds: while one is active no content is deleted, since a backup copies the database first and the contents after
+//! it.
 
 use store::{Migration, Tx};
 
 use crate::clock::Moment;
 use crate::error::Result;
 
-/// The table of holds: while there is one that has not ended, no content is dropped.
+/// The table of holds.
 pub const MIGRATION: Migration = Migration {
     number: 65,
     name: "holds",
@@ -19,7 +20,7 @@ CREATE TABLE holds (
 ",
 };
 
-/// Whether contents are to stay where they are for now.
+/// Whether a hold is active.
 pub fn is_held(tx: &mut Tx, now: Moment) -> Result<bool> {
     Ok(tx.int("SELECT count(*) FROM holds WHERE account_id = 0 AND until > $1", &[now.0.into()])? > 0)
 }

@@ -1,13 +1,13 @@
-//! How large a picture is, told from its header while it goes by. Nothing is decoded and next to
-//! nothing kept, since a small file can claim to be a large picture.
+//! Detects the size of an image from its header as it is received. Nothing is decoded and little is kept in memory,
+//! since a small file can contain a huge image.
 
-/// Looks for the size of a PNG or a JPEG in the pieces of a content.
+/// Looks for the dimensions of a PNG or JPEG in the pieces of a content.
 #[derive(Debug, Default)]
 pub struct Header {
     state: State,
-    /// The few bytes that are being looked at.
+    /// The bytes that are being examined.
     held: Vec<u8>,
-    /// How many of the next bytes do not matter.
+    /// The number of following bytes to skip.
     skip: usize,
 }
 
@@ -18,16 +18,16 @@ enum State {
     Start,
     /// Between the segments of a JPEG.
     Segments,
-    /// So many pixels; 0 when the header does not say.
+    /// The number of pixels; 0 if the header does not have it.
     Known(i64),
 }
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
-/// Where the width and height of a PNG end.
+/// The end of the width and height of a PNG.
 const PNG_HEADER: usize = 24;
 
 impl Header {
-    /// Looks at the next piece.
+    /// Examines the next piece.
     pub fn see(&mut self, mut piece: &[u8]) {
         while !matches!(self.state, State::Known(_)) {
             let passed = self.skip.min(piece.len());
@@ -46,12 +46,12 @@ impl Header {
         }
     }
 
-    /// How many pixels it has; 0 when it is no PNG or JPEG, or does not say.
+    /// Returns the number of pixels; 0 if it is not a PNG or JPEG, or has no dimensions.
     pub fn pixels(&self) -> i64 {
         if let State::Known(pixels) = self.state { pixels } else { 0 }
     }
 
-    /// The next state, when the bytes that are held are enough to tell.
+    /// Returns the next state, if enough bytes have been received.
     fn at_start(&self) -> Option<State> {
         match &self.held[..] {
             [0xff] => None,
@@ -68,17 +68,17 @@ impl Header {
     fn in_segments(&mut self) -> Option<State> {
         match self.held[..] {
             [0xff] => None,
-            // Segments may be filled up in front.
+            // Segments may have leading fill bytes.
             [0xff, 0xff] => {
                 self.held.pop();
                 None
             }
             // These have no length.
             [0xff, 0x01 | 0xd0..=0xd8] => Some(State::Segments),
-            // The picture starts, or ends, and nobody has said how large it is.
+            // The image data starts or ends, without dimensions.
             [0xff, 0xd9 | 0xda] => Some(State::Known(0)),
             [0xff, _] | [0xff, _, _] => None,
-            // A frame: its precision, height and width are next.
+            // A frame: its precision, height and width follow.
             [0xff, 0xc0..=0xc3 | 0xc5..=0xc7 | 0xc9..=0xcb | 0xcd..=0xcf, ..] => {
                 (self.held.len() == 9).then(|| State::Known(product(&self.held[5..7], &self.held[7..9])))
             }
@@ -111,7 +111,7 @@ mod tests {
         [PNG, &[0, 0, 0, 13], b"IHDR", &width.to_be_bytes(), &height.to_be_bytes(), &[8, 2, 0, 0, 0]].concat()
     }
 
-    /// With so many bytes of something else before the frame.
+    /// Creates a JPEG with this number of other bytes before the frame.
     fn jpeg(before: u16, kind: u8, width: u16, height: u16) -> Vec<u8> {
         let other =
             [&[0xff, 0xd8, 0xff, 0xff, 0xe1][..], &(before + 2).to_be_bytes(), &vec![0xff; before.into()]].concat();
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_tell_the_size_however_they_come_in() {
+    fn detects_the_size_in_any_pieces() {
         for piece in [1, 2, 3, 7, 100_000] {
             assert_eq!(pixels(&png(640, 480), piece), 307_200);
             assert_eq!(pixels(&png(u32::MAX, u32::MAX), piece), i64::MAX);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_tell_has_none() {
+    fn returns_zero_without_a_size() {
         let cut = &png(640, 480)[..20];
         let no_frame = [&[0xff, 0xd8, 0xff, 0xda][..], &jpeg(0, 0xc0, 9, 9)].concat();
         let tables_only = jpeg(0, 0xc4, 640, 480);

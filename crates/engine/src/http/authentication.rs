@@ -14,7 +14,7 @@ use crate::error::{Code, Error, Result};
 use crate::registry::routes;
 use crate::resource::Returns;
 
-/// Who has a signed address instead of a key. It opens contents alone.
+/// Authenticates a signed URL, which gives access to a single content.
 pub async fn signed(app: &Arc<App>, head: &Parts) -> Result<Option<Arc<keys::AuthenticatedKey>>> {
     let query = head.uri.query().unwrap_or_default();
     if head.headers.contains_key(AUTHORIZATION) || !query.contains("signature=") {
@@ -32,8 +32,8 @@ pub async fn signed(app: &Arc<App>, head: &Parts) -> Result<Option<Arc<keys::Aut
     Ok(Some(Arc::new(keys::AuthenticatedKey::signed(account))))
 }
 
-/// Whose key a request has. A key that nobody has used lately costs a look at the database, so an address that has sent
-/// many keys that open nothing may send no other new one for a while.
+/// Authenticates the key of a request. A key that was not used recently costs a database lookup, so an address that
+/// sent many invalid keys is not allowed to try new ones for a while.
 pub async fn known(app: &Arc<App>, head: &Parts) -> Result<Arc<keys::AuthenticatedKey>> {
     let secret = secret(&head.headers)?;
     if app.keys.has_seen(secret) {
@@ -47,12 +47,12 @@ pub async fn known(app: &Arc<App>, head: &Parts) -> Result<Arc<keys::Authenticat
     found
 }
 
-/// Whose key a request has.
+/// Authenticates the key of a request.
 pub async fn authenticate(app: &Arc<App>, headers: &HeaderMap) -> Result<Arc<keys::AuthenticatedKey>> {
     app.keys.caller(&app.store, app.clock, secret(headers)?).await
 }
 
-/// The key in the headers of a request.
+/// Returns the key in the headers of a request.
 fn secret(headers: &HeaderMap) -> Result<&str> {
     let missing = || Error::new(Code::Unauthorized, "Send your API key in the header 'Authorization: Bearer kt_…'.");
     let header = headers.get(AUTHORIZATION).ok_or_else(missing)?.to_str().map_err(|_| missing())?;

@@ -1,4 +1,4 @@
-//! How much memory the bodies of requests take while they are read and worked on: in all, and of one account.
+//! Limits the memory that request bodies in progress use, in total and per account.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::config::Config;
 use crate::error::{Code, Error, Result};
 
-/// The bytes of bodies under way.
+/// The size of the request bodies in progress.
 #[derive(Default)]
 pub struct Bodies {
     held: Mutex<Held>,
@@ -19,16 +19,16 @@ struct Held {
 }
 
 impl Bodies {
-    /// How many bytes.
+    /// Returns the total size, in bytes.
     pub fn total(&self) -> u64 {
         self.held.lock().unwrap_or_else(PoisonError::into_inner).total
     }
 }
 
-/// Room for a body, until it is dropped.
+/// The memory reserved for a body, released when it is dropped.
 pub struct Room {
     bodies: Arc<Bodies>,
-    /// How many MiB all accounts may have, and each; 0 for no limit.
+    /// The limits in MiB, in total and per account; 0 for no limit.
     most: u64,
     most_of_account: u64,
     account: i64,
@@ -38,13 +38,13 @@ pub struct Room {
 const MIB: u64 = 1024 * 1024;
 
 impl Room {
-    /// None yet, for a request to an account.
+    /// Creates an empty reservation for a request to an account.
     pub fn new(bodies: &Arc<Bodies>, config: &Config, account: i64) -> Room {
         let (most, most_of_account) = (config.bodies_mib, config.bodies_per_account_mib);
         Room { bodies: bodies.clone(), most, most_of_account, account, bytes: 0 }
     }
 
-    /// Takes room for so many bytes more.
+    /// Reserves a number of additional bytes.
     pub fn take(&mut self, bytes: usize) -> Result<()> {
         let bytes = bytes as u64;
         let mut held = self.bodies.held.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,5 @@
-//! What is under way on a connection, to tell a connection that is used from one that is only open, and one whose
-//! caller takes its answers from one whose caller leaves them lying.
+//! Tracks the requests on a connection, to distinguish active connections from idle ones, and clients that read their
+//! responses from those that do not.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use axum::http::Response;
 use hyper::body::{Frame, SizeHint};
 use tokio::sync::watch;
 
-/// How many requests are under way, and whether their answers are taken.
+/// The number of requests in progress, and whether their responses are read.
 #[derive(Clone, Default)]
 pub struct InFlightRequests {
     count: watch::Sender<usize>,
@@ -21,9 +21,9 @@ pub struct InFlightRequests {
 
 #[derive(Default)]
 struct Taking {
-    /// Answers that have more to give and are not asked for it.
+    /// Responses that have more data and are not being read.
     left_lying: AtomicUsize,
-    /// How often any answer was asked for more.
+    /// The number of times any response was polled for more data.
     asked: AtomicU64,
 }
 
@@ -34,17 +34,17 @@ impl InFlightRequests {
         UnderWay { busy: self.clone() }
     }
 
-    /// Whether nothing is under way.
+    /// Whether no request is in progress.
     pub fn is_idle(&self) -> bool {
         *self.count.borrow() == 0
     }
 
-    /// Waits until nothing was under way for so long.
+    /// Waits until no request has been in progress for this long.
     pub async fn idle(&self, patience: Duration) {
         let mut count = self.count.subscribe();
         loop {
             let change = async {
-                // Any change counts: a short request may have come and gone.
+                // Any change counts: a short request may have started and ended.
                 let nothing = *count.borrow_and_update() == 0;
                 if nothing {
                     tokio::time::timeout(patience, count.changed()).await.is_ok()
@@ -58,8 +58,8 @@ impl InFlightRequests {
         }
     }
 
-    /// Waits until there are answers of which nobody took anything for so long. On HTTP/2 the socket does not show it: a
-    /// caller may read all frames and never make room for the next piece of an answer.
+    /// Waits until a response has not been read for this long. On HTTP/2 the socket does not show this: a client can
+    /// read all frames without ever opening the window for a response.
     pub async fn left_lying(&self, patience: Duration) {
         const LOOKS: u32 = 4;
         let (mut before, mut quiet) = (0, 0);
@@ -73,13 +73,13 @@ impl InFlightRequests {
     }
 }
 
-/// A request under way.
+/// A request in progress.
 pub struct UnderWay {
     busy: InFlightRequests,
 }
 
 impl UnderWay {
-    /// The answer, which is under way until its last byte is handed over.
+    /// Returns the response, which is in progress until its last byte is sent.
     pub fn with<B: HttpBody>(self, response: Response<B>) -> Response<Held<B>> {
         response.map(|body| {
             let mut held = Held { lies: false, body, under_way: self };
@@ -95,10 +95,10 @@ impl Drop for UnderWay {
     }
 }
 
-/// The body of an answer that is under way.
+/// The body of a response in progress.
 pub struct Held<B> {
     body: B,
-    /// Whether it has more to give and is not asked for it.
+    /// Whether it has more data and is not being read.
     lies: bool,
     under_way: UnderWay,
 }
@@ -128,7 +128,7 @@ impl<B: HttpBody + Unpin> HttpBody for Held<B> {
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
         self.under_way.busy.taking.asked.fetch_add(1, Ordering::Relaxed);
         let frame = Pin::new(&mut self.body).poll_frame(cx);
-        // A body that has nothing to give now waits for us, not for the caller.
+        // A body without data waits for the server, not for the client.
         self.lie(matches!(frame, Poll::Ready(Some(Ok(_)))));
         frame
     }

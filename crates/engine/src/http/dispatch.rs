@@ -29,17 +29,17 @@ use crate::records::Work;
 use crate::registry::{Methods, routes};
 use crate::resource::{RequestBody, Returns, Route};
 
-/// The largest body.
+/// Maximum size of a body, in bytes.
 pub const MAX_BODY: usize = 2 * 1024 * 1024;
 
-/// What is known of a request whatever becomes of it.
+/// The properties of a request for its log entry and metrics.
 struct Seen {
     request_id: Arc<str>,
     route: &'static str,
     left: Option<(u32, Left)>,
 }
 
-/// Answers a request under `/v1`.
+/// Handles a request under `/v1`.
 pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let started = Instant::now();
     let mut seen = Seen { request_id: request_id(&app, request.headers()), route: "", left: None };
@@ -48,7 +48,7 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let (head, body) = request.into_parts();
     let mut body = Some(body);
     let done = guarded(walk(&app, head, &mut body, &mut seen)).await;
-    // A body that nobody read would close the connection under the caller's next request.
+    // An unread body would close the connection under the client's next request.
     if let Some(unread) = body.filter(|body| !body.is_end_stream()) {
         let _ = tokio::time::timeout(Duration::from_secs(1), drain(unread)).await;
     }
@@ -71,7 +71,7 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     response
 }
 
-/// A panic becomes an error with its words for the log.
+/// Converts a panic into an error with its message for the log.
 async fn guarded<T>(work: impl Future<Output = Result<T, Refusal>>) -> Result<T, Refusal> {
     AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| {
         let words = panic.downcast_ref::<&str>().map(ToString::to_string);
@@ -80,7 +80,7 @@ async fn guarded<T>(work: impl Future<Output = Result<T, Refusal>>) -> Result<T,
     })
 }
 
-/// An error, and the methods that would have worked.
+/// An error, and the supported methods.
 struct Refusal {
     error: Error,
     allow: String,
@@ -98,7 +98,7 @@ async fn walk(
     body: &mut Option<Body>,
     seen: &mut Seen,
 ) -> Result<Response<Body>, Refusal> {
-    // Who asks comes first: without a key nothing is told, not even which addresses exist.
+    // Authentication comes first: without a key nothing is revealed, not even which paths exist.
     let caller = authenticate(app, &head, seen).await?;
     let found = routes().at(head.uri.path());
     let found = found.map_err(|_| Error::new(Code::NotFound, "This path does not exist."))?;
@@ -122,7 +122,7 @@ async fn walk(
         ration(app, &ctx, seen).await?;
     }
     let reads = route.reads_for(&query);
-    // Until the request is answered.
+    // Until the response is complete.
     let mut room = Room::new(&app.bodies, &app.config, caller.account.number);
     let (bytes, received) = if reads {
         (Vec::new(), Received::default())
@@ -141,11 +141,11 @@ async fn walk(
         claim: claim.as_ref().map(|claim| claim.key().to_string()).unwrap_or_default(),
     };
     let work = match ((route.handler)(call), &claim) {
-        // A key that is taken is told before what else is wrong.
+        // A reused key takes precedence over other errors.
         (Err(error), Some(claim)) => return Err(taken(app, ctx, claim.clone()).await.unwrap_or(error).into()),
         (work, _) => work?,
     };
-    // Lists know their parameters and name the ones that they do not.
+    // Lists report their unknown parameters themselves.
     let names_ignored = !route.lists() && route.has_meta;
     let ignored: Vec<String> = query.names().filter(|_| names_ignored).map(str::to_string).collect();
     if reads {
@@ -153,14 +153,14 @@ async fn walk(
         return Ok(reply::unless_known(&head.headers, respond(app, done).await?));
     }
     let done = write(app, ctx, claim, ignored, work).await?;
-    // A request that was answered before has its file already.
+    // A replayed request already has its file.
     if let Some(unclaimed) = received.unclaimed.filter(|_| done.stored.status == 201 && !done.replayed) {
         unclaimed.claimed();
     }
     Ok(respond(app, done).await?)
 }
 
-/// Who asks: a signed address speaks for itself, and a key has a rate limit.
+/// Authenticates a request: by a signed URL, or by a key, which has a rate limit.
 async fn authenticate(app: &Arc<App>, head: &Parts, seen: &mut Seen) -> Result<Arc<keys::AuthenticatedKey>> {
     if let Some(caller) = signed(app, head).await? {
         return Ok(caller);
@@ -170,7 +170,7 @@ async fn authenticate(app: &Arc<App>, head: &Parts, seen: &mut Seen) -> Result<A
     Ok(caller)
 }
 
-/// The route of a method, among those of a path. HEAD goes where GET does.
+/// Returns the route of a method among those of a path. HEAD uses the route of GET.
 fn route_for(methods: &Methods, method: &Method) -> Result<&'static Route, Refusal> {
     let wanted = if method == Method::HEAD { "GET" } else { method.as_str() };
     methods.iter().copied().find(|route| route.method.name() == wanted).ok_or_else(|| Refusal {
@@ -179,7 +179,7 @@ fn route_for(methods: &Methods, method: &Method) -> Result<&'static Route, Refus
     })
 }
 
-/// Refuses a key without the scopes that the route always requires.
+/// Rejects a key without the required scopes of the route.
 fn check_scopes(route: &Route, caller: &keys::AuthenticatedKey) -> Result<()> {
     let own = Some(route.scope.as_str()).filter(|scope| !scope.is_empty());
     match own.into_iter().chain(route.also_needs).find(|scope| !caller.key.may(scope)) {
@@ -188,7 +188,7 @@ fn check_scopes(route: &Route, caller: &keys::AuthenticatedKey) -> Result<()> {
     }
 }
 
-/// The query. A parameter that performs an action requires a scope of its own.
+/// Returns the query. A parameter that performs an action requires another scope.
 fn query_for(route: &Route, caller: &keys::AuthenticatedKey, head: &Parts) -> Result<Query> {
     let query = Query::parse(head.uri.query().unwrap_or_default())?;
     let Some((parameter, scope)) = route.acts_with.filter(|(parameter, _)| query.get(parameter).is_some()) else {
@@ -198,7 +198,7 @@ fn query_for(route: &Route, caller: &keys::AuthenticatedKey, head: &Parts) -> Re
         let message = format!("The parameter {parameter} requires the scope '{scope}'.");
         return Err(Error::new(Code::Forbidden, message));
     }
-    // HEAD asks what a GET would find, and changes nothing.
+    // HEAD returns what GET would find, and changes nothing.
     Ok(if head.method == Method::HEAD { query.without(parameter) } else { query })
 }
 
@@ -217,7 +217,7 @@ fn context(app: &App, caller: &keys::AuthenticatedKey, head: &Parts, seen: &Seen
     })
 }
 
-/// The body of a route that writes: its bytes, or the file in it and what identifies that file.
+/// Receives the body of a write: its bytes, or its file and the identity of that file.
 async fn receive(
     app: &Arc<App>,
     ctx: &Actor,
@@ -235,12 +235,12 @@ async fn receive(
     room.take(upload::MEMORY)?;
     let body = body.take().unwrap_or_default();
     let received = upload::receive(app, ctx, &head.headers, body, is_lenient(&head.headers)).await?;
-    // Boundaries differ from try to try; the name and the content do not.
+    // Multipart boundaries differ between attempts; the name and the content do not.
     let identity = received.upload.as_ref().map(|file| format!("{}\n{}", file.name, file.sha256));
     Ok((identity.unwrap_or_default().into(), received))
 }
 
-/// Sends what the work came to: a file, or the reply itself.
+/// Sends the response: a file, or the reply itself.
 async fn respond(app: &Arc<App>, done: Reply) -> Result<Response<Body>> {
     match &done.content {
         Some(content) => upload::send(app, content).await,
@@ -277,7 +277,7 @@ async fn ration(app: &App, caller: &Actor, seen: &mut Seen) -> Result<()> {
     taken.map(drop)
 }
 
-/// Does the work of a route that writes, with all that it wants to have done outside in between.
+/// Runs a write, with its work outside the transactions.
 async fn write(
     app: &Arc<App>,
     caller: Actor,
@@ -310,7 +310,7 @@ async fn write(
     }
 }
 
-/// What a transaction came to. A reply is made in it only if it is kept there.
+/// The result of a transaction. A reply is only built inside it if it is stored there.
 enum Done {
     Answer(Answer),
     Reply(Reply),
@@ -329,8 +329,8 @@ async fn taken(app: &App, caller: Actor, claim: Claim) -> Option<Error> {
     found.await.err()
 }
 
-/// Runs `work` the first time, and answers as it did every other time. Success and conflict are
-/// kept; what the caller can mend is not.
+/// Runs `work` the first time, and returns the stored response every other time. Successes and conflicts are stored;
+/// errors that the caller can correct are not.
 fn once(
     tx: &mut store::Tx,
     ctx: &crate::context::Ctx,
@@ -386,10 +386,10 @@ async fn read_body(app: &App, room: &mut Room, headers: &HeaderMap, body: Body) 
     Ok(body)
 }
 
-/// How much of a body that is of no use is read, so that whoever writes it sees the answer.
+/// How much of an unusable body is read, so that a client that is still writing sees the response.
 const READ_ON: usize = 8 * MAX_BODY;
 
-/// Reads a body that is of no use, and keeps nothing of it.
+/// Reads and discards an unusable body.
 async fn drain(mut body: Body) {
     let mut length = 0;
     while let Some(Ok(frame)) = body.frame().await {
@@ -400,8 +400,8 @@ async fn drain(mut body: Body) {
     }
 }
 
-/// All of a body. One that is too large is read on for a while: a caller that is still writing
-/// would not see the answer.
+/// Reads a whole body. One that is too large is read for a while longer: a client that is still writing would not see
+/// the response.
 async fn collect(room: &mut Room, mut body: Body) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut length = 0;
@@ -438,7 +438,7 @@ fn parse_body(route: &Route, body: &[u8]) -> Result<Option<Json>> {
         _ if route.reads() => Ok(None),
         RequestBody::File => Ok(None),
         RequestBody::Nothing | RequestBody::Maybe if body.is_empty() => Ok(None),
-        // No body is the same as one without fields: what is required is named.
+        // No body is the same as an empty object: the error names the required fields.
         _ if body.is_empty() => Ok(Some(Json::Object(Vec::new()))),
         _ => Json::parse(body).map(Some),
     }
@@ -449,7 +449,7 @@ fn claim(head: &Parts, body: &[u8], parsed: Option<&Json>) -> Result<Option<Clai
         return Ok(None);
     }
     let Some(key) = head.headers.get("idempotency-key") else { return Ok(None) };
-    // What is not ASCII cannot be a key either; the claim says so.
+    // A key that is not ASCII is invalid too; the claim reports it.
     let key = key.to_str().unwrap_or_default();
     Claim::new(key, head.method.as_str(), head.uri.path(), body, parsed).map(Some)
 }
@@ -465,12 +465,12 @@ fn if_match(headers: &HeaderMap) -> Result<Option<IfMatch>> {
     if text.trim() == "*" {
         return Ok(Some(IfMatch::Any));
     }
-    // A tag that is not ours matches nothing; versions start at 1.
+    // A foreign tag matches nothing; versions start at 1.
     let versions = text.split(',').map(|tag| tag.trim().trim_matches('"').parse().unwrap_or(0));
     Ok(Some(IfMatch::Versions(versions.collect())))
 }
 
-/// The response to HEAD: the headers of the response to GET, without its body.
+/// Returns the response to HEAD: the headers of the response to GET, without its body.
 pub fn without_body(response: Response<Body>) -> Response<Body> {
     let (mut head, body) = response.into_parts();
     if let Some(length) = body.size_hint().exact() {
@@ -488,7 +488,7 @@ fn allowed(methods: &Methods) -> String {
     names.join(", ")
 }
 
-/// `%41` as `A`; what is not UTF-8 finds no record.
+/// Decodes `%41` to `A`; invalid UTF-8 matches no record.
 fn decode(text: &str) -> String {
     if !text.contains('%') {
         return text.to_string();
@@ -498,7 +498,7 @@ fn decode(text: &str) -> String {
     form_urlencoded::parse(pair.as_bytes()).next().map(|(_, value)| value.into_owned()).unwrap_or_default()
 }
 
-/// The id of a request: the caller's own, if it can stand in a log line.
+/// Returns the id of a request: the client's own, if it is valid in a log line.
 pub fn request_id(app: &App, headers: &HeaderMap) -> Arc<str> {
     let sent = headers.get("x-request-id").and_then(|id| id.to_str().ok());
     let usable = sent.filter(|id| (1..=128).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic()));
@@ -522,7 +522,7 @@ fn log_failure(error: &Error, seen: &Seen) {
     }
 }
 
-/// Counts a request that is answered, and logs it if it is to be.
+/// Counts a completed request, and logs it if required.
 #[expect(clippy::float_arithmetic, reason = "seconds of a metric, no money")]
 pub fn account_for(app: &App, method: &Method, route: &str, response: &Response<Body>, started: Instant) {
     let status = response.status().as_u16();

@@ -1,5 +1,5 @@
-//! Pages that are the same for everybody. Everyone who asks shares the same bytes, compressed or not, so a caller that
-//! never reads its answer costs no memory.
+//! Static pages. All requests share the same bytes, compressed or not, so a client that never reads its response costs
+//! no memory.
 
 use std::io::Write as _;
 
@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use super::reply;
 use crate::contents::hex;
 
-/// One page.
+/// A static page.
 pub struct Fixed {
     kind: &'static str,
     plain: Bytes,
@@ -27,13 +27,13 @@ impl Fixed {
     /// Prepares a page of this media type.
     pub fn new(kind: &'static str, text: &'static str) -> Fixed {
         let mut packer = GzEncoder::new(Vec::new(), Compression::default());
-        // Writing to memory does not fail; if it did, everybody would get the plain form.
+        // Writing to memory does not fail; if it did, everyone would get the uncompressed form.
         let packed = packer.write_all(text.as_bytes()).and_then(|()| packer.finish()).unwrap_or_default();
         let tag = hex(&Sha256::digest(text.as_bytes())[..16]);
         Fixed { kind, plain: Bytes::from_static(text.as_bytes()), packed: packed.into(), tag }
     }
 
-    /// The page in the form that the caller takes; 304 when the caller has it.
+    /// Returns the page in an encoding that the client accepts; 304 if the client has it.
     pub fn answer(&self, request: &Request<Body>) -> Response<Body> {
         let packed = !self.packed.is_empty() && takes_gzip(request.headers());
         let body = if packed { &self.packed } else { &self.plain };
@@ -42,7 +42,7 @@ impl Fixed {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.kind));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
-        // The two forms have different bytes, so they have different tags.
+        // The two encodings have different bytes, so they have different tags.
         let end = if packed { "-gzip" } else { "" };
         reply::insert(headers, ETAG, &format!("\"{}{end}\"", self.tag));
         if packed {
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn gzip_is_sent_to_whoever_takes_it() {
+    fn sends_gzip_to_clients_that_accept_it() {
         for (says, takes) in [("", false), ("br", false), ("gzip", true), ("br, GZIP;q=0.5", true), ("gzip;q=0", false)]
         {
             let mut headers = HeaderMap::new();

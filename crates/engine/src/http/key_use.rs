@@ -8,10 +8,10 @@ use crate::app::App;
 use crate::jobs::SHARED;
 use crate::loops::{self, Poll};
 
-/// How often the use of keys is written down.
+/// How often the use of keys is recorded.
 const NOTED: Duration = Duration::from_secs(30);
 
-/// Starts to write down when keys were used, until the process ends.
+/// Starts recording the use of keys, until the process ends.
 pub fn start(app: &Arc<App>) {
     loops::keep(app, "use of keys", loops::STALL_TIMEOUT, |app, pulse| async move {
         let mut poll = Poll::every(NOTED).later();

@@ -1,5 +1,5 @@
-//! Keys that were seen lately, so that a request does not ask the database who is asking. An
-//! entry lives for a second: that is how long a revoked key may go on.
+//! The cache of recently used keys, which saves a database lookup per request. An entry expires after a second: a
+//! revoked key works at most that long.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -13,24 +13,24 @@ use crate::clock::{Clock, Moment};
 use crate::error::{Code, Error, Result};
 
 const FRESH: Duration = Duration::from_secs(1);
-/// Far more keys than a second sees; keeps memory bounded.
+/// More keys than are used in a second; bounds the memory.
 const MAX_KEYS: usize = 10_000;
 
-/// A key that opens an account now.
+/// A valid key with its account.
 pub struct AuthenticatedKey {
     /// The key.
     pub key: Key,
-    /// Its id, shared with every log line.
+    /// Its id, shared with every log entry.
     pub actor: Arc<str>,
-    /// The account it opens.
+    /// The account that it gives access to.
     pub account: Arc<Account>,
-    /// How much it has asked lately.
+    /// Its rate limiter.
     pub limiter: Arc<Limiter>,
     read_at: Instant,
 }
 
 impl AuthenticatedKey {
-    /// Whoever has a signed address: may read the one thing that it names.
+    /// Creates the caller of a signed URL, which can read the content that the URL names.
     pub fn signed(account: Account) -> AuthenticatedKey {
         let key = Key {
             id: "signed address".to_string(),
@@ -53,7 +53,7 @@ impl AuthenticatedKey {
     }
 }
 
-/// The keys seen lately.
+/// The recently used keys.
 #[derive(Default)]
 pub struct KeyRing {
     seen: RwLock<HashMap<[u8; 32], Arc<AuthenticatedKey>>>,
@@ -61,7 +61,7 @@ pub struct KeyRing {
 }
 
 impl KeyRing {
-    /// Who a secret belongs to; an error when it opens nothing.
+    /// Returns the key with this secret; an error if it is not valid.
     pub async fn caller(&self, store: &Store, clock: Clock, secret: &str) -> Result<Arc<AuthenticatedKey>> {
         if !accounts::is_well_formed(secret) {
             return Err(unauthorized("This is not a valid API key; keys start with kt_ and have 39 characters."));
@@ -79,7 +79,7 @@ impl KeyRing {
         Ok(caller)
     }
 
-    /// Whether the key opened an account lately.
+    /// Whether the key was used recently.
     pub fn has_seen(&self, secret: &str) -> bool {
         let seen = self.seen.read().unwrap_or_else(PoisonError::into_inner);
         seen.contains_key(&accounts::hash(secret))
@@ -118,7 +118,7 @@ impl KeyRing {
         Ok(caller)
     }
 
-    /// The keys used since this was last asked, to be written down.
+    /// Returns the keys used since the previous call, to be recorded.
     pub fn take_used(&self) -> Vec<(String, Moment)> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         used.drain().collect()
@@ -129,35 +129,34 @@ fn unauthorized(message: &str) -> Error {
     Error::new(Code::Unauthorized, message)
 }
 
-/// How much a key, or a visitor without one, has asked: the time, in microseconds, at which its debt is paid (GCRA).
+/// The rate limiter of a key or a visitor: the time, in microseconds, at which its quota is fully restored (GCRA).
 #[derive(Default)]
 pub struct Limiter {
     paid_at: AtomicI64,
 }
 
-/// What is left of a limit.
+/// The remainder of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// Requests that may follow at once.
+    /// Requests that can follow immediately.
     pub remaining: i64,
-    /// Seconds until all of them are there again.
+    /// Seconds until the limit is fully restored.
     pub reset: i64,
 }
 
 impl Limiter {
-    /// Whether nothing is owed at `now`: then it is as good as a new one.
+    /// Whether the limit is fully restored at `now`.
     pub fn is_whole(&self, now: i64) -> bool {
         self.paid_at.load(Ordering::Relaxed) <= now
     }
 
-    /// Whether another request is allowed at `now`; or how many seconds to wait.
+    /// Checks whether another request is allowed at `now`; otherwise returns the seconds to wait.
     pub fn check(&self, per_minute: u32, now: i64) -> Result<(), i64> {
         let copy = Limiter { paid_at: AtomicI64::new(self.paid_at.load(Ordering::Relaxed)) };
         copy.take(per_minute, now).map(drop)
     }
 
-    /// Counts a request against `per_minute`, at `now` in microseconds; or says how many seconds
-    /// to wait.
+    /// Counts a request against `per_minute`, at `now` in microseconds; otherwise returns the seconds to wait.
     pub fn take(&self, per_minute: u32, now: i64) -> Result<Left, i64> {
         let window = 60_000_000;
         let cost = (window / i64::from(per_minute).max(1)).max(1);

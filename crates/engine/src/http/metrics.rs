@@ -1,4 +1,4 @@
-//! Counters for the operator, in Prometheus' text form.
+//! Metrics in Prometheus' text format.
 
 pub mod counts;
 
@@ -15,7 +15,7 @@ pub use counts::{CounterInfo, HistogramInfo, Metric, Metrics, waiting};
 /// How long the database may take to say how far behind it is.
 const METRICS_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Everything as text.
+/// Returns all metrics as text.
 pub async fn text(app: &App) -> String {
     let mut text = String::new();
     let encoded = prometheus_client::encoding::text::encode(&mut text, &app.metrics.registry);
@@ -44,10 +44,10 @@ pub async fn text(app: &App) -> String {
     text + &loops(app) + end
 }
 
-/// Lines of the program's log that were dropped, since nobody took them in time.
+/// The number of log lines that were dropped because they could not be written in time.
 pub static LOG_LINES_DROPPED: AtomicU64 = AtomicU64::new(0);
 
-/// How long transactions hold the writer, while others wait for it.
+/// Writes how long transactions hold the writer.
 fn held(text: &mut String, stats: &store::Stats) {
     let seconds = |nanoseconds: &AtomicU64| Duration::from_nanos(nanoseconds.load(Ordering::Relaxed)).as_secs_f64();
     let _ = writeln!(
@@ -80,7 +80,7 @@ fn held(text: &mut String, stats: &store::Stats) {
     }
 }
 
-/// How the loops in the background stand.
+/// Writes the state of the background loops.
 fn loops(app: &App) -> String {
     let mut ages = "# HELP kantoor_loop_last_turn_seconds Time since each background loop last made progress.\n\
                     # TYPE kantoor_loop_last_turn_seconds gauge\n"
@@ -96,8 +96,8 @@ fn loops(app: &App) -> String {
     ages + &restarts
 }
 
-/// For how many seconds the oldest thing waits that could be done, and what else the database knows. It is of the whole
-/// database, the same on every node, and left out when the database does not answer.
+/// Returns the lag of due work, and the other metrics from the database. They cover the whole database, are the same on
+/// every node, and are omitted if the database does not respond.
 async fn behind(app: &App) -> Vec<Metric> {
     let now = app.clock.now();
     let asked = app.store.read_apart(move |tx| {

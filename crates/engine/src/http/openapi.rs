@@ -1,4 +1,4 @@
-//! The OpenAPI document and its page, drawn from the registry.
+//! The OpenAPI document and its page, generated from the registry.
 
 mod responses;
 mod schemas;
@@ -38,7 +38,7 @@ A POST with an `Idempotency-Key` can be repeated for 24 hours: it takes effect o
 `X-Idempotent-Replay: true`. A record's `ETag` in `If-Match` prevents you from overwriting a concurrent change. \
 `Prefer: handling=lenient` turns unknown fields into `meta.warnings`.";
 
-/// Draws the page of the document.
+/// Renders the page of the document.
 fn page() -> Result<String, minijinja::Error> {
     let mut templates = minijinja::Environment::new();
     templates.add_filter("json", |value: minijinja::Value| serde_json::to_string_pretty(&value).unwrap_or_default());
@@ -114,7 +114,7 @@ fn operation(resource: &Resource, route: &Route) -> Value {
     operation
 }
 
-/// What a key needs, in words.
+/// Returns the required scopes as text.
 fn scopes(route: &Route) -> String {
     match (route.scope.as_str(), route.also_needs) {
         ("", _) => "any key".to_string(),
@@ -195,7 +195,7 @@ fn parameters(resource: &Resource, route: &Route) -> Vec<Value> {
     parameters
 }
 
-/// The names between braces in a path.
+/// Returns the placeholders of a path.
 fn placeholders(path: &str) -> impl Iterator<Item = &str> {
     path.split('{').skip(1).filter_map(|rest| rest.split('}').next())
 }
@@ -204,7 +204,7 @@ fn in_query(name: &str, description: String, schema: Value) -> Value {
     json!({"name": name, "in": "query", "description": description, "schema": schema})
 }
 
-/// The parameters of every list in pages.
+/// Returns the parameters of every paginated list.
 fn common_parameters(resource: &Resource) -> Vec<Value> {
     let sorts = resource.list.as_ref().map(|list| list.sorts.clone()).unwrap_or_default();
     let mut parameters: Vec<Value> = list::COMMON
@@ -230,7 +230,7 @@ fn common_parameters(resource: &Resource) -> Vec<Value> {
     parameters
 }
 
-/// The filters and ranges of a list.
+/// Returns the filters and ranges of a list.
 fn list_parameters(resource: &Resource) -> Vec<Value> {
     let mut parameters = Vec::new();
     for field in &resource.fields {

@@ -1,4 +1,4 @@
-//! A connection whose other end has to read: when nothing of what is written goes out for a while, the connection ends.
+//! A write timeout for connections: when no written data is accepted for a while, the connection is closed.
 
 use std::io;
 use std::pin::Pin;
@@ -12,12 +12,12 @@ use tokio::time::Sleep;
 
 use super::seats::ConnectionState;
 
-/// A socket with a limit on how long a write may wait.
+/// A socket with a write timeout.
 pub struct Paced {
     stream: TcpStream,
     place: Arc<ConnectionState>,
     patience: Duration,
-    /// Runs while the other end takes nothing.
+    /// Runs while the other end accepts no data.
     timer: Option<Pin<Box<Sleep>>>,
 }
 
@@ -43,7 +43,7 @@ impl Paced {
             return Poll::Pending;
         }
         self.place.gave_up();
-        // What lies in the kernel for somebody who does not read is dropped too.
+        // Data in the kernel for a client that does not read is discarded too.
         let _ = self.stream.set_zero_linger();
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }

@@ -1,5 +1,4 @@
-//! What is not of the registry: health, readiness, the documents, and the answer to everything
-//! else.
+//! Routes that are not in the registry: health, readiness, the documentation, and the response to unknown paths.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock};
@@ -21,7 +20,7 @@ use crate::registry::{Page, registry};
 static OPENAPI: LazyLock<Fixed> = LazyLock::new(|| Fixed::new("application/json", &openapi::TEXT));
 static DOCS: LazyLock<Fixed> = LazyLock::new(|| Fixed::new("text/html; charset=utf-8", &openapi::PAGE));
 
-/// Answers any request; `peer` is the other end of its connection.
+/// Handles any request; `peer` is the other end of its connection.
 pub async fn answer(app: Arc<App>, peer: SocketAddr, mut request: Request<Body>) -> Response<Body> {
     visitors::note_peer(request.extensions_mut(), peer);
     let path = request.uri().path();
@@ -56,7 +55,7 @@ pub async fn answer(app: Arc<App>, peer: SocketAddr, mut request: Request<Body>)
     if request.method() == Method::HEAD { dispatch::without_body(response) } else { response }
 }
 
-/// Counts a request without a key. Whoever watches the server is not slowed down.
+/// Counts a request without a key. Health checks are not limited.
 fn limit(app: &App, request: &Request<Body>) -> Result<()> {
     match request.uri().path() {
         "/health" | "/ready" => Ok(()),
@@ -64,7 +63,7 @@ fn limit(app: &App, request: &Request<Body>) -> Result<()> {
     }
 }
 
-/// Answers who has no key, but an address that is a secret.
+/// Handles a request without a key to a page with a secret URL.
 async fn answer_visitor(app: Arc<App>, page: &Page, request: Request<Body>) -> Response<Body> {
     let (started, method) = (Instant::now(), request.method().clone());
     let route = (page.route)(request.uri().path());
@@ -73,7 +72,7 @@ async fn answer_visitor(app: Arc<App>, page: &Page, request: Request<Body>) -> R
     response
 }
 
-/// Answers on the listener for the operator.
+/// Handles a request on the metrics listener.
 pub async fn metrics(app: &App, path: &str) -> Response<Body> {
     match path {
         "/metrics" => {
@@ -105,8 +104,8 @@ fn to_docs() -> Response<Body> {
     response
 }
 
-/// Whether requests can be answered and work goes on: the database takes writes, knows our tables, the disk
-/// has room, and no loop in the background stands still. Each with a word, so that the operator sees which; the cause is in the log.
+/// Checks whether the server can handle requests: the database accepts writes and has our schema, the disk has free
+/// space, and every background loop makes progress. Each check is reported separately; the cause is in the log.
 async fn ready(app: &Arc<App>) -> Response<Body> {
     let mut last = app.readiness.lock().await;
     let (all, body) = match &*last {
@@ -158,7 +157,7 @@ async fn writable(app: &App) -> Result<(), String> {
 
 async fn migrated(app: &Arc<App>) -> Result<(), String> {
     let (app, (tell, told)) = (app.clone(), tokio::sync::oneshot::channel());
-    // On a thread of its own: requests may hold all the others.
+    // On its own thread: requests may occupy all others.
     let started = std::thread::Builder::new().name("ready".into()).spawn(move || {
         let _ = tell.send(app.store.is_migrated(&migrations::all()));
     });

@@ -1,4 +1,4 @@
-//! Turns an answer or an error into an HTTP response.
+//! Converts a response or an error into an HTTP response.
 
 use axum::body::Body;
 use axum::http::header::{
@@ -12,7 +12,7 @@ use crate::call::{After, Answer, Content, Outcome};
 use crate::error::{Class, Code, Error};
 use crate::idempotency::Stored;
 
-/// The status of an error.
+/// Returns the status of an error.
 pub fn status(code: Code) -> StatusCode {
     match code.class() {
         Class::BadRequest => StatusCode::BAD_REQUEST,
@@ -32,25 +32,25 @@ pub fn status(code: Code) -> StatusCode {
     }
 }
 
-/// A response before its bytes.
+/// A response before serialization.
 #[derive(Clone, Debug)]
 pub struct Reply {
-    /// What is kept and sent again.
+    /// The part that is stored for replays.
     pub stored: Stored,
-    /// A content to be sent instead.
+    /// A content to send instead.
     pub content: Option<Content>,
-    /// What is to be done outside before there is a reply.
+    /// Work to do outside the transaction before responding.
     pub after: Option<After>,
-    /// How a run ended by it.
+    /// A counter and its label value to increment.
     pub counts: Option<(&'static str, &'static str)>,
     /// The `Link` header, or empty.
     pub link: String,
-    /// Whether it was sent before.
+    /// Whether it is a replay.
     pub replayed: bool,
 }
 
 impl Reply {
-    /// The reply for an answer; `link` makes the address of a page.
+    /// Creates the reply for a response; `link` returns the URL of a page.
     pub fn of(answer: Answer, link: impl Fn(i64) -> String) -> Reply {
         let status = match answer.outcome {
             Outcome::Done => 200,
@@ -83,12 +83,12 @@ impl Reply {
         }
     }
 
-    /// The reply that was stored.
+    /// Creates the reply for a stored response.
     pub fn again(stored: Stored) -> Reply {
         Reply { stored, content: None, after: None, counts: None, link: String::new(), replayed: true }
     }
 
-    /// As a response.
+    /// Converts the reply into an HTTP response.
     pub fn into_response(self) -> Response<Body> {
         let Stored { status, location, etag, body, headers: own } = self.stored;
         let mut response = Response::new(Body::from(body));
@@ -114,7 +114,7 @@ impl Reply {
     }
 }
 
-/// The body of an error in the envelope.
+/// Returns the body of an error in the envelope.
 pub fn error_body(error: &Error, request_id: &str) -> String {
     let body = json!({
         "error": {"code": error.code.wire(), "message": error.message, "details": details(error)},
@@ -124,7 +124,7 @@ pub fn error_body(error: &Error, request_id: &str) -> String {
     body.to_string()
 }
 
-/// An error as a response; `problem` asks for the form of RFC 9457.
+/// Converts an error into an HTTP response; `problem` selects the format of RFC 9457.
 pub fn error_response(error: &Error, request_id: &str, problem: bool) -> Response<Body> {
     let status = status(error.code);
     let (kind, body) = if problem {
@@ -161,13 +161,13 @@ fn details(error: &Error) -> Vec<serde_json::Value> {
         .collect()
 }
 
-/// The `Allow` header on a response.
+/// Adds the `Allow` header to a response.
 pub fn with_allow(mut response: Response<Body>, allow: &str) -> Response<Body> {
     insert(response.headers_mut(), ALLOW, allow);
     response
 }
 
-/// What every response of the API carries.
+/// Adds the headers that every response of the API has.
 pub fn finish(response: &mut Response<Body>, request_id: &str) {
     let headers = response.headers_mut();
     insert(headers, HeaderName::from_static("x-request-id"), request_id);
@@ -177,14 +177,14 @@ pub fn finish(response: &mut Response<Body>, request_id: &str) {
     }
 }
 
-/// Puts in a header whose text may not fit one; then it is left out.
+/// Inserts a header, unless its text is not a valid header value.
 pub fn insert(headers: &mut HeaderMap, name: HeaderName, text: &str) {
     if let Ok(value) = HeaderValue::from_str(text) {
         headers.insert(name, value);
     }
 }
 
-/// 304 when the caller has this version already.
+/// Returns 304 if the client already has this version.
 pub fn unless_known(headers: &HeaderMap, mut response: Response<Body>) -> Response<Body> {
     let (Some(known), Some(tag)) = (headers.get(IF_NONE_MATCH), response.headers().get(ETAG)) else {
         return response;

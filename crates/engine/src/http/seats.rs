@@ -1,6 +1,6 @@
-//! Who may be connected. Connections are always accepted. When all seats are taken, or one address has as many as it may
-//! have, somebody who does nothing makes room. When nobody can, a few spare seats are left, on which only `/health` and
-//! `/ready` are answered.
+//! Limits on connections. Connections are always accepted. When the limit is reached, or an address has reached its
+//! own, an idle connection is closed to make room. If none is idle, a few spare connections remain, which only serve
+//! `/health` and `/ready`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -12,14 +12,14 @@ use tokio::sync::Notify;
 
 use super::busy::InFlightRequests;
 
-/// Connections beyond the seats, for whoever asks how the server is doing.
+/// Number of spare connections, for health checks.
 const SPARE: usize = 32;
-/// How many of them one address may have.
+/// Maximum number of spare connections per address.
 const SPARE_EACH: usize = 4;
-/// Whoever reads nothing for so long makes room when somebody needs it.
+/// A connection whose client reads nothing for this long can be closed to make room.
 const STALLED: Duration = Duration::from_secs(5);
 
-/// All seats.
+/// The connections.
 pub struct Seats {
     most: usize,
     most_each: usize,
@@ -29,10 +29,10 @@ pub struct Seats {
 #[derive(Default)]
 struct Taken {
     next: u64,
-    /// The oldest first.
+    /// Oldest first.
     seats: BTreeMap<u64, Holder>,
     spare: BTreeMap<u64, IpAddr>,
-    /// How many seats each address has.
+    /// The number of connections of each address.
     each: HashMap<IpAddr, usize>,
 }
 
@@ -41,7 +41,7 @@ struct Holder {
     place: Arc<ConnectionState>,
 }
 
-/// What is known of a connection.
+/// The state of a connection.
 #[derive(Default)]
 pub struct ConnectionState {
     /// The requests under way on it.
@@ -55,15 +55,15 @@ pub struct ConnectionState {
 pub struct ConnectionPermit {
     seats: Arc<Seats>,
     number: u64,
-    /// Whether only the health of the server may be asked for.
+    /// Whether it only serves health checks.
     pub spare: bool,
-    /// Whether that is because its address has as many as it may have.
+    /// Whether its address has reached its limit.
     pub over: bool,
     /// What is known of the connection.
     pub place: Arc<ConnectionState>,
 }
 
-/// What becomes of a new connection.
+/// The outcome for a new connection.
 pub enum Admission {
     /// It has a seat.
     Seated(ConnectionPermit),
@@ -72,12 +72,12 @@ pub enum Admission {
 }
 
 impl Seats {
-    /// So many seats, of which one address may have so many; 0 for no limit on that.
+    /// Creates the limits in total and per address; 0 for no limit per address.
     pub fn new(most: usize, most_each: usize) -> Arc<Seats> {
         Arc::new(Seats { most, most_each, taken: Mutex::default() })
     }
 
-    /// A seat for a new connection. An address that is `exempt` may have all of them.
+    /// Takes a slot for a new connection. An `exempt` address has no limit of its own.
     pub fn take(self: &Arc<Seats>, address: IpAddr, exempt: bool) -> Admission {
         let mut taken = held(&self.taken);
         let has = taken.each.get(&address).copied().unwrap_or_default();
@@ -104,7 +104,7 @@ impl Seats {
         Admission::Seated(ConnectionPermit { seats: self.clone(), number, spare: false, over: false, place })
     }
 
-    /// Asks somebody who does nothing to leave.
+    /// Closes an idle connection.
     pub fn make_room(&self) {
         held(&self.taken).make_room(None);
     }
@@ -116,7 +116,7 @@ impl Taken {
         self.next
     }
 
-    /// Takes the seat of somebody who does nothing: of this address, or else of the address that has most.
+    /// Frees the slot of an idle connection: of this address, or else of the address with the most connections.
     fn make_room(&mut self, address: Option<IpAddr>) -> bool {
         let mut chosen: Option<(usize, u64)> = None;
         for (number, holder) in &self.seats {
@@ -166,22 +166,22 @@ impl ConnectionState {
         *held(&self.stalled_since) = Some(Instant::now());
     }
 
-    /// The other end reads again.
+    /// Records that the other end reads again.
     pub fn goes_on(&self) {
         *held(&self.stalled_since) = None;
     }
 
-    /// The other end took nothing for too long.
+    /// Records that the other end accepted no data for too long.
     pub fn gave_up(&self) {
         self.gave_up.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the connection ended because the other end took nothing.
+    /// Whether the connection ended because the other end accepted no data.
     pub fn has_given_up(&self) -> bool {
         self.gave_up.load(Ordering::Relaxed)
     }
 
-    /// Whether little is lost when it ends.
+    /// Whether the connection can be closed to make room.
     fn can_leave(&self) -> bool {
         let stalled = || held(&self.stalled_since).is_some_and(|since| since.elapsed() >= STALLED);
         self.busy.is_idle() || stalled()
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn idle_ones_of_the_address_with_most_make_room() {
+    fn closes_idle_connections_of_the_busiest_address() {
         let seats = Seats::new(3, 0);
         let other = seat(&seats, [1, 1, 1, 1]);
         let first = seat(&seats, [2, 2, 2, 2]);
@@ -217,19 +217,19 @@ mod tests {
         let _under_way = first.place.busy.begin();
         let third = seat(&seats, [3, 3, 3, 3]);
         assert!(!third.spare);
-        assert!(asked_to_leave(&second), "idle, and of the address with most");
+        assert!(asked_to_leave(&second), "idle, and of the address with the most connections");
         assert!(!asked_to_leave(&first) && !asked_to_leave(&other));
     }
 
     #[test]
-    fn spare_seats_are_for_when_everybody_is_busy() {
+    fn uses_spare_connections_when_none_is_idle() {
         let seats = Seats::new(2, 0);
         let held: Vec<ConnectionPermit> = (0..2).map(|_| seat(&seats, [1, 1, 1, 1])).collect();
         let under_way: Vec<_> = held.iter().map(|seat| seat.place.busy.begin()).collect();
         let spare: Vec<ConnectionPermit> = (0..SPARE_EACH).map(|_| seat(&seats, [1, 1, 1, 1])).collect();
         assert!(spare.iter().all(|seat| seat.spare));
         assert!(matches!(seats.take([1, 1, 1, 1].into(), false), Admission::Refused(false)));
-        assert!(seat(&seats, [2, 2, 2, 2]).spare, "others have theirs");
+        assert!(seat(&seats, [2, 2, 2, 2]).spare, "other addresses have their own");
         drop(spare);
         drop(under_way);
         assert!(!seat(&seats, [1, 1, 1, 1]).spare);
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_no_more_than_its_share() {
+    fn limits_connections_per_address() {
         let seats = Seats::new(100, 2);
         let held: Vec<ConnectionPermit> = (0..2).map(|_| seat(&seats, [1, 1, 1, 1])).collect();
         let _under_way: Vec<_> = held.iter().map(|seat| seat.place.busy.begin()).collect();

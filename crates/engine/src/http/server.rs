@@ -1,5 +1,5 @@
-//! The connection loop: HTTP/1.1 and h2c on one port, time-outs for slow heads, idle connections and callers that do not
-//! read, a cap on connections, and an end that lets requests finish.
+//! The connection loop: HTTP/1.1 and h2c on one port, timeouts for slow headers, idle connections and clients that do
+//! not read, a limit on connections, and a graceful shutdown.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -29,20 +29,20 @@ use crate::app::App;
 use crate::error::{Code, Error};
 use crate::loops::Pulse;
 
-/// What every HTTP/2 connection starts with.
+/// The start of every HTTP/2 connection.
 const H2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// How many requests may be under way on a connection of HTTP/2, and how many bytes of each answer may wait in it.
+/// Maximum number of concurrent requests on an HTTP/2 connection, and the size of the send buffer of each.
 const STREAMS: u32 = 32;
 const SEND_BUFFER: usize = 64 * 1024;
 
-/// How long somebody may be connected who has no seat.
+/// Time limit of a spare connection.
 const SPARE_TIME: Duration = Duration::from_secs(5);
 
-/// How long a caller may take to hear that its connection ends.
+/// Time that a client has to acknowledge the end of its connection.
 const GOODBYE: Duration = Duration::from_secs(5);
 
-/// Serves on `listener` until `stop` is there, then lets what runs finish.
+/// Serves on `listener` until `stop` completes, then waits for the requests in progress.
 pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Output = ()>) {
     let seats = Seats::new(app.config.max_connections, app.config.connections_per_address);
     let graceful = GracefulShutdown::new();
@@ -55,7 +55,7 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Outpu
             accepted = listener.accept() => accepted,
         };
         let Ok((stream, peer)) = accepted else {
-            // Out of file handles, most likely: somebody idle gives one up.
+            // Most likely out of file descriptors: an idle connection is closed.
             seats.make_room();
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
@@ -98,10 +98,10 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Outpu
     }
 }
 
-/// How often the listener for metrics says that it is there while nobody asks.
+/// How often the metrics listener reports progress while it is idle.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
 
-/// Serves `/metrics` on `listener` for ever.
+/// Serves `/metrics` on `listener` forever.
 pub async fn serve_metrics(app: Arc<App>, listener: Arc<TcpListener>, pulse: Pulse) {
     loop {
         pulse.turn();
@@ -141,8 +141,7 @@ async fn connection(
         let app = owned.clone();
         async move { Ok::<_, Infallible>(pages::answer(app, peer, request.map(Body::new)).await) }
     });
-    // Below this size the headers of compression cost more than it saves. Events would wait for more
-    // of them to be packed together.
+    // Compression costs more than it saves below this size. It would delay events.
     let packed = SizeAbove::new(1024).and(NotForContentType::SSE);
     let answer = ServiceBuilder::new().layer(CompressionLayer::new().gzip(true).compress_when(packed)).service(answer);
     let busy = seat.place.busy.clone();
@@ -151,10 +150,10 @@ async fn connection(
         async move { answer.oneshot(request).await.map(|response| under_way.with(response)) }
     });
     let service = TowerToHyperService::new(service);
-    // An error here is the caller's: it hung up, was too slow or spoke no HTTP.
+    // An error here is caused by the client: it disconnected, was too slow or did not speak HTTP.
     let first = tokio::select! {
         first = greeting(&socket, first_byte, patience) => first,
-        // Whoever has said nothing yet has nothing to finish.
+        // A connection without a request has nothing to finish.
         _ = stopping.wait_for(|stopping| *stopping) => return,
     };
     let paced = |socket| TokioIo::new(Paced::new(socket, seat.place.clone(), taking));
@@ -176,7 +175,7 @@ async fn connection(
     }
 }
 
-/// Answers one request when there is no seat: how the server is doing. Everything else is for later.
+/// Serves one request on a spare connection: a health check. Everything else gets 503.
 async fn health_alone(app: &Arc<App>, stream: TcpStream, peer: SocketAddr, over: bool) {
     let service = hyper::service::service_fn(|request: Request<Incoming>| async move {
         if matches!(request.uri().path(), "/health" | "/ready") {
@@ -196,13 +195,13 @@ async fn health_alone(app: &Arc<App>, stream: TcpStream, peer: SocketAddr, over:
 
 fn http1(patience: Duration) -> hyper::server::conn::http1::Builder {
     let mut http = hyper::server::conn::http1::Builder::new();
-    // A head that is not there yet is held in memory, for anybody.
+    // An incomplete header is held in memory, for any client.
     http.timer(TokioTimer::new()).header_read_timeout(patience).max_headers(100).max_buf_size(64 * 1024);
     http
 }
 
-/// A caller that is gone without a word is noticed by pings that it does not answer, also while it
-/// waits for events. By default there is one each 20 seconds, with 10 for the answer.
+/// A client that disappeared is detected by unanswered pings, also while it waits for events. By default there is a
+/// ping every 20 seconds, with 10 seconds for the response.
 fn http2(patience: Duration) -> hyper::server::conn::http2::Builder<TokioExecutor> {
     let mut http = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
     http.timer(TokioTimer::new())
@@ -213,8 +212,7 @@ fn http2(patience: Duration) -> hyper::server::conn::http2::Builder<TokioExecuto
     http
 }
 
-/// Serves a connection of HTTP/2 until nothing was asked on it for a while, its caller leaves answers lying, or Kantoor
-/// stops.
+/// Serves an HTTP/2 connection until it is idle, its client stops reading, or Kantoor stops.
 async fn until_idle(
     conn: impl GracefulConnection,
     place: &ConnectionState,
@@ -237,21 +235,21 @@ async fn until_idle(
                 return;
             }
         }
-        // Says which request is the last that is answered, so that the caller can safely send the
-        // next one elsewhere. The connection ends once the caller has heard it.
+        // Announces the last request that is handled, so that the client can safely send the next one elsewhere. The
+        // connection ends when the client has received this.
         leaving = true;
         conn.as_mut().graceful_shutdown();
     }
 }
 
-/// Waits for the first byte, and for as many more as it takes to tell the protocol.
+/// Waits for the first byte, and for as many more as are needed to detect the protocol.
 async fn greeting(stream: &TcpStream, first_byte: Duration, patience: Duration) -> std::io::Result<bool> {
     let late = |_| std::io::Error::from(ErrorKind::TimedOut);
     tokio::time::timeout(first_byte, stream.peek(&mut [0])).await.map_err(late)??;
     tokio::time::timeout(patience, speaks_h2(stream)).await.map_err(late)?
 }
 
-/// Whether the caller starts with the words of HTTP/2, without taking them from the stream.
+/// Whether the client starts with the HTTP/2 preface, without consuming it.
 async fn speaks_h2(stream: &TcpStream) -> std::io::Result<bool> {
     let mut start = [0; H2_PREFACE.len()];
     loop {
@@ -265,7 +263,7 @@ async fn speaks_h2(stream: &TcpStream) -> std::io::Result<bool> {
         if length == H2_PREFACE.len() {
             return Ok(true);
         }
-        // Half a preface: peek answers at once while there is something, so wait for the rest.
+        // Half a preface: peek returns immediately while there is data, so wait for the rest.
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

@@ -1,5 +1,5 @@
-//! The stream of events: rows of the log as server-sent events, from where the caller left off. Rows
-//! are read as the caller takes them, so one who is slow costs no memory.
+//! The event stream: log entries as server-sent events, from where the client left off. Entries are read as the client
+//! consumes them, so a slow client costs no memory.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -17,15 +17,15 @@ use crate::error::{Code, Error, Result};
 use crate::listeners::StreamPermit;
 use crate::log;
 
-/// How often the log is looked at for what other nodes wrote.
+/// How often the log is polled for entries of other nodes.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// Rows that are read at once, and about how many bytes of them: what a stream holds in memory.
+/// Number of entries to read at a time, and their approximate size: the memory of a stream.
 const BATCH: i64 = 25;
 const BYTES: i64 = 256 * 1024;
-/// First words: comments are not shown, and callers come back in two seconds when the stream ends.
+/// The start of a stream: a comment, and the delay after which clients reconnect.
 const HELLO: &str = ": Kantoor\nretry: 2000\n\n";
 
-/// Answers with the events of the caller's account as they happen.
+/// Responds with the events of the caller's account as they happen.
 pub async fn open(
     app: &Arc<App>,
     caller: &keys::AuthenticatedKey,
@@ -55,12 +55,12 @@ pub async fn open(
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    // Proxies that hold answers back until they are whole would hold this one for ever.
+    // Proxies that buffer complete responses would buffer this one forever.
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     Ok(response)
 }
 
-/// The number behind which to start: where a stream broke off, or what the caller says.
+/// Returns the sequence number to start after: that of an interrupted stream, or the parameter.
 fn start(headers: &HeaderMap, query: &Query) -> Result<Option<i64>> {
     let asked = query.whole("after", 0, i64::MAX).map_err(|wrong| Error::field("after", wrong))?;
     let Some(last) = headers.get("last-event-id") else { return Ok(asked) };
@@ -69,7 +69,7 @@ fn start(headers: &HeaderMap, query: &Query) -> Result<Option<i64>> {
     last.map(Some).ok_or_else(wrong)
 }
 
-/// Somebody who follows the log.
+/// A client that follows the log.
 struct Follower {
     app: Arc<App>,
     seat: StreamPermit,
@@ -82,18 +82,18 @@ struct Follower {
 }
 
 impl Follower {
-    /// What is to be said next; nothing when the process or the key has come to its end.
+    /// Returns the next data to send; `None` when the process stops or the key is revoked.
     async fn next(mut self) -> Option<(Result<Bytes, Infallible>, Follower)> {
         if !std::mem::replace(&mut self.greeted, true) {
             return Some((Ok(Bytes::from_static(HELLO.as_bytes())), self));
         }
         loop {
-            // A key that is revoked sees no more; the ring of keys asks the database once a second.
+            // A revoked key gets no more events; the key cache checks the database once a second.
             let caller = authenticate(&self.app, &self.key).await.ok()?;
             if *self.seat.stopping.borrow() || !caller.key.may(self.scope) {
                 return None;
             }
-            // Before the look, so that what is written after it is not missed.
+            // Before the query, so that entries written after it are not missed.
             self.seat.wrote.mark_unchanged();
             let (account, after) = (self.account, self.after);
             let lines = self.app.store.read(move |tx| log::after(tx, account, after, BATCH, BYTES)).await.ok()?;
@@ -103,7 +103,7 @@ impl Follower {
                 self.app.metrics.streamed.inc_by(lines.len() as u64);
                 return Some((Ok(written(&lines)), self));
             }
-            // So that nobody takes the connection for dead.
+            // A heartbeat keeps the connection open.
             if self.said.elapsed() >= Duration::from_secs(self.app.config.stream_heartbeat_seconds.max(1)) {
                 self.said = Instant::now();
                 return Some((Ok(Bytes::from_static(b":\n\n")), self));

@@ -1,4 +1,4 @@
-//! Files on their way in (multipart/form-data, straight into the blob store) and out.
+//! File uploads (multipart/form-data, streamed into the blob store) and downloads.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,10 +22,10 @@ use crate::context::Actor;
 use crate::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use crate::registry::registry;
 
-/// What of a body is not the file: the lines between the parts.
+/// Allowance for the multipart framing around the file.
 const AROUND: u64 = 64 * 1024;
 
-/// Whether a body can hold a file that is small enough; before anything of it is read.
+/// Checks the headers of an upload before its body is read.
 pub fn check_head(headers: &HeaderMap) -> Result<()> {
     let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if length.is_some_and(|length| length > MAX_SIZE as u64 + AROUND) {
@@ -45,21 +45,21 @@ fn too_large() -> Error {
     Error::new(Code::BodyTooLarge, format!("A file may have at most {MAX_SIZE} bytes."))
 }
 
-/// What came in a body: the file, and sentences about parts that were passed over.
+/// The received body: the file, and warnings about ignored parts.
 #[derive(Default)]
 pub struct Received {
-    /// The file, kept.
+    /// The stored file.
     pub upload: Option<Upload>,
-    /// Sentences about parts that were passed over.
+    /// Warnings about ignored parts.
     pub warnings: Vec<String>,
-    /// Drops the file again, unless it is claimed.
+    /// Deletes the file, unless it is claimed.
     pub unclaimed: Option<Unclaimed>,
 }
 
-/// What an upload takes in memory: a part for the store as it fills.
+/// Memory that an upload uses: the buffer of a part for the store.
 pub const MEMORY: usize = 5 * 1024 * 1024;
 
-/// A content that no record has yet. Whatever becomes of the request, it is dropped at once when none comes to have it.
+/// A content without a record. It is deleted immediately if the request creates no record for it.
 pub struct Unclaimed {
     app: Arc<App>,
     caller: Actor,
@@ -67,7 +67,7 @@ pub struct Unclaimed {
 }
 
 impl Unclaimed {
-    /// A record has it.
+    /// Keeps the content, since a record has it.
     pub fn claimed(mut self) {
         self.content.clear();
     }
@@ -78,7 +78,7 @@ impl Drop for Unclaimed {
         if self.content.is_empty() {
             return;
         }
-        // Outside the runtime there is nobody to do it now; the job that announced the content does it in an hour.
+        // Outside the runtime it cannot be deleted now; the job of the content deletes it in an hour.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let (app, caller, content) = (self.app.clone(), self.caller.clone(), std::mem::take(&mut self.content));
         runtime.spawn(async move {
@@ -94,8 +94,8 @@ impl Drop for Unclaimed {
     }
 }
 
-/// Receives the file of a body and keeps its content. Whoever calls this makes a record of it;
-/// otherwise a job drops the content again.
+/// Receives the file of a body and stores its content. The caller creates a record for it; otherwise a job deletes the
+/// content.
 pub async fn receive(
     app: &Arc<App>,
     caller: &Actor,
@@ -155,7 +155,7 @@ fn malformed(error: multer::Error) -> Error {
     }
 }
 
-/// The start of a content tells what it is.
+/// Number of bytes from which the content type is detected.
 const START: usize = 4096;
 
 async fn keep(
@@ -167,7 +167,7 @@ async fn keep(
 ) -> Result<Upload> {
     let content = format!("{}/{}", caller.account.uid, app.ids.next());
     let (own, key) = (caller.clone(), content.clone());
-    // Before the first byte, so that no crash can leave it lying about.
+    // Before the first byte, so that a crash leaves nothing behind.
     app.store
         .write(caller.account.number, move |tx| {
             let ctx = own.reading(tx)?;
@@ -200,7 +200,7 @@ async fn keep(
     })
 }
 
-/// What was seen of a content as it went by.
+/// The properties of a content, collected while it is received.
 struct Seen {
     hash: Sha256,
     size: usize,
@@ -217,7 +217,7 @@ impl Seen {
     }
 }
 
-/// An error that is ours, through the blob store and back.
+/// One of our own errors, passed through the blob store.
 struct Stopped(Error);
 
 impl From<Stopped> for blobs::Error {
@@ -239,7 +239,7 @@ async fn keep_pieces(
     })
 }
 
-/// An error of the blob store.
+/// Converts an error of the blob store.
 fn stored_elsewhere(error: blobs::Error) -> Error {
     match error {
         blobs::Error::Full => {
@@ -257,11 +257,11 @@ fn stored_elsewhere(error: blobs::Error) -> Error {
     }
 }
 
-/// Kinds that a browser may show in its window: none of them can run anything.
+/// Content types that a browser may display: none of them can run scripts.
 const SHOWN: &[&str] =
     &["application/pdf", "image/png", "image/jpeg", "image/gif", "image/webp", "text/plain", "text/csv"];
 
-/// A content as a response. What could run a script in a browser is sent to be saved.
+/// Sends a content as a response. Content that could run a script in a browser is sent as a download.
 pub async fn send(app: &Arc<App>, content: &Content) -> Result<Response<Body>> {
     let (body, size, name, content_type, etag) = match content {
         Content::Kept { key, name, content_type, etag } => {
@@ -298,7 +298,7 @@ pub async fn send(app: &Arc<App>, content: &Content) -> Result<Response<Body>> {
     Ok(response)
 }
 
-/// A name as RFC 8187 writes it.
+/// Encodes a name according to RFC 8187.
 fn encoded(name: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
     name.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()

@@ -1,5 +1,5 @@
-//! Visitors without a key: on the pages of the registry, with a signed address, on
-//! the documentation. The secret is in the address there, so each visitor has a limit, which makes guessing slow.
+//! Visitors without a key: on public pages, with a signed URL, on the documentation. The secret is in the URL, so each
+//! visitor has a rate limit, which makes guessing slow.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -13,38 +13,38 @@ use web::Network;
 use super::keys::Limiter;
 use crate::error::{Code, Error, Result};
 
-/// Far more visitors than a minute sees; keeps memory bounded.
+/// More visitors than a minute has; bounds the memory.
 const MAX_VISITORS: usize = 10_000;
 
 const FORWARDED: &str = "x-forwarded-for";
 
-/// The other end of the connection that a request came on.
+/// The other end of the connection of a request.
 #[derive(Clone, Copy)]
 struct Peer(IpAddr);
 
-/// Notes where a request comes from.
+/// Records where a request comes from.
 pub fn note_peer(extensions: &mut Extensions, address: SocketAddr) {
-    // An IPv4 address on a socket for both is the same visitor.
+    // An IPv4 address on a dual-stack socket is the same visitor.
     extensions.insert(Peer(address.ip().to_canonical()));
 }
 
-/// How much each address has asked.
+/// The rate limiter of each address.
 type Book = Mutex<HashMap<IpAddr, Limiter>>;
 
 /// The visitors of the last minute.
 pub struct Visitors {
     proxies: Vec<Network>,
-    /// How often each may ask in a minute; 0 for no limit.
+    /// Requests per minute of each visitor; 0 for no limit.
     per_minute: u32,
     started: Instant,
     seen: Book,
-    /// Who sent keys that open nothing.
+    /// Addresses that sent invalid keys.
     guessing: Book,
     warned: AtomicBool,
 }
 
 impl Visitors {
-    /// `proxies` are believed when they say for whom they ask.
+    /// Creates the limits; `proxies` are trusted to forward the address of the client.
     pub fn new(proxies: Vec<Network>, per_minute: u32) -> Visitors {
         let started = Instant::now();
         Visitors {
@@ -57,11 +57,11 @@ impl Visitors {
         }
     }
 
-    /// Whom a request comes from: the other end, or whom a proxy of ours names.
+    /// Returns the address of the client: the other end, or the one that a trusted proxy forwards.
     fn address(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut address = peer;
-        // Each proxy adds whom it heard from at the end. What stands before the word of one that is
-        // not ours may be invented.
+        // Each proxy appends the address that it received the request from. Entries before that of an untrusted proxy
+        // may be forged.
         let said = headers.get_all(FORWARDED).iter().filter_map(|line| line.to_str().ok());
         let said: Vec<&str> = said.flat_map(|line| line.split(',')).map(str::trim).collect();
         for before in said.into_iter().rev() {
@@ -74,7 +74,7 @@ impl Visitors {
         address
     }
 
-    /// Whether this is a proxy of ours.
+    /// Whether this is a trusted proxy.
     pub fn is_proxy(&self, address: IpAddr) -> bool {
         self.proxies.iter().any(|network| network.contains(address))
     }
@@ -84,12 +84,12 @@ impl Visitors {
         self.judge(extensions, headers, Visitors::take)
     }
 
-    /// Counts a key that opens nothing, against a limit of its own.
+    /// Counts an invalid key, against a separate limit.
     pub fn guess(&self, extensions: &Extensions, headers: &HeaderMap) -> Result<()> {
         self.judge(extensions, headers, Visitors::count_guess)
     }
 
-    /// Refuses an address that has guessed too often, without counting.
+    /// Rejects an address that sent too many invalid keys, without counting.
     pub fn may_guess(&self, extensions: &Extensions, headers: &HeaderMap) -> Result<()> {
         self.judge(extensions, headers, Visitors::check_guesses)
     }
@@ -106,23 +106,23 @@ impl Visitors {
         })
     }
 
-    /// Counts a request, or says how many seconds to wait.
+    /// Counts a request, or returns the seconds to wait.
     fn take(&self, address: IpAddr, per_minute: u32, now: i64) -> Result<(), i64> {
         count(&self.seen, address, per_minute, now)
     }
 
-    /// Counts a key that opens nothing.
+    /// Counts an invalid key.
     fn count_guess(&self, address: IpAddr, per_minute: u32, now: i64) -> Result<(), i64> {
         count(&self.guessing, address, per_minute, now)
     }
 
-    /// Whether another guess is allowed, or in how many seconds.
+    /// Checks whether another key may be tried; otherwise returns the seconds to wait.
     fn check_guesses(&self, address: IpAddr, per_minute: u32, now: i64) -> Result<(), i64> {
         let guessing = self.guessing.lock().unwrap_or_else(PoisonError::into_inner);
         guessing.get(&household(address)).map_or(Ok(()), |limiter| limiter.check(per_minute, now))
     }
 
-    /// All visitors look like one when a proxy is not known as such.
+    /// Warns when all visitors seem to come from one proxy that is not trusted.
     fn warn_of_proxy(&self, peer: IpAddr, headers: &HeaderMap) {
         if headers.contains_key(FORWARDED) && !self.is_proxy(peer) && !self.warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(
@@ -137,7 +137,7 @@ fn count(book: &Book, address: IpAddr, per_minute: u32, now: i64) -> Result<(), 
     let mut seen = book.lock().unwrap_or_else(PoisonError::into_inner);
     if seen.len() >= MAX_VISITORS {
         seen.retain(|_, limiter| !limiter.is_whole(now));
-        // That many at once are not slowed down by a list of them.
+        // With this many addresses, the table starts over.
         if seen.len() >= MAX_VISITORS {
             seen.clear();
         }
@@ -147,13 +147,13 @@ fn count(book: &Book, address: IpAddr, per_minute: u32, now: i64) -> Result<(), 
 
 type Verdict = fn(&Visitors, IpAddr, u32, i64) -> Result<(), i64>;
 
-/// An address as proxies write it: some add the port.
+/// Parses an address from a proxy header: some proxies add the port.
 fn read_address(text: &str) -> Option<IpAddr> {
     let with_port = || text.parse::<SocketAddr>().map(|address| address.ip());
     text.parse().or_else(|_| with_port()).ok().map(|address: IpAddr| address.to_canonical())
 }
 
-/// Who has an address of IPv6 has 2^64 of them.
+/// Returns the network of a visitor: an IPv6 client has 2^64 addresses.
 pub fn household(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),
@@ -175,20 +175,20 @@ mod tests {
     }
 
     #[test]
-    fn proxies_of_ours_are_believed_and_others_are_not() {
-        assert_eq!(address("192.0.2.1", &["203.0.113.9"]), "192.0.2.1", "not a proxy of ours");
-        assert_eq!(address("10.0.0.1", &[]), "10.0.0.1", "says nothing");
+    fn trusts_only_listed_proxies() {
+        assert_eq!(address("192.0.2.1", &["203.0.113.9"]), "192.0.2.1", "not a trusted proxy");
+        assert_eq!(address("10.0.0.1", &[]), "10.0.0.1", "without the header");
         assert_eq!(address("10.0.0.1", &["203.0.113.9"]), "203.0.113.9");
         assert_eq!(address("::1", &["203.0.113.9:4711"]), "203.0.113.9");
         assert_eq!(address("10.0.0.1", &["[2001:db8::7]:80"]), "2001:db8::7");
-        assert_eq!(address("10.0.0.1", &["1.2.3.4, 203.0.113.9"]), "203.0.113.9", "the first may be invented");
+        assert_eq!(address("10.0.0.1", &["1.2.3.4, 203.0.113.9"]), "203.0.113.9", "the first may be forged");
         assert_eq!(address("10.0.0.1", &["1.2.3.4", "203.0.113.9, 10.2.2.2"]), "203.0.113.9", "two proxies");
-        assert_eq!(address("10.0.0.1", &["10.9.9.9"]), "10.9.9.9", "somebody inside");
+        assert_eq!(address("10.0.0.1", &["10.9.9.9"]), "10.9.9.9", "an internal client");
         assert_eq!(address("10.0.0.1", &["203.0.113.9, unknown"]), "10.0.0.1");
     }
 
     #[test]
-    fn a_household_has_one_limit_and_others_have_theirs() {
+    fn an_ipv6_network_has_one_limit() {
         let visitors = Visitors::new(Vec::new(), 30);
         let take = |address: &str, now| visitors.take(address.parse().unwrap(), 2, now);
         assert!(take("2001:db8::1", 0).is_ok() && take("2001:db8::ffff:2", 0).is_ok());
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn visitors_are_forgotten_when_there_are_many() {
+    fn bounds_the_number_of_visitors() {
         let visitors = Visitors::new(Vec::new(), 30);
         let many = u32::try_from(MAX_VISITORS).unwrap();
         for number in 0..many {

@@ -1,5 +1,5 @@
-//! A record is what the last entry of the log about it says. The walk along the audit chain notes the number of that entry
-//! for every record; each record is then compared with it.
+//! Checks that a record matches the last log entry about it. Verifying the audit chain collects the number of that
+//! entry for every record; each record is then compared with it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,21 +13,21 @@ use crate::record::{DETAIL, Record};
 /// The last entry about each record of an account.
 #[derive(Debug, Default)]
 pub struct Lines {
-    /// By the hash of kind and id: an account may have millions.
+    /// By the hash of kind and id: an account may have millions of records.
     last: HashMap<(u64, u64), i64>,
-    /// The last entry of all.
+    /// The last entry of the log.
     end: i64,
 }
 
 impl Lines {
-    /// Notes an entry, in the order of the log.
+    /// Records an entry, in the order of the log.
     pub fn note(&mut self, key: (u64, u64), seq: i64) {
         self.last.insert(key, seq);
         self.end = seq;
     }
 }
 
-/// Adds what differs between records and the entries that show them.
+/// Adds a problem for each record that differs from its entry.
 pub fn compare<R: Record>(
     tx: &mut Tx,
     account: i64,
@@ -42,7 +42,7 @@ pub fn compare<R: Record>(
     for record in records {
         let mut wrong = differs(record, noted(record).and_then(|seq| shown.get(&seq)), silent);
         if wrong.is_some() {
-            // It may have changed since the log was walked.
+            // The record may have changed since the log was read.
             let sql = "SELECT data FROM log WHERE account_id = $1 AND seq > $2 AND entity_type = $3 AND entity_id = $4
                        AND type <> $5 ORDER BY seq DESC LIMIT 1";
             let values =
@@ -59,7 +59,7 @@ pub fn compare<R: Record>(
     Ok(())
 }
 
-/// The data of the entries with these numbers.
+/// Returns the data of the entries with these numbers.
 fn entries(tx: &mut Tx, account: i64, numbers: Vec<i64>) -> Result<BTreeMap<i64, Shown>> {
     if numbers.is_empty() {
         return Ok(BTreeMap::new());
@@ -75,8 +75,8 @@ fn parsed(data: &str) -> Shown {
     serde_json::from_str(data).unwrap_or_default()
 }
 
-/// A sentence about the first difference between a record and the entry that shows it. A field that the entry does not
-/// have was added by a later version.
+/// Describes the first difference between a record and its entry. A field that the entry lacks was added by a later
+/// version.
 fn differs<R: Record>(record: &R, entry: Option<&Shown>, silent: &[&str]) -> Option<String> {
     let Some(entry) = entry else { return Some("The log has no entry about it".to_string()) };
     let (shape, base) = (R::shape(), record.base());

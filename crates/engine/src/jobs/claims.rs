@@ -8,10 +8,10 @@ use super::queue::{Claimed, LEASE_SECONDS, LEASES, Lane, known};
 use crate::clock::Moment;
 use crate::error::Result;
 
-/// Who claims jobs: a node, and which account had the last turn in each of its lanes.
+/// Claims jobs for a node, and remembers which account had the last turn in each lane.
 #[derive(Debug)]
 pub struct Claimant {
-    /// The id of the node; empty for one that has no heartbeat.
+    /// The id of the node; empty for one without a heartbeat.
     pub node: String,
     turns: [AtomicI64; 3],
 }
@@ -20,13 +20,13 @@ pub struct Claimant {
 const NOBODY: i64 = -1;
 
 impl Claimant {
-    /// The node with this id.
+    /// Creates the claimant of a node.
     pub fn new(node: String) -> Claimant {
         Claimant { node, turns: [NOBODY; 3].map(AtomicI64::new) }
     }
 
-    /// Takes up to `limit` jobs of these kinds, all of the account whose turn it is. A node that is older than a kind
-    /// leaves its jobs to the others.
+    /// Claims up to `limit` jobs of these kinds, all of the account whose turn it is. An older node leaves unknown
+    /// kinds to the others.
     pub fn claim(
         &self,
         tx: &mut Tx,
@@ -46,7 +46,7 @@ impl Claimant {
                         turn.store(account, Ordering::Relaxed);
                         return Ok(jobs);
                     }
-                    // Another node holds them.
+                    // Another node has locked them.
                     after = account;
                 }
                 _ if around || last == NOBODY => return Ok(Vec::new()),
@@ -69,7 +69,7 @@ impl Claimant {
         let known = known(kinds, &mut values);
         values.extend([limit.into(), now.plus_seconds(LEASE_SECONDS).0.into(), (&self.node).into()]);
         let place = values.len() - 2;
-        // MATERIALIZED: PostgreSQL might otherwise run the inner part again and take more.
+        // MATERIALIZED: PostgreSQL might otherwise evaluate the inner query again and claim more.
         let sql = format!(
             "WITH due AS MATERIALIZED (
                 SELECT id FROM jobs WHERE lane = $1 AND state = 'ready' AND account_id = $2 AND run_at <= $3 AND {known}
@@ -81,7 +81,7 @@ impl Claimant {
             LEASES.claimed(place + 1)
         );
         let mut jobs = tx.all(&sql, &values, Claimed::from_row)?;
-        // RETURNING keeps no order; ids grow with time.
+        // RETURNING has no order; ids increase with time.
         jobs.sort_by(|a, b| a.id.cmp(&b.id));
         Ok(jobs)
     }
@@ -118,13 +118,13 @@ fn turn(now: Moment, lane: Lane, kinds: &[&'static str], after: i64) -> (String,
     (sql, values)
 }
 
-/// How the database finds whose turn it is, a line a step. For tests of the index.
+/// Returns the query plan of finding the next account, one step per line. For tests of the index.
 pub fn explain_turn(tx: &mut Tx, now: Moment, lane: Lane, kinds: &[&'static str]) -> Result<Vec<String>> {
     let (sql, values) = turn(now, lane, kinds, NOBODY);
     Ok(tx.dialect().explain(tx, &sql, &values)?)
 }
 
-/// Whether a job of these kinds is due: a look that writes nothing.
+/// Whether a job of these kinds is due; writes nothing.
 pub fn any_due(tx: &mut Tx, now: Moment, lane: Lane, kinds: &[&'static str]) -> Result<bool> {
     Ok(next_account(tx, now, lane, kinds, NOBODY)?.is_some())
 }

@@ -9,9 +9,9 @@ use crate::app::App;
 use crate::error::Result;
 use crate::registry::registry;
 
-/// How long finished jobs can be looked at.
+/// How long completed jobs are kept.
 const KEPT_SECONDS: i64 = 7 * 24 * 3600;
-/// How long those can be that failed or are parked.
+/// How long failed and parked jobs are kept.
 const FAILED_KEPT_SECONDS: i64 = 90 * 24 * 3600;
 const HOUR: i64 = 3600;
 

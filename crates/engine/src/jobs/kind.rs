@@ -1,4 +1,4 @@
-//! What can be done as a job. A job is a struct that says with what, as JSON in its row.
+//! Job types. A job is a struct whose fields are its payload, stored as JSON.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -11,24 +11,24 @@ use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::{Error, Result};
 
-/// A kind of job; its fields are its payload. Waiting jobs of an older version must stay readable, so a new field has a
+/// A type of job; its fields are its payload. Queued jobs of an older version must stay readable, so a new field has a
 /// default.
 pub trait Job: Serialize + DeserializeOwned {
-    /// What it is called in the table of jobs.
+    /// Its name in the table of jobs.
     const KIND: &'static str;
-    /// Where it waits.
+    /// Its lane.
     const LANE: Lane = Lane::Other;
-    /// How often it is tried.
+    /// Its maximum number of attempts.
     const TRIES: i64 = 20;
-    /// Whether the test clock of an account waits for it: it follows from a day.
+    /// Whether the test clock of an account waits for it, since it follows from a date.
     const AWAITED: bool = false;
 
-    /// Does it. It runs outside any transaction and may take its time; its lease is kept. It may run twice.
+    /// Runs the job, outside any transaction. It may take long, since its lease is renewed, and it may run twice.
     fn run(&self, app: &App, claimed: &Claimed) -> Result<Ending>;
 }
 
 impl Claimed {
-    /// Keeps something with the job, in case this try does not come to its end.
+    /// Stores data with the job, in case this attempt does not complete.
     pub fn keep<J: Job>(&self, tx: &mut Tx, job: &J) -> Result<()> {
         let payload = serde_json::to_string(job).map_err(|error| Error::internal(error.to_string()))?;
         let sql = "UPDATE jobs SET payload = $1 WHERE id = $2 AND claim = $3";
@@ -38,7 +38,7 @@ impl Claimed {
 }
 
 impl NewJob {
-    /// A job of this kind in the account of `ctx`, to be done at once.
+    /// Creates a job of this type in the account of `ctx`, due immediately.
     pub fn of<J: Job>(ctx: &Ctx, job: &J) -> Result<NewJob> {
         let payload = serde_json::to_string(job).map_err(|error| Error::internal(error.to_string()))?;
         Ok(NewJob {
@@ -53,32 +53,32 @@ impl NewJob {
     }
 }
 
-/// A kind of job as the workers know it.
+/// A type of job, as the workers use it.
 pub struct JobKind {
-    /// What it is called in the table of jobs.
+    /// Its name in the table of jobs.
     pub kind: &'static str,
-    /// Where it waits.
+    /// Its lane.
     pub lane: Lane,
-    /// How often it is tried; one that is tried for ever is there once and comes back by itself.
+    /// Its maximum number of attempts; a job without a maximum exists once and repeats.
     pub tries: i64,
     /// Whether the test clock of an account waits for it.
     pub awaited: bool,
-    /// Does it.
+    /// Runs the job.
     pub run: fn(&App, &Claimed) -> Result<Ending>,
 }
 
 impl JobKind {
-    /// The kind that `J` describes.
+    /// Returns the type of `J`.
     pub const fn of<J: Job>() -> JobKind {
         JobKind { kind: J::KIND, lane: J::LANE, tries: J::TRIES, awaited: J::AWAITED, run: run::<J> }
     }
 
-    /// Whether it comes back by itself.
+    /// Whether it repeats.
     pub fn is_repeated(&self) -> bool {
         self.tries == FOREVER
     }
 
-    /// The one job of a kind that comes back by itself.
+    /// Creates the single job of a repeating type.
     pub fn repeated(&self, now: Moment) -> NewJob {
         NewJob {
             account: SHARED,
@@ -99,5 +99,5 @@ fn run<J: Job>(app: &App, claimed: &Claimed) -> Result<Ending> {
     }
 }
 
-/// Drops rows of an account that are too old, a thousand at most so that nobody waits for it; answers how many.
+/// Deletes up to a thousand expired rows of an account, which limits how long others wait; returns how many.
 pub type Purge = fn(&mut Tx, &Ctx) -> Result<u64>;

@@ -12,9 +12,9 @@ use crate::leases::{self, Comeback};
 pub struct Lost {
     /// Its id.
     pub id: String,
-    /// What was to be done.
+    /// The type of job.
     pub kind: String,
-    /// How often in a row that happened.
+    /// How many times in a row its worker died.
     pub times: i64,
     /// Whether it is parked now.
     pub parked: bool,
@@ -26,9 +26,10 @@ pub fn any_lost(tx: &mut Tx, now: Moment) -> Result<bool> {
     Ok(tx.first(sql, &[now.0.into()], |_| Ok::<_, store::Error>(()))?.is_some())
 }
 
-/// Puts the jobs of workers that died back in the queue. The first time a job comes back at once. After that it waits, longer
-/// each time and not as long as others: when several ran beside the one that ends the process, they part. What was begun too
-/// often is parked. A job that comes back for ever is not: without it the server does not do its work.
+/// Requeues the jobs of workers that died. The first time, a job is due immediately. After that it waits, longer each
+/// time and each job for a different time, so that jobs that happened to run at the same time are separated from the
+/// one that crashes the process. A job that was started too often is parked, except for a repeating one, which the
+/// server cannot do without.
 pub fn take_back(tx: &mut Tx, now: Moment) -> Result<Vec<Lost>> {
     let find = format!(
         "SELECT id, kind, lost, run_at, max_attempts FROM jobs WHERE state = 'running' AND lease_until <= $1
@@ -55,7 +56,7 @@ pub fn take_back(tx: &mut Tx, now: Moment) -> Result<Vec<Lost>> {
                 ("ready", now.plus_seconds(seconds), format!("the worker was lost {times} times in a row"))
             }
         };
-        // A worker that died is none of the tries that a job may fail.
+        // A worker that died does not count as a failed attempt.
         let sql =
             "UPDATE jobs SET state = $1, run_at = $2, last_error = $3, lost = $4, max_attempts = $5 WHERE id = $6";
         let more = max_attempts.saturating_add(1);
@@ -68,7 +69,7 @@ pub fn take_back(tx: &mut Tx, now: Moment) -> Result<Vec<Lost>> {
     Ok(all)
 }
 
-/// Puts back the jobs that a node has under way when it is shut down. That does not count as a lost worker.
+/// Requeues the jobs of a node that shuts down. This does not count as a lost worker.
 pub fn give_back(tx: &mut Tx, node: &str) -> Result<u64> {
     let sql = "UPDATE jobs SET state = 'ready', last_error = 'the worker was stopped',
                       max_attempts = CASE WHEN max_attempts < $1 THEN max_attempts + 1 ELSE max_attempts END
@@ -76,14 +77,14 @@ pub fn give_back(tx: &mut Tx, node: &str) -> Result<u64> {
     Ok(tx.execute(sql, &[FOREVER.into(), node.into()])?)
 }
 
-/// Whether a job stands further ahead than it can by a clock that is right.
+/// Whether a job is scheduled further ahead than a correct clock allows.
 pub fn any_ahead(tx: &mut Tx, now: Moment) -> Result<bool> {
     let sql = "SELECT 1 FROM jobs WHERE state = 'ready' AND run_at > $1 LIMIT 1";
     Ok(tx.first(sql, &[now.plus_seconds(FURTHEST).0.into()], |_| Ok::<_, store::Error>(()))?.is_some())
 }
 
-/// After the clock jumped forward and back: what comes back for ever is due now, the rest in an hour. Answers how many jobs
-/// stood too far ahead.
+/// Reschedules jobs after the clock jumped forward and back: repeating jobs are due now, the others in an hour. Returns
+/// how many jobs were scheduled too far ahead.
 pub fn pull_back(tx: &mut Tx, now: Moment) -> Result<u64> {
     let mut pulled = 0;
     for (run_at, which) in [(now, "="), (now.plus_seconds(3600), "<>")] {

@@ -1,4 +1,4 @@
-//! The table of jobs: what is enqueued, and what is known of a job that was claimed.
+//! The table of jobs: enqueueing jobs and recording their outcome.
 
 use store::{Migration, Row, Tx, Value};
 
@@ -32,7 +32,7 @@ CREATE INDEX jobs_leases ON jobs (state, lease_until);
 ",
 };
 
-/// Lanes, and what is known about workers that died. SQLite cannot change a CHECK, so there the table is copied.
+/// Lanes and lost workers. SQLite cannot change a CHECK, so there the table is copied.
 pub const LANES: Migration = Migration {
     number: 60,
     name: "jobs_lanes",
@@ -80,40 +80,40 @@ CREATE INDEX jobs_turns ON jobs (lane, account_id, run_at, id, kind) WHERE state
 
 /// How long a worker may be silent before its job is given to another. A node that dies is noticed sooner, by its heartbeat.
 pub const LEASE_SECONDS: i64 = 60;
-/// The delays between the tries of a job that fails.
+/// The delays between the attempts of a failing job.
 const RETRY: Backoff = backoff::UP_TO_AN_HOUR;
-/// No job waits longer than this, in seconds: that is the longest pause between tries. One that stands further ahead was
-/// written by a clock that was wrong.
+/// No job is scheduled further ahead than this, in seconds: it is the longest delay between attempts. One that is was
+/// scheduled by a wrong clock.
 pub const FURTHEST: i64 = RETRY.longest();
-/// The tries of a job that comes back for ever.
+/// The maximum number of attempts of a repeating job.
 pub const FOREVER: i64 = i64::MAX;
 
-/// Jobs under a lease.
+/// The leases of jobs.
 pub const LEASES: LeaseTable = LeaseTable {
     table: "jobs",
     until: "lease_until",
     held: "state = 'running'",
     ended: 0,
-    // A node that stops gives its jobs back under the number that they have.
+    // A node that shuts down releases its jobs under their current claim number.
     ends_while_held: true,
 };
 
-/// Where a job waits. Each lane has its own workers.
+/// The queue of a job. Each lane has its own workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
-    /// Documents to print, which takes processor time.
+    /// Typesetting documents, which takes processor time.
     Printing,
-    /// Whatever waits for somebody outside.
+    /// Work that waits for external services.
     Outside,
     /// Everything else.
     Other,
 }
 
 impl Lane {
-    /// All of them.
+    /// All lanes.
     pub const ALL: [Lane; 3] = [Lane::Printing, Lane::Outside, Lane::Other];
 
-    /// What it is called in the database and in metrics.
+    /// Returns its name in the database and in metrics.
     pub fn name(self) -> &'static str {
         match self {
             Lane::Printing => "printing",
@@ -123,22 +123,22 @@ impl Lane {
     }
 }
 
-/// A job to be done.
+/// A job to enqueue.
 #[derive(Clone, Debug)]
 pub struct NewJob {
     /// The account it is for; 0 for the whole server.
     pub account: i64,
     /// The kind of job.
     pub kind: &'static str,
-    /// Where it waits.
+    /// The lane.
     pub lane: Lane,
-    /// With what, as JSON.
+    /// The payload, as JSON.
     pub payload: String,
-    /// Not before this; at most [`FURTHEST`] from now.
+    /// Not run before this time; at most [`FURTHEST`] from now.
     pub run_at: Moment,
-    /// How often to try; [`FOREVER`] for a job that comes back for ever.
+    /// Maximum number of attempts; [`FOREVER`] for a repeating job.
     pub max_attempts: i64,
-    /// A job with this key that is there already makes this one unnecessary.
+    /// If a job with this key exists, this one is not enqueued.
     pub unique_key: Option<String>,
 }
 
@@ -149,7 +149,7 @@ impl NewJob {
         NewJob { unique_key: Some(key), ..self }
     }
 
-    /// Delays the job by this many seconds.
+    /// Delays the job by a number of seconds.
     #[must_use]
     pub fn after(self, seconds: i64) -> NewJob {
         NewJob { run_at: self.run_at.plus_seconds(seconds), ..self }
@@ -165,32 +165,32 @@ pub struct Claimed {
     pub account: i64,
     /// The kind of job.
     pub kind: String,
-    /// With what, as JSON.
+    /// The payload, as JSON.
     pub payload: String,
-    /// The number of this claim: the fence against workers that come back late.
+    /// The claim number, which fences off workers that lost their lease.
     pub claim: i64,
-    /// Tries, this one included.
+    /// Number of attempts, including this one.
     pub attempts: i64,
-    /// How often to try.
+    /// Maximum number of attempts.
     pub max_attempts: i64,
-    /// How many tries before this one ended with their worker.
+    /// Number of previous attempts whose worker died.
     pub lost: i64,
 }
 
-/// How a try ended.
+/// The outcome of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Done.
+    /// Completed.
     Done,
-    /// Done for now; to be done again then.
+    /// Completed for now; repeat at this time.
     Again(Moment),
-    /// Not begun, since something else comes first; to be looked at again then.
+    /// Not started, since other work comes first; check again at this time.
     Wait(Moment),
-    /// It failed, with words for a person.
+    /// Failed, with a message for people.
     Failed(String),
 }
 
-/// Puts a job in the queue, in the transaction of its cause.
+/// Enqueues a job, in the transaction of its cause.
 pub fn enqueue(tx: &mut Tx, ids: &Ids, job: &NewJob, now: Moment) -> Result<()> {
     let id = ids.next();
     let unique = job.unique_key.as_ref().unwrap_or(&id);
@@ -219,27 +219,27 @@ pub fn call_off(tx: &mut Tx, unique_key: &str) -> Result<bool> {
     Ok(tx.execute("DELETE FROM jobs WHERE unique_key = $1 AND state = 'ready'", &[unique_key.into()])? == 1)
 }
 
-/// A condition for these kinds, whose values it adds.
+/// Returns a condition for these kinds, and adds its values.
 pub(super) fn known<'v>(kinds: &[&'static str], values: &mut Vec<Value<'v>>) -> String {
     let places: Vec<String> = (1..=kinds.len()).map(|n| format!("${}", values.len() + n)).collect();
     values.extend(kinds.iter().map(|kind| (*kind).into()));
     format!("kind IN ({})", places.join(", "))
 }
 
-/// How many of these unique keys have a job.
+/// Returns how many of these unique keys have a job.
 pub fn count(tx: &mut Tx, unique_keys: &[&'static str]) -> Result<i64> {
     let places: Vec<String> = (1..=unique_keys.len()).map(|n| format!("${n}")).collect();
     let values: Vec<Value> = unique_keys.iter().map(|key| (*key).into()).collect();
     Ok(tx.int(&format!("SELECT count(*) FROM jobs WHERE unique_key IN ({})", places.join(", ")), &values)?)
 }
 
-/// Whether a worker has the job with this key.
+/// Whether the job with this key is running.
 pub fn is_under_way(tx: &mut Tx, unique_key: &str) -> Result<bool> {
     let sql = "SELECT count(*) FROM jobs WHERE unique_key = $1 AND state = 'running'";
     Ok(tx.int(sql, &[unique_key.into()])? > 0)
 }
 
-/// Whether somebody works on a job of the account.
+/// Whether a job of these kinds is running in the account.
 pub fn is_running(tx: &mut Tx, account: i64, kinds: &[&'static str]) -> Result<bool> {
     let mut values = vec![account.into()];
     let known = known(kinds, &mut values);
@@ -265,18 +265,18 @@ impl Claimed {
         Lease { account: self.account, id: &self.id, claim: self.claim }
     }
 
-    /// Whether another try follows when this one fails.
+    /// Whether the job is retried if this attempt fails.
     pub fn has_tries_left(&self) -> bool {
         self.attempts < self.max_attempts
     }
 
-    /// Makes the lease longer; answers whether it is still ours.
+    /// Extends the lease; returns whether the claim is still valid.
     pub fn renew(&self, tx: &mut Tx, now: Moment) -> Result<bool> {
         LEASES.renew(tx, self.lease(), now.plus_seconds(LEASE_SECONDS))
     }
 
-    /// Writes how the try ended; answers whether the lease was still ours. When it was not, the
-    /// caller must undo whatever it did in this transaction.
+    /// Records the outcome of an attempt; returns whether the lease was still valid. If it was not, the caller must
+    /// roll back this transaction.
     pub fn finish(&self, tx: &mut Tx, ending: &Ending, now: Moment) -> Result<bool> {
         let pause = RETRY.seconds(&self.id, self.attempts);
         let (state, run_at, attempts, error) = match ending {
@@ -295,14 +295,14 @@ impl Claimed {
     }
 }
 
-/// The moment at which the oldest job that waits became due.
+/// Returns when the oldest queued job became due.
 pub fn oldest_due(tx: &mut Tx, now: Moment) -> Result<Option<Moment>> {
     let sql = "SELECT coalesce(min(run_at), 0) FROM jobs WHERE state = 'ready'";
     let oldest = Moment(tx.int(sql, &[])?);
     Ok(Some(oldest).filter(|oldest| oldest.0 > 0 && *oldest <= now))
 }
 
-/// Drops jobs in `state` that ended before `before`, up to a thousand; answers how many.
+/// Deletes up to a thousand jobs in `state` that ended before `before`; returns how many.
 pub fn purge(tx: &mut Tx, state: &str, before: Moment) -> Result<u64> {
     let sql = "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE state = $1 AND run_at < $2 LIMIT 1000)";
     Ok(tx.execute(sql, &[state.into(), before.0.into()])?)

@@ -5,7 +5,7 @@ use store::{Tx, Value};
 use crate::clock::Moment;
 use crate::error::Result;
 
-/// A job as an operator sees it.
+/// A job in the list for the operator.
 #[derive(Clone, Debug)]
 pub struct Shown {
     /// Its id.
@@ -16,17 +16,17 @@ pub struct Shown {
     pub kind: String,
     /// `ready`, `running`, `done`, `failed` or `parked`.
     pub state: String,
-    /// When it is due, or ended.
+    /// When it is due, or when it ended.
     pub run_at: Moment,
-    /// Tries so far.
+    /// Number of attempts.
     pub attempts: i64,
-    /// How many of the last tries ended with the process.
+    /// Number of consecutive attempts in which the process died.
     pub lost: i64,
-    /// What went wrong.
+    /// The last error.
     pub last_error: String,
 }
 
-/// The newest jobs in these states, a thousand at most.
+/// Returns the newest jobs in these states, at most a thousand.
 pub fn list(tx: &mut Tx, states: &[&'static str]) -> Result<Vec<Shown>> {
     let places: Vec<String> = (1..=states.len()).map(|n| format!("${n}")).collect();
     let values: Vec<Value> = states.iter().map(|state| (*state).into()).collect();
@@ -51,15 +51,15 @@ pub fn list(tx: &mut Tx, states: &[&'static str]) -> Result<Vec<Shown>> {
     })
 }
 
-/// Puts a job that failed or is parked back in the queue; answers whether there was one. Its tries still count: a provider
-/// may have heard of it.
+/// Requeues a failed or parked job; returns whether there was one. Its attempts still count: a provider may have
+/// received the request.
 pub fn retry(tx: &mut Tx, id: &str, now: Moment) -> Result<bool> {
     let sql = "UPDATE jobs SET state = 'ready', run_at = $1, lost = 0, last_error = '', max_attempts = attempts + 5
                WHERE id = $2 AND state IN ('failed', 'parked')";
     Ok(tx.execute(sql, &[now.0.into(), id.into()])? == 1)
 }
 
-/// How many are parked.
+/// Returns the number of parked jobs.
 pub fn parked(tx: &mut Tx) -> Result<i64> {
     Ok(tx.int("SELECT count(*) FROM jobs WHERE state = 'parked'", &[])?)
 }

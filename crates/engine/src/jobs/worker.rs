@@ -1,4 +1,4 @@
-//! Workers: they claim jobs, do them and write down how it ended. What can be done they learn from the registry.
+//! Workers: claim jobs, run them and record the outcome. The registry has the job types.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use crate::loops::{self, Poll, Pulse};
 use crate::registry::registry;
 use crate::{leases, nodes};
 
-/// How often a worker looks for jobs.
+/// How often a worker polls for jobs.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// How long the end of a job is tried to be written down: within its lease.
+/// How long recording the outcome of a job is retried: less than its lease.
 const HELD: Duration = Duration::from_secs(30);
-/// How often the timetable is looked at.
+/// How often the repeating jobs are checked.
 const SELDOM: Duration = Duration::from_secs(30);
 /// How long the test clock waits for a job that another worker has, in tenths of a second.
 const MAX_DRAIN_CHECKS: u32 = 300;
@@ -51,31 +51,31 @@ async fn work(app: Arc<App>, lane: Lane, pulse: Pulse) {
     loop {
         poll.wait(&pulse).await;
         let done = if app.listeners.is_stopping() { Ok(false) } else { turn_in(&app, lane, &pulse).await };
-        poll.turned(done, "Jobs cannot be claimed now.");
+        poll.turned(done, "Cannot claim jobs at the moment.");
     }
 }
 
-/// The names of the kinds of job that fit.
+/// Returns the names of the job types that match.
 fn kinds(fit: impl Fn(&JobKind) -> bool) -> Vec<&'static str> {
     registry().jobs.iter().filter(|kind| fit(kind)).map(|kind| kind.kind).collect()
 }
 
-/// Claims one job of any lane and does it; answers whether there was one.
+/// Claims a job of any lane and runs it; returns whether there was one.
 pub async fn turn(app: &Arc<App>) -> bool {
     let pulse = Pulse::idle();
     for lane in Lane::ALL {
         match turn_in(app, lane, &pulse).await {
             Ok(false) => {}
             Ok(true) => return true,
-            Err(error) => tracing::warn!(cause = %error, "Jobs cannot be claimed now."),
+            Err(error) => tracing::warn!(cause = %error, "Cannot claim jobs at the moment."),
         }
     }
     false
 }
 
-/// Claims one job of a lane and does it; answers whether there was one.
+/// Claims a job of a lane and runs it; returns whether there was one.
 async fn turn_in(app: &Arc<App>, lane: Lane, pulse: &Pulse) -> Result<bool> {
-    // The process waits for what is under way before it ends.
+    // The process waits for jobs in progress before it exits.
     let busy = app.listeners.begin();
     let own = app.clone();
     let claimed = tokio::task::spawn_blocking(move || claim(&own, lane)).await;
@@ -88,7 +88,7 @@ async fn turn_in(app: &Arc<App>, lane: Lane, pulse: &Pulse) -> Result<bool> {
     Ok(any)
 }
 
-/// Takes back what dead workers left, and claims a job; in transactions of their own when a look says that it is worth it.
+/// Recovers lost jobs and claims a job; each in its own transaction, and only if a query finds something to do.
 fn claim(app: &App, lane: Lane) -> Result<Vec<Claimed>> {
     let (now, known) = (app.clock.now(), kinds(|_| true));
     let own = known.clone();
@@ -119,8 +119,8 @@ fn take_back(app: &App) -> Result<()> {
     Ok(())
 }
 
-/// Does the jobs of an account that follow from a day, or waits for whoever has them. One that is
-/// to be tried again later is left to the workers.
+/// Runs the jobs of an account that follow from a date, or waits for the workers that run them. A job that is to be
+/// retried later is left to the workers.
 pub fn drain(app: &App, account: i64) -> Result<()> {
     for _ in 0..MAX_DRAIN_CHECKS {
         let now = app.clock.now();
@@ -139,7 +139,7 @@ pub fn drain(app: &App, account: i64) -> Result<()> {
     Ok(())
 }
 
-/// Does those that are due now; answers whether there were any.
+/// Runs the jobs that are due now; returns whether there were any.
 fn drain_once(app: &App, account: i64) -> Result<bool> {
     let mut any = false;
     for lane in Lane::ALL {
@@ -191,7 +191,7 @@ async fn run(app: &Arc<App>, job: Claimed, pulse: &Pulse) {
     write_end(app, job, ending, pulse).await;
 }
 
-/// Writes down how a job ended, and as long as that cannot be done and the lease holds, once more.
+/// Records the outcome of a job, and retries while the lease is valid.
 async fn write_end(app: &Arc<App>, job: Claimed, ending: Ending, pulse: &Pulse) {
     let known = Arc::new((job, ending));
     let deadline = std::time::Instant::now() + HELD;

@@ -1,4 +1,4 @@
-//! How the loops in the background stand.
+//! The state of the background loops.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,20 +24,20 @@ impl State {
     }
 }
 
-/// How a loop stands.
+/// The state of a loop.
 pub struct Standing {
     /// Name.
     pub name: String,
-    /// How long ago it turned.
+    /// Time since its last progress.
     pub age: Duration,
-    /// How often it was started again.
+    /// The number of restarts.
     pub restarts: u64,
-    /// Whether that is too long ago.
+    /// Whether it has made no progress for too long.
     pub is_stuck: bool,
 }
 
 impl Loops {
-    /// How each stands, by name.
+    /// Returns the state of each loop, by name.
     pub fn standings(&self) -> Vec<Standing> {
         let standing = |(name, state): (&String, &Arc<State>)| {
             let age = held(&state.turned).elapsed();
@@ -47,7 +47,7 @@ impl Loops {
         held(&self.0).iter().map(standing).collect()
     }
 
-    /// Nothing, or the names of those that stand still.
+    /// Returns an error with the names of the loops that make no progress, if any.
     pub fn check(&self) -> Result<(), String> {
         let stuck: Vec<String> = self.standings().into_iter().filter(|one| one.is_stuck).map(|one| one.name).collect();
         if stuck.is_empty() { Ok(()) } else { Err(stuck.join(", ")) }
@@ -60,17 +60,17 @@ impl Loops {
     }
 }
 
-/// With this a loop says that it turns.
+/// Reports the progress of a loop.
 #[derive(Clone)]
 pub struct Pulse(pub(super) Arc<State>);
 
 impl Pulse {
-    /// That of no loop.
+    /// Creates a pulse without a loop.
     pub fn idle() -> Pulse {
         Pulse(Arc::new(State::new(STALL_TIMEOUT)))
     }
 
-    /// Says so.
+    /// Reports progress.
     pub fn turn(&self) {
         *held(&self.0.turned) = Instant::now();
     }

@@ -1,4 +1,4 @@
-//! Texts with a form of their own: addresses, account numbers, countries. Empty is no value.
+//! Strings with a specific format: addresses, account numbers, countries. Empty means no value.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use super::rules::Rules;
 use crate::error::{FieldCode, Violation, violation};
 use crate::json::{Json, write_text};
 
-/// Declares a kind of text: what it is, its JSON schema format, and how it is read.
+/// Declares a type of string: its description, its JSON schema format, and its parser.
 macro_rules! checked_text {
     ($(#[doc = $doc:literal])+ $name:ident, $format:literal, $read:path) => {
         $(#[doc = $doc])+
@@ -58,40 +58,40 @@ macro_rules! checked_text {
 }
 
 checked_text!(
-    /// One e-mail address.
+    /// An e-mail address.
     Email, "e-mail address", email);
 checked_text!(
-    /// E-mail addresses with commas between them.
+    /// E-mail addresses, separated by commas.
     Emails, "e-mail addresses, comma-separated", emails);
 checked_text!(
-    /// A domain of the internet, in lower case.
+    /// A domain name, in lower case.
     Domain, "domain name", domain);
 checked_text!(
-    /// A name for programs: small letters, digits and underscores.
+    /// An identifier: lower-case letters, digits and underscores.
     Slug, "small letters, digits and underscores", slug);
 checked_text!(
-    /// An IBAN, kept without spaces.
+    /// An IBAN, stored without spaces.
     Iban, "IBAN", iban);
 checked_text!(
     /// A BIC of 8 or 11 characters.
     Bic, "BIC", bic);
 checked_text!(
-    /// A VAT number; those of the European Union are checked.
+    /// A VAT number; those of the European Union are validated.
     VatNumber, "VAT number", vat_number);
 checked_text!(
-    /// A country, kept as its two letters of ISO 3166.
+    /// A country, stored as its ISO 3166 code of two letters.
     Country, "ISO 3166-1 alpha-2", country);
 checked_text!(
-    /// A web address.
+    /// A URL of a website.
     Website, "web address", website);
 checked_text!(
-    /// An address that can be called; whether it may be is for the client to say.
+    /// A URL that can be called; the client checks whether it is allowed.
     Callable, "https address", callable);
 checked_text!(
     /// A colour such as `#1a2b3c`.
     Color, "#rrggbb", color);
 
-/// A list of e-mail addresses, as JSON has lists.
+/// A list of e-mail addresses, as a JSON array.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EmailList(pub Vec<String>);
 
@@ -155,13 +155,13 @@ fn emails(text: &str) -> Result<String, Violation> {
     Ok(distinct(each, &mut HashSet::new()).join(", "))
 }
 
-/// The addresses that are not among `seen` yet, whatever the case of their letters, each once.
+/// Returns the addresses that are not in `seen`, ignoring case and without duplicates.
 fn distinct(addresses: Vec<String>, seen: &mut HashSet<String>) -> Vec<String> {
     addresses.into_iter().filter(|address| seen.insert(address.to_lowercase())).collect()
 }
 
 impl Emails {
-    /// Leaves out the addresses that are among `others`.
+    /// Removes the addresses that are in `others`.
     pub fn without(&self, others: &Emails) -> Emails {
         let split = |emails: &Emails| emails.0.split(", ").map(str::to_string).collect::<Vec<_>>();
         let mut seen = split(others).iter().map(|address| address.to_lowercase()).collect();
@@ -215,7 +215,7 @@ fn vat_number(text: &str) -> Result<String, Violation> {
     if good { Ok(compact) } else { Err(malformed("must be a VAT number such as NL123456789B01")) }
 }
 
-/// The names by which our neighbours are called at home, beside the English ones of the standard.
+/// The native names of nearby countries, in addition to the English names of the standard.
 const NAMES: &[(&str, &str)] = &[
     ("nederland", "NL"),
     ("holland", "NL"),
@@ -293,7 +293,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn good_ones_are_kept_in_one_form() {
+    fn normalizes_valid_values() {
         assert_eq!(iban("nl91 abna 0417 1643 00").unwrap(), "NL91ABNA0417164300");
         assert_eq!(bic("abnanl2a").unwrap(), "ABNANL2A");
         assert_eq!(vat_number("NL 8234.56.789.B01").is_ok(), eu_vat::validate("NL823456789B01").is_ok());
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_ones_are_refused() {
+    fn rejects_invalid_values() {
         for text in ["NL91ABNA0417164301", "NL91", "XX00", "NL91ABNA04171643000"] {
             assert!(iban(text).is_err(), "{text}");
         }

@@ -7,21 +7,21 @@ use super::rules::Rules;
 use crate::error::Violation;
 use crate::json::Json;
 
-/// A field without its accessors: what documents and walks need.
+/// A field without its accessors, for the documentation and tests.
 #[derive(Clone, Copy)]
 pub struct FieldInfo {
-    /// Its name in JSON, which is its column.
+    /// Its name in JSON, which is also its column.
     pub name: &'static str,
     /// The lines of its doc comment.
     pub doc: &'static [&'static str],
-    /// What it may do.
+    /// Its rules.
     pub rules: Rules,
     /// Its JSON schema.
     pub schema: fn(&Rules) -> serde_json::Value,
 }
 
 impl FieldInfo {
-    /// Whether this is among its types in JSON.
+    /// Whether this is one of its JSON types.
     pub fn is(&self, kind: &str) -> bool {
         match &(self.schema)(&self.rules)["type"] {
             serde_json::Value::Array(types) => types.iter().any(|own| own == kind),
@@ -29,7 +29,7 @@ impl FieldInfo {
         }
     }
 
-    /// Whether it is a day.
+    /// Whether it is a date.
     pub fn is_date(&self) -> bool {
         (self.schema)(&self.rules)["pattern"] == kinds::DAY_PATTERN
     }
@@ -37,20 +37,20 @@ impl FieldInfo {
 
 /// A field of `R` with its accessors.
 pub struct Field<R> {
-    /// What is said about it.
+    /// Its description.
     pub info: FieldInfo,
-    /// Its value for the database.
+    /// Returns its value for the database.
     pub to_db: fn(&R) -> Value<'_>,
-    /// Takes its value from a column.
+    /// Reads its value from a column.
     pub from_db: fn(&mut R, &Row, usize) -> store::Result<()>,
-    /// Takes its value from a body.
+    /// Reads its value from a body.
     pub from_json: fn(&mut R, &Json, &Rules) -> Result<(), Violation>,
-    /// Writes its value in an answer.
+    /// Writes its value to a response.
     pub to_json: fn(&R, &Rules, &mut Vec<u8>),
-    /// Copies it from the first to the second.
+    /// Copies it from the first record to the second.
     pub copy: fn(&R, &mut R),
-    /// Whether both have the same.
+    /// Whether both records have the same value.
     pub equal: fn(&R, &R) -> bool,
-    /// Reads a filter's text.
+    /// Parses the value of a filter.
     pub from_query: fn(&str, &Rules) -> Result<Value<'static>, Violation>,
 }

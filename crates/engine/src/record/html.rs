@@ -1,5 +1,5 @@
-//! HTML that people send. It is made harmless where it is read, before any transaction: cleaning takes a tree of
-//! elements, which must be neither too deep nor far larger than its text.
+//! HTML in requests. It is sanitized where it is parsed, before any transaction: sanitizing builds a tree of elements,
+//! which must be neither too deep nor much larger than its text.
 
 use std::collections::HashMap;
 
@@ -11,12 +11,12 @@ use super::rules::Rules;
 use crate::error::{FieldCode, Violation, violation};
 use crate::json::Json;
 
-/// HTML without what could do harm.
+/// Sanitized HTML.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Html(pub String);
 
 impl Html {
-    /// Its words, without the tags.
+    /// Returns its text, without the tags.
     pub fn words(&self) -> String {
         let mut words = String::with_capacity(self.0.len());
         let mut rest = self.0.as_str();
@@ -33,7 +33,7 @@ impl Html {
     }
 }
 
-/// What follows a tag of clean HTML, in which values are quoted and have no quote.
+/// Returns what follows a tag in sanitized HTML, in which attribute values are quoted.
 fn behind_tag(tag: &str) -> &str {
     let mut quoted = false;
     let end = tag.bytes().position(|byte| {
@@ -56,7 +56,7 @@ impl Kind for Html {
         let text = String::from_json(json, rules)?;
         check(&text)?;
         let clean = ammonia::clean(&text);
-        // Links get a word or two more.
+        // Links get additional attributes.
         if clean.len() > 4 * rules.max_length {
             return Err(violation(FieldCode::TooLong, "has too many tags that are never closed"));
         }
@@ -76,23 +76,24 @@ impl Kind for Html {
     }
 }
 
-/// How many tags may be open at once.
+/// Maximum nesting depth of tags.
 const DEEPEST: usize = 500;
 /// How many elements a text may come to.
 const MAX_ELEMENTS: usize = 200_000;
 
-/// Elements that have no end tag.
+/// Elements without an end tag.
 const VOID: &[&str] =
     &["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"];
-/// Elements that the parser opens again in each block that follows, until they are closed.
+/// Elements that the parser reopens in each following block until they are closed.
 const FORMATTING: &[&str] =
     &["a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"];
-/// The parts of a table, whose end tags close what is open as far as the table goes.
+/// Table elements, whose end tags close everything that is open within the table.
 const TABLE: &[&str] = &["caption", "table", "tbody", "td", "tfoot", "th", "thead", "tr"];
-/// Elements out of which no other end tag reaches.
+/// Elements that the end tags of other elements do not cross.
 const SCOPES: &[&str] =
     &["applet", "caption", "marquee", "math", "object", "select", "svg", "table", "td", "template", "th"];
-/// Elements whose end tag closes all that is open in them. Others close nothing when one of these is between.
+/// Elements whose end tag closes everything that is open in them. Other end tags close nothing if one of these is in
+/// between.
 const BLOCKS: &[&str] = &[
     "address",
     "article",
@@ -134,7 +135,7 @@ const BLOCKS: &[&str] = &[
     "ul",
 ];
 
-/// Whether the end tag of `name` closes nothing when it meets `other` before its own element.
+/// Whether the end tag of `name` closes nothing if it reaches `other` before its own element.
 fn stops(name: &str, other: &str) -> bool {
     match name {
         _ if TABLE.contains(&name) => matches!(other, "table" | "template"),
@@ -144,11 +145,11 @@ fn stops(name: &str, other: &str) -> bool {
     }
 }
 
-/// Refuses HTML that would take long to clean, by a look at its tags. It may count too many of a text that is not well
-/// formed, never too few: what an end tag closes is not always clear, and then it closes nothing here.
+/// Rejects HTML that would take long to sanitize, by scanning its tags. For malformed HTML it may count too many, never
+/// too few: an ambiguous end tag closes nothing here.
 fn check(html: &str) -> Result<(), Violation> {
     let mut open: Vec<(String, &str)> = Vec::new();
-    // Formatting that was not closed with its block, and how often: the parser keeps three of the same.
+    // Formatting elements that were not closed with their block, with a count: the parser keeps three of the same.
     let mut carried: HashMap<&str, usize> = HashMap::new();
     let mut again = 0;
     let mut elements = 0;
@@ -180,7 +181,7 @@ fn check(html: &str) -> Result<(), Violation> {
         if is(VOID) {
             continue;
         }
-        // A paragraph or a row that was not closed ends where the next one begins.
+        // An unclosed paragraph or row ends where the next one starts.
         let ended = |last: Option<&(String, &str)>| match last.map(|(last, _)| last.as_str()) {
             Some("p") => is(BLOCKS) || is(&["td", "th", "tr"]),
             Some("li") => is(&["li"]),
@@ -205,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ordinary_html_is_taken() {
+    fn accepts_ordinary_html() {
         let table = format!("<table>{}</table>", "<tr><td>a<td><p>b<p>c".repeat(2000));
         let list = format!("<ul>{}</ul>", "<li><b>a</b> <a href=\"https://example.com/\">b</a><br>".repeat(800));
         let mail = "<div><font size=2><p>One</font></p><blockquote>Two</blockquote></div>".repeat(80);
@@ -216,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_take_long_is_refused() {
+    fn rejects_html_that_is_slow_to_sanitize() {
         let formatting: String = (0..90).map(|n| format!("<b id={n}>")).collect();
         let again = format!("<div>{formatting}</div>{}", "<p>x</p>".repeat(7000));
         for html in [

@@ -1,5 +1,5 @@
-//! The kinds of value a field can have. No column is NULL: what has no value is `''`, 0 or the
-//! kind's default, so that both databases sort and compare the same.
+//! The types of field values. No column is NULL: a missing value is `''`, 0 or the default of the type, so that both
+//! databases sort and compare it in the same way.
 
 use std::borrow::Cow;
 
@@ -13,33 +13,33 @@ use crate::clock::Moment;
 use crate::error::{FieldCode, Violation, violation};
 use crate::json::{Json, write_text};
 
-/// A kind of value: how it is stored, read, shown and described.
+/// A type of value: how it is stored, parsed, written and described.
 pub trait Kind: Sized + Clone + Default {
-    /// For the database.
+    /// Converts the value for the database.
     fn to_db(&self) -> Value<'_>;
-    /// From the database. What is not a value of this kind is [`store::Error::unreadable`], never a default.
+    /// Reads a value from the database. An invalid value is [`store::Error::unreadable`], never a default.
     fn from_db(row: &Row, column: usize) -> store::Result<Self>;
-    /// From a body; `null` is seen to already.
+    /// Reads a value from a body; `null` has already been handled.
     fn from_json(json: &Json, rules: &Rules) -> Result<Self, Violation>;
-    /// In an answer.
+    /// Writes the value to a response.
     fn to_json(&self, rules: &Rules, out: &mut Vec<u8>);
-    /// The JSON schema.
+    /// Returns the JSON schema.
     fn schema(rules: &Rules) -> Schema;
 
-    /// Whether it has a value, for fields that are required.
+    /// Whether it is empty, for required fields.
     fn is_empty(&self) -> bool {
         false
     }
 
-    /// A query parameter as the JSON it stands for.
+    /// Converts a query parameter to the corresponding JSON.
     fn from_query(text: &str) -> Json {
         Json::Text(text.to_string())
     }
 
-    /// From a body, with `null` and the rules of every kind.
+    /// Reads a value from a body, including `null` and the rules of every type.
     fn read(json: &Json, rules: &Rules) -> Result<Self, Violation> {
-        // Texts, dates, links and lists can be empty. A number, a choice or a switch cannot: `null` would make it
-        // something that nobody said.
+        // Strings, dates, links and lists can be empty. A number, an enumeration or a boolean cannot: `null` would turn
+        // it into a value that nobody sent.
         let can_be_none = Self::default().is_empty() || rules.nullable || rules.resets;
         let value = match json {
             Json::Null if rules.required || !can_be_none => return Err(must_have_a_value()),
@@ -55,7 +55,7 @@ pub trait Kind: Sized + Clone + Default {
         }
     }
 
-    /// What it is without a value.
+    /// Returns the value of a field that is not set.
     fn unset(rules: &Rules) -> Result<Self, Violation> {
         if rules.default.is_empty() {
             return Ok(Self::default());
@@ -64,7 +64,7 @@ pub trait Kind: Sized + Clone + Default {
         Self::from_json(&default, rules)
     }
 
-    /// From a filter.
+    /// Reads the value of a filter.
     fn filter(text: &str, rules: &Rules) -> Result<Value<'static>, Violation> {
         let value = Self::from_json(&Self::from_query(text), rules)?;
         Ok(match value.to_db() {
@@ -79,12 +79,12 @@ fn must_have_a_value() -> Violation {
     violation(FieldCode::Required, "must have a value")
 }
 
-/// The value is of the wrong kind; says what it must be.
+/// Creates an error for a value of the wrong type, with the expected one.
 pub fn wrong_type(must_be: &str, json: &Json) -> Violation {
     violation(FieldCode::WrongType, format!("must be {must_be}, not {}", json.kind()))
 }
 
-/// A text that both databases, mail and PDF can carry.
+/// Returns text that both databases, mail and PDF support.
 pub fn clean_text(json: &Json, max_length: usize) -> Result<&str, Violation> {
     let text = match json {
         Json::Text(text) => text,
@@ -97,19 +97,19 @@ pub fn clean_text(json: &Json, max_length: usize) -> Result<&str, Violation> {
         let message = format!("contains the control character U+{:04X}", u32::from(bad));
         return Err(violation(FieldCode::InvalidCharacters, message));
     }
-    // Counting is only needed where the bytes could exceed the limit.
+    // Characters are only counted if the bytes could exceed the limit.
     if text.len() > max_length && text.chars().count() > max_length {
         return Err(violation(FieldCode::TooLong, format!("may have at most {max_length} characters")));
     }
     Ok(text)
 }
 
-/// How a day is written, if there is one.
+/// The pattern of an optional date.
 pub const DAY_PATTERN: &str = "^$|^\\d{4}-\\d{2}-\\d{2}$";
 
 fn text_schema(rules: &Rules) -> Schema {
     let kind = if rules.nullable { json!(["string", "null"]) } else { json!("string") };
-    // What we write ourselves may be longer than what people may send.
+    // Values that the server writes can exceed the limits of input.
     if rules.create || rules.patch {
         json!({"type": kind, "maxLength": rules.max_length})
     } else {
@@ -221,7 +221,7 @@ impl Kind for i64 {
     }
 }
 
-/// A number of days. None is sent as `null`; what stands in for it is for the record to say.
+/// A number of days. `null` means none, and the record determines what that stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Days(pub i64);
 
@@ -306,11 +306,11 @@ impl<const SCALE: u32> Kind for Decimal<SCALE> {
     }
 }
 
-/// A calendar date, or none.
+/// An optional calendar date.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Day(pub Option<Date>);
 
-/// Reads `YYYY-MM-DD` and nothing else, from the year 0001 on: there is no year 0.
+/// Parses `YYYY-MM-DD`, from the year 0001 on.
 pub fn parse_date(text: &str) -> Result<Date, Violation> {
     let bytes = text.as_bytes();
     let shaped = bytes.len() == 10 && bytes[4] == b'-' && bytes[7] == b'-';
@@ -318,7 +318,7 @@ pub fn parse_date(text: &str) -> Result<Date, Violation> {
     date.ok_or_else(|| violation(FieldCode::InvalidFormat, "must be a date in the format YYYY-MM-DD"))
 }
 
-/// A date of the database.
+/// Parses a stored date.
 pub fn stored_date(text: &str) -> store::Result<Date> {
     parse_date(text).map_err(|_| store::Error::unreadable("it is not a date of the form YYYY-MM-DD"))
 }
@@ -359,7 +359,7 @@ impl Kind for Day {
     }
 }
 
-/// A moment that the server sets, or none.
+/// An optional timestamp.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct When(pub Option<Moment>);
 
@@ -472,7 +472,7 @@ impl Kind for VatRate {
     }
 }
 
-/// Declares a closed set of values.
+/// Declares a closed enumeration.
 #[macro_export]
 macro_rules! choice {
     ($(#[doc = $about:literal])+ $vis:vis enum $name:ident { $( $(#[doc = $doc:literal])+ $(#[$flag:meta])? $variant:ident = $wire:literal, )+ }) => {
@@ -506,7 +506,8 @@ macro_rules! choice {
     };
 }
 
-/// The same word as others spell it. Some records are `canceled`, others `cancelled`; callers need not know.
+/// Returns the alternative spelling of a value: some records are `canceled`, others `cancelled`, and callers can use
+/// both.
 pub fn other_spelling(text: &str) -> Option<&'static str> {
     match text {
         "canceled" => Some("cancelled"),
@@ -515,7 +516,7 @@ pub fn other_spelling(text: &str) -> Option<&'static str> {
     }
 }
 
-/// One of a closed set.
+/// Parses a value of a closed enumeration.
 pub fn choose<T>(json: &Json, allowed: &[&str], find: fn(&str) -> Option<T>) -> Result<T, Violation> {
     let text = clean_text(json, 255)?;
     find(text).ok_or_else(|| violation(FieldCode::InvalidChoice, format!("must be one of: {}", allowed.join(", "))))

@@ -1,4 +1,4 @@
-//! Kinds that hold several values: lists of texts, and values for custom fields.
+//! Types with several values: lists of strings, and custom field values.
 
 use serde_json::{Value as Schema, json};
 use store::{Row, Value};
@@ -8,16 +8,16 @@ use super::rules::Rules;
 use crate::error::{FieldCode, Violation, violation};
 use crate::json::{Json, write_key, write_text};
 
-/// Several texts, in order.
+/// A list of strings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Texts(pub Vec<String>);
 
-/// More than any list that a person keeps.
+/// Maximum number of items.
 const MAX_ITEMS: usize = 200;
 
 impl Kind for Texts {
     fn to_db(&self) -> Value<'_> {
-        // No text has a line break.
+        // A string contains no line break.
         self.0.join("\n").into()
     }
 
@@ -70,18 +70,18 @@ impl Kind for Texts {
     }
 }
 
-/// The values of custom fields, by key. What they may be is said by the account's custom fields.
+/// The values of custom fields, by key. The account's custom fields determine which are valid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Custom(pub Vec<(String, CustomValue)>);
 
 /// A value of a custom field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CustomValue {
-    /// A text, or one of the options.
+    /// A string, or one of the options.
     Text(String),
-    /// Checked or not.
+    /// Whether a checkbox is checked.
     Checked(bool),
-    /// To be taken away.
+    /// The value is to be removed.
     Nothing,
 }
 
@@ -155,11 +155,11 @@ impl Kind for Custom {
     }
 }
 
-/// Any JSON object, kept as it was sent.
+/// Any JSON object, stored as sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Data(pub String);
 
-/// The longest object, as text.
+/// Maximum size of an object, in bytes.
 const DATA: usize = 256 * 1024;
 
 impl From<Schema> for Data {
@@ -169,13 +169,13 @@ impl From<Schema> for Data {
 }
 
 impl Data {
-    /// As JSON; an empty object when it is empty.
+    /// Returns it as JSON; an empty object if it is empty.
     pub fn json(&self) -> Schema {
-        // What cannot be parsed never becomes a `Data`: see `from_db` and `from_json`.
+        // Invalid JSON never becomes a `Data`: see `from_db` and `from_json`.
         serde_json::from_str(&self.0).unwrap_or_else(|_| json!({}))
     }
 
-    /// With the members of `more` that have a value.
+    /// Returns it with the members of `more` that have a value.
     pub fn with(&self, more: &Schema) -> Data {
         let mut all = self.json();
         for (key, value) in more.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()) {
@@ -226,7 +226,7 @@ pub struct Snapshot(pub String);
 impl Snapshot {
     /// As JSON; null when there is none.
     pub fn json(&self) -> Schema {
-        // What cannot be parsed never becomes a `Snapshot`: see `from_db`.
+        // Invalid JSON never becomes a `Snapshot`: see `from_db`.
         serde_json::from_str(&self.0).unwrap_or_default()
     }
 }
@@ -257,7 +257,7 @@ impl Kind for Snapshot {
     }
 }
 
-/// The text of a JSON object in the database, or no text at all.
+/// Returns the text of a stored JSON object, or an empty text.
 fn stored_object(text: &str) -> store::Result<String> {
     let is_object = || text.starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
     if text.is_empty() || is_object() { Ok(text.to_string()) } else { Err(not_an_object()) }
@@ -268,8 +268,8 @@ fn not_an_object() -> store::Error {
 }
 
 impl Json {
-    /// As text again, with the digits of its numbers; refuses what no text has, and numbers that whoever reads
-    /// it later would not have as they are.
+    /// Serializes the value with the digits of its numbers; rejects invalid strings, and numbers that later readers
+    /// cannot represent.
     pub fn write(&self, out: &mut Vec<u8>) -> Result<(), Violation> {
         match self {
             Json::Null => out.extend_from_slice(b"null"),
@@ -308,8 +308,8 @@ fn inner_text(json: &Json) -> Result<&str, Violation> {
         .map_err(|wrong| Violation { message: format!("contains a string that {}", wrong.message), ..wrong })
 }
 
-/// Whole numbers are read with 64 bits and others as floating point: beyond these one would be rounded, or make
-/// all of the object unreadable.
+/// Integers are read with 64 bits and others as floating point: a number beyond these would be rounded, or make the
+/// whole object unreadable.
 fn check_number(digits: &str) -> Result<(), Violation> {
     let is_whole = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
     let fits = match is_whole {

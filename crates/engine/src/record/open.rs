@@ -1,16 +1,16 @@
-//! Sets of values: those that callers may extend with words of their own, and the moves between values.
+//! Enumerations that callers can extend with custom values, and transitions between statuses.
 
 use crate::error::{Code, Error, Result};
 
-/// The moves of a status: from where, and to where. A move that is not listed is refused.
+/// The transitions of a status: from which, to which. A transition that is not listed is rejected.
 pub type Transitions<S> = &'static [(S, &'static [S])];
 
-/// Whether the table lists this move.
+/// Whether the table has this transition.
 pub fn may_become<S: PartialEq>(table: Transitions<S>, from: &S, to: &S) -> bool {
     table.iter().any(|(own, targets)| own == from && targets.contains(to))
 }
 
-/// Refuses a move that the table does not list, in the words of `message`.
+/// Rejects a transition that is not in the table, with `message`.
 pub fn check_transition<S: PartialEq>(
     table: Transitions<S>,
     from: &S,
@@ -20,7 +20,7 @@ pub fn check_transition<S: PartialEq>(
     if may_become(table, from, to) { Ok(()) } else { Err(Error::new(Code::InvalidTransition, message())) }
 }
 
-/// Declares an enum with the name of each value on the wire.
+/// Declares an enum with the API name of each value.
 #[macro_export]
 macro_rules! words {
     ($(#[doc = $about:literal])+ $vis:vis enum $name:ident { $( $(#[doc = $doc:literal])+ $(#[$flag:meta])? $variant:ident = $wire:literal, )+ }) => {
@@ -29,13 +29,13 @@ macro_rules! words {
         $vis enum $name { $( $(#[doc = $doc])+ $(#[$flag])? $variant, )+ }
 
         impl $name {
-            /// Every value.
+            /// All values.
             pub const ALL: &[$name] = &[$( $name::$variant, )+];
 
-            /// Every value as it goes over the wire.
+            /// The API names of all values.
             pub const WIRE: &[&str] = &[$( $wire, )+];
 
-            /// As it goes over the wire.
+            /// Returns its API name.
             pub const fn wire(self) -> &'static str {
                 match self { $( $name::$variant => $wire, )+ }
             }
@@ -54,8 +54,8 @@ macro_rules! words {
     };
 }
 
-/// Declares a set of values that have a meaning here, to which callers may add words of their own. Stored, filtered and
-/// described like any text; the default is no value.
+/// Declares an enumeration that callers can extend with custom values. Stored, filtered and described as a string; the
+/// default is no value.
 #[macro_export]
 macro_rules! open_choice {
     ($(#[doc = $about:literal])+ $vis:vis enum $name:ident { $( $(#[doc = $doc:literal])+ $variant:ident = $wire:literal, )+ }) => {
@@ -63,15 +63,15 @@ macro_rules! open_choice {
         #[derive(Clone, Debug, PartialEq, Eq)]
         $vis enum $name {
             $( $(#[doc = $doc])+ $variant, )+
-            /// A word of the caller's own, or no value when it is empty.
+            /// A custom value, or no value if it is empty.
             Other(String),
         }
 
         impl $name {
-            /// The values that have a meaning here.
+            /// The values that have a meaning to the server.
             pub const KNOWN: &[$name] = &[$( $name::$variant, )+];
 
-            /// As it goes over the wire.
+            /// Returns its API name.
             pub fn wire(&self) -> &str {
                 match self { $( $name::$variant => $wire, )+ $name::Other(word) => word }
             }

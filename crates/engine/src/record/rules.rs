@@ -1,100 +1,100 @@
 //! The rules of a field: required, read-only, searchable, sortable, limits, references.
 
-/// In which answers something is shown.
+/// The responses in which a field is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Views(u8);
 
 /// Items of a list.
 pub const LIST: Views = Views(1);
-/// One record by its id.
+/// A single record by id.
 pub const DETAIL: Views = Views(2);
-/// The answer to a create.
+/// The response to a create.
 pub const CREATED: Views = Views(4);
-/// The answer to a PATCH.
+/// The response to a PATCH.
 pub const UPDATED: Views = Views(8);
-/// The answer to an action.
+/// The response to an action.
 pub const ACTED: Views = Views(16);
-/// Everywhere.
+/// All responses.
 pub const ALL: Views = Views(31);
-/// In no answer.
+/// No response.
 pub const NOWHERE: Views = Views(0);
 
 impl Views {
-    /// Whether `view` is among these.
+    /// Whether `view` is included.
     pub const fn includes(self, view: Views) -> bool {
         self.0 & view.0 != 0
     }
 
-    /// These and those.
+    /// Returns the union of both.
     pub const fn and(self, other: Views) -> Views {
         Views(self.0 | other.0)
     }
 }
 
-/// What a field may do. Built with the `const` methods: `INPUT.search().example("\"Hosting\"")`.
+/// The rules of a field. Built with `const` methods: `INPUT.search().example("\"Hosting\"")`.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// May be sent when it is made.
+    /// Can be sent in a create.
     pub create: bool,
-    /// May be sent in a PATCH.
+    /// Can be sent in a PATCH.
     pub patch: bool,
-    /// Is in the body alone: it has no column and no answer shows it.
+    /// Exists only in the body: it has no column and is in no response.
     pub sent_only: bool,
-    /// Is set by the server unless it is given when the record is made: the limits hold for what is given.
+    /// Set by the server unless it is sent in a create; the limits apply to what is sent.
     pub given: bool,
-    /// Must have a value.
+    /// Requires a value.
     pub required: bool,
-    /// Gets a value when none is sent, and must have one in a PATCH.
+    /// Gets a value if none is sent, and requires one in a PATCH.
     pub kept: bool,
-    /// `null` in a PATCH returns it to its default, or to what the record fills in.
+    /// `null` in a PATCH resets it to its default, or to the value that the record fills in.
     pub resets: bool,
-    /// Is null in answers when it has no value; otherwise `""`.
+    /// Is null in responses if it has no value; otherwise `""`.
     pub nullable: bool,
-    /// Is described as null only in answers and in a PATCH: a new record leaves it out.
+    /// Described as nullable only in responses and in a PATCH: a create omits it.
     pub null_once_made: bool,
     /// Cannot be changed once the record is final.
     pub locked_when_final: bool,
-    /// A change of it makes a new revision of a record that is final.
+    /// A change creates a new revision of a final record.
     pub revises: bool,
-    /// A record that is made of this one has the same value.
+    /// Records created from this one get the same value.
     pub copied: bool,
-    /// Where it is shown.
+    /// The responses that include it.
     pub views: Views,
-    /// Shown in the record's `meta` instead: the contract does not list it beside the others.
+    /// Shown in the record's `meta`, since the contract does not list it among the other fields.
     pub in_meta: bool,
     /// Lists can be filtered by it.
     pub filter: bool,
-    /// The parameter of that filter, when it has another name; values that are none are ignored.
+    /// The parameter of that filter, if it has another name; invalid values are ignored.
     pub filter_as: &'static str,
-    /// That filter takes several values with commas between them.
+    /// That filter accepts several values, separated by commas.
     pub filter_many: bool,
-    /// The value a list is filtered by when the caller says nothing.
+    /// The default value of that filter.
     pub assumed: &'static str,
-    /// The word that stands for every value in a filter.
+    /// The word that matches every value in that filter.
     pub any: &'static str,
-    /// Lists take these two parameters for the first and the last value.
+    /// The two list parameters of a range: first and last value.
     pub range: Option<(&'static str, &'static str)>,
     /// Lists can be sorted by it.
     pub sort: bool,
-    /// Searches look in it.
+    /// Included in searches.
     pub search: bool,
-    /// Characters in a text.
+    /// Maximum number of characters.
     pub max_length: usize,
-    /// Smallest whole number or decimal, in whole units.
+    /// Minimum of a number, in whole units.
     pub min: i64,
-    /// Largest whole number or decimal, in whole units.
+    /// Maximum of a number, in whole units.
     pub max: i64,
-    /// No two records of the account have the same; with the values of these other fields.
+    /// Unique among the records of the account, together with these other fields.
     pub unique: Option<&'static [&'static str]>,
-    /// The table whose record it names.
+    /// The table that it refers to.
     pub refers: &'static str,
-    /// What it is when nothing is sent, as JSON.
+    /// The default, as JSON.
     pub default: &'static str,
-    /// A good value, as JSON: for the documents and the tests.
+    /// A valid example, as JSON: for the documentation and the tests.
     pub example: &'static str,
 }
 
-/// A field that callers may send.
+/// A field that callers can send.
 pub const INPUT: Rules = Rules {
     create: true,
     patch: true,
@@ -127,52 +127,52 @@ pub const INPUT: Rules = Rules {
     example: "",
 };
 
-/// A field that must be sent.
+/// A field that callers must send.
 pub const REQUIRED: Rules = Rules { required: true, ..INPUT };
 
 /// A field that only the server sets.
 pub const COMPUTED: Rules = Rules { create: false, patch: false, ..INPUT };
 
-/// A field that the server sets, unless it is sent when the record is made.
+/// A field that the server sets, unless it is sent in a create.
 pub const GIVEN: Rules = Rules { patch: false, given: true, ..INPUT };
 
 impl Rules {
-    /// Can be sent when the record is made, not changed by PATCH.
+    /// Can be sent in a create, but not changed by PATCH.
     pub const fn create_only(self) -> Rules {
         Rules { patch: false, ..self }
     }
 
-    /// In the body alone: the record reads it before it is saved, and does not keep it.
+    /// Exists only in the body: the record reads it before it is saved, and does not store it.
     pub const fn sent_only(self) -> Rules {
         Rules { sent_only: true, views: NOWHERE, ..self }
     }
 
-    /// A PATCH of a record that is final cannot change it.
+    /// Cannot be changed by a PATCH of a final record.
     pub const fn locked_when_final(self) -> Rules {
         Rules { locked_when_final: true, ..self }
     }
 
-    /// A change of it makes a new revision of a record that is final.
+    /// A change creates a new revision of a final record.
     pub const fn revises(self) -> Rules {
         Rules { revises: true, ..self }
     }
 
-    /// A record that is made of this one has the same value.
+    /// Records created from this one get the same value.
     pub const fn copied(self) -> Rules {
         Rules { copied: true, ..self }
     }
 
-    /// `null` when it has no value, once the record is there; a new record leaves it out.
+    /// Is `null` if it has no value, once the record exists; a create omits it.
     pub const fn nullable_once_made(self) -> Rules {
         Rules { nullable: true, null_once_made: true, ..self }
     }
 
-    /// The rules by which the body of a new record is described.
+    /// Returns the rules that describe the body of a create.
     pub const fn for_create(self) -> Rules {
         Rules { nullable: self.nullable && !self.null_once_made, ..self }
     }
 
-    /// The rules by which answers and filters are described: what the server sets has no limits.
+    /// Returns the rules that describe responses and filters: values that the server sets have no limits.
     pub const fn for_answers(self) -> Rules {
         if !self.given {
             return self;
@@ -181,17 +181,17 @@ impl Rules {
         Rules { create: false, min, max, max_length, default, example, ..self }
     }
 
-    /// `null` when it has no value.
+    /// Is `null` if it has no value.
     pub const fn nullable(self) -> Rules {
         Rules { nullable: true, ..self }
     }
 
-    /// Shown only there.
+    /// Shown only in these responses.
     pub const fn shown(self, views: Views) -> Rules {
         Rules { views, ..self }
     }
 
-    /// Shown in the record's `meta`, and nowhere else.
+    /// Shown only in the record's `meta`.
     pub const fn in_meta(self) -> Rules {
         Rules { in_meta: true, views: NOWHERE, ..self }
     }
@@ -201,32 +201,32 @@ impl Rules {
         Rules { filter: true, ..self }
     }
 
-    /// Lists can be filtered by it under this name, and values that are none are ignored.
+    /// Lists can be filtered by it under this name, and invalid values are ignored.
     pub const fn filter_as(self, parameter: &'static str) -> Rules {
         Rules { filter_as: parameter, ..self }
     }
 
-    /// Lists can be filtered by it, by one value or by several with commas between them.
+    /// Lists can be filtered by one or several values, separated by commas.
     pub const fn filter_many(self) -> Rules {
         Rules { filter: true, filter_many: true, ..self }
     }
 
-    /// Lists are filtered by this value when the caller says nothing.
+    /// Sets the default value of the filter.
     pub const fn assumed(self, value: &'static str) -> Rules {
         Rules { assumed: value, ..self }
     }
 
-    /// This word in a filter stands for every value.
+    /// Sets the word that matches every value in the filter.
     pub const fn any(self, word: &'static str) -> Rules {
         Rules { any: word, ..self }
     }
 
-    /// Lists take these two parameters for the first and the last value.
+    /// Sets the two list parameters of a range: first and last value.
     pub const fn range(self, from: &'static str, to: &'static str) -> Rules {
         Rules { range: Some((from, to)), ..self }
     }
 
-    /// A text of this length at most.
+    /// Sets the maximum number of characters.
     pub const fn at_most(self, characters: usize) -> Rules {
         Rules { max_length: characters, ..self }
     }
@@ -236,7 +236,7 @@ impl Rules {
         Rules { sort: true, ..self }
     }
 
-    /// Searches look in it.
+    /// Included in searches.
     pub const fn search(self) -> Rules {
         Rules { search: true, ..self }
     }
@@ -246,12 +246,12 @@ impl Rules {
         Rules { max_length: 65_536, ..self }
     }
 
-    /// A number from `min` to `max`.
+    /// Sets the range of a number.
     pub const fn between(self, min: i64, max: i64) -> Rules {
         Rules { min, max, ..self }
     }
 
-    /// No two records of the account have the same value, unless they differ in one of `others`.
+    /// Unique among the records of the account, unless they differ in one of `others`.
     pub const fn unique(self, others: &'static [&'static str]) -> Rules {
         Rules { unique: Some(others), ..self }
     }
@@ -261,27 +261,27 @@ impl Rules {
         Rules { refers: table, ..self }
     }
 
-    /// Gets a value when none is sent, and a PATCH cannot empty it.
+    /// Gets a value if none is sent, and cannot be cleared by a PATCH.
     pub const fn kept(self) -> Rules {
         Rules { kept: true, ..self }
     }
 
-    /// `null` in a PATCH returns it to what it is when nothing is sent.
+    /// `null` in a PATCH resets it to its value when nothing is sent.
     pub const fn resets(self) -> Rules {
         Rules { resets: true, ..self }
     }
 
-    /// It is this when nothing is sent, as JSON, and again when `null` is sent in a PATCH.
+    /// Sets the default, as JSON, to which `null` in a PATCH resets it.
     pub const fn resets_to(self, json: &'static str) -> Rules {
         Rules { default: json, ..self.resets() }
     }
 
-    /// What it is when nothing is sent, as JSON.
+    /// Sets the default, as JSON.
     pub const fn default(self, json: &'static str) -> Rules {
         Rules { default: json, ..self }
     }
 
-    /// A good value, as JSON.
+    /// Sets a valid example, as JSON.
     pub const fn example(self, json: &'static str) -> Rules {
         Rules { example: json, ..self }
     }

@@ -1,35 +1,33 @@
-//! Which pieces of the words to ask a trigram index for. It reads a list of texts for each piece
-//! it is asked for, and the list of a common piece is long: a few rare ones are enough, since
-//! what they find is compared with all of the words anyway. What is rare a sample of the texts
-//! tells, of all accounts together, as they share the index.
+//! Chooses the trigrams to look up. A trigram index reads a list of texts for each trigram, and the list of a common
+//! one is long: a few rare trigrams are enough, since their results are compared with all of the words anyway. A sample
+//! of the texts of all accounts, which share the index, determines which are rare.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use store::{Result, Tx, Value};
 
-/// One text of so many is in the sample.
+/// The sample has one in this many texts.
 const ONE_OF: i64 = 128;
-/// How many texts the sample gets at a time.
+/// Number of texts to sample at a time.
 const AT_ONCE: i64 = 8;
-/// How many pieces are written by one statement.
+/// Number of rows per statement.
 const ROWS: usize = 32;
-/// Reading an entry of a list takes this part of the time of comparing a text (measured on SQLite:
-/// 25 nanoseconds and one and a half microseconds).
+/// Reading an entry of a list takes this fraction of the time to compare a text (measured on SQLite: 25 nanoseconds and
+/// one and a half microseconds).
 const READ: u64 = 60;
 /// Longer words have pieces enough in their first letters.
 const MAX_PIECES: usize = 48;
 
-/// Three letters of the words.
+/// A trigram of the words.
 struct Piece {
     letters: String,
     start: usize,
     word: usize,
-    /// How many texts have it, more or less.
+    /// The approximate number of texts that contain it.
     texts: u64,
 }
 
-/// The pieces of `folded` to ask the index for, with their places in it, and how many texts that
-/// may find.
+/// Returns the trigrams of `folded` to look up, with their positions, and the number of texts that may match.
 pub fn to_ask_for(tx: &mut Tx, folded: &str) -> Result<(Vec<(usize, String)>, u64)> {
     let mut pieces = cut(folded);
     let dialect = tx.dialect();
@@ -44,11 +42,11 @@ pub fn to_ask_for(tx: &mut Tx, folded: &str) -> Result<(Vec<(usize, String)>, u6
     Ok((chosen.into_iter().map(|piece| (piece.start, piece.letters)).collect(), found))
 }
 
-/// Sets in how many texts the pieces are; answers how many texts there are.
+/// Sets the number of texts of each trigram; returns the total number of texts.
 fn count(tx: &mut Tx, pieces: &mut [Piece]) -> Result<u64> {
     let letters = pieces.iter().map(|piece| piece.letters.clone());
     let values: Vec<Value> = [String::new()].into_iter().chain(letters).map(Value::from).collect();
-    // One by one: for `IN` PostgreSQL would read the whole table.
+    // One by one: for `IN`, PostgreSQL would scan the whole table.
     let one = |n: usize| format!("SELECT piece, texts FROM search_pieces WHERE piece = ${n}");
     let sql = (1..=values.len()).map(one).collect::<Vec<_>>().join(" UNION ALL ");
     let mut all = 0;
@@ -63,7 +61,7 @@ fn count(tx: &mut Tx, pieces: &mut [Piece]) -> Result<u64> {
     Ok(all)
 }
 
-/// How many texts are newer than the sample.
+/// Returns the number of texts that are newer than the sample.
 pub fn unsampled(tx: &mut Tx) -> Result<i64> {
     let last = tx.int("SELECT coalesce(max(number), 0) FROM search_texts", &[])?;
     Ok(last - sampled(tx)? * ONE_OF)
@@ -73,8 +71,8 @@ fn sampled(tx: &mut Tx) -> Result<i64> {
     tx.int("SELECT texts FROM search_pieces WHERE piece = ''", &[])
 }
 
-/// Counts the pieces of one of each 128 texts since the last time. Texts that change or go are not
-/// taken off: what matters is which pieces are rare, not how rare.
+/// Counts the trigrams of one in 128 texts since the last time. Changed and deleted texts are not subtracted: it
+/// matters which trigrams are rare, not exactly how rare.
 pub fn sample(tx: &mut Tx) -> Result<()> {
     let from = sampled(tx)?;
     let until = from + (unsampled(tx)? / ONE_OF).clamp(0, AT_ONCE);
@@ -85,7 +83,7 @@ pub fn sample(tx: &mut Tx) -> Result<()> {
     }
     let mut counts: BTreeMap<String, i64> = BTreeMap::new();
     for part in from..until {
-        // Not each time the first: texts that follow each other may be of two kinds in turn.
+        // Not always the first: consecutive texts may alternate between two kinds.
         let (before, last) = (part * ONE_OF + part * 37 % ONE_OF, (part + 1) * ONE_OF);
         let one = "SELECT folded FROM search_texts WHERE number > $1 AND number <= $2 ORDER BY number LIMIT 1";
         tx.each(one, &[before.into(), last.into()], |row| {
@@ -109,7 +107,7 @@ pub fn sample(tx: &mut Tx) -> Result<()> {
     Ok(())
 }
 
-/// Each piece once.
+/// Returns each trigram once.
 fn cut(folded: &str) -> Vec<Piece> {
     let letters: Vec<char> = folded.chars().collect();
     let mut word = 0;
@@ -118,16 +116,15 @@ fn cut(folded: &str) -> Vec<Piece> {
     for (start, three) in letters.windows(3).enumerate() {
         word += usize::from(!three[0].is_alphanumeric());
         if seen.insert(three) {
-            // One that the sample has not is in less texts than one in the sample stands for.
+            // A trigram that is not in the sample is rarer than one that occurs in it once.
             pieces.push(Piece { letters: three.iter().collect(), start, word, texts: ONE_OF.unsigned_abs() / 2 });
         }
     }
     pieces
 }
 
-/// Takes the rarest piece, then others as long as reading their lists is quicker than comparing
-/// the texts that they leave out. `all` is how many texts there are. Answers also how many texts
-/// may be left.
+/// Chooses the rarest trigram, then others as long as reading their lists is faster than comparing the texts that they
+/// exclude. `all` is the total number of texts. Also returns how many texts may remain.
 fn choose(mut left: Vec<Piece>, all: u64) -> (Vec<Piece>, u64) {
     let all = all.max(1);
     let mut chosen: Vec<Piece> = Vec::new();
@@ -147,8 +144,8 @@ fn choose(mut left: Vec<Piece>, all: u64) -> (Vec<Piece>, u64) {
     }
 }
 
-/// How many of `all` texts would have `piece` if all had the chosen ones. Pieces of one word come
-/// together ("fot" and "ogr" in all photographers), those that share letters even more so.
+/// Estimates how many of `all` texts contain `piece`, given the chosen ones. Trigrams of one word correlate ("fot" and
+/// "ogr" in all photographers), those that share letters even more.
 fn share(piece: &Piece, chosen: &[Piece], all: u64) -> u64 {
     let texts = piece.texts.min(all);
     let root = |texts: u64| texts.saturating_mul(all).isqrt();
@@ -171,13 +168,13 @@ mod tests {
 
     #[test]
     fn takes_a_few_rare_pieces() {
-        // One that is rare enough is enough.
+        // One that is rare enough suffices.
         let counts = [24_359, 16_408, 26_215, 26_168, 33_039, 98_790, 64, 3_269, 72_816, 72_816, 116_783];
         assert_eq!(chosen("brouwershaven", &counts), ["rsh"]);
-        // The rarest are of one word, and say the same four times: one of the other word is better.
+        // The rarest are all of one word and correlate: one of the other word is better.
         let counts = [9_834, 9_834, 25_847, 9_834, 26_140, 9_834, 10_672, 27_744, 29_769, 19_344, 16_463, 24_249];
         assert_eq!(chosen("fotografie mol", &counts), ["fot", " mo"]);
-        // Short words have none that share no letters.
+        // All trigrams of a short word share letters.
         assert_eq!(chosen("10777", &[3_999, 3_000, 3_700]), ["077", "777"]);
         assert_eq!(chosen("van", &[380_000]), ["van"]);
         assert_eq!(chosen("van", &[1_000_000]), ["van"]);

@@ -1,4 +1,4 @@
-//! What becomes of a mail when the server fails at each verb.
+//! The outcome of a mail when the server fails at each command.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ const SESSION: [Verb; 3] = [Verb::Greeting, Verb::Ehlo, Verb::Auth];
 const LETTER: [Verb; 3] = [Verb::Mail, Verb::Rcpt, Verb::Data];
 
 #[test]
-fn a_server_that_is_down_is_for_later() {
+fn an_unreachable_server_is_temporary() {
     let port = Sink::start().unwrap().port();
     let settings = SmtpSettings { security: Security::None, ..SmtpSettings::new("127.0.0.1", port) };
     let failure = deliver(&sender(settings.clone())).unwrap_err();
@@ -20,13 +20,13 @@ fn a_server_that_is_down_is_for_later() {
 }
 
 #[test]
-fn a_name_without_an_address_is_for_later() {
+fn an_unresolvable_name_is_temporary() {
     let settings = SmtpSettings { security: Security::None, ..SmtpSettings::new("mail.invalid", 25) };
     assert!(matches!(deliver(&sender(settings)), Err(Failure::Later(_))));
 }
 
 #[test]
-fn a_server_that_comes_back_gets_the_mail() {
+fn a_recovered_server_gets_the_mail() {
     let sink = Sink::start().unwrap();
     let sender = sender(sink.settings());
     assert!(deliver(&sender).is_ok());
@@ -39,7 +39,7 @@ fn a_server_that_comes_back_gets_the_mail() {
 }
 
 #[test]
-fn silence_before_the_end_of_the_message_is_for_later() {
+fn a_timeout_before_the_final_dot_is_temporary() {
     for verb in SESSION.into_iter().chain(LETTER) {
         let start = Instant::now();
         let (outcome, sink) = outcome(verb, Act::Silence);
@@ -53,11 +53,11 @@ fn silence_before_the_end_of_the_message_is_for_later() {
 }
 
 #[test]
-fn silence_after_the_final_dot_is_unknown() {
+fn a_timeout_after_the_final_dot_is_unknown() {
     let start = Instant::now();
     let (outcome, _) = outcome(Verb::End, Act::Silence);
     assert!(matches!(&outcome, Err(Failure::Unknown(words)) if words.contains("may have arrived")), "{outcome:?}");
-    assert!(start.elapsed() >= Duration::from_millis(1500), "the last answer is waited for longer");
+    assert!(start.elapsed() >= Duration::from_millis(1500), "the last reply has a longer timeout");
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_slow_server_is_waited_for() {
 }
 
 #[test]
-fn not_now_is_for_later_at_every_verb() {
+fn a_4xx_is_temporary_at_every_command() {
     for verb in SESSION.into_iter().chain(LETTER).chain([Verb::End]) {
         for code in ["421", "451"] {
             let (outcome, sink) = outcome(verb, Act::answer(&format!("{code} 4.3.0 Come back tomorrow")));
@@ -84,9 +84,9 @@ fn not_now_is_for_later_at_every_verb() {
 }
 
 #[test]
-fn a_no_to_the_mail_is_for_ever() {
+fn a_5xx_about_the_mail_is_permanent() {
     for verb in LETTER.into_iter().chain([Verb::End]) {
-        // Lesser libraries stumble over the 7.
+        // Some libraries fail on the 7.
         for code in ["550", "571"] {
             let (outcome, sink) = outcome(verb, Act::answer(&format!("{code} 5.1.1 Not here")));
             let Err(Failure::Never(words)) = &outcome else { panic!("{verb:?}: {outcome:?}") };
@@ -97,7 +97,7 @@ fn a_no_to_the_mail_is_for_ever() {
 }
 
 #[test]
-fn a_no_to_us_is_about_the_settings() {
+fn a_5xx_about_the_session_concerns_the_settings() {
     for verb in SESSION {
         let (outcome, _) = outcome(verb, Act::answer("554 5.7.1 Not you"));
         assert!(
@@ -111,12 +111,12 @@ fn a_no_to_us_is_about_the_settings() {
 }
 
 #[test]
-fn a_closed_connection_is_for_later_until_the_final_dot() {
+fn a_closed_connection_before_the_final_dot_is_temporary() {
     for verb in SESSION.into_iter().chain(LETTER).chain([Verb::Content]) {
         let sink = Sink::start().unwrap();
         sink.rule(Rule::new(verb, Act::Close));
         let settings = SmtpSettings { user: "jo".into(), password: "secret".into(), ..sink.settings() };
-        // Large, so that the end of the message cannot be on its way yet when the server hangs up.
+        // Large, so that the end of the message cannot have been sent when the server disconnects.
         let mut large = message();
         large.extend(b"0123456789\r\n".repeat(2_000_000));
         let outcome = sender(settings).deliver(FROM, TO, &large);
@@ -136,10 +136,10 @@ fn a_connection_closed_after_the_final_dot_is_unknown_whether_the_mail_was_kept_
 }
 
 #[test]
-fn half_an_answer_after_the_final_dot_is_unknown() {
+fn an_incomplete_reply_after_the_final_dot_is_unknown() {
     for words in ["250", "25", "250-2.0.0 Kept", "what?", "354 Go on", "150 Soon", "\u{1}\u{2}"] {
         let sink = Sink::start().unwrap();
-        // "250" alone is a whole answer.
+        // "250" alone is a complete reply.
         sink.rule(Rule::new(Verb::End, Act::AnswerAndClose(words.into())));
         let outcome = deliver(&sender(sink.settings()));
         match words {
@@ -150,7 +150,7 @@ fn half_an_answer_after_the_final_dot_is_unknown() {
 }
 
 #[test]
-fn nonsense_before_the_end_is_for_later() {
+fn an_invalid_reply_before_the_final_dot_is_temporary() {
     for verb in SESSION.into_iter().chain(LETTER) {
         for words in ["HTTP/1.1 400 Bad Request", "", "é", "999 Nine", "199 One"] {
             let (outcome, _) = outcome(verb, Act::answer(words));
@@ -163,7 +163,7 @@ fn nonsense_before_the_end_is_for_later() {
 }
 
 #[test]
-fn an_answer_without_end_is_for_later() {
+fn an_endless_reply_is_temporary() {
     for words in ["x".repeat(200_000), "250-more\r\n".repeat(20_000)] {
         let (outcome, _) = outcome(Verb::Mail, Act::answer(&words));
         assert!(matches!(outcome, Err(Failure::Later(_))), "{outcome:?}");
@@ -171,7 +171,7 @@ fn an_answer_without_end_is_for_later() {
 }
 
 #[test]
-fn a_reason_given_in_the_middle_of_the_message_is_heard() {
+fn reports_a_reason_sent_during_the_message() {
     let sink = Sink::start().unwrap();
     sink.rule(Rule::new(Verb::Content, Act::answer("552 5.3.4 Too large")));
     let outcome = deliver(&sender(sink.settings()));
@@ -179,7 +179,7 @@ fn a_reason_given_in_the_middle_of_the_message_is_heard() {
 }
 
 #[test]
-fn words_of_many_lines_become_one_sentence() {
+fn joins_multiline_replies() {
     let (outcome, _) =
         outcome(Verb::Rcpt, Act::answer("550-5.1.1 No such user.\r\n550-Look\tat\r\n550 5.1.1 our page"));
     let Err(Failure::Never(words)) = outcome else { panic!("{outcome:?}") };
@@ -194,7 +194,7 @@ fn one_recipient_can_fail_without_the_other() {
     assert!(matches!(sender.deliver(FROM, "nobody@b.example", &message()), Err(Failure::Never(_))));
     assert!(deliver(&sender).is_ok());
     assert_eq!(sink.mails()[0].to, [TO]);
-    assert_eq!(sink.connections(), 1, "a no leaves the connection good");
+    assert_eq!(sink.connections(), 1, "a rejection does not break the connection");
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn a_mail_is_one_file_named_by_its_id() {
 
 #[cfg(unix)]
 #[test]
-fn others_cannot_read_it() {
+fn files_are_private() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("outbox");
@@ -36,14 +36,14 @@ fn others_cannot_read_it() {
 }
 
 #[test]
-fn what_cannot_be_written_is_for_later() {
+fn a_write_error_is_temporary() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
     let sender = Sender::new(Route::Folder(file)).unwrap();
     assert!(matches!(sender.deliver(FROM, TO, &message()), Err(Failure::Later(_))));
     assert!(sender.check().is_err());
-    // An address is checked as for a server, so that a test with files finds what a server would.
+    // An address is validated as for a server, so that a test with files finds the same errors.
     assert!(matches!(sender.deliver(FROM, "nobody", &message()), Err(Failure::Never(_))));
     assert!(matches!(sender.deliver(FROM, TO, b"A: b\r\n\r\n"), Err(Failure::Never(_))));
 }

@@ -1,4 +1,5 @@
-//! Mail from fields to a server that keeps it or fails, over real sockets. One program, so that it links once.
+//! Mail from its fields to a server that accepts it or fails, over real sockets. One program, so that it is linked
+//! once.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod faults;
@@ -31,7 +32,7 @@ fn message() -> Vec<u8> {
     mail().to_bytes().unwrap()
 }
 
-/// A time-out so short that a silent server does not hold up the tests.
+/// A short timeout, so that a silent server does not delay the tests.
 fn hasty(sink: &Sink) -> SmtpSettings {
     SmtpSettings { timeout: Duration::from_millis(300), ..sink.settings() }
 }
@@ -44,7 +45,7 @@ fn deliver(sender: &Sender) -> Result<Receipt, Failure> {
     sender.deliver(FROM, TO, &message())
 }
 
-/// One mail to a server with this rule.
+/// Sends one mail to a server with this rule.
 fn outcome(at: Verb, act: Act) -> (Result<Receipt, Failure>, Sink) {
     let sink = Sink::start().unwrap();
     let settings = if act == Act::Silence { hasty(&sink) } else { sink.settings() };

@@ -1,4 +1,4 @@
-//! What a mail looks like, and what cannot be in one.
+//! The content of mails, and invalid fields.
 
 use mail::{Address, Attachment, Invalid, Mail};
 use mail_parser::{MessageParser, MimeHeaders as _};
@@ -51,7 +51,7 @@ fn a_mail_with_everything() {
     };
     let bytes = mail.to_bytes().unwrap();
     assert!(bytes.is_ascii());
-    assert_eq!(bytes, mail.to_bytes().unwrap(), "the same bytes for every try");
+    assert_eq!(bytes, mail.to_bytes().unwrap(), "the same bytes for every attempt");
     let parsed = MessageParser::default().parse(&bytes).unwrap();
     let from = parsed.from().unwrap().first().unwrap();
     assert_eq!(from.name(), Some("Müller & Zn, \"B.V.\""));
@@ -98,7 +98,7 @@ fn long_names_fit() {
 }
 
 #[test]
-fn html_alone_is_html_alone() {
+fn a_mail_of_html_only() {
     let mail = Mail { text: String::new(), html: "<p>Hi</p>".into(), ..mail() };
     assert!(text(&mail).contains("Content-Type: text/html; charset=utf-8\r\n"));
     assert!(!text(&mail).contains("multipart"));
@@ -116,7 +116,7 @@ fn a_text_cannot_end_its_part() {
 }
 
 #[test]
-fn a_mail_in_a_mail_goes_as_a_file() {
+fn an_attached_mail_is_a_plain_file() {
     let attachment =
         Attachment { name: "mail.eml".into(), content_type: "message/rfc822".into(), bytes: b"A: b\r\n\r\n".to_vec() };
     let mail = Mail { attachments: vec![attachment], ..mail() };
@@ -124,7 +124,7 @@ fn a_mail_in_a_mail_goes_as_a_file() {
 }
 
 #[test]
-fn a_subject_is_what_the_reader_sees() {
+fn encodes_subjects_exactly() {
     for subject in [
         "",
         " ",
@@ -145,7 +145,7 @@ fn a_subject_is_what_the_reader_sees() {
 }
 
 #[test]
-fn a_line_break_is_refused_in_every_field() {
+fn rejects_line_breaks_in_headers() {
     type Put = fn(&mut Mail, String);
     let fields: [(&str, Put); 15] = [
         ("from", |m, s| m.from.name = s),
@@ -193,7 +193,7 @@ fn the_texts_may_have_any_line_breaks() {
 }
 
 #[test]
-fn what_makes_no_mail_is_refused() {
+fn rejects_invalid_fields() {
     let refused = |put: fn(&mut Mail)| {
         let mut mail = mail();
         put(&mut mail);
@@ -223,7 +223,7 @@ fn what_makes_no_mail_is_refused() {
     assert_eq!(refused(|m| m.headers = vec![("X-A".into(), "x".repeat(2000))]), "headers");
 }
 
-/// Text as people write it, as ASCII has it, and as those write it who want to break things.
+/// Ordinary text, ASCII text, and hostile text.
 fn any_line() -> impl Strategy<Value = String> {
     prop_oneof!["\\PC{0,80}", "[ -~]{0,160}", "[a-c =?_;:,<>@()\"'\\\\.%é€\u{1F600}-]{0,80}"]
 }
@@ -233,7 +233,7 @@ fn any_text() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// Whatever the fields, a mail reads back as it was written, and has no header that was not asked for.
+    /// Whatever the fields, a mail parses back to them, and has no additional headers.
     #[test]
     fn a_mail_reads_back(
         name in any_line(),

@@ -1,4 +1,4 @@
-//! What a server gets when all goes well, and the pool.
+//! Successful deliveries, and the connection pool.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ fn a_large_attachment_arrives_byte_for_byte() {
 }
 
 #[test]
-fn both_ways_to_sign_in_work() {
+fn supports_both_authentication_methods() {
     let login = ("jo@a.example".to_owned(), "pass wörd".to_owned());
     for (mechanisms, line) in [("AUTH LOGIN PLAIN", "AUTH PLAIN "), ("auth XOAUTH2 login", "AUTH LOGIN")] {
         let offers = vec![mechanisms.to_owned()];
@@ -60,7 +60,7 @@ fn both_ways_to_sign_in_work() {
 }
 
 #[test]
-fn a_check_says_what_is_wrong() {
+fn check_reports_the_problem() {
     let sink = Sink::with(Options { login: Some(("jo".into(), "right".into())), ..Options::default() }).unwrap();
     assert_eq!(sender(sink.settings()).check(), Ok(()));
     assert_eq!(sink.lines().last().unwrap(), "QUIT");
@@ -74,7 +74,7 @@ fn a_check_says_what_is_wrong() {
 }
 
 #[test]
-fn settings_without_sense_are_refused() {
+fn rejects_invalid_settings() {
     let good = SmtpSettings::new("mail.example", 465);
     for bad in [
         SmtpSettings { host: String::new(), ..good.clone() },
@@ -91,7 +91,7 @@ fn settings_without_sense_are_refused() {
 }
 
 #[test]
-fn a_connection_is_used_again() {
+fn reuses_a_connection() {
     let sink = Sink::start().unwrap();
     let pooled = sender(sink.settings());
     for _ in 0..3 {
@@ -113,7 +113,7 @@ fn a_connection_that_the_server_closed_is_replaced() {
     deliver(&sender).unwrap();
     sink.hang_up();
     deliver(&sender).unwrap();
-    // It says so at the last moment.
+    // It announces the end at the last moment.
     sink.rule(Rule::new(Verb::Noop, Act::AnswerAndClose("421 4.4.2 Too long".into())).times(1));
     deliver(&sender).unwrap();
     // It was alive a moment ago.
@@ -182,14 +182,14 @@ fn eight_bits_and_size_are_asked_for() {
 }
 
 #[test]
-fn bounces_can_go_nowhere() {
+fn the_sender_can_be_empty() {
     let sink = Sink::start().unwrap();
     sender(sink.settings()).deliver("", TO, &message()).unwrap();
     assert_eq!(sink.mails()[0].from, "");
 }
 
 #[test]
-fn nothing_gets_into_the_session_by_an_address_or_a_message() {
+fn rejects_command_injection() {
     let sink = Sink::start().unwrap();
     let sender = sender(sink.settings());
     for bad in [
@@ -209,7 +209,7 @@ fn nothing_gets_into_the_session_by_an_address_or_a_message() {
         assert!(matches!(sender.deliver(FROM, bad, &message()), Err(Failure::Never(_))), "{bad:?}");
         assert!(matches!(sender.deliver(bad, TO, &message()), Err(Failure::Never(_))), "{bad:?}");
     }
-    // Ends of a message in the eyes of some servers.
+    // Line ends that some servers take for the end of a message.
     for bad in ["a\n.\nMAIL FROM:<x@y>\r\n", "a\r.\r\n", "a\r\n.\n", "a\n.\r\n", "a\0\r\n"] {
         assert!(matches!(sender.deliver(FROM, TO, bad.as_bytes()), Err(Failure::Never(_))), "{bad:?}");
     }

@@ -1,4 +1,4 @@
-//! TLS from the start and by STARTTLS, with an authority of our own.
+//! TLS from the start and by STARTTLS, with our own authority.
 
 use std::net::TcpStream;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ struct Authority {
     wrap: Wrap,
 }
 
-/// An authority, and a server that it vouches for under `name`.
+/// An authority, and a server with its certificate for `name`.
 fn authority(name: &str) -> Authority {
     let key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::new(Vec::new()).unwrap();
@@ -87,7 +87,7 @@ fn a_name_is_checked_as_well() {
 }
 
 #[test]
-fn a_certificate_of_somebody_else_is_refused() {
+fn rejects_an_untrusted_certificate() {
     let ours = authority("127.0.0.1");
     let theirs = authority("127.0.0.1");
     for security in [Security::Tls, Security::StartTls] {
@@ -99,7 +99,7 @@ fn a_certificate_of_somebody_else_is_refused() {
 }
 
 #[test]
-fn starttls_is_never_left_out() {
+fn starttls_is_never_skipped() {
     let authority = authority("127.0.0.1");
     let sink = authority.sink(Security::None);
     let settings = SmtpSettings { security: Security::StartTls, ..authority.settings(&sink) };
@@ -116,7 +116,7 @@ fn starttls_is_never_left_out() {
 }
 
 #[test]
-fn answers_slipped_in_before_tls_are_not_believed() {
+fn rejects_data_injected_before_tls() {
     let authority = authority("127.0.0.1");
     let sink = authority.sink(Security::StartTls);
     sink.rule(Rule::new(Verb::StartTls, Act::answer("220 Go ahead\r\n250-me\r\n250 AUTH PLAIN")));
@@ -125,9 +125,9 @@ fn answers_slipped_in_before_tls_are_not_believed() {
 }
 
 #[test]
-fn a_handshake_that_goes_nowhere() {
+fn reports_a_failed_handshake() {
     let authority = authority("127.0.0.1");
-    // Talks without TLS: a wrong port.
+    // A server without TLS: a wrong port.
     let sink = authority.sink(Security::None);
     let settings = SmtpSettings { security: Security::Tls, ..authority.settings(&sink) };
     let failure = deliver(&sender(settings)).unwrap_err();
@@ -153,7 +153,7 @@ fn the_final_dot_counts_under_tls_too() {
 }
 
 #[test]
-fn a_file_without_a_certificate_is_refused() {
+fn rejects_a_file_without_a_certificate() {
     let folder = tempfile::tempdir().unwrap();
     let ca_file = folder.path().join("ca.pem");
     std::fs::write(&ca_file, "nothing").unwrap();

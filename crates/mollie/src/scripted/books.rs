@@ -1,10 +1,10 @@
-//! What the scripted Mollie has, and its rules.
+//! The data of the fake Mollie, and its rules.
 
 use serde_json::{Map, Value, json};
 
 use crate::{MandateStatus, Status};
 
-/// The status of an answer, and its body; null for none.
+/// The status of a response, and its body; null for none.
 pub(super) type Said = (u16, Value);
 
 pub(super) struct Books {
@@ -115,10 +115,10 @@ impl Books {
     }
 
     fn make_mandate(&mut self, payment: &Value) -> Value {
-        // What a customer paid by decides how the money is taken from then on.
+        // The method of the first payment determines how later ones are collected.
         let same = payment["method"].as_str().filter(|method| matches!(*method, "creditcard" | "paypal"));
         let method = same.unwrap_or("directdebit");
-        // Not by the number of those that are there: some were revoked.
+        // Not the current number of mandates: some were revoked.
         self.mandates_made += 1;
         let id = json!(format!("mdt_{}", self.mandates_made));
         self.mandates.push(json!({

@@ -4,14 +4,14 @@ use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// Posts the id and nothing else, and gives the status of the answer. Only http: it is for servers of tests.
+/// Posts the id, and returns the status of the response. Supports only http, for test servers.
 pub(super) fn call(url: &str, payment_id: &str) -> io::Result<u16> {
     let rest = url.strip_prefix("http://").ok_or_else(|| io::Error::other(format!("cannot call {url}")))?;
     let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let path = if path.is_empty() { "/" } else { path };
     let body = format!("id={payment_id}");
     let mut stream = TcpStream::connect(if host.contains(':') { host.to_owned() } else { format!("{host}:80") })?;
-    // Mollie does not wait longer either.
+    // The timeout of Mollie.
     stream.set_read_timeout(Some(Duration::from_secs(15)))?;
     let length = body.len();
     write!(

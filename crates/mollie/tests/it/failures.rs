@@ -1,4 +1,4 @@
-//! What is said when something goes wrong, and what another try does.
+//! Failures, and the effects of a retry.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ async fn an_answer_that_got_lost_does_not_take_the_money_twice() {
     assert_eq!((server.made_payments().len(), server.replayed()), (made + 1, 2));
     assert_eq!(server.made_payments().last().unwrap().id, again.id);
 
-    // The key is not worth anything after an hour, but the payment can be found.
+    // The key has expired after an hour, but the payment can be found.
     server.forget_keys();
     assert_eq!(mollie.payments_of(&customer).await.unwrap()[0].metadata, recurring(&customer).metadata);
     mollie.create_payment(&recurring(&customer), "lost").await.unwrap();
@@ -127,7 +127,7 @@ async fn what_is_not_there_is_gone_however_it_is_called() {
     for id in ["", "../customers/cst_1", "tr_1/refunds", "tr_1?x", "tr_1#", "tr_1%2f", "tr 1", "é", &"a".repeat(101)] {
         assert_eq!(mollie.payment(id).await, Err(Failure::Gone), "{id}");
     }
-    assert_eq!(server.received().len(), asked, "such ids are not even asked for");
+    assert_eq!(server.received().len(), asked, "invalid ids are not requested");
 }
 
 #[tokio::test]

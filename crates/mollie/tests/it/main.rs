@@ -1,4 +1,4 @@
-//! The client against a Mollie that does as it is told.
+//! The client against a scripted Mollie.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod failures;

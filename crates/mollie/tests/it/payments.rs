@@ -1,4 +1,4 @@
-//! How payments go when all is well.
+//! Successful payments.
 
 use std::time::Duration;
 

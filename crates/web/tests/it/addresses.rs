@@ -1,4 +1,4 @@
-//! Where calls may go.
+//! Allowed and forbidden addresses.
 
 use web::scripted::{Reply, Scripted};
 use web::{Client, Failure, Settings};
@@ -17,12 +17,12 @@ async fn loopback_is_called_only_when_allowed() {
 }
 
 #[tokio::test]
-async fn a_name_that_leads_to_loopback_is_refused() {
+async fn rejects_a_name_that_resolves_to_loopback() {
     let server = Scripted::start(|_| Reply::new(200)).unwrap();
     let url = format!("http://localhost:{}/", server.address().port());
     let Err(Failure::Refused(why)) = get(&strict(), &url).await else { panic!("localhost was called") };
     assert!(why.starts_with("localhost resolves to ") && why.ends_with("it is this machine."), "{why}");
-    assert!(strict().check_url(&url).is_ok(), "its looks do not tell");
+    assert!(strict().check_url(&url).is_ok(), "it is not detected in advance");
     assert!(server.received().is_empty());
     assert_eq!(get(&client(), &url).await.unwrap().status, 200, "of its addresses, the allowed one is called");
 }
@@ -62,7 +62,7 @@ async fn loopback_is_recognised_in_all_spellings() {
 }
 
 #[test]
-fn users_are_told_early() {
+fn rejects_forbidden_urls_in_advance() {
     let why = |url: &str| strict().check_url(url).unwrap_err().to_string();
     assert_eq!(why("example.com/path"), "This is not a URL such as https://example.com/path.");
     assert_eq!(why("file:///etc/passwd"), "Only https and http URLs can be called, not file.");
@@ -74,7 +74,7 @@ fn users_are_told_early() {
 }
 
 #[tokio::test]
-async fn a_name_that_is_not_there_was_surely_not_called() {
+async fn an_unknown_name_is_not_sent() {
     let sent = get(&strict(), "http://nothing.invalid/secret").await;
     let Err(Failure::NotSent(why)) = sent else { panic!("{sent:?}") };
     assert!(why.starts_with("nothing.invalid could not be reached: its host name was not found"), "{why}");

@@ -1,4 +1,4 @@
-//! What becomes of calls.
+//! The outcomes of calls.
 
 use std::net::TcpListener;
 use std::time::Duration;
@@ -14,7 +14,7 @@ fn hasty() -> Client {
 }
 
 #[tokio::test]
-async fn a_call_arrives_as_it_was_given_and_its_answer_comes_back() {
+async fn sends_a_request_and_returns_the_response() {
     let server = Scripted::start(|received| {
         Reply { body: received.body.clone(), ..Reply::new(201) }.header("X-Two", "a").header("X-Two", "b")
     });
@@ -45,7 +45,7 @@ async fn a_redirect_is_not_followed() {
 }
 
 #[tokio::test]
-async fn a_port_that_refuses_was_surely_not_called() {
+async fn a_refused_connection_is_not_sent() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let sent = get(&client(), &format!("http://{free}/?secret")).await;
     let Err(Failure::NotSent(why)) = sent else { panic!("{sent:?}") };
@@ -53,7 +53,7 @@ async fn a_port_that_refuses_was_surely_not_called() {
 }
 
 #[tokio::test]
-async fn a_server_that_never_agrees_on_tls_was_surely_not_called() {
+async fn a_stalled_tls_handshake_is_not_sent() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let sent = get(&hasty(), &format!("https://{}/", listener.local_addr().unwrap())).await;
     assert_eq!(sent, Err(Failure::NotSent("127.0.0.1 could not be reached in time.".into())));
@@ -63,7 +63,7 @@ async fn a_server_that_never_agrees_on_tls_was_surely_not_called() {
 }
 
 #[tokio::test]
-async fn a_slow_answer_may_have_done_its_work() {
+async fn a_slow_response_is_unknown() {
     let server = Scripted::start(|_| Reply::new(200).after(Duration::from_secs(2))).unwrap();
     let sent = get(&hasty(), &server.url("/")).await;
     assert_eq!(
@@ -74,19 +74,19 @@ async fn a_slow_answer_may_have_done_its_work() {
 }
 
 #[tokio::test]
-async fn a_connection_that_breaks_off_may_have_done_its_work() {
+async fn a_broken_connection_is_unknown() {
     for then in [Then::CutOff, Then::CutHalf] {
         let server = Scripted::start(move |_| Reply::json(200, "[1, 2, 3]").then(then)).unwrap();
         let sent = get(&client(), &server.url("/?secret")).await;
         let Err(Failure::Unknown(why)) = sent else { panic!("{then:?}: {sent:?}") };
         assert!(why.starts_with("The connection to 127.0.0.1 was lost"), "{why}");
         assert!(!why.contains("secret"), "{why}");
-        assert_eq!(server.received().len(), 1, "it is not tried again");
+        assert_eq!(server.received().len(), 1, "it is not retried");
     }
 }
 
 #[tokio::test]
-async fn a_large_answer_is_cut_at_the_limit() {
+async fn truncates_a_large_response() {
     let server = Scripted::start(|received| {
         let length = if received.path == "/fits" { 1000 } else { 5_000_000 };
         Reply { body: vec![7; length], ..Reply::new(200) }
@@ -100,7 +100,7 @@ async fn a_large_answer_is_cut_at_the_limit() {
 }
 
 #[tokio::test]
-async fn headers_that_would_change_the_message_are_refused() {
+async fn rejects_headers_that_change_the_message() {
     let server = Scripted::start(|_| Reply::new(200)).unwrap();
     for (name, value) in [("Host", "a.example"), ("content-length", "5"), ("Transfer-Encoding", "chunked"), ("A b", "")]
         .into_iter()

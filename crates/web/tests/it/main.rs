@@ -1,4 +1,4 @@
-//! Calls over real sockets: what gets through, what does not, and what is said about it.
+//! Calls over real sockets: what is allowed, what is rejected, and the error messages.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod addresses;
@@ -7,12 +7,12 @@ mod calls;
 use web::scripted::Scripted;
 use web::{Answer, Client, Failure, Method, Request, Settings};
 
-/// Gets through to loopback.
+/// A client that may call loopback.
 fn client() -> Client {
     Client::new(Scripted::settings()).unwrap()
 }
 
-/// As users get it.
+/// A client with the default settings.
 fn strict() -> Client {
     Client::new(Settings::default()).unwrap()
 }

@@ -11,15 +11,15 @@ use prometheus_client::registry::Registry;
 
 use crate::clock::Moment;
 
-/// A counter with one label whose values are known beforehand.
+/// A counter with one label whose values are known in advance.
 pub struct CounterInfo {
     /// Name.
     pub name: &'static str,
-    /// What it counts.
+    /// Its help text.
     pub help: &'static str,
     /// The name of its label.
     pub label: &'static str,
-    /// The values of the label. They are there from the start, so that the first one of a kind is seen to be one more.
+    /// The values of the label. They exist from the start, so that the first increment is visible.
     pub values: &'static [&'static str],
 }
 
@@ -27,21 +27,21 @@ pub struct CounterInfo {
 pub struct HistogramInfo {
     /// Name.
     pub name: &'static str,
-    /// What it measures.
+    /// Its help text.
     pub help: &'static str,
-    /// The upper ends of its buckets.
+    /// The upper bounds of its buckets.
     pub bounds: &'static [f64],
 }
 
-/// A metric: its name, its type, what it says, and its value.
+/// A metric: name, type, help text and value.
 pub type Metric = (&'static str, &'static str, &'static str, u64);
 
-/// What a request is counted under.
+/// The labels of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Labels {
     /// The method.
     pub method: &'static str,
-    /// The route with its placeholders, so that ids do not make new series.
+    /// The route with its placeholders, so that ids create no new series.
     pub route: String,
     /// The status.
     pub status: u16,
@@ -53,7 +53,7 @@ struct Why {
     reason: &'static str,
 }
 
-/// Reasons to close or refuse a connection.
+/// Reasons why a connection was closed or refused.
 const CLOSED: [&str; 5] = ["address", "full", "idle", "silent", "stalled"];
 
 /// A counter with one label.
@@ -64,23 +64,23 @@ pub struct Metrics {
     pub(super) registry: Registry,
     requests: Family<Labels, Counter>,
     seconds: Histogram,
-    /// Connections open now.
+    /// Open connections.
     pub connections: Gauge,
     connections_closed: Family<Why, Counter>,
-    /// Jobs that ended well.
+    /// Completed jobs.
     pub jobs_done: Counter,
-    /// Tries of jobs that failed.
+    /// Failed attempts of jobs.
     pub jobs_failed: Counter,
-    /// Tries of jobs whose worker died.
+    /// Attempts of jobs whose worker died.
     pub jobs_lost: Counter,
     counters: HashMap<&'static str, (&'static str, Labelled)>,
     histograms: HashMap<&'static str, Histogram>,
-    /// Events that were handed to streams.
+    /// Events sent on streams.
     pub streamed: Counter,
 }
 
 impl Metrics {
-    /// All at zero.
+    /// Creates the metrics, all at zero.
     pub fn new(counters: &'static [CounterInfo], histograms: &'static [HistogramInfo]) -> Metrics {
         let bounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
         let mut metrics = Metrics {
@@ -135,7 +135,7 @@ impl Metrics {
         self.connections_closed.get_or_create(&Why { reason }).inc();
     }
 
-    /// Adds one to a counter of the registry, under this value of its label.
+    /// Increments a counter of the registry with this label value.
     pub fn add(&self, counter: &str, value: &'static str) {
         let found = self.counters.get(counter);
         debug_assert!(found.is_some(), "the registry has no counter {counter}");
@@ -144,7 +144,7 @@ impl Metrics {
         }
     }
 
-    /// Notes a duration in a histogram of the registry.
+    /// Records a duration in a histogram of the registry.
     #[expect(clippy::float_arithmetic, reason = "seconds of a metric, no money")]
     pub fn took(&self, histogram: &str, milliseconds: i64) {
         debug_assert!(self.histograms.contains_key(histogram), "the registry has no histogram {histogram}");

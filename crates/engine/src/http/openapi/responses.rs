@@ -1,4 +1,4 @@
-//! The responses of the OpenAPI document: what a route answers, and what can go wrong with it.
+//! The responses of the OpenAPI document: the success and the errors of each route.
 
 use serde_json::{Map, Value, json};
 
@@ -9,7 +9,7 @@ use crate::record::{CREATED, LIST};
 use crate::registry::registry;
 use crate::resource::{Method, RequestBody, Resource, Returns, Route};
 
-/// The responses of a route, by status.
+/// Returns the responses of a route, by status.
 pub fn responses(resource: &Resource, route: &Route) -> Value {
     let mut responses = Map::new();
     let (status, response) = success(resource, route);
@@ -24,7 +24,7 @@ pub fn responses(resource: &Resource, route: &Route) -> Value {
     Value::Object(responses)
 }
 
-/// The status and the response of a request that succeeds.
+/// Returns the status and the response of a successful request.
 fn success(resource: &Resource, route: &Route) -> (&'static str, Value) {
     let (status, description, schema) = contents(resource, route);
     let mut response = json!({"description": description});
@@ -47,7 +47,7 @@ fn success(resource: &Resource, route: &Route) -> (&'static str, Value) {
     (status, response)
 }
 
-/// The status, the description, and the schemas of `data` and `meta` if the response is JSON.
+/// Returns the status, the description, and the schemas of `data` and `meta` if the response is JSON.
 fn contents(resource: &Resource, route: &Route) -> (&'static str, String, Option<(Value, &'static str)>) {
     let name = resource.shape.name.replace('_', " ");
     match route.returns {
@@ -110,7 +110,7 @@ fn contents(resource: &Resource, route: &Route) -> (&'static str, String, Option
     }
 }
 
-/// The headers beside those that every response has.
+/// Returns the headers of a response, except those that every response has.
 fn headers(route: &Route) -> Value {
     match route.returns {
         Returns::Page | Returns::PageOf(_) | Returns::Either => {
@@ -132,7 +132,7 @@ fn header(description: &str) -> Value {
     json!({"description": description, "schema": {"type": "string"}})
 }
 
-/// What can go wrong with a route.
+/// Returns the errors of a route.
 fn errors(resource: &Resource, route: &Route) -> Vec<Code> {
     let mut codes = vec![Code::Unauthorized, Code::Forbidden, Code::TooManyRequests, Code::Overloaded];
     if route.path.contains('{') {
@@ -153,12 +153,12 @@ fn errors(resource: &Resource, route: &Route) -> Vec<Code> {
     codes
 }
 
-/// Whether a route changes a record that is there.
+/// Whether a route changes an existing record.
 pub fn changes_one(resource: &Resource, route: &Route) -> bool {
     !route.reads() && route.path.len() > resource.path.len()
 }
 
-/// The responses to what can go wrong, each described once.
+/// Returns the error responses, each described once.
 pub fn error_responses() -> Value {
     let mut responses = Map::new();
     for code in registry().error_codes() {

@@ -1,4 +1,4 @@
-//! The schemas of the OpenAPI document: records, bodies, and what every response has.
+//! The schemas of the OpenAPI document: records, request bodies, and the envelope.
 
 use serde_json::{Map, Value, json};
 
@@ -87,12 +87,12 @@ pub fn schema_name(resource: &Resource) -> String {
         .collect()
 }
 
-/// The resource whose records are in a table.
+/// Returns the resource of a table.
 pub fn of_table<'r>(resource: &'r Resource, table: &str) -> &'r Resource {
     registry().of_table(table).unwrap_or(resource)
 }
 
-/// The schema of what a view shows: the component when it is the whole record.
+/// Returns the schema of a view: the component if it is the whole record.
 pub fn seen_schema(resource: &Resource, view: Views) -> Value {
     let own = record_schema(resource, view);
     if own["properties"] == record_schema(resource, DETAIL)["properties"] {
@@ -163,7 +163,7 @@ fn property(field: &FieldInfo, rules: &Rules) -> Value {
     schema
 }
 
-/// A good body for a route, from the examples of its fields.
+/// Returns a valid body for a route, from the examples of its fields.
 pub fn example(route: &Route) -> Value {
     let pairs = route.fields.iter().filter_map(|field| Some((field.name.to_string(), parsed(field.rules.example)?)));
     Value::Object(pairs.collect())
@@ -173,7 +173,7 @@ fn parsed(json: &str) -> Option<Value> {
     serde_json::from_str(json).ok()
 }
 
-/// The lines of a doc comment as one text.
+/// Joins the lines of a doc comment.
 pub fn prose(lines: &[&str]) -> String {
     let lines: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
     lines.join(" ")
