@@ -52,7 +52,7 @@ pub struct Print {
     pub logo: String,
     /// The text of the code to pay with, or empty.
     pub qr: String,
-    /// What the template takes.
+    /// What the template takes, without its labels.
     pub data: Value,
 }
 
@@ -85,7 +85,7 @@ pub fn print(app: &App, print: &Print) -> Result<Vec<u8>> {
     if !print.qr.is_empty() {
         images.extend(pdf::qr_svg(&print.qr).ok().map(|svg| ("qr", svg.into_bytes())));
     }
-    let data = print.data.to_string();
+    let data = with_labels(&print.data).to_string();
     let input = pdf::Input { data: data.as_bytes(), images: &images, attachment: None, created: print.created };
     let done = app
         .services
@@ -93,6 +93,16 @@ pub fn print(app: &App, print: &Print) -> Result<Vec<u8>> {
         .typeset(input)
         .map_err(|error| Error::internal(format!("cannot create a PDF: {error}")))?;
     Ok(done.bytes)
+}
+
+/// The data with the labels of its language. They are not stored with each job; jobs of older versions have them.
+fn with_labels(data: &Value) -> Value {
+    let mut data = data.clone();
+    if data["labels"].is_null() {
+        let language = data["language"].as_str().unwrap_or_default();
+        data["labels"] = labels()[language].clone();
+    }
+    data
 }
 
 /// Whether the PDF of a revision is there.

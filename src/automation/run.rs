@@ -1,5 +1,6 @@
 //! Runs of flows: what happened, what waits, what failed.
 
+use engine::ahead::RetryTable;
 use engine::call::{Answer, Call, Outcome};
 use engine::context::Ctx;
 use engine::error::{Code, Error, Result, Violation};
@@ -220,6 +221,15 @@ pub fn insert(tx: &mut Tx, ctx: &Ctx, run: &mut Run) -> Result<()> {
 /// Runs whose call to the outside is under way.
 pub const LEASES: LeaseTable =
     LeaseTable { table: "runs", until: "lease_until", held: "lease_until > 0", ended: 1, ends_while_held: false };
+
+/// Runs whose next attempt, or first one, is due by the machine's clock. A run that waits for a moment of its flow has the
+/// status `waiting` and is none of them.
+pub const RETRIES: RetryTable = RetryTable {
+    table: "runs",
+    index: "runs_tried",
+    waits: "status IN ('queued', 'retrying')",
+    and: " AND account_id IN (SELECT id FROM accounts WHERE test_clock = 0)",
+};
 
 /// Saves a run if `claim` is still its claim; answers whether it was. Its data never changes.
 pub fn save(tx: &mut Tx, ctx: &Ctx, run: &mut Run, claim: i64) -> Result<bool> {
@@ -494,6 +504,13 @@ CREATE INDEX runs_chain ON runs (account_id, chain) WHERE chain <> '';
         name: "runs_seq",
         sql: "
 ALTER TABLE runs ADD COLUMN seq BIGINT NOT NULL DEFAULT 0;
+",
+    },
+    Migration {
+        number: 72,
+        name: "runs to be tried",
+        sql: "
+CREATE INDEX runs_tried ON runs (updated_at) WHERE status IN ('queued', 'retrying');
 ",
     },
 ];

@@ -70,7 +70,7 @@ macro_rules! document_kind {
                     },
                 ];
                 static SHAPE: Shape =
-                    Shape::new($name, $table, &[$($doc),+]).created_at(ALL).meta(WHOLE).addresses(ADDRESSES);
+                    Shape::new($name, $table, &[$($doc),+]).created_at(ALL).created_by_id().meta(WHOLE).addresses(ADDRESSES);
                 &SHAPE
             }
 

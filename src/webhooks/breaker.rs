@@ -18,6 +18,8 @@ use crate::webhooks::delivery::WebhookDelivery;
 const FAILURES: i64 = 5;
 /// Between probes; the last delay goes on until the endpoint is switched off.
 const PROBES: Backoff = Backoff { delays: &[10, 30, 60, 180, 420, 900], spread: 5 };
+/// No probe is further ahead than this, in milliseconds; one that is was scheduled by a wrong clock and is due.
+pub const FURTHEST: i64 = PROBES.longest() * 1000;
 /// How many deliveries become due at once in one transaction.
 const RELEASED: i64 = 500;
 
@@ -56,7 +58,7 @@ impl Breaker {
 
     /// Whether something may be sent now.
     pub fn lets_through(&self, now: Moment) -> bool {
-        self.next_probe_at <= now.0
+        self.next_probe_at <= now.0 || self.next_probe_at > now.0 + FURTHEST
     }
 
     /// How many calls may be under way: one while it probes, and one while it catches up, so that all come in order.
@@ -97,7 +99,7 @@ impl Breaker {
     /// further away.
     pub fn failed(&self, tx: &mut Tx, ctx: &Ctx, delivery: &WebhookDelivery, now: Moment) -> Result<()> {
         // One that was under way when the breaker opened is no probe.
-        if self.next_probe_at > now.0 {
+        if !self.lets_through(now) {
             return Ok(());
         }
         let counts = delivery.attempts == 1 || self.next_probe_at > 0;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use engine::accounts::Account;
+use engine::ahead::RetryTable;
 use engine::app::App;
 use engine::backoff::Backoff;
 use engine::clock::Moment;
@@ -44,23 +45,38 @@ pub const LEASES: LeaseTable = LeaseTable {
     ends_while_held: false,
 };
 
+/// Deliveries that wait for their first attempt or for another.
+pub const RETRIES: RetryTable = RetryTable {
+    table: "webhook_deliveries",
+    index: "webhook_deliveries_tried",
+    waits: "status IN ('queued', 'retrying')",
+    and: "",
+};
+
 /// Something behind an endpoint's place in the log, or a delivery that is due, and no breaker that keeps it back: $1 is
 /// the time.
-const WAITING: &str = "next_probe_at <= $1
-    AND (sent_seq < (SELECT max(seq) FROM log WHERE log.account_id = webhook_cursors.account_id)
-    OR EXISTS (SELECT 1 FROM webhook_deliveries due WHERE due.account_id = webhook_cursors.account_id
-               AND due.endpoint_id = webhook_cursors.endpoint_id AND due.due_at > 0 AND due.due_at <= $1))";
+fn is_behind(tx: &Tx) -> String {
+    format!(
+        "(next_probe_at <= $1 OR next_probe_at > $1 + {})
+         AND (sent_seq < (SELECT max(seq) FROM log{} WHERE log.account_id = webhook_cursors.account_id)
+         OR EXISTS (SELECT 1 FROM webhook_deliveries due{} WHERE due.account_id = webhook_cursors.account_id
+                    AND due.endpoint_id = webhook_cursors.endpoint_id AND due.due_at > 0 AND due.due_at <= $1))",
+        breaker::FURTHEST,
+        log::by_seq(tx),
+        tx.dialect().indexed_by("webhook_deliveries_due")
+    )
+}
 
 /// The endpoints that have something to be done, of all accounts. Those that are off have no place
 /// in the log.
 pub fn waiting(tx: &mut Tx, now: Moment) -> Result<Vec<(i64, String)>> {
-    let sql = format!("SELECT account_id, endpoint_id FROM webhook_cursors WHERE {WAITING}");
+    let sql = format!("SELECT account_id, endpoint_id FROM webhook_cursors WHERE {}", is_behind(tx));
     tx.all(&sql, &[now.0.into()], |row| Ok((row.int(0)?, row.text(1)?.to_string())))
 }
 
 /// Those of some accounts.
 pub fn waiting_in(tx: &mut Tx, now: Moment, accounts: &BTreeSet<i64>) -> Result<Vec<(i64, String)>> {
-    let sql = format!("SELECT endpoint_id FROM webhook_cursors WHERE {WAITING} AND account_id = $2");
+    let sql = format!("SELECT endpoint_id FROM webhook_cursors WHERE {} AND account_id = $2", is_behind(tx));
     let mut found = Vec::new();
     for account in accounts {
         found.extend(tx.all(&sql, &[now.0.into(), (*account).into()], |row| {
@@ -72,7 +88,7 @@ pub fn waiting_in(tx: &mut Tx, now: Moment, accounts: &BTreeSet<i64>) -> Result<
 
 /// Whether this one has.
 pub fn is_waiting(tx: &mut Tx, now: Moment, account: i64, endpoint: &str) -> Result<bool> {
-    let sql = format!("SELECT 1 FROM webhook_cursors WHERE {WAITING} AND account_id = $2 AND endpoint_id = $3");
+    let sql = format!("SELECT 1 FROM webhook_cursors WHERE {} AND account_id = $2 AND endpoint_id = $3", is_behind(tx));
     let found = tx.first(&sql, &[now.0.into(), account.into(), endpoint.into()], |_| Ok::<_, Error>(()))?;
     Ok(found.is_some())
 }
@@ -143,7 +159,10 @@ fn fan_out(tx: &mut Tx, ctx: &Ctx, id: &str, sent: i64) -> Result<bool> {
         return Ok(false);
     }
     let lines = tx.all(
-        "SELECT seq, type, at FROM log WHERE account_id = $1 AND seq > $2 ORDER BY seq LIMIT $3",
+        &format!(
+            "SELECT seq, type, at FROM log{} WHERE account_id = $1 AND seq > $2 ORDER BY seq LIMIT $3",
+            log::by_seq(tx)
+        ),
         &[ctx.account.into(), sent.into(), BATCH.into()],
         |row| Ok::<_, Error>((row.int(0)?, row.text(1)?.to_string(), Moment(row.int(2)?))),
     )?;
@@ -386,9 +405,12 @@ pub fn forget(tx: &mut Tx, ctx: &Ctx, endpoint: &str) -> Result<()> {
 
 /// Drops deliveries of an account that are old, up to a thousand; answers how many.
 pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
-    let sql = "DELETE FROM webhook_deliveries WHERE account_id = $1 AND id IN
-               (SELECT id FROM webhook_deliveries WHERE account_id = $1 AND created_at < $2 LIMIT 1000)";
-    Ok(tx.execute(sql, &[ctx.account.into(), ctx.machine_now.plus_seconds(-KEPT_SECONDS).0.into()])?)
+    let index = tx.dialect().indexed_by("webhook_deliveries_old");
+    let sql = format!(
+        "DELETE FROM webhook_deliveries WHERE account_id = $1 AND id IN
+         (SELECT id FROM webhook_deliveries{index} WHERE account_id = $1 AND created_at < $2 LIMIT 1000)"
+    );
+    Ok(tx.execute(&sql, &[ctx.account.into(), ctx.machine_now.plus_seconds(-KEPT_SECONDS).0.into()])?)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 mod automation;
 mod backups;
 mod cli;
+mod clock_jumps;
 mod closures;
 mod connections;
 mod conventions;
@@ -43,3 +44,4 @@ mod typesetting;
 mod unreadable;
 mod visitors;
 mod walk;
+mod work;

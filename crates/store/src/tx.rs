@@ -214,7 +214,7 @@ impl<'c> Tx<'c> {
     }
 
     fn begin(&mut self, sql: &str, values: &[Value]) {
-        seen::statement(self.dialect(), sql);
+        seen::statement(self.dialect(), sql, values);
         self.tally.statement(values);
     }
 

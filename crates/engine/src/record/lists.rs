@@ -219,11 +219,39 @@ impl Kind for Data {
     }
 }
 
-/// Another record as it was when this one was saved, or nothing. Kept as the JSON that it was shown as.
+/// Another record as it was when this one was saved, or nothing. Kept as the JSON that it was shown as, without what was empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot(pub String);
 
 impl Snapshot {
+    /// The record that is shown as this JSON object.
+    pub fn of(shown: &str) -> Snapshot {
+        let mut kept = String::with_capacity(shown.len());
+        let mut rest = shown;
+        // Inside a text every quote has a backslash before it, so these letters are always the end of a name and its value.
+        while let Some(end) = rest.find("\":") {
+            let (before, value) = (&rest[..end], &rest[end + 2..]);
+            let empty = ["\"\"", "null", "{}"].into_iter().find(|empty| value.starts_with(empty));
+            let name = before.rfind('"').filter(|_| !before.ends_with('\\'));
+            match (empty, name) {
+                (Some(empty), Some(name)) if !before[..name].ends_with('\\') => {
+                    kept.push_str(&before[..name]);
+                    rest = &value[empty.len()..];
+                    match rest.strip_prefix(',') {
+                        Some(others) => rest = others,
+                        None => kept.truncate(kept.trim_end_matches(',').len()),
+                    }
+                }
+                _ => {
+                    kept.push_str(&rest[..end + 2]);
+                    rest = value;
+                }
+            }
+        }
+        kept.push_str(rest);
+        Snapshot(kept)
+    }
+
     /// As JSON; null when there is none.
     pub fn json(&self) -> Schema {
         // What cannot be parsed never becomes a `Snapshot`: see `from_db`.
@@ -324,4 +352,25 @@ fn check_number(digits: &str) -> Result<(), Violation> {
         FieldCode::OutOfRange,
         format!("contains the number {shown}, which is too large; send it as a string"),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snapshot_keeps_what_is_not_empty() {
+        let odd = json!({
+            "a": "", "b": "x\":\"\",\"c\":null", "c": null, "d": {"e": "", "f": {}, "g": 0}, "h": [{"i": ""}, ""], "j": "\\",
+            "k\"": "", "l": "\",", "m": false, "n": "",
+        });
+        let kept = Snapshot::of(&odd.to_string());
+        let wanted = json!({
+            "b": "x\":\"\",\"c\":null", "d": {"g": 0}, "h": [{}, ""], "j": "\\", "k\"": "", "l": "\",", "m": false,
+        });
+        assert_eq!(kept.0, wanted.to_string());
+        for text in ["{}", r#"{"a":""}"#, r#"{"a":"","b":null}"#] {
+            assert_eq!(Snapshot::of(text).0, "{}");
+        }
+    }
 }
