@@ -219,43 +219,35 @@ impl Kind for Data {
     }
 }
 
-/// Another record as it was when this one was saved, or nothing. Kept as the JSON that it was shown as, without what was empty.
+/// Another record as it was when this one was saved, or nothing. Kept as the JSON that it was shown as, without its times and
+/// without what was empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot(pub String);
 
 impl Snapshot {
     /// The record that is shown as this JSON object.
-    pub fn of(shown: &str) -> Snapshot {
-        let mut kept = String::with_capacity(shown.len());
-        let mut rest = shown;
-        // Inside a text every quote has a backslash before it, so these letters are always the end of a name and its value.
-        while let Some(end) = rest.find("\":") {
-            let (before, value) = (&rest[..end], &rest[end + 2..]);
-            let empty = ["\"\"", "null", "{}"].into_iter().find(|empty| value.starts_with(empty));
-            let name = before.rfind('"').filter(|_| !before.ends_with('\\'));
-            match (empty, name) {
-                (Some(empty), Some(name)) if !before[..name].ends_with('\\') => {
-                    kept.push_str(&before[..name]);
-                    rest = &value[empty.len()..];
-                    match rest.strip_prefix(',') {
-                        Some(others) => rest = others,
-                        None => kept.truncate(kept.trim_end_matches(',').len()),
-                    }
-                }
-                _ => {
-                    kept.push_str(&rest[..end + 2]);
-                    rest = value;
-                }
-            }
+    pub fn of(shown: &[u8]) -> Snapshot {
+        let mut record: Schema = serde_json::from_slice(shown).unwrap_or_default();
+        for name in ["created_at", "updated_at"] {
+            record[name].take();
+            record["meta"][name].take();
         }
-        kept.push_str(rest);
-        Snapshot(kept)
+        leave_out_empty(&mut record);
+        Snapshot(record.to_string())
     }
 
     /// As JSON; null when there is none.
     pub fn json(&self) -> Schema {
         // What cannot be parsed never becomes a `Snapshot`: see `from_db`.
         serde_json::from_str(&self.0).unwrap_or_default()
+    }
+}
+
+/// Drops the members of objects that have no value.
+fn leave_out_empty(value: &mut Schema) {
+    if let Some(members) = value.as_object_mut() {
+        members.values_mut().for_each(leave_out_empty);
+        members.retain(|_, value| !(value.is_null() || *value == json!("") || *value == json!({})));
     }
 }
 
@@ -360,17 +352,12 @@ mod tests {
 
     #[test]
     fn a_snapshot_keeps_what_is_not_empty() {
-        let odd = json!({
-            "a": "", "b": "x\":\"\",\"c\":null", "c": null, "d": {"e": "", "f": {}, "g": 0}, "h": [{"i": ""}, ""], "j": "\\",
-            "k\"": "", "l": "\",", "m": false, "n": "",
+        let shown = json!({
+            "id": "1", "a": "", "b": ":null", "c": null, "d": {"e": "", "f": {}, "g": 0}, "h": [{"i": ""}, ""], "j": false,
+            "updated_at": "2026-11-16T00:00:00.000Z", "meta": {"created_at": "2026-11-16T00:00:00.000Z", "version": 1},
         });
-        let kept = Snapshot::of(&odd.to_string());
-        let wanted = json!({
-            "b": "x\":\"\",\"c\":null", "d": {"g": 0}, "h": [{}, ""], "j": "\\", "k\"": "", "l": "\",", "m": false,
-        });
-        assert_eq!(kept.0, wanted.to_string());
-        for text in ["{}", r#"{"a":""}"#, r#"{"a":"","b":null}"#] {
-            assert_eq!(Snapshot::of(text).0, "{}");
-        }
+        let kept =
+            json!({"id": "1", "b": ":null", "d": {"g": 0}, "h": [{"i": ""}, ""], "j": false, "meta": {"version": 1}});
+        assert_eq!(Snapshot::of(shown.to_string().as_bytes()).0, kept.to_string());
     }
 }
