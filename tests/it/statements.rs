@@ -13,7 +13,7 @@ use web::scripted::{Reply, Scripted};
 
 use crate::on_both;
 use crate::support::{Client, Db, Server, execute};
-use crate::walk;
+use crate::{walk, work};
 
 /// Tables that stay small: one row for the server, or a few for each account.
 const SMALL: &[&str] = &[
@@ -43,7 +43,7 @@ const SMALL: &[&str] = &[
 ];
 
 /// Does one of everything: every route, half a year of a business and a year more, jobs, flows, webhooks.
-pub fn drive(server: &Server) {
+fn drive(server: &Server) {
     let receiver = Scripted::start(|_| Reply::json(200, "{}".to_string())).unwrap();
     let app = server.app.clone();
     server.block_on(server.apart(move || worker::start(&app))).unwrap().unwrap();
@@ -153,6 +153,7 @@ fn no_statement_looks_through_what_grows(db: Db) {
     }
     let wrong: Vec<String> = wrong.into_iter().collect();
     assert!(wrong.is_empty(), "{} statements look through too much:\n\n{}", wrong.len(), wrong.join("\n\n"));
+    work::no_statement_does_more_among_many_rows(dialect, folder.join("kantoor.db"), url);
 }
 
 /// Statements that may, and why.
