@@ -433,7 +433,8 @@ pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
     }
     let before = ctx.now.plus_seconds(-days * 24 * 3600);
     let sql = "DELETE FROM runs WHERE account_id = $1 AND id IN
-               (SELECT id FROM runs WHERE account_id = $1 AND finished_at > 0 AND finished_at < $2 LIMIT 200)";
+               (SELECT id FROM runs WHERE account_id = $1 AND finished_at > 0 AND finished_at < $2
+                ORDER BY finished_at LIMIT 200)";
     let gone = tx.execute(sql, &[ctx.account.into(), before.0.into()])?;
     records::count::<Run>(tx, ctx, -gone.cast_signed())?;
     Ok(gone)

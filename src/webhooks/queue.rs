@@ -408,7 +408,8 @@ pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
     let index = tx.dialect().indexed_by("webhook_deliveries_old");
     let sql = format!(
         "DELETE FROM webhook_deliveries WHERE account_id = $1 AND id IN
-         (SELECT id FROM webhook_deliveries{index} WHERE account_id = $1 AND created_at < $2 LIMIT 1000)"
+         (SELECT id FROM webhook_deliveries{index} WHERE account_id = $1 AND created_at < $2
+          ORDER BY created_at LIMIT 1000)"
     );
     Ok(tx.execute(&sql, &[ctx.account.into(), ctx.machine_now.plus_seconds(-KEPT_SECONDS).0.into()])?)
 }

@@ -150,7 +150,8 @@ pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
     let (by_key, by_age) = (index("sqlite_autoindex_stored_answers_1"), index("stored_answers_age"));
     let sql = format!(
         "DELETE FROM stored_answers{by_key} WHERE account_id = $1 AND key IN
-         (SELECT key FROM stored_answers{by_age} WHERE account_id = $1 AND created_at <= $2 LIMIT 1000)"
+         (SELECT key FROM stored_answers{by_age} WHERE account_id = $1 AND created_at <= $2
+          ORDER BY created_at LIMIT 1000)"
     );
     Ok(tx.execute(&sql, &[ctx.account.into(), oldest(ctx.now).into()])?)
 }

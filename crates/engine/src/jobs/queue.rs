@@ -316,6 +316,8 @@ pub fn oldest_due(tx: &mut Tx, now: Moment) -> Result<Option<Moment>> {
 
 /// Drops jobs in `state` that ended before `before`, up to a thousand; answers how many.
 pub fn purge(tx: &mut Tx, state: &str, before: Moment) -> Result<u64> {
-    let sql = "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE state = $1 AND run_at < $2 LIMIT 1000)";
+    // In order, or PostgreSQL reads the table until it has found as many.
+    let sql = "DELETE FROM jobs WHERE id IN
+               (SELECT id FROM jobs WHERE state = $1 AND run_at < $2 ORDER BY run_at LIMIT 1000)";
     Ok(tx.execute(sql, &[state.into(), before.0.into()])?)
 }
