@@ -153,9 +153,12 @@ fn fan_out(tx: &mut Tx, ctx: &Ctx, id: &str, sent: i64) -> Result<bool> {
     let Some(endpoint) = tx.first(&WebhookEndpoint::sql().get, &own, WebhookEndpoint::from_row)? else {
         return Ok(false);
     };
-    let queued = "SELECT count(*) FROM (SELECT 1 FROM webhook_deliveries
-                  WHERE account_id = $1 AND endpoint_id = $2 AND status = 'queued' LIMIT 1000) AS queued";
-    if tx.int(queued, &own)? >= QUEUED {
+    let index = tx.dialect().indexed_by("webhook_deliveries_status");
+    let queued = format!(
+        "SELECT count(*) FROM (SELECT 1 FROM webhook_deliveries{index}
+         WHERE account_id = $1 AND endpoint_id = $2 AND status = 'queued' LIMIT 1000) AS queued"
+    );
+    if tx.int(&queued, &own)? >= QUEUED {
         return Ok(false);
     }
     let lines = tx.all(

@@ -76,11 +76,12 @@ impl Claimant {
             "WITH due AS MATERIALIZED (
                 SELECT id FROM jobs{} WHERE lane = $1 AND state = 'ready' AND account_id = $2 AND run_at <= $3 AND {known}
                 ORDER BY run_at, id LIMIT ${place}{})
-             UPDATE jobs SET state = 'running', attempts = attempts + 1, {}
+             UPDATE jobs{} SET state = 'running', attempts = attempts + 1, {}
              WHERE id IN (SELECT id FROM due)
              RETURNING id, account_id, kind, payload, claim, attempts, max_attempts, lost",
             tx.dialect().indexed_by("jobs_turns"),
             tx.dialect().skip_locked(),
+            tx.dialect().indexed_by("sqlite_autoindex_jobs_1"),
             LEASES.claimed(place + 1)
         );
         let mut jobs = tx.all(&sql, &values, Claimed::from_row)?;
