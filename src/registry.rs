@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use engine::ahead::RetryTable;
 use engine::context::Ctx;
 use engine::due::DueWork;
 use engine::error::Result;
@@ -124,6 +125,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
     services: &[turns::open, mail::open, automation::open],
     jobs: JOBS,
     leases: LEASES,
+    retries: RETRIES,
     purges: PURGES,
     due_work: DUE_WORK,
     background: BACKGROUND,
@@ -160,6 +162,9 @@ pub static JOBS: &[JobKind] = &[
 
 /// The tables whose rows are processed under a lease.
 static LEASES: &[&LeaseTable] = &[&jobs::LEASES, &run::LEASES, &queue::LEASES];
+
+/// The tables whose rows wait for a retry.
+static RETRIES: &[&RetryTable] = &[&run::RETRIES, &queue::RETRIES];
 
 /// What housekeeping drops when it is old.
 static PURGES: &[Purge] = &[idempotency::purge, queue::purge, run::purge, flow::purge];

@@ -48,7 +48,7 @@ pub struct Print {
     pub logo: String,
     /// The text of the payment QR code, or empty.
     pub qr: String,
-    /// What the template takes.
+    /// What the template takes, without its labels.
     pub data: Value,
 }
 
@@ -62,7 +62,7 @@ pub fn print(app: &App, print: &Print) -> Result<Vec<u8>> {
     if !print.qr.is_empty() {
         images.extend(pdf::qr_svg(&print.qr).ok().map(|svg| ("qr", svg.into_bytes())));
     }
-    let data = print.data.to_string();
+    let data = with_labels(&print.data).to_string();
     let input = pdf::Input { data: data.as_bytes(), images: &images, attachment: None, created: print.created };
     let done = app
         .services
@@ -70,6 +70,16 @@ pub fn print(app: &App, print: &Print) -> Result<Vec<u8>> {
         .typeset(input)
         .map_err(|error| Error::internal(format!("cannot create a PDF: {error}")))?;
     Ok(done.bytes)
+}
+
+/// The data with the labels of its language. They are not stored with each job; jobs of older versions have them.
+fn with_labels(data: &Value) -> Value {
+    let mut data = data.clone();
+    if data["labels"].is_null() {
+        let language = data["language"].as_str().unwrap_or_default();
+        data["labels"] = labels()[language].clone();
+    }
+    data
 }
 
 /// Whether the PDF of a revision is there.

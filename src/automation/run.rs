@@ -1,5 +1,6 @@
 //! Runs of flows.
 
+use engine::ahead::RetryTable;
 use engine::call::{Answer, Call, Outcome};
 use engine::context::Ctx;
 use engine::error::{Code, Error, Result};
@@ -181,6 +182,15 @@ pub(crate) fn insert(tx: &mut Tx, ctx: &Ctx, run: &mut Run) -> Result<()> {
 /// Runs whose call to the outside is under way.
 pub(crate) const LEASES: LeaseTable =
     LeaseTable { table: "runs", until: "lease_until", held: "lease_until > 0", ended: 1, ends_while_held: false };
+
+/// Runs whose next attempt, or first one, is due by the machine's clock. A run that waits for a moment of its flow has the
+/// status `waiting` and is none of them.
+pub const RETRIES: RetryTable = RetryTable {
+    table: "runs",
+    index: "runs_tried",
+    waits: "status IN ('queued', 'retrying')",
+    and: " AND account_id IN (SELECT id FROM accounts WHERE test_clock = 0)",
+};
 
 /// Saves a run if `claim` is still its claim; answers whether it was. Its data never changes.
 pub(crate) fn save(tx: &mut Tx, ctx: &Ctx, run: &mut Run, claim: i64) -> Result<bool> {
@@ -389,7 +399,8 @@ pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
     }
     let before = ctx.now.plus_seconds(-days * 24 * 3600);
     let sql = "DELETE FROM runs WHERE account_id = $1 AND id IN
-               (SELECT id FROM runs WHERE account_id = $1 AND finished_at > 0 AND finished_at < $2 LIMIT 200)";
+               (SELECT id FROM runs WHERE account_id = $1 AND finished_at > 0 AND finished_at < $2
+                ORDER BY finished_at LIMIT 200)";
     let gone = tx.execute(sql, &[ctx.account.into(), before.0.into()])?;
     records::count::<Run>(tx, ctx, -gone.cast_signed())?;
     Ok(gone)
@@ -460,6 +471,13 @@ CREATE INDEX runs_chain ON runs (account_id, chain) WHERE chain <> '';
         name: "runs_seq",
         sql: "
 ALTER TABLE runs ADD COLUMN seq BIGINT NOT NULL DEFAULT 0;
+",
+    },
+    Migration {
+        number: 72,
+        name: "runs to be tried",
+        sql: "
+CREATE INDEX runs_tried ON runs (updated_at) WHERE status IN ('queued', 'retrying');
 ",
     },
 ];

@@ -69,6 +69,7 @@ macro_rules! document_kind {
                 ];
                 static SHAPE: engine::record::Shape = engine::record::Shape::new($name, $table, &[$($doc),+])
                     .created_at(engine::record::ALL)
+                    .created_by_id()
                     .meta(WHOLE)
                     .addresses(ADDRESSES);
                 &SHAPE

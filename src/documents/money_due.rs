@@ -80,10 +80,7 @@ pub const EXPIRED_QUOTES: DueWork = DueWork {
 /// the slice, and returns whether there may be more.
 fn expire<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, status: &PaymentStatus, slice: &Slice) -> Result<bool> {
     // Nobody is late with an invoice below zero, which stays open until it is paid back.
-    let (index, owed) = match K::WHICH {
-        Which::Invoice => (tx.dialect().indexed_by("invoices_owed_due"), " AND total_incl_vat - credited_amount >= 0"),
-        _ => (String::new(), ""),
-    };
+    let (index, owed) = can_expire::<K>(tx);
     // Their ids alone: a document may have a thousand rows, and the slice may be over before its turn.
     let sql = format!(
         "SELECT id FROM {}{index} WHERE account_id = $1 AND payment_status = '{}' AND due_date < $2
@@ -110,10 +107,19 @@ fn expire<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, status: &PaymentStatus, slice
     Ok(found.len() == TOGETHER)
 }
 
+/// Behind the name of the table: the index of those that are open; and which of them can become late or invalid.
+fn can_expire<K: DocumentKind>(tx: &Tx) -> (String, &'static str) {
+    match K::WHICH {
+        Which::Invoice => (tx.dialect().indexed_by("invoices_open"), " AND total_incl_vat - credited_amount >= 0"),
+        _ => (tx.dialect().indexed_by("quotes_open"), ""),
+    }
+}
+
 /// When the next of them becomes late or invalid, after now.
 fn next_moment<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>> {
+    let (index, owed) = can_expire::<K>(tx);
     let sql = format!(
-        "SELECT due_date, id FROM {} WHERE account_id = $1 AND payment_status = '{}' AND due_date >= $2
+        "SELECT due_date, id FROM {}{index} WHERE account_id = $1 AND payment_status = '{}' AND due_date >= $2{owed}
          ORDER BY due_date LIMIT 1",
         Document::<K>::shape().table,
         PaymentStatus::Open
@@ -222,20 +228,16 @@ fn say_overdue<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -
     records::happened(tx, ctx, &client, "payment_overdue")
 }
 
-/// Whether another invoice of the client is late. The plus keeps SQLite from taking the index of totals, in which it
-/// would look through every invoice of the account: it thinks a range finds less than two columns that must be equal.
-/// The marks are counted: for an `EXISTS` it would read all of them first, to be able to pass over some.
+/// Whether another invoice of the client is late. The index has those alone that can be ([`LATE`]).
+/// The marks are counted: for an `EXISTS` SQLite would read all of them first, to be able to pass over some.
 fn owes_another(tx: &mut Tx, ctx: &Ctx, client: &str, id: &str) -> Result<bool> {
-    let sql = "SELECT 1 FROM invoices WHERE account_id = $1 AND client_id = $2 AND payment_status = $3
-               AND due_date < $4 AND id <> $5 AND +total_incl_vat >= 0 AND (SELECT count(*) FROM marks
-               WHERE marks.account_id = $1 AND cause = 'invoice.late ' || due_date AND record_id = invoices.id) > 0
-               LIMIT 1";
+    let index = tx.dialect().indexed_by("invoices_late");
+    let sql = format!(
+        "SELECT 1 FROM invoices{index} WHERE account_id = $1 AND client_id = $2 AND due_date < $3
+         AND payment_status IN ('overdue', 'partial') AND id <> $4 AND total_incl_vat >= 0 AND (SELECT count(*) FROM marks
+         WHERE marks.account_id = $1 AND cause = 'invoice.late ' || due_date AND record_id = invoices.id) > 0 LIMIT 1"
+    );
     let today = ctx.now.date(&ctx.zone).to_string();
-    for status in LATE {
-        let values = [ctx.account.into(), client.into(), status.to_string().into(), (&today).into(), id.into()];
-        if tx.first(sql, &values, |_| Ok::<_, Error>(()))?.is_some() {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+    let values = [ctx.account.into(), client.into(), today.into(), id.into()];
+    Ok(tx.first(&sql, &values, |_| Ok::<_, Error>(()))?.is_some())
 }

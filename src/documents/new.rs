@@ -239,7 +239,7 @@ impl<K: DocumentKind> Document<K> {
 fn as_json<R: Record>(ctx: &Ctx, record: &R) -> Snapshot {
     let mut out = Vec::new();
     record.write_json(DETAIL, ctx, &mut out);
-    Snapshot(String::from_utf8(out).unwrap_or_default())
+    Snapshot::of(&out)
 }
 
 /// `generation_mode` and `pdf` beside `meta` and in it, as the answer to a create has them.

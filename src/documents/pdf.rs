@@ -230,7 +230,6 @@ fn printed<K: DocumentKind>(ctx: &Ctx, document: &Document<K>, sender: &Value, o
     let mut data = json!({
         "kind": kind,
         "language": document.language.wire(),
-        "labels": typesetting::labels()[document.language.wire()],
         "draft": !document.is_final(),
         "number": document.number,
         "title": document.title,

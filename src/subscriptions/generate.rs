@@ -122,8 +122,9 @@ fn due(tx: &mut Tx, ctx: &Ctx) -> Result<Vec<String>> {
 fn earliest(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Date>> {
     let today = ctx.now.date(&ctx.zone).to_string();
     let draft = Status::Draft.wire();
+    // Greater than nothing, rather than not equal to it: the index then passes over those that have no next date.
     let sql = format!(
-        "SELECT next_generate, id FROM subscriptions WHERE account_id = $1 AND next_generate <> ''
+        "SELECT next_generate, id FROM subscriptions WHERE account_id = $1 AND next_generate > ''
          AND next_generate <= $2 AND status <> '{draft}' AND stuck_on <> $2 ORDER BY next_generate LIMIT 1"
     );
     tx.first(&sql, &[ctx.account.into(), today.into()], |row| day_of(row, "next_generate"))

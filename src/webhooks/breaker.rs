@@ -19,6 +19,8 @@ pub const IN_FLIGHT: usize = 2;
 const FAILURES: i64 = 5;
 /// Delays between probes; the last one repeats until the endpoint is disabled.
 const PROBES: Backoff = Backoff { delays: &[10, 30, 60, 180, 420, 900], spread: 5 };
+/// No probe is further ahead than this, in milliseconds; one that is was scheduled by a wrong clock and is due.
+pub const FURTHEST: i64 = PROBES.longest() * 1000;
 /// How many deliveries become due at once in one transaction.
 const RELEASED: i64 = 500;
 
@@ -57,7 +59,7 @@ impl Breaker {
 
     /// Whether a delivery can be sent now.
     pub fn lets_through(&self, now: Moment) -> bool {
-        self.next_probe_at <= now.0
+        self.next_probe_at <= now.0 || self.next_probe_at > now.0 + FURTHEST
     }
 
     /// Maximum number of concurrent calls: one while probing and while catching up, so that deliveries arrive in order.
@@ -99,7 +101,7 @@ impl Breaker {
     /// further away.
     pub fn failed(&self, tx: &mut Tx, ctx: &Ctx, endpoint: &str, attempts: i64, now: Moment) -> Result<()> {
         // One that was under way when the breaker opened is no probe.
-        if self.next_probe_at > now.0 {
+        if !self.lets_through(now) {
             return Ok(());
         }
         let counts = attempts == 1 || self.next_probe_at > 0;

@@ -142,9 +142,11 @@ pub fn queue(
     Ok(delivery)
 }
 
+const MIGRATIONS: &[Migration] = &[CREATE, TRIED];
+
 /// `due_at` is when somebody must look after it: the next try, or the end of the lease of the one
 /// under way; 0 when it has ended.
-const MIGRATIONS: &[Migration] = &[Migration {
+const CREATE: Migration = Migration {
     number: 48,
     name: "webhook_deliveries",
     sql: "
@@ -176,4 +178,12 @@ CREATE INDEX webhook_deliveries_event ON webhook_deliveries (account_id, endpoin
 CREATE INDEX webhook_deliveries_due ON webhook_deliveries (account_id, endpoint_id, due_at, id) WHERE due_at > 0;
 CREATE INDEX webhook_deliveries_old ON webhook_deliveries (account_id, created_at);
 ",
-}];
+};
+
+const TRIED: Migration = Migration {
+    number: 73,
+    name: "deliveries to be tried",
+    sql: "
+CREATE INDEX webhook_deliveries_tried ON webhook_deliveries (updated_at) WHERE status IN ('queued', 'retrying');
+",
+};

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use engine::accounts::Account;
+use engine::ahead::RetryTable;
 use engine::app::App;
 use engine::backoff::Backoff;
 use engine::clock::Moment;
@@ -42,22 +43,37 @@ pub const LEASES: LeaseTable = LeaseTable {
     ends_while_held: false,
 };
 
+/// Deliveries that wait for their first attempt or for another.
+pub const RETRIES: RetryTable = RetryTable {
+    table: "webhook_deliveries",
+    index: "webhook_deliveries_tried",
+    waits: "status IN ('queued', 'retrying')",
+    and: "",
+};
+
 /// Something behind an endpoint's place in the log, or a delivery that is due, and no breaker that keeps it back: $1 is
 /// the time.
-const WAITING: &str = "next_probe_at <= $1
-    AND (sent_seq < (SELECT max(seq) FROM log WHERE log.account_id = webhook_cursors.account_id)
-    OR EXISTS (SELECT 1 FROM webhook_deliveries due WHERE due.account_id = webhook_cursors.account_id
-               AND due.endpoint_id = webhook_cursors.endpoint_id AND due.due_at > 0 AND due.due_at <= $1))";
+fn is_behind(tx: &Tx) -> String {
+    format!(
+        "(next_probe_at <= $1 OR next_probe_at > $1 + {})
+         AND (sent_seq < (SELECT max(seq) FROM log{} WHERE log.account_id = webhook_cursors.account_id)
+         OR EXISTS (SELECT 1 FROM webhook_deliveries due{} WHERE due.account_id = webhook_cursors.account_id
+                    AND due.endpoint_id = webhook_cursors.endpoint_id AND due.due_at > 0 AND due.due_at <= $1))",
+        breaker::FURTHEST,
+        log::by_seq(tx),
+        tx.dialect().indexed_by("webhook_deliveries_due")
+    )
+}
 
 /// Returns the endpoints of all accounts that have work. Disabled endpoints have no cursor.
 pub fn waiting(tx: &mut Tx, now: Moment) -> Result<Vec<(i64, String)>> {
-    let sql = format!("SELECT account_id, endpoint_id FROM webhook_cursors WHERE {WAITING}");
+    let sql = format!("SELECT account_id, endpoint_id FROM webhook_cursors WHERE {}", is_behind(tx));
     tx.all(&sql, &[now.0.into()], |row| Ok((row.int(0)?, row.text(1)?.to_string())))
 }
 
 /// Returns the endpoints of these accounts that have work.
 pub fn waiting_in(tx: &mut Tx, now: Moment, accounts: &BTreeSet<i64>) -> Result<Vec<(i64, String)>> {
-    let sql = format!("SELECT endpoint_id FROM webhook_cursors WHERE {WAITING} AND account_id = $2");
+    let sql = format!("SELECT endpoint_id FROM webhook_cursors WHERE {} AND account_id = $2", is_behind(tx));
     let mut found = Vec::new();
     for account in accounts {
         found.extend(tx.all(&sql, &[now.0.into(), (*account).into()], |row| {
@@ -69,7 +85,7 @@ pub fn waiting_in(tx: &mut Tx, now: Moment, accounts: &BTreeSet<i64>) -> Result<
 
 /// Whether this endpoint has work.
 pub fn is_waiting(tx: &mut Tx, now: Moment, account: i64, endpoint: &str) -> Result<bool> {
-    let sql = format!("SELECT 1 FROM webhook_cursors WHERE {WAITING} AND account_id = $2 AND endpoint_id = $3");
+    let sql = format!("SELECT 1 FROM webhook_cursors WHERE {} AND account_id = $2 AND endpoint_id = $3", is_behind(tx));
     let found = tx.first(&sql, &[now.0.into(), account.into(), endpoint.into()], |_| Ok::<_, Error>(()))?;
     Ok(found.is_some())
 }
@@ -135,8 +151,9 @@ fn fan_out(tx: &mut Tx, ctx: &Ctx, id: &str, sent: i64) -> Result<bool> {
     let Some(endpoint) = tx.first(&WebhookEndpoint::sql().get, &own, WebhookEndpoint::from_row)? else {
         return Ok(false);
     };
+    let index = tx.dialect().indexed_by("webhook_deliveries_status");
     let queued = format!(
-        "SELECT count(*) FROM (SELECT 1 FROM webhook_deliveries
+        "SELECT count(*) FROM (SELECT 1 FROM webhook_deliveries{index}
          WHERE account_id = $1 AND endpoint_id = $2 AND status = '{}' LIMIT 1000) AS queued",
         DeliveryStatus::Queued.wire()
     );
@@ -144,7 +161,10 @@ fn fan_out(tx: &mut Tx, ctx: &Ctx, id: &str, sent: i64) -> Result<bool> {
         return Ok(false);
     }
     let lines = tx.all(
-        "SELECT seq, type, at FROM log WHERE account_id = $1 AND seq > $2 ORDER BY seq LIMIT $3",
+        &format!(
+            "SELECT seq, type, at FROM log{} WHERE account_id = $1 AND seq > $2 ORDER BY seq LIMIT $3",
+            log::by_seq(tx)
+        ),
         &[ctx.account.into(), sent.into(), BATCH.into()],
         |row| Ok::<_, Error>((row.int(0)?, row.text(1)?.to_string(), Moment(row.int(2)?))),
     )?;
@@ -352,9 +372,13 @@ fn verdict(
 
 /// Drops deliveries of an account that are old, up to a thousand; answers how many.
 pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
-    let sql = "DELETE FROM webhook_deliveries WHERE account_id = $1 AND id IN
-               (SELECT id FROM webhook_deliveries WHERE account_id = $1 AND created_at < $2 LIMIT 1000)";
-    Ok(tx.execute(sql, &[ctx.account.into(), ctx.machine_now.plus_seconds(-KEPT_SECONDS).0.into()])?)
+    let index = tx.dialect().indexed_by("webhook_deliveries_old");
+    let sql = format!(
+        "DELETE FROM webhook_deliveries WHERE account_id = $1 AND id IN
+         (SELECT id FROM webhook_deliveries{index} WHERE account_id = $1 AND created_at < $2
+          ORDER BY created_at LIMIT 1000)"
+    );
+    Ok(tx.execute(&sql, &[ctx.account.into(), ctx.machine_now.plus_seconds(-KEPT_SECONDS).0.into()])?)
 }
 
 #[cfg(test)]

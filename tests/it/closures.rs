@@ -74,7 +74,7 @@ fn the_text_of_a_document_has_a_limit(db: Db) {
     let refused = client.post("/v1/subscriptions", json!({"title": "x", "lines": too_large})).expect(422);
     assert_eq!(refused.faults(), ["lines: too_long"]);
     assert!(
-        refused.text.contains("may have 524288 bytes of text in all rows together, but has 601000"),
+        refused.text.contains("may have at most 524288 bytes of text in all rows together, but has 601000"),
         "{}",
         refused.text
     );

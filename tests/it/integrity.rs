@@ -213,11 +213,13 @@ fn detects_an_overwritten_page() {
     let path = db.data.join("kantoor.db");
     let beside = rusqlite::Connection::open(&path).unwrap();
     beside.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    let page: i64 = beside.query_row("PRAGMA page_size", [], |row| row.get(0)).unwrap();
+    let page = usize::try_from(page).unwrap();
     drop(beside);
     let whole = std::fs::read(&path).unwrap();
-    for place in [5, whole.len() / 4096 / 2, whole.len() / 4096 - 3] {
+    for place in [5, whole.len() / page / 2, whole.len() / page - 3] {
         let mut bytes = whole.clone();
-        bytes[place * 4096..place * 4096 + 2000].fill(0x5a);
+        bytes[place * page..place * page + 2000].fill(0x5a);
         std::fs::write(&path, bytes).unwrap();
         let (sound, words) = verify(&db);
         assert!(!sound, "page {place}: {words}");

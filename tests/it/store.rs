@@ -143,6 +143,7 @@ on_both![
     the_database_rejects_wrong_types,
     reads_do_not_write,
     many_nodes_can_migrate_concurrently,
+    the_rows_of_an_older_database_are_kept,
     a_failed_migration_leaves_nothing,
     rejects_a_newer_schema,
     rejects_writes_beyond_the_queue,
@@ -172,6 +173,47 @@ fn many_nodes_can_migrate_concurrently(db: Db) {
         nodes.into_iter().map(|node| node.join().unwrap()).sum()
     });
     assert_eq!(applied, engine::migrations::all().len());
+}
+
+fn the_rows_of_an_older_database_are_kept(db: Db) {
+    kantoor::registry::install();
+    let store = open_store(&db.config()).unwrap();
+    let all = engine::migrations::all();
+    let older: Vec<Migration> = all.iter().copied().filter(|migration| migration.number <= 70).collect();
+    store.migrate(&older).unwrap();
+    let account =
+        "INSERT INTO accounts (id, uid, name, zone, created_at, test_clock) VALUES ($1, $2, 'x', 'UTC', 1, 0)";
+    let line = "INSERT INTO log (account_id, seq, at, type, entity_type, entity_id, actor, request_id, data, hash)
+                VALUES ($1, $2, 1, 'a', 'b', 'c', 'd', 'e', $3, $4)";
+    let lines = |store: &Store| {
+        let sql = "SELECT account_id, seq, data, hash FROM log ORDER BY account_id, seq";
+        let read = move |tx: &mut Tx| {
+            tx.all(sql, &[], |row| {
+                Ok::<_, Error>((row.int(0)?, row.int(1)?, row.text(2)?.to_string(), row.bytes(3)?.to_vec()))
+            })
+        };
+        store.read_now(read).unwrap()
+    };
+    let written = store.write_now(0, move |tx| {
+        for number in 1..=3_i64 {
+            tx.execute(account, &[number.into(), number.to_string().into()])?;
+            for seq in 1..=20_i64 {
+                let data = "x".repeat(usize::try_from(seq * 200).unwrap_or_default());
+                tx.execute(line, &[number.into(), seq.into(), data.into(), [7_u8; 32].as_slice().into()])?;
+            }
+        }
+        Ok::<_, Error>(())
+    });
+    written.unwrap();
+    let before = lines(&store);
+    assert_eq!(before.len(), 60);
+    assert_eq!(store.migrate(&all).unwrap(), all.len() - older.len());
+    assert_eq!(lines(&store), before);
+    let again = store.write_now(0, move |tx| {
+        let values = [1_i64.into(), 20_i64.into(), "x".into(), [7_u8; 32].as_slice().into()];
+        tx.execute(line, &values).map(drop)
+    });
+    assert!(again.is_err(), "a number is given once");
 }
 
 fn a_failed_migration_leaves_nothing(db: Db) {

@@ -146,9 +146,14 @@ pub fn keep(tx: &mut Tx, ctx: &Ctx, claim: &Claim, stored: &Stored) -> Result<()
 
 /// Deletes up to a thousand expired responses; returns how many.
 pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
-    let sql = "DELETE FROM stored_answers WHERE account_id = $1 AND key IN
-               (SELECT key FROM stored_answers WHERE account_id = $1 AND created_at <= $2 LIMIT 1000)";
-    Ok(tx.execute(sql, &[ctx.account.into(), oldest(ctx.now).into()])?)
+    let index = |name: &str| tx.dialect().indexed_by(name);
+    let (by_key, by_age) = (index("sqlite_autoindex_stored_answers_1"), index("stored_answers_age"));
+    let sql = format!(
+        "DELETE FROM stored_answers{by_key} WHERE account_id = $1 AND key IN
+         (SELECT key FROM stored_answers{by_age} WHERE account_id = $1 AND created_at <= $2
+          ORDER BY created_at LIMIT 1000)"
+    );
+    Ok(tx.execute(&sql, &[ctx.account.into(), oldest(ctx.now).into()])?)
 }
 
 fn oldest(now: Moment) -> i64 {

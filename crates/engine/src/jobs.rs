@@ -19,7 +19,7 @@ pub use housekeeping::Housekeeping;
 pub use kind::{Job, JobKind, Purge};
 pub use lost::{Lost, any_ahead, any_lost, give_back, pull_back, take_back};
 pub use queue::{
-    Claimed, Ending, FOREVER, FURTHEST, LANES, LEASE_SECONDS, LEASES, Lane, MIGRATION, NewJob, call_off, count,
+    Claimed, Ending, FOREVER, FURTHEST, LANES, LEASE_SECONDS, LEASES, Lane, MIGRATION, NewJob, READY, call_off, count,
     enqueue, is_running, is_under_way, oldest_due, purge,
 };
 pub use shown::{Shown, list, parked, retry};

@@ -129,6 +129,7 @@
 //! - The process: [`config`], [`mod@open`], [`app`], [`services`], [`inspect`].
 
 pub mod accounts;
+pub mod ahead;
 pub mod app;
 pub mod backoff;
 pub mod call;

@@ -99,6 +99,8 @@ enum Condition {
     Of(&'static str, Value<'static>),
     /// An equal value in a reference that most records leave empty; the index omits those.
     Under(&'static str, Value<'static>),
+    /// An equal value in a field that no two records share; the index omits those that leave it empty.
+    One(&'static str, Value<'static>),
     /// One of several.
     Among(&'static str, Vec<Value<'static>>),
     In(Vec<String>),
@@ -189,6 +191,9 @@ impl Request {
                     Condition::Among(own, values.collect::<Result<_, _>>()?)
                 }
                 _ if name == own && rules.filter && !rules.refers.is_empty() => Condition::Of(own, value()?),
+                _ if name == own && rules.filter && rules.is_unique() && !text.is_empty() => {
+                    Condition::One(own, value()?)
+                }
                 _ if name == own && rules.filter => Condition::Is(own, value()?),
                 _ if name == rules.filter_as => match value() {
                     Ok(value) => Condition::Is(own, value),
@@ -317,14 +322,33 @@ impl Request {
         (total, values)
     }
 
+    /// How the page is sorted, by columns of `table`.
+    fn sorted<R: Record>(&self, table: &str) -> String {
+        let is_unique =
+            |name: &str| R::fields().iter().any(|field| field.info.name == name && field.info.rules.is_unique());
+        let filters =
+            |condition: &Condition| !matches!(condition, Condition::In(_) | Condition::From(_) | Condition::Until(_));
+        let order = self.order;
+        if self.conditions.iter().any(|condition| matches!(condition, Condition::One(..))) {
+            // There is one at most. The databases need not look for it in the order of another index.
+            return String::new();
+        }
+        match self.sort {
+            "created_at" if R::shape().created_by_id && self.conditions.iter().any(filters) => {
+                format!("ORDER BY {table}.id {order}")
+            }
+            sort if sort == "id" || is_unique(sort) => format!("ORDER BY {table}.\"{sort}\" {order}"),
+            sort => format!("ORDER BY {table}.\"{sort}\" {order}, {}.id {order}", R::shape().table),
+        }
+    }
+
     /// The records of the page.
     fn page_statement<R: Record>(&self, selection: Selection) -> (String, Vec<Value<'static>>) {
         let Selection { from, conditions, mut values, several, sort_by, .. } = selection;
         let (table, columns) = (R::shape().table, &R::sql().list_columns);
-        let (sort, order) = (self.sort, self.order);
-        let ties = if sort == "id" { String::new() } else { format!(", {table}.id {order}") };
-        let sorted = format!("ORDER BY {sort_by}.\"{sort}\" {order}{ties}");
-        let merges = several.len() > 1 && sort == "created_at";
+        let order = self.order;
+        let sorted = self.sorted::<R>(&sort_by);
+        let merges = several.len() > 1 && self.sort == "created_at" && !R::shape().created_by_id;
         let until = values.len() + 1;
         if merges {
             values.push(self.offset().saturating_add(self.per_page).into());
@@ -347,7 +371,7 @@ impl Request {
                 "SELECT record_id FROM ({}) parts ORDER BY moment {order}, record_id {order} LIMIT ${limit} OFFSET ${offset}",
                 of_each.join(" UNION ALL ")
             ))
-        } else if ranges && sort == "created_at" {
+        } else if ranges && self.sort == "created_at" {
             // A year has many: they are sorted by what the index has of them, and only those of the page are read.
             Some(format!("SELECT {table}.id AS record_id FROM {from} {part}"))
         } else {
@@ -404,7 +428,7 @@ impl Condition {
             Condition::Is(column, value) | Condition::Of(column, value) => {
                 format!("{table}.\"{column}\" = {}", place(value.clone()))
             }
-            Condition::Under(column, value) => {
+            Condition::Under(column, value) | Condition::One(column, value) => {
                 format!("{table}.\"{column}\" = {} AND {table}.\"{column}\" <> ''", place(value.clone()))
             }
             Condition::Among(column, values) => {

@@ -53,6 +53,9 @@ pub struct Shape {
     pub events: &'static str,
     /// The sort field of a list without pages.
     pub order: &'static str,
+    /// Whether its filters are sorted by id when they are sorted by creation: ids grow with time, and so an index of a field
+    /// that goes on with the id serves the filter, its order and the sort by that field.
+    pub created_by_id: bool,
     /// The field that names the record it belongs to, whose id stands in the path; or empty.
     pub parent: &'static str,
     /// The views that include `created_at` outside `meta`.
@@ -99,6 +102,7 @@ impl Shape {
             table,
             events: name,
             order: "created_at",
+            created_by_id: false,
             parent: "",
             created_at: NOWHERE,
             updated_at: NOWHERE,
@@ -132,6 +136,11 @@ impl Shape {
     /// Sets the sort field of a list without pages.
     pub const fn order(self, order: &'static str) -> Shape {
         Shape { order, ..self }
+    }
+
+    /// Its indexes go on with the id instead of the moment of creation.
+    pub const fn created_by_id(self) -> Shape {
+        Shape { created_by_id: true, ..self }
     }
 
     /// Shows `created_at` beside the fields there.

@@ -9,6 +9,7 @@ use futures_util::future::BoxFuture;
 use store::{Migration, Tx};
 
 use crate::accounts::{self, Account};
+use crate::ahead::RetryTable;
 use crate::app::App;
 use crate::clock::Moment;
 use crate::config::Config;
@@ -72,6 +73,8 @@ pub struct Registry {
     pub jobs: &'static [JobKind],
     /// The tables whose rows are processed under a lease.
     pub leases: &'static [&'static LeaseTable],
+    /// The tables whose rows wait for a retry, beside jobs.
+    pub retries: &'static [&'static RetryTable],
     /// What housekeeping drops when it is old.
     pub purges: &'static [Purge],
     /// The work that becomes due as time passes.

@@ -158,12 +158,13 @@ impl<S> Timer<S> {
 
 /// Returns when the next timer expires.
 pub fn next_moment<S>(tx: &mut Tx, ctx: &Ctx, timers: &[&Timer<S>], settings: &S) -> Result<Option<Moment>> {
-    let sql = "SELECT since FROM timers WHERE account_id = $1 AND cause = $2 ORDER BY since LIMIT 1";
+    let index = tx.dialect().indexed_by("timers_due");
+    let sql = format!("SELECT since FROM timers{index} WHERE account_id = $1 AND cause = $2 ORDER BY since LIMIT 1");
     let mut next: Option<Moment> = None;
     for timer in timers {
         let Some(seconds) = timer.patience(settings) else { continue };
         let values = [ctx.account.into(), timer.cause.into()];
-        let since = tx.first(sql, &values, |row| Ok::<_, Error>(Moment(row.int(0)?)))?;
+        let since = tx.first(&sql, &values, |row| Ok::<_, Error>(Moment(row.int(0)?)))?;
         next = [next, since.map(|since| since.plus_seconds(seconds))].into_iter().flatten().min();
     }
     Ok(next)
@@ -171,14 +172,17 @@ pub fn next_moment<S>(tx: &mut Tx, ctx: &Ctx, timers: &[&Timer<S>], settings: &S
 
 /// Runs the expired timers, in order, as far as they fit in the slice; returns whether there may be more.
 pub fn run_out<S>(tx: &mut Tx, ctx: &Ctx, timers: &[&Timer<S>], settings: &S, slice: &Slice) -> Result<bool> {
-    let sql = "SELECT since, record_id FROM timers WHERE account_id = $1 AND cause = $2 AND since <= $3
-               ORDER BY since, record_id LIMIT $4";
+    let index = tx.dialect().indexed_by("timers_due");
+    let sql = format!(
+        "SELECT since, record_id FROM timers{index} WHERE account_id = $1 AND cause = $2 AND since <= $3
+         ORDER BY since, record_id LIMIT $4"
+    );
     let mut due: Vec<(i64, String, &Timer<S>)> = Vec::new();
     for timer in timers {
         let Some(seconds) = timer.patience(settings) else { continue };
         let before = ctx.now.plus_seconds(-seconds);
         let values = [ctx.account.into(), timer.cause.into(), before.0.into(), (TOGETHER as i64).into()];
-        due.extend(tx.all(sql, &values, |row| {
+        due.extend(tx.all(&sql, &values, |row| {
             Ok::<_, Error>((row.int(0)? + seconds * 1000, row.text(1)?.to_string(), *timer))
         })?);
     }

@@ -1,19 +1,20 @@
-//! What a process asked of the database: the statements that it ran, and how much each write did. For tests of
-//! plans and of the work in a transaction; with the feature `faults` only.
+//! What a process asked of the database: the statements that it ran with their last values, and how much each write did.
+//! For tests of plans and of the work in a transaction; with the feature `faults` only.
 
 #[cfg(feature = "faults")]
-pub use recorder::{Closure, closures, in_order, statements};
+pub use recorder::{Closure, closures, in_order, statements, with_values};
 pub(crate) use recorder::{Tally, statement};
 
 #[cfg(feature = "faults")]
 mod recorder {
-    use std::collections::BTreeSet;
+    use std::borrow::Cow;
+    use std::collections::BTreeMap;
     use std::sync::{Mutex, PoisonError};
     use std::time::{Duration, Instant};
 
     use crate::{Dialect, Value};
 
-    static STATEMENTS: Mutex<BTreeSet<(bool, String)>> = Mutex::new(BTreeSet::new());
+    static STATEMENTS: Mutex<BTreeMap<(bool, String), Vec<Value<'static>>>> = Mutex::new(BTreeMap::new());
     static IN_ORDER: Mutex<Vec<String>> = Mutex::new(Vec::new());
     static CLOSURES: Mutex<Vec<Closure>> = Mutex::new(Vec::new());
     /// Maximum number of recorded statements.
@@ -34,9 +35,15 @@ mod recorder {
 
     /// Returns all statements that this process ran on such a database.
     pub fn statements(dialect: Dialect) -> Vec<String> {
+        with_values(dialect).into_iter().map(|(sql, _)| sql).collect()
+    }
+
+    /// The same statements, each with the values of its last execution.
+    pub fn with_values(dialect: Dialect) -> Vec<(String, Vec<Value<'static>>)> {
         let seen = STATEMENTS.lock().unwrap_or_else(PoisonError::into_inner);
         let postgres = dialect == Dialect::Postgres;
-        seen.iter().filter(|(own, _)| *own == postgres).map(|(_, sql)| sql.clone()).collect()
+        let own = seen.iter().filter(|((own, _), _)| *own == postgres);
+        own.map(|((_, sql), values)| (sql.clone(), values.clone())).collect()
     }
 
     /// Returns the write closures since the previous call.
@@ -49,14 +56,23 @@ mod recorder {
         std::mem::take(&mut *IN_ORDER.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(crate) fn statement(dialect: Dialect, sql: &str) {
+    pub(crate) fn statement(dialect: Dialect, sql: &str, values: &[Value]) {
         let mut in_order = IN_ORDER.lock().unwrap_or_else(PoisonError::into_inner);
         if in_order.len() < MAX_STATEMENTS {
             in_order.push(sql.to_string());
         }
         drop(in_order);
         let key = (dialect == Dialect::Postgres, sql.to_string());
-        STATEMENTS.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+        let values = values.iter().map(owned).collect();
+        STATEMENTS.lock().unwrap_or_else(PoisonError::into_inner).insert(key, values);
+    }
+
+    fn owned(value: &Value) -> Value<'static> {
+        match value {
+            Value::Int(number) => Value::Int(*number),
+            Value::Text(text) => Value::Text(Cow::Owned(text.to_string())),
+            Value::Bytes(bytes) => Value::Bytes(Cow::Owned(bytes.to_vec())),
+        }
     }
 
     /// Counts the work of a transaction, and records it when it is dropped after a write.
@@ -104,7 +120,7 @@ mod recorder {
 mod recorder {
     use crate::{Dialect, Value};
 
-    pub(crate) fn statement(_: Dialect, _: &str) {}
+    pub(crate) fn statement(_: Dialect, _: &str, _: &[Value]) {}
 
     pub(crate) struct Tally;
 

@@ -217,7 +217,7 @@ impl<'c> Tx<'c> {
 
     fn begin(&mut self, sql: &str, values: &[Value]) {
         statement_ran();
-        seen::statement(self.dialect(), sql);
+        seen::statement(self.dialect(), sql, values);
         self.tally.statement(values);
     }
 

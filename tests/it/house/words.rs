@@ -5,9 +5,13 @@ use std::collections::BTreeSet;
 use super::{files, text};
 
 /// Statements that cannot take a name from its declaration, by their file and the name.
-const EXCEPTIONS: [(&str, &str); 4] = [
-    // The condition of a table of leases is a constant.
+const EXCEPTIONS: [(&str, &str); 8] = [
+    // The conditions of a table of leases and of a table of retries are constants.
     ("src/webhooks/queue.rs", "sending"),
+    ("src/webhooks/queue.rs", "queued"),
+    ("src/webhooks/queue.rs", "retrying"),
+    ("src/automation/run.rs", "queued"),
+    ("src/automation/run.rs", "retrying"),
     // The room of the value stands behind theirs, so they must not import it: payments, and tasks.
     ("src/documents/sound.rs", "paid"),
     ("src/relations/client.rs", "open"),

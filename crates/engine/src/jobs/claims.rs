@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use store::{Tx, Value};
+use store::{Dialect, Tx, Value};
 
 use super::queue::{Claimed, LEASE_SECONDS, LEASES, Lane, known};
 use crate::clock::Moment;
@@ -16,6 +16,8 @@ pub struct Claimant {
     turns: [AtomicI64; 3],
 }
 
+/// As many due jobs are looked at one by one to find whose turn it is.
+const FEW: usize = 64;
 /// Before the first account.
 const NOBODY: i64 = -1;
 
@@ -72,12 +74,14 @@ impl Claimant {
         // MATERIALIZED: PostgreSQL might otherwise evaluate the inner query again and claim more.
         let sql = format!(
             "WITH due AS MATERIALIZED (
-                SELECT id FROM jobs WHERE lane = $1 AND state = 'ready' AND account_id = $2 AND run_at <= $3 AND {known}
+                SELECT id FROM jobs{} WHERE lane = $1 AND state = 'ready' AND account_id = $2 AND run_at <= $3 AND {known}
                 ORDER BY run_at, id LIMIT ${place}{})
-             UPDATE jobs SET state = 'running', attempts = attempts + 1, {}
+             UPDATE jobs{} SET state = 'running', attempts = attempts + 1, {}
              WHERE id IN (SELECT id FROM due)
              RETURNING id, account_id, kind, payload, claim, attempts, max_attempts, lost",
+            tx.dialect().indexed_by("jobs_turns"),
             tx.dialect().skip_locked(),
+            tx.dialect().indexed_by("sqlite_autoindex_jobs_1"),
             LEASES.claimed(place + 1)
         );
         let mut jobs = tx.all(&sql, &values, Claimed::from_row)?;
@@ -87,20 +91,43 @@ impl Claimant {
     }
 }
 
-/// The first account after `after` that has a job which is due. Only the first job of each account is looked at, by the
-/// index, however many wait.
+/// The first account after `after` that has a job which is due. Most of the time few jobs are, and these say it, however many
+/// accounts have jobs that wait for a later time. Otherwise the first job of each account is looked at, by the index.
 fn next_account(tx: &mut Tx, now: Moment, lane: Lane, kinds: &[&'static str], after: i64) -> Result<Option<i64>> {
-    let (sql, values) = turn(now, lane, kinds, after);
+    let due = due_accounts(tx, now, lane, kinds, FEW)?;
+    if due.len() < FEW {
+        return Ok(due.into_iter().filter(|account| *account > after).min());
+    }
+    let (sql, values) = turn(tx.dialect(), now, lane, kinds, after);
     Ok(tx.first(&sql, &values, |row| row.int(0))?)
 }
 
-fn turn(now: Moment, lane: Lane, kinds: &[&'static str], after: i64) -> (String, Vec<Value<'static>>) {
+/// The accounts of the jobs that have been due for longest, up to `most` jobs.
+fn due_accounts(tx: &mut Tx, now: Moment, lane: Lane, kinds: &[&'static str], most: usize) -> Result<Vec<i64>> {
+    let mut values = vec![lane.name().into(), now.0.into()];
+    let known = known(kinds, &mut values);
+    let index = tx.dialect().indexed_by("jobs_ready");
+    let sql = format!(
+        "SELECT account_id FROM jobs{index} WHERE lane = $1 AND state = 'ready' AND run_at <= $2 AND {known}
+         ORDER BY run_at LIMIT {most}"
+    );
+    Ok(tx.all(&sql, &values, |row| row.int(0))?)
+}
+
+fn turn(
+    dialect: Dialect,
+    now: Moment,
+    lane: Lane,
+    kinds: &[&'static str],
+    after: i64,
+) -> (String, Vec<Value<'static>>) {
+    let index = dialect.indexed_by("jobs_turns");
     let mut values = vec![lane.name().into(), after.into()];
     let known = known(kinds, &mut values);
     values.push(now.0.into());
     let first = |what: &str, after: &str| {
         format!(
-            "SELECT {what} FROM jobs WHERE lane = $1 AND state = 'ready' AND account_id > {after} AND {known}
+            "SELECT {what} FROM jobs{index} WHERE lane = $1 AND state = 'ready' AND account_id > {after} AND {known}
              ORDER BY account_id, run_at LIMIT 1"
         )
     };
@@ -120,11 +147,11 @@ fn turn(now: Moment, lane: Lane, kinds: &[&'static str], after: i64) -> (String,
 
 /// Returns the query plan of finding the next account, one step per line. For tests of the index.
 pub fn explain_turn(tx: &mut Tx, now: Moment, lane: Lane, kinds: &[&'static str]) -> Result<Vec<String>> {
-    let (sql, values) = turn(now, lane, kinds, NOBODY);
+    let (sql, values) = turn(tx.dialect(), now, lane, kinds, NOBODY);
     Ok(tx.dialect().explain(tx, &sql, &values)?)
 }
 
 /// Whether a job of these kinds is due; writes nothing.
 pub fn any_due(tx: &mut Tx, now: Moment, lane: Lane, kinds: &[&'static str]) -> Result<bool> {
-    Ok(next_account(tx, now, lane, kinds, NOBODY)?.is_some())
+    Ok(!due_accounts(tx, now, lane, kinds, 1)?.is_empty())
 }

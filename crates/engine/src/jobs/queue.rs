@@ -78,6 +78,17 @@ CREATE INDEX jobs_turns ON jobs (lane, account_id, run_at, id, kind) WHERE state
 ",
 };
 
+/// What is due in a lane, whatever else waits for a later time.
+pub const READY: Migration = Migration {
+    number: 71,
+    name: "jobs that are ready",
+    sql: "
+CREATE INDEX jobs_ready ON jobs (lane, run_at, account_id, kind) WHERE state = 'ready';
+DROP INDEX jobs_leases;
+CREATE INDEX jobs_leases ON jobs (lease_until) WHERE state = 'running';
+",
+};
+
 /// How long a worker may be silent before its job is given to another. A node that dies is noticed sooner, by its heartbeat.
 pub const LEASE_SECONDS: i64 = 60;
 /// The delays between the attempts of a failing job.
@@ -288,9 +299,10 @@ impl Claimed {
             }
             Ending::Failed(why) => ("failed", now, self.attempts, why.as_str()),
         };
-        // What has ended does not stand in the way of a new job with the same unique key.
+        // What has ended does not stand in the way of a new job with the same unique key, and what is done is not done again.
         let set = "state = $1, run_at = $2, attempts = $3, last_error = $4, lost = 0,
-                   unique_key = CASE WHEN $1 IN ('done', 'failed') THEN id ELSE unique_key END";
+                   unique_key = CASE WHEN $1 IN ('done', 'failed') THEN id ELSE unique_key END,
+                   payload = CASE WHEN $1 = 'done' THEN '' ELSE payload END";
         LEASES.end(tx, self.lease(), set, &[state.into(), run_at.0.into(), attempts.into(), error.into()])
     }
 }
@@ -304,6 +316,8 @@ pub fn oldest_due(tx: &mut Tx, now: Moment) -> Result<Option<Moment>> {
 
 /// Deletes up to a thousand jobs in `state` that ended before `before`; returns how many.
 pub fn purge(tx: &mut Tx, state: &str, before: Moment) -> Result<u64> {
-    let sql = "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE state = $1 AND run_at < $2 LIMIT 1000)";
+    // In order, or PostgreSQL reads the table until it has found as many.
+    let sql = "DELETE FROM jobs WHERE id IN
+               (SELECT id FROM jobs WHERE state = $1 AND run_at < $2 ORDER BY run_at LIMIT 1000)";
     Ok(tx.execute(sql, &[state.into(), before.0.into()])?)
 }

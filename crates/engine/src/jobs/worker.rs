@@ -213,8 +213,8 @@ fn handle(app: &App, job: &Claimed) -> Ending {
     }
 }
 
-/// Sees to it that the jobs that come back by themselves are there, one of each, and that none stands further ahead than it
-/// can: the clock may have jumped forward and back.
+/// Sees to it that the jobs that come back by themselves are there, one of each, and that neither jobs nor other retries
+/// stand further ahead than they can: the clock may have jumped forward and back.
 fn keep_timetable(app: &App) -> Result<()> {
     let (ids, now) = (app.ids, app.clock.now());
     let repeated: Vec<NewJob> =
@@ -222,18 +222,32 @@ fn keep_timetable(app: &App) -> Result<()> {
     let keys: Vec<&'static str> = repeated.iter().map(|job| job.kind).collect();
     let (there, ahead) =
         app.store.read_now(move |tx| Ok::<_, Error>((jobs::count(tx, &keys)?, jobs::any_ahead(tx, now)?)))?;
-    if there == repeated.len() as i64 && !ahead {
-        return Ok(());
+    if there != repeated.len() as i64 || ahead {
+        let pulled = app.store.write_now(SHARED, move |tx| {
+            repeated.iter().try_for_each(|job| jobs::enqueue(tx, &ids, job, now))?;
+            jobs::pull_back(tx, now)
+        })?;
+        warn_of_clock("jobs", pulled);
     }
-    let pulled = app.store.write_now(SHARED, move |tx| {
-        repeated.iter().try_for_each(|job| jobs::enqueue(tx, &ids, job, now))?;
-        jobs::pull_back(tx, now)
-    })?;
-    if pulled > 0 {
-        tracing::warn!(
-            jobs = pulled,
-            "Jobs were scheduled far ahead, as after a wrong clock; they have been rescheduled."
-        );
+    for retries in registry().retries {
+        while app.store.read_now(move |tx| retries.any_ahead(tx, now))? {
+            let pulled = app.store.write_now(SHARED, move |tx| retries.pull_back(tx, now))?;
+            warn_of_clock(retries.table, pulled);
+            if pulled == 0 {
+                // Another node holds them.
+                break;
+            }
+        }
     }
     Ok(())
+}
+
+fn warn_of_clock(table: &str, rescheduled: u64) {
+    if rescheduled > 0 {
+        tracing::warn!(
+            table,
+            rescheduled,
+            "Work was scheduled far ahead, as after a wrong clock; it has been rescheduled."
+        );
+    }
 }

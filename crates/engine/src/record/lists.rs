@@ -219,15 +219,35 @@ impl Kind for Data {
     }
 }
 
-/// Another record as it was when this one was saved, or nothing. Kept as the JSON that it was shown as.
+/// Another record as it was when this one was saved, or nothing. Kept as the JSON that it was shown as, without its times and
+/// without what was empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot(pub String);
 
 impl Snapshot {
+    /// The record that is shown as this JSON object.
+    pub fn of(shown: &[u8]) -> Snapshot {
+        let mut record: Schema = serde_json::from_slice(shown).unwrap_or_default();
+        for name in ["created_at", "updated_at"] {
+            record[name].take();
+            record["meta"][name].take();
+        }
+        leave_out_empty(&mut record);
+        Snapshot(record.to_string())
+    }
+
     /// As JSON; null when there is none.
     pub fn json(&self) -> Schema {
         // Invalid JSON never becomes a `Snapshot`: see `from_db`.
         serde_json::from_str(&self.0).unwrap_or_default()
+    }
+}
+
+/// Drops the members of objects that have no value.
+fn leave_out_empty(value: &mut Schema) {
+    if let Some(members) = value.as_object_mut() {
+        members.values_mut().for_each(leave_out_empty);
+        members.retain(|_, value| !(value.is_null() || *value == json!("") || *value == json!({})));
     }
 }
 
@@ -324,4 +344,20 @@ fn check_number(digits: &str) -> Result<(), Violation> {
         FieldCode::OutOfRange,
         format!("contains the number {shown}, which is too large; send it as a string"),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snapshot_keeps_what_is_not_empty() {
+        let shown = json!({
+            "id": "1", "a": "", "b": ":null", "c": null, "d": {"e": "", "f": {}, "g": 0}, "h": [{"i": ""}, ""], "j": false,
+            "updated_at": "2026-11-16T00:00:00.000Z", "meta": {"created_at": "2026-11-16T00:00:00.000Z", "version": 1},
+        });
+        let kept =
+            json!({"id": "1", "b": ":null", "d": {"g": 0}, "h": [{"i": ""}, ""], "j": false, "meta": {"version": 1}});
+        assert_eq!(Snapshot::of(shown.to_string().as_bytes()).0, kept.to_string());
+    }
 }

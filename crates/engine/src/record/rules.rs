@@ -256,6 +256,11 @@ impl Rules {
         Rules { unique: Some(others), ..self }
     }
 
+    /// Whether no two records of an account have the same value, whatever else they have.
+    pub fn is_unique(&self) -> bool {
+        self.unique.is_some_and(<[_]>::is_empty)
+    }
+
     /// The id of a record in `table`.
     pub const fn refers(self, table: &'static str) -> Rules {
         Rules { refers: table, ..self }
