@@ -2,6 +2,7 @@
 //! Before each try the try is written down, so that a mail that may have arrived twice says so.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use engine::app::App;
@@ -402,18 +403,15 @@ pub fn deliveries(tx: &mut Tx, ctx: &Ctx, about_id: &str) -> Result<Vec<Value>> 
 
 /// The name and address that mail of an identity comes from.
 pub fn identity_of(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<(String, String)> {
-    let identity: CorporateIdentity = match id {
-        "" => crate::settings::corporate_identity::default_one(tx, ctx)?,
-        id => match tx.first(
-            &CorporateIdentity::sql().get,
-            &[ctx.account.into(), id.into()],
-            CorporateIdentity::from_row,
-        )? {
-            Some(identity) => identity,
-            None => crate::settings::corporate_identity::default_one(tx, ctx)?,
-        },
+    let named = match id {
+        "" => None,
+        id => tx.first(&CorporateIdentity::sql().get, &[ctx.account.into(), id.into()], CorporateIdentity::from_row)?,
     };
-    Ok((identity.name, identity.email.0))
+    let identity = match named {
+        Some(identity) => Arc::new(identity),
+        None => crate::settings::corporate_identity::default_one(tx, ctx)?,
+    };
+    Ok((identity.name.clone(), identity.email.0.clone()))
 }
 
 /// Opens the way for mail that the settings name.

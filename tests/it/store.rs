@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use engine::open::open_store;
 use proptest::prelude::*;
-use store::{Error, Migration, Store, Tx};
+use store::{Error, Gathered, Merge, Migration, Store, Tx};
 
 use crate::on_both;
 use crate::support::{Db, execute};
@@ -38,6 +38,44 @@ enum Write {
     Twice(i64),
     Partly(i64, i64),
     PutThenPanicInside(i64, i64),
+    Gather(i64, &'static str),
+    GatherThenFail(i64),
+    GatherThenLook(i64),
+    GatherNew(i64),
+    GatherPartly(i64, i64),
+    Remember(i64),
+}
+
+/// Rows that replace those of the same id.
+static REPLACED: Gathered = Gathered {
+    table: "t",
+    columns: &["id", "word"],
+    key: 1,
+    merge: Merge::Last,
+    conflict: "ON CONFLICT (id) DO UPDATE SET word = excluded.word",
+};
+
+/// Rows that must be new, which shows when they are written.
+static NEW: Gathered = Gathered { table: "t", columns: &["id", "word"], key: 0, merge: Merge::Last, conflict: "" };
+
+/// Whoever gathers rows keeps right what is known of their table.
+fn gather(tx: &mut Tx, gathered: &'static Gathered, id: i64, word: &str) -> Result<(), Error> {
+    tx.gather(gathered, &[id.into(), word.into()])?;
+    tx.memory::<Ids>("t", 7).0 = None;
+    Ok(())
+}
+
+/// The ids that are there, as the transaction knows them.
+#[derive(Default)]
+struct Ids(Option<Vec<i64>>);
+
+fn ids(tx: &mut Tx) -> Result<Vec<i64>, Error> {
+    if let Some(known) = &tx.memory::<Ids>("t", 7).0 {
+        return Ok(known.clone());
+    }
+    let read = tx.all("SELECT id FROM t ORDER BY id", &[], |row| row.int(0))?;
+    tx.memory::<Ids>("t", 7).0 = Some(read.clone());
+    Ok(read)
 }
 
 fn put(tx: &mut Tx, id: i64, word: &str) -> Result<(), Error> {
@@ -68,6 +106,36 @@ fn perform(tx: &mut Tx, write: &Write) -> Result<(), Error> {
                 panic!("on purpose");
             })
         }
+        Write::Gather(id, word) => gather(tx, &REPLACED, *id, word),
+        Write::GatherThenFail(id) => {
+            gather(tx, &REPLACED, *id, "failed")?;
+            Err(Error::Database("on purpose".into()))
+        }
+        // What was gathered is seen.
+        Write::GatherThenLook(id) => {
+            gather(tx, &REPLACED, *id, "looked")?;
+            assert_eq!(tx.int("SELECT count(*) FROM t WHERE id = $1 AND word = 'looked'", &[(*id).into()])?, 1);
+            Ok(())
+        }
+        // Fails at the end if there is such a row.
+        Write::GatherNew(id) => gather(tx, &NEW, *id, "new"),
+        Write::GatherPartly(kept, undone) => {
+            gather(tx, &REPLACED, *kept, "kept")?;
+            let inner: Result<(), Error> = tx.savepoint(|tx| {
+                gather(tx, &REPLACED, *undone, "undone")?;
+                Err(Error::Database("on purpose".into()))
+            });
+            assert!(inner.is_err());
+            Ok(())
+        }
+        // What is known stays right, whatever the others do in the same transaction.
+        Write::Remember(id) => {
+            let before = ids(tx)?;
+            assert_eq!(before.len() as i64, tx.int("SELECT count(*) FROM t", &[])?);
+            put(tx, *id, "remembered")?;
+            assert!(ids(tx)?.contains(id));
+            Ok(())
+        }
         Write::Partly(kept, undone) => {
             put(tx, *kept, "kept")?;
             let inner: Result<(), Error> = tx.savepoint(|tx| {
@@ -88,6 +156,12 @@ fn any_write() -> impl Strategy<Value = Write> {
         (0..8_i64).prop_map(Write::Twice),
         (0..8_i64, 0..8_i64).prop_map(|(kept, undone)| Write::Partly(kept, undone)),
         (0..8_i64, 0..8_i64).prop_map(|(outer, inner)| Write::PutThenPanicInside(outer, inner)),
+        (0..8_i64, prop_oneof![Just("c"), Just("d")]).prop_map(|(id, word)| Write::Gather(id, word)),
+        (0..8_i64).prop_map(Write::GatherThenFail),
+        (0..8_i64).prop_map(Write::GatherThenLook),
+        (0..16_i64).prop_map(Write::GatherNew),
+        (0..8_i64, 0..8_i64).prop_map(|(kept, undone)| Write::GatherPartly(kept, undone)),
+        (0..8_i64).prop_map(Write::Remember),
     ]
 }
 

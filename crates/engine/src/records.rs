@@ -1,7 +1,7 @@
 //! The verbs that every record has: list, get, create, change, delete. A resource that needs more
 //! calls these from its own.
 
-use store::{Tx, Value};
+use store::{Gathered, Merge, Tx, Value};
 
 pub use crate::call::Work;
 use crate::call::{Answer, Call, Outcome};
@@ -9,6 +9,7 @@ use crate::context::Ctx;
 use crate::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use crate::input::{self, Input};
 use crate::json::Json;
+pub use crate::known::{exists, known, known_json, remembered};
 use crate::log::{self, Event};
 use crate::record::{CREATED, DETAIL, Fields, Model, Record, UPDATED, Views};
 use crate::slice::{Slice, TOGETHER};
@@ -193,11 +194,7 @@ pub fn act<R: Model>(call: Call, view: Views, verb: fn(&mut R, &Ctx) -> Result<&
 
 /// The record with this id in the account.
 pub fn find<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<R> {
-    if id.contains('\0') {
-        return Err(Error::not_found(R::shape().name));
-    }
-    let found = tx.first(&R::sql().get, &[ctx.account.into(), id.into()], R::from_row)?;
-    found.ok_or_else(|| Error::not_found(R::shape().name))
+    crate::known::find(tx, ctx, id)
 }
 
 /// The records with these ids, in any order; those that are not there are left out.
@@ -405,13 +402,16 @@ pub fn emit_with<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, name: &str, memb
 
 /// Totals of lists without a filter are kept, since counting a million rows is not free.
 pub fn count<R: Record>(tx: &mut Tx, ctx: &Ctx, change: i64) -> Result<()> {
-    tx.execute(
-        "INSERT INTO record_counts (account_id, kind, total) VALUES ($1, $2, $3)
-         ON CONFLICT (account_id, kind) DO UPDATE SET total = record_counts.total + excluded.total",
-        &[ctx.account.into(), R::shape().name.into(), change.into()],
-    )?;
-    Ok(())
+    Ok(tx.gather(&COUNTS, &[ctx.account.into(), R::shape().name.into(), change.into()])?)
 }
+
+static COUNTS: Gathered = Gathered {
+    table: "record_counts",
+    columns: &["account_id", "kind", "total"],
+    key: 2,
+    merge: Merge::Sum,
+    conflict: "ON CONFLICT (account_id, kind) DO UPDATE SET total = record_counts.total + excluded.total",
+};
 
 /// Ids in a body must be of records in the account.
 pub fn check_references<R: Fields>(tx: &mut Tx, ctx: &Ctx, record: &R, input: &Input<R>) -> Result<()> {
@@ -461,10 +461,4 @@ fn check_unique<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Whether the account has a record with this id.
-pub fn exists(tx: &mut Tx, ctx: &Ctx, table: &str, id: &str) -> Result<bool> {
-    let sql = format!("SELECT count(*) FROM {table} WHERE account_id = $1 AND id = $2");
-    Ok(tx.int(&sql, &[ctx.account.into(), id.into()])? > 0)
 }

@@ -6,7 +6,7 @@ mod pieces;
 use std::sync::Arc;
 use std::time::Duration;
 
-use store::{Migration, Store, Tx, Value};
+use store::{Gathered, Merge, Migration, Store, Tx, Value};
 
 use crate::accounts::SHARED;
 use crate::app::App;
@@ -134,14 +134,21 @@ pub fn tidy(store: &Store) -> Result<bool> {
 /// Makes a record findable, under its words of now.
 pub fn put<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
     if R::is_searched() {
-        tx.execute(
-            "INSERT INTO search_texts (account_id, kind, record_id, folded) VALUES ($1, $2, $3, $4)
-             ON CONFLICT (account_id, kind, record_id) DO UPDATE SET folded = excluded.folded",
+        tx.gather(
+            &TEXTS,
             &[ctx.account.into(), R::shape().name.into(), (&record.base().id).into(), record.search_text().into()],
         )?;
     }
     Ok(())
 }
+
+static TEXTS: Gathered = Gathered {
+    table: "search_texts",
+    columns: &["account_id", "kind", "record_id", "folded"],
+    key: 3,
+    merge: Merge::Last,
+    conflict: "ON CONFLICT (account_id, kind, record_id) DO UPDATE SET folded = excluded.folded",
+};
 
 /// Makes a record unfindable.
 pub fn remove<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {

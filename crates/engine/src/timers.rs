@@ -5,15 +5,12 @@
 //! which is added when one looks: who changes it changes it for what waits already. Which timers there are the registry
 //! says; each is declared in the file of the resource that it is about.
 
-use std::cell::OnceCell;
-use std::collections::BTreeMap;
-
-use serde_json::value::RawValue;
-use store::{Migration, Tx};
+use store::{Gathered, Merge, Migration, Tx, Value};
 
 use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::{Code, Error, Result};
+use crate::json::member;
 use crate::log::Event;
 use crate::slice::{Slice, TOGETHER};
 
@@ -74,22 +71,20 @@ pub enum Since {
 /// For timers that wait since the event.
 pub const NOW: fn(&Ctx, &Data) -> Since = |_, _| Since::Now;
 
-/// The data of an event, parsed when somebody looks and only as far as that: a document may have a thousand rows.
+/// The data of an event, read when somebody looks and only as far as that: a document may have a thousand rows.
 pub struct Data<'d> {
     json: &'d str,
-    members: OnceCell<BTreeMap<String, &'d RawValue>>,
 }
 
 impl<'d> Data<'d> {
     fn of(json: &'d str) -> Data<'d> {
-        Data { json, members: OnceCell::new() }
+        Data { json }
     }
 
     /// The text at a path such as `owner_id` or `meta.owner_id`; nothing when it is empty or no text.
     pub fn text(&self, path: &str) -> Option<String> {
-        let members = self.members.get_or_init(|| serde_json::from_str(self.json).unwrap_or_default());
         let (name, rest) = path.split_once('.').unwrap_or((path, ""));
-        let member = members.get(name)?.get();
+        let member = member(self.json, name)?;
         match rest {
             "" => serde_json::from_str(member).ok().filter(|text: &String| !text.is_empty()),
             rest => Data::of(member).text(rest),
@@ -115,6 +110,14 @@ pub fn note<S>(tx: &mut Tx, ctx: &Ctx, timers: &[&Timer<S>], event: &Event) -> R
     Ok(())
 }
 
+static ARMED: Gathered = Gathered {
+    table: "timers",
+    columns: &["account_id", "cause", "record_id", "since"],
+    key: 3,
+    merge: Merge::Last,
+    conflict: "ON CONFLICT (account_id, cause, record_id) DO UPDATE SET since = excluded.since",
+};
+
 impl<S> Timer<S> {
     fn apply(&self, tx: &mut Tx, ctx: &Ctx, record: &str, since: Since) -> Result<()> {
         match since {
@@ -127,10 +130,8 @@ impl<S> Timer<S> {
 
     /// From now on it waits since this moment.
     pub fn arm(&self, tx: &mut Tx, ctx: &Ctx, record: &str, since: Moment) -> Result<()> {
-        let sql = "INSERT INTO timers (account_id, cause, record_id, since) VALUES ($1, $2, $3, $4)
-                   ON CONFLICT (account_id, cause, record_id) DO UPDATE SET since = excluded.since";
-        tx.execute(sql, &[ctx.account.into(), self.cause.into(), record.into(), since.0.into()])?;
-        Ok(())
+        let row: [Value; 4] = [ctx.account.into(), self.cause.into(), record.into(), since.0.into()];
+        Ok(tx.gather(&ARMED, &row)?)
     }
 
     /// It waits since now, unless it waits already.

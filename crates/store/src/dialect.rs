@@ -144,8 +144,9 @@ impl Tx<'_> {
     /// Holds the row `id` of `table` until the end of the transaction, so that whoever changes
     /// the same account waits. SQLite has one writer and needs no lock.
     pub fn hold(&mut self, table: &str, id: i64) -> Result<()> {
-        if self.dialect() == Dialect::Postgres {
+        if self.dialect() == Dialect::Postgres && !self.holds(id) {
             self.int(&format!("SELECT 1::BIGINT FROM {table} WHERE id = $1 FOR UPDATE"), &[id.into()])?;
+            self.held(id);
         }
         Ok(())
     }

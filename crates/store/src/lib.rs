@@ -15,7 +15,10 @@ mod dialect;
 mod error;
 mod faults;
 mod marks;
+mod memory;
 mod migrate;
+mod named;
+mod pending;
 mod postgres;
 mod queue;
 #[cfg(not(feature = "faults"))]
@@ -38,6 +41,7 @@ pub use copy::{POSTGRES_COPY, SQLITE_COPY};
 pub use dialect::Dialect;
 pub use error::{Error, Result};
 pub use migrate::Migration;
+pub use pending::{Gathered, Merge};
 pub use soundness::Unsound;
 pub use stats::{HOLDS, Stats};
 pub use tx::Tx;

@@ -53,11 +53,19 @@ mod recorder {
         closure: Closure,
         started: Instant,
         wrote: bool,
+        /// It is counted with the closure before it.
+        added: bool,
     }
 
     impl Tally {
         pub(crate) fn start() -> Tally {
-            Tally { closure: Closure::default(), started: Instant::now(), wrote: false }
+            Tally { closure: Closure::default(), started: Instant::now(), wrote: false, added: false }
+        }
+
+        /// The end of a transaction, which belongs to its last closure.
+        pub(crate) fn added(mut self) -> Tally {
+            self.added = true;
+            self
         }
 
         pub(crate) fn statement(&mut self, values: &[Value]) {
@@ -82,6 +90,15 @@ mod recorder {
     impl Drop for Tally {
         fn drop(&mut self) {
             let mut closures = CLOSURES.lock().unwrap_or_else(PoisonError::into_inner);
+            if self.added {
+                if let Some(last) = closures.last_mut() {
+                    last.statements += self.closure.statements;
+                    last.rows += self.closure.rows;
+                    last.bytes += self.closure.bytes;
+                    last.took += self.started.elapsed();
+                }
+                return;
+            }
             if self.wrote && closures.len() < MAX_STATEMENTS {
                 closures.push(Closure { took: self.started.elapsed(), ..self.closure });
             }
@@ -100,6 +117,10 @@ mod recorder {
     impl Tally {
         pub(crate) fn start() -> Tally {
             Tally
+        }
+
+        pub(crate) fn added(self) -> Tally {
+            self
         }
 
         pub(crate) fn statement(&mut self, _: &[Value]) {}

@@ -9,6 +9,8 @@ use crate::{Error, Result, Tx};
 
 /// Statements kept per connection: every route has one or two.
 const STATEMENTS: usize = 256;
+/// The one connection that writes has those of all writes, and several for rows that are written together.
+const WRITER_STATEMENTS: usize = 1024;
 
 /// How long another process (a `kantoor key create` beside the server) may hold the file.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -90,6 +92,8 @@ fn wal_mode(conn: &Connection) -> Result<String> {
 pub(crate) struct Writing {
     conn: Connection,
     rested: Instant,
+    /// Changes when another connection commits.
+    version: i64,
 }
 
 impl Writing {
@@ -102,10 +106,11 @@ impl Writing {
                 path.display()
             )));
         }
+        conn.set_prepared_statement_cache_capacity(WRITER_STATEMENTS);
         conn.pragma_update(None, "synchronous", "full")?;
         // A checkpoint every 16 MB instead of 4: fewer syncs of the main file under load.
         conn.pragma_update(None, "wal_autocheckpoint", 4_000)?;
-        Ok(Writing { conn, rested: Instant::now() })
+        Ok(Writing { conn, rested: Instant::now(), version: 0 })
     }
 }
 
@@ -129,6 +134,13 @@ impl Session for Writing {
         if !self.conn.is_autocommit() {
             let _ = Tx::sqlite(&self.conn).script("ROLLBACK");
         }
+    }
+
+    fn is_alone(&mut self) -> bool {
+        let version =
+            self.conn.prepare_cached("PRAGMA data_version").and_then(|mut asked| asked.query_one([], |row| row.get(0)));
+        let before = std::mem::replace(&mut self.version, version.unwrap_or(0));
+        self.version != 0 && self.version == before
     }
 
     fn rest(&mut self) {

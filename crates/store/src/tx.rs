@@ -1,6 +1,11 @@
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::{Duration, Instant};
 
 use crate::dialect::Dialect;
+use crate::memory::Memory;
+use crate::named::{Named, Tables};
+use crate::pending::{Gathered, Pending};
 use crate::postgres::Connection;
 use crate::seen::{self, Tally};
 use crate::{Error, Result, Row, Value};
@@ -21,6 +26,58 @@ pub struct Tx<'c> {
     depth: u32,
     /// How much it did, for tests.
     tally: Tally,
+    /// What its closures share.
+    carried: Carried,
+    /// Whether rows may be gathered: somebody writes them at the end.
+    gathers: bool,
+}
+
+/// What the closures of a transaction share: what is known of the database, and the rows that are not written yet.
+#[derive(Default)]
+pub(crate) struct Carried {
+    memory: Memory,
+    pending: Pending,
+    named: Named,
+    /// The accounts whose rows this transaction holds.
+    held: Vec<i64>,
+    /// Given to those who hold nothing, and forgotten at once.
+    scratch: Memory,
+    /// When the memory was last empty; `None` when it must be emptied.
+    known_since: Option<Instant>,
+    /// Whether the last transaction was kept.
+    kept: bool,
+}
+
+/// How long something is known across transactions, so that the memory does not grow for ever.
+const KNOWN: Duration = Duration::from_secs(1);
+
+impl Carried {
+    /// A transaction begins. If nobody else has written since the last one, what was known then is still known.
+    pub(crate) fn begin(&mut self, is_alone: bool) {
+        let young = self.known_since.is_some_and(|since| since.elapsed() < KNOWN);
+        if !(self.kept && is_alone && young) {
+            self.clear();
+            self.known_since = Some(Instant::now());
+        }
+        self.kept = false;
+    }
+
+    /// The transaction is kept.
+    pub(crate) fn committed(&mut self) {
+        self.kept = true;
+    }
+
+    /// Nothing is known or gathered any more.
+    pub(crate) fn clear(&mut self) {
+        self.memory.clear();
+        self.pending.clear();
+        self.held.clear();
+    }
+
+    /// Whether rows wait to be written.
+    pub(crate) fn has_rows(&self) -> bool {
+        self.pending.has(Tables::MAX)
+    }
 }
 
 enum Session<'c> {
@@ -38,12 +95,36 @@ impl<'c> Tx<'c> {
     }
 
     fn new(session: Session<'c>) -> Tx<'c> {
-        Tx { session, trouble: None, careful: true, touched: false, depth: 0, tally: Tally::start() }
+        Tx {
+            session,
+            trouble: None,
+            careful: true,
+            touched: false,
+            depth: 0,
+            tally: Tally::start(),
+            carried: Carried::default(),
+            gathers: false,
+        }
     }
 
     /// The same transaction, with savepoints or without.
     pub(crate) fn careful(self, careful: bool) -> Tx<'c> {
         Tx { careful, ..self }
+    }
+
+    /// The same transaction, going on with what its other parts know and have gathered.
+    pub(crate) fn carrying(self, carried: Carried) -> Tx<'c> {
+        Tx { carried, gathers: true, ..self }
+    }
+
+    /// The same transaction, at its end: what it does now is counted as done by its last part.
+    pub(crate) fn closing(self) -> Tx<'c> {
+        Tx { tally: self.tally.added(), ..self }
+    }
+
+    /// What the next part of the transaction goes on with.
+    pub(crate) fn into_carried(self) -> Carried {
+        self.carried
     }
 
     /// Which of the two databases this is.
@@ -54,11 +135,90 @@ impl<'c> Tx<'c> {
         }
     }
 
-    /// Runs a statement; answers how many rows it touched.
-    pub fn execute(&mut self, sql: &str, values: &[Value]) -> Result<u64> {
-        debug_assert!(in_order(sql), "placeholders out of order: {sql}");
+    /// What this transaction knows of a table and an account, in a form of the caller's own. It lasts until a statement
+    /// writes to the table, a part of the transaction is undone, or the transaction ends. Whoever gathers rows keeps it
+    /// right. A transaction that writes without holding the account knows nothing, since others may write as well.
+    pub fn memory<M: Default + Any + Send>(&mut self, table: &'static str, account: i64) -> &mut M {
+        let nobody_else = !self.gathers || self.dialect() == Dialect::Sqlite || self.holds(account);
+        let Carried { memory, named, scratch, .. } = &mut self.carried;
+        let table = named.bit(table);
+        if nobody_else {
+            return memory.of(table, account);
+        }
+        scratch.clear();
+        scratch.of(table, account)
+    }
+
+    /// Whether the transaction holds the account.
+    pub(crate) fn holds(&self, account: i64) -> bool {
+        self.carried.held.contains(&account)
+    }
+
+    /// The transaction holds the account from now on.
+    pub(crate) fn held(&mut self, account: i64) {
+        self.carried.held.push(account);
+    }
+
+    /// Adds a row to those that are written together, at the end of the transaction at the latest. Statements that name
+    /// the table see it.
+    pub fn gather(&mut self, gathered: &'static Gathered, row: &[Value]) -> Result<()> {
+        if !self.gathers {
+            return self.execute(&gathered.insert(1), row).map(drop);
+        }
         self.touched = true;
         self.tally.wrote();
+        let table = self.carried.named.bit(gathered.table);
+        if !self.carried.pending.add(gathered, table, row) {
+            self.write_gathered(table)?;
+            self.carried.pending.add(gathered, table, row);
+        }
+        if self.carried.pending.is_full() { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes all rows that were gathered.
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        self.write_gathered(Tables::MAX)
+    }
+
+    fn write_gathered(&mut self, tables: Tables) -> Result<()> {
+        if !self.carried.pending.has(tables) {
+            return Ok(());
+        }
+        for batch in self.carried.pending.take(tables) {
+            if let Err(error) = self.run(&batch.sql, &batch.values) {
+                // They may be the rows of another closure, which is told when each of them writes its own.
+                if !self.careful {
+                    self.trouble.get_or_insert(Error::Undo);
+                }
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Before a statement: rows that it may see are written, and what it may change is forgotten.
+    fn prepare_for(&mut self, sql: &str, writes: bool) -> Result<()> {
+        let Carried { memory, pending, named, .. } = &mut self.carried;
+        if !pending.has(Tables::MAX) && !(writes && memory.has(Tables::MAX)) {
+            return Ok(());
+        }
+        let tables = named.by(sql);
+        if writes {
+            memory.forget(tables);
+        }
+        self.write_gathered(tables)
+    }
+
+    /// Runs a statement; answers how many rows it touched.
+    pub fn execute(&mut self, sql: &str, values: &[Value]) -> Result<u64> {
+        self.prepare_for(sql, true)?;
+        self.touched = true;
+        self.tally.wrote();
+        self.run(sql, values)
+    }
+
+    fn run(&mut self, sql: &str, values: &[Value]) -> Result<u64> {
+        debug_assert!(in_order(sql), "placeholders out of order: {sql}");
         self.begin(sql, values);
         let done = match &mut self.session {
             Session::Sqlite(conn) => conn
@@ -80,7 +240,9 @@ impl<'c> Tx<'c> {
         mut take: impl FnMut(&Row) -> Result<(), E>,
     ) -> Result<(), E> {
         debug_assert!(in_order(sql), "placeholders out of order: {sql}");
-        self.touched |= !sql.starts_with("SELECT");
+        let writes = !sql.starts_with("SELECT");
+        self.prepare_for(sql, writes)?;
+        self.touched |= writes;
         self.begin(sql, values);
         match &mut self.session {
             Session::Sqlite(conn) => {
@@ -153,6 +315,8 @@ impl<'c> Tx<'c> {
         let before = std::mem::replace(&mut self.touched, false);
         let name = format!("part_{}", self.depth);
         if self.careful {
+            // What is gathered from here on is of this part alone.
+            self.flush()?;
             self.control(&format!("SAVEPOINT {name}"))?;
         }
         self.depth += 1;
@@ -161,7 +325,10 @@ impl<'c> Tx<'c> {
         self.depth -= 1;
         let failed = !matches!(done, Ok(Ok(_)));
         let undone = match (self.careful, failed) {
-            (true, true) => self.control(&format!("ROLLBACK TO SAVEPOINT {name}")),
+            (true, true) => {
+                self.carried.clear();
+                self.control(&format!("ROLLBACK TO SAVEPOINT {name}"))
+            }
             (false, true) if self.touched => {
                 self.trouble.get_or_insert(Error::Undo);
                 Ok(())
@@ -182,7 +349,7 @@ impl<'c> Tx<'c> {
 
     /// A control word. When one fails nobody knows where the transaction stands.
     fn control(&mut self, sql: &str) -> Result<()> {
-        let done = self.script(sql);
+        let done = self.run_script(sql);
         if let Err(error) = &done {
             self.trouble.get_or_insert(error.clone());
         }
@@ -191,6 +358,12 @@ impl<'c> Tx<'c> {
 
     /// Runs statements that take no values: control words, and the text of a migration.
     pub(crate) fn script(&mut self, sql: &str) -> Result<()> {
+        self.flush()?;
+        self.carried.memory.clear();
+        self.run_script(sql)
+    }
+
+    fn run_script(&mut self, sql: &str) -> Result<()> {
         let done = match &mut self.session {
             Session::Sqlite(conn) if sql.contains(';') => conn.execute_batch(sql).map_err(Error::from),
             // One control word, thousands of times a second: worth a cached statement.

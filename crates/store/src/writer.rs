@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use crate::queue::Queue;
+use crate::tx::Carried;
 use crate::{Error, Result, Stats, Tx, faults};
 
 /// Enough to share a sync well, few enough that the first in a batch does not wait long.
@@ -30,6 +31,11 @@ pub(crate) trait Session: Send + 'static {
     fn tx(&mut self) -> Result<Tx<'_>>;
     fn commit(&mut self) -> Result<()>;
     fn rollback(&mut self);
+    /// Whether nobody else has written to the database since the last transaction of this session; asked when one has
+    /// begun.
+    fn is_alone(&mut self) -> bool {
+        false
+    }
     /// How long a caller waits at most for a database that does not answer.
     fn patience(&self) -> Duration {
         PATIENCE
@@ -169,6 +175,8 @@ struct Job {
 trait Task: Send {
     /// Runs the closure; answers whether its writes are to be kept.
     fn run(&mut self, tx: &mut Tx) -> bool;
+    /// What it wrote cannot be kept after all.
+    fn fail(&mut self, error: Error);
     /// Answers the caller.
     fn done(self: Box<Self>, outcome: Result<()>);
 }
@@ -194,6 +202,10 @@ where
         keep
     }
 
+    fn fail(&mut self, error: Error) {
+        self.result = Some(Err(error.into()));
+    }
+
     fn done(self: Box<Self>, outcome: Result<()>) {
         let answer = match (outcome, self.result) {
             (Ok(()), Some(result)) => result,
@@ -209,6 +221,7 @@ fn run<S: Session>(session: &mut S, closing: &Closing, stats: &Stats) {
     let turns = closing.0;
     // Who comes while the database is known to be gone need not wait for it as the first one did.
     let mut patience = PATIENCE;
+    let mut carried = Carried::default();
     while let Some((mut key, first)) = turns.wait() {
         if first.queued.elapsed() > QUEUED {
             turns.release(key);
@@ -216,7 +229,7 @@ fn run<S: Session>(session: &mut S, closing: &Closing, stats: &Stats) {
             continue;
         }
         let mut next = Some((key, first));
-        let mut group = Group::start(session, stats);
+        let mut group = Group::start(session, &mut carried, stats);
         while let Some((own, job)) = next.take() {
             key = own;
             let (time, room) = group.add(job.task);
@@ -232,6 +245,7 @@ fn run<S: Session>(session: &mut S, closing: &Closing, stats: &Stats) {
 /// Writes that share a transaction.
 struct Group<'s, S: Session> {
     session: &'s mut S,
+    carried: &'s mut Carried,
     stats: &'s Stats,
     begun: Result<()>,
     /// When its first task came, and when its transaction had begun.
@@ -241,10 +255,10 @@ struct Group<'s, S: Session> {
 }
 
 impl<'s, S: Session> Group<'s, S> {
-    fn start(session: &'s mut S, stats: &'s Stats) -> Self {
+    fn start(session: &'s mut S, carried: &'s mut Carried, stats: &'s Stats) -> Self {
         let came = Instant::now();
-        let begun = session.begin();
-        Group { session, stats, begun, came, started: Instant::now(), tasks: Vec::new() }
+        let begun = begin(session, carried);
+        Group { session, carried, stats, begun, came, started: Instant::now(), tasks: Vec::new() }
     }
 
     /// Runs a task in the transaction; answers how long it took and how long the next one may take: nobody waits for
@@ -252,7 +266,7 @@ impl<'s, S: Session> Group<'s, S> {
     fn add(&mut self, mut task: Box<dyn Task>) -> (Duration, Duration) {
         let started = Instant::now();
         if self.begun.is_ok() {
-            self.begun = part(self.session, task.as_mut(), false);
+            self.begun = part(self.session, self.carried, task.as_mut(), false);
         }
         let time = started.elapsed();
         self.stats.closure_ran(time);
@@ -264,20 +278,20 @@ impl<'s, S: Session> Group<'s, S> {
 
     /// Commits and answers everyone; answers whether the database is gone.
     fn finish(self, patience: Duration) -> bool {
-        let Group { session, stats, begun, mut tasks, came, started } = self;
-        let mut outcome = begun.and_then(|()| commit(session));
+        let Group { session, carried, stats, begun, mut tasks, came, started } = self;
+        let mut outcome = begun.and_then(|()| commit(session, carried));
         stats.writes.fetch_add(tasks.len() as u64, Ordering::Relaxed);
         stats.commits.fetch_add(1, Ordering::Relaxed);
         if outcome == Err(Error::Undo) {
             session.rollback();
-            outcome = carefully(session, &mut tasks);
+            outcome = carefully(session, carried, &mut tasks);
         }
         // A database that was silent for so long, or that is known to be gone, would be tried in vain once more.
         let late = patience.is_zero() || came.elapsed() >= session.patience();
         let given_up = late && matches!(outcome, Err(Error::Disconnected(_)));
         if outcome.as_ref().is_err_and(Error::is_retryable) && !given_up {
             stats.retries.fetch_add(tasks.len() as u64, Ordering::Relaxed);
-            outcome = again(session, &mut tasks, patience);
+            outcome = again(session, carried, &mut tasks, patience);
         }
         if let Err(error) = &outcome {
             session.rollback();
@@ -296,42 +310,71 @@ fn answer(tasks: Vec<Box<dyn Task>>, outcome: Result<()>) {
     }
 }
 
+fn begin<S: Session>(session: &mut S, carried: &mut Carried) -> Result<()> {
+    session.begin()?;
+    carried.begin(session.is_alone());
+    Ok(())
+}
+
 /// One task of a transaction, which must leave nothing when it fails.
-fn part<S: Session>(session: &mut S, task: &mut dyn Task, careful: bool) -> Result<()> {
-    let mut tx = session.tx()?.careful(careful);
-    let _ = tx.savepoint(|tx| if task.run(tx) { Ok(()) } else { Err(Error::Undo) });
-    match tx.trouble() {
+fn part<S: Session>(session: &mut S, carried: &mut Carried, task: &mut dyn Task, careful: bool) -> Result<()> {
+    let mut tx = session.tx()?.careful(careful).carrying(std::mem::take(carried));
+    let _ = tx.savepoint(|tx| {
+        if !task.run(tx) {
+            return Err(Error::Undo);
+        }
+        // Rows that cannot be written are told to whoever gathered them.
+        let written = if careful { tx.flush() } else { Ok(()) };
+        written.inspect_err(|error| task.fail(error.clone()))
+    });
+    let trouble = tx.trouble();
+    *carried = tx.into_carried();
+    match trouble {
         Some(trouble) => Err(trouble),
         None => Ok(()),
     }
 }
 
 /// All tasks again in one transaction, each in a savepoint.
-fn carefully<S: Session>(session: &mut S, tasks: &mut [Box<dyn Task>]) -> Result<()> {
-    session.begin()?;
+fn carefully<S: Session>(session: &mut S, carried: &mut Carried, tasks: &mut [Box<dyn Task>]) -> Result<()> {
+    begin(session, carried)?;
     for task in tasks {
-        part(session, task.as_mut(), true)?;
+        part(session, carried, task.as_mut(), true)?;
     }
-    commit(session)
+    commit(session, carried)
 }
 
-fn commit<S: Session>(session: &mut S) -> Result<()> {
+/// Writes what was gathered and commits. When it cannot be written, all tasks run again and each writes its own.
+fn commit<S: Session>(session: &mut S, carried: &mut Carried) -> Result<()> {
+    if carried.has_rows() {
+        let mut tx = session.tx()?.careful(false).carrying(std::mem::take(carried)).closing();
+        let written = tx.flush();
+        let trouble = tx.trouble();
+        *carried = tx.into_carried();
+        trouble.map_or(written, Err)?;
+    }
     faults::here();
     session.commit()?;
+    carried.committed();
     faults::here();
     Ok(())
 }
 
 /// All tasks until they are through or patience ends: a lost race, or a connection that has to be
 /// made again.
-fn again<S: Session>(session: &mut S, tasks: &mut [Box<dyn Task>], patience: Duration) -> Result<()> {
+fn again<S: Session>(
+    session: &mut S,
+    carried: &mut Carried,
+    tasks: &mut [Box<dyn Task>],
+    patience: Duration,
+) -> Result<()> {
     let started = Instant::now();
     let mut wait = Duration::from_millis(10);
     loop {
         session.rollback();
         std::thread::sleep(wait);
         wait *= 3;
-        match carefully(session, tasks) {
+        match carefully(session, carried, tasks) {
             Err(error) if error.is_retryable() && started.elapsed() + wait < patience => {}
             done => return done,
         }
