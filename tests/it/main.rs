@@ -4,6 +4,7 @@
 
 mod automation;
 mod backups;
+mod budget;
 mod cli;
 mod closures;
 mod connections;

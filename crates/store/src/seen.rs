@@ -2,7 +2,7 @@
 //! plans and of the work in a transaction; with the feature `faults` only.
 
 #[cfg(feature = "faults")]
-pub use recorder::{Closure, closures, statements};
+pub use recorder::{Closure, closures, in_order, statements};
 pub(crate) use recorder::{Tally, statement};
 
 #[cfg(feature = "faults")]
@@ -14,6 +14,7 @@ mod recorder {
     use crate::{Dialect, Value};
 
     static STATEMENTS: Mutex<BTreeSet<(bool, String)>> = Mutex::new(BTreeSet::new());
+    static IN_ORDER: Mutex<Vec<String>> = Mutex::new(Vec::new());
     static CLOSURES: Mutex<Vec<Closure>> = Mutex::new(Vec::new());
     /// Nobody has asked for them when there are so many.
     const MAX_STATEMENTS: usize = 100_000;
@@ -43,7 +44,17 @@ mod recorder {
         std::mem::take(&mut *CLOSURES.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// The statements that were run since this was last asked, in the order in which they began.
+    pub fn in_order() -> Vec<String> {
+        std::mem::take(&mut *IN_ORDER.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     pub(crate) fn statement(dialect: Dialect, sql: &str) {
+        let mut in_order = IN_ORDER.lock().unwrap_or_else(PoisonError::into_inner);
+        if in_order.len() < MAX_STATEMENTS {
+            in_order.push(sql.to_string());
+        }
+        drop(in_order);
         let key = (dialect == Dialect::Postgres, sql.to_string());
         STATEMENTS.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
     }

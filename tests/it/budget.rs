@@ -1,0 +1,95 @@
+//! How many statements the most used writes take: on PostgreSQL, each of them is a round trip. What is counted is one
+//! request on an idle server; the texts of a whole process are recorded, so this needs a process of its own, as
+//! cargo-nextest gives it.
+
+use serde_json::{Value, json};
+use store::{Dialect, seen};
+
+use crate::on_both;
+use crate::support::{Client, Db, Server};
+
+/// A request: method, path, body.
+type Request = (&'static str, String, Value);
+
+/// A write, how many statements it takes on SQLite and on PostgreSQL, and the function that creates what the request
+/// needs and answers the request. Lower the numbers when fewer are enough.
+const BUDGET: &[(&str, usize, usize, fn(&Client) -> Request)] = &[
+    ("POST client", 9, 10, |_| ("POST", "/v1/clients".to_string(), client_body())),
+    ("PATCH client", 5, 6, |client| ("PATCH", made(client, "/v1/clients", client_body()), json!({"city": "Gouda"}))),
+    ("POST product", 6, 7, |_| ("POST", "/v1/products".to_string(), product_body())),
+    ("POST invoice, draft", 17, 18, |client| ("POST", "/v1/invoices".to_string(), document(client, "draft"))),
+    ("POST invoice, final", 19, 20, |client| ("POST", "/v1/invoices".to_string(), document(client, "final"))),
+    ("PATCH invoice", 7, 8, |client| ("PATCH", draft(client), json!({"title": "Repairs and parts"}))),
+    ("POST invoice finalize", 12, 13, |client| ("POST", format!("{}/finalize", draft(client)), Value::Null)),
+    ("POST invoice payment", 14, 15, |client| {
+        let path = made(client, "/v1/invoices", document(client, "final"));
+        ("POST", format!("{path}/payments"), json!({"amount": 10}))
+    }),
+    ("POST quote", 17, 18, |client| ("POST", "/v1/quotes".to_string(), document(client, "draft"))),
+    ("POST ticket", 10, 11, |_| {
+        let ticket = json!({"subject": "The boiler leaks", "client_email": "s.devries@example.com"});
+        ("POST", "/v1/tickets".to_string(), ticket)
+    }),
+];
+
+fn client_body() -> Value {
+    json!({"company_name": "Bakkerij De Ster", "lastname": "de Vries", "email": "s.devries@example.com", "city": "Delft"})
+}
+
+fn product_body() -> Value {
+    json!({"name": "Website hosting", "price": 12.5, "vat_rate": "21", "unit": "month"})
+}
+
+/// A document of three rows for a new client.
+fn document(client: &Client, mode: &str) -> Value {
+    let path = made(client, "/v1/clients", client_body());
+    let row = |name: &str, price: f64| json!({"name": name, "quantity": 2, "unit_price": price, "vat_rate": "21"});
+    let rows = [row("Labour", 62.5), row("Boiler", 1250.0), row("Travel", 35.0)];
+    json!({"title": "Repairs", "client_id": path.rsplit('/').next(), "generation_mode": mode, "rows": rows})
+}
+
+fn draft(client: &Client) -> String {
+    made(client, "/v1/invoices", document(client, "draft"))
+}
+
+/// Creates a record; answers its path.
+fn made(client: &Client, path: &str, body: Value) -> String {
+    format!("{path}/{}", client.post(path, body).expect(201).id())
+}
+
+on_both![no_write_takes_more_statements,];
+
+fn no_write_takes_more_statements(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let postgres = server.app.store.dialect() == Dialect::Postgres;
+    let mut wrong = Vec::new();
+    for (what, on_sqlite, on_postgres, request) in BUDGET {
+        let allowed = if postgres { *on_postgres } else { *on_sqlite };
+        let statements = fewest(&client, *request);
+        let count = statements.len();
+        if count > allowed {
+            let listed = statements.join("\n    ");
+            wrong
+                .push(format!("{what} takes {count} statements, {} more than allowed:\n    {listed}", count - allowed));
+        } else if count < allowed {
+            wrong.push(format!("{what} takes {count} statements. Lower its budget, which is {allowed}."));
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// The statements of a request. Of three tries, the one with the fewest counts, in case something else is at work.
+fn fewest(client: &Client, request: fn(&Client) -> Request) -> Vec<String> {
+    let tries = (0..3).map(|_| {
+        let (method, path, body) = request(client);
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        seen::in_order();
+        let reply = client.send(method, &path, &[], &body);
+        let statements = seen::in_order();
+        assert!(reply.status < 300, "{method} {path}: {}", reply.text);
+        // The key of a request is looked up at most once a second.
+        statements.into_iter().filter(|sql| !sql.contains(" keys ")).collect::<Vec<_>>()
+    });
+    tries.min_by_key(Vec::len).unwrap_or_default()
+}
