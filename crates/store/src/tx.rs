@@ -3,6 +3,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use crate::dialect::Dialect;
 use crate::postgres::Connection;
 use crate::seen::{self, Tally};
+use crate::writer::Care;
 use crate::{Error, Result, Row, Value};
 
 /// A transaction in progress, or a snapshot that is read.
@@ -15,6 +16,8 @@ pub struct Tx<'c> {
     /// runs it again with them: writes that fail are few, and a savepoint makes SQLite's search
     /// index flush (measured: half of the throughput).
     careful: bool,
+    /// Whether a closure of the same key has failed lately.
+    wary: bool,
     /// Whether anything happened that would have to be undone.
     touched: bool,
     /// How many savepoints are open.
@@ -38,12 +41,18 @@ impl<'c> Tx<'c> {
     }
 
     fn new(session: Session<'c>) -> Tx<'c> {
-        Tx { session, trouble: None, careful: true, touched: false, depth: 0, tally: Tally::start() }
+        Tx { session, trouble: None, careful: true, wary: true, touched: false, depth: 0, tally: Tally::start() }
     }
 
-    /// The same transaction, with savepoints or without.
-    pub(crate) fn careful(self, careful: bool) -> Tx<'c> {
-        Tx { careful, ..self }
+    /// The same transaction, for a closure that is run with `care`.
+    pub(crate) fn with(self, care: Care) -> Tx<'c> {
+        Tx { careful: care.savepoint, wary: care.wary, ..self }
+    }
+
+    /// Whether a closure is to ask in advance what a unique index would refuse. Most of the time it writes without: a
+    /// refusal makes it run again, and then it asks.
+    pub fn asks_first(&self) -> bool {
+        self.wary
     }
 
     /// Which of the two databases this is.
@@ -69,6 +78,28 @@ impl<'c> Tx<'c> {
             Session::Postgres(conn) => conn.execute(sql, values),
         };
         self.tally.rows(done.as_ref().map_or(0, |rows| *rows));
+        self.note(done)
+    }
+
+    /// Runs a statement whose outcome the closure does not need. PostgreSQL works on it while the closure goes on. When
+    /// it fails, a later statement or the commit reports it, and all closures of the transaction run again, one by one:
+    /// then this fails itself, as [`Tx::execute`] does.
+    pub fn send(&mut self, sql: &str, values: &[Value]) -> Result<()> {
+        let writes = !sql.starts_with("SELECT");
+        if self.careful || self.dialect() == Dialect::Sqlite {
+            return if writes { self.execute(sql, values).map(drop) } else { self.each(sql, values, |_| Ok(())) };
+        }
+        debug_assert!(in_order(sql), "placeholders out of order: {sql}");
+        self.touched |= writes;
+        if writes {
+            self.tally.wrote();
+        }
+        seen::statement(self.dialect(), sql);
+        self.tally.statement(values);
+        let done = match &mut self.session {
+            Session::Sqlite(_) => Ok(()),
+            Session::Postgres(conn) => conn.send(sql, values),
+        };
         self.note(done)
     }
 
@@ -202,6 +233,14 @@ impl<'c> Tx<'c> {
         self.note(done)
     }
 
+    /// Whether the transaction has held this row before, and still does: undoing a savepoint would let it go.
+    pub(crate) fn has_held(&mut self, table: &'static str, id: i64) -> bool {
+        match &mut self.session {
+            Session::Postgres(conn) if !self.careful => !conn.hold(table, id),
+            _ => false,
+        }
+    }
+
     /// Lifts our own deadline for a statement, until the end of the transaction.
     pub(crate) fn take_time(&mut self) {
         if let Session::Postgres(conn) = &mut self.session {
@@ -216,13 +255,15 @@ impl<'c> Tx<'c> {
     fn begin(&mut self, sql: &str, values: &[Value]) {
         seen::statement(self.dialect(), sql);
         self.tally.statement(values);
+        self.tally.waited();
     }
 
     fn note<T>(&mut self, done: Result<T>) -> Result<T> {
         if let Err(error) = &done {
             // PostgreSQL takes no further statement after one that failed.
             self.touched = true;
-            let grave = error.is_retryable() || matches!(error, Error::Io(_) | Error::DiskFull | Error::Unavailable(_));
+            let grave = error.is_retryable()
+                || matches!(error, Error::Undo | Error::Io(_) | Error::DiskFull | Error::Unavailable(_));
             if grave && self.trouble.is_none() {
                 self.trouble = Some(error.clone());
             }

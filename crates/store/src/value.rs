@@ -15,6 +15,17 @@ pub enum Value<'a> {
     Bytes(Cow<'a, [u8]>),
 }
 
+impl Value<'_> {
+    /// The same value, for longer than what it was borrowed from.
+    pub(crate) fn owned(&self) -> Value<'static> {
+        match self {
+            Value::Int(value) => Value::Int(*value),
+            Value::Text(value) => Value::Text(Cow::Owned(value.to_string())),
+            Value::Bytes(value) => Value::Bytes(Cow::Owned(value.to_vec())),
+        }
+    }
+}
+
 impl From<i64> for Value<'_> {
     fn from(value: i64) -> Self {
         Value::Int(value)
