@@ -118,12 +118,12 @@ impl Store {
             Database::Postgres(url) => {
                 let address = Address::parse(url)?;
                 let sessions = (0..options.writers.max(1))
-                    .map(|_| postgres::Writing::open(address.clone(), options.timeout))
+                    .map(|_| postgres::Writing::open(address.clone(), options.timeout, &stats))
                     .collect::<Result<Vec<_>>>()?;
                 let writer = Writer::start(sessions, options.queue, &stats)?;
-                let urgent = postgres::Writing::open(address.clone(), options.timeout)?;
+                let urgent = postgres::Writing::open(address.clone(), options.timeout, &stats)?;
                 let urgent = Writer::start(vec![urgent], options.queue, &stats)?;
-                let pool = postgres::Pool::new(address, options.readers, options.timeout);
+                let pool = postgres::Pool::new(address, options.readers, options.timeout, &stats);
                 (Readers::Postgres(Box::new(pool)), writer, Some(urgent))
             }
         };
@@ -133,6 +133,7 @@ impl Store {
 
     /// Opens a database that is there for reading alone: nothing is made, migrated or changed, and writes are refused.
     pub fn open_to_read(options: &Options) -> Result<Store> {
+        let stats = Arc::<Stats>::default();
         let readers = match &options.database {
             Database::Sqlite(path) if !path.is_file() => {
                 return Err(Error::Unavailable(format!("the file {} does not exist", path.display())));
@@ -140,10 +141,10 @@ impl Store {
             Database::Sqlite(path) => Readers::Sqlite(sqlite::Pool::new(path)),
             Database::Postgres(url) => {
                 let address = Address::parse(url)?;
-                Readers::Postgres(Box::new(postgres::Pool::new(address, options.readers, options.timeout)))
+                Readers::Postgres(Box::new(postgres::Pool::new(address, options.readers, options.timeout, &stats)))
             }
         };
-        let inner = Inner { readers, apart: SlowReads::start()?, writer: None, urgent: None, stats: Arc::default() };
+        let inner = Inner { readers, apart: SlowReads::start()?, writer: None, urgent: None, stats };
         Ok(Store { inner: Arc::new(inner) })
     }
 

@@ -24,6 +24,8 @@ mod recorder {
     pub struct Closure {
         /// Statements run.
         pub statements: u64,
+        /// Those among them whose answer it waited for.
+        pub waits: u64,
         /// Rows that they gave or touched.
         pub rows: u64,
         /// Bytes of the values that were handed to them.
@@ -89,6 +91,10 @@ mod recorder {
             self.closure.bytes += lengths.sum::<usize>() as u64;
         }
 
+        pub(crate) fn waited(&mut self) {
+            self.closure.waits += 1;
+        }
+
         pub(crate) fn rows(&mut self, rows: u64) {
             self.closure.rows += rows;
         }
@@ -135,6 +141,8 @@ mod recorder {
         }
 
         pub(crate) fn statement(&mut self, _: &[Value]) {}
+
+        pub(crate) fn waited(&mut self) {}
 
         pub(crate) fn rows(&mut self, _: u64) {}
 

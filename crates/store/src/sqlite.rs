@@ -115,9 +115,9 @@ impl Writing {
 }
 
 impl Session for Writing {
-    const MIXES_KEYS: bool = true;
+    const SHARES_KEYS: bool = false;
 
-    fn begin(&mut self) -> Result<()> {
+    fn begin(&mut self, _careful: bool) -> Result<()> {
         Tx::sqlite(&self.conn).script("BEGIN IMMEDIATE")
     }
 

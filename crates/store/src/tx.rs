@@ -8,6 +8,7 @@ use crate::named::{Named, Tables};
 use crate::pending::{Gathered, Pending};
 use crate::postgres::Connection;
 use crate::seen::{self, Tally};
+use crate::writer::Care;
 use crate::{Error, Result, Row, Value};
 
 /// A transaction in progress, or a snapshot that is read.
@@ -20,6 +21,8 @@ pub struct Tx<'c> {
     /// runs it again with them: writes that fail are few, and a savepoint makes SQLite's search
     /// index flush (measured: half of the throughput).
     careful: bool,
+    /// Whether a closure of the same key has failed lately.
+    wary: bool,
     /// Whether anything happened that would have to be undone.
     touched: bool,
     /// How many savepoints are open.
@@ -99,6 +102,7 @@ impl<'c> Tx<'c> {
             session,
             trouble: None,
             careful: true,
+            wary: true,
             touched: false,
             depth: 0,
             tally: Tally::start(),
@@ -107,9 +111,15 @@ impl<'c> Tx<'c> {
         }
     }
 
-    /// The same transaction, with savepoints or without.
-    pub(crate) fn careful(self, careful: bool) -> Tx<'c> {
-        Tx { careful, ..self }
+    /// The same transaction, for a closure that is run with `care`.
+    pub(crate) fn with(self, care: Care) -> Tx<'c> {
+        Tx { careful: care.savepoint, wary: care.wary, ..self }
+    }
+
+    /// Whether a closure is to ask in advance what a unique index would refuse. Most of the time it writes without: a
+    /// refusal makes it run again, and then it asks.
+    pub fn asks_first(&self) -> bool {
+        self.wary
     }
 
     /// The same transaction, going on with what its other parts know and have gathered.
@@ -156,7 +166,9 @@ impl<'c> Tx<'c> {
 
     /// The transaction holds the account from now on.
     pub(crate) fn held(&mut self, account: i64) {
-        self.carried.held.push(account);
+        if !self.holds(account) {
+            self.carried.held.push(account);
+        }
     }
 
     /// Adds a row to those that are written together, at the end of the transaction at the latest. Statements that name
@@ -185,7 +197,11 @@ impl<'c> Tx<'c> {
             return Ok(());
         }
         for batch in self.carried.pending.take(tables) {
-            if let Err(error) = self.run(&batch.sql, &batch.values) {
+            let written = match self.waits() {
+                true => self.run(&batch.sql, &batch.values).map(drop),
+                false => self.run_unwatched(&batch.sql, &batch.values),
+            };
+            if let Err(error) = written {
                 // They may be the rows of another closure, which is told when each of them writes its own.
                 if !self.careful {
                     self.trouble.get_or_insert(Error::Undo);
@@ -229,6 +245,38 @@ impl<'c> Tx<'c> {
             Session::Postgres(conn) => conn.execute(sql, values),
         };
         self.tally.rows(done.as_ref().map_or(0, |rows| *rows));
+        self.note(done)
+    }
+
+    /// Runs a statement whose outcome the closure does not need. PostgreSQL works on it while the closure goes on. When
+    /// it fails, a later statement or the commit reports it, and all closures of the transaction run again, one by one:
+    /// then this fails itself, as [`Tx::execute`] does.
+    pub fn send(&mut self, sql: &str, values: &[Value]) -> Result<()> {
+        let writes = !sql.starts_with("SELECT");
+        if self.waits() {
+            return if writes { self.execute(sql, values).map(drop) } else { self.each(sql, values, |_| Ok(())) };
+        }
+        self.prepare_for(sql, writes)?;
+        self.touched |= writes;
+        if writes {
+            self.tally.wrote();
+        }
+        self.run_unwatched(sql, values)
+    }
+
+    /// Whether the outcome of each statement is waited for.
+    fn waits(&self) -> bool {
+        self.careful || self.dialect() == Dialect::Sqlite
+    }
+
+    fn run_unwatched(&mut self, sql: &str, values: &[Value]) -> Result<()> {
+        debug_assert!(in_order(sql), "placeholders out of order: {sql}");
+        seen::statement(self.dialect(), sql);
+        self.tally.statement(values);
+        let done = match &mut self.session {
+            Session::Sqlite(_) => Ok(()),
+            Session::Postgres(conn) => conn.send(sql, values),
+        };
         self.note(done)
     }
 
@@ -375,6 +423,14 @@ impl<'c> Tx<'c> {
         self.note(done)
     }
 
+    /// Whether the transaction has held this row before, and still does: undoing a savepoint would let it go.
+    pub(crate) fn has_held(&mut self, table: &'static str, id: i64) -> bool {
+        match &mut self.session {
+            Session::Postgres(conn) if !self.careful => !conn.hold(table, id),
+            _ => false,
+        }
+    }
+
     /// Lifts our own deadline for a statement, until the end of the transaction.
     pub(crate) fn take_time(&mut self) {
         if let Session::Postgres(conn) = &mut self.session {
@@ -389,13 +445,15 @@ impl<'c> Tx<'c> {
     fn begin(&mut self, sql: &str, values: &[Value]) {
         seen::statement(self.dialect(), sql);
         self.tally.statement(values);
+        self.tally.waited();
     }
 
     fn note<T>(&mut self, done: Result<T>) -> Result<T> {
         if let Err(error) = &done {
             // PostgreSQL takes no further statement after one that failed.
             self.touched = true;
-            let grave = error.is_retryable() || matches!(error, Error::Io(_) | Error::DiskFull | Error::Unavailable(_));
+            let grave = error.is_retryable()
+                || matches!(error, Error::Undo | Error::Io(_) | Error::DiskFull | Error::Unavailable(_));
             if grave && self.trouble.is_none() {
                 self.trouble = Some(error.clone());
             }

@@ -16,12 +16,12 @@ pub enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// The same value, borrowed from nobody.
+    /// The same value, for longer than what it was borrowed from.
     pub(crate) fn owned(&self) -> Value<'static> {
         match self {
             Value::Int(value) => Value::Int(*value),
-            Value::Text(value) => Value::Text(Cow::Owned(value.as_ref().to_owned())),
-            Value::Bytes(value) => Value::Bytes(Cow::Owned(value.as_ref().to_owned())),
+            Value::Text(value) => Value::Text(Cow::Owned(value.to_string())),
+            Value::Bytes(value) => Value::Bytes(Cow::Owned(value.to_vec())),
         }
     }
 }
