@@ -263,7 +263,7 @@ pub fn insert_silent<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()
 pub fn insert_uncounted<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
     let mut values: Vec<Value> = vec![ctx.account.into(), (&record.base().id).into()];
     values.extend(stored(record));
-    tx.execute(&R::sql().insert, &values)?;
+    tx.send(&R::sql().insert, &values)?;
     Ok(())
 }
 
@@ -300,7 +300,7 @@ fn touch_as<R: Record>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event
     base.version += 1;
     let mut values = stored(record);
     values.extend([ctx.account.into(), (&record.base().id).into()]);
-    tx.execute(&R::sql().update, &values)?;
+    tx.send(&R::sql().update, &values)?;
     if R::is_searched() && record.search_text() != before.search_text() {
         search::put(tx, ctx, record)?;
     }
@@ -311,7 +311,7 @@ fn touch_as<R: Record>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event
 pub fn remove<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
     let id = &record.base().id;
     tables::guard(tx, ctx, R::shape().table, id)?;
-    tx.execute(&R::sql().delete, &[ctx.account.into(), id.into()])?;
+    tx.send(&R::sql().delete, &[ctx.account.into(), id.into()])?;
     count::<R>(tx, ctx, -1)?;
     search::remove::<R>(tx, ctx, id)?;
     unlink_all(tx, ctx, record, &Slice::endless())?;

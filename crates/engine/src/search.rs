@@ -153,7 +153,7 @@ static TEXTS: Gathered = Gathered {
 /// Makes a record unfindable.
 pub fn remove<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
     if R::is_searched() {
-        tx.execute(
+        tx.send(
             "DELETE FROM search_texts WHERE account_id = $1 AND kind = $2 AND record_id = $3",
             &[ctx.account.into(), R::shape().name.into(), id.into()],
         )?;

@@ -110,6 +110,7 @@ mod recorder {
             if self.added {
                 if let Some(last) = closures.last_mut() {
                     last.statements += self.closure.statements;
+                    last.waits += self.closure.waits;
                     last.rows += self.closure.rows;
                     last.bytes += self.closure.bytes;
                     last.took += self.started.elapsed();

@@ -469,7 +469,8 @@ fn carefully<S: Session>(session: &mut S, carried: &mut Carried, tasks: &mut [Me
 /// Writes what was gathered and commits. When it cannot be written, all tasks run again and each writes its own.
 fn commit<S: Session>(session: &mut S, carried: &mut Carried) -> Result<()> {
     if carried.has_rows() {
-        let mut tx = session.tx()?.with(Care { savepoint: false, wary: false }).carrying(std::mem::take(carried)).closing();
+        let mut tx =
+            session.tx()?.with(Care { savepoint: false, wary: false }).carrying(std::mem::take(carried)).closing();
         let written = tx.flush();
         let trouble = tx.trouble();
         *carried = tx.into_carried();
@@ -484,12 +485,7 @@ fn commit<S: Session>(session: &mut S, carried: &mut Carried) -> Result<()> {
 
 /// All tasks until they are through or patience ends: a lost race, or a connection that has to be
 /// made again.
-fn again<S: Session>(
-    session: &mut S,
-    carried: &mut Carried,
-    tasks: &mut [Member],
-    patience: Duration,
-) -> Result<()> {
+fn again<S: Session>(session: &mut S, carried: &mut Carried, tasks: &mut [Member], patience: Duration) -> Result<()> {
     let started = Instant::now();
     let mut wait = Duration::from_millis(10);
     loop {
