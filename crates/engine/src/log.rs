@@ -95,7 +95,7 @@ pub fn append(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<i64> {
             texts: [event.name, event.entity_type, event.entity_id, &ctx.actor, &ctx.request_id, event.data],
         },
     );
-    tx.execute(
+    tx.send(
         "INSERT INTO log (account_id, seq, at, type, entity_type, entity_id, actor, request_id, data, hash)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
         &[

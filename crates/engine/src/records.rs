@@ -266,7 +266,7 @@ pub fn insert_silent<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()
 pub fn insert_uncounted<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
     let mut values: Vec<Value> = vec![ctx.account.into(), (&record.base().id).into()];
     values.extend(stored(record));
-    tx.execute(&R::sql().insert, &values)?;
+    tx.send(&R::sql().insert, &values)?;
     Ok(())
 }
 
@@ -303,7 +303,7 @@ fn touch_as<R: Record>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event
     base.version += 1;
     let mut values = stored(record);
     values.extend([ctx.account.into(), (&record.base().id).into()]);
-    tx.execute(&R::sql().update, &values)?;
+    tx.send(&R::sql().update, &values)?;
     if R::is_searched() && record.search_text() != before.search_text() {
         search::put(tx, ctx, record)?;
     }
@@ -314,7 +314,7 @@ fn touch_as<R: Record>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event
 pub fn remove<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
     let id = &record.base().id;
     tables::guard(tx, ctx, R::shape().table, id)?;
-    tx.execute(&R::sql().delete, &[ctx.account.into(), id.into()])?;
+    tx.send(&R::sql().delete, &[ctx.account.into(), id.into()])?;
     count::<R>(tx, ctx, -1)?;
     search::remove::<R>(tx, ctx, id)?;
     unlink_all(tx, ctx, record, &Slice::endless())?;
@@ -405,7 +405,7 @@ pub fn emit_with<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, name: &str, memb
 
 /// Totals of lists without a filter are kept, since counting a million rows is not free.
 pub fn count<R: Record>(tx: &mut Tx, ctx: &Ctx, change: i64) -> Result<()> {
-    tx.execute(
+    tx.send(
         "INSERT INTO record_counts (account_id, kind, total) VALUES ($1, $2, $3)
          ON CONFLICT (account_id, kind) DO UPDATE SET total = record_counts.total + excluded.total",
         &[ctx.account.into(), R::shape().name.into(), change.into()],
@@ -434,16 +434,23 @@ pub fn check_references<R: Fields>(tx: &mut Tx, ctx: &Ctx, record: &R, input: &I
     faults.into_result()
 }
 
-/// What must differ from all other records of the account does.
+/// What must differ from all other records of the account does. A unique index makes sure of it, so this is only asked to
+/// say which field was refused.
 fn check_unique<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
     let shape = R::shape();
+    if !tx.asks_first() {
+        return Ok(());
+    }
     for field in R::fields() {
         let (name, Some(others)) = (field.info.name, field.info.rules.unique) else { continue };
         let value = (field.to_db)(record);
         if value == Value::from("") {
             continue;
         }
-        let mut sql = format!("SELECT count(*) FROM {} WHERE account_id = $1 AND \"{name}\" = $2", shape.table);
+        let mut sql = format!(
+            "SELECT count(*) FROM {} WHERE account_id = $1 AND \"{name}\" = $2 AND \"{name}\" <> ''",
+            shape.table
+        );
         let mut values = vec![ctx.account.into(), value.clone()];
         for other in R::fields().iter().filter(|other| others.contains(&other.info.name)) {
             values.push((other.to_db)(record));

@@ -134,7 +134,7 @@ pub fn tidy(store: &Store) -> Result<bool> {
 /// Makes a record findable, under its words of now.
 pub fn put<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
     if R::is_searched() {
-        tx.execute(
+        tx.send(
             "INSERT INTO search_texts (account_id, kind, record_id, folded) VALUES ($1, $2, $3, $4)
              ON CONFLICT (account_id, kind, record_id) DO UPDATE SET folded = excluded.folded",
             &[ctx.account.into(), R::shape().name.into(), (&record.base().id).into(), record.search_text().into()],
@@ -146,7 +146,7 @@ pub fn put<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
 /// Makes a record unfindable.
 pub fn remove<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
     if R::is_searched() {
-        tx.execute(
+        tx.send(
             "DELETE FROM search_texts WHERE account_id = $1 AND kind = $2 AND record_id = $3",
             &[ctx.account.into(), R::shape().name.into(), id.into()],
         )?;

@@ -129,7 +129,7 @@ impl<S> Timer<S> {
     pub fn arm(&self, tx: &mut Tx, ctx: &Ctx, record: &str, since: Moment) -> Result<()> {
         let sql = "INSERT INTO timers (account_id, cause, record_id, since) VALUES ($1, $2, $3, $4)
                    ON CONFLICT (account_id, cause, record_id) DO UPDATE SET since = excluded.since";
-        tx.execute(sql, &[ctx.account.into(), self.cause.into(), record.into(), since.0.into()])?;
+        tx.send(sql, &[ctx.account.into(), self.cause.into(), record.into(), since.0.into()])?;
         Ok(())
     }
 
@@ -137,14 +137,14 @@ impl<S> Timer<S> {
     pub fn arm_first(&self, tx: &mut Tx, ctx: &Ctx, record: &str) -> Result<()> {
         let sql = "INSERT INTO timers (account_id, cause, record_id, since) VALUES ($1, $2, $3, $4)
                    ON CONFLICT DO NOTHING";
-        tx.execute(sql, &[ctx.account.into(), self.cause.into(), record.into(), ctx.now.0.into()])?;
+        tx.send(sql, &[ctx.account.into(), self.cause.into(), record.into(), ctx.now.0.into()])?;
         Ok(())
     }
 
     /// It waits no more.
     pub fn disarm(&self, tx: &mut Tx, ctx: &Ctx, record: &str) -> Result<()> {
         let sql = "DELETE FROM timers WHERE account_id = $1 AND cause = $2 AND record_id = $3";
-        tx.execute(sql, &[ctx.account.into(), self.cause.into(), record.into()])?;
+        tx.send(sql, &[ctx.account.into(), self.cause.into(), record.into()])?;
         Ok(())
     }
 

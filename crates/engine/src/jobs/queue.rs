@@ -194,7 +194,7 @@ pub enum Ending {
 pub fn enqueue(tx: &mut Tx, ids: &Ids, job: &NewJob, now: Moment) -> Result<()> {
     let id = ids.next();
     let unique = job.unique_key.as_ref().unwrap_or(&id);
-    tx.execute(
+    tx.send(
         "INSERT INTO jobs (id, account_id, kind, unique_key, payload, state, run_at, attempts, max_attempts, claim,
                            lease_until, last_error, created_at, lane)
          VALUES ($1, $2, $3, $4, $5, 'ready', $6, 0, $7, 0, 0, '', $8, $9)
