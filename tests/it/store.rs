@@ -371,9 +371,9 @@ fn whoever_was_refused_asks_first(db: Db) {
     let store = open(&db);
     let asked = Arc::new(std::sync::Mutex::new(Vec::new()));
     let insert = |key: i64| {
-        let asked = asked.clone();
+        let own = asked.clone();
         let done = store.write_now(key, move |tx| {
-            asked.lock().unwrap().push(tx.asks_first());
+            own.lock().unwrap().push(tx.asks_first());
             tx.send("INSERT INTO t (id, word) VALUES ($1, $2)", &[1.into(), "x".into()])
         });
         (done, std::mem::take(&mut *asked.lock().unwrap()))

@@ -177,13 +177,14 @@ impl Pool {
             let begun = conn
                 .keep_plans_fresh(self.stats.writes.load(Ordering::Relaxed))
                 .and_then(|()| conn.client.send_script("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"));
-            let mut tx = Tx::postgres(conn);
-            let done = match begun {
-                Ok(()) => work(&mut tx),
-                Err(failure) => Err(Error::from(failure).into()),
+            let (done, trouble) = match begun.map_err(Error::from) {
+                Ok(()) => {
+                    let mut tx = Tx::postgres(conn);
+                    let done = work(&mut tx);
+                    (done, tx.trouble())
+                }
+                Err(error) => (Err(error.clone().into()), Some(error)),
             };
-            let trouble = tx.trouble();
-            drop(tx);
             let ended = conn.client.send_script("COMMIT");
             if trouble.is_some() || ended.is_err() {
                 lease.spoil();

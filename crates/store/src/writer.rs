@@ -339,7 +339,8 @@ impl<'s, S: Session> Group<'s, S> {
             Err(_) => Ok(false),
         };
         admitted.unwrap_or_else(|error| {
-            self.begun = Err(error);
+            // Whatever it is, it is not the fault of those who are in the transaction already.
+            self.begun = Err(if error.is_retryable() { error } else { Error::Undo });
             false
         })
     }
