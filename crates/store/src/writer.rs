@@ -273,7 +273,8 @@ fn run<S: Session>(session: &mut S, closing: &Closing, stats: &Stats) {
         while let Some((key, job)) = next.take() {
             if !S::SHARES_KEYS {
                 // Those before it are free already.
-                keys = vec![key];
+                keys.clear();
+                keys.push(key);
             } else if !keys.contains(&key) {
                 if !group.admits(key) {
                     turns.put_back(key, job);
