@@ -284,7 +284,11 @@ fn run<S: Session>(session: &mut S, closing: &Closing, stats: &Stats) {
         let mut next = Some((key, first));
         let mut group = Group::start(session, &mut carried, stats);
         while let Some((key, job)) = next.take() {
-            if S::SHARES_KEYS && !keys.contains(&key) {
+            if !S::SHARES_KEYS {
+                // Those before it are free already.
+                keys.clear();
+                keys.push(key);
+            } else if !keys.contains(&key) {
                 if !group.admits(key) {
                     turns.put_back(key, job);
                     break;
