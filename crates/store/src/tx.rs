@@ -215,7 +215,8 @@ impl<'c> Tx<'c> {
     /// Before a statement: rows that it may see are written, and what it may change is forgotten.
     fn prepare_for(&mut self, sql: &str, writes: bool) -> Result<()> {
         let Carried { memory, pending, named, .. } = &mut self.carried;
-        if !pending.has(Tables::MAX) && !(writes && memory.has(Tables::MAX)) {
+        let matters = pending.has(Tables::MAX) || (writes && memory.has(Tables::MAX));
+        if !matters {
             return Ok(());
         }
         let tables = named.by(sql);
