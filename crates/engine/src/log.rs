@@ -119,7 +119,7 @@ pub fn append(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<i64> {
     Ok(seq)
 }
 
-/// Nobody reads a line before the transaction is kept, but for flows that it starts.
+/// Nobody reads a line before the transaction is kept, but for the work that it starts.
 static LINES: Gathered = Gathered {
     table: "log",
     columns: &["account_id", "seq", "at", "type", "entity_type", "entity_id", "actor", "request_id", "data", "hash"],
