@@ -296,7 +296,7 @@ fn few_answers_are_waited_for() {
     let owner = client.post("/v1/clients", json!({"company_name": "x"})).expect(201).id();
     let draft = json!({"client_id": owner, "title": "x", "rows": vec![row(10); 3]});
     let mut last = draft.clone();
-    last["status"] = json!("final");
+    last["generation_mode"] = json!("final");
     for (path, body, most) in
         [("/v1/clients", json!({"company_name": "y"}), 5), ("/v1/invoices", draft, 11), ("/v1/invoices", last, 13)]
     {
