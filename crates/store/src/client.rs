@@ -178,28 +178,28 @@ impl Client {
     pub(crate) fn send(&mut self, statement: &Statement, values: &[Value]) -> Result<(), Failure> {
         let (client, statement) = (self.client.clone(), statement.clone());
         let values: Vec<Value<'static>> = values.iter().map(Value::owned).collect();
-        self.put(Box::pin(async move { Ok(client.execute_raw(&statement, values).await.map(drop)?) }))
+        self.put(Box::pin(async move { Ok(client.execute_raw(&statement, values).await.map(drop)?) }), true)
     }
 
-    /// Sends statements that take no values.
-    pub(crate) fn send_script(&mut self, sql: &'static str) -> Result<(), Failure> {
+    /// Sends statements that take no values; without `flush` they go with the next ones.
+    pub(crate) fn send_script(&mut self, sql: &'static str, flush: bool) -> Result<(), Failure> {
         let client = self.client.clone();
-        self.put(Box::pin(async move { Ok(client.batch_execute(sql).await?) }))
+        self.put(Box::pin(async move { Ok(client.batch_execute(sql).await?) }), flush)
     }
 
-    /// Sends statements; `take` is given what [`Client::ask`] answers.
+    /// Sends statements together with the next ones; `take` is given what [`Client::ask`] answers.
     pub(crate) fn send_ask(
         &mut self,
         sql: String,
         take: impl FnOnce(Option<String>) -> Result<(), Failure> + Send + 'static,
     ) -> Result<(), Failure> {
         let client = self.client.clone();
-        self.put(Box::pin(async move { take(last_row(&client.simple_query(&sql).await?)) }))
+        self.put(Box::pin(async move { take(last_row(&client.simple_query(&sql).await?)) }), false)
     }
 
     /// Waits for the answers to everything that was sent.
     pub(crate) fn settle(&mut self) -> Result<(), Failure> {
-        self.wire.settle(&mut self.sent)
+        self.wire.wait(&mut self.sent, std::future::ready(Ok(())))
     }
 
     /// Nobody needs the answers to what was sent.
@@ -207,12 +207,12 @@ impl Client {
         self.sent.clear();
     }
 
-    fn put(&mut self, mut answer: Answer) -> Result<(), Failure> {
+    fn put(&mut self, mut answer: Answer, flush: bool) -> Result<(), Failure> {
         if self.sent.len() >= IN_FLIGHT {
             self.settle()?;
         }
         // What is known already was never sent: the values do not fit the statement, or the connection is closed.
-        if let Some(done) = self.wire.start(answer.as_mut()) {
+        if let Some(done) = self.wire.start(&mut answer, flush) {
             return done;
         }
         self.sent.push_back(answer);
@@ -235,68 +235,67 @@ impl Wire {
         sent: &mut VecDeque<Answer>,
         work: impl Future<Output = Result<T, Fault>>,
     ) -> Result<T, Failure> {
-        let mut work = pin!(async { work.await.map_err(Failure::Said) });
-        if sent.is_empty() {
-            return self.drive(work);
-        }
-        let early = self.start(work.as_mut());
-        self.settle(sent)?;
-        early.unwrap_or_else(|| self.drive(work))
+        let Wire { runtime, connection, deadline, over, warned } = self;
+        let Some(runtime) = runtime.as_ref().filter(|_| !*over) else { return Err(closed()) };
+        let (limit, mut work) = (*deadline, pin!(work));
+        let (mut begun, mut done, mut earlier, mut failed) = (false, None, Ok(()), false);
+        let answered = runtime.block_on(async {
+            let mut late = pin!(tokio::time::sleep(limit));
+            poll_fn(|cx| {
+                if !begun && let Poll::Ready(known) = work.as_mut().poll(cx) {
+                    done = Some(known);
+                }
+                begun = true;
+                let fault = poll_messages(connection.as_mut(), warned, cx);
+                while let Some(Poll::Ready(said)) = sent.front_mut().map(|answer| answer.as_mut().poll(cx)) {
+                    sent.pop_front();
+                    late.as_mut().reset(tokio::time::Instant::now() + limit);
+                    // The first failure is the cause of the others.
+                    if earlier.is_ok() {
+                        earlier = said.map_err(|failure| Failure::Earlier(Box::new(failure)));
+                    }
+                }
+                // The answer may have come just before the end.
+                failed = fault.is_some();
+                if sent.is_empty() {
+                    if let Err(failure) = std::mem::replace(&mut earlier, Ok(())) {
+                        return Poll::Ready(Some(Err(failure)));
+                    }
+                    if done.is_none()
+                        && let Poll::Ready(said) = work.as_mut().poll(cx)
+                    {
+                        done = Some(said);
+                    }
+                    if let Some(done) = done.take() {
+                        return Poll::Ready(Some(done.map_err(Failure::Said)));
+                    }
+                }
+                match fault {
+                    Some(fault) => Poll::Ready(Some(Err(Failure::Said(fault)))),
+                    None => late.as_mut().poll(cx).map(|()| None),
+                }
+            })
+            .await
+        });
+        *over |= failed || answered.is_none();
+        answered.unwrap_or_else(|| Err(silence(limit)))
     }
 
-    /// Waits for the answers to what was sent; the first failure among them is the cause of the others.
-    fn settle(&mut self, sent: &mut VecDeque<Answer>) -> Result<(), Failure> {
-        let mut settled = Ok(());
-        while let Some(answer) = sent.pop_front() {
-            let done = self.drive(answer).map_err(|failure| Failure::Earlier(Box::new(failure)));
-            settled = settled.and(done);
-        }
-        settled
-    }
-
-    /// Puts a request on the wire, as far as the socket takes it now; answers what it comes to if that is known already.
-    fn start<T>(
-        &mut self,
-        mut work: Pin<&mut (impl Future<Output = Result<T, Failure>> + ?Sized)>,
-    ) -> Option<Result<T, Failure>> {
+    /// Sends a request, with `flush` as far as the socket takes it now and else together with the next one; answers what
+    /// it comes to if that is known already.
+    fn start(&mut self, answer: &mut Answer, flush: bool) -> Option<Result<(), Failure>> {
         let Wire { runtime, connection, over, warned, .. } = self;
         let Some(runtime) = runtime.as_ref().filter(|_| !*over) else { return Some(Err(closed())) };
         let _inside = runtime.enter();
         let mut cx = Context::from_waker(Waker::noop());
-        if let Poll::Ready(done) = work.as_mut().poll(&mut cx) {
+        if let Poll::Ready(done) = answer.as_mut().poll(&mut cx) {
             return Some(done);
         }
-        // A failure of the connection is met again by whoever waits.
-        *over |= poll_messages(connection.as_mut(), warned, &mut cx).is_some();
+        if flush {
+            // A failure of the connection is met again by whoever waits.
+            *over |= poll_messages(connection.as_mut(), warned, &mut cx).is_some();
+        }
         None
-    }
-
-    fn drive<T>(&mut self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-        let Wire { runtime, connection, deadline, over, warned } = self;
-        let Some(runtime) = runtime.as_ref().filter(|_| !*over) else {
-            return Err(closed());
-        };
-        let mut work = pin!(work);
-        let mut failed = false;
-        let both = poll_fn(|cx| {
-            let fault = poll_messages(connection.as_mut(), warned, cx);
-            // The answer may have come just before the end.
-            match (work.as_mut().poll(cx), fault) {
-                (Poll::Ready(done), fault) => {
-                    failed = fault.is_some();
-                    Poll::Ready(done)
-                }
-                (Poll::Pending, Some(fault)) => {
-                    failed = true;
-                    Poll::Ready(Err(Failure::Said(fault)))
-                }
-                (Poll::Pending, None) => Poll::Pending,
-            }
-        });
-        let limit = *deadline;
-        let answered = runtime.block_on(async { tokio::time::timeout(limit, both).await });
-        *over |= failed || answered.is_err();
-        answered.map_err(|_| silence(limit))?
     }
 }
 

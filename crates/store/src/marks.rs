@@ -66,7 +66,7 @@ impl Mark {
         // A row without a token is that of a writer that has kept nothing yet; it must never look like ours.
         self.token = Arc::default();
         if self.writer.is_empty() {
-            return client.send_script(BEGIN);
+            return client.send_script(BEGIN, false);
         }
         let token = self.token.clone();
         client.send_ask(format!("{BEGIN}; EXECUTE writer_mark ('{}')", self.writer), move |said| {

@@ -70,7 +70,7 @@ impl Connection {
             return Ok(());
         }
         self.planned_until = done * GROWTH;
-        self.client.send_script("DISCARD PLANS")
+        self.client.send_script("DISCARD PLANS", false)
     }
 
     /// Notes that the transaction holds a row; answers whether it did not before.
@@ -176,7 +176,7 @@ impl Pool {
             // Both go with the statements of the closure, whose answers tell whether the connection still works.
             let begun = conn
                 .keep_plans_fresh(self.stats.writes.load(Ordering::Relaxed))
-                .and_then(|()| conn.client.send_script("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"));
+                .and_then(|()| conn.client.send_script("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", false));
             let (done, trouble) = match begun.map_err(Error::from) {
                 Ok(()) => {
                     let mut tx = Tx::postgres(conn);
@@ -185,7 +185,7 @@ impl Pool {
                 }
                 Err(error) => (Err(error.clone().into()), Some(error)),
             };
-            let ended = conn.client.send_script("COMMIT");
+            let ended = conn.client.send_script("COMMIT", true);
             if trouble.is_some() || ended.is_err() {
                 lease.spoil();
             }
