@@ -39,7 +39,8 @@ pub use runner::Runner;
 
 /// Starts runs of the flows that listen to an event.
 pub(crate) const LISTENER: Listener = Listener {
-    count: "SELECT count(*) FROM flows WHERE account_id = $1 AND listens_to = $2 AND active = 1",
+    table: "flows",
+    keys: "SELECT coalesce(string_agg(listens_to, ' '), '') FROM flows WHERE account_id = $1 AND active = 1",
     key: events::canonical,
     fired: matching::TRIGGERED,
     start: |tx, ctx, event, seq| matching::start_runs(tx, ctx, event, seq).map(drop),

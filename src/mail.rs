@@ -2,6 +2,7 @@
 //! recorded before it starts, so that a mail that may have arrived twice is known.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use engine::app::App;
@@ -411,18 +412,15 @@ pub(crate) fn deliveries(tx: &mut Tx, ctx: &Ctx, about_id: &str) -> Result<Vec<V
 
 /// The name and address that mail of an identity comes from.
 pub(crate) fn identity_of(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<(String, String)> {
-    let identity: CorporateIdentity = match id {
-        "" => crate::settings::corporate_identity::default_one(tx, ctx)?,
-        id => match tx.first(
-            &CorporateIdentity::sql().get,
-            &[ctx.account.into(), id.into()],
-            CorporateIdentity::from_row,
-        )? {
-            Some(identity) => identity,
-            None => crate::settings::corporate_identity::default_one(tx, ctx)?,
-        },
+    let named = match id {
+        "" => None,
+        id => tx.first(&CorporateIdentity::sql().get, &[ctx.account.into(), id.into()], CorporateIdentity::from_row)?,
     };
-    Ok((identity.name, identity.email.0))
+    let identity = match named {
+        Some(identity) => Arc::new(identity),
+        None => crate::settings::corporate_identity::default_one(tx, ctx)?,
+    };
+    Ok((identity.name.clone(), identity.email.0.clone()))
 }
 
 /// Opens the way for mail that the settings name.

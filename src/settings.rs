@@ -116,11 +116,13 @@ impl Model for Settings {
 impl Settings {
     /// Returns the settings of the account.
     pub fn of(tx: &mut Tx, ctx: &Ctx) -> Result<Settings> {
-        let sql = format!("{} WHERE account_id = $1 LIMIT 1", Settings::sql().select);
-        match tx.first(&sql, &[ctx.account.into()], Settings::from_row)? {
-            Some(settings) => Ok(settings),
-            None => Settings::blank(),
-        }
+        records::remembered(tx, ctx, "settings", |tx| {
+            let sql = format!("{} WHERE account_id = $1 LIMIT 1", Settings::sql().select);
+            match tx.first(&sql, &[ctx.account.into()], Settings::from_row)? {
+                Some(settings) => Ok(settings),
+                None => Settings::blank(),
+            }
+        })
     }
 }
 

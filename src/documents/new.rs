@@ -2,9 +2,9 @@
 
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
-use engine::error::{FieldCode, FieldErrors, Result, violation};
+use engine::error::{Code, FieldCode, FieldErrors, Result, violation};
 use engine::input::{self, Input};
-use engine::record::{CREATED, DETAIL, Day, Link, Record, Snapshot};
+use engine::record::{CREATED, Day, Link};
 use engine::records::{self, Image, Work};
 use jiff::ToSpan;
 use money::{Amount, Percent, Price};
@@ -24,13 +24,20 @@ pub fn create<K: DocumentKind>(call: Call) -> Result<Work> {
     let input: Input<Document<K>> = input::create_with(&call, check)?;
     Ok(Box::new(move |tx, ctx| {
         let new = input.values();
+        // Read here, it need not be looked for below. One that is missing is told with what else is wrong.
+        if !new.client_id.0.is_empty() {
+            match records::known::<Client>(tx, ctx, &new.client_id.0) {
+                Err(error) if error.code != Code::NotFound => return Err(error),
+                _ => {}
+            }
+        }
         records::check_references(tx, ctx, new, &input)?;
         let mut warnings = input.warnings.clone();
         let client = client::named(tx, ctx, &new.client_id.0, &new.client_external_id)?;
         if client.is_none() {
             warnings.push("The document has no client.".to_string());
         }
-        let (document, image) = make(tx, ctx, &input, client)?;
+        let (document, image) = make(tx, ctx, &input, client.as_deref())?;
         let answer = image.created(ctx, &document, CREATED).with_texts("warnings", &warnings);
         Ok(with_pdf(ctx, answer, &document))
     }))
@@ -50,14 +57,14 @@ fn make<K: DocumentKind>(
     tx: &mut Tx,
     ctx: &Ctx,
     input: &Input<Document<K>>,
-    client: Option<Client>,
+    client: Option<&Client>,
 ) -> Result<(Document<K>, Image)> {
     let new = input.values();
     let mut document = input.record();
     document.generation_mode = Mode::Draft;
-    document.client_id = Link(client.as_ref().map(|client| client.base.id.clone()).unwrap_or_default());
+    document.client_id = Link(client.map(|client| client.base.id.clone()).unwrap_or_default());
     if !input.has("language") {
-        document.language = language_of(client.as_ref());
+        document.language = language_of(client);
     }
     let assumed = if input.has("vat_rate") { new.vat_rate } else { Percent::ZERO };
     if document.rows.0.is_empty() {
@@ -195,7 +202,7 @@ impl<K: DocumentKind> Document<K> {
                 (settings.payment_term, settings.quote_expiration_days)
             }
             id => {
-                let client: Client = records::find(tx, ctx, id)?;
+                let client = records::known::<Client>(tx, ctx, id)?;
                 (client.payment_term.0, client.quote_expiration_days.0)
             }
         };
@@ -208,21 +215,21 @@ impl<K: DocumentKind> Document<K> {
     pub fn take_snapshots(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
         let client = match self.client_id.0.as_str() {
             "" => None,
-            id => Some(records::find::<Client>(tx, ctx, id)?),
+            id => Some(records::known::<Client>(tx, ctx, id)?),
         };
         let identity = match self.corporate_identity_id.0.as_str() {
             "" => corporate_identity::default_one(tx, ctx)?,
-            id => records::find::<CorporateIdentity>(tx, ctx, id)?,
+            id => records::known::<CorporateIdentity>(tx, ctx, id)?,
         };
         self.corporate_identity_id = Link(identity.base.id.clone());
-        self.sender = as_json(ctx, &identity);
+        self.sender = records::known_snapshot(tx, ctx, &*identity);
         let blank = Client::default();
-        let shown = client.as_ref().unwrap_or(&blank);
+        let shown = client.as_deref().unwrap_or(&blank);
         self.client_company_name.clone_from(&shown.company_name);
         self.client_firstname.clone_from(&shown.firstname);
         self.client_lastname.clone_from(&shown.lastname);
         self.client_email.clone_from(&shown.email.0);
-        self.client = client.as_ref().map(|client| as_json(ctx, client)).unwrap_or_default();
+        self.client = client.map(|client| records::known_snapshot(tx, ctx, &*client)).unwrap_or_default();
         Ok(())
     }
 
@@ -234,12 +241,6 @@ impl<K: DocumentKind> Document<K> {
         };
         Ok(())
     }
-}
-
-fn as_json<R: Record>(ctx: &Ctx, record: &R) -> Snapshot {
-    let mut out = Vec::new();
-    record.write_json(DETAIL, ctx, &mut out);
-    Snapshot::of(&out)
 }
 
 /// `generation_mode` and `pdf` beside `meta` and in it, as the answer to a create has them.

@@ -1,6 +1,7 @@
 //! The rows of a document: input, totals, storage and output.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use engine::context::Ctx;
 use engine::error::{FieldCode, FieldErrors, Result, Violation, violation};
@@ -198,7 +199,7 @@ impl Rows {
     /// Resolves rows that have other names in the API.
     pub fn resolve_as(&mut self, tx: &mut Tx, ctx: &Ctx, assumed: Percent, names: &Names) -> Result<Totals<String>> {
         let mut faults = FieldErrors::default();
-        let rates = if self.0.is_empty() { Vec::new() } else { tax_rate::all(tx, ctx)? };
+        let rates = if self.0.is_empty() { Arc::default() } else { tax_rate::all(tx, ctx)? };
         let products = self.products(tx, ctx)?;
         for (place, row) in self.0.iter_mut().enumerate() {
             let at = format!("{}[{place}]", names.list);

@@ -165,8 +165,8 @@ fn file(tx: &mut Tx, ctx: &Ctx, batch: &Batch, date: Date, waiting: &[Waiting]) 
             Scheme::B2b => debits::Scheme::B2b,
         },
         creditor: debits::Creditor {
-            name: identity.name,
-            iban: identity.iban.0,
+            name: identity.name.clone(),
+            iban: identity.iban.0.clone(),
             bic: some(&identity.bic.0),
             creditor_id: settings.creditor_id,
         },

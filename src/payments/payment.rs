@@ -173,7 +173,6 @@ pub(crate) const BOTH: &[Part] = &[
 fn create(call: Call) -> Result<Work> {
     let input: Input<Payment> = input::create(&call)?;
     Ok(Box::new(move |tx, ctx| {
-        records::check_parent::<Payment>(tx, ctx, &call)?;
         let draft: Invoice = records::find(tx, ctx, call.id())?;
         let mut invoice = draft.clone();
         let mut payment = input.record();

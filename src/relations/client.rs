@@ -1,5 +1,7 @@
 //! Clients: companies and private persons, and the persons who work at companies.
 
+use std::sync::Arc;
+
 use engine::context::Ctx;
 use engine::error::{Error, FieldCode, FieldErrors, Result, violation};
 use engine::json::Json;
@@ -88,10 +90,10 @@ fn check_links(tx: &mut Tx, ctx: &Ctx, client: &Client) -> Result<()> {
 }
 
 /// The client that is meant, by its id or by the caller's reference.
-pub fn named(tx: &mut Tx, ctx: &Ctx, id: &str, external_id: &str) -> Result<Option<Client>> {
+pub fn named(tx: &mut Tx, ctx: &Ctx, id: &str, external_id: &str) -> Result<Option<Arc<Client>>> {
     let by_id = match id {
         "" => None,
-        id => Some(records::find::<Client>(tx, ctx, id)?),
+        id => Some(records::known::<Client>(tx, ctx, id)?),
     };
     if external_id.is_empty() {
         return Ok(by_id);
@@ -106,7 +108,7 @@ pub fn named(tx: &mut Tx, ctx: &Ctx, id: &str, external_id: &str) -> Result<Opti
         let message = "belongs to a different client than client_id";
         return Err(Error::field("client_external_id", violation(FieldCode::InvalidChoice, message)));
     }
-    Ok(Some(found))
+    Ok(Some(Arc::new(found)))
 }
 
 /// The members of the object `name` put under those of the body; the body's own win.

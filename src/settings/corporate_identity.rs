@@ -2,6 +2,8 @@
 
 mod logo;
 
+use std::sync::Arc;
+
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
 use engine::error::{Code, Error, FieldCode, Result, violation};
@@ -98,10 +100,12 @@ pub fn defaults(tx: &mut Tx, ctx: &Ctx, name: &str) -> Result<()> {
 }
 
 /// The identity that documents have unless they say otherwise.
-pub fn default_one(tx: &mut Tx, ctx: &Ctx) -> Result<CorporateIdentity> {
-    let sql = format!("{} WHERE account_id = $1 AND is_default = 1", CorporateIdentity::sql().select);
-    let found = tx.first(&sql, &[ctx.account.into()], CorporateIdentity::from_row)?;
-    found.ok_or_else(|| Error::internal("the account has no default identity"))
+pub fn default_one(tx: &mut Tx, ctx: &Ctx) -> Result<Arc<CorporateIdentity>> {
+    records::remembered(tx, ctx, "corporate_identities", |tx| {
+        let sql = format!("{} WHERE account_id = $1 AND is_default = 1", CorporateIdentity::sql().select);
+        let found = tx.first(&sql, &[ctx.account.into()], CorporateIdentity::from_row)?;
+        found.map(Arc::new).ok_or_else(|| Error::internal("the account has no default identity"))
+    })
 }
 
 fn create(call: Call) -> Result<Work> {

@@ -1,5 +1,7 @@
 //! Tax rates: the VAT of rows, with the corresponding category of EN 16931.
 
+use std::sync::Arc;
+
 use engine::context::Ctx;
 use engine::error::{FieldCode, FieldErrors, Result, violation};
 use engine::record::{INPUT, Model, NOWHERE, REQUIRED, Record};
@@ -136,9 +138,11 @@ pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
 }
 
 /// Every rate, oldest first.
-pub fn all(tx: &mut Tx, ctx: &Ctx) -> Result<Vec<TaxRate>> {
-    let sql = format!("{} WHERE account_id = $1 ORDER BY created_at, id", TaxRate::sql().select);
-    Ok(tx.all(&sql, &[ctx.account.into()], TaxRate::from_row)?)
+pub fn all(tx: &mut Tx, ctx: &Ctx) -> Result<Arc<[TaxRate]>> {
+    records::remembered(tx, ctx, "tax_rates", |tx| {
+        let sql = format!("{} WHERE account_id = $1 ORDER BY created_at, id", TaxRate::sql().select);
+        Ok(tx.all(&sql, &[ctx.account.into()], TaxRate::from_row)?.into())
+    })
 }
 
 const MIGRATIONS: &[Migration] = &[Migration {

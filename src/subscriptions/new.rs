@@ -55,7 +55,7 @@ pub fn create(call: Call) -> Result<Work> {
         if new.lines.0.0.is_empty() {
             warnings.push("The subscription has no lines; its invoices will be empty.".to_string());
         }
-        let mut subscription = made_of(tx, ctx, new, client.as_ref())?;
+        let mut subscription = made_of(tx, ctx, new, client.as_deref())?;
         if subscription.status == Status::Ended {
             warnings.push("No period begins before subscription_end; nothing will be invoiced.".to_string());
         }

@@ -286,3 +286,27 @@ fn larger(good: &Value, field: &FieldInfo) -> Vec<Value> {
         _ => Vec::new(),
     }
 }
+
+/// On PostgreSQL each answer that is waited for is a round trip, during which nobody else can write to the account.
+#[test]
+fn few_answers_are_waited_for() {
+    let Some(db) = Db::postgres() else { return };
+    let server = Server::start(db);
+    let client = server.client();
+    let owner = client.post("/v1/clients", json!({"company_name": "x"})).expect(201).id();
+    let draft = json!({"client_id": owner, "title": "x", "rows": vec![row(10); 3]});
+    let mut last = draft.clone();
+    last["generation_mode"] = json!("final");
+    for (path, body, most) in
+        [("/v1/clients", json!({"company_name": "y"}), 5), ("/v1/invoices", draft, 11), ("/v1/invoices", last, 13)]
+    {
+        // Once before it counts: a statement is prepared when it comes for the first time.
+        client.post(path, body.clone()).expect(201);
+        seen::closures();
+        client.post(path, body.clone()).expect(201);
+        let closures = seen::closures();
+        let one = closures.iter().max_by_key(|closure| closure.statements).unwrap();
+        eprintln!("POST {path}: {} statements, {} of them waited for", one.statements, one.waits);
+        assert!(one.waits <= most, "POST {path}: {one:?}");
+    }
+}

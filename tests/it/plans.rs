@@ -43,7 +43,7 @@ fn queries(resource: &Resource) -> Vec<(String, bool)> {
     queries
 }
 
-on_both![every_list_has_an_index_behind_it, every_table_has_an_account,];
+on_both![every_list_has_an_index_behind_it, every_table_has_an_account, every_unique_field_has_a_unique_index,];
 
 fn every_list_has_an_index_behind_it(db: Db) {
     let server = Server::start(db);
@@ -129,6 +129,36 @@ fn every_table_has_an_account(db: Db) {
         );
         server.app.store.read_now(move |tx| tx.int(&format!("SELECT count(*) FROM {name}"), &[])).unwrap();
     }
+}
+
+/// What must be unique is not looked up before it is written: an index refuses it.
+fn every_unique_field_has_a_unique_index(db: Db) {
+    let server = Server::start(db);
+    let sql = match server.app.store.dialect() {
+        store::Dialect::Sqlite => "SELECT sql FROM sqlite_master WHERE type = 'index' AND sql <> ''",
+        store::Dialect::Postgres => "SELECT indexdef FROM pg_indexes WHERE schemaname = current_schema()",
+    };
+    let read = |tx: &mut store::Tx| tx.all(sql, &[], |row| Ok::<_, store::Error>(row.text(0)?.replace('"', "")));
+    let indexes = server.app.store.read_now(read).unwrap();
+    let mut checked = 0;
+    for table in engine::tables::all() {
+        for field in &table.fields {
+            let Some(others) = field.rules.unique else { continue };
+            let mut wanted: Vec<&str> = others.iter().copied().chain(["account_id", field.name]).collect();
+            wanted.sort_unstable();
+            let found = indexes.iter().any(|index| {
+                let Some((head, rest)) = index.split_once('(') else { return false };
+                let mut columns: Vec<&str> = rest.split(')').next().unwrap_or_default().split(", ").collect();
+                columns.sort_unstable();
+                head.starts_with("CREATE UNIQUE INDEX")
+                    && head.split_whitespace().any(|word| word.trim_start_matches("public.") == table.shape.table)
+                    && columns == wanted
+            });
+            assert!(found, "{}.{} has no unique index", table.shape.table, field.name);
+            checked += 1;
+        }
+    }
+    assert!(checked > 8, "{checked}");
 }
 
 /// Separate from `every_list_has_an_index_behind_it`, which forces PostgreSQL to use indexes: here there are enough

@@ -136,6 +136,8 @@ fn held_by(one: &Store, other: &Store, stop: impl Fn() + Send + 'static) -> (Res
     let paused = std::thread::spawn(move || {
         first.write_now(0, move |tx| {
             tx.hold("t", 1)?;
+            // Holding is not waited for; this is.
+            tx.int("SELECT count(*) FROM t", &[])?;
             if own.fetch_add(1, Ordering::SeqCst) == 0 {
                 let (tell, stop) = &*stop.lock().unwrap();
                 tell.send(()).unwrap();

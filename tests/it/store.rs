@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use engine::open::open_store;
 use proptest::prelude::*;
-use store::{Error, Migration, Store, Tx};
+use store::{Error, Gathered, Merge, Migration, Store, Tx};
 
 use crate::on_both;
 use crate::support::{Db, execute};
@@ -38,11 +38,57 @@ enum Write {
     Twice(i64),
     Partly(i64, i64),
     PutThenPanicInside(i64, i64),
+    Gather(i64, &'static str),
+    GatherThenFail(i64),
+    GatherThenLook(i64),
+    GatherNew(i64),
+    GatherPartly(i64, i64),
+    Remember(i64),
+    Send(i64, &'static str),
+    SendTwice(i64),
+    SendTwiceThenRead(i64),
+}
+
+/// Rows that replace those of the same id.
+static REPLACED: Gathered = Gathered {
+    table: "t",
+    columns: &["id", "word"],
+    key: 1,
+    merge: Merge::Last,
+    conflict: "ON CONFLICT (id) DO UPDATE SET word = excluded.word",
+};
+
+/// Rows that must be new, which shows when they are written.
+static NEW: Gathered = Gathered { table: "t", columns: &["id", "word"], key: 0, merge: Merge::Last, conflict: "" };
+
+/// Whoever gathers rows keeps right what is known of their table.
+fn gather(tx: &mut Tx, gathered: &'static Gathered, id: i64, word: &str) -> Result<(), Error> {
+    tx.gather(gathered, &[id.into(), word.into()])?;
+    tx.memory::<Ids>("t", 7).0 = None;
+    Ok(())
+}
+
+/// The ids that are there, as the transaction knows them.
+#[derive(Default)]
+struct Ids(Option<Vec<i64>>);
+
+fn ids(tx: &mut Tx) -> Result<Vec<i64>, Error> {
+    if let Some(known) = &tx.memory::<Ids>("t", 7).0 {
+        return Ok(known.clone());
+    }
+    let read = tx.all("SELECT id FROM t ORDER BY id", &[], |row| row.int(0))?;
+    tx.memory::<Ids>("t", 7).0 = Some(read.clone());
+    Ok(read)
 }
 
 fn put(tx: &mut Tx, id: i64, word: &str) -> Result<(), Error> {
     let sql = "INSERT INTO t (id, word) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET word = excluded.word";
     tx.execute(sql, &[id.into(), word.into()]).map(drop)
+}
+
+fn send(tx: &mut Tx, id: i64, word: &str) -> Result<(), Error> {
+    let sql = "INSERT INTO t (id, word) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET word = excluded.word";
+    tx.send(sql, &[id.into(), word.into()])
 }
 
 fn perform(tx: &mut Tx, write: &Write) -> Result<(), Error> {
@@ -61,12 +107,53 @@ fn perform(tx: &mut Tx, write: &Write) -> Result<(), Error> {
             put(tx, *id, "twice")?;
             tx.execute("INSERT INTO t (id, word) VALUES ($1, $2)", &[(*id).into(), "again".into()]).map(drop)
         }
+        Write::Send(id, word) => send(tx, *id, word),
+        // A refusal that shows after the closure has ended belongs to it all the same.
+        Write::SendTwice(id) => {
+            send(tx, *id, "twice")?;
+            tx.send("INSERT INTO t (id, word) VALUES ($1, $2)", &[(*id).into(), "again".into()])
+        }
+        Write::SendTwiceThenRead(id) => {
+            send(tx, *id, "twice")?;
+            tx.send("INSERT INTO t (id, word) VALUES ($1, $2)", &[(*id).into(), "again".into()])?;
+            tx.int("SELECT count(*) FROM t", &[]).map(drop)
+        }
         Write::PutThenPanicInside(outer, inner) => {
             put(tx, *outer, "outer")?;
             tx.savepoint(|tx| {
                 put(tx, *inner, "inner")?;
                 panic!("on purpose");
             })
+        }
+        Write::Gather(id, word) => gather(tx, &REPLACED, *id, word),
+        Write::GatherThenFail(id) => {
+            gather(tx, &REPLACED, *id, "failed")?;
+            Err(Error::Database("on purpose".into()))
+        }
+        // What was gathered is seen.
+        Write::GatherThenLook(id) => {
+            gather(tx, &REPLACED, *id, "looked")?;
+            assert_eq!(tx.int("SELECT count(*) FROM t WHERE id = $1 AND word = 'looked'", &[(*id).into()])?, 1);
+            Ok(())
+        }
+        // Fails at the end if there is such a row.
+        Write::GatherNew(id) => gather(tx, &NEW, *id, "new"),
+        Write::GatherPartly(kept, undone) => {
+            gather(tx, &REPLACED, *kept, "kept")?;
+            let inner: Result<(), Error> = tx.savepoint(|tx| {
+                gather(tx, &REPLACED, *undone, "undone")?;
+                Err(Error::Database("on purpose".into()))
+            });
+            assert!(inner.is_err());
+            Ok(())
+        }
+        // What is known stays right, whatever the others do in the same transaction.
+        Write::Remember(id) => {
+            let before = ids(tx)?;
+            assert_eq!(before.len() as i64, tx.int("SELECT count(*) FROM t", &[])?);
+            put(tx, *id, "remembered")?;
+            assert!(ids(tx)?.contains(id));
+            Ok(())
         }
         Write::Partly(kept, undone) => {
             put(tx, *kept, "kept")?;
@@ -86,8 +173,17 @@ fn any_write() -> impl Strategy<Value = Write> {
         (0..8_i64).prop_map(Write::PutThenFail),
         (0..8_i64).prop_map(Write::PutThenPanic),
         (0..8_i64).prop_map(Write::Twice),
+        (0..8_i64, prop_oneof![Just("c"), Just("d")]).prop_map(|(id, word)| Write::Send(id, word)),
+        (0..8_i64).prop_map(Write::SendTwice),
+        (0..8_i64).prop_map(Write::SendTwiceThenRead),
         (0..8_i64, 0..8_i64).prop_map(|(kept, undone)| Write::Partly(kept, undone)),
         (0..8_i64, 0..8_i64).prop_map(|(outer, inner)| Write::PutThenPanicInside(outer, inner)),
+        (0..8_i64, prop_oneof![Just("c"), Just("d")]).prop_map(|(id, word)| Write::Gather(id, word)),
+        (0..8_i64).prop_map(Write::GatherThenFail),
+        (0..8_i64).prop_map(Write::GatherThenLook),
+        (0..16_i64).prop_map(Write::GatherNew),
+        (0..8_i64, 0..8_i64).prop_map(|(kept, undone)| Write::GatherPartly(kept, undone)),
+        (0..8_i64).prop_map(Write::Remember),
     ]
 }
 
@@ -148,6 +244,7 @@ on_both![
     rejects_a_newer_schema,
     rejects_writes_beyond_the_queue,
     expensive_writes_of_an_account_do_not_delay_others,
+    whoever_was_refused_asks_first,
 ];
 
 fn the_database_rejects_wrong_types(db: Db) {
@@ -310,6 +407,110 @@ fn expensive_writes_of_an_account_do_not_delay_others(db: Db) {
     assert!(passed <= 2, "{passed} dear writes came first");
     assert_eq!(store.waiting(), 0);
     assert!(store.stats().longest_closure.load(Ordering::Relaxed) >= 30_000_000);
+}
+
+fn whoever_was_refused_asks_first(db: Db) {
+    let store = open(&db);
+    let asked = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let insert = |key: i64| {
+        let own = asked.clone();
+        let done = store.write_now(key, move |tx| {
+            own.lock().unwrap().push(tx.asks_first());
+            tx.send("INSERT INTO t (id, word) VALUES ($1, $2)", &[1.into(), "x".into()])
+        });
+        (done, std::mem::take(&mut *asked.lock().unwrap()))
+    };
+    assert_eq!(insert(1), (Ok(()), vec![false]));
+    let (refused, asked) = insert(1);
+    assert!(matches!(refused, Err(Error::Unique(_))), "{refused:?}");
+    assert_eq!(asked, [false, true], "it runs again, and asks");
+    assert!(insert(1).1[0], "so does the next one of the account");
+    assert!(!insert(2).1[0], "but not others");
+}
+
+/// Two nodes write to the same accounts: each write sees the one before it, none is lost, and nobody has to begin again.
+#[test]
+fn nodes_that_share_accounts_never_wait_for_each_other() {
+    const ACCOUNTS: i64 = 6;
+    const EACH: usize = 30;
+    fn append(tx: &mut Tx, account: i64) -> Result<(), Error> {
+        tx.hold("t", account)?;
+        let sql = "SELECT coalesce(max(seq), 0) + 1 FROM chain WHERE account = $1";
+        let seq = tx.int(sql, &[account.into()])?;
+        tx.send("INSERT INTO chain (account, seq) VALUES ($1, $2)", &[account.into(), seq.into()])
+    }
+    let Some(db) = Db::postgres() else { return };
+    let mut config = db.config();
+    config.database_writers = 2;
+    let nodes = [open_store(&config).unwrap(), open_store(&config).unwrap()];
+    nodes[0].migrate(&[TABLE]).unwrap();
+    execute(&db.url, "CREATE TABLE chain (account BIGINT, seq BIGINT, PRIMARY KEY (account, seq))");
+    nodes[0].write_now(0, |tx| (0..ACCOUNTS).try_for_each(|id| put(tx, id, "account"))).unwrap();
+    let before: u64 = nodes.iter().map(|node| node.stats().commits.load(Ordering::Relaxed)).sum();
+    std::thread::scope(|scope| {
+        for node in &nodes {
+            for account in (0..ACCOUNTS).chain(0..ACCOUNTS) {
+                scope.spawn(move || {
+                    for _ in 0..EACH {
+                        node.write_now(account, move |tx| append(tx, account)).unwrap();
+                    }
+                });
+            }
+        }
+    });
+    let sql = "SELECT count(*), max(seq) FROM chain GROUP BY account";
+    let read = |tx: &mut Tx| tx.all(sql, &[], |row| Ok::<_, Error>((row.int(0)?, row.int(1)?)));
+    let length = i64::try_from(4 * EACH).unwrap();
+    assert_eq!(nodes[0].read_now(read).unwrap(), vec![(length, length); usize::try_from(ACCOUNTS).unwrap()]);
+    let count = |stat: fn(&store::Stats) -> u64| nodes.iter().map(|node| stat(node.stats())).sum::<u64>();
+    let commits = count(|stats| stats.commits.load(Ordering::Relaxed)) - before;
+    let writes = u64::try_from(ACCOUNTS).unwrap() * u64::try_from(4 * EACH).unwrap();
+    assert!(commits < writes, "{commits} commits for {writes} writes");
+    assert_eq!(count(|stats| stats.retries.load(Ordering::Relaxed)), 0);
+}
+
+/// While a table is empty any index of an account looks as good as the right one, and PostgreSQL keeps the plan.
+#[test]
+fn plans_follow_a_database_that_grows() {
+    const COLUMNS: [&str; 5] = ["a", "b", "c", "d", "e"];
+    fn find(tx: &mut Tx, column: &str, id: i64) -> Result<i64, Error> {
+        let sql = format!("SELECT count(*) FROM grows WHERE account = $1 AND {column} = $2 AND id <> $3");
+        tx.int(&sql, &[1.into(), format!("{column}{id}").into(), (-1).into()])
+    }
+    fn grow(tx: &mut Tx, id: i64) -> Result<(), Error> {
+        for column in COLUMNS {
+            find(tx, column, id)?;
+        }
+        let [a, b, c, d, e] = &COLUMNS.map(|column| format!("{column}{id}"));
+        let sql = "INSERT INTO grows (account, id, a, b, c, d, e) VALUES ($1, $2, $3, $4, $5, $6, $7)";
+        tx.send(sql, &[1.into(), id.into(), a.into(), b.into(), c.into(), d.into(), e.into()])
+    }
+    let Some(db) = Db::postgres() else { return };
+    let mut config = db.config();
+    config.database_writers = 1;
+    let store = open_store(&config).unwrap();
+    let declared: Vec<String> = COLUMNS.iter().map(|name| format!("{name} TEXT NOT NULL DEFAULT ''")).collect();
+    let indexes: Vec<String> =
+        COLUMNS.iter().map(|name| format!("CREATE INDEX grows_{name} ON grows (account, {name}, id)")).collect();
+    let sql = format!(
+        "CREATE TABLE grows (account BIGINT, id BIGINT, {}, PRIMARY KEY (account, id)) WITH (autovacuum_enabled = off);
+         {}",
+        declared.join(", "),
+        indexes.join(";")
+    );
+    execute(&db.url, &sql);
+    for id in 0..2000 {
+        store.write_now(1, move |tx| grow(tx, id)).unwrap();
+    }
+    let read = |tx: &mut Tx| {
+        for column in COLUMNS {
+            assert_eq!(find(tx, column, 77)?, 1);
+        }
+        // What this transaction has read so far.
+        tx.int("SELECT idx_tup_fetch + seq_tup_read FROM pg_stat_xact_user_tables WHERE relname = 'grows'", &[])
+    };
+    let rows = store.write_now(1, read).unwrap();
+    assert!(rows < 100, "{rows} rows were read to find five");
 }
 
 #[test]

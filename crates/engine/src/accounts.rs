@@ -73,6 +73,9 @@ pub struct Account {
     pub has_test_clock: bool,
 }
 
+/// Where the clock of a test account stands.
+struct TestClock(Moment);
+
 const ACCOUNT: &str = "SELECT id, uid, name, zone, created_at, test_clock FROM accounts";
 
 impl Account {
@@ -94,8 +97,12 @@ impl Account {
         if !self.has_test_clock {
             return Ok(clock.now());
         }
-        let stands = tx.int("SELECT test_clock FROM accounts WHERE id = $1", &[self.number.into()])?;
-        Ok(Moment(stands))
+        if let Some(TestClock(stands)) = tx.memory::<Option<TestClock>>("accounts", self.number) {
+            return Ok(*stands);
+        }
+        let stands = Moment(tx.int("SELECT test_clock FROM accounts WHERE id = $1", &[self.number.into()])?);
+        *tx.memory("accounts", self.number) = Some(TestClock(stands));
+        Ok(stands)
     }
 
     /// Returns all accounts, oldest first.

@@ -1,6 +1,8 @@
 //! Gapless counters per account, incremented in the transaction that uses the number.
 
-use store::{Migration, Tx};
+use std::collections::HashMap;
+
+use store::{Gathered, Merge, Migration, Tx};
 
 use crate::context::Ctx;
 use crate::error::Result;
@@ -21,7 +23,27 @@ CREATE TABLE counters (
 
 /// Returns the next number of the counter, starting at 1.
 pub fn next(tx: &mut Tx, ctx: &Ctx, name: &str) -> Result<i64> {
-    let sql = "INSERT INTO counters (account_id, name, value) VALUES ($1, $2, 1)
-               ON CONFLICT (account_id, name) DO UPDATE SET value = counters.value + 1 RETURNING value";
-    Ok(tx.int(sql, &[ctx.account.into(), name.into()])?)
+    let known = tx.memory::<Counted>("counters", ctx.account).0.get(name).copied();
+    let last = match known {
+        Some(last) => last,
+        None => {
+            let sql = "SELECT value FROM counters WHERE account_id = $1 AND name = $2";
+            tx.int(sql, &[ctx.account.into(), name.into()])?
+        }
+    };
+    tx.gather(&VALUES, &[ctx.account.into(), name.into(), (last + 1).into()])?;
+    tx.memory::<Counted>("counters", ctx.account).0.insert(name.to_string(), last + 1);
+    Ok(last + 1)
 }
+
+/// The last number of each counter.
+#[derive(Default)]
+struct Counted(HashMap<String, i64>);
+
+static VALUES: Gathered = Gathered {
+    table: "counters",
+    columns: &["account_id", "name", "value"],
+    key: 2,
+    merge: Merge::Last,
+    conflict: "ON CONFLICT (account_id, name) DO UPDATE SET value = excluded.value",
+};

@@ -123,7 +123,7 @@ pub fn find(tx: &mut Tx, ctx: &Ctx, claim: &Claim) -> Result<Option<Stored>> {
 
 /// Stores the response to this claim.
 pub fn keep(tx: &mut Tx, ctx: &Ctx, claim: &Claim, stored: &Stored) -> Result<()> {
-    tx.execute(
+    tx.send(
         "INSERT INTO stored_answers (account_id, key, fingerprint, created_at, status, location, etag, body, headers)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
          ON CONFLICT (account_id, key) DO UPDATE SET fingerprint = excluded.fingerprint,

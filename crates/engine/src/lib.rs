@@ -146,6 +146,7 @@ pub mod input;
 pub mod inspect;
 pub mod jobs;
 pub mod json;
+pub mod known;
 pub mod leases;
 pub mod limits;
 pub mod list;

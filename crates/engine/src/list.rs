@@ -353,10 +353,8 @@ impl Request {
         if merges {
             values.push(self.offset().saturating_add(self.per_page).into());
         }
-        let (limit, offset) = (values.len() + 1, values.len() + 2);
-        values.push(self.per_page.into());
-        values.push(self.offset().into());
-        let part = format!("WHERE {conditions} {sorted} LIMIT ${limit} OFFSET ${offset}");
+        let limited = self.limit(&mut values);
+        let part = format!("WHERE {conditions} {sorted} {limited}");
         let ranges = self.conditions.iter().any(|condition| matches!(condition, Condition::Range(..)));
         let found = if merges {
             // Each value has its own range of the index, in the order of the list; the candidates of each are merged.
@@ -368,7 +366,7 @@ impl Request {
             });
             let of_each: Vec<String> = of_each.collect();
             Some(format!(
-                "SELECT record_id FROM ({}) parts ORDER BY moment {order}, record_id {order} LIMIT ${limit} OFFSET ${offset}",
+                "SELECT record_id FROM ({}) parts ORDER BY moment {order}, record_id {order} {limited}",
                 of_each.join(" UNION ALL ")
             ))
         } else if ranges && self.sort == "created_at" {
@@ -385,6 +383,16 @@ impl Request {
             None => format!("SELECT {columns} FROM {from} {part}"),
         };
         (page, values)
+    }
+
+    /// Where the page begins and ends. The usual page says so in its text: PostgreSQL takes a limit that is a value for a
+    /// tenth of the rows, so it would plan the statement anew each time.
+    fn limit(&self, values: &mut Vec<Value<'static>>) -> String {
+        if self.per_page == PER_PAGE && self.offset() == 0 && self.search.is_none() {
+            return format!("LIMIT {PER_PAGE}");
+        }
+        values.extend([self.per_page.into(), self.offset().into()]);
+        format!("LIMIT ${} OFFSET ${}", values.len() - 1, values.len())
     }
 }
 

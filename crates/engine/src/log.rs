@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::OnceLock;
 
 use sha2::{Digest, Sha256};
-use store::{Migration, Row, Tx};
+use store::{Gathered, Merge, Migration, Row, Tx};
 
 use crate::clock::Moment;
 use crate::context::Ctx;
@@ -90,11 +90,13 @@ pub struct Line {
     hash: Vec<u8>,
 }
 
-/// Starts work when something happens. Most events start none, so whether anybody listens is asked in the statement that
+/// Starts work when something happens. Most events start none, so what is listened to is asked in the statement that
 /// reads the end of the log.
 pub struct Listener {
-    /// A scalar subquery that counts those who listen: `$1` is the account, `$2` the key of the event.
-    pub count: &'static str,
+    /// The table of those who listen.
+    pub table: &'static str,
+    /// A scalar subquery: the keys of all events that are listened to in the account `$1`, in one text.
+    pub keys: &'static str,
     /// The key under which an event is listened to.
     pub key: fn(&str) -> &str,
     /// The name of events that callers fire: their data show no record.
@@ -113,10 +115,10 @@ pub fn install(listener: &'static Listener) {
 /// Appends an event and starts the work of its listeners; returns its number. The caller's transaction locks the
 /// account.
 pub fn append(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<i64> {
-    let (seq, before, listeners) = end(tx, ctx, event)?;
-    let seq = seq + 1;
+    let (end, listens) = end(tx, ctx, event)?;
+    let seq = end.seq + 1;
     let hash = chain(
-        &before,
+        &end.hash,
         &Parts {
             account: ctx.account,
             seq,
@@ -124,9 +126,8 @@ pub fn append(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<i64> {
             texts: [event.name, event.entity_type, event.entity_id, &ctx.actor, &ctx.request_id, event.data],
         },
     );
-    tx.execute(
-        "INSERT INTO log (account_id, seq, at, type, entity_type, entity_id, actor, request_id, data, hash)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+    tx.gather(
+        &LINES,
         &[
             ctx.account.into(),
             seq.into(),
@@ -140,26 +141,62 @@ pub fn append(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<i64> {
             hash.as_slice().into(),
         ],
     )?;
-    if let Some(listener) = LISTENER.get().filter(|_| listeners > 0) {
+    *tx.memory("log", ctx.account) = Some(End { seq, hash });
+    if let Some(listener) = LISTENER.get().filter(|_| listens) {
         (listener.start)(tx, ctx, event, seq)?;
     }
     Ok(seq)
 }
 
-/// The end of the chain, and how many listen to the event: asked in one statement, since most of the time nobody does. The
-/// first event of an account comes before its listeners.
-fn end(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<(i64, Vec<u8>, i64)> {
-    let from = format!("FROM log{} WHERE account_id = $1 ORDER BY seq DESC LIMIT 1", by_seq(tx));
-    let found = match LISTENER.get() {
-        Some(listener) => tx.first(
-            &format!("SELECT seq, hash, ({}) {from}", listener.count),
-            &[ctx.account.into(), (listener.key)(event.name).into()],
-            |row| Ok::<_, Error>((row.int(0)?, row.bytes(1)?.to_vec(), row.int(2)?)),
-        )?,
-        None => tx.first(&format!("SELECT seq, hash {from}"), &[ctx.account.into()], |row| {
-            Ok::<_, Error>((row.int(0)?, row.bytes(1)?.to_vec(), 0))
-        })?,
+/// Nobody reads a line before the transaction is kept, but for the work that it starts.
+static LINES: Gathered = Gathered {
+    table: "log",
+    columns: &["account_id", "seq", "at", "type", "entity_type", "entity_id", "actor", "request_id", "data", "hash"],
+    key: 0,
+    merge: Merge::Last,
+    conflict: "",
+};
+
+/// The last row of an account.
+#[derive(Clone, Default)]
+struct End {
+    seq: i64,
+    hash: Vec<u8>,
+}
+
+/// The keys of the events that are listened to in an account, in one text.
+struct Listened(String);
+
+/// The end of the chain, and whether the event may be listened to. Both are asked in one statement, and only once in a
+/// transaction. The first event of an account comes before its listeners.
+fn end(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<(End, bool)> {
+    let Some(listener) = LISTENER.get() else {
+        return Ok((read_end(tx, ctx, "''")?.0, false));
     };
+    // What starts work looks again whether it has to, so that a key which is a part of another one does no harm.
+    let key = (listener.key)(event.name);
+    let listened = tx.memory::<Option<Listened>>(listener.table, ctx.account);
+    if let Some(listens) = listened.as_ref().map(|Listened(keys)| keys.contains(key))
+        && let Some(end) = tx.memory::<Option<End>>("log", ctx.account).clone()
+    {
+        return Ok((end, listens));
+    }
+    let (end, keys) = read_end(tx, ctx, listener.keys)?;
+    let listens = keys.contains(key);
+    // Without a first row nothing was said about the listeners.
+    if end.seq > 0 {
+        *tx.memory(listener.table, ctx.account) = Some(Listened(keys));
+    }
+    Ok((end, listens))
+}
+
+/// The last row of the account, and what `keys` selects.
+fn read_end(tx: &mut Tx, ctx: &Ctx, keys: &str) -> Result<(End, String)> {
+    let sql =
+        format!("SELECT seq, hash, ({keys}) FROM log{} WHERE account_id = $1 ORDER BY seq DESC LIMIT 1", by_seq(tx));
+    let found = tx.first(&sql, &[ctx.account.into()], |row| {
+        Ok::<_, Error>((End { seq: row.int(0)?, hash: row.bytes(1)?.to_vec() }, row.text(2)?.to_string()))
+    })?;
     Ok(found.unwrap_or_default())
 }
 

@@ -1,6 +1,6 @@
 //! The verbs of every record: list, get, create, change, delete. A resource with other verbs calls these.
 
-use store::{Tx, Value};
+use store::{Gathered, Merge, Tx, Value};
 
 pub use crate::call::Work;
 use crate::call::{Answer, Call, Outcome};
@@ -8,6 +8,7 @@ use crate::context::Ctx;
 use crate::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use crate::input::{self, Input};
 use crate::json::Json;
+pub use crate::known::{exists, known, known_snapshot, remembered};
 use crate::log::{self, Event};
 use crate::record::{CREATED, DETAIL, Fields, Model, Record, UPDATED, Views};
 use crate::slice::{Slice, TOGETHER};
@@ -196,11 +197,7 @@ pub fn act<R: Model>(
 
 /// The record with this id in the account.
 pub fn find<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<R> {
-    if id.contains('\0') {
-        return Err(Error::not_found(R::shape().name));
-    }
-    let found = tx.first(&R::sql().get, &[ctx.account.into(), id.into()], R::from_row)?;
-    found.ok_or_else(|| Error::not_found(R::shape().name))
+    crate::known::find(tx, ctx, id)
 }
 
 /// Returns the records with these ids, in any order; missing ones are left out.
@@ -269,7 +266,7 @@ pub fn insert_silent<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()
 pub fn insert_uncounted<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
     let mut values: Vec<Value> = vec![ctx.account.into(), (&record.base().id).into()];
     values.extend(stored(record));
-    tx.execute(&R::sql().insert, &values)?;
+    tx.send(&R::sql().insert, &values)?;
     Ok(())
 }
 
@@ -306,7 +303,7 @@ fn touch_as<R: Record>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event
     base.version += 1;
     let mut values = stored(record);
     values.extend([ctx.account.into(), (&record.base().id).into()]);
-    tx.execute(&R::sql().update, &values)?;
+    tx.send(&R::sql().update, &values)?;
     if R::is_searched() && record.search_text() != before.search_text() {
         search::put(tx, ctx, record)?;
     }
@@ -317,7 +314,7 @@ fn touch_as<R: Record>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event
 pub fn remove<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
     let id = &record.base().id;
     tables::guard(tx, ctx, R::shape().table, id)?;
-    tx.execute(&R::sql().delete, &[ctx.account.into(), id.into()])?;
+    tx.send(&R::sql().delete, &[ctx.account.into(), id.into()])?;
     count::<R>(tx, ctx, -1)?;
     search::remove::<R>(tx, ctx, id)?;
     unlink_all(tx, ctx, record, &Slice::endless())?;
@@ -408,13 +405,16 @@ pub fn emit_with<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, name: &str, memb
 
 /// The total of an unfiltered list is stored, since counting a million rows is expensive.
 pub fn count<R: Record>(tx: &mut Tx, ctx: &Ctx, change: i64) -> Result<()> {
-    tx.execute(
-        "INSERT INTO record_counts (account_id, kind, total) VALUES ($1, $2, $3)
-         ON CONFLICT (account_id, kind) DO UPDATE SET total = record_counts.total + excluded.total",
-        &[ctx.account.into(), R::shape().name.into(), change.into()],
-    )?;
-    Ok(())
+    Ok(tx.gather(&COUNTS, &[ctx.account.into(), R::shape().name.into(), change.into()])?)
 }
+
+static COUNTS: Gathered = Gathered {
+    table: "record_counts",
+    columns: &["account_id", "kind", "total"],
+    key: 2,
+    merge: Merge::Sum,
+    conflict: "ON CONFLICT (account_id, kind) DO UPDATE SET total = record_counts.total + excluded.total",
+};
 
 /// Ids in a body must be of records in the account.
 pub fn check_references<R: Fields>(tx: &mut Tx, ctx: &Ctx, record: &R, input: &Input<R>) -> Result<()> {
@@ -437,16 +437,23 @@ pub fn check_references<R: Fields>(tx: &mut Tx, ctx: &Ctx, record: &R, input: &I
     faults.into_result()
 }
 
-/// What must differ from all other records of the account does.
+/// What must differ from all other records of the account does. A unique index makes sure of it, so this is only asked to
+/// say which field was refused.
 fn check_unique<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
     let shape = R::shape();
+    if !tx.asks_first() {
+        return Ok(());
+    }
     for field in R::fields() {
         let (name, Some(others)) = (field.info.name, field.info.rules.unique) else { continue };
         let value = (field.to_db)(record);
         if value == Value::from("") {
             continue;
         }
-        let mut sql = format!("SELECT count(*) FROM {} WHERE account_id = $1 AND \"{name}\" = $2", shape.table);
+        let mut sql = format!(
+            "SELECT count(*) FROM {} WHERE account_id = $1 AND \"{name}\" = $2 AND \"{name}\" <> ''",
+            shape.table
+        );
         let mut values = vec![ctx.account.into(), value.clone()];
         for other in R::fields().iter().filter(|other| others.contains(&other.info.name)) {
             values.push((other.to_db)(record));
@@ -464,10 +471,4 @@ fn check_unique<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Whether the account has a record with this id.
-pub fn exists(tx: &mut Tx, ctx: &Ctx, table: &str, id: &str) -> Result<bool> {
-    let sql = format!("SELECT count(*) FROM {table} WHERE account_id = $1 AND id = $2");
-    Ok(tx.int(&sql, &[ctx.account.into(), id.into()])? > 0)
 }

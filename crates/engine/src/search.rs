@@ -5,7 +5,7 @@ mod pieces;
 use std::sync::Arc;
 use std::time::Duration;
 
-use store::{Migration, Store, Tx, Value};
+use store::{Gathered, Merge, Migration, Store, Tx, Value};
 
 use crate::accounts::SHARED;
 use crate::app::App;
@@ -132,19 +132,26 @@ pub fn tidy(store: &Store) -> Result<bool> {
 /// Adds or updates the search text of a record.
 pub fn put<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
     if R::is_searched() {
-        tx.execute(
-            "INSERT INTO search_texts (account_id, kind, record_id, folded) VALUES ($1, $2, $3, $4)
-             ON CONFLICT (account_id, kind, record_id) DO UPDATE SET folded = excluded.folded",
+        tx.gather(
+            &TEXTS,
             &[ctx.account.into(), R::shape().name.into(), (&record.base().id).into(), record.search_text().into()],
         )?;
     }
     Ok(())
 }
 
+static TEXTS: Gathered = Gathered {
+    table: "search_texts",
+    columns: &["account_id", "kind", "record_id", "folded"],
+    key: 3,
+    merge: Merge::Last,
+    conflict: "ON CONFLICT (account_id, kind, record_id) DO UPDATE SET folded = excluded.folded",
+};
+
 /// Makes a record unfindable.
 pub fn remove<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
     if R::is_searched() {
-        tx.execute(
+        tx.send(
             "DELETE FROM search_texts WHERE account_id = $1 AND kind = $2 AND record_id = $3",
             &[ctx.account.into(), R::shape().name.into(), id.into()],
         )?;

@@ -6,15 +6,12 @@
 //! query, so changing it also affects timers that are already running. The registry lists the timers; each is declared
 //! in the file of its resource.
 
-use std::cell::OnceCell;
-use std::collections::BTreeMap;
-
-use serde_json::value::RawValue;
-use store::{Migration, Tx};
+use store::{Gathered, Merge, Migration, Tx, Value};
 
 use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::{Code, Error, Result};
+use crate::json::member;
 use crate::log::Event;
 use crate::slice::{Slice, TOGETHER};
 
@@ -75,22 +72,20 @@ pub enum Since {
 /// For timers that wait since the event.
 pub const NOW: fn(&Ctx, &Data) -> Since = |_, _| Since::Now;
 
-/// The data of an event, parsed when somebody looks and only as far as that: a document may have a thousand rows.
+/// The data of an event, read when somebody looks and only as far as that: a document may have a thousand rows.
 pub struct Data<'d> {
     json: &'d str,
-    members: OnceCell<BTreeMap<String, &'d RawValue>>,
 }
 
 impl<'d> Data<'d> {
     fn of(json: &'d str) -> Data<'d> {
-        Data { json, members: OnceCell::new() }
+        Data { json }
     }
 
     /// Returns the text at a path such as `owner_id` or `meta.owner_id`; `None` if it is empty or not a text.
     pub fn text(&self, path: &str) -> Option<String> {
-        let members = self.members.get_or_init(|| serde_json::from_str(self.json).unwrap_or_default());
         let (name, rest) = path.split_once('.').unwrap_or((path, ""));
-        let member = members.get(name)?.get();
+        let member = member(self.json, name)?;
         match rest {
             "" => serde_json::from_str(member).ok().filter(|text: &String| !text.is_empty()),
             rest => Data::of(member).text(rest),
@@ -116,6 +111,14 @@ pub fn note<S>(tx: &mut Tx, ctx: &Ctx, timers: &[&Timer<S>], event: &Event) -> R
     Ok(())
 }
 
+static ARMED: Gathered = Gathered {
+    table: "timers",
+    columns: &["account_id", "cause", "record_id", "since"],
+    key: 3,
+    merge: Merge::Last,
+    conflict: "ON CONFLICT (account_id, cause, record_id) DO UPDATE SET since = excluded.since",
+};
+
 impl<S> Timer<S> {
     fn apply(&self, tx: &mut Tx, ctx: &Ctx, record: &str, since: Since) -> Result<()> {
         match since {
@@ -128,24 +131,22 @@ impl<S> Timer<S> {
 
     /// Arms the timer since this moment.
     pub fn arm(&self, tx: &mut Tx, ctx: &Ctx, record: &str, since: Moment) -> Result<()> {
-        let sql = "INSERT INTO timers (account_id, cause, record_id, since) VALUES ($1, $2, $3, $4)
-                   ON CONFLICT (account_id, cause, record_id) DO UPDATE SET since = excluded.since";
-        tx.execute(sql, &[ctx.account.into(), self.cause.into(), record.into(), since.0.into()])?;
-        Ok(())
+        let row: [Value; 4] = [ctx.account.into(), self.cause.into(), record.into(), since.0.into()];
+        Ok(tx.gather(&ARMED, &row)?)
     }
 
     /// Arms the timer since now, unless it is already armed.
     pub fn arm_first(&self, tx: &mut Tx, ctx: &Ctx, record: &str) -> Result<()> {
         let sql = "INSERT INTO timers (account_id, cause, record_id, since) VALUES ($1, $2, $3, $4)
                    ON CONFLICT DO NOTHING";
-        tx.execute(sql, &[ctx.account.into(), self.cause.into(), record.into(), ctx.now.0.into()])?;
+        tx.send(sql, &[ctx.account.into(), self.cause.into(), record.into(), ctx.now.0.into()])?;
         Ok(())
     }
 
     /// Disarms the timer.
     pub fn disarm(&self, tx: &mut Tx, ctx: &Ctx, record: &str) -> Result<()> {
         let sql = "DELETE FROM timers WHERE account_id = $1 AND cause = $2 AND record_id = $3";
-        tx.execute(sql, &[ctx.account.into(), self.cause.into(), record.into()])?;
+        tx.send(sql, &[ctx.account.into(), self.cause.into(), record.into()])?;
         Ok(())
     }
 

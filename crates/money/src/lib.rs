@@ -127,8 +127,12 @@ fn exponent_fault(text: &str) -> Fault {
 
 impl<const SCALE: u32> fmt::Display for Decimal<SCALE> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parsed = rust_decimal::Decimal::new(self.0, SCALE).normalize();
-        write!(f, "{parsed}")
+        let (sign, scaled, unit) = (if self.0 < 0 { "-" } else { "" }, self.0.unsigned_abs(), 10_u64.pow(SCALE));
+        let (whole, mut rest, mut digits) = (scaled / unit, scaled % unit, SCALE as usize);
+        while digits > 0 && rest.is_multiple_of(10) {
+            (rest, digits) = (rest / 10, digits - 1);
+        }
+        if digits == 0 { write!(f, "{sign}{whole}") } else { write!(f, "{sign}{whole}.{rest:0digits$}") }
     }
 }
 
@@ -139,6 +143,16 @@ mod tests {
 
     fn price(text: &str) -> Price {
         text.parse().unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn is_written_without_needless_zeros(scaled in any::<i64>(), small in -2_000_000_i64..2_000_000) {
+            for scaled in [scaled, small, small * 10_000] {
+                let exact = rust_decimal::Decimal::new(scaled, 6).normalize().to_string();
+                prop_assert_eq!(Price::from_scaled(scaled).to_string(), exact);
+            }
+        }
     }
 
     #[test]

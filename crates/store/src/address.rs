@@ -131,7 +131,7 @@ impl Address {
         let deadline = server.get_connect_timeout().copied().unwrap_or(CONNECT);
         match Client::connect(server, self.tls.clone(), deadline) {
             Ok(client) => Ok(client),
-            Err(Failure::Silence(error)) => Err(error),
+            Err(failure @ (Failure::Silence(_) | Failure::Earlier(_))) => Err(failure.into()),
             // `prefer` is content with less: a server whose TLS does not work, or that wants this
             // user without it, is asked once more, as libpq does.
             Err(Failure::Said(error)) if self.mode == Mode::Prefer && refuses_tls(&error) => {

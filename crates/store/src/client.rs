@@ -2,9 +2,14 @@
 //!
 //! The driver's own blocking client waits for as long as the server takes. A server that accepts bytes and
 //! never answers (a paused machine, a broken network) would hold every thread that asks it something.
+//!
+//! Statements whose answer nobody needs now are sent at once and answered later: the server works on them while this
+//! thread goes on. Their answers are read, in order, before that of the next statement that waits.
 
+use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -15,7 +20,10 @@ use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{AsyncMessage, Config, Connection, Row, SimpleQueryMessage, Socket, Statement};
 
-use crate::{Error, Result};
+use crate::{Error, Result, Value};
+
+/// How many statements may be sent before their answers are read: they take memory here and in the server's socket.
+const IN_FLIGHT: usize = 128;
 
 /// Why a call failed.
 #[derive(Debug)]
@@ -24,12 +32,24 @@ pub(crate) enum Failure {
     Silence(Error),
     /// What the driver or the server said.
     Said(Fault),
+    /// Why a statement failed that was sent before this one. This one was sent too, but the transaction had failed.
+    Earlier(Box<Failure>),
 }
 
 impl Failure {
     /// Whether the server itself refused the statement and goes on: then it is certain that it was not done.
     pub(crate) fn is_refusal(&self) -> bool {
-        matches!(self, Failure::Said(fault) if fault.as_db_error().is_some() && !ends_connection(fault))
+        match self {
+            Failure::Silence(_) => false,
+            Failure::Said(fault) => fault.as_db_error().is_some() && !ends_connection(fault),
+            Failure::Earlier(failure) => failure.is_refusal(),
+        }
+    }
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Failure {
+        Failure::Said(fault)
     }
 }
 
@@ -38,6 +58,11 @@ impl From<Failure> for Error {
         match failure {
             Failure::Silence(error) => error,
             Failure::Said(fault) => fault.into(),
+            // Whose statement failed is not known any more. Everything runs again, and then everyone waits.
+            Failure::Earlier(failure) => match Error::from(*failure) {
+                Error::Unique(_) | Error::Database(_) => Error::Undo,
+                error => error,
+            },
         }
     }
 }
@@ -48,9 +73,13 @@ pub(crate) fn ends_connection(fault: &Fault) -> bool {
     matches!(severity, Some(Severity::Fatal | Severity::Panic))
 }
 
+/// An answer that is still to come.
+type Answer = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send>>;
+
 /// A connection. The client goes first when it is dropped, so that the wire can say goodbye.
 pub(crate) struct Client {
-    client: tokio_postgres::Client,
+    sent: VecDeque<Answer>,
+    client: Arc<tokio_postgres::Client>,
     wire: Wire,
 }
 
@@ -94,7 +123,7 @@ impl Client {
             Ok(Ok((client, connection))) => {
                 let connection = Box::new(connection);
                 let wire = Wire { runtime: Some(runtime), connection, deadline, over: false, warned: false };
-                Ok(Client { client, wire })
+                Ok(Client { sent: VecDeque::new(), client: Arc::new(client), wire })
             }
             Ok(Err(fault)) => Err(Failure::Said(fault)),
             Err(_) => {
@@ -120,69 +149,173 @@ impl Client {
     }
 
     pub(crate) fn prepare(&mut self, sql: &str) -> Result<Statement, Failure> {
-        self.wire.drive(self.client.prepare(sql))
+        let Client { sent, client, wire } = self;
+        wire.wait(sent, client.prepare(sql))
     }
 
     pub(crate) fn execute(&mut self, statement: &Statement, values: &[&(dyn ToSql + Sync)]) -> Result<u64, Failure> {
-        self.wire.drive(self.client.execute(statement, values))
+        let Client { sent, client, wire } = self;
+        wire.wait(sent, client.execute(statement, values))
     }
 
     pub(crate) fn query(&mut self, statement: &Statement, values: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Failure> {
-        self.wire.drive(self.client.query(statement, values))
+        let Client { sent, client, wire } = self;
+        wire.wait(sent, client.query(statement, values))
     }
 
     pub(crate) fn script(&mut self, sql: &str) -> Result<(), Failure> {
-        self.wire.drive(self.client.batch_execute(sql))
+        let Client { sent, client, wire } = self;
+        wire.wait(sent, client.batch_execute(sql))
     }
 
     /// Runs statements and returns the first column of the last row.
     pub(crate) fn ask(&mut self, sql: &str) -> Result<Option<String>, Failure> {
-        let messages = self.wire.drive(self.client.simple_query(sql))?;
-        Ok(messages.iter().rev().find_map(|message| match message {
-            SimpleQueryMessage::Row(row) => row.get(0).map(str::to_string),
-            _ => None,
-        }))
+        let Client { sent, client, wire } = self;
+        Ok(last_row(&wire.wait(sent, client.simple_query(sql))?))
+    }
+
+    /// Sends a statement; whether it succeeds is learned by whoever waits next.
+    pub(crate) fn send(&mut self, statement: &Statement, values: &[Value]) -> Result<(), Failure> {
+        let (client, statement) = (self.client.clone(), statement.clone());
+        let values: Vec<Value<'static>> = values.iter().map(Value::owned).collect();
+        self.put(Box::pin(async move { Ok(client.execute_raw(&statement, values).await.map(drop)?) }), true)
+    }
+
+    /// Sends statements that take no values; without `flush` they go with the next ones.
+    pub(crate) fn send_script(&mut self, sql: &'static str, flush: bool) -> Result<(), Failure> {
+        let client = self.client.clone();
+        self.put(Box::pin(async move { Ok(client.batch_execute(sql).await?) }), flush)
+    }
+
+    /// Sends statements together with the next ones; `take` is given what [`Client::ask`] answers.
+    pub(crate) fn send_ask(
+        &mut self,
+        sql: String,
+        take: impl FnOnce(Option<String>) -> Result<(), Failure> + Send + 'static,
+    ) -> Result<(), Failure> {
+        let client = self.client.clone();
+        self.put(Box::pin(async move { take(last_row(&client.simple_query(&sql).await?)) }), false)
+    }
+
+    /// Waits for the answers to everything that was sent.
+    pub(crate) fn settle(&mut self) -> Result<(), Failure> {
+        self.wire.wait(&mut self.sent, std::future::ready(Ok(())))
+    }
+
+    /// Nobody needs the answers to what was sent.
+    pub(crate) fn ignore_sent(&mut self) {
+        self.sent.clear();
+    }
+
+    fn put(&mut self, mut answer: Answer, flush: bool) -> Result<(), Failure> {
+        if self.sent.len() >= IN_FLIGHT {
+            self.settle()?;
+        }
+        // What is known already was never sent: the values do not fit the statement, or the connection is closed.
+        if let Some(done) = self.wire.start(&mut answer, flush) {
+            return done;
+        }
+        self.sent.push_back(answer);
+        Ok(())
     }
 }
 
+fn last_row(messages: &[SimpleQueryMessage]) -> Option<String> {
+    messages.iter().rev().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => row.get(0).map(str::to_string),
+        _ => None,
+    })
+}
+
 impl Wire {
-    fn drive<T>(&mut self, work: impl Future<Output = Result<T, Fault>>) -> Result<T, Failure> {
+    /// Sends `work` behind everything that was sent before, and waits for all answers. Each of them has the whole
+    /// deadline, as if it were waited for alone: the server works on one statement at a time.
+    fn wait<T>(
+        &mut self,
+        sent: &mut VecDeque<Answer>,
+        work: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, Failure> {
         let Wire { runtime, connection, deadline, over, warned } = self;
-        let Some(runtime) = runtime.as_ref().filter(|_| !*over) else {
-            return Err(Failure::Silence(Error::Disconnected("the connection is closed".into())));
-        };
-        let mut work = pin!(work);
-        let mut failed = false;
-        let both = poll_fn(|cx| {
-            let fault = loop {
-                match connection.poll_message(cx) {
-                    Poll::Ready(Some(Ok(AsyncMessage::Notice(notice)))) => {
-                        tracing::info!(said = %notice, "Notice from PostgreSQL.");
-                        *warned = true;
+        let Some(runtime) = runtime.as_ref().filter(|_| !*over) else { return Err(closed()) };
+        let (limit, mut work) = (*deadline, pin!(work));
+        let (mut begun, mut done, mut earlier, mut failed) = (false, None, Ok(()), false);
+        let answered = runtime.block_on(async {
+            let mut late = pin!(tokio::time::sleep(limit));
+            poll_fn(|cx| {
+                if !begun && let Poll::Ready(known) = work.as_mut().poll(cx) {
+                    done = Some(known);
+                }
+                begun = true;
+                let fault = poll_messages(connection.as_mut(), warned, cx);
+                while let Some(Poll::Ready(said)) = sent.front_mut().map(|answer| answer.as_mut().poll(cx)) {
+                    sent.pop_front();
+                    late.as_mut().reset(tokio::time::Instant::now() + limit);
+                    // The first failure is the cause of the others.
+                    if earlier.is_ok() {
+                        earlier = said.map_err(|failure| Failure::Earlier(Box::new(failure)));
                     }
-                    Poll::Ready(Some(Ok(_))) => {}
-                    Poll::Ready(Some(Err(fault))) => break Some(fault),
-                    Poll::Ready(None) | Poll::Pending => break None,
                 }
-            };
-            // The answer may have come just before the end.
-            match (work.as_mut().poll(cx), fault) {
-                (Poll::Ready(done), fault) => {
-                    failed = fault.is_some();
-                    Poll::Ready(done)
+                // The answer may have come just before the end.
+                failed = fault.is_some();
+                if sent.is_empty() {
+                    if let Err(failure) = std::mem::replace(&mut earlier, Ok(())) {
+                        return Poll::Ready(Some(Err(failure)));
+                    }
+                    if done.is_none()
+                        && let Poll::Ready(said) = work.as_mut().poll(cx)
+                    {
+                        done = Some(said);
+                    }
+                    if let Some(done) = done.take() {
+                        return Poll::Ready(Some(done.map_err(Failure::Said)));
+                    }
                 }
-                (Poll::Pending, Some(fault)) => {
-                    failed = true;
-                    Poll::Ready(Err(fault))
+                match fault {
+                    Some(fault) => Poll::Ready(Some(Err(Failure::Said(fault)))),
+                    None => late.as_mut().poll(cx).map(|()| None),
                 }
-                (Poll::Pending, None) => Poll::Pending,
-            }
+            })
+            .await
         });
-        let limit = *deadline;
-        let answered = runtime.block_on(async { tokio::time::timeout(limit, both).await });
-        *over |= failed || answered.is_err();
-        answered.map_err(|_| silence(limit))?.map_err(Failure::Said)
+        *over |= failed || answered.is_none();
+        answered.unwrap_or_else(|| Err(silence(limit)))
     }
+
+    /// Sends a request, with `flush` as far as the socket takes it now and else together with the next one; answers what
+    /// it comes to if that is known already.
+    fn start(&mut self, answer: &mut Answer, flush: bool) -> Option<Result<(), Failure>> {
+        let Wire { runtime, connection, over, warned, .. } = self;
+        let Some(runtime) = runtime.as_ref().filter(|_| !*over) else { return Some(Err(closed())) };
+        let _inside = runtime.enter();
+        let mut cx = Context::from_waker(Waker::noop());
+        if let Poll::Ready(done) = answer.as_mut().poll(&mut cx) {
+            return Some(done);
+        }
+        if flush {
+            // A failure of the connection is met again by whoever waits.
+            *over |= poll_messages(connection.as_mut(), warned, &mut cx).is_some();
+        }
+        None
+    }
+}
+
+/// Reads and writes what the socket has and takes; answers why it failed.
+fn poll_messages(connection: &mut dyn Messages, warned: &mut bool, cx: &mut Context<'_>) -> Option<Fault> {
+    loop {
+        match connection.poll_message(cx) {
+            Poll::Ready(Some(Ok(AsyncMessage::Notice(notice)))) => {
+                tracing::info!(said = %notice, "Notice from PostgreSQL.");
+                *warned = true;
+            }
+            Poll::Ready(Some(Ok(_))) => {}
+            Poll::Ready(Some(Err(fault))) => return Some(fault),
+            Poll::Ready(None) | Poll::Pending => return None,
+        }
+    }
+}
+
+fn closed() -> Failure {
+    Failure::Silence(Error::Disconnected("the connection is closed".into()))
 }
 
 fn silence(deadline: Duration) -> Failure {

@@ -142,9 +142,13 @@ impl Dialect {
 impl Tx<'_> {
     /// Holds the row `id` of `table` until the end of the transaction, so that whoever changes
     /// the same account waits. SQLite has one writer and needs no lock.
-    pub fn hold(&mut self, table: &str, id: i64) -> Result<()> {
+    pub fn hold(&mut self, table: &'static str, id: i64) -> Result<()> {
         if self.dialect() == Dialect::Postgres {
-            self.int(&format!("SELECT 1::BIGINT FROM {table} WHERE id = $1 FOR UPDATE"), &[id.into()])?;
+            if !self.has_held(table, id) {
+                // Whatever is asked next waits for it on the server.
+                self.send(&format!("SELECT 1::BIGINT FROM {table} WHERE id = $1 FOR UPDATE"), &[id.into()])?;
+            }
+            self.held(id);
         }
         Ok(())
     }

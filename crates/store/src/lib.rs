@@ -14,7 +14,10 @@ mod dialect;
 mod error;
 mod faults;
 mod marks;
+mod memory;
 mod migrate;
+mod named;
+mod pending;
 mod postgres;
 mod queue;
 #[cfg(not(feature = "faults"))]
@@ -37,6 +40,7 @@ pub use copy::{POSTGRES_COPY, SQLITE_COPY};
 pub use dialect::Dialect;
 pub use error::{Error, Result};
 pub use migrate::Migration;
+pub use pending::{Gathered, Merge};
 pub use soundness::Unsound;
 pub use stats::{HOLDS, Stats};
 pub use tx::Tx;
@@ -113,12 +117,12 @@ impl Store {
             Database::Postgres(url) => {
                 let address = Address::parse(url)?;
                 let sessions = (0..options.writers.max(1))
-                    .map(|_| postgres::Writing::open(address.clone(), options.timeout))
+                    .map(|_| postgres::Writing::open(address.clone(), options.timeout, &stats))
                     .collect::<Result<Vec<_>>>()?;
                 let writer = Writer::start(sessions, options.queue, &stats)?;
-                let urgent = postgres::Writing::open(address.clone(), options.timeout)?;
+                let urgent = postgres::Writing::open(address.clone(), options.timeout, &stats)?;
                 let urgent = Writer::start(vec![urgent], options.queue, &stats)?;
-                let pool = postgres::Pool::new(address, options.readers, options.timeout);
+                let pool = postgres::Pool::new(address, options.readers, options.timeout, &stats);
                 (Readers::Postgres(Box::new(pool)), writer, Some(urgent))
             }
         };
@@ -128,6 +132,7 @@ impl Store {
 
     /// Opens an existing database read-only: nothing is created, migrated or changed, and writes are rejected.
     pub fn open_to_read(options: &Options) -> Result<Store> {
+        let stats = Arc::<Stats>::default();
         let readers = match &options.database {
             Database::Sqlite(path) if !path.is_file() => {
                 return Err(Error::Unavailable(format!("the file {} does not exist", path.display())));
@@ -135,10 +140,10 @@ impl Store {
             Database::Sqlite(path) => Readers::Sqlite(sqlite::Pool::new(path)),
             Database::Postgres(url) => {
                 let address = Address::parse(url)?;
-                Readers::Postgres(Box::new(postgres::Pool::new(address, options.readers, options.timeout)))
+                Readers::Postgres(Box::new(postgres::Pool::new(address, options.readers, options.timeout, &stats)))
             }
         };
-        let inner = Inner { readers, apart: SlowReads::start()?, writer: None, urgent: None, stats: Arc::default() };
+        let inner = Inner { readers, apart: SlowReads::start()?, writer: None, urgent: None, stats };
         Ok(Store { inner: Arc::new(inner) })
     }
 

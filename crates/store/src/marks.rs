@@ -4,6 +4,7 @@
 //! transaction may be that of another one that was committed. So each transaction first writes a random token to the
 //! row of its writer. If the token is present, so is the rest of the transaction.
 
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::client::{Client, Failure};
@@ -39,8 +40,8 @@ const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 pub(crate) struct Mark {
     /// Empty if there is no table for it.
     writer: String,
-    /// That of the last transaction.
-    token: String,
+    /// That of the last transaction, once the server has said it.
+    token: Arc<OnceLock<String>>,
 }
 
 impl Mark {
@@ -48,11 +49,11 @@ impl Mark {
     /// committing for a lost connection locks its row.
     pub(crate) fn introduce(client: &mut Client) -> Result<Mark> {
         match client.ask(INTRODUCE) {
-            Ok(writer) => Ok(Mark { writer: writer.unwrap_or_default(), token: String::new() }),
+            Ok(writer) => Ok(Mark { writer: writer.unwrap_or_default(), token: Arc::default() }),
             Err(failure) => match Error::from(failure) {
                 Error::Database(why) => {
                     tracing::warn!(%why, "Kantoor may not write to its table writer_marks: if the connection to PostgreSQL is lost during a commit, it cannot be determined whether the write was committed.");
-                    Ok(Mark { writer: String::new(), token: String::new() })
+                    Ok(Mark { writer: String::new(), token: Arc::default() })
                 }
                 error => Err(error),
             },
@@ -60,23 +61,30 @@ impl Mark {
     }
 
     /// Begins a transaction, with the mark as its first write. It locks the row: until this transaction is over, nobody
-    /// is told that its mark is missing.
+    /// is told that its mark is missing. The answer is not waited for, but it must be here before the commit is sent.
     pub(crate) fn begin(&mut self, client: &mut Client) -> Result<(), Failure> {
-        if self.writer.is_empty() {
-            return client.script(BEGIN);
-        }
         // A row without a token is that of a writer that has kept nothing yet; it must never look like ours.
-        self.token = String::new();
-        match client.ask(&format!("{BEGIN}; EXECUTE writer_mark ('{}')", self.writer))? {
-            Some(token) if !token.is_empty() => self.token = token,
-            _ => return Err(Failure::Silence(Error::Disconnected("the transaction has no mark".into()))),
+        self.token = Arc::default();
+        if self.writer.is_empty() {
+            return client.send_script(BEGIN, false);
         }
-        Ok(())
+        let token = self.token.clone();
+        client.send_ask(format!("{BEGIN}; EXECUTE writer_mark ('{}')", self.writer), move |said| {
+            match said.filter(|said| !said.is_empty()).map(|said| token.set(said)) {
+                Some(Ok(())) => Ok(()),
+                _ => Err(Failure::Silence(Error::Disconnected("the transaction has no mark".into()))),
+            }
+        })
+    }
+
+    /// Whether the transaction can be committed: nothing is left to learn that would be looked for if it were lost.
+    pub(crate) fn is_known(&self) -> bool {
+        self.writer.is_empty() || self.is_set()
     }
 
     /// Whether there is a mark to look up when the connection is lost.
     pub(crate) fn is_set(&self) -> bool {
-        !self.token.is_empty()
+        self.token.get().is_some()
     }
 
     /// Whether the last transaction was committed; `None` if this cannot be determined now.
@@ -94,6 +102,6 @@ impl Mark {
             self.writer
         ));
         let found = found.ok().filter(|_| !client.take_warned())?;
-        Some(found? == self.token)
+        Some(found? == *self.token.get()?)
     }
 }

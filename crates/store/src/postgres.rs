@@ -1,5 +1,6 @@
 use std::collections::HashMap;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio_postgres::Statement;
@@ -10,7 +11,7 @@ use crate::client::{Client, Failure};
 use crate::marks::Mark;
 use crate::stats::statement_ran;
 use crate::writer::Session;
-use crate::{Error, Result, Tx, Value};
+use crate::{Error, Result, Stats, Tx, Value};
 
 const STATEMENTS: usize = 256;
 
@@ -25,6 +26,9 @@ const READER_IDLE: Duration = Duration::from_secs(60);
 const GRACE: Duration = Duration::from_secs(2);
 /// Time limit of a migration, and of waiting for one.
 const MIGRATION: Duration = Duration::from_secs(60 * 60);
+/// After how many transactions plans are made anew for the first time, and how much larger the number is each time.
+const PLANNED: u64 = 64;
+const GROWTH: u64 = 8;
 /// How long the fate of a commit is looked for. The caller waits, and so does everybody behind it.
 const FATE: Duration = Duration::from_secs(10);
 
@@ -32,6 +36,12 @@ const FATE: Duration = Duration::from_secs(10);
 pub(crate) struct Connection {
     client: Client,
     statements: HashMap<String, Statement>,
+    /// The rows that the transaction holds.
+    held: Vec<(&'static str, i64)>,
+    /// How many transactions it has had.
+    transactions: u64,
+    /// How much there is to be done until its statements are planned anew.
+    planned_until: u64,
 }
 
 impl Connection {
@@ -48,7 +58,29 @@ impl Connection {
             idle.as_millis()
         ))?;
         client.set_deadline(limit + GRACE);
-        Ok(Connection { client, statements: HashMap::new() })
+        Ok(Connection { client, statements: HashMap::new(), held: Vec::new(), transactions: 0, planned_until: PLANNED })
+    }
+
+    /// Has PostgreSQL plan statements anew when the database may have grown much; `writes` is how many this process has
+    /// done. A plan is made once per connection. One for a table that was empty then may walk all rows of an account,
+    /// since any index looked as good as another, and is kept until PostgreSQL has counted the rows: a minute or more.
+    fn keep_plans_fresh(&mut self, writes: u64) -> Result<(), Failure> {
+        self.transactions += 1;
+        let done = writes + self.transactions;
+        if done < self.planned_until {
+            return Ok(());
+        }
+        self.planned_until = done * GROWTH;
+        self.client.send_script("DISCARD PLANS", false)
+    }
+
+    /// Notes that the transaction holds a row; answers whether it did not before.
+    pub(crate) fn hold(&mut self, table: &'static str, id: i64) -> bool {
+        let new = !self.held.contains(&(table, id));
+        if new {
+            self.held.push((table, id));
+        }
+        new
     }
 
     /// Lifts the deadline until the next transaction, for a migration.
@@ -60,6 +92,13 @@ impl Connection {
         let statement = self.prepare(sql)?;
         let done = self.client.execute(&statement, &borrowed(values));
         self.forget_on_error(sql, done)
+    }
+
+    /// Sends a statement without waiting for its outcome. When it fails, the next call that waits does as well, with
+    /// [`Error::Undo`] if running everything again may tell whose failure it was.
+    pub(crate) fn send(&mut self, sql: &str, values: &[Value]) -> Result<()> {
+        let statement = self.prepare(sql)?;
+        Ok(self.client.send(&statement, values)?)
     }
 
     pub(crate) fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<tokio_postgres::Row>> {
@@ -74,8 +113,9 @@ impl Connection {
 
     /// A newer node may have changed the table under a prepared statement.
     fn forget_on_error<T>(&mut self, sql: &str, done: Result<T, Failure>) -> Result<T> {
-        if done.is_err() {
-            self.statements.remove(sql);
+        match &done {
+            Err(Failure::Earlier(_)) | Ok(_) => {}
+            Err(_) => drop(self.statements.remove(sql)),
         }
         Ok(done?)
     }
@@ -103,6 +143,7 @@ pub(crate) struct Pool {
     limit: usize,
     /// Timeout of a statement, and of waiting for a connection.
     patience: Duration,
+    stats: Arc<Stats>,
     state: Mutex<PoolState>,
     returned: Condvar,
 }
@@ -118,8 +159,9 @@ struct PoolState {
 }
 
 impl Pool {
-    pub(crate) fn new(address: Address, limit: usize, patience: Duration) -> Pool {
-        Pool { address, limit: limit.max(1), patience, state: Mutex::default(), returned: Condvar::new() }
+    pub(crate) fn new(address: Address, limit: usize, patience: Duration, stats: &Arc<Stats>) -> Pool {
+        let (stats, state, returned) = (stats.clone(), Mutex::default(), Condvar::new());
+        Pool { address, limit: limit.max(1), patience, stats, state, returned }
     }
 
     pub(crate) fn address(&self) -> &Address {
@@ -131,19 +173,26 @@ impl Pool {
         loop {
             tries += 1;
             let mut lease = self.take()?;
-            let mut tx = Tx::postgres(lease.connection()?);
-            let begun = tx.script("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
-            let done = match begun {
-                Ok(()) => work(&mut tx),
-                Err(error) => Err(error.into()),
+            let conn = lease.connection()?;
+            // Both go with the statements of the closure, whose answers tell whether the connection still works.
+            let begun = conn
+                .keep_plans_fresh(self.stats.writes.load(Ordering::Relaxed))
+                .and_then(|()| conn.client.send_script("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", false));
+            let (done, trouble) = match begun.map_err(Error::from) {
+                Ok(()) => {
+                    let mut tx = Tx::postgres(conn);
+                    let done = work(&mut tx);
+                    (done, tx.trouble())
+                }
+                Err(error) => (Err(error.clone().into()), Some(error)),
             };
-            let trouble = tx.trouble();
-            let ended = tx.script("COMMIT");
-            let sound = trouble.is_none() && ended.is_ok();
-            if !sound {
+            let ended = conn.client.send_script("COMMIT", true);
+            if trouble.is_some() || ended.is_err() {
                 lease.spoil();
             }
-            let Some(trouble) = trouble.filter(Error::is_retryable) else { return done };
+            let Some(trouble) = trouble.filter(|trouble| trouble.is_retryable() || *trouble == Error::Undo) else {
+                return done;
+            };
             // What died took the others with it, most likely.
             drop(lease);
             let late = started.elapsed() >= self.patience;
@@ -226,15 +275,16 @@ impl Drop for Lease<'_> {
 pub(crate) struct Writing {
     address: Address,
     limit: Duration,
+    stats: Arc<Stats>,
     conn: Option<Connection>,
     /// The mark of this connection's transactions; `None` before the first one.
     mark: Option<Mark>,
 }
 
 impl Writing {
-    pub(crate) fn open(address: Address, limit: Duration) -> Result<Writing> {
+    pub(crate) fn open(address: Address, limit: Duration, stats: &Arc<Stats>) -> Result<Writing> {
         let conn = Connection::open(&address, limit, IDLE)?;
-        Ok(Writing { address, limit, conn: Some(conn), mark: None })
+        Ok(Writing { address, limit, stats: stats.clone(), conn: Some(conn), mark: None })
     }
 
     fn connection(&mut self) -> Result<&mut Connection> {
@@ -244,20 +294,25 @@ impl Writing {
         }
     }
 
-    fn start(&mut self) -> Result<()> {
+    fn start(&mut self, careful: bool) -> Result<(), Failure> {
         if self.conn.as_ref().is_none_or(|conn| conn.client.is_closed()) {
             (self.conn, self.mark) = (None, None);
-            self.conn = Some(Connection::open(&self.address, self.limit, IDLE)?);
+            self.conn = Some(Connection::open(&self.address, self.limit, IDLE).map_err(Failure::Silence)?);
         }
         let limit = self.limit + GRACE;
-        let Some(conn) = &mut self.conn else { return Err(Error::Disconnected("no connection".into())) };
+        let Some(conn) = &mut self.conn else {
+            return Err(Failure::Silence(Error::Disconnected("no connection".into())));
+        };
         conn.client.set_deadline(limit);
+        conn.held.clear();
+        conn.keep_plans_fresh(self.stats.writes.load(Ordering::Relaxed))?;
         let mark = match &mut self.mark {
             Some(mark) => mark,
-            None => self.mark.insert(Mark::introduce(&mut conn.client)?),
+            None => self.mark.insert(Mark::introduce(&mut conn.client).map_err(Failure::Silence)?),
         };
         statement_ran();
-        Ok(mark.begin(&mut conn.client)?)
+        mark.begin(&mut conn.client)?;
+        if careful { conn.client.settle() } else { Ok(()) }
     }
 
     /// Determines whether an interrupted commit took effect. Returns once the outcome is final and would survive the
@@ -279,15 +334,30 @@ impl Writing {
 }
 
 impl Session for Writing {
-    // Two nodes that each hold one account and want the other's would wait for each other.
-    const MIXES_KEYS: bool = false;
+    const SHARES_KEYS: bool = true;
 
-    fn begin(&mut self) -> Result<()> {
-        let begun = self.start();
+    fn admits(&mut self, key: i64) -> Result<bool> {
+        let conn = self.connection()?;
+        // The first closure has said what is held for a key. If it held nothing, nobody knows what others would wait for.
+        let Some((table, _)) = conn.held.first().copied() else { return Ok(false) };
+        let sql = format!("SELECT id FROM {table} WHERE id = $1 FOR UPDATE SKIP LOCKED");
+        let free = !conn.query(&sql, &[key.into()])?.is_empty();
+        if free {
+            conn.hold(table, key);
+        }
+        Ok(free)
+    }
+
+    fn begin(&mut self, careful: bool) -> Result<()> {
+        let begun = self.start(careful);
         if begun.is_err() {
             self.conn = None;
         }
-        begun
+        match begun {
+            // It is known whose failure this was.
+            Err(Failure::Earlier(failure)) => Err((*failure).into()),
+            begun => Ok(begun?),
+        }
     }
 
     fn tx(&mut self) -> Result<Tx<'_>> {
@@ -295,7 +365,11 @@ impl Session for Writing {
     }
 
     fn commit(&mut self) -> Result<()> {
+        let known = self.mark.as_ref().is_some_and(Mark::is_known);
         let client = &mut self.connection()?.client;
+        if !known {
+            client.settle()?;
+        }
         client.take_warned();
         statement_ran();
         // In a transaction that has failed, COMMIT would roll back and call it a success; the
@@ -305,6 +379,7 @@ impl Session for Writing {
             // server and perhaps on no other.
             Ok(()) if client.take_warned() => "PostgreSQL warned while it committed".to_string(),
             Ok(()) => return Ok(()),
+            // Also when a statement was refused that was sent before: the transaction has failed, and so did the SELECT.
             Err(failure) if failure.is_refusal() => return Err(failure.into()),
             Err(failure) => Error::from(failure).to_string(),
         };
@@ -312,9 +387,9 @@ impl Session for Writing {
     }
 
     fn rollback(&mut self) {
-        if let Some(conn) = &mut self.conn
-            && conn.script("ROLLBACK").is_err()
-        {
+        let Some(conn) = &mut self.conn else { return };
+        conn.client.ignore_sent();
+        if conn.script("ROLLBACK").is_err() {
             self.conn = None;
         }
     }

@@ -104,12 +104,34 @@ impl<T> Queue<T> {
         Some((key, item))
     }
 
-    /// The next one of a lane that is held, if it usually takes no longer than `room`.
-    pub(crate) fn more(&mut self, key: i64, room: Duration) -> Option<T> {
+    /// The next one of the lanes `keys`, which are held, if it usually takes no longer than `room`.
+    pub(crate) fn more(&mut self, keys: &[i64], room: Duration) -> Option<(i64, T)> {
+        let key = self.first_of(keys)?.1;
         let lane = self.lanes.get_mut(&key).filter(|lane| lane.usual <= room)?;
         let item = lane.waiting.pop_front()?;
         self.waiting -= 1;
-        Some(item)
+        Some((key, item))
+    }
+
+    /// Whether it is the turn of a lane that nobody holds, before the lanes `keys`.
+    pub(crate) fn is_turn_of_others(&self, keys: &[i64]) -> bool {
+        match (self.turns.first(), self.first_of(keys)) {
+            (Some((clock, ..)), Some((own, _))) => *clock < own,
+            (first, own) => first.is_some() && own.is_none(),
+        }
+    }
+
+    fn first_of(&self, keys: &[i64]) -> Option<(Duration, i64)> {
+        let waiting = keys.iter().filter_map(|key| Some((*key, self.lanes.get(key)?)));
+        waiting.filter(|(_, lane)| !lane.waiting.is_empty()).map(|(key, lane)| (lane.clock, key)).min()
+    }
+
+    /// Gives back one that was taken and has not run: it is the next of its lane, which is not held any more.
+    pub(crate) fn put_back(&mut self, key: i64, item: T) {
+        let Some(lane) = self.lanes.get_mut(&key) else { return };
+        lane.waiting.push_front(item);
+        self.waiting += 1;
+        self.release(key);
     }
 
     /// Records that a write of this lane ran for `time`.
@@ -237,15 +259,36 @@ mod tests {
         }
         assert!(queue.push(2, 100).is_none());
         assert_eq!(queue.take(None), Some((1, 0)));
-        assert_eq!(queue.more(1, CHEAP), Some(1));
+        assert_eq!(queue.more(&[1], CHEAP), Some((1, 1)));
         assert_eq!(queue.take(None), Some((2, 100)), "another writer");
         assert_eq!(queue.take(None), None, "the rest is in a held lane");
         queue.ran(1, DEAR);
-        assert_eq!(queue.more(1, CHEAP), None, "it would take too long for this transaction");
+        assert_eq!(queue.more(&[1], CHEAP), None, "it would take too long for this transaction");
         assert_eq!(queue.waiting(), 2);
         queue.release(1);
-        assert_eq!((queue.take(None), queue.more(1, DEAR)), (Some((1, 2)), Some(3)));
+        assert_eq!((queue.take(None), queue.more(&[1], DEAR)), (Some((1, 2)), Some((1, 3))));
         assert_eq!(queue.waiting(), 0);
+    }
+
+    #[test]
+    fn a_writer_with_several_accounts_serves_them_and_others_in_turn() {
+        let mut queue = Queue::new(1000);
+        for (key, item) in [(2, 20), (2, 21), (3, 30), (3, 31), (4, 40)] {
+            assert!(queue.push(key, item).is_none());
+        }
+        assert_eq!(queue.take(None), Some((2, 20)));
+        queue.ran(2, CHEAP);
+        assert!(queue.is_turn_of_others(&[2]));
+        assert_eq!(queue.take(None), Some((3, 30)));
+        queue.ran(3, CHEAP * 2);
+        assert_eq!(queue.take(None), Some((4, 40)));
+        queue.put_back(4, 40);
+        assert!(queue.is_turn_of_others(&[2, 3]), "it keeps its turn");
+        assert_eq!(queue.take(None), Some((4, 40)));
+        assert!(!queue.is_turn_of_others(&[2, 3]));
+        assert_eq!(queue.more(&[2, 3], DEAR), Some((2, 21)), "the one that is furthest behind");
+        assert_eq!(queue.more(&[2, 3], DEAR), Some((3, 31)));
+        assert_eq!((queue.more(&[2, 3], DEAR), queue.waiting()), (None, 0));
     }
 
     #[test]

@@ -25,6 +25,8 @@ mod recorder {
     pub struct Closure {
         /// Statements run.
         pub statements: u64,
+        /// Those among them whose answer it waited for.
+        pub waits: u64,
         /// Rows that they gave or touched.
         pub rows: u64,
         /// Bytes of their parameters.
@@ -80,11 +82,19 @@ mod recorder {
         closure: Closure,
         started: Instant,
         wrote: bool,
+        /// It is counted with the closure before it.
+        added: bool,
     }
 
     impl Tally {
         pub(crate) fn start() -> Tally {
-            Tally { closure: Closure::default(), started: Instant::now(), wrote: false }
+            Tally { closure: Closure::default(), started: Instant::now(), wrote: false, added: false }
+        }
+
+        /// The end of a transaction, which belongs to its last closure.
+        pub(crate) fn added(mut self) -> Tally {
+            self.added = true;
+            self
         }
 
         pub(crate) fn statement(&mut self, values: &[Value]) {
@@ -95,6 +105,10 @@ mod recorder {
                 _ => 8,
             });
             self.closure.bytes += lengths.sum::<usize>() as u64;
+        }
+
+        pub(crate) fn waited(&mut self) {
+            self.closure.waits += 1;
         }
 
         pub(crate) fn rows(&mut self, rows: u64) {
@@ -109,6 +123,16 @@ mod recorder {
     impl Drop for Tally {
         fn drop(&mut self) {
             let mut closures = CLOSURES.lock().unwrap_or_else(PoisonError::into_inner);
+            if self.added {
+                if let Some(last) = closures.last_mut() {
+                    last.statements += self.closure.statements;
+                    last.waits += self.closure.waits;
+                    last.rows += self.closure.rows;
+                    last.bytes += self.closure.bytes;
+                    last.took += self.started.elapsed();
+                }
+                return;
+            }
             if self.wrote && closures.len() < MAX_STATEMENTS {
                 closures.push(Closure { took: self.started.elapsed(), ..self.closure });
             }
@@ -129,7 +153,13 @@ mod recorder {
             Tally
         }
 
+        pub(crate) fn added(self) -> Tally {
+            self
+        }
+
         pub(crate) fn statement(&mut self, _: &[Value]) {}
+
+        pub(crate) fn waited(&mut self) {}
 
         pub(crate) fn rows(&mut self, _: u64) {}
 

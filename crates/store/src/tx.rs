@@ -1,9 +1,15 @@
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::{Duration, Instant};
 
 use crate::dialect::Dialect;
+use crate::memory::Memory;
+use crate::named::{Named, Tables};
+use crate::pending::{Gathered, Pending};
 use crate::postgres::Connection;
 use crate::seen::{self, Tally};
 use crate::stats::statement_ran;
+use crate::writer::Care;
 use crate::{Error, Result, Row, Value};
 
 /// A transaction in progress, or a snapshot for reading.
@@ -16,12 +22,66 @@ pub struct Tx<'c> {
     /// them: failing writes are rare, and a savepoint makes SQLite's search index flush (measured: half of the
     /// throughput).
     careful: bool,
+    /// Whether a closure of the same key has failed lately.
+    wary: bool,
     /// Whether anything happened that would have to be undone.
     touched: bool,
     /// How many savepoints are open.
     depth: u32,
     /// The amount of work, for tests.
     tally: Tally,
+    /// What its closures share.
+    carried: Carried,
+    /// Whether rows may be gathered: somebody writes them at the end.
+    gathers: bool,
+}
+
+/// What the closures of a transaction share: what is known of the database, and the rows that are not written yet.
+#[derive(Default)]
+pub(crate) struct Carried {
+    memory: Memory,
+    pending: Pending,
+    named: Named,
+    /// The accounts whose rows this transaction holds.
+    held: Vec<i64>,
+    /// Given to those who hold nothing, and forgotten at once.
+    scratch: Memory,
+    /// When the memory was last empty; `None` when it must be emptied.
+    known_since: Option<Instant>,
+    /// Whether the last transaction was kept.
+    kept: bool,
+}
+
+/// How long something is known across transactions, so that the memory does not grow for ever.
+const KNOWN: Duration = Duration::from_secs(1);
+
+impl Carried {
+    /// A transaction begins. If nobody else has written since the last one, what was known then is still known.
+    pub(crate) fn begin(&mut self, is_alone: bool) {
+        let young = self.known_since.is_some_and(|since| since.elapsed() < KNOWN);
+        if !(self.kept && is_alone && young) {
+            self.clear();
+            self.known_since = Some(Instant::now());
+        }
+        self.kept = false;
+    }
+
+    /// The transaction is kept.
+    pub(crate) fn committed(&mut self) {
+        self.kept = true;
+    }
+
+    /// Nothing is known or gathered any more.
+    pub(crate) fn clear(&mut self) {
+        self.memory.clear();
+        self.pending.clear();
+        self.held.clear();
+    }
+
+    /// Whether rows wait to be written.
+    pub(crate) fn has_rows(&self) -> bool {
+        self.pending.has(Tables::MAX)
+    }
 }
 
 enum Session<'c> {
@@ -39,12 +99,43 @@ impl<'c> Tx<'c> {
     }
 
     fn new(session: Session<'c>) -> Tx<'c> {
-        Tx { session, trouble: None, careful: true, touched: false, depth: 0, tally: Tally::start() }
+        Tx {
+            session,
+            trouble: None,
+            careful: true,
+            wary: true,
+            touched: false,
+            depth: 0,
+            tally: Tally::start(),
+            carried: Carried::default(),
+            gathers: false,
+        }
     }
 
-    /// The same transaction, with savepoints or without.
-    pub(crate) fn careful(self, careful: bool) -> Tx<'c> {
-        Tx { careful, ..self }
+    /// The same transaction, for a closure that is run with `care`.
+    pub(crate) fn with(self, care: Care) -> Tx<'c> {
+        Tx { careful: care.savepoint, wary: care.wary, ..self }
+    }
+
+    /// Whether a closure is to ask in advance what a unique index would refuse. Most of the time it writes without: a
+    /// refusal makes it run again, and then it asks.
+    pub fn asks_first(&self) -> bool {
+        self.wary
+    }
+
+    /// The same transaction, going on with what its other parts know and have gathered.
+    pub(crate) fn carrying(self, carried: Carried) -> Tx<'c> {
+        Tx { carried, gathers: true, ..self }
+    }
+
+    /// The same transaction, at its end: what it does now is counted as done by its last part.
+    pub(crate) fn closing(self) -> Tx<'c> {
+        Tx { tally: self.tally.added(), ..self }
+    }
+
+    /// What the next part of the transaction goes on with.
+    pub(crate) fn into_carried(self) -> Carried {
+        self.carried
     }
 
     /// Which of the two databases this is.
@@ -55,11 +146,97 @@ impl<'c> Tx<'c> {
         }
     }
 
-    /// Runs a statement; answers how many rows it touched.
-    pub fn execute(&mut self, sql: &str, values: &[Value]) -> Result<u64> {
-        debug_assert!(in_order(sql), "placeholders out of order: {sql}");
+    /// What this transaction knows of a table and an account, in a form of the caller's own. It lasts until a statement
+    /// writes to the table, a part of the transaction is undone, or the transaction ends. Whoever gathers rows keeps it
+    /// right. A transaction that writes without holding the account knows nothing, since others may write as well.
+    pub fn memory<M: Default + Any + Send>(&mut self, table: &'static str, account: i64) -> &mut M {
+        let nobody_else = !self.gathers || self.dialect() == Dialect::Sqlite || self.holds(account);
+        let Carried { memory, named, scratch, .. } = &mut self.carried;
+        let table = named.bit(table);
+        if nobody_else {
+            return memory.of(table, account);
+        }
+        scratch.clear();
+        scratch.of(table, account)
+    }
+
+    /// Whether the transaction holds the account.
+    pub(crate) fn holds(&self, account: i64) -> bool {
+        self.carried.held.contains(&account)
+    }
+
+    /// The transaction holds the account from now on.
+    pub(crate) fn held(&mut self, account: i64) {
+        if !self.holds(account) {
+            self.carried.held.push(account);
+        }
+    }
+
+    /// Adds a row to those that are written together, at the end of the transaction at the latest. Statements that name
+    /// the table see it.
+    pub fn gather(&mut self, gathered: &'static Gathered, row: &[Value]) -> Result<()> {
+        if !self.gathers {
+            return self.execute(&gathered.insert(1), row).map(drop);
+        }
         self.touched = true;
         self.tally.wrote();
+        let table = self.carried.named.bit(gathered.table);
+        if !self.carried.pending.add(gathered, table, row) {
+            self.write_gathered(table)?;
+            self.carried.pending.add(gathered, table, row);
+        }
+        if self.carried.pending.is_full() { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes all rows that were gathered.
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        self.write_gathered(Tables::MAX)
+    }
+
+    fn write_gathered(&mut self, tables: Tables) -> Result<()> {
+        if !self.carried.pending.has(tables) {
+            return Ok(());
+        }
+        for batch in self.carried.pending.take(tables) {
+            let written = match self.waits() {
+                true => self.run(&batch.sql, &batch.values).map(drop),
+                false => self.run_unwatched(&batch.sql, &batch.values),
+            };
+            if let Err(error) = written {
+                // They may be the rows of another closure, which is told when each of them writes its own.
+                if !self.careful {
+                    self.trouble.get_or_insert(Error::Undo);
+                }
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Before a statement: rows that it may see are written, and what it may change is forgotten.
+    fn prepare_for(&mut self, sql: &str, writes: bool) -> Result<()> {
+        let Carried { memory, pending, named, .. } = &mut self.carried;
+        let matters = pending.has(Tables::MAX) || (writes && memory.has(Tables::MAX));
+        if !matters {
+            return Ok(());
+        }
+        let tables = named.by(sql);
+        if writes {
+            memory.forget(tables);
+        }
+        self.write_gathered(tables)
+    }
+
+    /// Runs a statement; answers how many rows it touched.
+    pub fn execute(&mut self, sql: &str, values: &[Value]) -> Result<u64> {
+        self.prepare_for(sql, true)?;
+        self.touched = true;
+        self.tally.wrote();
+        self.run(sql, values)
+    }
+
+    fn run(&mut self, sql: &str, values: &[Value]) -> Result<u64> {
+        debug_assert!(in_order(sql), "placeholders out of order: {sql}");
         self.begin(sql, values);
         let done = match &mut self.session {
             Session::Sqlite(conn) => conn
@@ -73,6 +250,39 @@ impl<'c> Tx<'c> {
         self.note(done)
     }
 
+    /// Runs a statement whose outcome the closure does not need. PostgreSQL works on it while the closure goes on. When
+    /// it fails, a later statement or the commit reports it, and all closures of the transaction run again, one by one:
+    /// then this fails itself, as [`Tx::execute`] does.
+    pub fn send(&mut self, sql: &str, values: &[Value]) -> Result<()> {
+        let writes = !sql.starts_with("SELECT");
+        if self.waits() {
+            return if writes { self.execute(sql, values).map(drop) } else { self.each(sql, values, |_| Ok(())) };
+        }
+        self.prepare_for(sql, writes)?;
+        self.touched |= writes;
+        if writes {
+            self.tally.wrote();
+        }
+        self.run_unwatched(sql, values)
+    }
+
+    /// Whether the outcome of each statement is waited for.
+    fn waits(&self) -> bool {
+        self.careful || self.dialect() == Dialect::Sqlite
+    }
+
+    fn run_unwatched(&mut self, sql: &str, values: &[Value]) -> Result<()> {
+        debug_assert!(in_order(sql), "placeholders out of order: {sql}");
+        statement_ran();
+        seen::statement(self.dialect(), sql, values);
+        self.tally.statement(values);
+        let done = match &mut self.session {
+            Session::Sqlite(_) => Ok(()),
+            Session::Postgres(conn) => conn.send(sql, values),
+        };
+        self.note(done)
+    }
+
     /// Calls `take` with every row of the answer.
     pub fn each<E: From<Error>>(
         &mut self,
@@ -81,7 +291,9 @@ impl<'c> Tx<'c> {
         mut take: impl FnMut(&Row) -> Result<(), E>,
     ) -> Result<(), E> {
         debug_assert!(in_order(sql), "placeholders out of order: {sql}");
-        self.touched |= !sql.starts_with("SELECT");
+        let writes = !sql.starts_with("SELECT");
+        self.prepare_for(sql, writes)?;
+        self.touched |= writes;
         self.begin(sql, values);
         match &mut self.session {
             Session::Sqlite(conn) => {
@@ -154,6 +366,8 @@ impl<'c> Tx<'c> {
         let before = std::mem::replace(&mut self.touched, false);
         let name = format!("part_{}", self.depth);
         if self.careful {
+            // What is gathered from here on is of this part alone.
+            self.flush()?;
             self.control(&format!("SAVEPOINT {name}"))?;
         }
         self.depth += 1;
@@ -162,7 +376,10 @@ impl<'c> Tx<'c> {
         self.depth -= 1;
         let failed = !matches!(done, Ok(Ok(_)));
         let undone = match (self.careful, failed) {
-            (true, true) => self.control(&format!("ROLLBACK TO SAVEPOINT {name}")),
+            (true, true) => {
+                self.carried.clear();
+                self.control(&format!("ROLLBACK TO SAVEPOINT {name}"))
+            }
             (false, true) if self.touched => {
                 self.trouble.get_or_insert(Error::Undo);
                 Ok(())
@@ -183,7 +400,7 @@ impl<'c> Tx<'c> {
 
     /// Runs a control statement. If it fails, the state of the transaction is unknown.
     fn control(&mut self, sql: &str) -> Result<()> {
-        let done = self.script(sql);
+        let done = self.run_script(sql);
         if let Err(error) = &done {
             self.trouble.get_or_insert(error.clone());
         }
@@ -192,6 +409,12 @@ impl<'c> Tx<'c> {
 
     /// Runs statements without parameters: control statements, and migrations.
     pub(crate) fn script(&mut self, sql: &str) -> Result<()> {
+        self.flush()?;
+        self.carried.memory.clear();
+        self.run_script(sql)
+    }
+
+    fn run_script(&mut self, sql: &str) -> Result<()> {
         statement_ran();
         let done = match &mut self.session {
             Session::Sqlite(conn) if sql.contains(';') => conn.execute_batch(sql).map_err(Error::from),
@@ -202,6 +425,14 @@ impl<'c> Tx<'c> {
             Session::Postgres(conn) => conn.script(sql),
         };
         self.note(done)
+    }
+
+    /// Whether the transaction has held this row before, and still does: undoing a savepoint would let it go.
+    pub(crate) fn has_held(&mut self, table: &'static str, id: i64) -> bool {
+        match &mut self.session {
+            Session::Postgres(conn) if !self.careful => !conn.hold(table, id),
+            _ => false,
+        }
     }
 
     /// Lifts our own deadline for a statement, until the end of the transaction.
@@ -219,13 +450,15 @@ impl<'c> Tx<'c> {
         statement_ran();
         seen::statement(self.dialect(), sql, values);
         self.tally.statement(values);
+        self.tally.waited();
     }
 
     fn note<T>(&mut self, done: Result<T>) -> Result<T> {
         if let Err(error) = &done {
             // PostgreSQL takes no further statement after one that failed.
             self.touched = true;
-            let grave = error.is_retryable() || matches!(error, Error::Io(_) | Error::DiskFull | Error::Unavailable(_));
+            let grave = error.is_retryable()
+                || matches!(error, Error::Undo | Error::Io(_) | Error::DiskFull | Error::Unavailable(_));
             if grave && self.trouble.is_none() {
                 self.trouble = Some(error.clone());
             }

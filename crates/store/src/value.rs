@@ -5,7 +5,7 @@ use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 use crate::{Error, Result};
 
 /// A value on its way to the database. Tables hold integers, text and bytes, nothing else.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Value<'a> {
     /// A whole number; also instants, scaled decimals and yes or no.
     Int(i64),
@@ -13,6 +13,17 @@ pub enum Value<'a> {
     Text(Cow<'a, str>),
     /// Bytes.
     Bytes(Cow<'a, [u8]>),
+}
+
+impl Value<'_> {
+    /// The same value, for longer than what it was borrowed from.
+    pub(crate) fn owned(&self) -> Value<'static> {
+        match self {
+            Value::Int(value) => Value::Int(*value),
+            Value::Text(value) => Value::Text(Cow::Owned(value.to_string())),
+            Value::Bytes(value) => Value::Bytes(Cow::Owned(value.to_vec())),
+        }
+    }
 }
 
 impl From<i64> for Value<'_> {

@@ -2,7 +2,11 @@
 //! the other, commits once and only then answers everyone. When a closure fails after it has
 //! written, the transaction is rolled back and all of them run again, now each in a savepoint.
 //! Whose closures are next is for `queue.rs` to say.
+//!
+//! Where there are several writers, on this node or on others, a transaction waits for one key only, its first. Further
+//! keys join if nobody else has them. Two transactions never wait for each other in this way.
 
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,6 +15,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use crate::queue::Queue;
+use crate::tx::Carried;
 use crate::{Error, Result, Stats, Tx, faults};
 
 /// Enough to share a sync well, and few enough that the first in a batch does not wait long.
@@ -21,15 +26,29 @@ const BATCH_TIME: Duration = Duration::from_millis(20);
 const WRITE_RETRY_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a write may wait for its turn: whoever sent it has given up by then.
 const QUEUED: Duration = Duration::from_secs(15);
+/// For how many closures of a key is asked in advance what the database would refuse, after it had refused one.
+const WARY: u32 = 100;
+/// Keys of which this is remembered.
+const MAX_WARY: usize = 1024;
 
 /// A connection that can hold a transaction.
 pub(crate) trait Session: Send + 'static {
-    /// Whether writes of different keys may share a commit.
-    const MIXES_KEYS: bool;
-    fn begin(&mut self) -> Result<()>;
+    /// Whether other transactions may be at work at the same time, so that a key belongs to one of them until its end.
+    const SHARES_KEYS: bool;
+    /// Begins a transaction. Unless this is `careful`, a failure may show later, at the next statement.
+    fn begin(&mut self, careful: bool) -> Result<()>;
     fn tx(&mut self) -> Result<Tx<'_>>;
     fn commit(&mut self) -> Result<()>;
     fn rollback(&mut self);
+    /// Whether nobody else has written to the database since the last transaction of this session; asked when one has
+    /// begun.
+    fn is_alone(&mut self) -> bool {
+        false
+    }
+    /// Whether closures of one more key may join the transaction: nobody else has it.
+    fn admits(&mut self, _key: i64) -> Result<bool> {
+        Ok(true)
+    }
     /// How long a caller waits at most for a database that does not answer.
     fn patience(&self) -> Duration {
         WRITE_RETRY_TIMEOUT
@@ -46,7 +65,7 @@ pub(crate) struct Writer {
 impl Writer {
     /// Starts a thread for each session.
     pub(crate) fn start<S: Session>(sessions: Vec<S>, limit: usize, stats: &Arc<Stats>) -> Result<Writer> {
-        let state = State { queue: Queue::new(limit), closed: false };
+        let state = State { queue: Queue::new(limit), closed: false, idle: 0, wary: HashMap::new() };
         let writer = Writer { turns: Arc::new(Turns { state: Mutex::new(state), came: Condvar::new() }) };
         for mut session in sessions {
             let (turns, stats) = (writer.turns.clone(), stats.clone());
@@ -70,7 +89,7 @@ impl Writer {
     {
         let (reply, answer) = oneshot::channel();
         let task = Box::new(Pending { work, result: None, reply });
-        self.turns.push(key, Job { queued: Instant::now(), task })?;
+        self.turns.push(key, Job { queued: Instant::now(), wary: false, task })?;
         Ok(answer)
     }
 }
@@ -92,6 +111,24 @@ struct Turns {
 struct State {
     queue: Queue<Job>,
     closed: bool,
+    /// Writers that wait for something to do.
+    idle: usize,
+    /// The keys whose closures have failed lately after they had written, and for how many more this counts.
+    wary: HashMap<i64, u32>,
+}
+
+impl State {
+    /// A job as it is handed out.
+    fn handed(&mut self, (key, mut job): (i64, Job)) -> (i64, Job) {
+        if let Some(left) = self.wary.get_mut(&key) {
+            job.wary = true;
+            *left -= 1;
+            if *left == 0 {
+                self.wary.remove(&key);
+            }
+        }
+        (key, job)
+    }
 }
 
 impl Turns {
@@ -118,33 +155,53 @@ impl Turns {
         let mut state = self.lock();
         loop {
             if let Some(next) = state.queue.take(None) {
-                return Some(next);
+                return Some(state.handed(next));
             }
             if state.closed {
                 return None;
             }
+            state.idle += 1;
             state = self.came.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.idle -= 1;
         }
     }
 
-    /// One of `key` has run for `time`; answers the next one that may join the same transaction, which has `room`.
-    fn next(&self, key: i64, time: Duration, room: Duration, mixes: bool) -> Option<(i64, Job)> {
+    /// One of `key` has run for `time`; answers the next one that may join the same transaction, which has `room` and
+    /// the keys `keys`.
+    fn next(&self, key: i64, time: Duration, room: Duration, keys: &[i64], shares: bool) -> Option<(i64, Job)> {
         let mut state = self.lock();
         state.queue.ran(key, time);
         if room.is_zero() {
             return None;
         }
-        if mixes {
+        let next = if !shares {
             state.queue.release(key);
-            return state.queue.take(Some(room));
-        }
-        state.queue.more(key, room).map(|job| (key, job))
+            state.queue.take(Some(room))
+        } else if state.idle == 0 && state.queue.is_turn_of_others(keys) {
+            state.queue.take(Some(room))
+        } else {
+            state.queue.more(keys, room)
+        };
+        next.map(|next| state.handed(next))
     }
 
-    /// Nobody works on `key` any more.
-    fn release(&self, key: i64) {
-        self.lock().queue.release(key);
+    fn put_back(&self, key: i64, job: Job) {
+        self.lock().queue.put_back(key, job);
         self.came.notify_one();
+    }
+
+    /// Nobody works on `keys` any more. Closures of `failed` failed after they had written.
+    fn release(&self, keys: &[i64], failed: &[i64]) {
+        let mut state = self.lock();
+        for key in keys {
+            state.queue.release(*key);
+        }
+        if state.wary.len() > MAX_WARY {
+            state.wary.clear();
+        }
+        state.wary.extend(failed.iter().map(|key| (*key, WARY)));
+        drop(state);
+        self.came.notify_all();
     }
 }
 
@@ -163,12 +220,15 @@ impl Drop for Closing<'_> {
 
 struct Job {
     queued: Instant,
+    wary: bool,
     task: Box<dyn Task>,
 }
 
 trait Task: Send {
     /// Runs the closure; returns whether its writes are to be kept.
     fn run(&mut self, tx: &mut Tx) -> bool;
+    /// What it wrote cannot be kept after all.
+    fn fail(&mut self, error: Error);
     /// Answers the caller.
     fn done(self: Box<Self>, outcome: Result<()>);
 }
@@ -194,6 +254,10 @@ where
         keep
     }
 
+    fn fail(&mut self, error: Error) {
+        self.result = Some(Err(error.into()));
+    }
+
     fn done(self: Box<Self>, outcome: Result<()>) {
         let answer = match (outcome, self.result) {
             (Ok(()), Some(result)) => result,
@@ -209,21 +273,33 @@ fn run<S: Session>(session: &mut S, closing: &Closing, stats: &Stats) {
     let turns = closing.0;
     // Who comes while the database is known to be gone need not wait for it as the first one did.
     let mut patience = WRITE_RETRY_TIMEOUT;
-    while let Some((mut key, first)) = turns.wait() {
+    let mut carried = Carried::default();
+    while let Some((key, first)) = turns.wait() {
+        let mut keys = vec![key];
         if first.queued.elapsed() > QUEUED {
-            turns.release(key);
+            turns.release(&keys, &[]);
             first.task.done(Err(Error::Overloaded));
             continue;
         }
         let mut next = Some((key, first));
-        let mut group = Group::start(session, stats);
-        while let Some((own, job)) = next.take() {
-            key = own;
-            let (time, room) = group.add(job.task);
-            next = turns.next(key, time, room, S::MIXES_KEYS);
+        let mut group = Group::start(session, &mut carried, stats);
+        while let Some((key, job)) = next.take() {
+            if !S::SHARES_KEYS {
+                // Those before it are free already.
+                keys.clear();
+                keys.push(key);
+            } else if !keys.contains(&key) {
+                if !group.admits(key) {
+                    turns.put_back(key, job);
+                    break;
+                }
+                keys.push(key);
+            }
+            let (time, room) = group.add(key, job);
+            next = turns.next(key, time, room, &keys, S::SHARES_KEYS);
         }
-        let gone = group.finish(patience);
-        turns.release(key);
+        let End { gone, failed } = group.finish(patience);
+        turns.release(&keys, &failed);
         patience = if gone { Duration::ZERO } else { WRITE_RETRY_TIMEOUT };
         session.rest();
     }
@@ -232,108 +308,198 @@ fn run<S: Session>(session: &mut S, closing: &Closing, stats: &Stats) {
 /// Writes that share a transaction.
 struct Group<'s, S: Session> {
     session: &'s mut S,
+    carried: &'s mut Carried,
     stats: &'s Stats,
     begun: Result<()>,
     /// When its first write arrived, and when its transaction began.
     came: Instant,
     started: Instant,
-    tasks: Vec<Box<dyn Task>>,
+    tasks: Vec<Member>,
+}
+
+/// A task with its key.
+type Member = (i64, Box<dyn Task>);
+
+/// How a group has ended.
+#[derive(Default)]
+struct End {
+    /// The database is gone.
+    gone: bool,
+    /// The keys of tasks that failed after everything had to run again.
+    failed: Vec<i64>,
 }
 
 impl<'s, S: Session> Group<'s, S> {
-    fn start(session: &'s mut S, stats: &'s Stats) -> Self {
+    fn start(session: &'s mut S, carried: &'s mut Carried, stats: &'s Stats) -> Self {
         let came = Instant::now();
-        let begun = session.begin();
-        Group { session, stats, begun, came, started: Instant::now(), tasks: Vec::new() }
+        let begun = begin(session, carried, false);
+        Group { session, carried, stats, begun, came, started: Instant::now(), tasks: Vec::new() }
+    }
+
+    /// Whether closures of one more key may join.
+    fn admits(&mut self, key: i64) -> bool {
+        let admitted = match &self.begun {
+            Ok(()) => self.session.admits(key),
+            Err(_) => Ok(false),
+        };
+        admitted.unwrap_or_else(|error| {
+            // Whatever it is, it is not the fault of those who are in the transaction already.
+            self.begun = Err(if error.is_retryable() { error } else { Error::Undo });
+            false
+        })
     }
 
     /// Runs a task in the transaction; answers how long it took and how long the next one may take: nobody waits for
     /// a dear closure of somebody else because their commits are shared.
-    fn add(&mut self, mut task: Box<dyn Task>) -> (Duration, Duration) {
+    fn add(&mut self, key: i64, job: Job) -> (Duration, Duration) {
+        let Job { mut task, wary, .. } = job;
         let started = Instant::now();
         if self.begun.is_ok() {
-            self.begun = part(self.session, task.as_mut(), false);
+            let care = Care { savepoint: false, wary };
+            self.begun = part(self.session, self.carried, task.as_mut(), care).map(drop);
         }
         let time = started.elapsed();
         self.stats.closure_ran(time);
-        self.tasks.push(task);
+        self.tasks.push((key, task));
         let full = self.begun.is_err() || self.tasks.len() >= BATCH;
         let room = if full { Duration::ZERO } else { BATCH_TIME.saturating_sub(self.started.elapsed()) };
         (time, room)
     }
 
-    /// Commits and answers everyone; answers whether the database is gone.
-    fn finish(self, patience: Duration) -> bool {
-        let Group { session, stats, begun, mut tasks, came, started } = self;
-        let mut outcome = begun.and_then(|()| commit(session));
+    /// Commits and answers everyone.
+    fn finish(self, mut patience: Duration) -> End {
+        let Group { session, carried, stats, begun, tasks, came, started } = self;
+        let outcome = begun.and_then(|()| commit(session, carried));
         stats.writes.fetch_add(tasks.len() as u64, Ordering::Relaxed);
         stats.commits.fetch_add(1, Ordering::Relaxed);
-        if outcome == Err(Error::Undo) {
-            session.rollback();
-            outcome = carefully(session, &mut tasks);
-        }
-        // A database that was silent for so long, or that is known to be gone, would be tried in vain once more.
-        let late = patience.is_zero() || came.elapsed() >= session.patience();
-        let given_up = late && matches!(outcome, Err(Error::Disconnected(_)));
-        if outcome.as_ref().is_err_and(Error::is_retryable) && !given_up {
-            stats.retries.fetch_add(tasks.len() as u64, Ordering::Relaxed);
-            outcome = again(session, &mut tasks, patience);
-        }
-        if let Err(error) = &outcome {
-            session.rollback();
-            stop_on_io(error);
+        let mut end = End::default();
+        for mut tasks in parts::<S>(tasks, &outcome) {
+            let mut outcome = outcome.clone();
+            if outcome == Err(Error::Undo) {
+                session.rollback();
+                outcome = carefully(session, carried, &mut tasks).map(|failed| end.failed.extend(failed));
+            }
+            // A database that was silent for so long, or that is known to be gone, would be tried in vain once more.
+            let late = patience.is_zero() || came.elapsed() >= session.patience();
+            let given_up = late && matches!(outcome, Err(Error::Disconnected(_)));
+            if outcome.as_ref().is_err_and(Error::is_retryable) && !given_up {
+                stats.retries.fetch_add(tasks.len() as u64, Ordering::Relaxed);
+                outcome = again(session, carried, &mut tasks, patience);
+            }
+            if let Err(error) = &outcome {
+                session.rollback();
+                stop_on_io(error);
+            }
+            if matches!(outcome, Err(Error::Disconnected(_))) {
+                end.gone = true;
+                patience = Duration::ZERO;
+            }
+            answer(tasks, outcome);
         }
         stats.transaction_held(started.elapsed());
-        let gone = matches!(outcome, Err(Error::Disconnected(_)));
-        answer(tasks, outcome);
-        gone
+        end
     }
 }
 
-fn answer(tasks: Vec<Box<dyn Task>>, outcome: Result<()>) {
-    for task in tasks {
+/// What is committed together when the first try has come to `outcome`. Whoever waits for a key must not have another,
+/// so each key has a transaction of its own when all of them run again.
+fn parts<S: Session>(tasks: Vec<Member>, outcome: &Result<()>) -> Vec<Vec<Member>> {
+    let again = matches!(outcome, Err(error) if *error == Error::Undo || error.is_retryable());
+    if !again || !S::SHARES_KEYS {
+        return vec![tasks];
+    }
+    let mut parts: Vec<Vec<Member>> = Vec::new();
+    for (key, task) in tasks {
+        match parts.iter_mut().find(|part| part.first().is_some_and(|(own, _)| *own == key)) {
+            Some(part) => part.push((key, task)),
+            None => parts.push(vec![(key, task)]),
+        }
+    }
+    parts
+}
+
+fn answer(tasks: Vec<Member>, outcome: Result<()>) {
+    for (_, task) in tasks {
         task.done(outcome.clone());
     }
 }
 
-/// One task of a transaction, which must leave nothing when it fails.
-fn part<S: Session>(session: &mut S, task: &mut dyn Task, careful: bool) -> Result<()> {
-    let mut tx = session.tx()?.careful(careful);
-    let _ = tx.savepoint(|tx| if task.run(tx) { Ok(()) } else { Err(Error::Undo) });
-    match tx.trouble() {
+/// How a task is run.
+#[derive(Clone, Copy)]
+pub(crate) struct Care {
+    /// In a savepoint, and waiting for each of its statements.
+    pub(crate) savepoint: bool,
+    /// Asking in advance what the database would refuse.
+    pub(crate) wary: bool,
+}
+
+fn begin<S: Session>(session: &mut S, carried: &mut Carried, careful: bool) -> Result<()> {
+    session.begin(careful)?;
+    carried.begin(session.is_alone());
+    Ok(())
+}
+
+/// One task of a transaction, which must leave nothing when it fails; answers whether it succeeded.
+fn part<S: Session>(session: &mut S, carried: &mut Carried, task: &mut dyn Task, care: Care) -> Result<bool> {
+    let mut tx = session.tx()?.with(care).carrying(std::mem::take(carried));
+    let kept = tx.savepoint(|tx| {
+        if !task.run(tx) {
+            return Err(Error::Undo);
+        }
+        // Rows that cannot be written are told to whoever gathered them.
+        let written = if care.savepoint { tx.flush() } else { Ok(()) };
+        written.inspect_err(|error| task.fail(error.clone()))
+    });
+    let trouble = tx.trouble();
+    *carried = tx.into_carried();
+    match trouble {
         Some(trouble) => Err(trouble),
-        None => Ok(()),
+        None => Ok(kept.is_ok()),
     }
 }
 
-/// All tasks again in one transaction, each in a savepoint.
-fn carefully<S: Session>(session: &mut S, tasks: &mut [Box<dyn Task>]) -> Result<()> {
-    session.begin()?;
-    for task in tasks {
-        part(session, task.as_mut(), true)?;
+/// All tasks again in one transaction, each in a savepoint; answers the keys of those that failed.
+fn carefully<S: Session>(session: &mut S, carried: &mut Carried, tasks: &mut [Member]) -> Result<Vec<i64>> {
+    begin(session, carried, true)?;
+    let mut failed = Vec::new();
+    for (key, task) in tasks {
+        if !part(session, carried, task.as_mut(), Care { savepoint: true, wary: true })? {
+            failed.push(*key);
+        }
     }
-    commit(session)
+    commit(session, carried)?;
+    Ok(failed)
 }
 
-fn commit<S: Session>(session: &mut S) -> Result<()> {
+/// Writes what was gathered and commits. When it cannot be written, all tasks run again and each writes its own.
+fn commit<S: Session>(session: &mut S, carried: &mut Carried) -> Result<()> {
+    if carried.has_rows() {
+        let mut tx =
+            session.tx()?.with(Care { savepoint: false, wary: false }).carrying(std::mem::take(carried)).closing();
+        let written = tx.flush();
+        let trouble = tx.trouble();
+        *carried = tx.into_carried();
+        trouble.map_or(written, Err)?;
+    }
     faults::here();
     session.commit()?;
+    carried.committed();
     faults::here();
     Ok(())
 }
 
 /// All tasks until they are through or patience ends: a lost race, or a connection that has to be
 /// made again.
-fn again<S: Session>(session: &mut S, tasks: &mut [Box<dyn Task>], patience: Duration) -> Result<()> {
+fn again<S: Session>(session: &mut S, carried: &mut Carried, tasks: &mut [Member], patience: Duration) -> Result<()> {
     let started = Instant::now();
     let mut wait = Duration::from_millis(10);
     loop {
         session.rollback();
         std::thread::sleep(wait);
         wait *= 3;
-        match carefully(session, tasks) {
+        match carefully(session, carried, tasks) {
             Err(error) if error.is_retryable() && started.elapsed() + wait < patience => {}
-            done => return done,
+            done => return done.map(drop),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The table of jobs: enqueueing jobs and recording their outcome.
 
-use store::{Migration, Row, Tx, Value};
+use store::{Gathered, Merge, Migration, Row, Tx, Value};
 
 use crate::backoff::{self, Backoff};
 use crate::clock::{Ids, Moment};
@@ -205,25 +205,47 @@ pub enum Ending {
 pub fn enqueue(tx: &mut Tx, ids: &Ids, job: &NewJob, now: Moment) -> Result<()> {
     let id = ids.next();
     let unique = job.unique_key.as_ref().unwrap_or(&id);
-    tx.execute(
-        "INSERT INTO jobs (id, account_id, kind, unique_key, payload, state, run_at, attempts, max_attempts, claim,
-                           lease_until, last_error, created_at, lane)
-         VALUES ($1, $2, $3, $4, $5, 'ready', $6, 0, $7, 0, 0, '', $8, $9)
-         ON CONFLICT (unique_key) DO NOTHING",
-        &[
-            (&id).into(),
-            job.account.into(),
-            job.kind.into(),
-            unique.into(),
-            (&job.payload).into(),
-            job.run_at.0.into(),
-            job.max_attempts.into(),
-            now.0.into(),
-            job.lane.name().into(),
-        ],
-    )?;
-    Ok(())
+    let row: [Value; 14] = [
+        unique.into(),
+        (&id).into(),
+        job.account.into(),
+        job.kind.into(),
+        (&job.payload).into(),
+        "ready".into(),
+        job.run_at.0.into(),
+        0_i64.into(),
+        job.max_attempts.into(),
+        0_i64.into(),
+        0_i64.into(),
+        "".into(),
+        now.0.into(),
+        job.lane.name().into(),
+    ];
+    Ok(tx.gather(&ENQUEUED, &row)?)
 }
+
+static ENQUEUED: Gathered = Gathered {
+    table: "jobs",
+    columns: &[
+        "unique_key",
+        "id",
+        "account_id",
+        "kind",
+        "payload",
+        "state",
+        "run_at",
+        "attempts",
+        "max_attempts",
+        "claim",
+        "lease_until",
+        "last_error",
+        "created_at",
+        "lane",
+    ],
+    key: 1,
+    merge: Merge::First,
+    conflict: "ON CONFLICT (unique_key) DO NOTHING",
+};
 
 /// Takes away a job that nobody has claimed yet; answers whether there was one.
 pub fn call_off(tx: &mut Tx, unique_key: &str) -> Result<bool> {

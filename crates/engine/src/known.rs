@@ -1,0 +1,92 @@
+//! What a transaction has read and need not read again: the records that others name, and what is worked out from a few
+//! of them. The closures that share a commit share it as well. Whoever changes a table makes it unknown, see [`Tx::memory`].
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use store::Tx;
+
+use crate::context::Ctx;
+use crate::error::{Error, Result};
+use crate::record::{DETAIL, Record, Snapshot};
+
+/// The record with this id in the account, read anew.
+pub(crate) fn find<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<R> {
+    if id.contains('\0') {
+        return Err(Error::not_found(R::shape().name));
+    }
+    let found = tx.first(&R::sql().get, &[ctx.account.into(), id.into()], R::from_row)?;
+    found.ok_or_else(|| Error::not_found(R::shape().name))
+}
+
+/// The record with this id in the account, to look at.
+pub fn known<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Arc<R>> {
+    let table = R::shape().table;
+    if let Some(known) = tx.memory::<Known<R>>(table, ctx.account).0.get(id) {
+        return Ok(known.clone());
+    }
+    let record: Arc<R> = Arc::new(find(tx, ctx, id)?);
+    tx.memory::<Known<R>>(table, ctx.account).0.insert(id.to_string(), record.clone());
+    tx.memory::<Existing>(table, ctx.account).0.insert(id.to_string());
+    Ok(record)
+}
+
+/// The record as `GET` shows it, to be kept by another one.
+pub fn known_snapshot<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Snapshot {
+    // An address may be signed for some time.
+    let lasts = R::shape().addresses.is_empty();
+    let id = &record.base().id;
+    if let Some(known) = tx.memory::<Shown>(R::shape().table, ctx.account).0.get(id).filter(|_| lasts) {
+        return known.clone();
+    }
+    let mut data = Vec::with_capacity(1024);
+    record.write_json(DETAIL, ctx, &mut data);
+    let snapshot = Snapshot::of(&data);
+    tx.memory::<Shown>(R::shape().table, ctx.account).0.insert(id.clone(), snapshot.clone());
+    snapshot
+}
+
+/// Whether the account has a record with this id.
+pub fn exists(tx: &mut Tx, ctx: &Ctx, table: &'static str, id: &str) -> Result<bool> {
+    if tx.memory::<Existing>(table, ctx.account).0.contains(id) {
+        return Ok(true);
+    }
+    let sql = format!("SELECT count(*) FROM {table} WHERE account_id = $1 AND id = $2");
+    let exists = tx.int(&sql, &[ctx.account.into(), id.into()])? > 0;
+    if exists {
+        tx.memory::<Existing>(table, ctx.account).0.insert(id.to_string());
+    }
+    Ok(exists)
+}
+
+/// What `read` works out from the records of a table, and from nothing else.
+pub fn remembered<T: Clone + Send + 'static>(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    table: &'static str,
+    read: impl FnOnce(&mut Tx) -> Result<T>,
+) -> Result<T> {
+    if let Some(known) = tx.memory::<Option<T>>(table, ctx.account) {
+        return Ok(known.clone());
+    }
+    let read = read(tx)?;
+    *tx.memory(table, ctx.account) = Some(read.clone());
+    Ok(read)
+}
+
+/// Records by their id.
+struct Known<R>(HashMap<String, Arc<R>>);
+
+impl<R> Default for Known<R> {
+    fn default() -> Known<R> {
+        Known(HashMap::new())
+    }
+}
+
+/// Records as they are shown, by their id.
+#[derive(Default)]
+struct Shown(HashMap<String, Snapshot>);
+
+/// The ids of records that are there.
+#[derive(Default)]
+struct Existing(HashSet<String>);
