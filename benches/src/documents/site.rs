@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rusqlite::Connection;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::load::{Feed, client_body, invoice_body};
 use super::postgres::Postgres;
@@ -13,6 +13,8 @@ use crate::bare;
 use crate::server::{self, Server};
 
 pub const ACCOUNTS: usize = 16;
+/// Clients of each account; the last has the invoices.
+const CLIENTS: u64 = 30;
 /// Invoices of each account, of which lists show the first 25.
 const INVOICES: usize = 40;
 
@@ -100,8 +102,8 @@ impl<'b> Seed<'b> {
         for key in seed.feed.keys.clone() {
             server.key = key;
             let text = |made: Value| made["data"]["id"].as_str().expect("an id").to_string();
-            let made = server.post("/v1/clients", &json!(client_body(0)));
-            let client = text(made);
+            let made = (0..CLIENTS).map(|n| text(server.post("/v1/clients", &client_body(n))));
+            let client = made.collect::<Vec<_>>().pop().expect("a client");
             let invoice = |n: usize| text(server.post("/v1/invoices", &invoice_body(n as u64, &client, "draft")));
             seed.feed.seeded.push((0..INVOICES).map(invoice).collect());
             seed.feed.clients.push(client);
