@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use engine::context::Ctx;
 use engine::error::{FieldCode, FieldErrors, Result, Violation, violation};
-use engine::json::{Json, write_key, write_text};
+use engine::json::{Json, write_key, write_text, written_bytes};
 use engine::record::{INPUT, Kind, Rules, VatRate};
 use engine::records;
 use money::{Amount, Line, Percent, Price, Totals, percent_of, totals};
@@ -17,8 +17,9 @@ use crate::settings::tax_rate::{self, TaxRate};
 
 /// The most rows a document can have.
 pub const MAX_ROWS: usize = 1000;
-/// The most bytes that the texts of all rows have together. A document is written three times and more in one transaction:
-/// the record, its log lines, its answer, what is printed. Others wait for it meanwhile.
+/// The most bytes that the texts of all rows have together, as JSON. A document is written three times and more in one
+/// transaction: the record, its log lines, its answer, what is printed. Others wait for it meanwhile. So what is written
+/// counts: a quote or a line break in a text is two bytes there.
 pub const LARGEST: usize = 512 * 1024;
 
 /// Products that are looked up in one statement.
@@ -98,10 +99,10 @@ impl Row {
         Percent::from_scaled(self.vat_rate).to_string()
     }
 
-    /// The bytes of its texts.
+    /// The bytes of its texts as JSON.
     fn text_bytes(&self) -> usize {
         let texts = [&self.name, &self.description, &self.unit, &self.vat_code, &self.category, &self.product_id];
-        texts.iter().map(|text| text.len()).sum()
+        texts.iter().map(|text| written_bytes(text)).sum()
     }
 
     /// Writes it as the database keeps it.
@@ -238,7 +239,9 @@ impl Rows {
         if bytes <= LARGEST {
             return Ok(());
         }
-        let message = format!("may have {LARGEST} bytes of text in all rows together, but has {bytes}");
+        let message = format!(
+            "may have {LARGEST} bytes of text in all rows together, but has {bytes}; characters that JSON escapes count as they are written there"
+        );
         Err(violation(FieldCode::TooLong, message))
     }
 

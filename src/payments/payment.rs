@@ -193,7 +193,7 @@ fn create(call: Call) -> Result<Work> {
         if payment.status == Status::Paid && !draft.is_final() {
             invoice.payment_status = PaymentStatus::Draft;
         }
-        let finalized = !draft.is_final() && change_to_final(tx, ctx, &draft, &mut invoice)?;
+        let finalized = !draft.is_final() && change_to_final(tx, ctx, &draft, &mut invoice)?.0;
         if !input.has("amount") {
             payment.amount = all_that_is_open(&invoice)?;
         }
@@ -246,7 +246,8 @@ pub fn told(tx: &mut Tx, ctx: &Ctx, payment: &Payment, to: Status, said: Option<
         }
         records::change(tx, ctx, &before, &mut now, "updated")?;
     }
-    if !steps.is_empty() {
+    // What is paid of the invoice changes with these alone.
+    if payment.status != now.status && [payment.status, now.status].contains(&Status::Paid) {
         let invoice: Invoice = records::find(tx, ctx, &payment.invoice_id.0)?;
         settle_invoice(tx, ctx, &invoice)?;
     }
@@ -277,7 +278,7 @@ fn collect(call: Call) -> Result<Work> {
     let warnings = input::nothing(&call)?;
     Ok(Box::new(move |tx, ctx| {
         let mut invoice: Invoice = records::find_to_change(tx, ctx, &call)?;
-        let finalized = make_final(tx, ctx, &mut invoice)?;
+        let (finalized, _) = make_final(tx, ctx, &mut invoice)?;
         let payment = collecting::again(tx, ctx, &invoice)?;
         let mut answer = both(ctx, &invoice, &payment, Outcome::Created);
         answer.location = Some(tables::location(&payment));
