@@ -30,6 +30,7 @@ use crate::sales::{deal, deal_source, phase, pipeline, product};
 use crate::settings::{self, Settings, corporate_identity, custom_field, email_domain, payment_term, tax_rate};
 use crate::subscriptions::generate::{self, MakeInvoices};
 use crate::subscriptions::{activation, deleted_products, deleted_rates};
+use crate::support::renaming::RenameStatus;
 use crate::support::{ticket, ticket_channel, ticket_message, ticket_status};
 use crate::webhooks::{self, change, delivery, endpoint, queue};
 use crate::work::{hour, project, task};
@@ -155,6 +156,7 @@ pub static JOBS: &[JobKind] = &[
     JobKind::of::<ProviderNews>(),
     JobKind::of::<FinishVerification>(),
     JobKind::of::<CancelAtProvider>(),
+    JobKind::of::<RenameStatus>(),
 ];
 
 /// The tables whose rows are worked on under a lease.

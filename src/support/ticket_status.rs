@@ -3,13 +3,13 @@
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
 use engine::error::{Code, Error, Result};
-use engine::record::{INPUT, Model, NOWHERE, REQUIRED, Record};
+use engine::record::{INPUT, Model, NOWHERE, REQUIRED};
 use engine::records::{self, Work};
 use engine::resource::Resource;
 use engine::{choice, record};
 use store::{Migration, Tx};
 
-use super::ticket::Ticket;
+use super::renaming;
 
 choice! {
     /// What a status means to the rules of tickets.
@@ -46,6 +46,7 @@ impl Model for TicketStatus {
         if before.is_some_and(|before| before.name == self.name) {
             return Ok(());
         }
+        renaming::check_free(tx, ctx, &self.base.id, &self.name)?;
         match named(tx, ctx, &self.name)? {
             Some(other) if other.base.id != self.base.id => {
                 let message = format!("Another ticket status has the name '{}'.", other.name);
@@ -102,28 +103,11 @@ fn patch(call: Call) -> Result<Work> {
         let before: TicketStatus = records::find(tx, ctx, call.id())?;
         let answer = write(tx, ctx)?;
         let status: TicketStatus = records::find(tx, ctx, call.id())?;
-        if status.name != before.name {
-            rename_in_tickets(tx, ctx, &before.name, &status.name)?;
+        if status.name == before.name {
+            return Ok(answer);
         }
-        Ok(answer)
+        renaming::follow(tx, ctx, &status, before.name, answer)
     }))
-}
-
-/// Tickets get the new name of their status. They are where they were, so this is no change of status.
-fn rename_in_tickets(tx: &mut Tx, ctx: &Ctx, old: &str, new: &str) -> Result<()> {
-    let sql =
-        format!("{} WHERE account_id = $1 AND status = $2 ORDER BY created_at, id LIMIT 1000", Ticket::sql().select);
-    loop {
-        let some = tx.all(&sql, &[ctx.account.into(), old.into()], Ticket::from_row)?;
-        for before in &some {
-            let mut ticket = before.clone();
-            ticket.status = new.to_string();
-            records::update(tx, ctx, before, &mut ticket, "updated")?;
-        }
-        if some.len() < 1000 {
-            return Ok(());
-        }
-    }
 }
 
 fn delete(call: Call) -> Result<Work> {
@@ -131,7 +115,8 @@ fn delete(call: Call) -> Result<Work> {
         let status: TicketStatus = records::find_to_change(tx, ctx, &call)?;
         let tickets =
             "SELECT count(*) FROM (SELECT 1 FROM tickets WHERE account_id = $1 AND status = $2 LIMIT 1) AS found";
-        if tx.int(tickets, &[ctx.account.into(), (&status.name).into()])? > 0 {
+        let is_used = tx.int(tickets, &[ctx.account.into(), (&status.name).into()])? > 0;
+        if is_used || renaming::is_under_way(tx, &status.base.id)? {
             return Err(Error::new(Code::InUse, "This status is used by tickets. Make it inactive instead."));
         }
         records::remove(tx, ctx, &status)?;
