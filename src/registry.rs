@@ -23,6 +23,7 @@ use crate::documents::{self, money_due, timers as document_timers};
 use crate::files::{self, DropContent, usage};
 use crate::mail::{self, Deliver};
 use crate::payments::collecting::{self, Collect, ProviderNews};
+use crate::payments::handing_over::HandOver;
 use crate::payments::verification::{self, CancelAtProvider, FinishVerification};
 use crate::payments::{batch, mandate, payment, providers};
 use crate::relations::{client, client_link, note, supplier};
@@ -157,6 +158,7 @@ pub static JOBS: &[JobKind] = &[
     JobKind::of::<FinishVerification>(),
     JobKind::of::<CancelAtProvider>(),
     JobKind::of::<RenameStatus>(),
+    JobKind::of::<HandOver>(),
 ];
 
 /// The tables whose rows are worked on under a lease.
