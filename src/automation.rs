@@ -11,6 +11,7 @@ pub mod cron;
 pub(crate) mod definition;
 pub(crate) mod events;
 pub mod flow;
+pub mod late;
 pub(crate) mod library;
 pub(crate) mod lint;
 pub(crate) mod matching;

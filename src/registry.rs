@@ -15,6 +15,7 @@ use engine::timers::{self, Timer};
 use engine::{idempotency, search};
 use store::{Migration, Tx};
 
+use crate::automation::late::MatchLate;
 use crate::automation::{self, flow, run, runner, secret, trigger, worker};
 use crate::calendar::days::Days;
 use crate::calendar::test_clock;
@@ -159,6 +160,7 @@ pub static JOBS: &[JobKind] = &[
     JobKind::of::<CancelAtProvider>(),
     JobKind::of::<RenameStatus>(),
     JobKind::of::<HandOver>(),
+    JobKind::of::<MatchLate>(),
 ];
 
 /// The tables whose rows are worked on under a lease.
