@@ -17,6 +17,7 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use engine::app::App;
 use engine::config::Config;
+use engine::error::Error;
 use engine::http::openapi;
 use engine::migrations;
 use engine::open::open_store;
@@ -155,11 +156,25 @@ impl Settings {
 }
 
 fn open(config: Config) -> Result<std::sync::Arc<App>, String> {
-    opening::open(config).map_err(|error| error.to_string())
+    opening::open(config).map_err(told)
+}
+
+/// An error of the engine as the command line tells all errors: a phrase in lower case without a full stop. Where the
+/// cause is known, it is told instead of the message for callers of the API, who must not see it.
+fn told(error: Error) -> String {
+    let words = error.internal.unwrap_or(error.message);
+    let words = words.strip_suffix('.').unwrap_or(&words);
+    let mut letters = words.chars();
+    match (letters.next(), letters.next()) {
+        (Some(first), Some(second)) if second.is_lowercase() || second == ' ' => {
+            format!("{}{}", first.to_lowercase(), &words[first.len_utf8()..])
+        }
+        _ => words.to_string(),
+    }
 }
 
 fn migrate(config: &Config) -> Result<(), String> {
-    let store = open_store(config).map_err(|error| error.to_string())?;
+    let store = open_store(config).map_err(told)?;
     let applied = store.migrate(&migrations::all()).map_err(|error| error.to_string())?;
     match applied {
         0 => say("The database is up to date."),

@@ -25,7 +25,7 @@ use engine::record::{
     ACTED, COMPUTED, CREATED, Custom, DETAIL, Day, GIVEN, INPUT, Link, Model, NOWHERE, REQUIRED, Record, Snapshot,
     UPDATED, Views, When,
 };
-use engine::records::{self, Work};
+use engine::records::{self, Image, Work};
 use engine::resource::{Method, RequestBody, Resource, Returns, Verb};
 use engine::{choice, error_codes, record};
 use jiff::civil::Date;
@@ -388,15 +388,18 @@ fn finalize<K: DocumentKind>(call: Call) -> Result<Work> {
     let warnings = input::nothing(&call)?;
     Ok(Box::new(move |tx, ctx| {
         let mut document: Document<K> = records::find_to_change(tx, ctx, &call)?;
-        make_final(tx, ctx, &mut document)?;
-        Ok(Answer::record(ctx, &document, DETAIL).with_texts("warnings", &warnings))
+        let (_, image) = make_final(tx, ctx, &mut document)?;
+        Ok(Image::answer(image, ctx, &document, DETAIL).with_texts("warnings", &warnings))
     }))
 }
 
+/// Whether a document was a draft until now, and the image that its change left.
+pub type MadeFinal = (bool, Option<Image>);
+
 /// Makes a draft final and saves it; answers whether it was a draft.
-pub(crate) fn make_final<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &mut Document<K>) -> Result<bool> {
+pub(crate) fn make_final<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &mut Document<K>) -> Result<MadeFinal> {
     if document.is_final() {
-        return Ok(false);
+        return Ok((false, None));
     }
     let before = document.clone();
     change_to_final(tx, ctx, &before, document)
@@ -408,14 +411,14 @@ pub(crate) fn change_to_final<K: DocumentKind>(
     ctx: &Ctx,
     before: &Document<K>,
     document: &mut Document<K>,
-) -> Result<bool> {
+) -> Result<MadeFinal> {
     document.generation_mode = Mode::Final;
-    records::change(tx, ctx, before, document, "updated")?;
+    let image = records::change_as(tx, ctx, before, document, "updated")?;
     if before.is_final() {
-        return Ok(false);
+        return Ok((false, image));
     }
     pdf::enqueue(tx, ctx, document)?;
-    Ok(true)
+    Ok((true, image))
 }
 
 /// Says in `meta` that a draft became final on the way.

@@ -2,6 +2,7 @@
 
 pub(crate) mod batch;
 pub mod collecting;
+pub(crate) mod handing_over;
 pub(crate) mod mandate;
 pub mod payment;
 pub(crate) mod providers;

@@ -16,6 +16,7 @@ use engine::timers::{self, Timer};
 use engine::{idempotency, search};
 use store::{Migration, Tx};
 
+use crate::automation::late::MatchLate;
 use crate::automation::{self, backtest, flow, run, runner, secret, trigger, worker};
 use crate::calendar::days::Days;
 use crate::calendar::test_clock;
@@ -24,6 +25,7 @@ use crate::documents::{self, money_due, timers as document_timers};
 use crate::files::{self, DropContent, usage};
 use crate::mail::{self, Deliver};
 use crate::payments::collecting::{self, Collect, ProviderNews};
+use crate::payments::handing_over::HandOver;
 use crate::payments::verification::{self, CancelAtProvider, FinishVerification};
 use crate::payments::{batch, mandate, payment, providers};
 use crate::relations::{client, client_link, note, supplier};
@@ -31,7 +33,8 @@ use crate::sales::{deal, deal_source, pipeline, product};
 use crate::settings::{self, Settings, corporate_identity, custom_field, email_domain, payment_term, tax_rate};
 use crate::subscriptions::generate::{self, MakeInvoices};
 use crate::subscriptions::{activation, deleted_products, deleted_rates};
-use crate::support::{ticket, ticket_channel, ticket_message, ticket_status};
+use crate::support::ticket_status::RenameStatus;
+use crate::support::{renaming, ticket, ticket_channel, ticket_message, ticket_status};
 use crate::typesetting::{self, turns};
 use crate::webhooks::{self, change, delivery, endpoint, queue};
 use crate::work::{hour, project, task};
@@ -49,7 +52,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         deal_source::resource(),
         ticket::resource(),
         ticket_message::resource(),
-        ticket_status::resource(ticket::patch_status),
+        ticket_status::resource(renaming::patch_status),
         ticket_channel::resource(),
         project::resource(),
         hour::resource(),
@@ -158,6 +161,9 @@ pub static JOBS: &[JobKind] = &[
     JobKind::of::<ProviderNews>(),
     JobKind::of::<FinishVerification>(),
     JobKind::of::<CancelAtProvider>(),
+    JobKind::of::<RenameStatus>(),
+    JobKind::of::<HandOver>(),
+    JobKind::of::<MatchLate>(),
 ];
 
 /// The tables whose rows are processed under a lease.

@@ -1,5 +1,6 @@
 //! Support: tickets, their messages, statuses and channels.
 
+pub mod renaming;
 pub mod ticket;
 pub mod ticket_channel;
 pub mod ticket_message;

@@ -141,6 +141,21 @@ fn text(json: Option<&Value>, path: &str, faults: &mut FieldErrors) -> Option<St
 }
 
 impl Condition {
+    /// Estimates how many bytes comparing a value goes through, at most.
+    pub fn effort(&self, found: Option<&Value>) -> usize {
+        let of = |value: &Value| 64 + value.as_str().map_or(0, str::len);
+        let size = match found {
+            Some(Value::Array(items)) => items.iter().map(of).sum(),
+            Some(value) => of(value),
+            None => 64,
+        };
+        match (self.op, &self.value) {
+            (Op::Exists | Op::StartsWith, _) => 64,
+            (Op::In, Value::Array(items)) => size.saturating_mul(items.len()),
+            _ => size,
+        }
+    }
+
     /// Whether the condition holds for the value that `find` returns for its field.
     pub fn holds(&self, find: &dyn Fn(&str) -> Option<Value>) -> bool {
         compare(self.op, find(&self.field).as_ref(), &self.value)

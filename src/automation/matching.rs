@@ -14,9 +14,11 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use store::Tx;
 
-use super::conditions::{self, Condition};
+use super::conditions::{self, Condition, compare};
 use super::definition::TRIGGER_ROOTS;
 use super::events;
+use super::late::{self, Verdicts};
+use super::listening::{self, Listener};
 use crate::automation::run::{self, Run};
 
 /// Maximum depth of a chain of runs that start each other.
@@ -24,6 +26,10 @@ pub const DEEPEST: i64 = 5;
 
 /// Maximum number of runs that result from one run.
 const MAX_FLOWS: i64 = 1000;
+
+/// How many bytes the conditions of an event may go through in a transaction: a few milliseconds' worth. Beyond that they are
+/// evaluated outside.
+const ROOM: usize = 4 * 1024 * 1024;
 
 /// A run that an event started.
 pub struct Started {
@@ -33,49 +39,59 @@ pub struct Started {
     pub run_id: String,
 }
 
-struct Listener {
-    id: String,
-    name: String,
-    trigger_type: String,
-    trigger_key: String,
-    conditions: String,
-    max_attempts: i64,
-    version: i64,
+/// The flows that an event starts, and those whose conditions take too long for a transaction.
+struct Plan {
+    starts: Vec<Listener>,
+    late: Vec<Listener>,
 }
 
-/// Writes a run for each active flow that listens to this event and whose conditions hold. `seq` is its entry in the
-/// log, from which the runs read its data: many flows may listen to an event with a large record.
+/// Writes a run for each active flow that listens to this event and whose conditions hold. `seq` is its number in the
+/// log, where the runs find its data: many flows may listen to a large record.
 pub fn start_runs(tx: &mut Tx, ctx: &Ctx, event: &Event, seq: i64) -> Result<Vec<Started>> {
-    // Scheduled flows have an empty event name.
-    if event.name.is_empty() {
-        return Ok(Vec::new());
-    }
-    let sql = "SELECT id, name, trigger_type, trigger_key, conditions, max_attempts, definition_version FROM flows
-               WHERE account_id = $1 AND listens_to = $2 AND active = 1 ORDER BY id";
-    let listeners = tx.all(sql, &[ctx.account.into(), events::canonical(event.name).into()], |row| {
-        Ok::<_, Error>(Listener {
-            id: row.text(0)?.to_string(),
-            name: row.text(1)?.to_string(),
-            trigger_type: row.text(2)?.to_string(),
-            trigger_key: row.text(3)?.to_string(),
-            conditions: row.text(4)?.to_string(),
-            max_attempts: row.int(5)?,
-            version: row.int(6)?,
-        })
-    })?;
+    let plan = plan(tx, ctx, event, None)?;
+    plan.begin(tx, ctx, event, seq)
+}
+
+/// Which flows the event starts. `known` is what their conditions came to before the transaction.
+fn plan(tx: &mut Tx, ctx: &Ctx, event: &Event, known: Option<&Verdicts>) -> Result<Plan> {
+    let mut plan = Plan { starts: Vec::new(), late: Vec::new() };
+    let listeners = listening::listeners(tx, ctx, event.name)?;
     if !listeners.is_empty()
         && let Some(why) = too_much(tx, ctx)?
     {
         tracing::warn!(account = ctx.account, event = event.name, "An event does not start a flow: {why}.");
-        return Ok(Vec::new());
+        return Ok(plan);
     }
-    let mut started = Vec::new();
-    // Computed once, however many flows listen.
+    // Read once, however many flows listen.
     let condition_context = LazyCell::new(|| condition_context(event));
+    let mut room = ROOM;
     for flow in listeners {
-        if flow.conditions != "[]" && !matches(&flow.id, &flow.conditions, &condition_context) {
-            continue;
+        let verdict = match known.and_then(|known| known.verdict(event, &flow)) {
+            Some(verdict) => Some(verdict),
+            None if flow.conditions == "[]" => Some(true),
+            None => matches_within(&flow.id, &flow.conditions, &condition_context, &mut room),
+        };
+        match verdict {
+            Some(true) => plan.starts.push(flow),
+            Some(false) => {}
+            None => plan.late.push(flow),
         }
+    }
+    Ok(plan)
+}
+
+impl Plan {
+    /// Writes the runs, and a job for the flows that are late.
+    fn begin(self, tx: &mut Tx, ctx: &Ctx, event: &Event, seq: i64) -> Result<Vec<Started>> {
+        late::enqueue(tx, ctx, event, seq, &self.late)?;
+        insert_runs(tx, ctx, event, seq, self.starts)
+    }
+}
+
+/// Writes a run of each flow.
+pub fn insert_runs(tx: &mut Tx, ctx: &Ctx, event: &Event, seq: i64, flows: Vec<Listener>) -> Result<Vec<Started>> {
+    let mut started = Vec::with_capacity(flows.len());
+    for flow in flows {
         let mut run = Run {
             flow_id: Link(flow.id.clone()),
             flow_name: flow.name,
@@ -112,15 +128,40 @@ pub fn too_much(tx: &mut Tx, ctx: &Ctx) -> Result<Option<String>> {
     Ok(follows.then(|| format!("the same run has led to {MAX_FLOWS} runs")))
 }
 
-/// Whether the stored conditions of a flow hold. Unreadable conditions do not hold: an event must not fail because one
-/// of the flows that listen to it is damaged.
+/// Whether the stored conditions of a flow hold, however long that takes. Conditions that cannot be read do not: an event
+/// must not fail because one of the flows that listen to it is damaged.
 pub fn matches(flow: &str, conditions: &str, condition_context: &Value) -> bool {
-    let wanted = read_conditions(conditions);
-    if wanted.is_none() {
+    matches_within(flow, conditions, condition_context, &mut usize::MAX.clone()).unwrap_or(false)
+}
+
+/// The same; `None` when it takes more than is left of `room`, of which nothing is left then.
+fn matches_within(flow: &str, conditions: &str, condition_context: &Value, room: &mut usize) -> Option<bool> {
+    take(room, conditions.len())?;
+    let Some(wanted) = read_conditions(conditions) else {
         let cause = store::Error::unreadable("it is not a list of conditions").at("flows", flow, "conditions");
         tracing::error!(%cause, "A flow does not start.");
+        return Some(false);
+    };
+    for condition in &wanted {
+        let found = found(condition, condition_context);
+        // What is left is asked first: how long a list is takes time as well.
+        take(room, 1)?;
+        take(room, condition.effort(found))?;
+        if !compare(condition.op, found, &condition.value) {
+            return Some(false);
+        }
     }
-    wanted.is_some_and(|wanted| holds(&wanted, condition_context))
+    Some(true)
+}
+
+fn take(room: &mut usize, effort: usize) -> Option<()> {
+    let left = room.checked_sub(effort);
+    *room = left.unwrap_or(0);
+    left.filter(|left| *left > 0).map(drop)
+}
+
+fn found<'c>(condition: &Condition, condition_context: &'c Value) -> Option<&'c Value> {
+    conditions::follow(condition_context, &conditions::steps_of(&condition.field)?)
 }
 
 fn read_conditions(text: &str) -> Option<Vec<Condition>> {
@@ -137,8 +178,7 @@ pub fn condition_context(event: &Event) -> Value {
 
 /// Whether all conditions hold.
 pub fn holds(wanted: &[Condition], condition_context: &Value) -> bool {
-    let find = |path: &str| conditions::follow(condition_context, &conditions::steps_of(path)?).cloned();
-    wanted.iter().all(|condition| condition.holds(&find))
+    wanted.iter().all(|condition| compare(condition.op, found(condition, condition_context), &condition.value))
 }
 
 /// A record with what is in its `meta` beside its other fields too, so that flows need not know which
@@ -177,30 +217,76 @@ impl Sent {
     }
 }
 
-/// Fires an event. If its data names a record, the fields of that record are added to the data.
+/// An event from outside, as a request has it.
+pub struct SentEvent {
+    /// Its name.
+    pub event: String,
+    /// What kind of record it is about, or empty.
+    pub entity_type: String,
+    /// What was sent along.
+    pub data: Sent,
+}
+
+impl SentEvent {
+    /// The event.
+    pub fn fired(&self) -> Fired<'_> {
+        Fired { event: &self.event, entity_type: &self.entity_type, data: &self.data }
+    }
+}
+
+/// Fires an event.
 pub fn fire(tx: &mut Tx, ctx: &Ctx, fired: &Fired) -> Result<Vec<Started>> {
-    let named = events::entity(fired.entity_type);
-    let kind = if named.is_empty() { events::kind_of(fired.event) } else { named };
-    let id = fired.data.value["id"].as_str().filter(|id| id.len() <= 255).unwrap_or_default();
-    let record = if id.is_empty() { None } else { shown(tx, ctx, kind, id)? };
-    let known = record.is_some();
-    let data = match record {
-        Some(mut ground) => {
-            if let (Value::Object(ground), Value::Object(sent)) = (&mut ground, &fired.data.value) {
-                ground.extend(sent.clone());
-            }
-            Cow::Owned(ground.to_string())
-        }
-        None => Cow::Borrowed(fired.data.text.as_str()),
-    };
-    let event = Event {
-        name: fired.event,
-        entity_type: if known || !named.is_empty() { kind } else { "" },
-        entity_id: id,
-        data: &data,
-    };
+    let ground = Ground::of(tx, ctx, fired)?;
+    let event = ground.event(fired);
+    let plan = plan(tx, ctx, &event, None)?;
     let seq = note(tx, ctx, &event)?;
-    start_runs(tx, ctx, &event, seq)
+    plan.begin(tx, ctx, &event, seq)
+}
+
+/// Fires an event for a request, which answers with its runs. `None` when conditions take too long for a transaction: then
+/// nothing is written, and the caller comes back with what they came to.
+pub fn fire_knowing(tx: &mut Tx, ctx: &Ctx, fired: &Fired, known: Option<&Verdicts>) -> Result<Option<Vec<Started>>> {
+    let ground = Ground::of(tx, ctx, fired)?;
+    let event = ground.event(fired);
+    let plan = plan(tx, ctx, &event, known)?;
+    if !plan.late.is_empty() && known.is_none() {
+        return Ok(None);
+    }
+    let seq = note(tx, ctx, &event)?;
+    plan.begin(tx, ctx, &event, seq).map(Some)
+}
+
+/// What an event that is fired is about, and its data.
+pub struct Ground<'f> {
+    entity_type: &'f str,
+    entity_id: &'f str,
+    data: Cow<'f, str>,
+}
+
+impl<'f> Ground<'f> {
+    /// The record that the event names, if there is one, is the ground of its data.
+    pub fn of(tx: &mut Tx, ctx: &Ctx, fired: &Fired<'f>) -> Result<Ground<'f>> {
+        let named = events::entity(fired.entity_type);
+        let kind = if named.is_empty() { events::kind_of(fired.event) } else { named };
+        let id = fired.data.value["id"].as_str().filter(|id| id.len() <= 255).unwrap_or_default();
+        let record = if id.is_empty() { None } else { shown(tx, ctx, kind, id)? };
+        let known = record.is_some();
+        let data = match record {
+            Some(mut ground) => {
+                if let (Value::Object(ground), Value::Object(sent)) = (&mut ground, &fired.data.value) {
+                    ground.extend(sent.clone());
+                }
+                Cow::Owned(ground.to_string())
+            }
+            None => Cow::Borrowed(fired.data.text.as_str()),
+        };
+        Ok(Ground { entity_type: if known || !named.is_empty() { kind } else { "" }, entity_id: id, data })
+    }
+
+    /// The event.
+    pub fn event<'e>(&'e self, fired: &'e Fired) -> Event<'e> {
+        Event { name: fired.event, entity_type: self.entity_type, entity_id: self.entity_id, data: &self.data }
+    }
 }
 
 /// Appends a fired event to the log, under a separate type: it is not an event that the service itself emits.
@@ -234,15 +320,20 @@ pub fn data_of(tx: &mut Tx, ctx: &Ctx, run: &Run) -> Result<String> {
     if run.seq == 0 {
         return Ok(run.data.0.clone());
     }
-    let Some(line) = log::line(tx, ctx.account, run.seq)? else {
-        return Err(Error::internal(format!("the log has no line {}", run.seq)));
+    data_at(tx, ctx, run.seq)
+}
+
+/// The data of the event with this number, as JSON.
+pub fn data_at(tx: &mut Tx, ctx: &Ctx, seq: i64) -> Result<String> {
+    let Some(line) = log::line(tx, ctx.account, seq)? else {
+        return Err(Error::internal(format!("the log has no line {seq}")));
     };
     if line.name != TRIGGERED {
         return Ok(line.into_data());
     }
     let noted = line.into_data();
     let data = serde_json::from_str::<Noted>(&noted).map(|noted| noted.data.get().to_string());
-    Ok(data.map_err(|_| unreadable_data(run.seq))?)
+    Ok(data.map_err(|_| unreadable_data(seq))?)
 }
 
 /// The error for a log entry whose data is not JSON.

@@ -2,7 +2,7 @@
 
 use engine::clock::Moment;
 use engine::context::Ctx;
-use engine::error::Error;
+use engine::error::{Code, Error};
 use engine::json::Json;
 use engine::perform::{perform, perform_warned};
 use engine::record::{Emails, FieldInfo, INPUT, Kind, parse_date};
@@ -41,17 +41,19 @@ pub struct StepError {
     pub words: String,
     /// Whether a retry would fail in the same way.
     pub for_good: bool,
+    /// Seconds until another try can succeed, if that is known: a quota that opens again tomorrow.
+    pub opens_after: Option<u32>,
 }
 
 impl StepError {
     /// An error that a retry can resolve.
     pub fn later(words: impl Into<String>) -> StepError {
-        StepError { words: words.into(), for_good: false }
+        StepError { words: words.into(), for_good: false, opens_after: None }
     }
 
     /// A permanent error.
     pub fn never(words: impl Into<String>) -> StepError {
-        StepError { words: words.into(), for_good: true }
+        StepError { words: words.into(), for_good: true, opens_after: None }
     }
 }
 
@@ -60,7 +62,8 @@ impl From<Error> for StepError {
         let faults: Vec<String> =
             error.faults.iter().map(|fault| format!("'{}' {}", fault.field, fault.wrong.message)).collect();
         let words = if faults.is_empty() { error.message.clone() } else { format!("{}.", faults.join("; ")) };
-        StepError { words, for_good: !error.code.may_pass() }
+        let opens_after = error.retry_after.filter(|_| error.code == Code::QuotaExceeded);
+        StepError { words, for_good: !error.code.may_pass(), opens_after }
     }
 }
 

@@ -1,5 +1,7 @@
 //! The routes that fire events.
 
+use std::sync::Arc;
+
 use engine::call::{Answer, Call};
 use engine::error::Result;
 use engine::input;
@@ -9,7 +11,8 @@ use engine::records::Work;
 use engine::resource::{Method, Part, RequestBody, Resource, Returns};
 use serde_json::{Value, json};
 
-use super::matching::{self, Fired, Sent, Started};
+use super::late::Verdicts;
+use super::matching::{self, Sent, SentEvent, Started};
 use crate::automation::run::Status;
 
 /// Declares the body of a trigger route; the routes differ only in the name of the record number.
@@ -86,14 +89,13 @@ fn automation(call: Call) -> Result<Work> {
     let sent = input.record();
     let legacy = input.has("legacy_entity_id").then_some(("legacy_entity_id", sent.legacy_entity_id));
     let data = Sent::of(with_number(&sent.data, legacy));
-    Ok(Box::new(move |tx, ctx| {
-        let fired = Fired { event: &sent.event, entity_type: &sent.entity_type, data: &data };
-        let started = matching::fire(tx, ctx, &fired)?;
-        let mut answer = answered(&sent.event, &started, "flow_id", "run_id").with_texts("warnings", &input.warnings);
+    let sent = SentEvent { event: sent.event, entity_type: sent.entity_type, data };
+    Ok(firing(Arc::new(sent), None, move |event, started| {
+        let mut answer = answered(event, started, "flow_id", "run_id").with_texts("warnings", &input.warnings);
         if legacy.is_some() {
             answer.headers.push(("deprecation", "true".to_string()));
         }
-        Ok(answer)
+        answer
     }))
 }
 
@@ -102,11 +104,27 @@ fn webhook(call: Call) -> Result<Work> {
     let sent = input.record();
     let number = input.has("entity_id").then_some(("entity_id", sent.entity_id));
     let data = Sent::of(with_number(&sent.data, number));
-    Ok(Box::new(move |tx, ctx| {
-        let fired = Fired { event: &sent.event, entity_type: &sent.entity_type, data: &data };
-        let started = matching::fire(tx, ctx, &fired)?;
-        Ok(answered(&sent.event, &started, "flow_guid", "run_guid"))
-    }))
+    let sent = SentEvent { event: sent.event, entity_type: sent.entity_type, data };
+    Ok(firing(Arc::new(sent), None, |event, started| answered(event, started, "flow_guid", "run_guid")))
+}
+
+/// Fires an event and answers with its runs. If the conditions of its flows take too long for a transaction, they are
+/// evaluated before the one that writes the event.
+fn firing(
+    sent: Arc<SentEvent>,
+    known: Option<Verdicts>,
+    answer: impl Fn(&str, &[Started]) -> Answer + Clone + Send + Sync + 'static,
+) -> Work {
+    Box::new(move |tx, ctx| {
+        if let Some(started) = matching::fire_knowing(tx, ctx, &sent.fired(), known.as_ref())? {
+            return Ok(answer(&sent.event, &started));
+        }
+        let (sent, answer) = (sent.clone(), answer.clone());
+        Ok(Answer::after(move |app, caller| {
+            let known = Verdicts::of(app, caller, &sent)?;
+            Ok(firing(sent.clone(), Some(known), answer.clone()))
+        }))
+    })
 }
 
 /// Adds the record number to the data, unless the data already has one.

@@ -86,7 +86,7 @@ impl Days {
 
     fn write(&self, app: &App, claimed: &Claimed) -> Result<()> {
         let (own, memory) = (claimed.clone(), self.clone());
-        app.store.write_now(SHARED, move |tx| own.keep(tx, &memory))
+        app.store.write_now(SHARED, move |tx| own.keep(tx, &memory)).map(drop)
     }
 }
 

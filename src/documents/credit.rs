@@ -1,13 +1,13 @@
 //! Credit invoices: reverse an invoice or some of its rows.
 
-use engine::call::{Answer, Call};
+use engine::call::Call;
 use engine::context::Ctx;
 use engine::error::{Code, Error, FieldCode, Result, Violation, violation};
 use engine::input;
 use engine::input::Input;
 use engine::json::Json;
 use engine::record::{Body, CREATED, Day, INPUT, Kind, Link, Record, Rules};
-use engine::records::{self, Work};
+use engine::records::{self, Image, Work};
 use money::Amount;
 use serde_json::{Value as Schema, json};
 use store::{Row, Tx, Value};
@@ -84,12 +84,12 @@ pub fn credit(call: Call) -> Result<Work> {
     }
     Ok(Box::new(move |tx, ctx| {
         let mut source: Invoice = records::find_to_change(tx, ctx, &call)?;
-        let finalized = make_final(tx, ctx, &mut source)?;
+        let (finalized, _) = make_final(tx, ctx, &mut source)?;
         if named || !wish.credit_all {
             check_places(&source, &wish.row_indexes)?;
         }
-        let credit = credit_rows(tx, ctx, source, &wish)?;
-        Ok(with_finalized(Answer::created(ctx, &credit, CREATED).with_texts("warnings", &warnings), finalized))
+        let (credit, image) = credit_rows(tx, ctx, source, &wish)?;
+        Ok(with_finalized(image.created(ctx, &credit, CREATED).with_texts("warnings", &warnings), finalized))
     }))
 }
 
@@ -107,7 +107,7 @@ fn check_places(source: &Invoice, places: &Places) -> Result<()> {
     }
 }
 
-fn credit_rows(tx: &mut Tx, ctx: &Ctx, before: Invoice, wish: &Credit) -> Result<Invoice> {
+fn credit_rows(tx: &mut Tx, ctx: &Ctx, before: Invoice, wish: &Credit) -> Result<(Invoice, Image)> {
     if before.is_credit {
         return Err(Error::new(Code::InvalidTransition, "A credit invoice cannot be credited."));
     }
@@ -148,10 +148,10 @@ fn credit_rows(tx: &mut Tx, ctx: &Ctx, before: Invoice, wish: &Credit) -> Result
     } else {
         source.update_payment_status(ctx);
     }
-    new::save_as(tx, ctx, &mut credit, "credit_created")?;
+    let image = new::save_as(tx, ctx, &mut credit, "credit_created")?;
     records::update(tx, ctx, &before, &mut source, "credited")?;
     records::follow(tx, ctx, Some(&before), &source)?;
-    Ok(credit)
+    Ok((credit, image))
 }
 
 /// Returns the indexes of the rows to credit.

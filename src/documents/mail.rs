@@ -124,7 +124,7 @@ pub fn send<K: DocumentKind>(call: Call) -> Result<Work> {
     let wish = input.record();
     Ok(Box::new(move |tx, ctx| {
         let mut document: Document<K> = records::find_to_change(tx, ctx, &call)?;
-        let finalized = make_final(tx, ctx, &mut document)?;
+        let (finalized, _) = make_final(tx, ctx, &mut document)?;
         let mut wish = wish.clone();
         if !input.has("send_type") {
             wish.send_type = default_type(&document);

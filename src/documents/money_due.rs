@@ -232,9 +232,10 @@ fn say_overdue<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -
 /// The marks are counted: for an `EXISTS` SQLite would read all of them first, to be able to pass over some.
 fn owes_another(tx: &mut Tx, ctx: &Ctx, client: &str, id: &str) -> Result<bool> {
     let index = tx.dialect().indexed_by("invoices_late");
+    let [overdue, partial] = LATE;
     let sql = format!(
         "SELECT 1 FROM invoices{index} WHERE account_id = $1 AND client_id = $2 AND due_date < $3
-         AND payment_status IN ('overdue', 'partial') AND id <> $4 AND total_incl_vat >= 0 AND (SELECT count(*) FROM marks
+         AND payment_status IN ('{overdue}', '{partial}') AND id <> $4 AND total_incl_vat >= 0 AND (SELECT count(*) FROM marks
          WHERE marks.account_id = $1 AND cause = 'invoice.late ' || due_date AND record_id = invoices.id) > 0 LIMIT 1"
     );
     let today = ctx.now.date(&ctx.zone).to_string();

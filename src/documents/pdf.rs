@@ -152,7 +152,13 @@ pub fn print<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) ->
     };
     let original = match document.credited_invoice_id.0.as_str() {
         "" => String::new(),
-        id => records::find::<super::Invoice>(tx, ctx, id).map(|invoice| invoice.number).unwrap_or_default(),
+        // Its number alone: it may have a thousand rows.
+        id => {
+            let sql = "SELECT number FROM invoices WHERE account_id = $1 AND id = $2";
+            let found =
+                tx.first(sql, &[ctx.account.into(), id.into()], |row| Ok::<_, store::Error>(row.text(0)?.to_string()));
+            found?.unwrap_or_default()
+        }
     };
     Ok(Print {
         account: ctx.account,

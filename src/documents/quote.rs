@@ -5,7 +5,7 @@ use engine::context::Ctx;
 use engine::error::{Code, Error, Result};
 use engine::input;
 use engine::record::{CREATED, DETAIL, Link, Record, When};
-use engine::records::{self, Work};
+use engine::records::{self, Image, Work};
 use money::Amount;
 use store::Tx;
 
@@ -22,24 +22,24 @@ pub fn accept(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let quote: Quote = records::find_to_change(tx, ctx, &call)?;
         let finalized = !quote.is_final();
-        let quote = accept_by(tx, ctx, quote, "")?;
-        Ok(with_finalized(Answer::record(ctx, &quote, DETAIL).with_texts("warnings", &warnings), finalized))
+        let (quote, image) = accept_by(tx, ctx, quote, "")?;
+        Ok(with_finalized(Image::answer(image, ctx, &quote, DETAIL).with_texts("warnings", &warnings), finalized))
     }))
 }
 
 /// Accepts a quote in the name of a person and finalizes it in the same change; no change if it was already accepted.
-pub fn accept_by(tx: &mut Tx, ctx: &Ctx, mut before: Quote, name: &str) -> Result<Quote> {
+pub fn accept_by(tx: &mut Tx, ctx: &Ctx, mut before: Quote, name: &str) -> Result<(Quote, Option<Image>)> {
     if !before.may(Verb::Accept)? {
-        make_final(tx, ctx, &mut before)?;
-        return Ok(before);
+        let (_, image) = make_final(tx, ctx, &mut before)?;
+        return Ok((before, image));
     }
     check_valid(ctx, &before)?;
     let mut quote = before.clone();
     quote.payment_status = PaymentStatus::Accepted;
     quote.accepted_at = When(Some(ctx.now));
     quote.accepted_by = name.to_string();
-    change_to_final(tx, ctx, &before, &mut quote)?;
-    Ok(quote)
+    let (_, image) = change_to_final(tx, ctx, &before, &mut quote)?;
+    Ok((quote, image))
 }
 
 /// Emits the event of a deal whose quote was accepted.
@@ -57,23 +57,23 @@ pub fn reject(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let quote: Quote = records::find_to_change(tx, ctx, &call)?;
         let finalized = !quote.is_final();
-        let quote = reject_now(tx, ctx, quote)?;
-        Ok(with_finalized(Answer::record(ctx, &quote, DETAIL).with_texts("warnings", &warnings), finalized))
+        let (quote, image) = reject_now(tx, ctx, quote)?;
+        Ok(with_finalized(Image::answer(image, ctx, &quote, DETAIL).with_texts("warnings", &warnings), finalized))
     }))
 }
 
 /// Rejects a quote and finalizes it in the same change; no change if it was already rejected.
-pub fn reject_now(tx: &mut Tx, ctx: &Ctx, mut before: Quote) -> Result<Quote> {
+pub fn reject_now(tx: &mut Tx, ctx: &Ctx, mut before: Quote) -> Result<(Quote, Option<Image>)> {
     if !before.may(Verb::Reject)? {
-        make_final(tx, ctx, &mut before)?;
-        return Ok(before);
+        let (_, image) = make_final(tx, ctx, &mut before)?;
+        return Ok((before, image));
     }
     check_valid(ctx, &before)?;
     let mut quote = before.clone();
     quote.payment_status = PaymentStatus::Rejected;
     quote.rejected_at = When(Some(ctx.now));
-    change_to_final(tx, ctx, &before, &mut quote)?;
-    Ok(quote)
+    let (_, image) = change_to_final(tx, ctx, &before, &mut quote)?;
+    Ok((quote, image))
 }
 
 /// Whether the client can still accept or reject the quote.
@@ -97,8 +97,8 @@ pub fn invoice(call: Call) -> Result<Work> {
         let quote: Quote = records::find_to_change(tx, ctx, &call)?;
         let finalized = !quote.is_final();
         quote.may(Verb::Invoice)?;
-        let invoice = invoice_of(tx, ctx, quote)?;
-        Ok(with_finalized(Answer::created(ctx, &invoice, CREATED).with_texts("warnings", &warnings), finalized))
+        let (invoice, image) = invoice_of(tx, ctx, quote)?;
+        Ok(with_finalized(image.created(ctx, &invoice, CREATED).with_texts("warnings", &warnings), finalized))
     }))
 }
 
@@ -107,7 +107,7 @@ pub fn project(call: Call) -> Result<Work> {
     let warnings = input::nothing(&call)?;
     Ok(Box::new(move |tx, ctx| {
         let mut quote: Quote = records::find_to_change(tx, ctx, &call)?;
-        let finalized = make_final(tx, ctx, &mut quote)?;
+        let (finalized, _) = make_final(tx, ctx, &mut quote)?;
         quote.may(Verb::MakeProject)?;
         let project = project_of(tx, ctx, &quote)?;
         Ok(with_finalized(Answer::created(ctx, &project, CREATED).with_texts("warnings", &warnings), finalized))
@@ -137,7 +137,7 @@ fn project_of(tx: &mut Tx, ctx: &Ctx, before: &Quote) -> Result<Project> {
 }
 
 /// Creates a draft invoice from a document, once, and finalizes that document.
-pub fn invoice_of<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, before: Document<K>) -> Result<Invoice> {
+pub fn invoice_of<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, before: Document<K>) -> Result<(Invoice, Image)> {
     if !before.invoice_id.0.is_empty() {
         let message = format!("{} already has an invoice: {}.", before.number, before.invoice_id.0);
         return Err(Error::new(Code::InvalidTransition, message));
@@ -149,10 +149,10 @@ pub fn invoice_of<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, before: Document<K>) 
     let totals = invoice.rows.totals()?;
     invoice.take_totals(&totals);
     invoice.start(tx, ctx)?;
-    new::save(tx, ctx, &mut invoice)?;
+    let image = new::save(tx, ctx, &mut invoice)?;
     let mut source = before.clone();
     source.invoice_id = Link(invoice.base.id.clone());
     source.payment_status = PaymentStatus::Invoiced;
     change_to_final(tx, ctx, &before, &mut source)?;
-    Ok(invoice)
+    Ok((invoice, image))
 }

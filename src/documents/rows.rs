@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use engine::context::Ctx;
 use engine::error::{FieldCode, FieldErrors, Result, Violation, violation};
-use engine::json::{Json, write_key, write_text};
+use engine::json::{Json, write_key, write_text, written_bytes};
 use engine::record::{INPUT, Kind, Rules, VatRate};
 use engine::records;
 use money::{Amount, Line, Percent, Price, Totals, percent_of, totals};
@@ -18,8 +18,9 @@ use crate::settings::tax_rate::{self, TaxRate};
 
 /// Maximum number of rows of a document.
 pub const MAX_ROWS: usize = 1000;
-/// The most bytes that the texts of all rows have together. A document is written three times and more in one transaction:
-/// the record, its log lines, its answer, what is printed. Others wait for it meanwhile.
+/// The most bytes that the texts of all rows have together, as JSON. A document is written three times and more in one
+/// transaction: the record, its log lines, its answer, what is printed. Others wait for it meanwhile. So what is written
+/// counts: a quote or a line break in a text is two bytes there.
 pub const MAX_TEXT_BYTES: usize = 512 * 1024;
 
 /// Number of products to look up in one statement.
@@ -99,10 +100,10 @@ impl Row {
         Percent::from_scaled(self.vat_rate).to_string()
     }
 
-    /// Returns the size of its texts, in bytes.
+    /// Returns the size of its texts as JSON, in bytes.
     fn text_bytes(&self) -> usize {
         let texts = [&self.name, &self.description, &self.unit, &self.vat_code, &self.category, &self.product_id];
-        texts.iter().map(|text| text.len()).sum()
+        texts.iter().map(|text| written_bytes(text)).sum()
     }
 
     /// Writes the row as stored in the database.
@@ -246,7 +247,9 @@ impl Rows {
         if bytes <= MAX_TEXT_BYTES {
             return Ok(());
         }
-        let message = format!("may have at most {MAX_TEXT_BYTES} bytes of text in all rows together, but has {bytes}");
+        let message = format!(
+            "may have at most {MAX_TEXT_BYTES} bytes of text in all rows together, but has {bytes}; characters that JSON escapes count as they are written there"
+        );
         Err(violation(FieldCode::TooLong, message))
     }
 

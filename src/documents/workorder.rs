@@ -1,10 +1,10 @@
 //! Workorders: completing them and creating invoices from them.
 
-use engine::call::{Answer, Call};
+use engine::call::Call;
 use engine::error::Result;
 use engine::input;
 use engine::record::{CREATED, DETAIL};
-use engine::records::{self, Work};
+use engine::records::{self, Image, Work};
 
 use super::status::Verb;
 use super::{PaymentStatus, Workorder, change_to_final, quote, with_finalized};
@@ -18,8 +18,8 @@ pub fn complete(call: Call) -> Result<Work> {
         if order.may(Verb::Complete)? {
             order.payment_status = PaymentStatus::Completed;
         }
-        let finalized = change_to_final(tx, ctx, &before, &mut order)?;
-        Ok(with_finalized(Answer::record(ctx, &order, DETAIL).with_texts("warnings", &warnings), finalized))
+        let (finalized, image) = change_to_final(tx, ctx, &before, &mut order)?;
+        Ok(with_finalized(Image::answer(image, ctx, &order, DETAIL).with_texts("warnings", &warnings), finalized))
     }))
 }
 
@@ -29,7 +29,7 @@ pub fn invoice(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let order: Workorder = records::find_to_change(tx, ctx, &call)?;
         let finalized = !order.is_final();
-        let invoice = quote::invoice_of(tx, ctx, order)?;
-        Ok(with_finalized(Answer::created(ctx, &invoice, CREATED).with_texts("warnings", &warnings), finalized))
+        let (invoice, image) = quote::invoice_of(tx, ctx, order)?;
+        Ok(with_finalized(image.created(ctx, &invoice, CREATED).with_texts("warnings", &warnings), finalized))
     }))
 }

@@ -112,7 +112,10 @@ pub fn count_mails(tx: &mut Tx, ctx: &Ctx, recipients: usize) -> Result<()> {
         sent - recipients
     );
     let mut error = exceeded(&what, "quota_mails_per_day", "Send the mail tomorrow");
-    error.retry_after = u32::try_from(seconds_left(ctx.machine_now, &ctx.zone)).ok();
+    // One that has more recipients than a day allows does not fit tomorrow either.
+    if recipients <= limit {
+        error.retry_after = u32::try_from(seconds_left(ctx.machine_now, &ctx.zone)).ok();
+    }
     Err(error)
 }
 

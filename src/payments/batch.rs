@@ -1,5 +1,7 @@
 //! Direct debit through the bank: a SEPA file (pain.008) with all pending collections by signed mandates.
 
+use std::collections::HashSet;
+
 use engine::call::{Answer, Call, Content};
 use engine::context::Ctx;
 use engine::error::{Code, Error, FieldCode, Result, violation};
@@ -7,15 +9,15 @@ use engine::input::{self, Input};
 use engine::record::{ALL, Address, COMPUTED, CREATED, Day, INPUT, Model, NOWHERE, Record};
 use engine::records::{self, Work};
 use engine::resource::{Method, RequestBody, Resource, Returns, Verb};
-use engine::{choice, record};
+use engine::{choice, log, record};
 use jiff::ToSpan;
 use jiff::civil::{Date, Weekday};
 use money::Amount;
-use serde_json::json;
 use store::{Migration, Tx};
 
+use super::handing_over::{self, HandOver};
 use super::mandate::{self, Mandate, MandateStatus};
-use super::payment::{self, Payment, Status};
+use super::payment::{Payment, Status};
 use crate::documents::Invoice;
 use crate::relations::client::Client;
 use crate::settings::{ProviderName, Settings, corporate_identity};
@@ -60,47 +62,122 @@ record! {
 
 impl Model for Batch {}
 
-/// The most debits in a file.
-const MAX_PAYMENTS: i64 = 10_000;
+/// Maximum number of collections in a file: about five megabytes, written in one transaction.
+const MAX_PAYMENTS: usize = 5000;
+
+/// Maximum number of changes to check since the file was built; beyond that, it is built again.
+const MAX_CHANGES: usize = 1000;
 
 /// A pending payment with the details that the bank requires.
 struct Waiting {
     payment: Payment,
-    invoice: Invoice,
+    invoice_id: String,
+    number: String,
+    title: String,
     client: Client,
     mandate: Mandate,
 }
 
-/// `POST /v1/direct-debit/batches`
+/// A file that was built before the transaction which keeps it.
+struct Built {
+    /// The end of the log at that time.
+    seq: i64,
+    batch: Batch,
+    waiting: Vec<Waiting>,
+    warnings: Vec<String>,
+}
+
+/// `POST /v1/direct-debit/batches`: the file is built before the transaction that keeps it, which only looks at what has
+/// changed since.
 fn create(call: Call) -> Result<Work> {
     let input: Input<Batch> = input::create(&call)?;
     Ok(Box::new(move |tx, ctx| {
-        let mut batch = input.record();
-        let today = ctx.now.date(&ctx.zone);
-        let date = batch.collection_date.0.unwrap_or_else(|| working_days_after(today, 2));
-        if date <= today {
-            let message = "must be after today: the bank needs at least one day";
-            return Err(Error::field("collection_date", violation(FieldCode::OutOfRange, message)));
-        }
-        batch.collection_date = Day(Some(date));
-        let mut warnings = input.warnings.clone();
-        let waiting = waiting(tx, ctx, &mut warnings)?;
-        if waiting.is_empty() {
-            let message = "No collections are pending for signed mandates.";
-            return Err(Error::new(Code::InvalidTransition, message));
-        }
-        batch.base.id = ctx.new_id();
-        // At most 35 characters, and unique per file.
-        batch.message_id = format!("KT{}", batch.base.id.replace('-', ""));
-        batch.count = i64::try_from(waiting.len()).unwrap_or(i64::MAX);
-        batch.amount = Amount::from_scaled(waiting.iter().map(|one| one.payment.amount.scaled()).sum());
-        batch.content = file(tx, ctx, &batch, date, &waiting)?;
-        records::insert(tx, ctx, &mut batch)?;
-        for one in &waiting {
-            hand_over(tx, ctx, one, &batch)?;
-        }
-        Ok(Answer::created(ctx, &batch, CREATED).with_texts("warnings", &warnings))
+        collection_date(ctx, &input.record())?;
+        creditor(tx, ctx)?;
+        let (call, input) = (call.clone(), input.clone());
+        Ok(Answer::after(move |app, caller| {
+            handing_over::finish(app, caller)?;
+            let (own, input) = (caller.clone(), input.clone());
+            let built = app.store.read_now(move |tx| {
+                let ctx = own.reading(tx)?;
+                build(tx, &ctx, &input)
+            });
+            Ok(match built {
+                Ok(built) => keep(call.clone(), built),
+                Err(refused) => Box::new(move |_, _| Err(refused.clone())),
+            })
+        }))
     }))
+}
+
+fn build(tx: &mut Tx, ctx: &Ctx, input: &Input<Batch>) -> Result<Built> {
+    let seq = log::last(tx, ctx.account)?;
+    let mut batch = input.record();
+    let date = collection_date(ctx, &batch)?;
+    let creditor = creditor(tx, ctx)?;
+    batch.collection_date = Day(Some(date));
+    let mut warnings = input.warnings.clone();
+    let waiting = waiting(tx, ctx, &mut warnings)?;
+    if waiting.is_empty() {
+        let message = "No collections are pending for signed mandates.";
+        return Err(Error::new(Code::InvalidTransition, message));
+    }
+    batch.base.id = ctx.new_id();
+    // 35 characters at most, and each file its own.
+    batch.message_id = format!("KT{}", batch.base.id.replace('-', ""));
+    batch.count = i64::try_from(waiting.len()).unwrap_or(i64::MAX);
+    batch.amount = Amount::from_scaled(waiting.iter().map(|one| one.payment.amount.scaled()).sum());
+    batch.content = file(ctx, &batch, creditor, date, &waiting)?;
+    Ok(Built { seq, batch, waiting, warnings })
+}
+
+/// Keeps a file and marks its collections, unless something that is in it has changed since it was built.
+fn keep(call: Call, built: Built) -> Work {
+    Box::new(move |tx, ctx| {
+        if built.is_outdated(tx, ctx)? {
+            return Ok(records::once_more(create, &call));
+        }
+        let mut batch = built.batch.clone();
+        records::insert(tx, ctx, &mut batch)?;
+        let collections = built.waiting.iter().map(|one| (one.payment.base.id.clone(), one.client.base.id.clone()));
+        HandOver {
+            batch: batch.base.id.clone(),
+            message_id: batch.message_id.clone(),
+            collections: collections.collect(),
+        }
+        .begin(tx, ctx)?;
+        Ok(Answer::created(ctx, &batch, CREATED).with_texts("warnings", &built.warnings))
+    })
+}
+
+impl Built {
+    fn is_outdated(&self, tx: &mut Tx, ctx: &Ctx) -> Result<bool> {
+        let touched = log::touched(tx, ctx.account, self.seq, MAX_CHANGES)?;
+        if touched.len() == MAX_CHANGES {
+            return Ok(true);
+        }
+        if touched.is_empty() {
+            return Ok(false);
+        }
+        let ids = |one: &'_ Waiting| -> [String; 4] {
+            [&one.payment.base.id, &one.invoice_id, &one.client.base.id, &one.mandate.base.id].map(String::clone)
+        };
+        let own: HashSet<String> = self.waiting.iter().flat_map(ids).collect();
+        // Another file has the collections that this one has; the others say who collects.
+        let is_shared = |kind: &str| ["batch", "settings", "corporate_identity"].contains(&kind);
+        Ok(touched.iter().any(|(_, kind, id)| is_shared(kind) || own.contains(id)))
+    }
+}
+
+/// The date of collection, which the bank must have time for.
+fn collection_date(ctx: &Ctx, batch: &Batch) -> Result<Date> {
+    let today = ctx.now.date(&ctx.zone);
+    let date = batch.collection_date.0.unwrap_or_else(|| working_days_after(today, 2));
+    if date <= today {
+        let message = "must be after today: the bank needs at least one day";
+        return Err(Error::field("collection_date", violation(FieldCode::OutOfRange, message)));
+    }
+    Ok(date)
 }
 
 fn working_days_after(day: Date, count: usize) -> Date {
@@ -117,30 +194,51 @@ fn waiting(tx: &mut Tx, ctx: &Ctx, warnings: &mut Vec<String>) -> Result<Vec<Wai
         ProviderName::Manual.wire(),
         Status::Created.wire()
     );
-    let mut waiting = Vec::new();
-    for payment in tx.all(&sql, &[ctx.account.into(), MAX_PAYMENTS.into()], Payment::from_row)? {
-        let invoice: Invoice = records::find(tx, ctx, &payment.invoice_id.0)?;
-        let client: Client = records::find(tx, ctx, &invoice.client_id.0)?;
+    let limit = i64::try_from(MAX_PAYMENTS + 1).unwrap_or(i64::MAX);
+    let mut payments = tx.all(&sql, &[ctx.account.into(), limit.into()], Payment::from_row)?;
+    if payments.len() > MAX_PAYMENTS {
+        payments.truncate(MAX_PAYMENTS);
+        warnings.push(format!("The file has the first {MAX_PAYMENTS} collections; create another one for the rest."));
+    }
+    let mut waiting = Vec::with_capacity(payments.len());
+    for payment in payments {
+        let Invoice { base, number, title, client_id, .. } = records::find(tx, ctx, &payment.invoice_id.0)?;
+        let client: Client = records::find(tx, ctx, &client_id.0)?;
         let mandate = mandate::of(tx, ctx, &client.base.id)?.filter(Mandate::is_ready);
         match mandate {
-            Some(mandate) if !client.iban.0.is_empty() => waiting.push(Waiting { payment, invoice, client, mandate }),
-            Some(_) => warnings.push(format!("{} was left out: {} has no IBAN.", invoice.number, client.name())),
-            None => warnings.push(format!("{} was left out: {} has no mandate.", invoice.number, client.name())),
+            Some(mandate) if !client.iban.0.is_empty() => {
+                waiting.push(Waiting { payment, invoice_id: base.id, number, title, client, mandate });
+            }
+            Some(_) => warnings.push(format!("{number} was left out: {} has no IBAN.", client.name())),
+            None => warnings.push(format!("{number} was left out: {} has no mandate.", client.name())),
         }
     }
     Ok(waiting)
 }
 
-fn file(tx: &mut Tx, ctx: &Ctx, batch: &Batch, date: Date, waiting: &[Waiting]) -> Result<String> {
+/// Who collects.
+fn creditor(tx: &mut Tx, ctx: &Ctx) -> Result<debits::Creditor> {
     let settings = Settings::of(tx, ctx)?;
     let identity = corporate_identity::default_one(tx, ctx)?;
     if settings.creditor_id.is_empty() || identity.iban.0.is_empty() {
         let message = "Direct debit requires your creditor identifier (creditor_id in /v1/settings) and the IBAN of your default corporate identity.";
         return Err(Error::new(Code::InvalidTransition, message));
     }
-    let some = |text: &str| Some(text.to_string()).filter(|text| !text.is_empty());
+    Ok(debits::Creditor {
+        name: identity.name.clone(),
+        iban: identity.iban.0.clone(),
+        bic: some(&identity.bic.0),
+        creditor_id: settings.creditor_id,
+    })
+}
+
+fn some(text: &str) -> Option<String> {
+    Some(text.to_string()).filter(|text| !text.is_empty())
+}
+
+fn file(ctx: &Ctx, batch: &Batch, creditor: debits::Creditor, date: Date, waiting: &[Waiting]) -> Result<String> {
     let debits = waiting.iter().map(|one| debits::Debit {
-        end_to_end_id: one.invoice.number.clone(),
+        end_to_end_id: one.number.clone(),
         amount: one.payment.amount,
         mandate_id: one.mandate.mandate_id.clone(),
         mandate_date: one.mandate.signed_on.0.unwrap_or(date),
@@ -154,7 +252,7 @@ fn file(tx: &mut Tx, ctx: &Ctx, batch: &Batch, date: Date, waiting: &[Waiting]) 
         },
         debtor_iban: one.client.iban.0.clone(),
         debtor_bic: some(&one.client.bic.0),
-        text: format!("{} {}", one.invoice.number, one.invoice.title),
+        text: format!("{} {}", one.number, one.title),
     });
     let whole = debits::Batch {
         message_id: batch.message_id.clone(),
@@ -164,31 +262,15 @@ fn file(tx: &mut Tx, ctx: &Ctx, batch: &Batch, date: Date, waiting: &[Waiting]) 
             Scheme::Core => debits::Scheme::Core,
             Scheme::B2b => debits::Scheme::B2b,
         },
-        creditor: debits::Creditor {
-            name: identity.name.clone(),
-            iban: identity.iban.0.clone(),
-            bic: some(&identity.bic.0),
-            creditor_id: settings.creditor_id,
-        },
+        creditor,
         debits: debits.collect(),
     };
     debits::write(&whole).map_err(|invalid| {
-        let whose = invalid.debit.and_then(|place| waiting.get(place)).map(|one| format!("{}: ", one.invoice.number));
+        let whose = invalid.debit.and_then(|place| waiting.get(place)).map(|one| format!("{}: ", one.number));
         Error::new(
             Code::InvalidTransition,
             format!("The file cannot be created: {}{invalid}.", whose.unwrap_or_default()),
         )
-    })
-}
-
-/// Marks a payment as handed over to the bank.
-fn hand_over(tx: &mut Tx, ctx: &Ctx, one: &Waiting, batch: &Batch) -> Result<()> {
-    let said = json!({"batch_id": batch.base.id, "message_id": batch.message_id});
-    payment::apply_provider_status(tx, ctx, &one.payment, Status::Pending, Some(&said))?;
-    mandate::change(tx, ctx, &one.client.base.id, |mandate| {
-        if mandate.status == MandateStatus::Authorized {
-            mandate.status = MandateStatus::Active;
-        }
     })
 }
 

@@ -70,7 +70,7 @@ fn collect(call: Call) -> Result<Work> {
     let warnings = input::nothing(&call)?;
     Ok(Box::new(move |tx, ctx| {
         let mut invoice: Invoice = records::find_to_change(tx, ctx, &call)?;
-        let finalized = make_final(tx, ctx, &mut invoice)?;
+        let (finalized, _) = make_final(tx, ctx, &mut invoice)?;
         let payment = again(tx, ctx, &invoice)?;
         let mut answer = payment::both(ctx, &invoice, &payment, Outcome::Created);
         answer.location = Some(tables::location(&payment));

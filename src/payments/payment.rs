@@ -188,7 +188,7 @@ fn create(call: Call) -> Result<Work> {
         if payment.status == Status::Paid && !draft.is_final() {
             invoice.payment_status = PaymentStatus::Draft;
         }
-        let finalized = !draft.is_final() && change_to_final(tx, ctx, &draft, &mut invoice)?;
+        let finalized = !draft.is_final() && change_to_final(tx, ctx, &draft, &mut invoice)?.0;
         if !input.has("amount") {
             payment.amount = all_that_is_open(&invoice)?;
         }
@@ -247,7 +247,8 @@ pub(crate) fn apply_provider_status(
         }
         records::change(tx, ctx, &before, &mut now, "updated")?;
     }
-    if !steps.is_empty() {
+    // What is paid of the invoice changes with these alone.
+    if payment.status != now.status && [payment.status, now.status].contains(&Status::Paid) {
         let invoice: Invoice = records::find(tx, ctx, &payment.invoice_id.0)?;
         update_invoice(tx, ctx, &invoice)?;
     }

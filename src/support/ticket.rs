@@ -1,17 +1,15 @@
 //! Support tickets of clients.
 
-use engine::call::Call;
 use engine::context::Ctx;
 use engine::error::{Error, FieldCode, Result, violation};
 use engine::json::Json;
-use engine::record::{ALL, COMPUTED, CREATED, DETAIL, Email, INPUT, Link, Model, REQUIRED, Record, UPDATED, When};
-use engine::records::Work;
+use engine::record::{ALL, COMPUTED, CREATED, DETAIL, Email, INPUT, Link, Model, REQUIRED, UPDATED, When};
 use engine::resource::Resource;
 use engine::timers::{self, Of, Timer};
 use engine::{choice, counters, record, records};
 use store::{Migration, Tx};
 
-use super::ticket_status::{self, Role, TicketStatus};
+use super::ticket_status::{self, Role};
 use crate::settings::Settings;
 
 choice! {
@@ -140,37 +138,6 @@ pub fn resource() -> Resource {
         .create::<Ticket>()
         .get::<Ticket>()
         .patch::<Ticket>()
-}
-
-/// A status that gets another name keeps its tickets.
-pub fn patch_status(call: Call) -> Result<Work> {
-    let write = records::patch::<TicketStatus>(call.clone())?;
-    Ok(Box::new(move |tx, ctx| {
-        let before: TicketStatus = records::find(tx, ctx, call.id())?;
-        let answer = write(tx, ctx)?;
-        let status: TicketStatus = records::find(tx, ctx, call.id())?;
-        if status.name != before.name {
-            rename_in_tickets(tx, ctx, &before.name, &status.name)?;
-        }
-        Ok(answer)
-    }))
-}
-
-/// Tickets get the new name of their status. They are where they were, so this is no change of status.
-fn rename_in_tickets(tx: &mut Tx, ctx: &Ctx, old: &str, new: &str) -> Result<()> {
-    let sql =
-        format!("{} WHERE account_id = $1 AND status = $2 ORDER BY created_at, id LIMIT 1000", Ticket::sql().select);
-    loop {
-        let some = tx.all(&sql, &[ctx.account.into(), old.into()], Ticket::from_row)?;
-        for before in &some {
-            let mut ticket = before.clone();
-            ticket.status = new.to_string();
-            records::update(tx, ctx, before, &mut ticket, "updated")?;
-        }
-        if some.len() < 1000 {
-            return Ok(());
-        }
-    }
 }
 
 const MIGRATIONS: &[Migration] = &[Migration {

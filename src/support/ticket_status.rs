@@ -8,6 +8,7 @@ use engine::records::{self, Work};
 use engine::resource::{Handler, Resource, Verb};
 use engine::tables::Logged;
 use engine::{choice, record};
+use serde::{Deserialize, Serialize};
 use store::{Migration, Tx};
 
 choice! {
@@ -45,6 +46,7 @@ impl Model for TicketStatus {
         if before.is_some_and(|before| before.name == self.name) {
             return Ok(());
         }
+        check_free(tx, ctx, &self.base.id, &self.name)?;
         match named(tx, ctx, &self.name)? {
             Some(other) if other.base.id != self.base.id => {
                 let message = format!("Another ticket status has the name '{}'.", other.name);
@@ -94,12 +96,53 @@ pub fn first(tx: &mut Tx, ctx: &Ctx, role: Option<Role>) -> Result<Option<Ticket
     Ok(all.into_iter().find(|status| status.active && role.is_none_or(|role| status.role == role)))
 }
 
+/// The kind of the job that renames a status.
+pub const RENAME_JOB: &str = "rename_ticket_status";
+
+/// A job that gives tickets the new name of their status.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RenameStatus {
+    /// The status.
+    pub status: String,
+    /// Its earlier name, which some tickets still have.
+    pub old: String,
+}
+
+/// Rejects a name that tickets of another status still have, and a second new name before all tickets have the first.
+fn check_free(tx: &mut Tx, ctx: &Ctx, status: &str, name: &str) -> Result<()> {
+    let sql = "SELECT jobs.payload FROM ticket_statuses JOIN jobs ON jobs.unique_key = $1 || ticket_statuses.id
+               WHERE ticket_statuses.account_id = $2";
+    let under_way = tx.all(sql, &[rename_key("").into(), ctx.account.into()], |row| {
+        let read = serde_json::from_str::<RenameStatus>(row.text(0)?);
+        read.map_err(|_| Error::internal("the payload of a rename cannot be read"))
+    })?;
+    match under_way.iter().find(|rename| rename.status == status || rename.old.eq_ignore_ascii_case(name)) {
+        Some(rename) => {
+            let message =
+                format!("Tickets with the status '{}' are still being renamed. Retry in a moment.", rename.old);
+            Err(Error::new(Code::InvalidTransition, message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether tickets of a status still have an earlier name of it.
+fn is_under_way(tx: &mut Tx, status: &str) -> Result<bool> {
+    Ok(tx.int("SELECT count(*) FROM jobs WHERE unique_key = $1", &[rename_key(status).into()])? > 0)
+}
+
+/// Returns the unique key of the job that renames a status.
+pub fn rename_key(status: &str) -> String {
+    format!("{RENAME_JOB} {status}")
+}
+
 fn delete(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let status: TicketStatus = records::find_to_change(tx, ctx, &call)?;
         let tickets =
             "SELECT count(*) FROM (SELECT 1 FROM tickets WHERE account_id = $1 AND status = $2 LIMIT 1) AS found";
-        if tx.int(tickets, &[ctx.account.into(), (&status.name).into()])? > 0 {
+        let is_used = tx.int(tickets, &[ctx.account.into(), (&status.name).into()])? > 0;
+        if is_used || is_under_way(tx, &status.base.id)? {
             return Err(Error::new(Code::InUse, "This status is used by tickets. Make it inactive instead."));
         }
         records::remove(tx, ctx, &status)?;

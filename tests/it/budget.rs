@@ -29,7 +29,7 @@ const BUDGET: &[Budget] = &[
         ("POST", format!("{path}/payments"), json!({"amount": 10}))
     }),
     ("POST quote", 6, 11, |client| ("POST", "/v1/quotes".to_string(), document(client, "draft"))),
-    ("POST ticket", 9, 12, |_| {
+    ("POST ticket", 8, 12, |_| {
         let ticket = json!({"subject": "The boiler leaks", "client_email": "s.devries@example.com"});
         ("POST", "/v1/tickets".to_string(), ticket)
     }),

@@ -186,7 +186,7 @@ fn reports_a_full_disk_and_recovers() {
     let mut db = Db::sqlite();
     let disk = db.folder.path().join("disk");
     std::fs::create_dir(&disk).unwrap();
-    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=5m", "none"]).arg(&disk).output();
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=8m", "none"]).arg(&disk).output();
     if !mounted.is_ok_and(|done| done.status.success()) {
         eprintln!("skipped: mounting a small disk needs root");
         return;

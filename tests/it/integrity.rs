@@ -179,7 +179,7 @@ fn reports_differences_from_the_log_and_number_gaps(db: Db) {
         "city is \"Elsewhere\", but the last entry of the log says ",
         "version is ",
         &format!("The counter is at 0, but F{year}-0001 was assigned"),
-        &format!("but {ticket} was given"),
+        &format!("but {ticket} was assigned"),
         &format!("NOTE: Invoice F{year}-0002 is paid, but has no payment and no payment time"),
         "paid_at is null, but the last entry of the log says ",
     ] {

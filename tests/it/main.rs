@@ -34,6 +34,7 @@ mod relations;
 mod server;
 mod settings;
 mod silence;
+mod slices;
 mod statements;
 mod store;
 mod subscriptions;

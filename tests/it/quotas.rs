@@ -28,6 +28,7 @@ on_both![
     limits_files_under_concurrency,
     bytes_of_files_have_a_limit,
     mail_has_a_limit_per_day,
+    a_mail_of_a_flow_waits_for_the_quota_of_another_day,
     endpoints_at_one_host_have_a_limit,
     deletes_rejected_uploads_immediately,
 ];
@@ -93,6 +94,40 @@ fn mail_has_a_limit_per_day(db: Db) {
         .unwrap();
     assert_eq!(client.get("/v1/settings/usage").data()["mails_today"], 0);
     send("d@example.com").expect(200);
+}
+
+fn a_mail_of_a_flow_waits_for_the_quota_of_another_day(db: Db) {
+    let server = Server::with(db, |config| config.quota_mails_per_day = 2);
+    let client = server.client();
+    let flow = |key: &str, to: &str| {
+        let steps = json!([{"type": "send_email", "to": to, "subject": "x", "body": "y"}]);
+        let body =
+            json!({"name": key, "trigger_type": "custom", "trigger_key": key, "steps": steps, "max_attempts": 2});
+        client.post("/v1/automation/flows", body).expect(201);
+    };
+    flow("two", "a@example.com, b@example.com");
+    flow("three", "a@example.com, b@example.com, c@example.com");
+    let fire = |event: &str| {
+        let fired = client.post("/v1/automation/trigger", json!({"event": event})).expect(200).data();
+        format!("/v1/automation/runs/{}", fired["runs"][0]["run_id"].as_str().unwrap())
+    };
+    let advance = |to: &str| client.post("/v1/test-clock/advance", json!({"to": to})).expect(200);
+    let status = |run: &str| client.get(run).expect(200).data()["status"].clone();
+    let (first, second, never) = (fire("two"), fire("two"), fire("three"));
+    advance("2026-05-04T10:00:01Z");
+    assert_eq!((status(&first), status(&second)), (json!("success"), json!("retrying")));
+    // The quota counts by the machine's clock, so it stays used up however far the test clock goes.
+    advance("2026-05-07T10:00:00Z");
+    assert_eq!(status(&second), "retrying");
+    assert_eq!(status(&never), "failed", "a day does not allow so many recipients");
+    server
+        .app
+        .store
+        .write_now(0, |tx| tx.execute("UPDATE quota_usage SET day = '2026-01-01' WHERE name = 'mails'", &[]).map(drop))
+        .unwrap();
+    advance("2026-05-08T12:00:00Z");
+    assert_eq!(status(&second), "success");
+    assert_eq!(client.get("/v1/settings/usage").data()["mails_today"], 2);
 }
 
 fn endpoints_at_one_host_have_a_limit(db: Db) {

@@ -179,7 +179,8 @@ fn closes_idle_http2_connections() {
             std::thread::sleep(Duration::from_millis(600));
             peer.get("/health", "");
             let (seen, took) = peer.until_closed(|| true);
-            assert!(seen.contains(&GOAWAY) && took >= second, "idle after a request: {seen:?} after {took:?}");
+            // The timer starts when the response is written, a moment before it is read.
+            assert!(seen.contains(&GOAWAY) && took >= second * 9 / 10, "idle after a request: {seen:?} after {took:?}");
         });
         scope.spawn(|| {
             let mut peer = Peer::connect(server.address);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-use crate::load::{Chance, NEXT, ANSWER_TIMEOUT, THREADS, exchange};
+use crate::load::{ANSWER_TIMEOUT, Chance, NEXT, THREADS, exchange};
 use crate::server::Server;
 
 /// What is asked.

@@ -207,6 +207,16 @@ fn write_byte(out: &mut Vec<u8>, byte: u8) {
     out.extend_from_slice(&[b'\\', short]);
 }
 
+/// Returns the number of bytes that [`write_text`] writes for a text, without the quotes.
+pub fn written_bytes(text: &str) -> usize {
+    let more = |byte: u8| match byte {
+        byte if !needs_escape(byte) => 0,
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 1,
+        _ => 5,
+    };
+    text.len() + text.bytes().map(more).sum::<usize>()
+}
+
 /// Writes `"key":`, after a comma unless it is the first.
 pub fn write_key(out: &mut Vec<u8>, key: &str) {
     if !matches!(out.last(), Some(b'{' | b'[') | None) {

@@ -11,7 +11,7 @@ pub struct Quotas {
     pub files: i64,
     /// Number of mail recipients per day.
     pub mails_per_day: i64,
-    /// Number of webhook endpoints per host.
+    /// Number of endpoints per host.
     pub endpoints_per_host: i64,
 }
 

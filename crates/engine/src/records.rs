@@ -61,8 +61,7 @@ pub fn patched<R: Model>(
     check_references(tx, ctx, &record, input)?;
     let image = change_as(tx, ctx, &before, &mut record, "updated")?;
     follow(tx, ctx, &before, &record)?;
-    let answer = image.map_or_else(|| Answer::record(ctx, &record, UPDATED), |image| image.of(ctx, &record, UPDATED));
-    Ok(answer.with_texts("warnings", &input.warnings))
+    Ok(Image::answer(image, ctx, &record, UPDATED).with_texts("warnings", &input.warnings))
 }
 
 /// Settles and saves a new record, with all its events.
@@ -86,7 +85,7 @@ pub fn change<R: Model>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, even
 }
 
 /// Settles and saves a changed record; returns the image that its events carry, or `None` if nothing changed.
-fn change_as<R: Model>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event: &str) -> Result<Option<Image>> {
+pub fn change_as<R: Model>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event: &str) -> Result<Option<Image>> {
     record.before_save(tx, ctx, Some(before))?;
     record.forget_sent();
     check_unique(tx, ctx, record)?;
@@ -139,6 +138,11 @@ impl Image {
             return Answer::record(ctx, record, view);
         }
         Answer { version: Some(record.base().version), ..Answer::data(Outcome::Done, self.0.into_bytes()) }
+    }
+
+    /// The answer with the record, of the image that its change left, if it did.
+    pub fn answer<R: Record>(image: Option<Image>, ctx: &Ctx, record: &R, view: Views) -> Answer {
+        image.map_or_else(|| Answer::record(ctx, record, view), |image| image.of(ctx, record, view))
     }
 
     /// The answer with a record that was just created, and its location.

@@ -8,6 +8,7 @@
 
 mod address;
 mod apart;
+mod carried;
 mod client;
 mod copy;
 mod dialect;

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
+use crate::carried::{Care, Carried};
 use crate::queue::Queue;
-use crate::tx::Carried;
 use crate::{Error, Result, Stats, Tx, faults};
 
 /// Enough to share a sync well, and few enough that the first in a batch does not wait long.
@@ -422,15 +422,6 @@ fn answer(tasks: Vec<Member>, outcome: Result<()>) {
     for (_, task) in tasks {
         task.done(outcome.clone());
     }
-}
-
-/// How a task is run.
-#[derive(Clone, Copy)]
-pub(crate) struct Care {
-    /// In a savepoint, and waiting for each of its statements.
-    pub(crate) savepoint: bool,
-    /// Asking in advance what the database would refuse.
-    pub(crate) wary: bool,
 }
 
 fn begin<S: Session>(session: &mut S, carried: &mut Carried, careful: bool) -> Result<()> {

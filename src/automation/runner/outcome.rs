@@ -139,10 +139,19 @@ pub fn failed(ctx: &Ctx, run: &mut Run, step: &Step, trouble: &StepError) {
     let again = !trouble.for_good && run.attempts < run.max_attempts;
     let words = format!("Step {} ({}): {}", run.step + 1, step.kind, trouble.words);
     report(run).error.clone_from(&trouble.words);
-    if again {
+    if again || trouble.opens_after.is_some() {
         report(run).status = Some(Status::Retrying);
         run.error = words;
-        wait(run, Status::Retrying, ctx.now.plus_seconds(RETRY.seconds(&run.base.id, run.attempts)));
+        let pause = match trouble.opens_after {
+            // Waiting for a quota uses up no attempt, or a queue of a few days would fail.
+            Some(seconds) => {
+                run.attempts -= 1;
+                report(run).attempts = run.attempts;
+                seconds.into()
+            }
+            None => RETRY.seconds(&run.base.id, run.attempts),
+        };
+        wait(run, Status::Retrying, ctx.now.plus_seconds(pause));
         return;
     }
     report(run).close(ctx, Status::Failed);

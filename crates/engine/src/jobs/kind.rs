@@ -28,12 +28,11 @@ pub trait Job: Serialize + DeserializeOwned {
 }
 
 impl Claimed {
-    /// Stores data with the job, in case this attempt does not complete.
-    pub fn keep<J: Job>(&self, tx: &mut Tx, job: &J) -> Result<()> {
+    /// Stores data with the job, in case this attempt does not complete; returns whether the claim still holds.
+    pub fn keep<J: Job>(&self, tx: &mut Tx, job: &J) -> Result<bool> {
         let payload = serde_json::to_string(job).map_err(|error| Error::internal(error.to_string()))?;
         let sql = "UPDATE jobs SET payload = $1 WHERE id = $2 AND claim = $3";
-        tx.execute(sql, &[payload.into(), (&self.id).into(), self.claim.into()])?;
-        Ok(())
+        Ok(tx.execute(sql, &[payload.into(), (&self.id).into(), self.claim.into()])? == 1)
     }
 }
 

@@ -1,0 +1,58 @@
+//! The flows that listen to an event.
+
+use engine::context::Ctx;
+use engine::error::Result;
+use store::{Row, Tx};
+
+use super::events;
+
+/// A flow that listens to an event.
+pub struct Listener {
+    /// The flow.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// The type of its trigger.
+    pub trigger_type: String,
+    /// The key of its trigger.
+    pub trigger_key: String,
+    /// Its conditions, as JSON.
+    pub conditions: String,
+    /// How often a step is attempted.
+    pub max_attempts: i64,
+    /// The version of its definition.
+    pub version: i64,
+}
+
+impl Listener {
+    fn from_row(row: &Row) -> Result<Listener> {
+        Ok(Listener {
+            id: row.text(0)?.to_string(),
+            name: row.text(1)?.to_string(),
+            trigger_type: row.text(2)?.to_string(),
+            trigger_key: row.text(3)?.to_string(),
+            conditions: row.text(4)?.to_string(),
+            max_attempts: row.int(5)?,
+            version: row.int(6)?,
+        })
+    }
+}
+
+const LISTENERS: &str =
+    "SELECT id, name, trigger_type, trigger_key, conditions, max_attempts, definition_version FROM flows";
+
+/// Returns the active flows that listen to an event.
+pub fn listeners(tx: &mut Tx, ctx: &Ctx, event: &str) -> Result<Vec<Listener>> {
+    // Scheduled flows have an empty event name.
+    if event.is_empty() {
+        return Ok(Vec::new());
+    }
+    let sql = format!("{LISTENERS} WHERE account_id = $1 AND listens_to = $2 AND active = 1 ORDER BY id");
+    tx.all(&sql, &[ctx.account.into(), events::canonical(event).into()], Listener::from_row)
+}
+
+/// Returns a flow in its current state, whether or not it is active.
+pub fn listener(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Option<Listener>> {
+    let sql = format!("{LISTENERS} WHERE account_id = $1 AND id = $2");
+    tx.first(&sql, &[ctx.account.into(), id.into()], Listener::from_row)
+}

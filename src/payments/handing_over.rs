@@ -1,0 +1,115 @@
+//! The collections in a file for the bank are on their way from then on. There may be thousands, so they are marked in
+//! slices: as many as fit in the transaction that writes the file, the others by a job right after. The file is what counts:
+//! the next one waits until all collections of this one are marked, so none is in two.
+
+use engine::app::App;
+use engine::context::{Actor, Ctx};
+use engine::error::{Error, Result};
+use engine::jobs::{self, Claimed, Ending, Job, NewJob};
+use engine::record::Record;
+use engine::slice::{Slice, TOGETHER};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use store::Tx;
+
+use super::mandate::{self, MandateStatus};
+use super::payment::{self, Payment, Status};
+
+/// A payment and the client who pays.
+pub type Collection = (String, String);
+
+/// The job: marks the collections of a file that are not yet.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct HandOver {
+    /// The batch.
+    pub batch: String,
+    /// The message id of its file.
+    pub message_id: String,
+    /// What is left to mark.
+    pub collections: Vec<Collection>,
+}
+
+impl Job for HandOver {
+    const KIND: &'static str = "hand_over";
+    const AWAITED: bool = true;
+
+    fn run(&self, app: &App, claimed: &Claimed) -> Result<Ending> {
+        self.go_through(app, &app.acting_in(claimed.account, Self::KIND)?)?;
+        Ok(Ending::Done)
+    }
+}
+
+/// The unique key of the job: an account has one at most.
+fn key(account: i64) -> String {
+    format!("{} {account}", HandOver::KIND)
+}
+
+/// Marks what an earlier file left to its job.
+pub fn finish(app: &App, caller: &Actor) -> Result<()> {
+    let key = key(caller.account.number);
+    let unique = key.clone();
+    let found = app.store.read_now(move |tx| {
+        let sql = "SELECT payload FROM jobs WHERE unique_key = $1";
+        tx.first(sql, &[(&unique).into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))
+    })?;
+    let Some(payload) = found else { return Ok(()) };
+    let left: HandOver = serde_json::from_str(&payload).map_err(|error| Error::internal(error.to_string()))?;
+    left.go_through(app, caller)?;
+    // A worker that has it by now finds nothing to do.
+    app.store.write_now(caller.account.number, move |tx| jobs::call_off(tx, &key)).map(drop)
+}
+
+impl HandOver {
+    /// Marks some collections in the transaction that writes the file, and leaves the others to the job.
+    pub fn begin(mut self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+        let marked = self.some(tx, ctx, 0)?;
+        self.collections.drain(..marked);
+        if self.collections.is_empty() {
+            return Ok(());
+        }
+        jobs::enqueue(tx, &ctx.ids, &NewJob::of(ctx, &self)?.keyed(key(ctx.account)), ctx.machine_now)
+    }
+
+    /// Marks all collections, a slice in a transaction.
+    fn go_through(&self, app: &App, caller: &Actor) -> Result<()> {
+        let shared = std::sync::Arc::new(self.clone());
+        let mut marked = 0;
+        while marked < shared.collections.len() {
+            let (own, all) = (caller.clone(), shared.clone());
+            marked += app.store.write_now(caller.account.number, move |tx| {
+                let ctx = own.writing(tx)?;
+                all.some(tx, &ctx, marked)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Marks collections from this place on as far as they fit in a transaction, one at least; answers how many.
+    fn some(&self, tx: &mut Tx, ctx: &Ctx, from: usize) -> Result<usize> {
+        let slice = Slice::start();
+        let mut marked = 0;
+        for (payment, client) in self.collections.iter().skip(from).take(TOGETHER) {
+            if slice.is_over() {
+                break;
+            }
+            self.mark(tx, ctx, payment, client)?;
+            slice.did_one();
+            marked += 1;
+        }
+        Ok(marked)
+    }
+
+    /// A payment is with the bank now, unless somebody has said more of it since or it was marked before.
+    fn mark(&self, tx: &mut Tx, ctx: &Ctx, payment: &str, client: &str) -> Result<()> {
+        let found = tx.first(&Payment::sql().get, &[ctx.account.into(), payment.into()], Payment::from_row)?;
+        let Some(payment) = found.filter(|payment| payment.status == Status::Created) else { return Ok(()) };
+        let said = json!({"batch_id": self.batch, "message_id": self.message_id});
+        payment::apply_provider_status(tx, ctx, &payment, Status::Pending, Some(&said))?;
+        match mandate::of(tx, ctx, client)? {
+            Some(mandate) if mandate.status == MandateStatus::Authorized => {
+                mandate::change(tx, ctx, client, |mandate| mandate.status = MandateStatus::Active)
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Work of any size in small transactions: it is counted, and done once, also when a process dies on the way.
+
+use engine::accounts::Account;
+use engine::jobs::worker;
+use engine::perform::perform;
+use serde_json::{Value, json};
+use store::seen;
+
+use crate::on_both;
+use crate::support::{Client, Db, Server};
+
+on_both![
+    a_status_of_many_tickets_is_renamed_in_small_steps,
+    a_rename_that_was_cut_off_is_finished_by_a_job,
+    a_file_of_many_collections_is_written_in_small_steps,
+    conditions_that_take_long_are_evaluated_outside,
+];
+
+/// The most statements in one transaction, and how many there were.
+fn most_statements() -> (usize, u64) {
+    let closures = seen::closures();
+    (closures.len(), closures.iter().map(|one| one.statements).max().unwrap_or(0))
+}
+
+/// Jobs of this kind that wait.
+fn waiting(server: &Server, kind: &'static str) -> i64 {
+    let sql = "SELECT count(*) FROM jobs WHERE kind = $1 AND state = 'ready'";
+    server.app.store.read_now(move |tx| tx.int(sql, &[kind.into()])).unwrap()
+}
+
+/// Does all jobs, also those that are to wait.
+fn work_off(server: &Server) {
+    let now = "UPDATE jobs SET run_at = 0 WHERE state = 'ready'";
+    server.app.store.write_now(0, move |tx| tx.execute(now, &[]).map(drop)).unwrap();
+    server.block_on(async { while worker::turn(&server.app).await {} });
+}
+
+fn tickets(client: &Client, count: usize) {
+    for _ in 0..count {
+        client.post("/v1/tickets", json!({"subject": "x", "status": "Open"})).expect(201);
+    }
+}
+
+fn status_named(client: &Client, name: &str) -> String {
+    let all = client.get("/v1/ticket-statuses").data();
+    let found = all.as_array().unwrap().iter().find(|status| status["name"] == name).unwrap();
+    format!("/v1/ticket-statuses/{}", found["id"].as_str().unwrap())
+}
+
+fn total(client: &Client, path: &str) -> Value {
+    client.get(path).expect(200).json()["meta"]["total"].clone()
+}
+
+fn a_status_of_many_tickets_is_renamed_in_small_steps(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    tickets(&client, 250);
+    let (open, seq) = (status_named(&client, "Open"), server.last_seq(&client));
+    seen::closures();
+    let renamed = client.patch(&open, json!({"name": "In progress"})).expect(200);
+    assert_eq!((renamed.data()["name"].clone(), renamed.header("etag").is_empty()), (json!("In progress"), false));
+    // Each ticket takes four statements or so, and a transaction has a hundred at most.
+    let (closures, statements) = most_statements();
+    assert!(closures > 2 && statements < 700, "{closures} transactions, of {statements} statements");
+    assert_eq!(total(&client, "/v1/tickets?status=In%20progress"), 250);
+    assert_eq!(total(&client, "/v1/tickets?status=Open"), 0);
+    let events = server.events(&client, seq);
+    assert_eq!(events.iter().filter(|name| *name == "ticket.updated").count(), 250);
+    assert!(!events.contains(&"ticket.status_changed".to_string()));
+    assert_eq!(waiting(&server, "rename_ticket_status"), 0);
+    client.post("/v1/ticket-statuses", json!({"name": "Open"})).expect(201);
+}
+
+fn a_rename_that_was_cut_off_is_finished_by_a_job(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    tickets(&client, 150);
+    let open = status_named(&client, "Open");
+    // The first transaction alone, as if the process died after it.
+    let (number, path) = (client.account, open.clone());
+    let account = server.app.store.read_now(move |tx| Account::numbered(tx, number)).unwrap();
+    let caller = server.app.acting(account, "test");
+    server
+        .app
+        .store
+        .write_now(number, move |tx| {
+            let ctx = caller.writing(tx)?;
+            perform(tx, &ctx, "PATCH", &path, Some(&json!({"name": "In progress"})))
+        })
+        .unwrap();
+    assert_eq!(waiting(&server, "rename_ticket_status"), 1);
+    let refused = client.post("/v1/ticket-statuses", json!({"name": "OPEN"})).expect(409);
+    assert_eq!(refused.code(), "invalid_transition");
+    assert_eq!(client.patch(&open, json!({"name": "Other"})).expect(409).code(), "invalid_transition");
+    assert_eq!(client.delete(&open).expect(409).code(), "in_use");
+    work_off(&server);
+    assert_eq!(total(&client, "/v1/tickets?status=In%20progress"), 150);
+    client.post("/v1/ticket-statuses", json!({"name": "OPEN"})).expect(201);
+    client.patch(&open, json!({"name": "Other"})).expect(200);
+}
+
+fn a_file_of_many_collections_is_written_in_small_steps(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    client.patch("/v1/settings", json!({"provider": "manual"})).expect(200);
+    let body = json!({"company_name": "De Ster", "iban": "NL91ABNA0417164300"});
+    let firm = client.post("/v1/clients", body).expect(201).id();
+    client.post(&format!("/v1/clients/{firm}/direct-debit/mandate"), json!({"mandate_id": "M-1"})).expect(201);
+    let invoice = json!({"client_id": firm, "title": "x", "rows": [{"name": "x", "unit_price": 1}], "generate": true});
+    let payments: Vec<String> = (0..150)
+        .map(|_| {
+            let id = client.post("/v1/invoices", invoice.clone()).expect(201).id();
+            client.act(&format!("/v1/invoices/{id}/collect")).expect(201);
+            format!("/v1/invoices/{id}/payments")
+        })
+        .collect();
+    seen::closures();
+    let refused = client.post("/v1/direct-debit/batches", json!({})).expect(409);
+    assert!(refused.text.contains("creditor_id"), "{}", refused.text);
+    let (_, statements) = most_statements();
+    assert!(statements < 20, "{statements} statements to refuse it");
+    client.patch("/v1/settings", json!({"creditor_id": "NL69ZZZ123456780000"})).expect(200);
+    let identity = client.get("/v1/corporate-identities").data()[0]["id"].as_str().unwrap().to_string();
+    client.patch(&format!("/v1/corporate-identities/{identity}"), json!({"iban": "NL02ABNA0123456789"})).expect(200);
+    seen::closures();
+    let key = [("idempotency-key", "k")];
+    let made = client.send("POST", "/v1/direct-debit/batches", &key, "{}").expect(201);
+    assert_eq!((made.data()["count"].clone(), made.data()["amount"].clone()), (json!(150), json!(150)));
+    // Each collection takes ten statements or so, and a transaction has a hundred at most.
+    let (_, statements) = most_statements();
+    assert!(statements < 1300, "{statements} statements");
+    assert_eq!(waiting(&server, "hand_over"), 1);
+    // Another file has none of them, and the same request has the same answer.
+    let none = client.post("/v1/direct-debit/batches", json!({})).expect(409);
+    assert!(none.text.contains("No collections are pending"), "{}", none.text);
+    assert_eq!(waiting(&server, "hand_over"), 0);
+    assert_eq!(client.send("POST", "/v1/direct-debit/batches", &key, "{}").expect(201).data(), made.data());
+    assert_eq!(total(&client, "/v1/direct-debit/batches"), 1);
+    for path in payments.iter().step_by(10) {
+        let payment = client.get(path).data()[0].clone();
+        assert_eq!(payment["status"], "pending");
+        assert_eq!(payment["meta"]["feedback_data"]["batch_id"], made.data()["id"]);
+    }
+    let mandate = client.get(&format!("/v1/clients/{firm}/direct-debit/mandate")).data();
+    assert_eq!(mandate["mandate_status"], "active");
+}
+
+fn conditions_that_take_long_are_evaluated_outside(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let flow = |name: &str, kind: &str, key: &str, field: &str, part: &str| {
+        let condition = json!({"field": field, "op": "contains", "value": part});
+        let body = json!({"name": name, "trigger_type": kind, "trigger_key": key,
+            "conditions": vec![condition; 50], "steps": [{"type": "approval"}]});
+        client.post("/v1/automation/flows", body).expect(201).id()
+    };
+    for n in 0..5 {
+        flow(&format!("holds {n}"), "custom", "order", "data.text", "end");
+        flow(&format!("does not {n}"), "custom", "order", "data.text", "nowhere");
+    }
+    flow("holds", "event", "note.created", "data.body", "end");
+    flow("does not", "event", "note.created", "data.body", "nowhere");
+    let text = format!("{}end", "\u{e9}".repeat(60_000));
+    let fire = |key: &str, text: &str| {
+        let body = json!({"event": "order", "data": {"text": text}}).to_string();
+        client.send("POST", "/v1/automation/trigger", &[("idempotency-key", key)], &body).expect(200).data()
+    };
+    assert_eq!(fire("small", "the end")["matched"], 5);
+    let fired = fire("large", &text);
+    assert_eq!((fired["matched"].clone(), fired["runs"].as_array().unwrap().len()), (json!(5), 5));
+    assert_eq!(waiting(&server, "match_flows"), 0, "the request evaluated them before it fired the event");
+    assert_eq!(fire("large", &text), fired);
+    assert_eq!(total(&client, "/v1/automation/runs"), 10);
+    // An event that nobody waits for leaves them to a job.
+    let firm = client.post("/v1/clients", json!({"company_name": "x"})).expect(201).id();
+    let note = client.post("/v1/notes", json!({"body": text, "client_id": firm})).expect(201).id();
+    assert_eq!(waiting(&server, "match_flows"), 1);
+    work_off(&server);
+    assert_eq!(total(&client, "/v1/automation/runs"), 11);
+    let last = client.get("/v1/automation/runs?status=queued").data();
+    let last = last.as_array().unwrap().iter().find(|run| run["trigger_key"] == "note.created").unwrap().clone();
+    let id = last["id"].as_str().unwrap();
+    let run = client.get(&format!("/v1/automation/runs/{id}")).expect(200).data();
+    assert!(run.to_string().contains(&note), "{run}");
+}
