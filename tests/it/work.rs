@@ -28,7 +28,8 @@ const FILLED: &[Filled] = &[
     (
         "log",
         MANY,
-        &[("seq", "n + 100000"), ("type", "'invoice.updated'"), ("entity_type", "'invoice'"), ("hash", "hash")],
+        // With room between them: the server is running, and adds lines at the end.
+        &[("seq", "n * 100 + 100000"), ("type", "'invoice.updated'"), ("entity_type", "'invoice'"), ("hash", "hash")],
     ),
     ("timers", MANY, &[("since", "4000000000000 + n"), ("cause", CAUSES)]),
     ("jobs", MANY, &[("state", "'done'")]),

@@ -47,7 +47,10 @@ impl RetryTable {
     fn ahead(&self, tx: &mut Tx, now: Moment, limit: &str) -> Result<Vec<(i64, String)>> {
         let RetryTable { table, index, waits, and } = self;
         let index = tx.dialect().indexed_by(index);
-        let sql = format!("SELECT account_id, id FROM {table}{index} WHERE {waits} AND updated_at > $1{and} {limit}");
+        // In the order of the index, so that PostgreSQL uses it however few rows it expects.
+        let sql = format!(
+            "SELECT account_id, id FROM {table}{index} WHERE {waits} AND updated_at > $1{and} ORDER BY updated_at DESC {limit}"
+        );
         tx.all(&sql, &[now.plus_seconds(SKEW).0.into()], |row| Ok((row.int(0)?, row.text(1)?.to_string())))
     }
 }

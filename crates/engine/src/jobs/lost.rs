@@ -79,7 +79,8 @@ pub fn give_back(tx: &mut Tx, node: &str) -> Result<u64> {
 
 /// Whether a job is scheduled further ahead than a correct clock allows.
 pub fn any_ahead(tx: &mut Tx, now: Moment) -> Result<bool> {
-    let sql = "SELECT 1 FROM jobs WHERE state = 'ready' AND run_at > $1 LIMIT 1";
+    // In the order of an index, so that PostgreSQL uses it however few rows it expects.
+    let sql = "SELECT 1 FROM jobs WHERE state = 'ready' AND run_at > $1 ORDER BY state DESC, run_at DESC LIMIT 1";
     Ok(tx.first(sql, &[now.plus_seconds(FURTHEST).0.into()], |_| Ok::<_, store::Error>(()))?.is_some())
 }
 
