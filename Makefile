@@ -10,7 +10,7 @@ run: ## Start the server in release mode
 check: ## Run every check that must pass before a change is merged
 	./check
 
-fast: ## Check the format and run the tests on SQLite only
+fast: ## Check the format and run most tests, on SQLite only
 	./check fast
 
 bench: ## Benchmark the server against a bare axum and SQLite program
