@@ -40,7 +40,7 @@ use engine::services::Services;
 
 pub use runner::Runner;
 
-/// Starts runs of the flows that listen to an event.
+/// Starts runs of the flows that an event triggers.
 pub(crate) const LISTENER: Listener = Listener {
     table: "flows",
     keys: "SELECT coalesce(string_agg(listens_to, ' '), '') FROM flows WHERE account_id = $1 AND active = 1",
@@ -49,7 +49,7 @@ pub(crate) const LISTENER: Listener = Listener {
     start: |tx, ctx, event, seq| matching::start_runs(tx, ctx, event, seq).map(drop),
 };
 
-/// Opens what the runs of all accounts share.
+/// Opens the state that the runs of all accounts share.
 pub(crate) fn open(_: &Config, node: &str, services: &mut Services) -> Result<()> {
     services.add(Arc::new(Runner::on(node)));
     Ok(())

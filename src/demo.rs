@@ -59,7 +59,7 @@ pub fn beginning(ctx: &Ctx) -> Moment {
     Moment::start_of(first, &ctx.zone).plus_seconds(MORNING_SECONDS)
 }
 
-/// Fills a new account, which has its defaults and nothing else.
+/// Fills a new account, which has only its defaults.
 pub fn fill(tx: &mut Tx, caller: &Actor) -> Result<()> {
     let mut ctx = caller.writing(tx)?;
     let mut names = Names::of_defaults(tx, &ctx)?;

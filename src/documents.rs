@@ -69,7 +69,7 @@ error_codes! {
     ALREADY_CREDITED = "already_credited", Conflict, retry: false;
 }
 
-/// Everywhere but in lists.
+/// All views except lists.
 pub(crate) const WHOLE: Views = DETAIL.and(CREATED).and(UPDATED).and(ACTED);
 
 document_kind!(
@@ -276,7 +276,7 @@ impl<K: DocumentKind> Document<K> {
         }
     }
 
-    /// Whether it can no longer be changed.
+    /// Whether the document is final.
     pub(crate) fn is_final(&self) -> bool {
         self.generation_mode == Mode::Final
     }
@@ -288,7 +288,7 @@ impl<K: DocumentKind> Document<K> {
         stands(self) && !before.is_some_and(stands)
     }
 
-    /// The total that is still to be paid.
+    /// The amount that is still to be paid.
     pub(crate) fn open_amount(&self) -> Amount {
         let left = self.total_incl_vat.scaled() - self.credited_amount.scaled() - self.paid_amount.scaled();
         Amount::from_scaled(left)
@@ -328,9 +328,9 @@ impl<K: DocumentKind> Document<K> {
         self.note_status(ctx);
     }
 
-    /// Writes down when it came to stand as it does.
+    /// Records when the document reached its status.
     pub(crate) fn note_status(&mut self, ctx: &Ctx) {
-        // Where nothing is to be paid, nobody has to wait for it, and nobody is late.
+        // An invoice with nothing to pay is paid, and never overdue.
         let owes_nothing = self.is_final() && !self.is_credit && self.total_incl_vat.scaled() == 0;
         if K::WHICH == Which::Invoice && owes_nothing && self.payment_status.is_unpaid() {
             self.payment_status = PaymentStatus::Paid;
@@ -361,14 +361,14 @@ impl<K: DocumentKind> Document<K> {
         }
     }
 
-    /// Works out the totals of its rows.
+    /// Computes the totals from the rows.
     pub(crate) fn work_out(&mut self, tx: &mut Tx, ctx: &Ctx, assumed: Percent) -> Result<()> {
         let totals = self.rows.resolve(tx, ctx, assumed)?;
         self.take_totals(&totals);
         Ok(())
     }
 
-    /// Stands for these totals.
+    /// Sets the totals.
     pub(crate) fn take_totals(&mut self, totals: &money::Totals<String>) {
         self.subtotal = totals.net;
         self.total_excl_vat = totals.net;
@@ -396,7 +396,7 @@ fn finalize<K: DocumentKind>(call: Call) -> Result<Work> {
 /// Whether a document was a draft until now, and the image that its change left.
 pub type MadeFinal = (bool, Option<Image>);
 
-/// Makes a draft final and saves it; answers whether it was a draft.
+/// Finalizes and saves a draft; returns whether it was a draft.
 pub(crate) fn make_final<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &mut Document<K>) -> Result<MadeFinal> {
     if document.is_final() {
         return Ok((false, None));
@@ -405,7 +405,7 @@ pub(crate) fn make_final<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &mut
     change_to_final(tx, ctx, &before, document)
 }
 
-/// Saves a change of a document that is final from here on, as one change; answers whether it was a draft.
+/// Saves a document that is final after this change, as a single change; returns whether it was a draft.
 pub(crate) fn change_to_final<K: DocumentKind>(
     tx: &mut Tx,
     ctx: &Ctx,
@@ -421,7 +421,7 @@ pub(crate) fn change_to_final<K: DocumentKind>(
     Ok((true, image))
 }
 
-/// Says in `meta` that a draft became final on the way.
+/// Sets the flag in `meta` that says whether the request finalized a draft.
 pub(crate) fn with_finalized(mut answer: Answer, finalized: bool) -> Answer {
     if finalized {
         answer.meta.push("\"finalized\":true".to_string());
@@ -462,14 +462,14 @@ fn delete<K: DocumentKind>(call: Call) -> Result<Work> {
     }))
 }
 
-/// The ids of the drafts that name a product. It looks through all drafts of the account.
+/// Returns the ids of the drafts with a row for this product. Scans all drafts of the account.
 pub(crate) fn naming_product<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, product: &str) -> Result<Vec<String>> {
     let (table, draft) = (Document::<K>::shape().table, Mode::Draft.wire());
     let sql = format!("SELECT id FROM {table} WHERE account_id = $1 AND generation_mode = '{draft}' AND rows LIKE $2");
     tx.all(&sql, &[ctx.account.into(), format!("%\"{product}\"%").into()], |row| Ok(row.text(0)?.to_string()))
 }
 
-/// The rows of a draft that name a product which goes forget it.
+/// Clears a deleted product from the rows of a draft.
 pub(crate) fn forget_product<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str, product: &str) -> Result<()> {
     let found = tx.first(&K::sql().get, &[ctx.account.into(), id.into()], Document::<K>::from_row)?;
     let Some(before) = found.filter(|document| !document.is_final()) else { return Ok(()) };
@@ -517,7 +517,7 @@ fn shared<K: DocumentKind>(title: &'static str, migrations: &'static [Migration]
         .extension()
 }
 
-/// Invoices and their routes.
+/// The resource of invoices.
 pub(crate) fn invoices() -> Resource {
     shared::<InvoiceKind>("Invoices", INVOICES)
         .route(Method::Post, "/{id}/credit", "Credit an invoice, fully or by row", credit::credit)
@@ -525,7 +525,7 @@ pub(crate) fn invoices() -> Resource {
         .returns(Returns::Made(CREATED))
 }
 
-/// Quotes and their routes.
+/// The resource of quotes.
 pub(crate) fn quotes() -> Resource {
     shared::<QuoteKind>("Quotes", QUOTES)
         .route(Method::Post, "/{id}/accept", "Accept a quote", quote::accept)
@@ -540,7 +540,7 @@ pub(crate) fn quotes() -> Resource {
         .extension()
 }
 
-/// Workorders and their routes.
+/// The resource of workorders.
 pub(crate) fn workorders() -> Resource {
     shared::<WorkorderKind>("Workorders", WORKORDERS)
         .route(Method::Post, "/{id}/complete", "Complete a workorder", workorder::complete)

@@ -112,7 +112,7 @@ pub struct Letter {
 /// Size in bytes above which a document takes seconds to typeset.
 const LARGE: i64 = 32_000;
 
-/// Puts a mail in the outbox, for each of its recipients.
+/// Writes a mail to the outbox and enqueues a delivery for each recipient.
 pub(crate) fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<()> {
     let id = ctx.new_id();
     let (to, cc) = distinct(&letter.to, &letter.cc);
@@ -161,7 +161,7 @@ pub(crate) fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<()> {
     Ok(())
 }
 
-/// The recipients of a mail and of its copies, each once and where it is named first, whatever the case of its letters.
+/// Returns the recipients without duplicates, ignoring case; an address in both is only in `to`.
 pub(crate) fn distinct(to: &[String], cc: &[String]) -> (Vec<String>, Vec<String>) {
     let mut seen = HashSet::new();
     let mut new = |addresses: &[String]| -> Vec<String> {
@@ -394,7 +394,7 @@ fn pdf_of(app: &App, account: i64, about: &str, id: &str) -> Result<(String, Vec
     }
 }
 
-/// The deliveries about a record, oldest first, as JSON.
+/// Returns the deliveries about a record, oldest first, as JSON.
 pub(crate) fn deliveries(tx: &mut Tx, ctx: &Ctx, about_id: &str) -> Result<Vec<Value>> {
     let sql =
         "SELECT deliveries.id, mails.kind, mails.subject, deliveries.recipient, deliveries.status, deliveries.attempts,
@@ -410,7 +410,7 @@ pub(crate) fn deliveries(tx: &mut Tx, ctx: &Ctx, about_id: &str) -> Result<Vec<V
     })
 }
 
-/// The name and address that mail of an identity comes from.
+/// Returns the sender name and address of a corporate identity.
 pub(crate) fn identity_of(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<(String, String)> {
     let named = match id {
         "" => None,
@@ -423,7 +423,7 @@ pub(crate) fn identity_of(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<(String, S
     Ok((identity.name.clone(), identity.email.0.clone()))
 }
 
-/// Opens the way for mail that the settings name.
+/// Opens the mail transport of the settings.
 pub(crate) fn open(config: &Config, _: &str, services: &mut Services) -> Result<()> {
     let route = if config.smtp_host.is_empty() {
         Route::Folder(config.data.join("mail"))

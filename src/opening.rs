@@ -29,7 +29,7 @@ pub fn create_account(app: &App, name: &str, test_clock: Option<Moment>) -> Resu
     create_account_in(app, name, accounts::DEFAULT_ZONE, test_clock)
 }
 
-/// Creates an account in a time zone, with a key that may do everything; returns the key too.
+/// Creates an account in a time zone, with a full-access key; returns the key too.
 pub(crate) fn create_account_in(
     app: &App,
     name: &str,
@@ -45,8 +45,8 @@ pub fn create_demo_account(app: &App, test_clock: Option<Moment>) -> Result<(Acc
     open_account(app, opening(app, demo::NAME, test_clock, true)?)
 }
 
-/// Makes the first account when there is none, empty or with the demo. Of several nodes that
-/// start together one does.
+/// Creates the first account if there is none, optionally with demo data. If several nodes start together, one of them
+/// does.
 pub(crate) fn create_first_account(app: &App, with_demo: bool) -> Result<Option<(Account, String)>> {
     let opening = opening(app, if with_demo { demo::NAME } else { "My company" }, None, with_demo)?;
     let key = opening.secret.clone();

@@ -172,7 +172,7 @@ static LEASES: &[&LeaseTable] = &[&jobs::LEASES, &run::LEASES, &queue::LEASES];
 /// The tables whose rows wait for a retry.
 static RETRIES: &[&RetryTable] = &[&run::RETRIES, &queue::RETRIES];
 
-/// What housekeeping drops when it is old.
+/// The functions that delete expired data.
 static PURGES: &[Purge] = &[idempotency::purge, queue::purge, run::purge, flow::purge];
 
 /// The daily work, in this order.

@@ -248,7 +248,7 @@ fn activate(call: Call) -> Result<Work> {
     }))
 }
 
-/// Makes a draft active; one that is active already stays so.
+/// Activates a draft; no change if it is already active.
 pub(crate) fn make_active(tx: &mut Tx, ctx: &Ctx, before: Subscription) -> Result<Subscription> {
     check_transition(ACTIVATE, &before.status, &Status::Active, || {
         format!("{} has ended. Create a new subscription.", before.number)
@@ -268,14 +268,14 @@ fn invoices(call: Call) -> Result<Work> {
 /// How a subscription stands that has not ended.
 const LIVE: &[Status] = &[Status::Active, Status::Draft];
 
-/// The ids of the subscriptions that name a product. It looks through all that have not ended.
+/// Returns the ids of the subscriptions with a line for this product. Scans all that have not ended.
 pub(crate) fn naming_product(tx: &mut Tx, ctx: &Ctx, product: &str) -> Result<Vec<String>> {
     let live = Status::sql_list(LIVE);
     let sql = format!("SELECT id FROM subscriptions WHERE account_id = $1 AND status IN ({live}) AND lines LIKE $2");
     tx.all(&sql, &[ctx.account.into(), format!("%\"{product}\"%").into()], |row| Ok(row.text(0)?.to_string()))
 }
 
-/// The lines of a subscription that name a product which goes forget it.
+/// Clears a deleted product from the lines of a subscription.
 pub(crate) fn forget_product(tx: &mut Tx, ctx: &Ctx, id: &str, product: &str) -> Result<()> {
     let found = tx.first(&Subscription::sql().get, &[ctx.account.into(), id.into()], Subscription::from_row)?;
     let Some(before) = found.filter(|subscription| subscription.status != Status::Ended) else { return Ok(()) };
@@ -284,9 +284,9 @@ pub(crate) fn forget_product(tx: &mut Tx, ctx: &Ctx, id: &str, product: &str) ->
     records::update(tx, ctx, &before, &mut subscription, "updated")
 }
 
-/// Whether a subscription that has not ended names this tax rate. It looks through all of them.
+/// Whether a subscription that has not ended uses this tax rate. Scans all of them.
 pub(crate) fn needs_rate(tx: &mut Tx, ctx: &Ctx, code: &str) -> Result<bool> {
-    // The pattern may match more than it should; the lines decide.
+    // The pattern may match too much; the lines decide.
     let plain = code.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     let pattern = if plain { format!("%\"{code}\"%") } else { "%".to_string() };
     let (select, live) = (&Subscription::sql().select, Status::sql_list(LIVE));
@@ -299,7 +299,7 @@ pub(crate) fn needs_rate(tx: &mut Tx, ctx: &Ctx, code: &str) -> Result<bool> {
     Ok(needed)
 }
 
-/// Whether this one is a subscription that has not ended and names the tax rate.
+/// Whether this subscription has not ended and uses the tax rate.
 pub(crate) fn one_needs_rate(tx: &mut Tx, ctx: &Ctx, id: &str, code: &str) -> Result<bool> {
     let found = tx.first(&Subscription::sql().get, &[ctx.account.into(), id.into()], Subscription::from_row)?;
     Ok(found.is_some_and(|subscription| subscription.names_rate(code)))
@@ -328,7 +328,7 @@ fn faults(tx: &mut Tx, account: i64, subscription: &Subscription) -> Result<Vec<
     Ok(faults)
 }
 
-/// Subscriptions and their routes.
+/// The resource of subscriptions.
 pub(crate) fn resource() -> Resource {
     Resource::of::<Subscription>("Subscriptions", "relations", MIGRATIONS)
         .inspected::<Subscription>(faults)

@@ -52,7 +52,7 @@ pub struct Print {
     pub data: Value,
 }
 
-/// Prints a document. It takes a while; not for a thread that others wait on.
+/// Creates the PDF of a document. This takes a while and must not block a shared thread.
 pub fn print(app: &App, print: &Print) -> Result<Vec<u8>> {
     let mut images = Vec::new();
     if !print.logo.is_empty() {
@@ -82,7 +82,7 @@ fn with_labels(data: &Value) -> Value {
     data
 }
 
-/// Whether the PDF of a revision is there.
+/// Whether the PDF of a revision exists.
 pub fn is_made(tx: &mut Tx, account: i64, document: &str, revision: i64) -> Result<bool> {
     let sql = "SELECT count(*) FROM document_pdfs WHERE account_id = $1 AND document_id = $2 AND revision = $3";
     Ok(tx.int(sql, &[account.into(), document.into(), revision.into()])? > 0)
@@ -140,12 +140,12 @@ pub fn guard_pdf(tx: &mut Tx, ctx: &Ctx, file: &str) -> Result<()> {
     Err(Error::new(Code::InUse, "The file is the PDF of a final document and cannot be deleted."))
 }
 
-/// How many documents this process has typeset.
+/// The number of documents that this process has typeset.
 pub fn typeset_count(app: &App) -> Metric {
     ("documents_typeset_total", "counter", "Documents typeset", app.services.get::<pdf::Typesetter>().made())
 }
 
-/// The template that the settings name, or the one that is compiled in.
+/// Opens the configured template, or the built-in one.
 pub fn open_typesetter(config: &Config) -> Result<pdf::Typesetter> {
     let own = match config.template.as_str() {
         "" => TEMPLATE.to_string(),

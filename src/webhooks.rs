@@ -182,8 +182,8 @@ async fn deliver(app: &Arc<App>, claimed: Claimed) {
     app.metrics.add(DELIVERIES.name, write_end(app, &caller, &claimed, &outcome).await);
 }
 
-/// Writes down the end of a try, and as long as that cannot be done and the lease holds, once more: when it
-/// has run out the delivery is made again, under the same id. Answers what became of it.
+/// Records the outcome of an attempt, and retries while the lease is valid. When the lease has expired, the delivery is
+/// sent again with the same id. Returns the outcome.
 async fn write_end(app: &Arc<App>, caller: &Actor, claimed: &Arc<Claimed>, outcome: &Arc<CallOutcome>) -> &'static str {
     let left = (claimed.lease.0 - app.clock.now().0) / 1000 - MARGIN;
     let deadline = Instant::now() + Duration::from_secs(left.max(0).unsigned_abs());

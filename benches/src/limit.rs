@@ -69,7 +69,7 @@ pub fn open(path: &Path) -> rusqlite::Result<Connection> {
     Ok(conn)
 }
 
-/// The same for the connection that writes.
+/// The same for the write connection.
 pub fn open_to_write(path: &Path) -> rusqlite::Result<Connection> {
     let conn = open(path)?;
     let mode: String = conn.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;

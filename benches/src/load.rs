@@ -18,17 +18,16 @@ use crate::server::Server;
 pub const CONNECTIONS: usize = 32;
 pub const THREADS: usize = 2;
 
-/// How long after the end of a measurement the last answer may come.
+/// How long after the end of a measurement the last response may arrive.
 pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Numbers of records to be made: each once, and all with as many digits, so that all bodies
-/// have one length.
+/// Unique numbers of records to create, all with the same number of digits, so that all bodies have the same length.
 pub static NEXT: AtomicU64 = AtomicU64::new(1_000_000_000);
 
 /// The requests.
 #[derive(Clone, Copy)]
 pub enum Workload {
-    /// One record, each of `rows` as likely.
+    /// One record, with all of `rows` equally likely.
     Get { rows: i64 },
     /// The first page.
     List,
@@ -51,7 +50,7 @@ pub enum Workload {
 }
 
 impl Workload {
-    /// Puts the bytes of a request in `out`.
+    /// Writes the bytes of a request to `out`.
     fn write(self, key: &str, chance: &mut Chance, out: &mut Vec<u8>) {
         out.clear();
         let who = format_args!("Host: bench\r\nAuthorization: Bearer {key}");
@@ -126,7 +125,7 @@ pub fn run(server: &Server, ask: Workload, measured: Duration) -> Sample {
     run_with(server, ask, measured, CONNECTIONS)
 }
 
-/// The same with so many connections.
+/// The same with this number of connections.
 pub fn run_with(server: &Server, ask: Workload, measured: Duration, connections: usize) -> Sample {
     let from = Instant::now() + measured / 3;
     let window = (from, from + measured);
@@ -140,7 +139,7 @@ pub fn run_with(server: &Server, ask: Workload, measured: Duration, connections:
     Sample { rate: micros.len() as f64 / measured.as_secs_f64(), micros }
 }
 
-/// The connections of one thread. A runtime for each thread: they have nothing to share.
+/// The connections of one thread. Each thread has its own runtime: they share nothing.
 fn run_thread(server: &Server, ask: Workload, thread: usize, window: Window, count: usize) -> Vec<u32> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -188,7 +187,7 @@ pub async fn exchange(stream: &mut TcpStream, request: &[u8], answer: &mut Vec<u
     take_answer(stream, answer).await;
 }
 
-/// Reads one answer; any but a success ends the measurement.
+/// Reads one response; an unsuccessful one aborts the measurement.
 async fn take_answer(stream: &mut TcpStream, answer: &mut Vec<u8>) {
     answer.clear();
     let mut head: Option<Head> = None;
@@ -227,7 +226,7 @@ impl Head {
     }
 }
 
-/// Numbers by chance, the same in every run (xorshift64).
+/// Pseudorandom numbers, the same in every run (xorshift64).
 pub struct Chance(u64);
 
 impl Chance {

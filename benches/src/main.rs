@@ -173,7 +173,7 @@ fn reads(bench: &Bench, few: &Data, bare: &Path, many: &Server, rows: i64) -> Re
     Reads { get, list, search }
 }
 
-/// What is asked of so many rows.
+/// Returns the requests for a number of rows.
 type ByRows = fn(i64) -> Workload;
 
 /// Lists of invoices: the name of each, the minimum ratio of many to few rows, and its requests for a number of rows.
@@ -209,8 +209,7 @@ struct Writes {
 
 fn writes(bench: &Bench, few: &Data, bare: &Path, many: &Server) -> Writes {
     eprintln!("Measuring POST.");
-    // Every run gets a fresh copy, since a table that grows gets slower, and the fastest server
-    // would make its own work the hardest.
+    // Every run gets a new copy, since a growing table gets slower, and the fastest server would grow it the most.
     let kantoor = |ask: Workload| {
         let folder = tempfile::tempdir_in(bench.folder.path()).unwrap();
         let server = Server::kantoor(&bench.binary, &few.copy(&folder.path().join("data")));

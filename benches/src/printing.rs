@@ -11,13 +11,13 @@ use crate::rows;
 use crate::seed;
 use crate::server::{Data, Server};
 
-/// Invoices that are made final at once.
+/// Number of invoices to finalize.
 const PRINTED: usize = 1_000;
-/// Connections that send them.
+/// Number of connections that send them.
 const SENDERS: usize = 4;
 /// The maximum number of rows of a document.
 const LARGE: usize = 1_000;
-/// How often somebody looks at the list meanwhile.
+/// How often the list is read meanwhile.
 const LIST_INTERVAL: Duration = Duration::from_millis(20);
 const ALONE: usize = 51;
 
@@ -65,7 +65,7 @@ pub fn run(server: &Server, data: &Data) -> Printing {
     let seconds = begun.elapsed().as_secs_f64();
     let lists = Figure::of(&[Sample { rate: micros.len() as f64 / seconds, micros }]);
     let (per_minute, peak) = (PRINTED as f64 * 60.0 / seconds, server.peak());
-    // A draft is printed when somebody asks for it. A new one each time: the compiler remembers those it has seen.
+    // A draft is typeset on demand. A new one each time: the compiler caches previous ones.
     let mut pages: Vec<f64> =
         (0..ALONE).map(|_| print(server, &server.post("/v1/invoices", &invoice(3, "draft")))).collect();
     pages.sort_by(f64::total_cmp);

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::load::{CONNECTIONS, Sample};
 
-/// What several rounds of a measurement come to.
+/// The result of several rounds of a measurement.
 pub struct Figure {
     /// Requests per second: the median of the rounds.
     rate: f64,

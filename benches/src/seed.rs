@@ -15,7 +15,7 @@ use crate::rows::{created, id, scatter};
 const FIRST: [&str; 8] = ["Website", "Zakelijk", "Premium", "Maandelijks", "Mobiel", "Extra", "Basis", "Jaarlijks"];
 const SECOND: [&str; 8] = ["hosting", "onderhoud", "rapport", "advies", "ontwerp", "domein", "licentie", "training"];
 
-/// Rows in one transaction.
+/// Rows per transaction.
 const PART: i64 = 50_000;
 
 /// Fills the database of a stopped Kantoor, for the account with this public id: the same number of products, clients

@@ -14,7 +14,7 @@ use crate::seed;
 /// The folder of the workspace.
 pub const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// A day on which ten thousand subscriptions are due is one request.
+/// Timeout of a request: a day with ten thousand due subscriptions is one request.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Returns the folder of this program.
@@ -114,14 +114,14 @@ pub fn create_account(binary: &Path, folder: &Path, url: Option<&str>) -> String
     made["key"].as_str().expect("a key").to_string()
 }
 
-/// A server that runs, and is ended when this goes out of scope.
+/// A running server, stopped when it is dropped.
 pub struct Server {
     child: Child,
     pub address: SocketAddr,
     pub key: String,
     /// Where its metrics are, if anywhere.
     metrics: Option<SocketAddr>,
-    /// From the start of the process to its first answer.
+    /// Time from the start of the process to its first response.
     pub started_in: Duration,
 }
 
@@ -239,7 +239,7 @@ impl Server {
         line.trim().parse().expect("a number of bytes")
     }
 
-    /// What the process holds in memory, in MB.
+    /// Returns the resident memory of the process, in MB.
     pub fn megabytes(&self) -> f64 {
         self.status("VmRSS:")
     }

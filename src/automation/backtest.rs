@@ -26,15 +26,15 @@ use crate::automation::flow::{Flow, TriggerType};
 
 /// Maximum number of examples in the response.
 const EXAMPLES: usize = 100;
-/// The most that the examples have together, as text: a step can make a long text of each.
+/// Maximum size of all examples together, in bytes of JSON: a step can produce a long text for each.
 const MAX_EXAMPLE_BYTES: usize = 1024 * 1024;
-/// Events or times that are looked at.
+/// Maximum number of events or times to evaluate.
 const MAX_EVENTS: usize = 20_000;
-/// The most that these have together, as text.
+/// Maximum size of their data together, in bytes.
 const MAX_EVENT_BYTES: usize = 64 * 1024 * 1024;
-/// Events that are read at a time.
+/// Number of events to read at a time.
 const PAGE: usize = 500;
-/// After this time the rest is left out.
+/// Time limit; the rest of the period is left out.
 const BACKTEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 input! {
@@ -55,7 +55,7 @@ impl Body for Period {
     }
 }
 
-/// What it answers.
+/// Fields of the response.
 const PARTS: &[Part] = &[
     Part("events", "integer", "Number of matching events, or times of the schedule, in the period."),
     Part("matched", "integer", "Number of runs that would have started."),

@@ -358,7 +358,7 @@ fn remove(call: Call) -> Result<Work> {
     records::delete::<Flow>(call)
 }
 
-/// Flows and their routes.
+/// The resource of flows.
 pub(crate) fn resource() -> Resource {
     Resource::of::<Flow>("Automation flows", "automation", MIGRATIONS)
         .at("/v1/automation/flows")
@@ -375,7 +375,7 @@ pub(crate) fn resource() -> Resource {
         .extension()
 }
 
-/// A flow of the library: as somebody would send it.
+/// Reads a flow of the library as if it was sent.
 pub(crate) fn sent(body: &Value) -> Result<Flow> {
     let call = Call { body: Some(Json::parse(body.to_string().as_bytes())?), ..Call::default() };
     input::create(&call)

@@ -181,8 +181,8 @@ pub fn holds(wanted: &[Condition], condition_context: &Value) -> bool {
     wanted.iter().all(|condition| compare(condition.op, found(condition, condition_context), &condition.value))
 }
 
-/// A record with what is in its `meta` beside its other fields too, so that flows need not know which
-/// fields the API shows where.
+/// Copies the members of a record's `meta` next to its other fields, so that flows need not know where the API returns
+/// a field.
 pub fn flatten_meta(mut data: Value) -> Value {
     if let Some(members) = data.as_object_mut()
         && let Some(Value::Object(meta)) = members.get("meta").cloned()

@@ -18,7 +18,7 @@ use crate::automation::report::{Report, Reports};
 pub use crate::automation::status::Status;
 use crate::settings::Settings;
 
-/// What people can do with a run: from which statuses, and what comes of it.
+/// The actions on a run, with the transitions that each allows.
 pub const ACTIONS: &[(&str, Transitions<Status>)] = {
     use Status::{Cancelled, Failed, PendingApproval, Queued, Retrying, Running, Waiting};
     &[
@@ -106,9 +106,9 @@ record! {
     results: Reports = COMPUTED.shown(NOWHERE);
 }
 
-/// The counter of runs that ended.
+/// The counter of finished runs.
 pub(crate) const RUNS: &str = "flow_runs_finished";
-/// States that a run does not leave by itself.
+/// The statuses that a run does not leave by itself.
 pub(crate) const FINAL: &[Status] = &[Status::Success, Status::Partial, Status::Failed, Status::Cancelled];
 
 impl Run {
@@ -125,7 +125,7 @@ impl Run {
         Ok(Definition::parse(&text))
     }
 
-    /// Whether it has ended.
+    /// Whether the run has ended.
     pub(crate) fn is_final(&self) -> bool {
         FINAL.contains(&self.status)
     }
@@ -170,7 +170,7 @@ impl Run {
     }
 }
 
-/// Writes a new run, which the caller counts; what it waits for is in it.
+/// Inserts a new run; the caller updates the number of records.
 pub(crate) fn insert(tx: &mut Tx, ctx: &Ctx, run: &mut Run) -> Result<()> {
     run.base.id = ctx.new_id();
     run.base.created_at = ctx.now;
@@ -179,7 +179,7 @@ pub(crate) fn insert(tx: &mut Tx, ctx: &Ctx, run: &mut Run) -> Result<()> {
     records::insert_uncounted(tx, ctx, run)
 }
 
-/// Runs whose call to the outside is under way.
+/// The leases of runs with an outgoing call in progress.
 pub(crate) const LEASES: LeaseTable =
     LeaseTable { table: "runs", until: "lease_until", held: "lease_until > 0", ended: 1, ends_while_held: false };
 
@@ -192,7 +192,7 @@ pub const RETRIES: RetryTable = RetryTable {
     and: " AND account_id IN (SELECT id FROM accounts WHERE test_clock = 0)",
 };
 
-/// Saves a run if `claim` is still its claim; answers whether it was. Its data never changes.
+/// Saves a run if `claim` is still its claim, and returns whether it was. The data of a run never changes.
 pub(crate) fn save(tx: &mut Tx, ctx: &Ctx, run: &mut Run, claim: i64) -> Result<bool> {
     run.base.updated_at = ctx.now;
     run.base.version += 1;
@@ -246,7 +246,7 @@ const STEPS: &[Part] = &[
     Part("error", "string", "Error of the step, or empty."),
 ];
 
-/// Runs and their routes.
+/// The resource of runs.
 pub(crate) fn resource() -> Resource {
     Resource::of::<Run>("Automation runs", "automation", MIGRATIONS)
         .at("/v1/automation/runs")
@@ -482,7 +482,7 @@ CREATE INDEX runs_tried ON runs (updated_at) WHERE status IN ('queued', 'retryin
     },
 ];
 
-/// The table of nodes, and which of them has which run and delivery under way.
+/// The table of nodes, and the columns that record which node holds which run and delivery.
 pub(crate) const NODES: Migration = Migration {
     number: 61,
     name: "nodes",

@@ -32,7 +32,7 @@ use super::template::{self, Made, Names, Results};
 use super::{matching, schedules};
 use crate::automation::run::{self, Run, Status};
 
-/// Runs in one transaction.
+/// Maximum number of runs in one transaction.
 const BATCH: i64 = 64;
 /// Approximate maximum duration of a transaction: requests wait for it.
 const TURN: Duration = Duration::from_millis(5);
@@ -42,26 +42,26 @@ const LONG: Duration = Duration::from_millis(10);
 const TEMPLATES: Duration = Duration::from_millis(20);
 /// Time that the templates of a step may take outside a transaction.
 const TEMPLATES_OUTSIDE: Duration = Duration::from_secs(1);
-/// Steps with templates worked out that are kept in memory.
+/// Maximum number of rendered steps kept in memory.
 const MAX_MADE: usize = 256;
-/// How long runs go on one by one after a process died.
+/// How long runs are processed one at a time after a process died.
 const CAREFUL: Duration = Duration::from_secs(60);
 /// Maximum number of definitions kept in memory.
 const MAX_DEFINITIONS: usize = 1000;
 
-/// A step of a run: the account, the run and the number of the step.
+/// A step of a run: the account, the run and the index of the step.
 type StepKey = (i64, String, i64);
 
 /// The state that the runs of all accounts share.
 #[derive(Default)]
 pub struct Runner {
     definitions: Mutex<HashMap<(i64, String, i64), Arc<Definition>>>,
-    /// Steps whose templates take too long for a transaction, and what theirs came to.
+    /// Steps whose templates are too slow for a transaction, with the rendered results.
     slow: Mutex<BTreeSet<StepKey>>,
     made: Mutex<HashMap<StepKey, Arc<Made>>>,
-    /// Steps that were tried with them. A later try works them out anew.
+    /// Steps that used their rendered result. A later attempt renders it again.
     tried: Mutex<BTreeSet<StepKey>>,
-    /// Calls to the outside that are under way.
+    /// The number of outgoing calls in progress.
     pub calls: AtomicUsize,
     node: String,
     careful_until: OnceLock<Instant>,
@@ -73,26 +73,26 @@ impl Runner {
         Runner { node: node.to_string(), ..Runner::default() }
     }
 
-    /// Whether a process died lately.
+    /// Whether a process died recently.
     pub(crate) fn is_careful(&self) -> bool {
         self.careful_until.get().is_some_and(|until| Instant::now() < *until)
     }
 
-    /// What the templates of a step came to outside a transaction, for the one try that uses it.
+    /// Returns the rendered templates of a step, for a single attempt.
     fn made_for(&self, place: &StepKey) -> Option<Arc<Made>> {
         let made = self.made.lock().unwrap_or_else(PoisonError::into_inner).get(place).cloned()?;
         self.tried.lock().unwrap_or_else(PoisonError::into_inner).insert(place.clone());
         Some(made)
     }
 
-    /// Whether there may be something for [`work_out`].
+    /// Whether there may be work for [`work_out`].
     pub(crate) fn has_slow_steps(&self) -> bool {
         [&self.slow, &self.tried].iter().any(|places| !places.lock().unwrap_or_else(PoisonError::into_inner).is_empty())
     }
 }
 
-/// Works out the templates of the steps of an account that took too long for a transaction, outside of any; answers
-/// whether there were some. The next turn finds what they came to. Should the process die before, it is done again.
+/// Renders the templates of an account's steps that are too slow for a transaction, outside of any, and returns whether
+/// there were any. The next transaction uses the results. If the process dies first, they are rendered again.
 pub(crate) fn work_out(app: &App, caller: &Actor) -> Result<bool> {
     let runner = runner_of(app);
     let taken = |places: &Mutex<BTreeSet<StepKey>>| -> Vec<StepKey> {
@@ -133,7 +133,8 @@ pub fn runner_of(app: &App) -> &Arc<Runner> {
     app.services.get()
 }
 
-/// A process died, and a run may be why: for a while they go on one by one, each after a note that it is about to.
+/// Switches to careful mode after a process died, possibly because of a run: for a while runs are processed one at a
+/// time, each after it is marked.
 pub(crate) fn be_careful(app: &App) {
     let _ = runner_of(app).careful_until.set(Instant::now() + CAREFUL);
 }
@@ -145,9 +146,9 @@ pub struct Turn {
     pub ran: usize,
     /// Whether more runs are due.
     pub more: bool,
-    /// Calls to be made.
+    /// Calls to make.
     pub calls: Vec<PendingCall>,
-    /// How the runs ended that did.
+    /// Final statuses of the runs that ended.
     pub ended: Vec<&'static str>,
 }
 
@@ -158,11 +159,11 @@ pub struct Called {
     pub ours: bool,
     /// The next call.
     pub next: Option<PendingCall>,
-    /// How the run ended, if it did.
+    /// The final status of the run, if it ended.
     pub ended: Option<&'static str>,
 }
 
-/// The definition that a run follows. It never changes, so it can be kept.
+/// Returns the definition that a run follows. It never changes, so it can be cached.
 pub(crate) fn definition(tx: &mut Tx, ctx: &Ctx, runner: &Runner, run: &Run) -> Result<Arc<Definition>> {
     let key = (ctx.account, run.flow_id.0.clone(), run.flow_version);
     if let Some(found) = runner.definitions.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
@@ -341,7 +342,7 @@ pub fn called(
     Ok(Called { ours, next, ended: run.ended().filter(|_| ours) })
 }
 
-/// Makes the lease of a call longer; answers whether it is still ours.
+/// Extends the lease of a call and returns whether the claim is still valid.
 pub(crate) fn renew(tx: &mut Tx, ctx: &Ctx, request: &PendingCall) -> Result<bool> {
     let lease = Lease { account: ctx.account, id: &request.run_id, claim: request.claim };
     run::LEASES.renew(tx, lease, ctx.machine_now.plus_seconds(LEASE_SECONDS))
@@ -451,7 +452,7 @@ impl TemplateScope {
     }
 }
 
-/// Accounts that have something due: runs, schedules, or calls whose worker was lost.
+/// Returns the accounts with due runs, due schedules or expired leases.
 pub(crate) fn due_accounts(tx: &mut Tx, now: Moment) -> Result<Vec<i64>> {
     let sql = "SELECT id FROM accounts WHERE
             EXISTS (SELECT 1 FROM runs WHERE runs.account_id = accounts.id AND due_at > 0
@@ -461,8 +462,7 @@ pub(crate) fn due_accounts(tx: &mut Tx, now: Moment) -> Result<Vec<i64>> {
     Ok(tx.all(sql, &[now.0.into()], |row| row.int(0))?)
 }
 
-/// The moment at which the oldest run or schedule that is still due became so; of all accounts but those
-/// with a clock of their own.
+/// Returns the moment at which the oldest due run or schedule became due, across all accounts without a test clock.
 pub(crate) fn oldest_due(tx: &mut Tx, now: Moment) -> Result<Option<Moment>> {
     let sql = "SELECT coalesce(min(due), 0) FROM (
             SELECT (SELECT min(due_at) FROM runs WHERE runs.account_id = accounts.id AND due_at > 0) AS due
@@ -474,7 +474,7 @@ pub(crate) fn oldest_due(tx: &mut Tx, now: Moment) -> Result<Option<Moment>> {
     Ok(Some(oldest).filter(|oldest| oldest.0 > 0 && *oldest <= now))
 }
 
-/// When a run or a schedule is next due, after now.
+/// Returns the next moment after now at which a run or a schedule is due.
 pub(crate) fn next_moment(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>> {
     let sql = "SELECT due_at FROM runs WHERE account_id = $1 AND due_at > $2 AND due_at > 0 ORDER BY due_at LIMIT 1";
     let run = tx.first(sql, &[ctx.account.into(), ctx.now.0.into()], |row| row.int(0))?.map(Moment);

@@ -73,7 +73,7 @@ impl From<store::Error> for StepError {
     }
 }
 
-/// The largest result that is kept.
+/// Maximum size of a stored result, in bytes.
 const MAX_RESULT_BYTES: usize = 16 * 1024;
 
 /// Executes a step, or returns what has to happen first. `data` is the data of the event, as JSON.

@@ -27,7 +27,7 @@ pub const LONGEST: usize = 64 * 1024;
 const FUEL: u64 = 20_000;
 /// Time limit for all templates of one value: a step can handle large data.
 const LONGEST_TIME: Duration = Duration::from_millis(250);
-/// The most that the texts of one value make together, as JSON.
+/// Maximum size of the rendered templates of one value, in bytes of JSON.
 const MAX_VALUE_BYTES: usize = 1024 * 1024;
 
 static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
@@ -72,7 +72,7 @@ fn prepared(text: &str) -> Result<Cow<'_, str>, String> {
     multiplication::replace(text)
 }
 
-/// Whether a text has holes.
+/// Whether a string contains placeholders or tags.
 pub(crate) fn is_template(text: &str) -> bool {
     text.contains("{{") || text.contains("{%") || text.contains("{#")
 }
@@ -141,7 +141,7 @@ impl Names {
         Names { until: Instant::now().checked_add(time), made: Arc::default(), ..self }
     }
 
-    /// The same names, with the texts that were rendered before.
+    /// Uses templates that were rendered before.
     pub(crate) fn knowing(self, made: &Arc<Made>) -> Names {
         Names { made: made.clone(), ..self }
     }
@@ -151,7 +151,7 @@ impl Names {
         self.made.clone()
     }
 
-    /// Whether a text was given up because it took too long.
+    /// Whether a template exceeded its time limit.
     pub(crate) fn were_late(&self) -> bool {
         self.made.was_late.load(Ordering::Relaxed)
     }
@@ -172,7 +172,7 @@ impl Names {
     }
 }
 
-/// Works out every text of a value, whatever comes of it, and keeps what they came to: as much as a step may make.
+/// Renders every template of a value and keeps the results, errors included, up to the limit of a step.
 pub(crate) fn work_out(value: &Value, names: &Names) {
     work_out_within(value, names, &Cell::new(MAX_VALUE_BYTES));
 }
@@ -194,7 +194,7 @@ fn work_out_within(value: &Value, names: &Names, left: &Cell<usize>) {
     }
 }
 
-/// The text with its holes filled.
+/// Renders a template to a string.
 pub fn render(text: &str, names: &Names) -> Result<String, String> {
     if !is_template(text) {
         return Ok(text.to_string());
@@ -285,7 +285,7 @@ fn too_much() -> String {
     format!("produces more than {MAX_VALUE_BYTES} bytes")
 }
 
-/// An error in words; which name is missing is worked out here, since minijinja does not say.
+/// Describes an error; finds the undefined name, which minijinja does not report.
 fn explain(error: &minijinja::Error, names: &Names, used: impl Fn() -> Vec<String>) -> String {
     match error.kind() {
         ErrorKind::UndefinedError => {
@@ -314,7 +314,7 @@ fn is_there(names: &Jinja, path: &str) -> bool {
     true
 }
 
-/// What is said of a text that takes too long to make.
+/// The message for a template that exceeds its time limit.
 pub(crate) const LATE: &str = "takes too long to evaluate";
 
 fn too_long() -> String {

@@ -25,17 +25,17 @@ use super::steps::StepError;
 
 /// How often the worker polls, for runs started by other nodes and runs that waited.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// Calls that are under way at once.
+/// Maximum number of concurrent calls.
 const MAX_CALLS: usize = 64;
-/// Accounts that go on at once.
+/// Maximum number of accounts processed concurrently.
 const MAX_ACCOUNTS: usize = 4;
-/// The most of an answer that is kept.
+/// Maximum size of a stored response, in bytes.
 const MAX_ANSWER_BYTES: usize = 16 * 1024;
-/// A call that waited this long for its turn asks whether it is still wanted.
+/// A call that waited this long in the queue checks its claim first.
 const STALE: Duration = Duration::from_secs(20);
 /// How long recording the result of a call is retried: less than its lease.
 const HELD: Duration = Duration::from_secs(60);
-/// How long the test clock waits for a call that another worker makes.
+/// How often the test clock polls for a call that another worker makes.
 const MAX_CALL_CHECKS: u32 = 400;
 
 /// Starts the worker, which runs until the process ends.
@@ -88,7 +88,7 @@ async fn round(app: &Arc<App>, accounts: BTreeSet<i64>, pulse: &Pulse) -> BTreeS
     }
 }
 
-/// One turn of an account: its calls are made beside; answers whether more is due.
+/// Processes one account and starts its calls in the background; returns whether more is due.
 async fn advance_account(app: &Arc<App>, number: i64) -> Result<bool> {
     let busy = app.listeners.begin();
     let account = app.store.read(move |tx| Account::numbered(tx, number)).await?;
@@ -152,7 +152,7 @@ impl Drop for Line {
     }
 }
 
-/// Makes a call, writes its end down, and makes the one after it.
+/// Makes a call, records its result, and makes the next call of the run.
 async fn follow(app: &Arc<App>, caller: &Actor, first: PendingCall) -> Result<()> {
     let mut announced = Instant::now();
     let mut next = Some(first);
@@ -214,7 +214,7 @@ fn count(app: &App, outcome: &'static str, written: Result<Called>) -> Result<Ca
     written
 }
 
-/// Makes a call once; answers what came back, or why nothing good did.
+/// Makes a call once; returns the response, or why it failed.
 pub async fn make(app: &App, request: &PendingCall) -> Result<Value, StepError> {
     let call = &request.call;
     let timestamp = app.clock.now().0 / 1000;
@@ -246,11 +246,11 @@ pub async fn make(app: &App, request: &PendingCall) -> Result<Value, StepError> 
     Ok(json!({"status": answer.status, "body": body}))
 }
 
-/// What the test clock does instead of the worker.
+/// The due work of runs, for the test clock.
 pub const DUE: DueWork = DueWork { next_moment: runner::next_moment, follow: bring_up_to_date, ..DueWork::NOTHING };
 
-/// Does everything in an account that is due by its clock, calls included; answers whether there was
-/// anything. For the test clock: blocks.
+/// Processes everything in an account that is due by its clock, calls included, and returns whether there was anything.
+/// Used by the test clock; blocks.
 fn bring_up_to_date(app: &App, caller: &Actor) -> Result<bool> {
     let mut any = false;
     let mut patience = MAX_CALL_CHECKS;

@@ -115,7 +115,7 @@ pub fn bring_up_to_date(app: &App, caller: &Actor) -> Result<()> {
     }
 }
 
-/// Does what follows from that by the test clock of the account; answers whether there was anything.
+/// Does the follow-up work on the test clock of the account; returns whether there was any.
 pub(crate) fn follow(app: &App, caller: &Actor) -> Result<bool> {
     worker::drain(app, caller.account.number)?;
     let mut any = false;
@@ -141,7 +141,7 @@ fn process_batch(tx: &mut Tx, ctx: &Ctx, due: &[DueWork], slice: &Slice) -> Resu
     Ok(more)
 }
 
-/// When something is next due in the account, after now.
+/// Returns the next moment after now at which something is due in the account.
 pub(crate) fn next_moment(tx: &mut Tx, ctx: &Ctx, due: &[DueWork]) -> Result<Option<Moment>> {
     let mut next = None;
     for due in due {

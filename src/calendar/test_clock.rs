@@ -90,7 +90,7 @@ fn advance(call: Call) -> Result<Work> {
     }))
 }
 
-/// Moves the clock from one moment at which something is due to the next, and does it.
+/// Advances the clock from one due moment to the next and does the work at each.
 fn move_to(app: &App, caller: &Actor, to: Moment) -> Result<()> {
     let acting = app.acting(caller.account.as_ref().clone(), "test clock");
     loop {

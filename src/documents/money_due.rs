@@ -79,9 +79,9 @@ pub const EXPIRED_QUOTES: DueWork = DueWork {
 /// Marks open invoices as overdue, or open quotes as expired, by the account's current date. Handles as many as fit in
 /// the slice, and returns whether there may be more.
 fn expire<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, status: &PaymentStatus, slice: &Slice) -> Result<bool> {
-    // Nobody is late with an invoice below zero, which stays open until it is paid back.
+    // An invoice with a negative amount is never overdue; it stays open until it is refunded.
     let (index, owed) = can_expire::<K>(tx);
-    // Their ids alone: a document may have a thousand rows, and the slice may be over before its turn.
+    // Selects only the ids: a document can have a thousand rows, and the slice may end before it is processed.
     let sql = format!(
         "SELECT id FROM {}{index} WHERE account_id = $1 AND payment_status = '{}' AND due_date < $2
          AND due_date <> ''{owed} ORDER BY due_date, id LIMIT {TOGETHER}",
@@ -115,7 +115,7 @@ fn can_expire<K: DocumentKind>(tx: &Tx) -> (String, &'static str) {
     }
 }
 
-/// When the next of them becomes late or invalid, after now.
+/// Returns the next moment after now at which a document becomes overdue or expires.
 fn next_moment<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx) -> Result<Option<Moment>> {
     let (index, owed) = can_expire::<K>(tx);
     let sql = format!(
@@ -185,7 +185,7 @@ pub static INVOICE_LATE: Timer<Settings> = Timer {
     },
 };
 
-/// The day after it was due an invoice is late, too, that is partly paid or that a caller called overdue before.
+/// Emits that a partly paid invoice, or one that a caller marked overdue early, is overdue.
 fn late_after_all<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, invoice: &Document<K>) -> Result<()> {
     let unpaid = LATE.contains(&invoice.payment_status) && invoice.due_amount() > 0;
     if unpaid && invoice.is_past_due(ctx) && say_late(tx, ctx, invoice)? {

@@ -243,7 +243,7 @@ impl<K: DocumentKind> Document<K> {
     }
 }
 
-/// `generation_mode` and `pdf` beside `meta` and in it, as the answer to a create has them.
+/// Adds `generation_mode` and `pdf` to the response of a create, both next to `meta` and inside it.
 fn with_pdf<K: DocumentKind>(ctx: &Ctx, mut answer: Answer, document: &Document<K>) -> Answer {
     let pdf = pdf::state_when_made(ctx, document);
     let mode = document.generation_mode.wire();

@@ -31,7 +31,7 @@ open_choice! {
 }
 
 impl PaymentStatus {
-    /// Whether something is left to pay on an invoice that stands so.
+    /// Whether an invoice with this status has an amount left to pay.
     pub(crate) fn is_unpaid(&self) -> bool {
         matches!(self, PaymentStatus::Open | PaymentStatus::Partial | PaymentStatus::Overdue)
     }
@@ -63,8 +63,8 @@ pub enum Effect {
     Refused(&'static str),
 }
 
-/// The effect of each verb in the statuses in which it is not simply allowed. The set of statuses is open, so these are
-/// the exceptions: in every other status, and in a word of the business' own, the verb is allowed.
+/// The effect of each action in the statuses in which it is not simply allowed. The set of statuses is open, so these
+/// are the exceptions: in every other status, custom values included, the action is allowed.
 pub(crate) const TRANSITIONS: &[(Verb, PaymentStatus, Effect)] = &[
     (Verb::Accept, PaymentStatus::Accepted, Effect::Done),
     (Verb::Accept, PaymentStatus::Invoiced, Effect::Done),

@@ -205,7 +205,7 @@ pub const QUOTES: &[Migration] = table!(33, "quotes");
 /// The table of workorders.
 pub const WORKORDERS: &[Migration] = table!(34, "workorders");
 
-/// What came later, for all three.
+/// Later migrations, for all three.
 pub const MIGRATIONS: &[Migration] = &[DATES, OWED, SAID, DUE, FEWER];
 
 /// Indexes for date ranges, so that only the rows of a page are read.

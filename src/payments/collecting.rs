@@ -24,7 +24,7 @@ use crate::payments::verification::{self, Verification};
 use crate::relations::client::Client;
 use crate::settings::{ProviderName, Settings};
 
-/// Collects what is open of an invoice when its client has a mandate; answers the payment.
+/// Collects the open amount of an invoice if its client has a mandate; returns the payment.
 pub(crate) fn begin(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Option<Payment>> {
     let mandate = match invoice.client_id.0.as_str() {
         "" => None,
@@ -78,7 +78,7 @@ fn collect(call: Call) -> Result<Work> {
     }))
 }
 
-/// Collects an invoice again, or for the first time, because somebody says so.
+/// Collects an invoice at the request of a caller, for the first time or again.
 pub(crate) fn again(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Payment> {
     let refuse = |why: &str| Err(Error::new(Code::InvalidTransition, format!("{} {why}.", invoice.number)));
     if invoice.open_amount().scaled() <= 0 {
@@ -105,7 +105,7 @@ fn under_way(tx: &mut Tx, ctx: &Ctx, invoice: &str, method: Option<Method>) -> R
     Ok(found.into_iter().find(|payment| method.is_none_or(|method| payment.method == method)))
 }
 
-/// The payment by which a client pays an invoice on its page: the one that is open, or a new one.
+/// Returns the payment by which a client pays an invoice on its page: the open one, or a new one.
 pub(crate) fn pay_online(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Payment> {
     let provider = Settings::of(tx, ctx)?.provider;
     if !can_pay_online(tx, ctx)? || invoice.open_amount().scaled() <= 0 {
@@ -157,8 +157,8 @@ fn provider_of(app: &App, case: &Collection) -> Result<Box<dyn Provider>, Provid
     providers::named(app, name, &case.settings)
 }
 
-/// Asks the provider for a payment and writes what it said; answers the payment. Outside any
-/// transaction, and as often as anybody likes: the provider sees one payment.
+/// Requests a payment from the provider and records the response; returns the payment. Runs outside any transaction and
+/// is idempotent: the provider sees one payment.
 pub(crate) fn ask(app: &App, caller: &Actor, id: &str, again: bool) -> Result<Result<Payment, ProviderError>> {
     let case = case(app, caller, id)?;
     if case.payment.status != Status::Created {
@@ -278,8 +278,8 @@ impl Subject {
     }
 }
 
-/// Has the provider asked how a payment or a verification stands. What is being looked at already
-/// is looked at once more: the news may have come after the look.
+/// Enqueues a status request for a payment or a verification. If one is running, enqueues another: the status may have
+/// changed after its request.
 pub(crate) fn look_soon(tx: &mut Tx, ctx: &Ctx, kind: Subject, id: &str) -> Result<()> {
     let first = format!("news {id}");
     let key = if jobs::is_under_way(tx, &first)? { format!("{first} again") } else { first };
@@ -358,8 +358,8 @@ fn look_at_verification(app: &App, caller: &Actor, id: &str) -> Result<Result<()
     Ok(if waits { Err(ProviderError::Later("the mandate cannot be used yet".to_string())) } else { Ok(()) })
 }
 
-/// What the sandbox knows by this id, and whose it is: nobody told us the account. Whether it is a
-/// verification comes last.
+/// Finds the record with this sandbox id, in any account; returns the account, the id, and whether it is a
+/// verification.
 pub(crate) fn in_sandbox(tx: &mut Tx, external_id: &str) -> Result<Option<(Account, String, bool)>> {
     for (table, is_verification) in [("verifications", true), ("payments", false)] {
         let sql = format!(

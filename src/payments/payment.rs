@@ -78,7 +78,7 @@ pub(crate) const ASKED: &[Status] = &[Status::Open, Status::Pending, Status::Aut
 /// How a payment stands that may still be paid.
 pub(crate) const UNDER_WAY: &[Status] = &[Status::Created, Status::Open, Status::Pending, Status::Authorized];
 
-/// The moves of an online payment; those of a manual one are free.
+/// The transitions of an online payment; those of a manual one are unrestricted.
 pub const TRANSITIONS: Transitions<Status> = {
     use Status::{Authorized, Canceled, Chargeback, Created, Expired, Failed, Open, Paid, Pending, Refunded};
     &[
@@ -150,7 +150,7 @@ impl Model for Payment {
     }
 }
 
-/// Payments and their routes.
+/// The resource of payments.
 pub(crate) fn resource() -> Resource {
     Resource::of::<Payment>("Payments", "invoices", MIGRATIONS)
         .at("/v1/invoices/{id}/payments")
@@ -164,7 +164,7 @@ pub(crate) fn resource() -> Resource {
         .verb(Verb::Delete, delete)
 }
 
-/// What making and changing a payment answer.
+/// Fields of the response to a create or update of a payment.
 pub(crate) const BOTH: &[Part] = &[
     Part("invoice", "object", "The invoice: `id`, `paid_amount` and `price`."),
     Part("payment", "object", "The payment."),
@@ -225,7 +225,7 @@ fn delete(call: Call) -> Result<Work> {
     }))
 }
 
-/// What the provider tells of a payment, by the moves that lead there; what cannot be is passed over.
+/// Applies the provider's status through the transitions that lead to it; an impossible status is ignored.
 pub(crate) fn apply_provider_status(
     tx: &mut Tx,
     ctx: &Ctx,
@@ -274,7 +274,7 @@ fn steps(from: Status, to: Status) -> Option<Vec<Status>> {
     None
 }
 
-/// What a payment is when nobody says how much: the rest of the invoice, never money back.
+/// Returns the default amount of a payment: the open amount of the invoice, never a refund.
 fn all_that_is_open(invoice: &Invoice) -> Result<Amount> {
     let open = invoice.open_amount();
     let is_owed = if invoice.total_incl_vat.scaled() < 0 { open.scaled() < 0 } else { open.scaled() > 0 };
@@ -293,7 +293,7 @@ fn check_amount(payment: &Payment) -> Result<()> {
     faults.into_result()
 }
 
-/// Adds up what was paid, and has the invoice stand accordingly.
+/// Adds up the payments and updates the status of the invoice.
 pub(crate) fn update_invoice(tx: &mut Tx, ctx: &Ctx, before: &Invoice) -> Result<Invoice> {
     let sql = "SELECT CAST(coalesce(sum(amount), 0) AS BIGINT) FROM payments
                WHERE account_id = $1 AND invoice_id = $2 AND status = $3";
@@ -312,7 +312,7 @@ pub(crate) fn update_invoice(tx: &mut Tx, ctx: &Ctx, before: &Invoice) -> Result
     Ok(invoice)
 }
 
-/// The invoice and the payment, as the contract shows them together.
+/// Returns the invoice and the payment in one response.
 pub(crate) fn both(ctx: &Ctx, invoice: &Invoice, payment: &Payment, outcome: Outcome) -> Answer {
     let mut data = format!(
         "{{\"invoice\":{{\"id\":\"{}\",\"paid_amount\":{},\"price\":{}}},\"payment\":",

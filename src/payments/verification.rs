@@ -408,7 +408,7 @@ impl Job for CancelAtProvider {
     }
 }
 
-/// What the provider tells of a verification: how it stands, and the mandate that came of it.
+/// Applies the provider's status of a verification and the resulting mandate.
 pub fn apply_provider_status(
     tx: &mut Tx,
     ctx: &Ctx,

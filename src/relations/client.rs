@@ -89,7 +89,7 @@ fn check_links(tx: &mut Tx, ctx: &Ctx, client: &Client) -> Result<()> {
     Err(Error::field("type", violation(FieldCode::InvalidChoice, message)))
 }
 
-/// The client that is meant, by its id or by the caller's reference.
+/// Finds a client by its id or by the caller's reference.
 pub fn named(tx: &mut Tx, ctx: &Ctx, id: &str, external_id: &str) -> Result<Option<Arc<Client>>> {
     let by_id = match id {
         "" => None,
@@ -111,7 +111,7 @@ pub fn named(tx: &mut Tx, ctx: &Ctx, id: &str, external_id: &str) -> Result<Opti
     Ok(Some(Arc::new(found)))
 }
 
-/// The members of the object `name` put under those of the body; the body's own win.
+/// Merges the members of the object `name` into the body, which takes precedence.
 pub fn merge_nested(body: Json, name: &str) -> Json {
     let Json::Object(mut members) = body else { return body };
     let Some(place) = members.iter().position(|(key, json)| key == name && matches!(json, Json::Object(_))) else {
@@ -165,7 +165,7 @@ pub static NO_FOLLOWUP: Timer<Settings> = Timer {
 /// The resource of clients.
 pub fn resource() -> Resource {
     Resource::of::<Client>("Clients", "relations", MIGRATIONS)
-        // A migration gave them defaults.
+        // A migration set defaults without an event.
         .logged(Logged::Except(&["payment_term", "quote_expiration_days"]))
         .list::<Client>()
         .create::<Client>()

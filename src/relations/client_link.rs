@@ -56,7 +56,7 @@ impl Model for ClientLink {
     }
 }
 
-/// Links and their routes. The contract makes them; seeing and removing them are ours.
+/// The resource of links. The contract defines only the create; the other routes are extensions.
 pub fn resource() -> Resource {
     Resource::of::<ClientLink>("Client links", "relations", MIGRATIONS)
         .at("/v1/clients/{id}/links")

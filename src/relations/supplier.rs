@@ -49,7 +49,7 @@ impl Model for Supplier {
 /// The resource of suppliers.
 pub fn resource() -> Resource {
     Resource::of::<Supplier>("Suppliers", "relations", MIGRATIONS)
-        // A migration gave them defaults.
+        // A migration set defaults without an event.
         .logged(Logged::Except(&["payment_term", "quote_expiration_days"]))
         .list::<Supplier>()
         .create::<Supplier>()

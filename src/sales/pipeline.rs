@@ -43,7 +43,7 @@ impl Model for Phase {
     }
 }
 
-/// What a pipeline shows beside its fields.
+/// Fields of a pipeline besides those of its record.
 const PARTS: &[Part] = &[Part("phases", "array", "Its phases in order: `id`, `name`, `order`.")];
 
 /// The resource of pipelines; in the contract they are read-only.
@@ -125,7 +125,7 @@ fn with_phases(tx: &mut Tx, ctx: &Ctx, mut answer: Answer, id: &str) -> Result<A
     Ok(answer)
 }
 
-/// A pipeline shows its phases, so it has a new version when one of them changes.
+/// Increments the version of a pipeline when one of its phases changes, since the pipeline includes them.
 fn phases_changed(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
     let before: Pipeline = records::find(tx, ctx, id)?;
     records::touch(tx, ctx, &before, &mut before.clone(), "updated")

@@ -99,7 +99,7 @@ pub fn defaults(tx: &mut Tx, ctx: &Ctx, name: &str) -> Result<()> {
     records::add(tx, ctx, &mut identity)
 }
 
-/// The identity that documents have unless they say otherwise.
+/// Returns the default identity of documents.
 pub fn default_one(tx: &mut Tx, ctx: &Ctx) -> Result<Arc<CorporateIdentity>> {
     records::remembered(tx, ctx, "corporate_identities", |tx| {
         let sql = format!("{} WHERE account_id = $1 AND is_default = 1", CorporateIdentity::sql().select);

@@ -137,7 +137,7 @@ pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     Ok(())
 }
 
-/// Every rate, oldest first.
+/// Returns all rates, oldest first.
 pub fn all(tx: &mut Tx, ctx: &Ctx) -> Result<Arc<[TaxRate]>> {
     records::remembered(tx, ctx, "tax_rates", |tx| {
         let sql = format!("{} WHERE account_id = $1 ORDER BY created_at, id", TaxRate::sql().select);

@@ -25,8 +25,7 @@ use crate::settings::{Generation, Settings};
 /// Maximum number of invoices per commit, which limits how long other writers wait.
 const TOGETHER: i64 = 32;
 
-/// Has the invoices of a subscription made when they are due now. An account with a test clock
-/// waits for its clock to be moved.
+/// Enqueues the invoices of a subscription if they are due. An account with a test clock waits until it is advanced.
 pub(crate) fn soon(tx: &mut Tx, ctx: &Ctx, subscription: &Subscription) -> Result<()> {
     let due = subscription.next_generate.0.is_some_and(|date| date <= ctx.now.date(&ctx.zone));
     if !due || subscription.status == Status::Draft || ctx.has_test_clock {
@@ -35,7 +34,7 @@ pub(crate) fn soon(tx: &mut Tx, ctx: &Ctx, subscription: &Subscription) -> Resul
     enqueue(tx, ctx, &subscription.base.id)
 }
 
-/// A job for the account; `cause` tells it from others that wait.
+/// Enqueues the job for the account; `cause` distinguishes it from other pending jobs.
 pub(crate) fn enqueue(tx: &mut Tx, ctx: &Ctx, cause: &str) -> Result<()> {
     let job = NewJob::of(ctx, &MakeInvoices {})?.keyed(format!("subscriptions {} {cause}", ctx.account));
     jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)
@@ -57,11 +56,11 @@ impl Job for MakeInvoices {
     }
 }
 
-/// Invoices that are due, and ends that are near.
+/// Due invoices and approaching ends.
 pub const DUE: DueWork =
     DueWork { bring_up_to_date, catch_up, process_batch: announce, next_moment, ..DueWork::NOTHING };
 
-/// Makes every invoice that is due in the account.
+/// Creates all due invoices of the account.
 fn bring_up_to_date(app: &App, caller: &Actor) -> Result<()> {
     loop {
         let own = caller.clone();
@@ -252,8 +251,7 @@ fn period_in_words(language: Language, start: Date, end: Date) -> String {
     }
 }
 
-/// Writes down why an invoice could not be made; it is tried again the next day, or when the
-/// subscription is changed.
+/// Records why an invoice could not be created; it is retried the next day, or when the subscription is changed.
 fn note_problem(app: &App, caller: &Actor, id: String, error: Error) -> Result<()> {
     tracing::warn!(subscription = %id, %error, cause = error.internal.as_deref().unwrap_or(""), "Cannot create an invoice of a subscription.");
     let own = caller.clone();

@@ -11,7 +11,7 @@ use store::Tx;
 
 use super::{Status, Subscription};
 
-/// More than weekly ones of forty years.
+/// More than weekly periods of forty years.
 const MAX_PERIODS: usize = 2100;
 
 /// Fields of the response of `GET …/periods`.

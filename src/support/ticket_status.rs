@@ -57,10 +57,10 @@ impl Model for TicketStatus {
     }
 }
 
-/// Statuses and their routes; the contract reads them.
+/// The resource of ticket statuses; in the contract they are read-only.
 pub fn resource(patch: Handler) -> Resource {
     Resource::of::<TicketStatus>("Ticket statuses", "tickets", MIGRATIONS)
-        // A migration told two of one name apart.
+        // A migration renamed duplicates without an event.
         .logged(Logged::Except(&["name"]))
         .setting()
         .all::<TicketStatus>()

@@ -15,13 +15,13 @@ use super::status::DeliveryStatus;
 
 /// Calls to one endpoint under way at once, on all nodes together.
 pub const IN_FLIGHT: usize = 2;
-/// Deliveries in a row whose first try fails before the breaker opens.
+/// Number of consecutive deliveries whose first attempt fails before the breaker opens.
 const FAILURES: i64 = 5;
 /// Delays between probes; the last one repeats until the endpoint is disabled.
 const PROBES: Backoff = Backoff { delays: &[10, 30, 60, 180, 420, 900], spread: 5 };
 /// No probe is further ahead than this, in milliseconds; one that is was scheduled by a wrong clock and is due.
 pub const FURTHEST: i64 = PROBES.longest() * 1000;
-/// How many deliveries become due at once in one transaction.
+/// Number of deliveries to release in one transaction.
 const RELEASED: i64 = 500;
 
 /// The state of an endpoint.
@@ -97,10 +97,10 @@ impl Breaker {
         Ok(())
     }
 
-    /// A try failed: the first of its delivery, or a probe, brings the breaker nearer to opening or the next probe
-    /// further away.
+    /// Records a failure: the first attempt of a delivery counts towards opening the breaker, and a probe postpones the
+    /// next one.
     pub fn failed(&self, tx: &mut Tx, ctx: &Ctx, endpoint: &str, attempts: i64, now: Moment) -> Result<()> {
-        // One that was under way when the breaker opened is no probe.
+        // A delivery that was in progress when the breaker opened is not a probe.
         if !self.lets_through(now) {
             return Ok(());
         }

@@ -33,7 +33,7 @@ const QUERY: &[Part] = &[
 ];
 const LIMIT: i64 = 100;
 const MAX_LIMIT: i64 = 1000;
-/// About how many bytes of them are answered at once; the rest is there for the next request.
+/// Approximate maximum size of a response, in bytes; the rest follows with the next request.
 const BYTES: i64 = 8 * 1024 * 1024;
 
 /// The resource of changes.

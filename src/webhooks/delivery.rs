@@ -101,7 +101,7 @@ fn test(call: Call) -> Result<Work> {
     }))
 }
 
-/// Queues an event for an endpoint, to be sent at once.
+/// Queues an event for an endpoint, due immediately.
 pub fn queue(
     tx: &mut Tx,
     ctx: &Ctx,
@@ -144,8 +144,8 @@ pub fn queue(
 
 const MIGRATIONS: &[Migration] = &[CREATE, TRIED];
 
-/// `due_at` is when somebody must look after it: the next try, or the end of the lease of the one
-/// under way; 0 when it has ended.
+/// `due_at` is when the delivery needs attention: the next attempt, or the end of the lease of the current one; 0 when
+/// it has ended.
 const CREATE: Migration = Migration {
     number: 48,
     name: "webhook_deliveries",

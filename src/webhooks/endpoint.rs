@@ -113,10 +113,10 @@ input! {
 
 impl Body for Rotate {}
 
-/// Endpoints and their routes.
+/// The resource of endpoints.
 pub fn resource() -> Resource {
     Resource::of::<WebhookEndpoint>("Webhook endpoints", "webhooks", MIGRATIONS)
-        // The breaker shows how its deliveries fare.
+        // The breaker updates the state of its deliveries.
         .logged(Logged::Except(&["failing_since", "next_probe_at"]))
         .list::<WebhookEndpoint>()
         .extension()

@@ -19,7 +19,7 @@ use super::breaker::{self, Breaker};
 use crate::webhooks::delivery::{self, DeliveryStatus, WebhookDelivery};
 use crate::webhooks::endpoint::WebhookEndpoint;
 
-/// Lines of the log that become deliveries at once.
+/// Number of log entries that become deliveries in one transaction.
 const BATCH: i64 = 200;
 /// Maximum number of deliveries waiting for their first attempt; beyond that, the log itself is the queue.
 const QUEUED: i64 = 1000;
@@ -51,8 +51,7 @@ pub const RETRIES: RetryTable = RetryTable {
     and: "",
 };
 
-/// Something behind an endpoint's place in the log, or a delivery that is due, and no breaker that keeps it back: $1 is
-/// the time.
+/// Matches endpoints with unprocessed log entries or due deliveries whose breaker allows sending; $1 is the time.
 fn is_behind(tx: &Tx) -> String {
     format!(
         "(next_probe_at <= $1 OR next_probe_at > $1 + {})
@@ -370,7 +369,7 @@ fn verdict(
     Ok(too_long.then_some("No delivery has succeeded for five days."))
 }
 
-/// Drops deliveries of an account that are old, up to a thousand; answers how many.
+/// Deletes up to a thousand expired deliveries of an account; returns how many.
 pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
     let index = tx.dialect().indexed_by("webhook_deliveries_old");
     let sql = format!(

@@ -86,7 +86,7 @@ fn in_hours(minutes: i64) -> Amount {
     Amount::from_scaled((minutes * 100 + 30) / 60)
 }
 
-/// Hours and their routes; the contract lists them.
+/// The resource of hours; in the contract they are read-only.
 pub(crate) fn resource() -> Resource {
     Resource::of::<Hour>("Project hours", "projects", MIGRATIONS)
         .at("/v1/projects/{id}/hours")

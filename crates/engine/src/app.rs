@@ -69,7 +69,7 @@ pub struct App {
 }
 
 impl App {
-    /// Somebody who acts in an account on the program's own behalf.
+    /// Returns a caller for actions of the program itself in an account.
     pub fn acting(&self, account: Account, actor: &str) -> Actor {
         Actor {
             account: Arc::new(account),
@@ -84,7 +84,7 @@ impl App {
         }
     }
 
-    /// Somebody who acts on the program's own behalf in the account with this number.
+    /// Returns a caller for actions of the program itself in the account with this number.
     pub fn acting_in(&self, number: i64, actor: &str) -> Result<Actor> {
         let account = self.store.read_now(move |tx| Account::numbered(tx, number))?;
         Ok(self.acting(account, actor))

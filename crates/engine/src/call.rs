@@ -86,7 +86,7 @@ pub struct Answer {
     pub counts: Option<(&'static str, &'static str)>,
 }
 
-/// What an [`After`] does.
+/// The function of an [`After`].
 type Outside = dyn Fn(&App, &Actor) -> Result<Work> + Send + Sync;
 
 /// Work outside the database in the middle of a request: it runs after the commit, may block, and returns the rest of
@@ -177,7 +177,7 @@ impl Answer {
         Answer { content: Some(content), ..Answer::empty() }
     }
 
-    /// None yet: `work` is done first.
+    /// A response that is determined after `work`.
     pub fn after(work: impl Fn(&App, &Actor) -> Result<Work> + Send + Sync + 'static) -> Answer {
         Answer { after: Some(After(Arc::new(work))), ..Answer::empty() }
     }

@@ -56,7 +56,7 @@ pub enum IfMatch {
 /// A caller, from which a context is created for each transaction.
 #[derive(Clone)]
 pub struct Actor {
-    /// The account that is asked.
+    /// The account.
     pub account: Arc<Account>,
     /// The id of the calling key, or the name of a job.
     pub actor: Arc<str>,
@@ -77,7 +77,7 @@ pub struct Actor {
 }
 
 impl Actor {
-    /// The context for reading.
+    /// Returns the context of a read.
     pub fn reading(&self, tx: &mut Tx) -> Result<Ctx> {
         Ok(Ctx {
             account: self.account.number,

@@ -10,17 +10,17 @@ use crate::slice::Slice;
 
 /// Work that becomes due with the days of an account.
 pub struct DueWork {
-    /// Does all that is due, in transactions of its own. This comes first.
+    /// Does all due work, in its own transactions. This runs first.
     pub bring_up_to_date: fn(&App, &Actor) -> Result<()>,
-    /// Does all that is due, in the transaction and at the time of the caller.
+    /// Does all due work in the transaction and at the time of the caller.
     pub catch_up: fn(&mut Tx, &Ctx) -> Result<()>,
-    /// Does a part of what is due; answers whether there may be more.
+    /// Does part of the due work; returns whether there may be more.
     pub process_batch: fn(&mut Tx, &Ctx, &Slice) -> Result<bool>,
-    /// When something is next due in the account, after now. The test clock goes there.
+    /// Returns the next moment after now at which work is due. The test clock stops there.
     pub next_moment: fn(&mut Tx, &Ctx) -> Result<Option<Moment>>,
-    /// Does what the workers do otherwise, by the test clock of the account; answers whether there was anything.
+    /// Does what the workers normally do, by the test clock of the account; returns whether there was anything.
     pub follow: fn(&App, &Actor) -> Result<bool>,
-    /// Done once an hour after all of it, but not for an account with a test clock.
+    /// Runs once an hour after all other work, except for accounts with a test clock.
     pub hourly: fn(&mut Tx, &Ctx) -> Result<()>,
 }
 

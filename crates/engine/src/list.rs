@@ -342,7 +342,7 @@ impl Request {
         }
     }
 
-    /// The records of the page.
+    /// Returns the statement for the records of the page.
     fn page_statement<R: Record>(&self, selection: Selection) -> (String, Vec<Value<'static>>) {
         let Selection { from, conditions, mut values, several, sort_by, .. } = selection;
         let (table, columns) = (R::shape().table, &R::sql().list_columns);
@@ -370,7 +370,7 @@ impl Request {
                 of_each.join(" UNION ALL ")
             ))
         } else if ranges && self.sort == "created_at" {
-            // A year has many: they are sorted by what the index has of them, and only those of the page are read.
+            // A range can be large: it is sorted by columns of the index, and only the page is read from the table.
             Some(format!("SELECT {table}.id AS record_id FROM {from} {part}"))
         } else {
             None

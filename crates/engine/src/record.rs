@@ -56,7 +56,7 @@ pub struct Shape {
     /// Whether its filters are sorted by id when they are sorted by creation: ids grow with time, and so an index of a field
     /// that goes on with the id serves the filter, its order and the sort by that field.
     pub created_by_id: bool,
-    /// The field that names the record it belongs to, whose id stands in the path; or empty.
+    /// The field that refers to its parent, whose id is in the path; or empty.
     pub parent: &'static str,
     /// The views that include `created_at` outside `meta`.
     pub created_at: Views,
@@ -143,7 +143,7 @@ impl Shape {
         Shape { created_by_id: true, ..self }
     }
 
-    /// Shows `created_at` beside the fields there.
+    /// Sets the views that include `created_at` outside `meta`.
     pub const fn created_at(self, views: Views) -> Shape {
         Shape { created_at: views, ..self }
     }

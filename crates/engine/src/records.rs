@@ -182,8 +182,8 @@ pub fn once_more(handler: fn(Call) -> Result<Work>, call: &Call) -> Answer {
     Answer::after(move |_, _| handler(call.clone()))
 }
 
-/// An action without a body: `verb` changes the record and answers with the event's name, or
-/// with none when there was nothing to change.
+/// An action without a body: `verb` changes the record and returns the name of the event, or an empty string if there
+/// was nothing to change.
 pub fn act<R: Model>(
     call: Call,
     view: Views,
@@ -380,7 +380,7 @@ fn stored<R: Record>(record: &R) -> Vec<Value<'_>> {
     values
 }
 
-/// Writes that something happened to a record; answers what was told of it.
+/// Emits an event of a record; returns the image of the record.
 fn append_event<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, event: &str) -> Result<Image> {
     let image = Image::new(ctx, record)?;
     image.tell(tx, ctx, record, &format!("{}.{event}", R::shape().events))?;
@@ -420,7 +420,7 @@ static COUNTS: Gathered = Gathered {
     conflict: "ON CONFLICT (account_id, kind) DO UPDATE SET total = record_counts.total + excluded.total",
 };
 
-/// Ids in a body must be of records in the account.
+/// Checks that ids in a body refer to records of the account.
 pub fn check_references<R: Fields>(tx: &mut Tx, ctx: &Ctx, record: &R, input: &Input<R>) -> Result<()> {
     let mut faults = FieldErrors::default();
     for field in input.sent() {

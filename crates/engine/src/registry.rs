@@ -75,7 +75,7 @@ pub struct Registry {
     pub leases: &'static [&'static LeaseTable],
     /// The tables whose rows wait for a retry, beside jobs.
     pub retries: &'static [&'static RetryTable],
-    /// What housekeeping drops when it is old.
+    /// The functions that delete expired data.
     pub purges: &'static [Purge],
     /// The work that becomes due as time passes.
     pub due_work: &'static [DueWork],

@@ -57,7 +57,7 @@ pub enum Verb {
     Delete,
 }
 
-/// What a route takes in its body.
+/// The body of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestBody {
     /// No body.
@@ -124,7 +124,7 @@ pub struct Route {
     pub extension: bool,
     /// What it takes in its body.
     pub body: RequestBody,
-    /// The fields that it takes.
+    /// The fields of its body.
     pub fields: Vec<FieldInfo>,
     /// Its response.
     pub returns: Returns,

@@ -148,7 +148,7 @@ static TEXTS: Gathered = Gathered {
     conflict: "ON CONFLICT (account_id, kind, record_id) DO UPDATE SET folded = excluded.folded",
 };
 
-/// Makes a record unfindable.
+/// Removes the search text of a record.
 pub fn remove<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> {
     if R::is_searched() {
         tx.send(

@@ -88,7 +88,7 @@ pub fn location<R: Record>(record: &R) -> String {
     format!("{}/{}", path.replace("{id}", &parent.unwrap_or_default()), record.base().id)
 }
 
-/// Lets everybody hear of an event.
+/// Calls all event handlers.
 pub fn notify(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<()> {
     INSTALLED.get().map_or(&[][..], |installed| installed.on_event).iter().try_for_each(|hear| hear(tx, ctx, event))
 }

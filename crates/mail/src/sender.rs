@@ -10,14 +10,14 @@ use crate::message::check_lines;
 use crate::settings::Route;
 use crate::smtp::{Letter, Smtp};
 
-/// The message was taken.
+/// An accepted message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// The server's reply, which often contains its own id of the message; or the name of the file.
     pub response: String,
 }
 
-/// Sends mail; made once and shared by threads.
+/// Sends mail; created once and shared by threads.
 pub struct Sender {
     way: Way,
 }

@@ -10,8 +10,8 @@ use std::str::FromStr;
 
 pub use totals::{Group, Line, Percent, Totals, percent_of, percentage, totals};
 
-/// Twelve digits before the point: more than any small business invoices, and every product of
-/// two prices fits an `i128`.
+/// Twelve digits before the decimal point: more than any small business invoices, and every product of two prices fits
+/// in an `i128`.
 const MAX_WHOLE: i64 = 999_999_999_999;
 
 /// A decimal number with `SCALE` decimals.

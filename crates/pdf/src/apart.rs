@@ -93,7 +93,7 @@ fn converse<T>(
     if let Some(running) = press {
         match talk(running, program.patience, &say, &hear) {
             Ok(answer) => return Ok(Ok(answer)),
-            // The system may have ended one that was idle: that is not the fault of this document.
+            // The system may have ended an idle process: this document is not the cause.
             Err(WorkerError { asked: false, .. }) => {}
             Err(trouble) => {
                 *press = None;
@@ -110,9 +110,9 @@ fn converse<T>(
     }))
 }
 
-/// Why there is no answer.
+/// Why there is no response.
 struct WorkerError {
-    /// Whether all that was to be said was said.
+    /// Whether the request was sent completely.
     asked: bool,
     error: Error,
 }

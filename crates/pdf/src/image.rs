@@ -10,7 +10,7 @@ use crate::Input;
 use crate::drawn::Image;
 use crate::world::{DocumentWorld, TemplateEnv};
 
-/// The images that can be used, and the names of the others.
+/// Returns the usable images, and the names of the others.
 pub(crate) fn usable(desk: &TemplateEnv, images: &[(&'static str, Vec<u8>)]) -> (Vec<Image>, Vec<&'static str>) {
     let (mut good, mut bad) = (Vec::new(), Vec::new());
     for (name, bytes) in images {

@@ -49,9 +49,9 @@ pub struct Typesetter {
     made: AtomicU64,
 }
 
-/// Where documents are made.
+/// Where documents are typeset.
 enum Runtime {
-    /// On threads of this program.
+    /// On threads of this process.
     Here(Box<Here>),
     /// In other processes.
     Apart { program: Program, template: String, presses: Box<TypesetPool<Option<apart::Press>>> },

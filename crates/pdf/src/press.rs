@@ -4,7 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Nobody waits long for a page behind so many.
+/// Maximum number of workers.
 const MAX_PRESSES: usize = 8;
 
 /// A pool of workers, threads or processes, each of which typesets one document at a time.

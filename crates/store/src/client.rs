@@ -1,7 +1,7 @@
 //! A blocking connection to PostgreSQL with a deadline on every call.
 //!
-//! The driver's own blocking client waits for as long as the server takes. A server that accepts bytes and
-//! never answers (a paused machine, a broken network) would hold every thread that asks it something.
+//! The driver's own blocking client waits as long as the server takes. A server that accepts bytes and never responds
+//! (a paused machine, a broken network) would block every thread that queries it.
 //!
 //! Statements whose answer nobody needs now are sent at once and answered later: the server works on them while this
 //! thread goes on. Their answers are read, in order, before that of the next statement that waits.

@@ -16,7 +16,7 @@ use crate::{Database, Error, Options, Readers, Result, Store, Tx, sqlite};
 /// Pages copied at a time: 8 MB.
 const PAGES: i32 = 2048;
 
-/// How long a statement may take while a PostgreSQL is copied: nobody waits for it.
+/// Timeout of a statement while PostgreSQL is copied: nothing waits for it.
 const COPY_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
 /// The name of the copy of a SQLite database: the one that is served.

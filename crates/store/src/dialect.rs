@@ -140,8 +140,8 @@ impl Dialect {
 }
 
 impl Tx<'_> {
-    /// Holds the row `id` of `table` until the end of the transaction, so that whoever changes
-    /// the same account waits. SQLite has one writer and needs no lock.
+    /// Locks the row `id` of `table` until the end of the transaction, so that other writers of the same account wait.
+    /// SQLite has one writer and needs no lock.
     pub fn hold(&mut self, table: &'static str, id: i64) -> Result<()> {
         if self.dialect() == Dialect::Postgres {
             if !self.has_held(table, id) {

@@ -63,7 +63,7 @@ impl Mark {
     /// Begins a transaction, with the mark as its first write. It locks the row: until this transaction is over, nobody
     /// is told that its mark is missing. The answer is not waited for, but it must be here before the commit is sent.
     pub(crate) fn begin(&mut self, client: &mut Client) -> Result<(), Failure> {
-        // A row without a token is that of a writer that has kept nothing yet; it must never look like ours.
+        // An empty token belongs to a writer that has committed nothing; it must never match.
         self.token = Arc::default();
         if self.writer.is_empty() {
             return client.send_script(BEGIN, false);

@@ -29,7 +29,7 @@ const MIGRATION: Duration = Duration::from_secs(60 * 60);
 /// After how many transactions plans are made anew for the first time, and how much larger the number is each time.
 const PLANNED: u64 = 64;
 const GROWTH: u64 = 8;
-/// How long the fate of a commit is looked for. The caller waits, and so does everybody behind it.
+/// How long the outcome of a commit is looked up. The caller waits, and so do all queued writes.
 const FATE: Duration = Duration::from_secs(10);
 
 /// A connection with its prepared statements.
@@ -193,7 +193,7 @@ impl Pool {
             let Some(trouble) = trouble.filter(|trouble| trouble.is_retryable() || *trouble == Error::Undo) else {
                 return done;
             };
-            // What died took the others with it, most likely.
+            // If one connection is lost, the others most likely are too.
             drop(lease);
             let late = started.elapsed() >= self.patience;
             self.drop_idle(late && matches!(trouble, Error::Disconnected(_)));

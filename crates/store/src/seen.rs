@@ -27,7 +27,7 @@ mod recorder {
         pub statements: u64,
         /// Those among them whose answer it waited for.
         pub waits: u64,
-        /// Rows that they gave or touched.
+        /// Rows that they returned or changed.
         pub rows: u64,
         /// Bytes of their parameters.
         pub bytes: u64,

@@ -22,7 +22,7 @@ pub struct Tx<'c> {
     careful: bool,
     /// Whether a closure of the same key has failed lately.
     wary: bool,
-    /// Whether anything happened that would have to be undone.
+    /// Whether there is anything to roll back.
     touched: bool,
     /// How many savepoints are open.
     depth: u32,
@@ -177,7 +177,7 @@ impl<'c> Tx<'c> {
         self.write_gathered(tables)
     }
 
-    /// Runs a statement; answers how many rows it touched.
+    /// Runs a statement; returns the number of affected rows.
     pub fn execute(&mut self, sql: &str, values: &[Value]) -> Result<u64> {
         self.prepare_for(sql, true)?;
         self.touched = true;
@@ -233,7 +233,7 @@ impl<'c> Tx<'c> {
         self.note(done)
     }
 
-    /// Calls `take` with every row of the answer.
+    /// Calls `take` for every row of the result.
     pub fn each<E: From<Error>>(
         &mut self,
         sql: &str,
@@ -385,7 +385,7 @@ impl<'c> Tx<'c> {
         }
     }
 
-    /// Lifts our own deadline for a statement, until the end of the transaction.
+    /// Removes our own deadline for a statement, until the end of the transaction.
     pub(crate) fn take_time(&mut self) {
         if let Session::Postgres(conn) = &mut self.session {
             conn.take_time();

@@ -1,7 +1,6 @@
-//! Group commit: a thread owns a writing connection, takes the closures that wait, runs one after
-//! the other, commits once and only then answers everyone. When a closure fails after it has
-//! written, the transaction is rolled back and all of them run again, now each in a savepoint.
-//! Whose closures are next is for `queue.rs` to say.
+//! Group commit: a thread owns a write connection, takes queued closures, runs them one after the other, commits once
+//! and only then responds to all. If a closure fails after it has written, the transaction is rolled back and all of
+//! them run again, each in a savepoint. `queue.rs` determines the order.
 //!
 //! Where there are several writers, on this node or on others, a transaction waits for one key only, its first. Further
 //! keys join if nobody else has them. Two transactions never wait for each other in this way.
@@ -22,9 +21,9 @@ use crate::{Error, Result, Stats, Tx, faults};
 const BATCH: usize = 256;
 const BATCH_TIME: Duration = Duration::from_millis(20);
 
-/// How long writes are tried again after a lost race or connection.
+/// How long writes are retried after a conflict or a lost connection.
 const WRITE_RETRY_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a write may wait for its turn: whoever sent it has given up by then.
+/// How long a write can be queued: its caller has given up by then.
 const QUEUED: Duration = Duration::from_secs(15);
 /// For how many closures of a key is asked in advance what the database would refuse, after it had refused one.
 const WARY: u32 = 100;
@@ -49,7 +48,7 @@ pub(crate) trait Session: Send + 'static {
     fn admits(&mut self, _key: i64) -> Result<bool> {
         Ok(true)
     }
-    /// How long a caller waits at most for a database that does not answer.
+    /// Returns the maximum time that a caller waits for an unresponsive database.
     fn patience(&self) -> Duration {
         WRITE_RETRY_TIMEOUT
     }
@@ -229,7 +228,7 @@ trait Task: Send {
     fn run(&mut self, tx: &mut Tx) -> bool;
     /// What it wrote cannot be kept after all.
     fn fail(&mut self, error: Error);
-    /// Answers the caller.
+    /// Responds to the caller.
     fn done(self: Box<Self>, outcome: Result<()>);
 }
 
@@ -271,7 +270,7 @@ where
 
 fn run<S: Session>(session: &mut S, closing: &Closing, stats: &Stats) {
     let turns = closing.0;
-    // Who comes while the database is known to be gone need not wait for it as the first one did.
+    // While the database is known to be unreachable, further writes do not wait as long as the first.
     let mut patience = WRITE_RETRY_TIMEOUT;
     let mut carried = Carried::default();
     while let Some((key, first)) = turns.wait() {
@@ -349,8 +348,8 @@ impl<'s, S: Session> Group<'s, S> {
         })
     }
 
-    /// Runs a task in the transaction; answers how long it took and how long the next one may take: nobody waits for
-    /// a dear closure of somebody else because their commits are shared.
+    /// Runs a write in the transaction; returns how long it took and how long the next one may take: sharing a commit
+    /// must not make a write wait for another's expensive closure.
     fn add(&mut self, key: i64, job: Job) -> (Duration, Duration) {
         let Job { mut task, wary, .. } = job;
         let started = Instant::now();
@@ -379,7 +378,7 @@ impl<'s, S: Session> Group<'s, S> {
                 session.rollback();
                 outcome = carefully(session, carried, &mut tasks).map(|failed| end.failed.extend(failed));
             }
-            // A database that was silent for so long, or that is known to be gone, would be tried in vain once more.
+            // A database that was unresponsive for so long, or is known to be unreachable, is not tried again.
             let late = patience.is_zero() || came.elapsed() >= session.patience();
             let given_up = late && matches!(outcome, Err(Error::Disconnected(_)));
             if outcome.as_ref().is_err_and(Error::is_retryable) && !given_up {
@@ -479,8 +478,7 @@ fn commit<S: Session>(session: &mut S, carried: &mut Carried) -> Result<()> {
     Ok(())
 }
 
-/// All tasks until they are through or patience ends: a lost race, or a connection that has to be
-/// made again.
+/// Runs all writes until they succeed or time out: after a conflict, or a lost connection.
 fn again<S: Session>(session: &mut S, carried: &mut Carried, tasks: &mut [Member], patience: Duration) -> Result<()> {
     let started = Instant::now();
     let mut wait = Duration::from_millis(10);

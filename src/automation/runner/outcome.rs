@@ -17,10 +17,10 @@ use crate::automation::steps::{Done, StepError};
 /// The delays between the attempts of a failing step.
 const RETRY: Backoff = backoff::UP_TO_AN_HOUR;
 
-/// Whether the run goes on with its next step at once; if not, with the call to be made, if any.
+/// Whether the run continues with its next step immediately; otherwise the call to make, if any.
 type Next = ControlFlow<Option<PendingCall>>;
 
-/// A step was taken. A call is only announced if there is `room` for it.
+/// Records the outcome of a step. A call is recorded only if there is `room` for it.
 pub fn record(ctx: &Ctx, node: &str, run: &mut Run, done: Done, room: usize) -> Next {
     match done {
         Done::Wait(until) if until > ctx.now => {

@@ -10,7 +10,7 @@ pub fn of(value: &Value) -> Jinja {
     Jinja::from(Serde(value))
 }
 
-/// What the steps so far have given, by their place or their name.
+/// The results of the steps so far, by index or by name.
 #[derive(Debug)]
 pub struct Results(pub Vec<(String, Value)>);
 

@@ -11,7 +11,7 @@ use super::filters;
 const TAGS: &[&str] = &["if", "elif", "else", "endif", "for", "endfor"];
 /// Maximum number of tokens in a placeholder or a tag.
 const MAX_NODES: usize = 200;
-/// The most tags in a text. The engine reads each inside the one before.
+/// Maximum number of tags in a template. The engine parses them recursively.
 const MAX_TAGS: usize = 200;
 
 /// Checks the placeholders and tags of a template. Leaves syntax errors for minijinja to report.

@@ -82,7 +82,7 @@ fn refused(code: FieldCode, message: &str) -> Error {
     Error::field("logo_file_id", violation(code, message))
 }
 
-/// Keeps the redrawn picture of a file as a content that waits for its record.
+/// Stores the re-encoded image of a file as a content that waits for its record.
 fn redraw(app: &App, caller: &Actor, file: &File) -> Result<Upload> {
     let runtime = tokio::runtime::Handle::current();
     let turn = runtime.block_on(app.services.get::<Turns>().turn_of(caller.account.number))?;

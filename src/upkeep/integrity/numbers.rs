@@ -18,7 +18,7 @@ const SERIES: &[(&str, &str, char, &str)] = &[
     ("subscription", "subscriptions", 'S', "subscription.deleted"),
 ];
 
-/// More than any account gives in a year: a counter beyond it is damaged.
+/// More than any account assigns in a year: a higher counter is damaged.
 const MAX_COUNTER: i64 = 50_000_000;
 
 impl Inspection<'_> {

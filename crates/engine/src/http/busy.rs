@@ -28,7 +28,7 @@ struct Taking {
 }
 
 impl InFlightRequests {
-    /// A request has begun; it is under way until this is dropped.
+    /// Starts a request, which is in progress until the result is dropped.
     pub fn begin(&self) -> UnderWay {
         self.count.send_modify(|count| *count += 1);
         UnderWay { busy: self.clone() }

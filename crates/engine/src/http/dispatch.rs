@@ -202,7 +202,7 @@ fn query_for(route: &Route, caller: &keys::AuthenticatedKey, head: &Parts) -> Re
     Ok(if head.method == Method::HEAD { query.without(parameter) } else { query })
 }
 
-/// What the work of a route knows of the request.
+/// Returns the context of the request.
 fn context(app: &App, caller: &keys::AuthenticatedKey, head: &Parts, seen: &Seen) -> Result<Actor> {
     Ok(Actor {
         account: caller.account.clone(),
@@ -248,9 +248,9 @@ async fn respond(app: &Arc<App>, done: Reply) -> Result<Response<Body>> {
     }
 }
 
-/// Does the work of a route that reads.
+/// Runs a read.
 async fn read(app: &App, caller: Actor, path: &str, query: Query, ignored: Vec<String>, work: Work) -> Result<Reply> {
-    // A filter or a search may match many; pages and sorts follow an index.
+    // A filter or a search may match many records; pages and sorts use an index.
     let may_be_slow = query.names().any(|name| !matches!(name, "page" | "per_page" | "sort" | "order" | "id"));
     let path = path.to_string();
     let link = move |page| format!("{path}?{}", query.with_page(page));
@@ -261,7 +261,7 @@ async fn read(app: &App, caller: Actor, path: &str, query: Query, ignored: Vec<S
     if may_be_slow { app.store.read_apart(read).await } else { app.store.read(read).await }
 }
 
-/// Counts a request to a route with the strict limit, whatever becomes of it.
+/// Counts a request to a route with the strict limit, whatever its outcome.
 async fn ration(app: &App, caller: &Actor, seen: &mut Seen) -> Result<()> {
     let (own, limit) = (caller.clone(), app.config.trigger_limit_per_minute);
     let taken = app.store.write(caller.account.number, move |tx| {
@@ -320,7 +320,7 @@ fn reply_of(answer: Answer, ignored: &[String]) -> Reply {
     Reply::of(answer.with_texts("ignored_params", ignored), |_| String::new())
 }
 
-/// The error of a key that was used for another request.
+/// Returns the error of an idempotency key that was used for another request.
 async fn taken(app: &App, caller: Actor, claim: Claim) -> Option<Error> {
     let found = app.store.read(move |tx| {
         let ctx = caller.reading(tx)?;

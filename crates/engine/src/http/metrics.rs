@@ -12,7 +12,7 @@ use crate::jobs;
 use crate::registry::registry;
 pub use counts::{CounterInfo, HistogramInfo, Metric, Metrics, waiting};
 
-/// How long the database may take to say how far behind it is.
+/// Time limit for metrics from the database.
 const METRICS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Returns all metrics as text.

@@ -22,7 +22,7 @@ pub struct Paced {
 }
 
 impl Paced {
-    /// A socket whose writes may wait for `patience`.
+    /// Creates a socket with a write timeout of `patience`.
     pub fn new(stream: TcpStream, place: Arc<ConnectionState>, patience: Duration) -> Paced {
         Paced { stream, place, patience, timer: None }
     }

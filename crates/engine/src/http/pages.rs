@@ -123,7 +123,7 @@ async fn ready(app: &Arc<App>) -> Response<Body> {
     response
 }
 
-/// How long the database may take for one of the checks. Its own deadlines are longer, and who asks would not wait.
+/// Time limit of a database check. The database's own timeouts are longer than a health check would wait.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(4);
 
 async fn look(app: &Arc<App>) -> (bool, String) {

@@ -44,14 +44,14 @@ struct Holder {
 /// The state of a connection.
 #[derive(Default)]
 pub struct ConnectionState {
-    /// The requests under way on it.
+    /// Its requests in progress.
     pub busy: InFlightRequests,
     stalled_since: Mutex<Option<Instant>>,
     gave_up: AtomicBool,
     leave: Notify,
 }
 
-/// A seat that somebody has until this is dropped.
+/// The slot of a connection, released when it is dropped.
 pub struct ConnectionPermit {
     seats: Arc<Seats>,
     number: u64,
@@ -59,15 +59,15 @@ pub struct ConnectionPermit {
     pub spare: bool,
     /// Whether its address has reached its limit.
     pub over: bool,
-    /// What is known of the connection.
+    /// The state of the connection.
     pub place: Arc<ConnectionState>,
 }
 
 /// The outcome for a new connection.
 pub enum Admission {
-    /// It has a seat.
+    /// It has a slot.
     Seated(ConnectionPermit),
-    /// There is no seat, because its address has as many as it may have (`true`) or because all are taken.
+    /// It is refused, because its address has reached its limit (`true`) or because all slots are taken.
     Refused(bool),
 }
 
@@ -146,7 +146,7 @@ impl Taken {
 }
 
 impl ConnectionPermit {
-    /// Waits until the seat is needed for somebody else.
+    /// Waits until the slot is needed for another connection.
     pub async fn is_needed(&self) {
         self.place.leave.notified().await;
     }
@@ -161,7 +161,7 @@ impl Drop for ConnectionPermit {
 }
 
 impl ConnectionState {
-    /// The other end takes nothing for now.
+    /// Records that the other end accepts no data.
     pub fn stalls(&self) {
         *held(&self.stalled_since) = Some(Instant::now());
     }

@@ -89,7 +89,7 @@ CREATE INDEX jobs_leases ON jobs (lease_until) WHERE state = 'running';
 ",
 };
 
-/// How long a worker may be silent before its job is given to another. A node that dies is noticed sooner, by its heartbeat.
+/// Lease of a job, in seconds; when it expires, another worker takes over. The heartbeat detects a dead node sooner.
 pub const LEASE_SECONDS: i64 = 60;
 /// The delays between the attempts of a failing job.
 const RETRY: Backoff = backoff::UP_TO_AN_HOUR;
@@ -247,7 +247,7 @@ static ENQUEUED: Gathered = Gathered {
     conflict: "ON CONFLICT (unique_key) DO NOTHING",
 };
 
-/// Takes away a job that nobody has claimed yet; answers whether there was one.
+/// Deletes a job that has not been claimed; returns whether there was one.
 pub fn call_off(tx: &mut Tx, unique_key: &str) -> Result<bool> {
     Ok(tx.execute("DELETE FROM jobs WHERE unique_key = $1 AND state = 'ready'", &[unique_key.into()])? == 1)
 }

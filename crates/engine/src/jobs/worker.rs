@@ -18,7 +18,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 const HELD: Duration = Duration::from_secs(30);
 /// How often the repeating jobs are checked.
 const SELDOM: Duration = Duration::from_secs(30);
-/// How long the test clock waits for a job that another worker has, in tenths of a second.
+/// How long the test clock waits for a job that another worker runs, in tenths of a second.
 const MAX_DRAIN_CHECKS: u32 = 300;
 
 /// Starts the workers and the other loops of this process, which run until it ends.

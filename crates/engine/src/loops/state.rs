@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a loop may take for a turn. Most take less than a second; a long job turns its loop as it renews its lease.
+/// Time within which a loop must make progress. Most take less than a second; a long job reports progress as it renews
+/// its lease.
 pub const STALL_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// The loops of this process.

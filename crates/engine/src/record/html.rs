@@ -78,7 +78,7 @@ impl Kind for Html {
 
 /// Maximum nesting depth of tags.
 const DEEPEST: usize = 500;
-/// How many elements a text may come to.
+/// Maximum number of elements.
 const MAX_ELEMENTS: usize = 200_000;
 
 /// Elements without an end tag.

@@ -236,7 +236,7 @@ impl Snapshot {
         Snapshot(record.to_string())
     }
 
-    /// As JSON; null when there is none.
+    /// Returns it as JSON; null if there is none.
     pub fn json(&self) -> Schema {
         // Invalid JSON never becomes a `Snapshot`: see `from_db`.
         serde_json::from_str(&self.0).unwrap_or_default()

@@ -45,7 +45,7 @@ macro_rules! words {
                 values.iter().map(|value| format!("'{}'", value.wire())).collect::<Vec<_>>().join(", ")
             }
 
-            /// The value with this name, in British or American spelling.
+            /// Returns the value with this name, in British or American spelling.
             pub fn from_wire(text: &str) -> Option<$name> {
                 let find = |text: &str| match text { $( $wire => Some($name::$variant), )+ _ => None };
                 find(text).or_else(|| find($crate::record::other_spelling(text)?))

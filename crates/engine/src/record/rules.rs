@@ -261,7 +261,7 @@ impl Rules {
         self.unique.is_some_and(<[_]>::is_empty)
     }
 
-    /// The id of a record in `table`.
+    /// Refers to a record in `table`.
     pub const fn refers(self, table: &'static str) -> Rules {
         Rules { refers: table, ..self }
     }

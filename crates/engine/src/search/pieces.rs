@@ -15,7 +15,7 @@ const ROWS: usize = 32;
 /// Reading an entry of a list takes this fraction of the time to compare a text (measured on SQLite: 25 nanoseconds and
 /// one and a half microseconds).
 const READ: u64 = 60;
-/// Longer words have pieces enough in their first letters.
+/// The first letters of a long word have enough trigrams.
 const MAX_PIECES: usize = 48;
 
 /// A trigram of the words.
