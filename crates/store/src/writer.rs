@@ -367,7 +367,7 @@ impl<'s, S: Session> Group<'s, S> {
 
     /// Commits and answers everyone.
     fn finish(self, mut patience: Duration) -> End {
-        let Group { session, carried, stats, begun, tasks, came, started } = self;
+        let Group { session, carried, stats, begun, tasks, came, mut started } = self;
         let outcome = begun.and_then(|()| commit(session, carried));
         stats.writes.fetch_add(tasks.len() as u64, Ordering::Relaxed);
         stats.commits.fetch_add(1, Ordering::Relaxed);
@@ -393,9 +393,11 @@ impl<'s, S: Session> Group<'s, S> {
                 end.gone = true;
                 patience = Duration::ZERO;
             }
+            stats.transaction_held(started.elapsed());
             answer(tasks, outcome);
+            // The next part has a transaction of its own.
+            started = Instant::now();
         }
-        stats.transaction_held(started.elapsed());
         end
     }
 }
