@@ -1,4 +1,4 @@
-//! How runs and their steps stand.
+//! The statuses of runs and their steps.
 
 use engine::error::Violation;
 use engine::json::Json;
@@ -8,26 +8,26 @@ use serde_json::Value;
 use store::Row;
 
 words! {
-    /// How a run stands, or a step of it.
+    /// The status of a run, or of one of its steps.
     pub enum Status {
-        /// It waits for its turn.
+        /// Waiting for its turn.
         #[default]
         Queued = "queued",
-        /// A call to the outside is under way.
+        /// An outgoing call is in progress.
         Running = "running",
-        /// It waits for a moment.
+        /// Waiting until a given time.
         Waiting = "waiting",
-        /// A try failed; another follows.
+        /// An attempt failed and will be retried.
         Retrying = "retrying",
-        /// It waits for somebody to approve it.
+        /// Waiting for approval.
         PendingApproval = "pending_approval",
         /// Every step succeeded.
         Success = "success",
-        /// It went to its end, but some of its steps failed.
+        /// Completed, but some steps failed.
         Partial = "partial",
         /// A step failed.
         Failed = "failed",
-        /// Somebody ended it.
+        /// Cancelled by a user.
         Cancelled = "cancelled",
     }
 }

@@ -248,7 +248,7 @@ impl Rows {
             return Ok(());
         }
         let message = format!(
-            "may have at most {MAX_TEXT_BYTES} bytes of text in all rows together, but has {bytes}; characters that JSON escapes count as they are written there"
+            "may have at most {MAX_TEXT_BYTES} bytes of text in all rows together, but has {bytes}; JSON escapes count as written"
         );
         Err(violation(FieldCode::TooLong, message))
     }

@@ -123,7 +123,7 @@ fn build(tx: &mut Tx, ctx: &Ctx, input: &Input<Batch>) -> Result<Built> {
         return Err(Error::new(Code::InvalidTransition, message));
     }
     batch.base.id = ctx.new_id();
-    // 35 characters at most, and each file its own.
+    // At most 35 characters, and unique per file.
     batch.message_id = format!("KT{}", batch.base.id.replace('-', ""));
     batch.count = i64::try_from(waiting.len()).unwrap_or(i64::MAX);
     batch.amount = Amount::from_scaled(waiting.iter().map(|one| one.payment.amount.scaled()).sum());
@@ -131,7 +131,7 @@ fn build(tx: &mut Tx, ctx: &Ctx, input: &Input<Batch>) -> Result<Built> {
     Ok(Built { seq, batch, waiting, warnings })
 }
 
-/// Keeps a file and marks its collections, unless something that is in it has changed since it was built.
+/// Saves a file and marks its collections, unless one of its records has changed since it was built.
 fn keep(call: Call, built: Built) -> Work {
     Box::new(move |tx, ctx| {
         if built.is_outdated(tx, ctx)? {
@@ -163,13 +163,13 @@ impl Built {
             [&one.payment.base.id, &one.invoice_id, &one.client.base.id, &one.mandate.base.id].map(String::clone)
         };
         let own: HashSet<String> = self.waiting.iter().flat_map(ids).collect();
-        // Another file has the collections that this one has; the others say who collects.
+        // Another file has the same collections; settings and identities describe the creditor.
         let is_shared = |kind: &str| ["batch", "settings", "corporate_identity"].contains(&kind);
         Ok(touched.iter().any(|(_, kind, id)| is_shared(kind) || own.contains(id)))
     }
 }
 
-/// The date of collection, which the bank must have time for.
+/// Returns the collection date, which must leave the bank time to process the file.
 fn collection_date(ctx: &Ctx, batch: &Batch) -> Result<Date> {
     let today = ctx.now.date(&ctx.zone);
     let date = batch.collection_date.0.unwrap_or_else(|| working_days_after(today, 2));
@@ -216,7 +216,7 @@ fn waiting(tx: &mut Tx, ctx: &Ctx, warnings: &mut Vec<String>) -> Result<Vec<Wai
     Ok(waiting)
 }
 
-/// Who collects.
+/// Returns the creditor of the file.
 fn creditor(tx: &mut Tx, ctx: &Ctx) -> Result<debits::Creditor> {
     let settings = Settings::of(tx, ctx)?;
     let identity = corporate_identity::default_one(tx, ctx)?;

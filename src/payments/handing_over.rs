@@ -1,6 +1,6 @@
-//! The collections in a file for the bank are on their way from then on. There may be thousands, so they are marked in
-//! slices: as many as fit in the transaction that writes the file, the others by a job right after. The file is what counts:
-//! the next one waits until all collections of this one are marked, so none is in two.
+//! Marks the collections of a bank file as pending. There may be thousands, so they are marked in slices: as many as fit
+//! in the transaction that writes the file, the others by a job right after. The next file first completes this one, so no
+//! collection is in two files.
 
 use engine::app::App;
 use engine::context::{Actor, Ctx};
@@ -18,14 +18,14 @@ use super::payment::{self, Payment, Status};
 /// A payment and the client who pays.
 pub type Collection = (String, String);
 
-/// The job: marks the collections of a file that are not yet.
+/// A job that marks the remaining collections of a file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HandOver {
     /// The batch.
     pub batch: String,
     /// The message id of its file.
     pub message_id: String,
-    /// What is left to mark.
+    /// The collections that are not marked yet.
     pub collections: Vec<Collection>,
 }
 
@@ -39,12 +39,12 @@ impl Job for HandOver {
     }
 }
 
-/// The unique key of the job: an account has one at most.
+/// Returns the unique key of the job: an account has at most one.
 fn key(account: i64) -> String {
     format!("{} {account}", HandOver::KIND)
 }
 
-/// Marks what an earlier file left to its job.
+/// Marks the remaining collections of an earlier file.
 pub fn finish(app: &App, caller: &Actor) -> Result<()> {
     let key = key(caller.account.number);
     let unique = key.clone();
@@ -84,7 +84,7 @@ impl HandOver {
         Ok(())
     }
 
-    /// Marks collections from this place on as far as they fit in a transaction, one at least; answers how many.
+    /// Marks collections from index `from`, as many as fit in a transaction and at least one; returns how many.
     fn some(&self, tx: &mut Tx, ctx: &Ctx, from: usize) -> Result<usize> {
         let slice = Slice::start();
         let mut marked = 0;
@@ -99,7 +99,7 @@ impl HandOver {
         Ok(marked)
     }
 
-    /// A payment is with the bank now, unless somebody has said more of it since or it was marked before.
+    /// Marks a payment as pending, unless its status has changed since.
     fn mark(&self, tx: &mut Tx, ctx: &Ctx, payment: &str, client: &str) -> Result<()> {
         let found = tx.first(&Payment::sql().get, &[ctx.account.into(), payment.into()], Payment::from_row)?;
         let Some(payment) = found.filter(|payment| payment.status == Status::Created) else { return Ok(()) };

@@ -53,7 +53,7 @@ fn follow(tx: &mut Tx, ctx: &Ctx, status: &TicketStatus, old: String, answer: An
         rename.go_through(app, caller)?;
         let (key, answer) = (rename_key(&rename.status), answer.clone());
         Ok(Box::new(move |tx, _| {
-            // A worker that has it by now finds no ticket left.
+            // A worker that has already started the job finds no tickets.
             jobs::call_off(tx, &key)?;
             Ok(answer.clone())
         }))
@@ -61,7 +61,7 @@ fn follow(tx: &mut Tx, ctx: &Ctx, status: &TicketStatus, old: String, answer: An
 }
 
 impl RenameStatus {
-    /// Goes through all tickets, a slice in a transaction.
+    /// Renames all tickets, one slice per transaction.
     fn go_through(&self, app: &App, caller: &Actor) -> Result<()> {
         loop {
             let (own, rename) = (caller.clone(), self.clone());
@@ -75,8 +75,7 @@ impl RenameStatus {
         }
     }
 
-    /// Gives some tickets the name that the status has now; answers whether none is left. They are where they were, so this
-    /// is no change of status.
+    /// Gives some tickets the current name of the status; returns whether none is left. This is not a status change.
     fn some(&self, tx: &mut Tx, ctx: &Ctx) -> Result<bool> {
         let status: TicketStatus = records::find(tx, ctx, &self.status)?;
         if status.name == self.old {

@@ -1,23 +1,23 @@
-//! How deliveries stand.
+//! The statuses of deliveries.
 
 use engine::choice;
 
 choice! {
-    /// How a delivery stands.
+    /// The status of a delivery.
     pub enum DeliveryStatus {
-        /// It waits for its first try.
+        /// Waiting for the first attempt.
         #[default]
         Queued = "queued",
-        /// It is under way.
+        /// In progress.
         Sending = "sending",
-        /// A try failed; another follows.
+        /// An attempt failed and will be retried.
         Retrying = "retrying",
-        /// The receiver took it.
+        /// Accepted by the receiver.
         Delivered = "delivered",
-        /// It was given up.
+        /// All attempts failed.
         Failed = "failed",
     }
 }
 
-/// How a delivery stands that has not ended.
+/// The statuses of deliveries that are not finished.
 pub const OPEN: &[DeliveryStatus] = &[DeliveryStatus::Queued, DeliveryStatus::Sending, DeliveryStatus::Retrying];

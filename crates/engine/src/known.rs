@@ -1,5 +1,5 @@
-//! What a transaction has read and need not read again: the records that others name, and what is worked out from a few
-//! of them. The closures that share a commit share it as well. Whoever changes a table makes it unknown, see [`Tx::memory`].
+//! What a transaction has read and need not read again: the records that others refer to, and values derived from a few
+//! of them. Closures that share a commit share it too. A statement that writes to a table discards it, see [`Tx::memory`].
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -10,7 +10,10 @@ use crate::context::Ctx;
 use crate::error::{Error, Result};
 use crate::record::{DETAIL, Record, Snapshot};
 
-/// The record with this id in the account, read anew.
+/// Maximum number of records remembered per table: each may have texts of 64 KiB.
+const MAX_REMEMBERED: usize = 256;
+
+/// Reads the record with this id in the account.
 pub(crate) fn find<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<R> {
     if id.contains('\0') {
         return Err(Error::not_found(R::shape().name));
@@ -19,21 +22,21 @@ pub(crate) fn find<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<R> {
     found.ok_or_else(|| Error::not_found(R::shape().name))
 }
 
-/// The record with this id in the account, to look at.
+/// Returns the record with this id in the account, read once per transaction.
 pub fn known<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Arc<R>> {
     let table = R::shape().table;
     if let Some(known) = tx.memory::<Known<R>>(table, ctx.account).0.get(id) {
         return Ok(known.clone());
     }
     let record: Arc<R> = Arc::new(find(tx, ctx, id)?);
-    tx.memory::<Known<R>>(table, ctx.account).0.insert(id.to_string(), record.clone());
+    remember(&mut tx.memory::<Known<R>>(table, ctx.account).0, id, record.clone());
     tx.memory::<Existing>(table, ctx.account).0.insert(id.to_string());
     Ok(record)
 }
 
-/// The record as `GET` shows it, to be kept by another one.
+/// Returns the record as `GET` shows it, for another record that stores a copy.
 pub fn known_snapshot<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Snapshot {
-    // An address may be signed for some time.
+    // A signed URL expires, so it is not reused.
     let lasts = R::shape().addresses.is_empty();
     let id = &record.base().id;
     if let Some(known) = tx.memory::<Shown>(R::shape().table, ctx.account).0.get(id).filter(|_| lasts) {
@@ -42,8 +45,16 @@ pub fn known_snapshot<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Snapshot
     let mut data = Vec::with_capacity(1024);
     record.write_json(DETAIL, ctx, &mut data);
     let snapshot = Snapshot::of(&data);
-    tx.memory::<Shown>(R::shape().table, ctx.account).0.insert(id.clone(), snapshot.clone());
+    remember(&mut tx.memory::<Shown>(R::shape().table, ctx.account).0, id, snapshot.clone());
     snapshot
+}
+
+/// Adds a value, and drops the earlier ones when there are too many.
+fn remember<T>(known: &mut HashMap<String, T>, id: &str, value: T) {
+    if known.len() >= MAX_REMEMBERED {
+        known.clear();
+    }
+    known.insert(id.to_string(), value);
 }
 
 /// Whether the account has a record with this id.
@@ -59,7 +70,7 @@ pub fn exists(tx: &mut Tx, ctx: &Ctx, table: &'static str, id: &str) -> Result<b
     Ok(exists)
 }
 
-/// What `read` works out from the records of a table, and from nothing else.
+/// Returns what `read` derives from the records of one table, read once per transaction.
 pub fn remembered<T: Clone + Send + 'static>(
     tx: &mut Tx,
     ctx: &Ctx,
@@ -87,6 +98,6 @@ impl<R> Default for Known<R> {
 #[derive(Default)]
 struct Shown(HashMap<String, Snapshot>);
 
-/// The ids of records that are there.
+/// The ids of existing records.
 #[derive(Default)]
 struct Existing(HashSet<String>);
