@@ -64,8 +64,8 @@ fn no_function_has_more_than_80_lines() {
         for (start, line) in lines.iter().enumerate().filter(|(_, line)| is_function(line)) {
             let indent = &line[..line.len() - line.trim_start().len()];
             let (end, without_body) = (format!("{indent}}}"), format!("{indent})"));
-            let is_end = |line: &&str| **line == end || (line.starts_with(&without_body) && line.ends_with(';'));
-            let length = lines[start..].iter().position(|line| is_end(&line)).map_or(1, |end| end + 1);
+            let is_end = |line: &str| line == end || (line.starts_with(&without_body) && line.ends_with(';'));
+            let length = lines[start..].iter().position(|line| is_end(line)).map_or(1, |end| end + 1);
             if length > 80 {
                 long.push(format!("{}:{}: {length}", path.display(), start + 1));
             }
