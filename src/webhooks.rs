@@ -204,7 +204,7 @@ async fn write_end(app: &Arc<App>, caller: &Actor, claimed: &Arc<Claimed>, outco
 async fn call(app: &App, id: &str, parcel: &Parcel) -> CallOutcome {
     let started = Instant::now();
     let patience = Duration::from_secs(app.config.webhook_timeout_seconds);
-    let request = web::Request {
+    let request = web::OutgoingRequest {
         method: web::Method::POST,
         url: parcel.endpoint.url.0.clone(),
         headers: headers(id, parcel, app.clock.now()),

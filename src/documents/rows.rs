@@ -18,15 +18,15 @@ use crate::settings::tax_rate::{self, TaxRate};
 
 /// Maximum number of rows of a document.
 pub const MAX_ROWS: usize = 1000;
-/// The most bytes that the texts of all rows have together, as JSON. A document is written three times and more in one
-/// transaction: the record, its log lines, its answer, what is printed. Others wait for it meanwhile. So what is written
-/// counts: a quote or a line break in a text is two bytes there.
+/// Maximum size of the texts of all rows together, as JSON. A document is written at least three times in one transaction
+/// (the record, its log lines, the response, the print job), while other writes wait. So the size as written counts: a
+/// quotation mark or a line break takes two bytes.
 pub const MAX_TEXT_BYTES: usize = 512 * 1024;
 
 /// Number of products to look up in one statement.
 const TOGETHER: usize = 100;
 
-/// A row. What is empty is not stored.
+/// A row. Empty fields are not stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Row {

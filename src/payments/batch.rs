@@ -6,7 +6,7 @@ use engine::call::{Answer, Call, Content};
 use engine::context::Ctx;
 use engine::error::{Code, Error, FieldCode, Result, violation};
 use engine::input::{self, Input};
-use engine::record::{ALL, Address, COMPUTED, CREATED, Day, INPUT, Model, NOWHERE, Record};
+use engine::record::{ALL, COMPUTED, CREATED, Day, INPUT, Model, NOWHERE, Record, ShownUrl};
 use engine::records::{self, Work};
 use engine::resource::{Method, RequestBody, Resource, Returns, Verb};
 use engine::{choice, log, record};
@@ -34,7 +34,7 @@ choice! {
 }
 
 /// The URL of the file.
-const ADDRESSES: &[Address] = &[Address {
+const ADDRESSES: &[ShownUrl] = &[ShownUrl {
     name: "file_url",
     path: "/v1/direct-debit/batches/{id}/content",
     signed: true,
@@ -87,8 +87,8 @@ struct Built {
     warnings: Vec<String>,
 }
 
-/// `POST /v1/direct-debit/batches`: the file is built before the transaction that keeps it, which only looks at what has
-/// changed since.
+/// `POST /v1/direct-debit/batches`: the file is built before the transaction that stores it, which only checks for changes
+/// since.
 fn create(call: Call) -> Result<Work> {
     let input: Input<Batch> = input::create(&call)?;
     Ok(Box::new(move |tx, ctx| {
@@ -227,12 +227,12 @@ fn creditor(tx: &mut Tx, ctx: &Ctx) -> Result<debits::Creditor> {
     Ok(debits::Creditor {
         name: identity.name.clone(),
         iban: identity.iban.0.clone(),
-        bic: some(&identity.bic.0),
+        bic: non_empty(&identity.bic.0),
         creditor_id: settings.creditor_id,
     })
 }
 
-fn some(text: &str) -> Option<String> {
+fn non_empty(text: &str) -> Option<String> {
     Some(text.to_string()).filter(|text| !text.is_empty())
 }
 
@@ -251,7 +251,7 @@ fn file(ctx: &Ctx, batch: &Batch, creditor: debits::Creditor, date: Date, waitin
             name => name.to_string(),
         },
         debtor_iban: one.client.iban.0.clone(),
-        debtor_bic: some(&one.client.bic.0),
+        debtor_bic: non_empty(&one.client.bic.0),
         text: format!("{} {}", one.number, one.title),
     });
     let whole = debits::Batch {

@@ -55,7 +55,7 @@ pub fn finish(app: &App, caller: &Actor) -> Result<()> {
     let Some(payload) = found else { return Ok(()) };
     let left: HandOver = serde_json::from_str(&payload).map_err(|error| Error::internal(error.to_string()))?;
     left.go_through(app, caller)?;
-    // A worker that has it by now finds nothing to do.
+    // A worker that has already claimed the job finds nothing to do.
     app.store.write_now(caller.account.number, move |tx| jobs::call_off(tx, &key)).map(drop)
 }
 
@@ -70,7 +70,7 @@ impl HandOver {
         jobs::enqueue(tx, &ctx.ids, &NewJob::of(ctx, &self)?.keyed(key(ctx.account)), ctx.machine_now)
     }
 
-    /// Marks all collections, a slice in a transaction.
+    /// Marks all collections, one slice per transaction.
     fn go_through(&self, app: &App, caller: &Actor) -> Result<()> {
         let shared = std::sync::Arc::new(self.clone());
         let mut marked = 0;

@@ -247,7 +247,7 @@ pub(crate) fn apply_provider_status(
         }
         records::change(tx, ctx, &before, &mut now, "updated")?;
     }
-    // What is paid of the invoice changes with these alone.
+    // Only these changes affect the paid amount of the invoice.
     if payment.status != now.status && [payment.status, now.status].contains(&Status::Paid) {
         let invoice: Invoice = records::find(tx, ctx, &payment.invoice_id.0)?;
         update_invoice(tx, ctx, &invoice)?;

@@ -1,4 +1,4 @@
-//! The clock of the machine jumps forward and back: what was to be retried in between is not put off for as long.
+//! After the machine's clock jumps forward and back, retries scheduled in between are not delayed by the jump.
 
 use std::time::{Duration, Instant};
 
@@ -29,7 +29,7 @@ fn retries_come_back_and_waits_stay(db: Db) {
     let endpoint = client.post("/v1/webhook-endpoints", json!({"url": receiver.url("/in")})).expect(201).id();
     client.act(&format!("/v1/webhook-endpoints/{endpoint}/test")).expect(200);
 
-    // Ten hours ahead a step failed, a wait began, a delivery failed and a probe was planned; then the clock went back.
+    // While the clock was ten hours ahead, a step failed, a wait began, a delivery failed and a probe was scheduled.
     let now = server.app.clock.now();
     let hours = |count: i64| now.plus_seconds(count * 3600).0;
     let (ahead, next, in_a_month) = (hours(10), Moment(hours(10)).plus_seconds(2).0, hours(24 * 30));

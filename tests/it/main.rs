@@ -19,6 +19,7 @@ mod events;
 mod failover;
 mod files;
 mod generation;
+mod guides;
 mod house;
 mod integrity;
 mod jobs;

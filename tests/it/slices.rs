@@ -1,4 +1,4 @@
-//! Work of any size in small transactions: it is counted, and done once, also when a process dies on the way.
+//! Work of unbounded size is done in small transactions, and exactly once, even if the process dies in the middle.
 
 use engine::accounts::Account;
 use engine::jobs::worker;
@@ -16,19 +16,19 @@ on_both![
     conditions_that_take_long_are_evaluated_outside,
 ];
 
-/// The most statements in one transaction, and how many there were.
+/// Returns the maximum number of statements in one transaction, and the number of transactions.
 fn most_statements() -> (usize, u64) {
     let closures = seen::closures();
     (closures.len(), closures.iter().map(|one| one.statements).max().unwrap_or(0))
 }
 
-/// Jobs of this kind that wait.
+/// Returns the number of queued jobs of this kind.
 fn waiting(server: &Server, kind: &'static str) -> i64 {
     let sql = "SELECT count(*) FROM jobs WHERE kind = $1 AND state = 'ready'";
     server.app.store.read_now(move |tx| tx.int(sql, &[kind.into()])).unwrap()
 }
 
-/// Does all jobs, also those that are to wait.
+/// Runs all jobs, including those that are scheduled for later.
 fn work_off(server: &Server) {
     let now = "UPDATE jobs SET run_at = 0 WHERE state = 'ready'";
     server.app.store.write_now(0, move |tx| tx.execute(now, &[]).map(drop)).unwrap();
@@ -59,7 +59,7 @@ fn a_status_of_many_tickets_is_renamed_in_small_steps(db: Db) {
     seen::closures();
     let renamed = client.patch(&open, json!({"name": "In progress"})).expect(200);
     assert_eq!((renamed.data()["name"].clone(), renamed.header("etag").is_empty()), (json!("In progress"), false));
-    // Each ticket takes four statements or so, and a transaction has a hundred at most.
+    // Each ticket takes about four statements, and a transaction handles at most a hundred tickets.
     let (closures, statements) = most_statements();
     assert!(closures > 2 && statements < 700, "{closures} transactions, of {statements} statements");
     assert_eq!(total(&client, "/v1/tickets?status=In%20progress"), 250);
@@ -76,7 +76,7 @@ fn a_rename_that_was_cut_off_is_finished_by_a_job(db: Db) {
     let client = server.client();
     tickets(&client, 150);
     let open = status_named(&client, "Open");
-    // The first transaction alone, as if the process died after it.
+    // Only the first transaction, as if the process died after it.
     let (number, path) = (client.account, open.clone());
     let account = server.app.store.read_now(move |tx| Account::numbered(tx, number)).unwrap();
     let caller = server.app.acting(account, "test");
@@ -126,11 +126,11 @@ fn a_file_of_many_collections_is_written_in_small_steps(db: Db) {
     let key = [("idempotency-key", "k")];
     let made = client.send("POST", "/v1/direct-debit/batches", &key, "{}").expect(201);
     assert_eq!((made.data()["count"].clone(), made.data()["amount"].clone()), (json!(150), json!(150)));
-    // Each collection takes ten statements or so, and a transaction has a hundred at most.
+    // Each collection takes about ten statements, and a transaction handles at most a hundred.
     let (_, statements) = most_statements();
     assert!(statements < 1300, "{statements} statements");
     assert_eq!(waiting(&server, "hand_over"), 1);
-    // Another file has none of them, and the same request has the same answer.
+    // Another file contains none of them, and repeating the request returns the same response.
     let none = client.post("/v1/direct-debit/batches", json!({})).expect(409);
     assert!(none.text.contains("No collections are pending"), "{}", none.text);
     assert_eq!(waiting(&server, "hand_over"), 0);
@@ -171,7 +171,7 @@ fn conditions_that_take_long_are_evaluated_outside(db: Db) {
     assert_eq!(waiting(&server, "match_flows"), 0, "the request evaluated them before it fired the event");
     assert_eq!(fire("large", &text), fired);
     assert_eq!(total(&client, "/v1/automation/runs"), 10);
-    // An event that nobody waits for leaves them to a job.
+    // For an event without a waiting caller, a job evaluates them.
     let firm = client.post("/v1/clients", json!({"company_name": "x"})).expect(201).id();
     let note = client.post("/v1/notes", json!({"body": text, "client_id": firm})).expect(201).id();
     assert_eq!(waiting(&server, "match_flows"), 1);

@@ -48,7 +48,7 @@ pub fn all<R: Record>(call: Call) -> Result<Work> {
 
 /// `GET …/{id}/…`: lists the records of `R` whose `field` refers to the record of `P` in the path, with pages.
 pub fn belonging<P: Record, R: Record>(call: Call, field: &'static str) -> Result<Work> {
-    let mut request = Request::read::<R>(&call, Form::Pages)?;
+    let mut request = ListQuery::read::<R>(&call, Form::Pages)?;
     request.conditions.push(Condition::Under(field, call.id().to_string().into()));
     Ok(Box::new(move |tx, ctx| {
         records::find::<P>(tx, ctx, call.id())?;
@@ -63,7 +63,7 @@ pub fn either<R: Record>(call: Call) -> Result<Work> {
 }
 
 fn read_list<R: Record>(call: Call, form: Form) -> Result<Work> {
-    let request = Request::read::<R>(&call, form)?;
+    let request = ListQuery::read::<R>(&call, form)?;
     Ok(Box::new(move |tx, ctx| {
         records::check_parent::<R>(tx, ctx, &call)?;
         request.run::<R>(tx, ctx)
@@ -82,7 +82,7 @@ pub enum Form {
 }
 
 /// The parameters of a list request.
-pub struct Request {
+pub struct ListQuery {
     form: Form,
     page: i64,
     per_page: i64,
@@ -111,16 +111,16 @@ enum Condition {
     Until(jiff::civil::Date),
 }
 
-impl Request {
+impl ListQuery {
     /// Parses the query.
-    pub fn read<R: Record>(call: &Call, form: Form) -> Result<Request> {
+    pub fn read<R: Record>(call: &Call, form: Form) -> Result<ListQuery> {
         let query = &call.query;
         let mut faults = FieldErrors::default();
         let (sort, order) = match form {
             Form::Pages | Form::Newest => ("created_at", "desc"),
             Form::Whole => (R::shape().order, "asc"),
         };
-        let mut request = Request {
+        let mut request = ListQuery {
             form,
             page: 1,
             per_page: if form == Form::Pages { PER_PAGE } else { MAX_WHOLE },
@@ -385,8 +385,8 @@ impl Request {
         (page, values)
     }
 
-    /// Where the page begins and ends. The usual page says so in its text: PostgreSQL takes a limit that is a value for a
-    /// tenth of the rows, so it would plan the statement anew each time.
+    /// Returns the LIMIT and OFFSET of the page. Those of the default page are literals: PostgreSQL assumes that a LIMIT in a
+    /// placeholder returns a tenth of the rows, and would plan the statement each time.
     fn limit(&self, values: &mut Vec<Value<'static>>) -> String {
         if self.per_page == PER_PAGE && self.offset() == 0 && self.search.is_none() {
             return format!("LIMIT {PER_PAGE}");

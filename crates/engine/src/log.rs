@@ -34,8 +34,8 @@ CREATE TABLE log (
 ",
 };
 
-/// SQLite stores a row of a table without row numbers in a tree that has room for a thousand bytes of it, and the rest in a
-/// page of its own, most of which stays empty. Rows of the log are longer than that, so they are in an ordinary table.
+/// In a table without row ids, SQLite keeps about a thousand bytes of a row in the tree, and the rest in an overflow page,
+/// most of which stays empty. Log lines are longer than that, so they are in an ordinary table.
 pub const ORDINARY: Migration = Migration {
     number: 74,
     name: "log in an ordinary table",
@@ -90,8 +90,7 @@ pub struct Line {
     hash: Vec<u8>,
 }
 
-/// Starts work when something happens. Most events start none, so what is listened to is asked in the statement that
-/// reads the end of the log.
+/// Starts work on events. Most events start none, so the statement that reads the end of the log also counts the listeners.
 pub struct Listener {
     /// The table of those who listen.
     pub table: &'static str,
@@ -148,7 +147,7 @@ pub fn append(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<i64> {
     Ok(seq)
 }
 
-/// Nobody reads a line before the transaction is kept, but for the work that it starts.
+/// Gathered, since before the commit only the work that a line starts reads it.
 static LINES: Gathered = Gathered {
     table: "log",
     columns: &["account_id", "seq", "at", "type", "entity_type", "entity_id", "actor", "request_id", "data", "hash"],
@@ -167,8 +166,8 @@ struct End {
 /// The keys of the events that are listened to in an account, in one text.
 struct Listened(String);
 
-/// The end of the chain, and whether the event may be listened to. Both are asked in one statement, and only once in a
-/// transaction. The first event of an account comes before its listeners.
+/// Returns the end of the chain, and whether the event may have listeners. One statement reads both, once per transaction.
+/// The first event of an account precedes its listeners.
 fn end(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<(End, bool)> {
     let Some(listener) = LISTENER.get() else {
         return Ok((read_end(tx, ctx, "''")?.0, false));
@@ -290,7 +289,7 @@ pub fn key(kind: &str, id: &str) -> (u64, u64) {
     (hash(0), hash(1))
 }
 
-/// What a hash covers.
+/// The values that a hash covers.
 struct Parts<'p> {
     account: i64,
     seq: i64,
@@ -338,7 +337,7 @@ pub enum Verdict {
 pub struct Walked {
     rows: i64,
     before: Vec<u8>,
-    /// What the last step saw: the numbers of entries that show a record, and under which key these are noted.
+    /// The entries that the last step read, for entries with a record: their key and sequence number.
     pub seen: Vec<((u64, u64), i64)>,
 }
 
@@ -414,7 +413,7 @@ impl Line {
         self.name != fired()
     }
 
-    /// The record as it was right after, or what was sent along with an event that was fired.
+    /// Returns the record after the change, or the data of a fired event.
     pub fn into_data(self) -> String {
         self.data
     }

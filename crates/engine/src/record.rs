@@ -53,8 +53,8 @@ pub struct Shape {
     pub events: &'static str,
     /// The sort field of a list without pages.
     pub order: &'static str,
-    /// Whether its filters are sorted by id when they are sorted by creation: ids grow with time, and so an index of a field
-    /// that goes on with the id serves the filter, its order and the sort by that field.
+    /// Whether filtered lists that are sorted by creation are sorted by id. Ids increase with time, so an index of a field
+    /// followed by the id serves the filter, its order and the sort by that field.
     pub created_by_id: bool,
     /// The field that refers to its parent, whose id is in the path; or empty.
     pub parent: &'static str,
@@ -65,7 +65,7 @@ pub struct Shape {
     /// The views that include the `meta` object.
     pub meta: Views,
     /// The URLs that it shows.
-    pub addresses: &'static [Address],
+    pub addresses: &'static [ShownUrl],
     /// Additional members of its responses, derived from other records.
     pub parts: &'static [Part],
     /// Its description in the documentation, from the doc comment.
@@ -73,7 +73,7 @@ pub struct Shape {
 }
 
 /// A URL that a record shows.
-pub struct Address {
+pub struct ShownUrl {
     /// The name of the field.
     pub name: &'static str,
     /// Its path, with `{id}` and the names of other fields as placeholders.
@@ -86,7 +86,7 @@ pub struct Address {
     pub doc: &'static str,
 }
 
-impl Address {
+impl ShownUrl {
     /// Whether its path contains the value of this field.
     fn names(&self, field: &str) -> bool {
         let placeholder = |part: &str| part.split_once('}').is_some_and(|(name, _)| name == field);
@@ -124,7 +124,7 @@ impl Shape {
     }
 
     /// Sets its URLs.
-    pub const fn addresses(self, addresses: &'static [Address]) -> Shape {
+    pub const fn addresses(self, addresses: &'static [ShownUrl]) -> Shape {
         Shape { addresses, ..self }
     }
 
@@ -138,7 +138,7 @@ impl Shape {
         Shape { order, ..self }
     }
 
-    /// Its indexes go on with the id instead of the moment of creation.
+    /// Declares that its indexes end with the id instead of the time of creation.
     pub const fn created_by_id(self) -> Shape {
         Shape { created_by_id: true, ..self }
     }
