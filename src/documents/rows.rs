@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use engine::context::Ctx;
 use engine::error::{FieldCode, FieldErrors, Result, Violation, violation};
-use engine::json::{Json, write_key, write_text, written_bytes};
+use engine::json::{Json, write_name, write_text, written_bytes};
 use engine::record::{INPUT, Kind, Rules, VatRate};
 use engine::records;
 use money::{Amount, Line, Percent, Price, Totals, percent_of, totals};
@@ -110,13 +110,13 @@ impl Row {
     fn write_kept(&self, out: &mut Vec<u8>) {
         let text = |out: &mut Vec<u8>, key: &str, text: &str| {
             if !text.is_empty() {
-                write_key(out, key);
+                write_name(out, key);
                 write_text(out, text);
             }
         };
         let number = |out: &mut Vec<u8>, key: &str, number: i64| {
             if number != 0 {
-                write_key(out, key);
+                write_name(out, key);
                 out.extend_from_slice(number.to_string().as_bytes());
             }
         };
@@ -133,7 +133,7 @@ impl Row {
         number(out, "net", self.net);
         number(out, "gross", self.gross);
         if self.credited {
-            write_key(out, "credited");
+            write_name(out, "credited");
             out.extend_from_slice(b"true");
         }
         out.push(b'}');
@@ -431,23 +431,23 @@ impl Kind for Rows {
             }
             out.push(b'{');
             let number = |out: &mut Vec<u8>, key: &str, digits: String| {
-                write_key(out, key);
+                write_name(out, key);
                 out.extend_from_slice(digits.as_bytes());
             };
-            write_key(out, "name");
+            write_name(out, "name");
             write_text(out, &row.name);
             number(out, "quantity", Price::from_scaled(row.quantity).to_string());
-            write_key(out, "unit");
+            write_name(out, "unit");
             write_text(out, &row.unit);
             number(out, "unit_price", Price::from_scaled(row.unit_price).to_string());
-            write_key(out, "vat_rate");
+            write_name(out, "vat_rate");
             write_text(out, &row.rate());
             number(out, "total_excl_vat", Amount::from_scaled(row.net).to_string());
             number(out, "total_incl_vat", Amount::from_scaled(row.gross).to_string());
             for (key, text) in
                 [("description", &row.description), ("vat_code", &row.vat_code), ("product_id", &row.product_id)]
             {
-                write_key(out, key);
+                write_name(out, key);
                 write_text(out, text);
             }
             out.push(b'}');

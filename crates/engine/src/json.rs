@@ -226,6 +226,17 @@ pub fn write_key(out: &mut Vec<u8>, key: &str) {
     out.push(b':');
 }
 
+/// Writes `"name":` as [`write_key`] does, for a name that needs no escapes, such as that of a field.
+pub fn write_name(out: &mut Vec<u8>, name: &str) {
+    debug_assert!(!name.bytes().any(needs_escape), "{name}");
+    if !matches!(out.last(), Some(b'{' | b'[') | None) {
+        out.push(b',');
+    }
+    out.push(b'"');
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\":");
+}
+
 /// The text of a member of an object that was written by `write_key` and `write_text`. It walks over what comes before,
 /// which takes a tenth of the time of parsing it.
 pub fn member<'j>(json: &'j str, name: &str) -> Option<&'j str> {
