@@ -136,6 +136,14 @@ impl Ids {
     pub fn token(&self) -> String {
         uuid::Uuid::new_v4().simple().to_string()
     }
+
+    /// Returns a token of a record: eight digits of the time in its id, then 90 random bits. Tokens of new records are next to
+    /// each other in their index, so that a commit writes few pages of it.
+    pub fn token_for(&self, id: &str) -> String {
+        let time = [id.get(4..8), id.get(9..13)].map(Option::unwrap_or_default).concat();
+        let token = self.token();
+        format!("{time}{}", token.get(time.len()..).unwrap_or(&token))
+    }
 }
 
 #[cfg(test)]
