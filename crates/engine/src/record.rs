@@ -14,6 +14,9 @@ mod open;
 mod part;
 mod rules;
 
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use store::{Row, Tx, Value};
 
 use crate::clock::Moment;
@@ -383,6 +386,8 @@ pub struct Sql {
     pub insert: String,
     /// Updates a record. Values: the base without the id, the fields, account, id.
     pub update: String,
+    /// Updates of some fields, by their names.
+    updates: Mutex<HashMap<Vec<&'static str>, Arc<str>>>,
     /// Deletes a record. Values: account, id.
     pub delete: String,
 }
@@ -411,12 +416,42 @@ impl Sql {
                 count + 5
             ),
             delete: format!("DELETE FROM {table} WHERE account_id = $1 AND id = $2"),
+            updates: Mutex::default(),
             columns,
             list_columns,
             listed,
         }
     }
+
+    /// Returns the number of columns in `list_columns`.
+    pub fn list_width(&self) -> usize {
+        BASE_COLUMNS + self.listed.len()
+    }
+
+    /// Returns the statement that updates these fields of a record, so that the databases leave the indexes of others
+    /// alone. Values: `updated_at`, `version`, the fields, account, id. `None` when there are enough such statements:
+    /// connections keep each of them prepared.
+    pub fn update_of<R: Record>(&self, names: &[&'static str]) -> Option<Arc<str>> {
+        let mut updates = self.updates.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = updates.get(names) {
+            return Some(known.clone());
+        }
+        if updates.len() >= MAX_UPDATES {
+            return None;
+        }
+        let changes: String = names.iter().enumerate().map(|(n, name)| format!(", \"{name}\" = ${}", n + 3)).collect();
+        let (table, account, id) = (R::shape().table, names.len() + 3, names.len() + 4);
+        let sql = format!(
+            "UPDATE {table} SET updated_at = $1, version = $2{changes} WHERE account_id = ${account} AND id = ${id}"
+        );
+        let sql: Arc<str> = sql.into();
+        updates.insert(names.to_vec(), sql.clone());
+        Some(sql)
+    }
 }
+
+/// How many statements update some fields of a record. What the program itself does changes the same fields each time.
+const MAX_UPDATES: usize = 16;
 
 fn qualified<'n>(table: &str, fields: impl Iterator<Item = &'n str>) -> String {
     let columns = BASE.split(", ").chain(fields).map(|name| format!("{table}.\"{name}\""));
