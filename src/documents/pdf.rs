@@ -9,6 +9,7 @@ use engine::call::{Answer, Call, Content, Outcome};
 use engine::context::Ctx;
 use engine::error::Result;
 use engine::jobs::{self, Claimed, Ending, Job, Lane, NewJob};
+use engine::json::write_text;
 use engine::record::{Day, Record};
 use engine::records::{self, Work};
 use engine::resource::Part;
@@ -106,13 +107,16 @@ fn url_of<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> String {
     ctx.signed(&format!("/v1/{}/{}/pdf/content", Document::<K>::shape().table, document.base.id))
 }
 
-/// Returns the object `pdf` in the response of a create.
-pub fn state_when_made<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> Value {
+/// Returns the object `pdf` in the response of a create, as JSON.
+pub fn state_when_made<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> String {
     if document.is_final() {
         let message = "The PDF is being created; requesting the URL creates it immediately.";
-        json!({"generated": false, "status": "pending", "message": message, "url": url_of(ctx, document)})
+        let mut url = Vec::new();
+        write_text(&mut url, &url_of(ctx, document));
+        let url = String::from_utf8(url).unwrap_or_default();
+        format!("{{\"generated\":false,\"message\":\"{message}\",\"status\":\"pending\",\"url\":{url}}}")
     } else {
-        json!({"generated": false, "status": "skipped", "message": null, "url": null})
+        r#"{"generated":false,"message":null,"status":"skipped","url":null}"#.to_string()
     }
 }
 

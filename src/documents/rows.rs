@@ -203,9 +203,9 @@ impl Rows {
         let rates = if self.0.is_empty() { Arc::default() } else { tax_rate::all(tx, ctx)? };
         let products = self.products(tx, ctx)?;
         for (place, row) in self.0.iter_mut().enumerate() {
-            let at = format!("{}[{place}]", names.list);
-            row.resolve_names(&products, &at, names, &mut faults);
-            row.resolve_rate(&rates, assumed, &at, &mut faults);
+            let at = || format!("{}[{place}]", names.list);
+            row.resolve_names(&products, at, names, &mut faults);
+            row.resolve_rate(&rates, assumed, at, &mut faults);
         }
         // Texts from products count too.
         faults.take(names.list, self.check_size());
@@ -216,7 +216,9 @@ impl Rows {
             let sent = std::mem::take(&mut row.sent);
             for (name, sent, own) in [("total_excl_vat", sent.net, row.net), ("total_incl_vat", sent.gross, row.gross)]
             {
-                check_total(&format!("{}[{place}].{name}", names.list), sent, own, &mut faults);
+                if sent.is_some() {
+                    check_total(&format!("{}[{place}].{name}", names.list), sent, own, &mut faults);
+                }
             }
         }
         faults.into_result()?;
@@ -324,7 +326,7 @@ impl Row {
     fn resolve_names(
         &mut self,
         products: &HashMap<String, Product>,
-        at: &str,
+        at: impl Fn() -> String,
         names: &Names,
         faults: &mut FieldErrors,
     ) {
@@ -333,12 +335,12 @@ impl Row {
             None if self.product_id.is_empty() => {}
             None => {
                 let message = "does not match a record in products";
-                faults.add(format!("{at}.product_id"), violation(FieldCode::ReferenceNotFound, message));
+                faults.add(format!("{}.product_id", at()), violation(FieldCode::ReferenceNotFound, message));
             }
         }
         if self.name.trim().is_empty() {
             let message = format!("or {} is required", names.other);
-            faults.add(format!("{at}.{}", names.name), violation(FieldCode::Required, message));
+            faults.add(format!("{}.{}", at(), names.name), violation(FieldCode::Required, message));
         }
     }
 
@@ -358,7 +360,7 @@ impl Row {
         }
     }
 
-    fn resolve_rate(&mut self, rates: &[TaxRate], assumed: Percent, at: &str, faults: &mut FieldErrors) {
+    fn resolve_rate(&mut self, rates: &[TaxRate], assumed: Percent, at: impl Fn() -> String, faults: &mut FieldErrors) {
         if !self.vat_code.is_empty() {
             match rates.iter().find(|rate| rate.code.eq_ignore_ascii_case(&self.vat_code)) {
                 Some(rate) => {
@@ -368,7 +370,7 @@ impl Row {
                 }
                 None => {
                     let message = "is not the code of any tax rate";
-                    faults.add(format!("{at}.vat_code"), violation(FieldCode::ReferenceNotFound, message));
+                    faults.add(format!("{}.vat_code", at()), violation(FieldCode::ReferenceNotFound, message));
                 }
             }
             return;
