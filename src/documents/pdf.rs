@@ -114,9 +114,9 @@ pub fn state_when_made<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> St
         let mut url = Vec::new();
         write_text(&mut url, &url_of(ctx, document));
         let url = String::from_utf8(url).unwrap_or_default();
-        format!("{{\"generated\":false,\"message\":\"{message}\",\"status\":\"pending\",\"url\":{url}}}")
+        format!("{{\"generated\":false,\"status\":\"pending\",\"message\":\"{message}\",\"url\":{url}}}")
     } else {
-        r#"{"generated":false,"message":null,"status":"skipped","url":null}"#.to_string()
+        r#"{"generated":false,"status":"skipped","message":null,"url":null}"#.to_string()
     }
 }
 
