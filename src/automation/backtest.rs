@@ -10,7 +10,7 @@ use engine::context::Ctx;
 use engine::error::{Error, FieldCode, FieldErrors, Result, violation};
 use engine::input;
 use engine::input::Input;
-use engine::log::Event;
+use engine::log::{self, Event};
 use engine::record::{Body, REQUIRED, When};
 use engine::records::{self, Work};
 use engine::resource::{Method, Part, RequestBody, Resource, Returns};
@@ -211,15 +211,18 @@ fn times(ctx: &Ctx, flow: &Flow, period: &Period) -> (Vec<Past>, bool) {
 fn past(tx: &mut Tx, ctx: &Ctx, flow: &Flow, period: &Period) -> Result<(Vec<Past>, bool)> {
     let mut events = Vec::new();
     let (from, to) = (period.from.0.unwrap_or_default(), period.to.0.unwrap_or_default());
-    let sql = "SELECT seq, at, type, entity_type, entity_id, data FROM log
-               WHERE account_id = $1 AND type = $2 AND seq > $3 AND at >= $4 AND at <= $5 ORDER BY seq LIMIT $6";
+    let sql = format!(
+        "SELECT seq, at, type, entity_type, entity_id, {} FROM log
+         WHERE account_id = $1 AND type = $2 AND seq > $3 AND at >= $4 AND at <= $5 ORDER BY seq LIMIT $6",
+        log::DATA
+    );
     let page = i64::try_from(PAGE).unwrap_or(i64::MAX);
     let (mut complete, mut size) = (true, 0);
     for name in [flow.listens_to.as_str(), TRIGGERED] {
         let (mut last, mut seen) = (0, 0);
         loop {
             let values = [ctx.account.into(), name.into(), last.into(), from.0.into(), to.0.into(), page.into()];
-            let lines = tx.all(sql, &values, |row| {
+            let lines = tx.all(&sql, &values, |row| {
                 let past = Past {
                     at: Moment(row.int(1)?),
                     name: row.text(2)?.to_string(),

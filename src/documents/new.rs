@@ -173,7 +173,7 @@ impl<K: DocumentKind> Document<K> {
     /// Completes a new document: id, token, dates, snapshots and a draft number.
     pub fn start(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
         self.base.id = ctx.new_id();
-        self.token = ctx.ids.token();
+        self.token = ctx.ids.token_for(&self.base.id);
         if self.number.is_empty() {
             self.number = numbering::of_draft(&self.base.id);
         }

@@ -38,6 +38,7 @@ on_both![
     numbers_have_no_gaps,
     a_final_document_is_locked,
     the_pdf_is_stored_per_revision,
+    a_late_job_prints_its_own_revision,
     a_deleted_product_leaves_its_name_in_rows,
     lists_of_documents_have_every_filter,
 ];
@@ -358,6 +359,28 @@ fn the_pdf_is_stored_per_revision(db: Db) {
     let waiting =
         server.app.store.read_now(|tx| tx.int("SELECT count(*) FROM jobs WHERE state <> 'done'", &[])).unwrap();
     assert_eq!(waiting, 0, "no job is left behind");
+}
+
+/// The job stores what a later revision changes, and reads the rest from the document.
+fn a_late_job_prints_its_own_revision(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let mut sent = body(&company(&client));
+    sent["generation_mode"] = json!("final");
+    let path = format!("/v1/invoices/{}", client.post("/v1/invoices", sent).expect(201).id());
+    let first = client.get(&format!("{path}/pdf/content")).expect(200).bytes;
+    client.patch(&path, json!({"title": "Second", "due_date": "2026-12-31"})).expect(200);
+    let second = client.get(&format!("{path}/pdf/content")).expect(200).bytes;
+    assert_ne!(first, second);
+    // As if nobody had asked for them before the jobs run.
+    server.app.store.write_now(0, |tx| tx.execute("DELETE FROM document_pdfs", &[])).unwrap();
+    work_off(&server);
+    let revisions = client.get(&format!("{path}/revisions")).expect(200).data();
+    let content = |place: usize| {
+        let file = revisions[place]["file_id"].as_str().unwrap();
+        client.get(&format!("/v1/files/{file}/content")).expect(200).bytes
+    };
+    assert_eq!((content(0) == first, content(1) == second), (true, true));
 }
 
 fn a_deleted_product_leaves_its_name_in_rows(db: Db) {

@@ -405,6 +405,10 @@ fn queued_jobs_of_older_versions_are_readable(db: Db) {
         ("days", r#"{"at":1,"deaths":{"1":1},"set_aside":{}}"#),
         ("drop_content", r#"{"content":"x"}"#),
         ("document_pdf", print),
+        (
+            "document_pdf",
+            r#"{"kind":"invoice","document":"x","revision":1,"title":"x","invoice_date":"2026-05-04","due_date":""}"#,
+        ),
         ("deliver", r#"{"delivery":"x"}"#),
         ("subscriptions", "{}"),
         ("collect", r#"{"id":"x"}"#),

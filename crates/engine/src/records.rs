@@ -297,13 +297,28 @@ fn touch_as<R: Record>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event
     let base = record.base_mut();
     base.updated_at = ctx.now;
     base.version += 1;
-    let mut values = stored(record);
-    values.extend([ctx.account.into(), (&record.base().id).into()]);
-    tx.send(&R::sql().update, &values)?;
+    send_update(tx, ctx, before, record)?;
     if R::is_searched() && record.search_text() != before.search_text() {
         search::put(tx, ctx, record)?;
     }
     append_event(tx, ctx, record, event)
+}
+
+/// Updates the row of a record: the columns that differ from the row as it is.
+fn send_update<R: Record>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &R) -> Result<()> {
+    let changed: Vec<_> = R::columns().filter(|field| !(field.equal)(before, record)).collect();
+    let names: Vec<&'static str> = changed.iter().map(|field| field.info.name).collect();
+    let some = R::sql().update_of::<R>(&names);
+    let base = record.base();
+    let mut values = match &some {
+        Some(_) => vec![base.updated_at.0.into(), base.version.into()],
+        None => stored(record),
+    };
+    if some.is_some() {
+        values.extend(changed.iter().map(|field| (field.to_db)(record)));
+    }
+    values.extend([ctx.account.into(), (&base.id).into()]);
+    Ok(tx.send(some.as_deref().unwrap_or(&R::sql().update), &values)?)
 }
 
 /// Removes a record, with its event.

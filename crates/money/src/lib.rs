@@ -127,12 +127,27 @@ fn exponent_fault(text: &str) -> DecimalError {
 
 impl<const SCALE: u32> fmt::Display for Decimal<SCALE> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (sign, scaled, unit) = (if self.0 < 0 { "-" } else { "" }, self.0.unsigned_abs(), 10_u64.pow(SCALE));
-        let (whole, mut rest, mut digits) = (scaled / unit, scaled % unit, SCALE as usize);
-        while digits > 0 && rest.is_multiple_of(10) {
-            (rest, digits) = (rest / 10, digits - 1);
+        let (mut rest, mut decimals) = (self.0.unsigned_abs(), SCALE);
+        while decimals > 0 && rest.is_multiple_of(10) {
+            (rest, decimals) = (rest / 10, decimals - 1);
         }
-        if digits == 0 { write!(f, "{sign}{whole}") } else { write!(f, "{sign}{whole}.{rest:0digits$}") }
+        // From the last digit on: twenty of them, a sign and a point.
+        let mut text = [b'0'; 22];
+        let (mut start, mut written) = (text.len(), 0);
+        while written <= decimals || rest > 0 {
+            if written == decimals && decimals > 0 {
+                start -= 1;
+                text[start] = b'.';
+            }
+            start -= 1;
+            text[start] = b'0' + (rest % 10) as u8;
+            (rest, written) = (rest / 10, written + 1);
+        }
+        if self.0 < 0 {
+            start -= 1;
+            text[start] = b'-';
+        }
+        f.write_str(std::str::from_utf8(&text[start..]).unwrap_or_default())
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value as Schema, json};
 use store::{Row, Value};
 
 use super::rules::Rules;
-use crate::clock::Moment;
+use crate::clock::{self, Moment};
 use crate::error::{FieldCode, Violation, violation};
 use crate::json::{Json, write_text};
 
@@ -327,9 +327,16 @@ pub fn stored_date(text: &str) -> store::Result<Date> {
     parse_date(text).map_err(|_| store::Error::unreadable("it is not a date of the form YYYY-MM-DD"))
 }
 
+impl Day {
+    /// Returns the date as `YYYY-MM-DD`, or an empty text.
+    pub fn text(&self) -> String {
+        self.0.map(clock::date_text).unwrap_or_default()
+    }
+}
+
 impl Kind for Day {
     fn to_db(&self) -> Value<'_> {
-        self.0.map(|date| date.to_string()).unwrap_or_default().into()
+        self.text().into()
     }
 
     fn from_db(row: &Row, column: usize) -> store::Result<Self> {
@@ -347,8 +354,7 @@ impl Kind for Day {
     }
 
     fn to_json(&self, rules: &Rules, out: &mut Vec<u8>) {
-        let text = self.0.map(|date| date.to_string()).unwrap_or_default();
-        write_text_or_null(out, &text, rules);
+        write_text_or_null(out, &self.text(), rules);
     }
 
     fn schema(rules: &Rules) -> Schema {
