@@ -3,6 +3,7 @@
 pub mod authentication;
 pub mod bodies;
 pub mod busy;
+pub mod decoding;
 pub mod dispatch;
 pub mod fixed;
 pub mod key_use;
@@ -15,5 +16,6 @@ pub mod reply;
 pub mod seats;
 pub mod server;
 pub mod stream;
+pub mod turns;
 pub mod upload;
 pub mod visitors;
