@@ -35,6 +35,7 @@ use std::sync::Arc;
 
 use engine::config::Config;
 use engine::error::Result;
+use engine::http::turns::Turns;
 use engine::log::Listener;
 use engine::services::Services;
 
@@ -52,5 +53,6 @@ pub(crate) const LISTENER: Listener = Listener {
 /// Opens the state that the runs of all accounts share.
 pub(crate) fn open(_: &Config, node: &str, services: &mut Services) -> Result<()> {
     services.add(Arc::new(Runner::on(node)));
+    services.add(backtest::BacktestTurns(Turns::new()));
     Ok(())
 }
