@@ -22,7 +22,7 @@ pub(crate) mod metrics;
 pub(crate) mod report;
 pub mod run;
 pub mod runner;
-pub(crate) mod schedules;
+pub mod schedules;
 pub(crate) mod secret;
 pub(crate) mod status;
 pub(crate) mod steps;

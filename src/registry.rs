@@ -17,7 +17,7 @@ use engine::{idempotency, search};
 use store::{Migration, Tx};
 
 use crate::automation::late::MatchLate;
-use crate::automation::{self, backtest, flow, run, runner, secret, trigger, worker};
+use crate::automation::{self, backtest, flow, run, runner, schedules, secret, trigger, worker};
 use crate::calendar::days::Days;
 use crate::calendar::test_clock;
 use crate::documents::pdf::DocumentPdf;
@@ -129,6 +129,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
     jobs: JOBS,
     leases: LEASES,
     retries: RETRIES,
+    pull_back: &[("flows", schedules::pull_back)],
     purges: PURGES,
     due_work: DUE_WORK,
     background: BACKGROUND,
