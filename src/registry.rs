@@ -25,7 +25,7 @@ use crate::documents::{self, money_due, timers as document_timers};
 use crate::files::{self, DropContent, usage};
 use crate::mail::{self, Deliver};
 use crate::payments::collecting::{self, Collect, ProviderNews};
-use crate::payments::handing_over::HandOver;
+use crate::payments::handing_over::{self, HandOver};
 use crate::payments::verification::{self, CancelAtProvider, FinishVerification};
 use crate::payments::{batch, mandate, payment, providers};
 use crate::relations::{client, client_link, note, supplier};
@@ -62,7 +62,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         collecting::collectable(documents::invoices()),
         documents::quotes(),
         documents::workorders(),
-        payment::resource(),
+        payment::resource(handing_over::patch, handing_over::delete),
         subscriptions::resource(),
         verification::resource(),
         mandate::resource(activation::by_mandate),
