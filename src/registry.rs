@@ -36,6 +36,7 @@ use crate::subscriptions::{activation, deleted_products, deleted_rates};
 use crate::support::ticket_status::RenameStatus;
 use crate::support::{renaming, ticket, ticket_channel, ticket_message, ticket_status};
 use crate::typesetting::{self, turns};
+use crate::webhooks::ending::EndDeliveries;
 use crate::webhooks::{self, change, delivery, endpoint, queue};
 use crate::work::{hour, project, task};
 use crate::{pages, subscriptions};
@@ -165,6 +166,7 @@ pub static JOBS: &[JobKind] = &[
     JobKind::of::<RenameStatus>(),
     JobKind::of::<HandOver>(),
     JobKind::of::<MatchLate>(),
+    JobKind::of::<EndDeliveries>(),
 ];
 
 /// The tables whose rows are processed under a lease.
