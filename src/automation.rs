@@ -35,9 +35,9 @@ use std::sync::Arc;
 
 use engine::config::Config;
 use engine::error::Result;
-use engine::http::turns::Turns;
 use engine::log::Listener;
 use engine::services::Services;
+use engine::turns::Turns;
 
 pub use runner::Runner;
 

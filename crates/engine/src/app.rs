@@ -14,7 +14,6 @@ use crate::error::Result;
 use crate::http::bodies::Bodies;
 use crate::http::keys::KeyRing;
 use crate::http::metrics::counts::Metrics;
-use crate::http::turns::Turns;
 use crate::http::visitors::Visitors;
 use crate::jobs::claims::Claimant;
 use crate::listeners::Listeners;
@@ -22,6 +21,7 @@ use crate::loops::state::Loops;
 use crate::quotas::Quotas;
 use crate::services::Services;
 use crate::site::Site;
+use crate::turns::Turns;
 use crate::wakeup::Wakeup;
 
 /// The last response of `/ready`: its time, whether all checks passed, and its body.
@@ -43,8 +43,6 @@ pub struct App {
     pub visitors: Visitors,
     /// The request bodies in progress.
     pub bodies: Arc<Bodies>,
-    /// The turns of accounts to have a large body decoded.
-    pub decoding: Arc<Turns>,
     /// Metrics.
     pub metrics: Metrics,
     /// The public address of this server.
@@ -67,6 +65,8 @@ pub struct App {
     pub claimant: Arc<Claimant>,
     /// The background loops.
     pub loops: Loops,
+    /// The turns of accounts to have a large body decoded.
+    pub decoding: Arc<Turns>,
     /// When the process started.
     pub started: Instant,
 }

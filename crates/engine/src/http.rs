@@ -16,6 +16,5 @@ pub mod reply;
 pub mod seats;
 pub mod server;
 pub mod stream;
-pub mod turns;
 pub mod upload;
 pub mod visitors;

@@ -12,7 +12,6 @@ use crate::config::Config;
 use crate::error::{Code, Error, Result};
 use crate::http::keys::KeyRing;
 use crate::http::metrics::Metrics;
-use crate::http::turns::Turns;
 use crate::http::visitors::Visitors;
 use crate::jobs::Claimant;
 use crate::loops::Loops;
@@ -20,6 +19,7 @@ use crate::migrations;
 use crate::registry::registry;
 use crate::services::Services;
 use crate::site::Site;
+use crate::turns::Turns;
 
 /// Opens the database of `config` and migrates it.
 pub fn open(config: Config) -> Result<Arc<App>> {
@@ -42,7 +42,6 @@ pub fn open(config: Config) -> Result<Arc<App>> {
         ids: Ids::SYSTEM,
         keys: KeyRing::default(),
         bodies: Arc::default(),
-        decoding: Turns::new(),
         metrics: Metrics::new(registry().counters, registry().histograms),
         listeners: Arc::default(),
         readiness: Readiness::default(),
@@ -50,6 +49,7 @@ pub fn open(config: Config) -> Result<Arc<App>> {
         services,
         claimant: Arc::new(Claimant::new(node.clone())),
         loops: Loops::default(),
+        decoding: Turns::new(),
         node,
         started: Instant::now(),
         config,

@@ -56,7 +56,7 @@ impl Kind for Html {
         let text = String::from_json(json, rules)?;
         check(&text)?;
         let clean = ammonia::clean(&text);
-        // Text is only escaped, but the parser repeats formatting elements that are not closed in every block.
+        // Text grows when it is escaped, but is never repeated. Formatting that is not closed is repeated in each block.
         if length_of_tags(&clean) > 4 * rules.max_length {
             return Err(violation(FieldCode::TooLong, "has too many tags that are never closed"));
         }
@@ -76,7 +76,7 @@ impl Kind for Html {
     }
 }
 
-/// Returns how many bytes of sanitized HTML are tags.
+/// Returns the number of bytes of sanitized HTML that are tags.
 fn length_of_tags(html: &str) -> usize {
     html.split('<').skip(1).map(|tag| tag.len() - behind_tag(tag).len()).sum()
 }
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn accepts_text_that_grows_when_it_is_escaped() {
+    fn text_that_grows_when_it_is_escaped_is_accepted() {
         let rules = super::super::rules::INPUT.long();
         let read = |text: String| Html::from_json(&Json::Text(text), &rules);
         let most = rules.max_length;

@@ -1,6 +1,5 @@
-//! Fair turns for work that takes milliseconds of a processor or more. As much of it runs at a time as there are
-//! processors; accounts that wait take turns, so that an account with many requests delays another one by a single piece
-//! of work.
+//! Fair turns for work that uses a processor for milliseconds or longer. It runs on half of the processors at most, and the
+//! accounts that wait take turns, so that an account with many requests delays another one by a single piece of work.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +12,7 @@ use crate::error::{Code, Error, Result};
 /// How long a request waits for its turn.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The turns of one kind of work.
+/// The turns for one type of work.
 pub struct Turns {
     most: usize,
     state: Mutex<State>,
@@ -23,34 +22,34 @@ pub struct Turns {
 struct State {
     taken: usize,
     given: u64,
-    /// The accounts that wait, in the order of their turns.
+    /// The waiting accounts, in the order of their turns.
     order: VecDeque<i64>,
     waiting: HashMap<i64, VecDeque<oneshot::Sender<Turn>>>,
 }
 
-/// A turn, until this is dropped.
+/// A turn, which ends when it is dropped.
 pub struct Turn {
     turns: Arc<Turns>,
 }
 
 impl Turns {
-    /// As many at a time as there are processors, and two at least.
+    /// Creates turns for half of the processors, and at least one.
     pub fn new() -> Arc<Turns> {
-        let most = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
+        let most = std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2));
         Arc::new(Turns { most, state: Mutex::default() })
     }
 
-    /// How many there are at a time.
+    /// Returns the maximum number of concurrent turns.
     pub fn most(&self) -> usize {
         self.most
     }
 
-    /// How many were given since the start.
+    /// Returns the number of turns since the start.
     pub fn given(&self) -> u64 {
         self.state().given
     }
 
-    /// The next turn of an account.
+    /// Waits for the next turn of an account.
     pub async fn take(self: &Arc<Turns>, account: i64) -> Result<Turn> {
         let called = {
             let mut state = self.state();
@@ -82,7 +81,7 @@ impl Turns {
 }
 
 impl State {
-    /// Who comes next, of those who have not gone away.
+    /// Returns the next waiting request that was not canceled.
     fn next(&mut self) -> Option<oneshot::Sender<Turn>> {
         loop {
             let account = self.order.pop_front()?;
@@ -114,7 +113,7 @@ impl Drop for Turn {
             }
             next
         };
-        // Whoever goes away just now drops its turn, which then goes to the next one.
+        // If it is canceled at this moment, the turn is dropped, and the next one gets it.
         if let Some(next) = next {
             let _ = next.send(Turn { turns: self.turns.clone() });
         }
