@@ -5,6 +5,7 @@
 pub(crate) mod breaker;
 pub(crate) mod change;
 pub(crate) mod delivery;
+pub(crate) mod ending;
 pub(crate) mod endpoint;
 pub(crate) mod metrics;
 pub(crate) mod queue;

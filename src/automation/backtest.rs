@@ -1,6 +1,7 @@
 //! Backtests: evaluates the trigger, conditions and templates of a flow on past events, or on the times of its
 //! schedule, without side effects.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::accounts::Account;
@@ -14,8 +15,10 @@ use engine::log::{self, Event};
 use engine::record::{Body, REQUIRED, When};
 use engine::records::{self, Work};
 use engine::resource::{Method, Part, RequestBody, Resource, Returns};
+use engine::turns::Turns;
 use serde_json::{Value, json};
 use store::Tx;
+use tokio::runtime::Handle;
 
 use super::cron::Cron;
 use super::definition::{Action, Definition, Step};
@@ -36,6 +39,9 @@ const MAX_EVENT_BYTES: usize = 64 * 1024 * 1024;
 const PAGE: usize = 500;
 /// Time limit; the rest of the period is left out.
 const BACKTEST_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The turns of accounts: a backtest may use a processor for as long as its time limit.
+pub struct BacktestTurns(pub Arc<Turns>);
 
 input! {
     /// The period to evaluate.
@@ -84,10 +90,14 @@ fn run(call: Call) -> Result<Work> {
         // It can read a lot, so it does not run on the writer thread.
         Ok(Answer::after(move |app, caller| {
             let (flow, period, own) = (flow.clone(), period.clone(), caller.clone());
+            let turns = &app.services.get::<BacktestTurns>().0;
+            let turn = Handle::current().block_on(turns.take(caller.account.number))?;
             let found = app.store.read_now(move |tx| {
                 let ctx = own.reading(tx)?;
                 look_back(tx, &ctx, &own.account, &flow, &period)
-            })?;
+            });
+            drop(turn);
+            let found = found?;
             let warnings = warnings.clone();
             Ok(Box::new(move |_, _| Ok(Answer::json(&found).with_texts("warnings", &warnings))))
         }))

@@ -65,6 +65,9 @@ impl Model for Batch {}
 /// Maximum number of collections in a file: about five megabytes, written in one transaction.
 const MAX_PAYMENTS: usize = 5000;
 
+/// Maximum number of times that a file is built for one request.
+const MAX_ATTEMPTS: usize = 10;
+
 /// Maximum number of changes to check since the file was built; beyond that, it is built again.
 const MAX_CHANGES: usize = 1000;
 
@@ -90,6 +93,10 @@ struct Built {
 /// `POST /v1/direct-debit/batches`: the file is built before the transaction that stores it, which only checks for changes
 /// since.
 fn create(call: Call) -> Result<Work> {
+    attempt(call, 1)
+}
+
+fn attempt(call: Call, number: usize) -> Result<Work> {
     let input: Input<Batch> = input::create(&call)?;
     Ok(Box::new(move |tx, ctx| {
         collection_date(ctx, &input.record())?;
@@ -103,7 +110,7 @@ fn create(call: Call) -> Result<Work> {
                 build(tx, &ctx, &input)
             });
             Ok(match built {
-                Ok(built) => keep(call.clone(), built),
+                Ok(built) => keep(call.clone(), built, number),
                 Err(refused) => Box::new(move |_, _| Err(refused.clone())),
             })
         }))
@@ -131,11 +138,17 @@ fn build(tx: &mut Tx, ctx: &Ctx, input: &Input<Batch>) -> Result<Built> {
     Ok(Built { seq, batch, waiting, warnings })
 }
 
-/// Saves a file and marks its collections, unless one of its records has changed since it was built.
-fn keep(call: Call, built: Built) -> Work {
+/// Saves a file and marks its collections, unless one of its records has changed since it was built: then the file is
+/// built again, so that it has no collection that was settled or canceled in the meantime.
+fn keep(call: Call, built: Built, number: usize) -> Work {
     Box::new(move |tx, ctx| {
         if built.is_outdated(tx, ctx)? {
-            return Ok(records::once_more(create, &call));
+            if number == MAX_ATTEMPTS {
+                let message = "The collections keep changing while the file is being created; retry shortly.";
+                return Err(Error { retry_after: Some(1), ..Error::new(Code::Overloaded, message) });
+            }
+            let call = call.clone();
+            return Ok(Answer::after(move |_, _| attempt(call.clone(), number + 1)));
         }
         let mut batch = built.batch.clone();
         records::insert(tx, ctx, &mut batch)?;

@@ -423,6 +423,7 @@ fn queued_jobs_of_older_versions_are_readable(db: Db) {
             "match_flows",
             r#"{"seq":1,"event":"x","entity_type":"","entity_id":"","depth":0,"chain":"","flows":[["x",1]]}"#,
         ),
+        ("end_webhook_deliveries", r#"{"endpoint":"x"}"#),
     ];
     let run = |kind: &'static JobKind, payload: &str| {
         let (app, payload) = (server.app.clone(), payload.to_string());

@@ -10,6 +10,7 @@ mod closures;
 mod connections;
 mod conventions;
 mod crash;
+mod decoding;
 mod demo;
 mod direct_debit;
 mod documents;

@@ -7,7 +7,7 @@ use crate::clock::Moment;
 use crate::error::Result;
 
 /// The clocks of nodes may differ by this many seconds.
-const SKEW: i64 = 60;
+pub const SKEW: i64 = 60;
 
 /// A table of retries. It has the columns `account_id`, `id`, `version`, `updated_at`, `due_at` and `next_attempt_at`, all
 /// times by the machine's clock.

@@ -7,6 +7,7 @@ use crate::accounts::Key;
 use crate::app::App;
 use crate::jobs::SHARED;
 use crate::loops::{self, Poll};
+use crate::slice::TOGETHER;
 
 /// How often the use of keys is recorded.
 const NOTED: Duration = Duration::from_secs(30);
@@ -17,12 +18,12 @@ pub fn start(app: &Arc<App>) {
         let mut poll = Poll::every(NOTED).later();
         loop {
             poll.wait(&pulse).await;
-            let uses = app.keys.take_used();
-            let noted = match uses.is_empty() {
-                true => Ok(()),
-                false => app.store.write(SHARED, move |tx| Key::used(tx, &uses)).await,
-            };
-            poll.turned(noted.map(|_| false), "Cannot record when keys were last used.");
+            let mut noted = Ok(());
+            for uses in app.keys.take_used().chunks(TOGETHER) {
+                let uses = uses.to_vec();
+                noted = noted.and(app.store.write(SHARED, move |tx| Key::used(tx, &uses)).await);
+            }
+            poll.turned(noted.map(|()| false), "Cannot record when keys were last used.");
         }
     });
 }

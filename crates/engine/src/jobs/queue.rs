@@ -336,10 +336,10 @@ pub fn oldest_due(tx: &mut Tx, now: Moment) -> Result<Option<Moment>> {
     Ok(Some(oldest).filter(|oldest| oldest.0 > 0 && *oldest <= now))
 }
 
-/// Deletes up to a thousand jobs in `state` that ended before `before`; returns how many.
+/// Deletes up to two hundred jobs in `state` that ended before `before`; returns how many.
 pub fn purge(tx: &mut Tx, state: &str, before: Moment) -> Result<u64> {
     // In order, or PostgreSQL reads the table until it has found as many.
     let sql = "DELETE FROM jobs WHERE id IN
-               (SELECT id FROM jobs WHERE state = $1 AND run_at < $2 ORDER BY run_at LIMIT 1000)";
+               (SELECT id FROM jobs WHERE state = $1 AND run_at < $2 ORDER BY run_at LIMIT 200)";
     Ok(tx.execute(sql, &[state.into(), before.0.into()])?)
 }
