@@ -205,7 +205,9 @@ fn incomplete_bodies_leave_connections_for_others(db: Db) {
         });
         slow.len() <= 15
     });
-    assert_eq!((slow.len(), refused), (15, 45));
+    assert_eq!(slow.len(), 15);
+    // All but those that found every connection taken, or made room before their request was read.
+    assert!(refused >= 30, "{refused} of 70 got 429");
     for number in 0..20 {
         other.post("/v1/products", json!({"name": number.to_string()})).expect(201);
     }

@@ -14,7 +14,13 @@ use bytes::Buf;
 use hyper::body::{Frame, SizeHint};
 use tokio::sync::watch;
 
-use super::pace;
+/// The minimum number of bytes per second that a client must read of a response.
+const LEAST_RATE: u64 = 1024;
+
+/// Returns the number of bytes that a client must read in this time.
+pub fn least(patience: Duration) -> u64 {
+    LEAST_RATE * patience.as_secs().max(1)
+}
 
 /// The number of requests in progress, and whether their responses are read.
 #[derive(Clone, Default)]
@@ -72,7 +78,7 @@ impl InFlightRequests {
         while quiet <= LOOKS {
             tokio::time::sleep(patience / LOOKS).await;
             let lying = self.taking.left_lying.load(Ordering::Relaxed) > 0;
-            if lying && sent() - before < pace::least(patience) {
+            if lying && sent() - before < least(patience) {
                 quiet += 1;
             } else {
                 (before, quiet) = (sent(), 0);

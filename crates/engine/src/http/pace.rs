@@ -10,15 +10,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
+use super::busy::least;
 use super::seats::ConnectionState;
-
-/// The minimum number of bytes per second that a client must read of a response.
-const LEAST_RATE: u64 = 1024;
-
-/// Returns the number of bytes that a client must read in this time.
-pub fn least(patience: Duration) -> u64 {
-    LEAST_RATE * patience.as_secs().max(1)
-}
 
 /// A socket with a write timeout.
 pub struct Paced {
