@@ -16,6 +16,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use engine::accounts;
 use engine::app::App;
 use engine::clock::Moment;
 use engine::context::Actor;
@@ -102,7 +103,7 @@ async fn turn(app: &Arc<App>, served: &Served, woken: Woken) -> Result<()> {
     let mut waiting = match woken.all {
         false => app.store.read(move |tx| queue::waiting_in(tx, now, &woken.accounts)).await?,
         // There may be many endpoints.
-        true => app.store.read_apart(move |tx| queue::waiting(tx, now)).await?,
+        true => app.store.read_apart(accounts::SHARED, move |tx| queue::waiting(tx, now)).await?,
     };
     // A random start, in case there are more endpoints than slots.
     let chance = now.0.unsigned_abs() as usize % waiting.len().max(1);

@@ -12,11 +12,12 @@ use axum::http::header::{
 };
 use axum::http::request::Parts;
 use axum::http::{Method, Request, Response, StatusCode};
-use engine::accounts::Account;
+use engine::accounts::{self, Account};
 use engine::app::App;
 use engine::context::{Actor, Ctx};
 use engine::error::{Code, Error, Result};
-use engine::http::{dispatch, reply, upload};
+use engine::http::responses::Unsent;
+use engine::http::{bodies, dispatch, reply, upload};
 use engine::site::Site;
 use minijinja::value::Serde;
 use serde_json::{Value, json};
@@ -95,7 +96,7 @@ impl Visit {
             Some("pdf") => self.pdf(&found).await,
             Some("logo") => {
                 let logo = self.read(&found, found.kind.logo).await?;
-                upload::send(&self.app, &logo).await
+                upload::send(&self.app, &logo, self.admit(&found).await?).await
             }
             Some("pay") => self.pay(&found, &head, body).await,
             Some(answer) => self.take_answer(&found, &head, body, answer == "accept").await,
@@ -163,13 +164,18 @@ impl Visit {
 
     async fn pdf(&self, found: &Found) -> Result<Response<Body>> {
         let content = self.read(found, found.kind.pdf).await?;
-        let mut response = upload::send(&self.app, &content).await?;
+        let mut response = upload::send(&self.app, &content, self.admit(found).await?).await?;
         // A download: the page itself shows the document.
         let headers = response.headers_mut();
         let how = headers.get(CONTENT_DISPOSITION).and_then(|how| how.to_str().ok()).unwrap_or_default();
         let how = how.replacen("inline", "attachment", 1);
         reply::insert(headers, CONTENT_DISPOSITION, &how);
         Ok(response)
+    }
+
+    /// Admits a download. The limit on unsent responses applies to the visitors of an account separately from its keys.
+    async fn admit(&self, found: &Found) -> Result<Unsent> {
+        self.app.responses.admit(-found.caller.account.number).await
     }
 
     /// Records the first view. The page is shown even if this fails.
@@ -298,10 +304,11 @@ pub async fn read_form(app: &App, headers: &HeaderMap, body: Body) -> Result<Vec
         return Err(Error::new(Code::UnsupportedMediaType, "Submit the form of the page."));
     }
     let patience = Duration::from_secs(app.config.body_timeout_seconds);
-    let read = tokio::time::timeout(patience, axum::body::to_bytes(body, MAX_FORM)).await;
-    let read = read.map_err(|_| Error::new(Code::RequestTimeout, "The form did not arrive in time."))?;
-    let bytes = read.map_err(|_| Error::new(Code::BodyTooLarge, "The form is too large."))?;
-    Ok(bytes.to_vec())
+    let read = async {
+        let read = axum::body::to_bytes(body, MAX_FORM).await;
+        Ok(read.map_err(|_| Error::new(Code::BodyTooLarge, "The form is too large."))?.to_vec())
+    };
+    bodies::in_time(&app.bodies, &app.config, accounts::SHARED, patience, read).await
 }
 
 /// Sets headers that keep the URL secret and restrict the content of the page; `forms` are the origins that a form can

@@ -31,6 +31,7 @@ mod plans;
 mod proxy;
 mod public;
 mod quotas;
+mod reads;
 mod records;
 mod relations;
 mod server;

@@ -14,6 +14,7 @@ use crate::error::Result;
 use crate::http::bodies::Bodies;
 use crate::http::keys::KeyRing;
 use crate::http::metrics::counts::Metrics;
+use crate::http::responses::Responses;
 use crate::http::visitors::Visitors;
 use crate::jobs::claims::Claimant;
 use crate::listeners::Listeners;
@@ -43,6 +44,8 @@ pub struct App {
     pub visitors: Visitors,
     /// The request bodies in progress.
     pub bodies: Arc<Bodies>,
+    /// The responses that are not yet sent.
+    pub responses: Arc<Responses>,
     /// Metrics.
     pub metrics: Metrics,
     /// The public address of this server.

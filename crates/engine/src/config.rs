@@ -70,7 +70,12 @@ pub struct Config {
     pub quota_endpoints_per_host: u64,
     pub bodies_mib: u64,
     pub bodies_per_account_mib: u64,
+    pub responses_mib: u64,
+    pub responses_per_account_mib: u64,
 }
+
+/// The smallest limit on request bodies that allows a file upload, in MiB.
+pub const LEAST_BODIES_MIB: u64 = 5;
 
 /// The format of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -116,7 +121,18 @@ impl Config {
             let value = typed(old, text).ok_or_else(|| bad_value(key, text, old))?;
             table.insert(key.clone(), value);
         }
-        table.try_into().map_err(|error: toml::de::Error| format!("invalid setting: {}", error.message()))
+        let config: Config =
+            table.try_into().map_err(|error: toml::de::Error| format!("invalid setting: {}", error.message()))?;
+        for (name, mib) in
+            [("bodies_mib", config.bodies_mib), ("bodies_per_account_mib", config.bodies_per_account_mib)]
+        {
+            if (1..LEAST_BODIES_MIB).contains(&mib) {
+                return Err(format!(
+                    "{name}: must be 0 (no limit) or at least {LEAST_BODIES_MIB}, since a file upload counts for {LEAST_BODIES_MIB} MiB"
+                ));
+            }
+        }
+        Ok(config)
     }
 
     /// Returns the settings as a file, with secrets hidden.
@@ -197,6 +213,11 @@ mod tests {
         assert_eq!(load(&[], &[("nope", "1")]).unwrap_err(), "unknown setting 'nope'");
         assert!(load(&[("KANTOOR_LOG_FORMAT", "xml")], &[]).unwrap_err().contains("xml"));
         assert!(load(&[("KANTOOR_WORKERS", "-1")], &[]).is_err());
+        for name in ["bodies_mib", "bodies_per_account_mib"] {
+            let wrong = load(&[], &[(name, "4")]).unwrap_err();
+            assert!(wrong.starts_with(&format!("{name}: must be 0 (no limit) or at least 5")), "{wrong}");
+            assert!(load(&[], &[(name, "5")]).is_ok() && load(&[], &[(name, "0")]).is_ok());
+        }
     }
 
     #[test]

@@ -42,6 +42,8 @@ pub struct Ctx {
     pub wakeup: Arc<Wakeup>,
     /// The quotas of the account.
     pub quotas: Quotas,
+    /// Maximum size of the response, in bytes; see [`Ctx::fits`].
+    pub max_response: usize,
 }
 
 /// The accepted versions of the record in the path.
@@ -94,6 +96,7 @@ impl Actor {
             chain: Arc::default(),
             wakeup: self.wakeup.clone(),
             quotas: self.quotas,
+            max_response: usize::MAX,
         })
     }
 
@@ -123,6 +126,7 @@ impl Ctx {
             chain: chain.into(),
             wakeup: self.wakeup.clone(),
             quotas: self.quotas,
+            max_response: self.max_response,
         }
     }
 
@@ -134,6 +138,18 @@ impl Ctx {
     /// Returns the absolute URL of a path, signed for a day of access without a key.
     pub fn signed(&self, path: &str) -> String {
         self.site.signed(self.account, self.machine_now, path)
+    }
+
+    /// Rejects a response that has this many bytes already, if that is too many.
+    pub fn fits(&self, bytes: usize) -> Result<()> {
+        if bytes <= self.max_response {
+            return Ok(());
+        }
+        let message = format!(
+            "The response has more than {} MiB (limit responses_mib). Request fewer records.",
+            self.max_response / (1024 * 1024)
+        );
+        Err(Error::new(Code::ResponseTooLarge, message))
     }
 
     /// Returns a new id.

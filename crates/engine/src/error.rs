@@ -122,6 +122,8 @@ shared_codes! {
     PreconditionFailed = "precondition_failed", PreconditionFailed, retry: true;
     /// The body exceeds 2 MiB, or a file 25 MiB.
     BodyTooLarge = "body_too_large", TooLarge, retry: false;
+    /// The response exceeds `responses_mib`; request fewer records.
+    ResponseTooLarge = "response_too_large", Invalid, retry: false;
     /// The `Content-Type` is not JSON.
     UnsupportedMediaType = "unsupported_media_type", UnsupportedMedia, retry: false;
     /// Fields or parameters are invalid; see `details`.

@@ -194,7 +194,14 @@ impl ListQuery {
                 _ if name == own && rules.filter && rules.is_unique() && !text.is_empty() => {
                     Condition::One(own, value()?)
                 }
-                _ if name == own && rules.filter => Condition::Is(own, value()?),
+                // Where callers can use values of their own, both spellings may be stored.
+                _ if name == own && rules.filter => {
+                    let other = other_spelling(text).map(|other| (field.from_query)(other, &rules.for_answers()));
+                    match (value()?, other.transpose()?) {
+                        (value, Some(other)) if value != other => Condition::Among(own, vec![value, other]),
+                        (value, _) => Condition::Is(own, value),
+                    }
+                }
                 _ if name == rules.filter_as => match value() {
                     Ok(value) => Condition::Is(own, value),
                     Err(_) => return Ok(true),
@@ -223,7 +230,7 @@ impl ListQuery {
                 stored_total = Some(row.int(R::sql().list_width())?);
             }
             rows += 1;
-            Ok::<(), store::Error>(())
+            ctx.fits(data.len())
         })?;
         data.push(b']');
         // A page that is not full is the last one, so the total follows without another query.
@@ -351,7 +358,7 @@ impl ListQuery {
         let (table, columns) = (R::shape().table, &R::sql().list_columns);
         let order = self.order;
         let sorted = self.sorted::<R>(&sort_by);
-        let merges = several.len() > 1 && self.sort == "created_at" && !R::shape().created_by_id;
+        let merges = several.len() > 1 && self.sort == "created_at";
         let until = values.len() + 1;
         if merges {
             values.push(self.offset().saturating_add(self.per_page).into());
@@ -368,8 +375,9 @@ impl ListQuery {
                 )
             });
             let of_each: Vec<String> = of_each.collect();
+            let first = if R::shape().created_by_id { String::new() } else { format!("moment {order}, ") };
             Some(format!(
-                "SELECT record_id FROM ({}) parts ORDER BY moment {order}, record_id {order} {limited}",
+                "SELECT record_id FROM ({}) parts ORDER BY {first}record_id {order} {limited}",
                 of_each.join(" UNION ALL ")
             ))
         } else if ranges && self.sort == "created_at" {

@@ -12,6 +12,7 @@ use crate::config::Config;
 use crate::error::{Code, Error, Result};
 use crate::http::keys::KeyRing;
 use crate::http::metrics::Metrics;
+use crate::http::responses::Responses;
 use crate::http::visitors::Visitors;
 use crate::jobs::Claimant;
 use crate::loops::Loops;
@@ -42,6 +43,7 @@ pub fn open(config: Config) -> Result<Arc<App>> {
         ids: Ids::SYSTEM,
         keys: KeyRing::default(),
         bodies: Arc::default(),
+        responses: Responses::new(&config),
         metrics: Metrics::new(registry().counters, registry().histograms),
         listeners: Arc::default(),
         readiness: Readiness::default(),

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use futures_util::TryStreamExt;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::error::{Error as Fault, Severity};
@@ -158,9 +159,20 @@ impl Client {
         wire.wait(sent, client.execute(statement, values))
     }
 
-    pub(crate) fn query(&mut self, statement: &Statement, values: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Failure> {
+    /// Calls `take` for every row as it arrives, until it returns false.
+    pub(crate) fn each(
+        &mut self,
+        statement: &Statement,
+        values: &[&(dyn ToSql + Sync)],
+        mut take: impl FnMut(&Row) -> bool,
+    ) -> Result<(), Failure> {
         let Client { sent, client, wire } = self;
-        wire.wait(sent, client.query(statement, values))
+        wire.wait(sent, async {
+            let mut rows = pin!(client.query_raw(statement, values.iter().copied()).await?);
+            // The driver discards the rows that nobody takes.
+            while rows.try_next().await?.is_some_and(|row| take(&row)) {}
+            Ok(())
+        })
     }
 
     pub(crate) fn script(&mut self, sql: &str) -> Result<(), Failure> {

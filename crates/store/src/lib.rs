@@ -191,15 +191,16 @@ impl Store {
         }
     }
 
-    /// [`Store::read`] for what may take long: on one of a few threads that others do not wait on.
-    pub async fn read_apart<T, E, F>(&self, work: F) -> Result<T, E>
+    /// [`Store::read`] for what may take long: on one of a few threads that other requests do not wait for. Reads with
+    /// different keys take turns.
+    pub async fn read_apart<T, E, F>(&self, key: i64, work: F) -> Result<T, E>
     where
         F: Fn(&mut Tx) -> Result<T, E> + Send + 'static,
         T: Send + 'static,
         E: From<Error> + Send + 'static,
     {
         let store = self.clone();
-        self.inner.apart.run(move || store.read_now(work)).await
+        self.inner.apart.run(key, move || store.read_now(work)).await
     }
 
     /// [`Store::read`] for code that is not async.

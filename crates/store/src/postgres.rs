@@ -102,8 +102,23 @@ impl Connection {
     }
 
     pub(crate) fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<tokio_postgres::Row>> {
+        let mut rows = Vec::new();
+        self.each(sql, values, |row| {
+            rows.push(row.clone());
+            true
+        })?;
+        Ok(rows)
+    }
+
+    /// Calls `take` for every row as it arrives, until it returns false: a long result is never in memory as a whole.
+    pub(crate) fn each(
+        &mut self,
+        sql: &str,
+        values: &[Value],
+        take: impl FnMut(&tokio_postgres::Row) -> bool,
+    ) -> Result<()> {
         let statement = self.prepare(sql)?;
-        let done = self.client.query(&statement, &borrowed(values));
+        let done = self.client.each(&statement, &borrowed(values), take);
         self.forget_on_error(sql, done)
     }
 

@@ -264,12 +264,15 @@ impl<'c> Tx<'c> {
                 }
             }
             Session::Postgres(conn) => {
-                let rows = conn.query(sql, values);
-                for row in self.note(rows)? {
-                    self.tally.rows(1);
-                    take(&Row::Postgres(&row))?;
-                }
-                Ok(())
+                let (mut count, mut refused) = (0, Ok(()));
+                let done = conn.each(sql, values, |row| {
+                    count += 1;
+                    refused = take(&Row::Postgres(row));
+                    refused.is_ok()
+                });
+                self.tally.rows(count);
+                self.note(done)?;
+                refused
             }
         }
     }

@@ -1,7 +1,11 @@
-//! Limits the memory that request bodies in progress use, in total and per account.
+//! Limits the memory that request bodies in progress use, in total and per account, and the number of those that
+//! arrive slowly: each of them occupies a connection.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::future::Future;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::config::Config;
 use crate::error::{Code, Error, Result};
@@ -16,12 +20,78 @@ pub struct Bodies {
 struct Held {
     total: u64,
     of_account: HashMap<i64, u64>,
+    /// The number of slow bodies of each account.
+    slow: HashMap<i64, usize>,
 }
 
 impl Bodies {
     /// Returns the total size, in bytes.
     pub fn total(&self) -> u64 {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).total
+        self.held().total
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Time after which an incomplete body counts as slow.
+const SLOW: Duration = Duration::from_secs(1);
+
+/// Receives a body within `patience`. A slow one also needs one of a limited number of places, because it occupies a
+/// connection: half of all connections, and a quarter for one account.
+pub async fn in_time<T>(
+    bodies: &Arc<Bodies>,
+    config: &Config,
+    account: i64,
+    patience: Duration,
+    receiving: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    let mut receiving = pin!(receiving);
+    if let Ok(received) = tokio::time::timeout(SLOW.min(patience), receiving.as_mut()).await {
+        return received;
+    }
+    let _place = SlowBody::new(bodies, config.max_connections, account)?;
+    let received = tokio::time::timeout(patience.saturating_sub(SLOW), receiving).await;
+    received.map_err(|_| Error::new(Code::RequestTimeout, "The body did not arrive in time."))?
+}
+
+/// The place of a slow body, released when it is dropped.
+struct SlowBody {
+    bodies: Arc<Bodies>,
+    account: i64,
+}
+
+impl SlowBody {
+    fn new(bodies: &Arc<Bodies>, connections: usize, account: i64) -> Result<SlowBody> {
+        let mut held = bodies.held();
+        let refused = |code, message: String| Err(Error { retry_after: Some(1), ..Error::new(code, message) });
+        let (most, most_of_account) = ((connections / 2).max(1), (connections / 4).max(1));
+        if held.slow.get(&account).copied().unwrap_or_default() >= most_of_account {
+            let message = format!(
+                "{most_of_account} request bodies of your account are incomplete after {} s, which is the limit (a quarter of max_connections). Send fewer bodies at a time.",
+                SLOW.as_secs()
+            );
+            return refused(Code::TooManyRequests, message);
+        }
+        if held.slow.values().sum::<usize>() >= most {
+            return refused(Code::Overloaded, "Too many request bodies arrive slowly; retry shortly.".to_string());
+        }
+        *held.slow.entry(account).or_default() += 1;
+        drop(held);
+        Ok(SlowBody { bodies: bodies.clone(), account })
+    }
+}
+
+impl Drop for SlowBody {
+    fn drop(&mut self) {
+        let mut held = self.bodies.held();
+        if let Some(own) = held.slow.get_mut(&self.account) {
+            *own -= 1;
+            if *own == 0 {
+                held.slow.remove(&self.account);
+            }
+        }
     }
 }
 
@@ -47,7 +117,7 @@ impl Room {
     /// Reserves a number of additional bytes.
     pub fn take(&mut self, bytes: usize) -> Result<()> {
         let bytes = bytes as u64;
-        let mut held = self.bodies.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.bodies.held();
         let of_account = held.of_account.get(&self.account).copied().unwrap_or_default();
         let full = |limit: u64, used: u64| limit > 0 && used + bytes > limit * MIB;
         if full(self.most_of_account, of_account) {
@@ -73,7 +143,7 @@ impl Drop for Room {
         if self.bytes == 0 {
             return;
         }
-        let mut held = self.bodies.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.bodies.held();
         held.total -= self.bytes;
         if let Some(own) = held.of_account.get_mut(&self.account) {
             *own -= self.bytes;
@@ -81,5 +151,24 @@ impl Drop for Room {
                 held.of_account.remove(&self.account);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_bodies_are_limited_per_account_and_in_total() {
+        let bodies = Arc::<Bodies>::default();
+        let slow = |account| SlowBody::new(&bodies, 8, account);
+        let mut held: Vec<SlowBody> = [1, 1, 2].map(|account| slow(account).unwrap()).into();
+        assert_eq!(slow(1).err().unwrap().code, Code::TooManyRequests);
+        held.push(slow(2).unwrap());
+        assert_eq!(slow(3).err().unwrap().code, Code::Overloaded);
+        held.pop();
+        assert!(slow(3).is_ok());
+        drop(held);
+        assert!(bodies.held().slow.is_empty());
     }
 }

@@ -12,10 +12,12 @@ use futures_util::FutureExt;
 use http_body_util::BodyExt;
 
 use super::authentication::{known, signed};
-use super::bodies::Room;
+use super::bodies::{self, Room};
 use super::decoding::{self, Decoded};
 use super::keys::{self, Left};
+use super::reads;
 use super::reply::{self, Reply};
+use super::responses::Unsent;
 use super::stream;
 use super::upload::{self, Received};
 use crate::app::App;
@@ -121,6 +123,7 @@ async fn walk(
     if route.scarce && app.config.trigger_limit_per_minute > 0 {
         ration(app, &ctx, seen).await?;
     }
+    let mut unsent = app.responses.admit(caller.account.number).await?;
     let reads = route.reads_for(&query);
     // Until the response is complete.
     let mut room = Room::new(&app.bodies, &app.config, caller.account.number);
@@ -149,15 +152,15 @@ async fn walk(
     let names_ignored = !route.lists() && route.has_meta;
     let ignored: Vec<String> = query.names().filter(|_| names_ignored).map(str::to_string).collect();
     if reads {
-        let done = read(app, ctx, head.uri.path(), query, ignored, work).await?;
-        return Ok(reply::unless_known(&head.headers, respond(app, done).await?));
+        let done = reads::read(app, &mut unsent, ctx, head.uri.path(), query, ignored, work).await?;
+        return Ok(reply::unless_known(&head.headers, respond(app, done, unsent).await?));
     }
     let done = write(app, ctx, claim, ignored, work).await?;
     // A replayed request already has its file.
     if let Some(unclaimed) = received.unclaimed.filter(|_| done.stored.status == 201 && !done.replayed) {
         unclaimed.claimed();
     }
-    Ok(respond(app, done).await?)
+    Ok(respond(app, done, unsent).await?)
 }
 
 /// Authenticates a request: by a signed URL, or by a key, which has a rate limit.
@@ -227,7 +230,7 @@ async fn receive(
     room: &mut Room,
 ) -> Result<(Vec<u8>, Received)> {
     if route.body != RequestBody::File {
-        let bytes = read_body(app, room, &head.headers, body.take().unwrap_or_default()).await?;
+        let bytes = read_body(app, ctx, room, &head.headers, body.take().unwrap_or_default()).await?;
         return Ok((bytes, Received::default()));
     }
     decoding::claim(&head.method, &head.uri, idempotency_key(head), &[], None)?;
@@ -241,24 +244,11 @@ async fn receive(
 }
 
 /// Sends the response: a file, or the reply itself.
-async fn respond(app: &Arc<App>, done: Reply) -> Result<Response<Body>> {
+async fn respond(app: &Arc<App>, done: Reply, unsent: Unsent) -> Result<Response<Body>> {
     match &done.content {
-        Some(content) => upload::send(app, content).await,
-        None => Ok(done.into_response()),
+        Some(content) => upload::send(app, content, unsent).await,
+        None => Ok(done.into_response(unsent)),
     }
-}
-
-/// Runs a read.
-async fn read(app: &App, caller: Actor, path: &str, query: Query, ignored: Vec<String>, work: Work) -> Result<Reply> {
-    // A filter or a search may match many records; pages and sorts use an index.
-    let may_be_slow = query.names().any(|name| !matches!(name, "page" | "per_page" | "sort" | "order" | "id"));
-    let path = path.to_string();
-    let link = move |page| format!("{path}?{}", query.with_page(page));
-    let read = move |tx: &mut store::Tx| {
-        let ctx = caller.reading(tx)?;
-        Ok::<_, Error>(Reply::of(work(tx, &ctx)?.with_texts("ignored_params", &ignored), &link))
-    };
-    if may_be_slow { app.store.read_apart(read).await } else { app.store.read(read).await }
 }
 
 /// Counts a request to a route with the strict limit, whatever its outcome.
@@ -375,11 +365,9 @@ fn limit(app: &App, caller: &keys::AuthenticatedKey, seen: &mut Seen) -> Result<
     }
 }
 
-async fn read_body(app: &App, room: &mut Room, headers: &HeaderMap, body: Body) -> Result<Vec<u8>> {
+async fn read_body(app: &App, ctx: &Actor, room: &mut Room, headers: &HeaderMap, body: Body) -> Result<Vec<u8>> {
     let patience = Duration::from_secs(app.config.body_timeout_seconds);
-    let body = tokio::time::timeout(patience, collect(room, body))
-        .await
-        .map_err(|_| Error::new(Code::RequestTimeout, "The body did not arrive in time."))??;
+    let body = bodies::in_time(&app.bodies, &app.config, ctx.account.number, patience, collect(room, body)).await?;
     if !body.is_empty() && !is_json(headers) {
         return Err(Error::new(Code::UnsupportedMediaType, "Send JSON with 'Content-Type: application/json'."));
     }

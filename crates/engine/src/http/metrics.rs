@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::accounts;
 use crate::app::App;
 use crate::error::{Error, Result};
 use crate::jobs;
@@ -30,6 +31,7 @@ pub async fn text(app: &App) -> String {
         ("store_retries_total", "counter", "Retried writes", stats.retries.load(Ordering::Relaxed)),
         ("store_waiting", "gauge", "Queued writes", app.store.waiting() as u64),
         ("http_bodies_bytes", "gauge", "Bytes of request bodies in progress", app.bodies.total()),
+        ("http_responses_bytes", "gauge", "Bytes of responses that are not yet sent", app.responses.total()),
         ("log_dropped_total", "counter", "Log lines dropped", LOG_LINES_DROPPED.load(Ordering::Relaxed)),
         ("streams_open", "gauge", "Open event streams", app.listeners.open() as u64),
     ];
@@ -100,7 +102,7 @@ fn loops(app: &App) -> String {
 /// every node, and are omitted if the database does not respond.
 async fn behind(app: &App) -> Vec<Metric> {
     let now = app.clock.now();
-    let asked = app.store.read_apart(move |tx| {
+    let asked = app.store.read_apart(accounts::SHARED, move |tx| {
         let jobs = waiting(
             "jobs_behind_seconds",
             "How long the oldest due job has been waiting",

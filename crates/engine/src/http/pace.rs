@@ -1,4 +1,4 @@
-//! A write timeout for connections: when no written data is accepted for a while, the connection is closed.
+//! A write timeout for connections: when written data is accepted too slowly for a while, the connection is closed.
 
 use std::io;
 use std::pin::Pin;
@@ -10,6 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
+use super::busy::least;
 use super::seats::ConnectionState;
 
 /// A socket with a write timeout.
@@ -17,25 +18,35 @@ pub struct Paced {
     stream: TcpStream,
     place: Arc<ConnectionState>,
     patience: Duration,
-    /// Runs while the other end accepts no data.
+    /// Runs while the other end accepts too little data, since it first accepted none.
     timer: Option<Pin<Box<Sleep>>>,
+    /// The number of bytes accepted since then.
+    taken: u64,
 }
 
 impl Paced {
     /// Creates a socket with a write timeout of `patience`.
     pub fn new(stream: TcpStream, place: Arc<ConnectionState>, patience: Duration) -> Paced {
-        Paced { stream, place, patience, timer: None }
+        Paced { stream, place, patience, timer: None, taken: 0 }
+    }
+
+    fn goes_on(&mut self) {
+        if self.timer.take().is_some() {
+            self.place.goes_on();
+        }
     }
 
     fn judge(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        if written.is_ready() {
-            if self.timer.take().is_some() {
-                self.place.goes_on();
+        if let Poll::Ready(done) = &written {
+            self.taken += done.as_ref().map_or(0, |bytes| *bytes as u64);
+            if self.taken >= least(self.patience) {
+                self.goes_on();
             }
             return written;
         }
-        let (patience, place) = (self.patience, &self.place);
+        let (patience, place, taken) = (self.patience, &self.place, &mut self.taken);
         let timer = self.timer.get_or_insert_with(|| {
+            *taken = 0;
             place.stalls();
             Box::pin(tokio::time::sleep(patience))
         });
@@ -75,6 +86,8 @@ impl AsyncWrite for Paced {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // Everything is written.
+        self.goes_on();
         Pin::new(&mut self.stream).poll_flush(cx)
     }
 

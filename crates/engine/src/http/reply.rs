@@ -8,6 +8,7 @@ use axum::http::header::{
 use axum::http::{HeaderMap, Response, StatusCode};
 use serde_json::json;
 
+use super::responses::Unsent;
 use crate::call::{After, Answer, Content, Outcome};
 use crate::error::{Class, Code, Error};
 use crate::idempotency::Stored;
@@ -57,13 +58,14 @@ impl Reply {
             Outcome::Created => 201,
             Outcome::Empty => 204,
         };
-        let mut body = Vec::with_capacity(answer.data.len() + 64);
+        let mut body = Vec::new();
         if answer.outcome != Outcome::Empty {
-            body.extend_from_slice(b"{\"data\":");
-            body.extend_from_slice(&answer.data);
-            body.extend_from_slice(b",\"meta\":{");
-            body.extend_from_slice(answer.meta.join(",").as_bytes());
-            body.extend_from_slice(b"}}");
+            let (start, end) = (b"{\"data\":", format!(",\"meta\":{{{}}}}}", answer.meta.join(",")));
+            // In place: a copy of a large response would take its memory twice.
+            body = answer.data;
+            body.reserve_exact(start.len() + end.len());
+            body.splice(0..0, start.iter().copied());
+            body.extend_from_slice(end.as_bytes());
         }
         let links: Vec<String> =
             answer.pages.iter().map(|(relation, page)| format!("<{}>; rel=\"{relation}\"", link(*page))).collect();
@@ -88,10 +90,10 @@ impl Reply {
         Reply { stored, content: None, after: None, counts: None, link: String::new(), replayed: true }
     }
 
-    /// Converts the reply into an HTTP response.
-    pub fn into_response(self) -> Response<Body> {
+    /// Converts the reply into an HTTP response, which is counted until it is sent.
+    pub fn into_response(self, unsent: Unsent) -> Response<Body> {
         let Stored { status, location, etag, body, headers: own } = self.stored;
-        let mut response = Response::new(Body::from(body));
+        let mut response = Response::new(unsent.body(body));
         *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
         let headers = response.headers_mut();
         if status != 204 {

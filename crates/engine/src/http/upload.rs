@@ -13,9 +13,11 @@ use futures_util::TryStreamExt;
 use futures_util::stream::unfold;
 use sha2::{Digest, Sha256};
 
-use super::reply;
+use super::responses::Unsent;
+use super::{bodies, reply};
 use crate::app::App;
 use crate::call::Content;
+use crate::config::LEAST_BODIES_MIB;
 use crate::contents::picture::Header;
 use crate::contents::{self, MAX_SIZE, Upload, hex};
 use crate::context::Actor;
@@ -57,7 +59,7 @@ pub struct Received {
 }
 
 /// Memory that an upload uses: the buffer of a part for the store.
-pub const MEMORY: usize = 5 * 1024 * 1024;
+pub const MEMORY: usize = LEAST_BODIES_MIB as usize * 1024 * 1024;
 
 /// A content without a record. It is deleted immediately if the request creates no record for it.
 pub struct Unclaimed {
@@ -105,8 +107,7 @@ pub async fn receive(
 ) -> Result<Received> {
     let patience = Duration::from_secs(app.config.upload_timeout_seconds);
     let parts = read_parts(app, caller, boundary(headers)?, body, lenient);
-    let received = tokio::time::timeout(patience, parts).await;
-    received.map_err(|_| Error::new(Code::RequestTimeout, "The file did not arrive in time."))?
+    bodies::in_time(&app.bodies, &app.config, caller.account.number, patience, parts).await
 }
 
 async fn read_parts(app: &Arc<App>, caller: &Actor, boundary: String, body: Body, lenient: bool) -> Result<Received> {
@@ -262,7 +263,7 @@ const SHOWN: &[&str] =
     &["application/pdf", "image/png", "image/jpeg", "image/gif", "image/webp", "text/plain", "text/csv"];
 
 /// Sends a content as a response. Content that could run a script in a browser is sent as a download.
-pub async fn send(app: &Arc<App>, content: &Content) -> Result<Response<Body>> {
+pub async fn send(app: &Arc<App>, content: &Content, unsent: Unsent) -> Result<Response<Body>> {
     let (body, size, name, content_type, etag) = match content {
         Content::Kept { key, name, content_type, etag } => {
             let found = app.blobs.open(key).await.map_err(stored_elsewhere)?;
@@ -271,13 +272,13 @@ pub async fn send(app: &Arc<App>, content: &Content) -> Result<Response<Body>> {
         }
         Content::Written { name, content_type, text } => {
             let etag = hex(&Sha256::digest(text.as_bytes()));
-            (Body::from(text.clone()), text.len() as u64, name.as_str(), content_type.as_str(), etag)
+            (unsent.body(text.clone()), text.len() as u64, name.as_str(), content_type.as_str(), etag)
         }
         Content::Made(made) => {
             let bytes = made.make(app.clone()).await?;
             let etag = hex(&Sha256::digest(&bytes));
             let size = bytes.len() as u64;
-            (Body::from(bytes), size, made.name(), made.content_type(), etag)
+            (unsent.body(bytes), size, made.name(), made.content_type(), etag)
         }
     };
     let mut response = Response::new(body);
