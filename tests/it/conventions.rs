@@ -177,7 +177,8 @@ fn detects_tampering_with_the_log(db: Db) {
     }
 }
 
-/// A draft has two events that show the same invoice; the second entry refers to the first.
+/// A draft has two events that show the same invoice; the second entry refers to the first, unless nodes of an older version
+/// may read it.
 fn events_that_show_the_same_share_their_data(db: Db) {
     let server = Server::start(db);
     let client = server.client();
@@ -188,7 +189,8 @@ fn events_that_show_the_same_share_their_data(db: Db) {
     assert_eq!(server.events(&client, before), ["invoice.created", "document.draft"]);
     let sql = "SELECT data_of FROM log WHERE account_id = $1 AND seq > $2 ORDER BY seq";
     let read = move |tx: &mut store::Tx| tx.all(sql, &[account.into(), before.into()], |row| row.int(0));
-    assert_eq!(server.app.store.read_now(read).unwrap(), [0, before + 1]);
+    let is_shared = server.app.store.is_shared();
+    assert_eq!(server.app.store.read_now(read).unwrap(), [0, if is_shared { 0 } else { before + 1 }]);
     let changes = client.get(&format!("/v1/changes?after={before}")).expect(200).data();
     assert_eq!(changes[0]["data"]["id"], draft.id());
     assert_eq!(changes[0]["data"], changes[1]["data"]);
@@ -198,6 +200,9 @@ fn events_that_show_the_same_share_their_data(db: Db) {
     };
     let whole = verdict("UPDATE log SET data_of = data_of WHERE account_id = $1 AND seq = $2");
     assert!(matches!(whole, engine::log::Verdict::Whole { .. }), "{whole:?}");
+    if is_shared {
+        return;
+    }
     for harm in [
         "UPDATE log SET data = ' ' WHERE account_id = $1 AND seq = $2",
         "UPDATE log SET data = '', data_of = data_of - 1 WHERE account_id = $1 AND seq = $2",

@@ -168,7 +168,7 @@ mod tests {
             951_782_400_000,
         ];
         let ends = ends.into_iter().chain([jiff::Timestamp::MAX.as_millisecond()]);
-        for moment in ends.chain((0..10_000).map(|n| n * 25_340_230_079_9)).map(Moment) {
+        for moment in ends.chain((0..10_000).map(|n| n * 25_340_230_079)).map(Moment) {
             let Ok(timestamp) = jiff::Timestamp::from_millisecond(moment.0) else { continue };
             assert_eq!(moment.to_string(), format!("{timestamp:.3}"));
             let date = moment.date(&TimeZone::UTC);

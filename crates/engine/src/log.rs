@@ -129,8 +129,9 @@ pub fn install(listener: &'static Listener) {
 pub fn append(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<i64> {
     let (end, listens) = end(tx, ctx, event)?;
     let seq = end.seq + 1;
-    // The row before, or the one that this refers to, shows the same.
-    let is_shared = !event.data.is_empty() && *end.data == *event.data;
+    // The row before, or the one that this refers to, shows the same. Another node may be of a version that would not look
+    // there, so this is for databases with a single one.
+    let is_shared = !tx.dialect().is_shared() && !event.data.is_empty() && *end.data == *event.data;
     let (data, data_of) = if is_shared { ("", end.data_of) } else { (event.data, 0) };
     let hash = chain(
         &end.hash,

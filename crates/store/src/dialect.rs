@@ -46,6 +46,11 @@ impl Dialect {
         words.iter().fold(text, |text, (from, to)| text.replace(from, to))
     }
 
+    /// Whether several processes may serve the same database, perhaps one of them of an older version.
+    pub fn is_shared(self) -> bool {
+        self == Dialect::Postgres
+    }
+
     /// Ends a `SELECT` of rows that this transaction is going to change: skips rows that another node has locked.
     /// SQLite has a single writer, so none are.
     pub fn skip_locked(self) -> &'static str {

@@ -51,7 +51,7 @@ use tokio::sync::oneshot;
 
 use address::Address;
 use apart::SlowReads;
-use writer::Writer;
+use writer::{Answered, Writer};
 
 /// Which database to open.
 #[derive(Clone, Debug)]
@@ -150,7 +150,7 @@ impl Store {
 
     /// Whether other processes may serve the same database: a PostgreSQL, but not a SQLite file.
     pub fn is_shared(&self) -> bool {
-        self.dialect() == Dialect::Postgres
+        self.dialect().is_shared()
     }
 
     /// Which of the two databases this is.
@@ -246,9 +246,10 @@ impl Store {
         E: From<Error> + Send + 'static,
     {
         match self.writer().and_then(|writer| writer.submit(key, work)) {
-            Ok(answer) => answer
-                .blocking_recv()
-                .unwrap_or_else(|_| Err(Error::Unavailable("the writer has stopped".into()).into())),
+            Ok(asked) => match asked.blocking_recv() {
+                Ok(answered) => answered.answer,
+                Err(_) => Err(Error::Unavailable("the writer has stopped".into()).into()),
+            },
             Err(refused) => Err(refused.into()),
         }
     }
@@ -270,9 +271,9 @@ impl Store {
     }
 }
 
-async fn answered<T, E: From<Error>>(asked: Result<oneshot::Receiver<Result<T, E>>>) -> Result<T, E> {
-    match asked {
-        Ok(answer) => answer.await.unwrap_or_else(|_| Err(Error::Unavailable("the writer has stopped".into()).into())),
-        Err(refused) => Err(refused.into()),
+async fn answered<T, E: From<Error>, F>(asked: Result<oneshot::Receiver<Answered<T, E, F>>>) -> Result<T, E> {
+    match asked?.await {
+        Ok(answered) => answered.answer,
+        Err(_) => Err(Error::Unavailable("the writer has stopped".into()).into()),
     }
 }

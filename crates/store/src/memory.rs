@@ -6,13 +6,14 @@
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 
-use crate::named::Tables;
+use crate::named::{Tables, TextHasher};
 
 /// Cached values by table, type and account.
 #[derive(Default)]
 pub(crate) struct Memory {
-    known: HashMap<(Tables, TypeId, i64), Box<dyn Any + Send>>,
+    known: HashMap<(Tables, TypeId, i64), Box<dyn Any + Send>, BuildHasherDefault<TextHasher>>,
     /// The tables with cached values.
     tables: Tables,
 }

@@ -80,7 +80,7 @@ impl Writer {
         self.turns.lock().queue.waiting()
     }
 
-    pub(crate) fn submit<T, E, F>(&self, key: i64, work: F) -> Result<oneshot::Receiver<Result<T, E>>>
+    pub(crate) fn submit<T, E, F>(&self, key: i64, work: F) -> Result<oneshot::Receiver<Answered<T, E, F>>>
     where
         F: Fn(&mut Tx) -> Result<T, E> + Send + 'static,
         T: Send + 'static,
@@ -235,7 +235,14 @@ trait Task: Send {
 struct Pending<T, E, F> {
     work: F,
     result: Option<Result<T, E>>,
-    reply: oneshot::Sender<Result<T, E>>,
+    reply: oneshot::Sender<Answered<T, E, F>>,
+}
+
+/// The answer to a caller, who also gets the closure back: it holds the request, and whoever frees it should not be the
+/// thread that all others wait for.
+pub(crate) struct Answered<T, E, F> {
+    pub(crate) answer: Result<T, E>,
+    _work: F,
 }
 
 impl<T, E, F> Task for Pending<T, E, F>
@@ -258,13 +265,14 @@ where
     }
 
     fn done(self: Box<Self>, outcome: Result<()>) {
-        let answer = match (outcome, self.result) {
+        let Pending { work, result, reply } = *self;
+        let answer = match (outcome, result) {
             (Ok(()), Some(result)) => result,
             (Ok(()), None) => Err(Error::Unavailable("the write was not run".into()).into()),
             (Err(error), _) => Err(error.into()),
         };
         // The caller may have disconnected; the write is committed anyway.
-        let _ = self.reply.send(answer);
+        let _ = reply.send(Answered { answer, _work: work });
     }
 }
 
