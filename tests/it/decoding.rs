@@ -17,7 +17,7 @@ fn a_large_body_waits_for_its_turn_and_nobody_waits_for_it(db: Db) {
     let messages = format!("/v1/tickets/{ticket}/messages");
     let decoding = &server.app.decoding;
     let taken: Vec<_> = (0..decoding.most()).map(|_| server.block_on(decoding.take(0)).unwrap()).collect();
-    let text = "&".repeat(65_000);
+    let text = "&".repeat(2000);
     std::thread::scope(|scope| {
         let (done, is_done) = mpsc::channel();
         for n in 0..4 {
@@ -38,7 +38,7 @@ fn a_large_body_waits_for_its_turn_and_nobody_waits_for_it(db: Db) {
         drop((taken, done));
         for _ in 0..4 {
             let made: Value = is_done.recv().unwrap();
-            assert_eq!(made["meta"]["html"], "&amp;".repeat(65_000));
+            assert_eq!(made["meta"]["html"], "&amp;".repeat(2000));
         }
     });
     // An error in it is reported as always, and a key that was used is recognized.
@@ -46,7 +46,7 @@ fn a_large_body_waits_for_its_turn_and_nobody_waits_for_it(db: Db) {
     assert_eq!(client.send("POST", &messages, &[], &wrong).expect(422).faults(), ["subject: unknown_field"]);
     let reused = client.send("POST", &messages, &[("idempotency-key", "message-1")], &wrong);
     assert_eq!(reused.expect(422).code(), "idempotency_key_reused");
-    let cut_off = &wrong[..60_000];
+    let cut_off = &wrong[..1900];
     assert_eq!(client.send("POST", &messages, &[], cut_off).expect(400).code(), "malformed_json");
 }
 
