@@ -361,11 +361,10 @@ fn replace(call: Call) -> Result<Work> {
             input.replace_in(&mut flow);
             flow.compose();
             flow.adopt(ctx)?;
-            flow.active |= !before.stopped_reason.is_empty() && !input.has("active");
             records::check_references(tx, ctx, &flow, input)?;
-            // A PUT without `active` keeps the current value.
+            // A PUT without `active` keeps the current value. A flow that was stopped has an author again.
             if !input.has("active") {
-                flow.active = before.active;
+                flow.active = before.active || !before.stopped_reason.is_empty();
             }
             records::change(tx, ctx, &before, &mut flow, "updated")?;
             Ok(Answer::record(ctx, &flow, DETAIL))

@@ -52,7 +52,8 @@ fn walked(owner: &Client, key: &Client) -> Vec<(String, u16, String)> {
 fn step(kind: &str) -> Value {
     match kind {
         "send_email" => json!({"type": kind, "to": "thief@example.com", "subject": "x", "body": "{{ data }}"}),
-        "create_task" | "create_deal" => json!({"type": kind, "title": "{{ data }}"}),
+        "create_task" => json!({"type": kind, "title": "{{ data }}"}),
+        "create_deal" => json!({"type": kind, "title": "{{ data }}", "client_id": "{{ data.id }}"}),
         "create_note" => json!({"type": kind, "body": "{{ data }}", "client_id": "{{ data.id }}"}),
         "add_ticket_message" => json!({"type": kind, "body": "{{ data }}"}),
         "create_ticket" => json!({"type": kind, "subject": "{{ data }}"}),

@@ -64,7 +64,11 @@ fn a_flow_requires_the_scopes_of_what_it_does(db: Db) {
             "'notes.write' (step 1, create_note)",
         ),
         ("x", json!({"type": "create_ticket", "subject": "x"}), "'tickets.write' (step 1, create_ticket)"),
-        ("x", json!({"type": "create_deal", "title": "x"}), "'deals.write' (step 1, create_deal)"),
+        (
+            "x",
+            json!({"type": "create_deal", "title": "x", "client_id": "{{ data.x }}"}),
+            "'deals.write' (step 1, create_deal)",
+        ),
         (
             "x",
             json!({"type": "create_invoice", "title": "x", "client_id": "{{ data.x }}", "rows": [{"name": "x"}]}),
