@@ -5,6 +5,7 @@
 //! together with its result and the move to the next step. An outgoing call is recorded first, made outside any
 //! transaction, and its result is saved under the claim that recorded it.
 
+pub(crate) mod authority;
 pub(crate) mod backtest;
 pub mod calls;
 pub mod conditions;
@@ -19,6 +20,7 @@ pub(crate) mod lint;
 pub mod listening;
 pub(crate) mod matching;
 pub(crate) mod metrics;
+pub(crate) mod needs;
 pub(crate) mod report;
 pub mod run;
 pub mod runner;

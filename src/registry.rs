@@ -122,6 +122,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
     ],
     contents: Some(Contents { announce: files::announce, refuse: files::drop_now }),
     pages: pages::PAGES,
+    user: None,
     counters: &[automation::metrics::RUNS, automation::metrics::CALLS, webhooks::metrics::DELIVERIES],
     histograms: &[webhooks::metrics::SECONDS],
     gauges: &[typesetting::typeset_count, automation::metrics::calls_open],

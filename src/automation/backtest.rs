@@ -24,7 +24,7 @@ use super::cron::Cron;
 use super::definition::{Action, Definition, Step};
 use super::matching::{self, TRIGGERED};
 use super::template::{self, Names, Unknown};
-use super::{schedules, steps};
+use super::{needs, schedules, steps};
 use crate::automation::flow::{Flow, TriggerType};
 
 /// Maximum number of examples in the response.
@@ -78,6 +78,8 @@ pub fn testable(flows: Resource) -> Resource {
         .body::<Period>(RequestBody::Body)
         .returns(Returns::Parts(PARTS))
         .extension()
+        // It shows the data of past events.
+        .with(|route| route.also_needs = Some("automation.read"))
 }
 
 /// `POST /v1/automation/flows/{id}/backtest`
@@ -85,6 +87,7 @@ fn run(call: Call) -> Result<Work> {
     let input: Input<Period> = input::create(&call)?;
     Ok(Box::new(move |tx, ctx| {
         let flow: Flow = records::find(tx, ctx, call.id())?;
+        needs::check_reader(ctx, &flow.listens_to)?;
         let period = input.record();
         let warnings = input.warnings.clone();
         // It can read a lot, so it does not run on the writer thread.
@@ -246,7 +249,7 @@ fn past(tx: &mut Tx, ctx: &Ctx, flow: &Flow, period: &Period) -> Result<(Vec<Pas
             seen += lines.len();
             for (seq, line) in lines {
                 last = seq;
-                let heard = if name == TRIGGERED { fired(line, flow) } else { Some(line) };
+                let heard = if name == TRIGGERED { fired(ctx, line, flow) } else { Some(line) };
                 size += heard.as_ref().map_or(0, |line| line.data.len());
                 events.extend(heard);
             }
@@ -263,8 +266,11 @@ fn past(tx: &mut Tx, ctx: &Ctx, flow: &Flow, period: &Period) -> Result<(Vec<Pas
     Ok((events, complete))
 }
 
-/// The event that was fired, if the flow listens to it.
-fn fired(line: Past, flow: &Flow) -> Option<Past> {
+/// The event that was fired, if the flow listens to it and the caller may read its record.
+fn fired(ctx: &Ctx, line: Past, flow: &Flow) -> Option<Past> {
+    if needs::to_read(&line.entity_type).is_some_and(|scope| !ctx.may(&scope)) {
+        return None;
+    }
     let data: Value = serde_json::from_str(&line.data).ok()?;
     let name = data["event"].as_str()?.to_string();
     let heard = super::events::canonical(&name) == flow.listens_to;

@@ -5,7 +5,7 @@ use engine::error::{FieldCode, FieldErrors, Violation, violation};
 use engine::input::did_you_mean;
 use engine::record::{FieldInfo, parse_date};
 use engine::registry::registry;
-use engine::resource::RequestBody;
+use engine::resource::{RequestBody, Route};
 use jiff::Span;
 use serde_json::{Map, Value};
 
@@ -206,10 +206,13 @@ pub fn create_fields(path: &str) -> &'static [FieldInfo] {
 
 /// Returns the fields that a PATCH of this kind of record accepts; none for records that cannot be changed.
 pub fn patch_fields(kind: &str) -> &'static [FieldInfo] {
-    let resource = registry().named(events::entity(kind));
-    let routes = resource.iter().flat_map(|resource| &resource.routes);
-    let route = routes.into_iter().find(|route| route.body == RequestBody::Patch && route.path.ends_with("/{id}"));
-    route.map_or(&[], |route| route.fields.as_slice())
+    patch_route(kind).map_or(&[], |route| route.fields.as_slice())
+}
+
+/// Returns the route that changes this kind of record, if there is one.
+pub fn patch_route(kind: &str) -> Option<&'static Route> {
+    let resource = registry().named(events::entity(kind))?;
+    resource.routes.iter().find(|route| route.body == RequestBody::Patch && route.path.ends_with("/{id}"))
 }
 
 /// Reads a list of steps and reports errors under `path`.

@@ -1,6 +1,7 @@
 //! The names of events.
 
 use engine::registry::registry;
+use engine::resource::Resource;
 
 /// The built-in names of the contract. Records add more: `product.created`, `task.completed`.
 const BUILT_IN: &[&str] = &[
@@ -83,6 +84,32 @@ pub fn members(event: &str) -> &'static [&'static str] {
 /// Returns the kind of record that events of this name are about, or an empty string.
 pub fn kind_of(event: &str) -> &str {
     entity(canonical(event).split('.').next().unwrap_or_default())
+}
+
+/// Returns the area of the records that an event is about, if it has one. Events of your own have none.
+pub fn area(event: &str) -> Option<&'static str> {
+    match prefix(event)? {
+        "sales" | "document" => Some("invoices"),
+        "mail" => Some("tickets"),
+        // Fired events have their own entry in the log, whatever they are about.
+        "automation" => Some("automation"),
+        prefix => of_records(prefix).map(|resource| resource.area),
+    }
+}
+
+/// Returns the area in which a caller that fires this event must be allowed to write, if it has one.
+pub fn area_to_fire(event: &str) -> Option<&'static str> {
+    of_records(prefix(event)?).map(|resource| resource.write_area).or_else(|| area(event))
+}
+
+fn prefix(event: &str) -> Option<&str> {
+    canonical(event).split_once('.').map(|(prefix, _)| prefix)
+}
+
+fn of_records(prefix: &str) -> Option<&'static Resource> {
+    let prefix = entity(prefix);
+    let is_named = |resource: &Resource| resource.shape.name == prefix || resource.shape.events == prefix;
+    registry().resources.iter().find(|resource| resource.is_kept() && is_named(resource))
 }
 
 /// Returns the canonical name of a kind of record.

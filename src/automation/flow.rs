@@ -1,6 +1,7 @@
 //! Flows: automations that run when something happens.
 
 use engine::app::App;
+use engine::authors::{Author, AuthorType};
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
 use engine::error::{Code, Error, FieldCode, FieldErrors, Result, Violation, violation};
@@ -10,14 +11,14 @@ use engine::record::{
     ALL, Body, COMPUTED, CREATED, DETAIL, Data, INPUT, Kind, Model, NOWHERE, REQUIRED, Rules, UPDATED,
 };
 use engine::records::{self, Work};
-use engine::resource::{Method, RequestBody, Resource, Verb};
+use engine::resource::{Method, RequestBody, Resource, Returns, Verb};
 use engine::{choice, input, record};
 use serde_json::{Value, json};
 use store::{Migration, Row, Tx};
 
 use crate::automation::cron::Cron;
 use crate::automation::definition::{Definition, TRIGGER_ROOTS, read_steps};
-use crate::automation::{conditions, events, lint, validate};
+use crate::automation::{conditions, events, lint, needs, validate};
 
 choice! {
     /// What starts a flow.
@@ -58,6 +59,12 @@ record! {
     steps: StepList = REQUIRED.create_only().sent_only().example(r#"[{"type": "create_task", "title": "Call {{ data.name }}", "category": "call", "deadline": "P2D"}]"#);
     /// Conditions and steps.
     definition: Data = COMPUTED.in_meta();
+    /// Type of the author: `key`, `user` or `operator`. The flow acts with the scopes that its author has when it runs.
+    author_type: AuthorType = COMPUTED.in_meta();
+    /// The key or the user that created, replaced, enabled or adopted the flow; empty for the operator.
+    author_id: String = COMPUTED.in_meta();
+    /// Why Kantoor stopped the flow; empty if it did not. Adopting the flow enables it again.
+    stopped_reason: String = COMPUTED.at_most(4000).in_meta();
     /// When the schedule is next due, in milliseconds; 0 when there is no schedule or the flow is disabled.
     next_at: i64 = COMPUTED.shown(NOWHERE);
     /// The event that the flow listens to, under its canonical name.
@@ -115,12 +122,28 @@ impl Model for Flow {
             }
             self.definition_version += 1;
             tx.execute(
-                "INSERT INTO flow_definitions (account_id, flow_id, version, definition) VALUES ($1, $2, $3, $4)",
+                "INSERT INTO flow_definitions (account_id, flow_id, version, definition, author_type, author_id)
+                 VALUES ($1, $2, $3, $4, $5, $6)",
                 &[
                     ctx.account.into(),
                     (&self.base.id).into(),
                     self.definition_version.into(),
                     (&self.definition.0).into(),
+                    self.author_type.wire().into(),
+                    (&self.author_id).into(),
+                ],
+            )?;
+        } else if before.is_some_and(|before| before.author() != self.author()) {
+            // Runs in progress go on with the new author.
+            tx.execute(
+                "UPDATE flow_definitions SET author_type = $1, author_id = $2
+                 WHERE account_id = $3 AND flow_id = $4 AND version = $5",
+                &[
+                    self.author_type.wire().into(),
+                    (&self.author_id).into(),
+                    ctx.account.into(),
+                    (&self.base.id).into(),
+                    self.definition_version.into(),
                 ],
             )?;
         }
@@ -249,6 +272,23 @@ impl Flow {
         flow
     }
 
+    fn author(&self) -> Author {
+        Author { kind: self.author_type, id: self.author_id.clone() }
+    }
+
+    /// Makes the caller the author, who must have every scope that the flow requires.
+    fn adopt(&mut self, ctx: &Ctx) -> Result<()> {
+        let event = match self.trigger_type {
+            TriggerType::Schedule => "",
+            _ => events::canonical(&self.trigger_key),
+        };
+        needs::check_caller(ctx, event, &Definition::parse(&self.definition.0))?;
+        let author = Author::calling(ctx);
+        (self.author_type, self.author_id) = (author.kind, author.id);
+        self.stopped_reason.clear();
+        Ok(())
+    }
+
     /// Rejects URLs that must not be called.
     fn check_addresses(&self, app: &App) -> Result<()> {
         let mut faults = FieldErrors::default();
@@ -301,6 +341,7 @@ fn create(call: Call) -> Result<Work> {
                 return Err(Error::new(Code::LimitReached, message));
             }
             let mut flow = Flow::of(input);
+            flow.adopt(ctx)?;
             records::check_references(tx, ctx, &flow, input)?;
             records::add(tx, ctx, &mut flow)?;
             Ok(Answer::created(ctx, &flow, CREATED))
@@ -319,10 +360,11 @@ fn replace(call: Call) -> Result<Work> {
             let mut flow = before.clone();
             input.replace_in(&mut flow);
             flow.compose();
+            flow.adopt(ctx)?;
             records::check_references(tx, ctx, &flow, input)?;
-            // A PUT without `active` keeps the current value.
+            // A PUT without `active` keeps the current value. A flow that was stopped has an author again.
             if !input.has("active") {
-                flow.active = before.active;
+                flow.active = before.active || !before.stopped_reason.is_empty();
             }
             records::change(tx, ctx, &before, &mut flow, "updated")?;
             Ok(Answer::record(ctx, &flow, DETAIL))
@@ -348,8 +390,24 @@ fn switch(call: Call) -> Result<Work> {
         let before: Flow = records::find_to_change(tx, ctx, &call)?;
         let mut flow = before.clone();
         flow.active = input.record().active;
+        if flow.active && !before.active {
+            flow.adopt(ctx)?;
+        }
         records::change(tx, ctx, &before, &mut flow, "updated")?;
         Ok(Answer::record(ctx, &flow, UPDATED).with_texts("warnings", &input.warnings))
+    }))
+}
+
+/// `POST /v1/automation/flows/{id}/adopt`
+fn adopt(call: Call) -> Result<Work> {
+    let warnings = input::nothing(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let before: Flow = records::find_to_change(tx, ctx, &call)?;
+        let mut flow = before.clone();
+        flow.adopt(ctx)?;
+        flow.active |= !before.stopped_reason.is_empty();
+        records::change(tx, ctx, &before, &mut flow, "adopted")?;
+        Ok(Answer::record(ctx, &flow, UPDATED).with_texts("warnings", &warnings))
     }))
 }
 
@@ -372,6 +430,9 @@ pub(crate) fn resource() -> Resource {
         .body::<Flow>(RequestBody::Body)
         .extension()
         .verb(Verb::Delete, remove)
+        .extension()
+        .route(Method::Post, "/{id}/adopt", "Become the author of a flow; one that was stopped is enabled again", adopt)
+        .returns(Returns::Item(UPDATED))
         .extension()
 }
 
@@ -401,7 +462,9 @@ pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
 /// In milliseconds.
 const DAY: i64 = 24 * 3600 * 1000;
 
-const MIGRATIONS: &[Migration] = &[Migration {
+const MIGRATIONS: &[Migration] = &[TABLES, AUTHORS];
+
+const TABLES: Migration = Migration {
     number: 50,
     name: "flows",
     sql: "
@@ -440,4 +503,17 @@ CREATE TABLE flow_definitions (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX log_types ON log (account_id, type, seq);
 ",
-}];
+};
+
+/// Flows from before they had authors keep running: the operator is their author.
+const AUTHORS: Migration = Migration {
+    number: 90,
+    name: "authors of flows",
+    sql: "
+ALTER TABLE flows ADD COLUMN author_type TEXT NOT NULL DEFAULT 'operator';
+ALTER TABLE flows ADD COLUMN author_id TEXT NOT NULL DEFAULT '';
+ALTER TABLE flows ADD COLUMN stopped_reason TEXT NOT NULL DEFAULT '';
+ALTER TABLE flow_definitions ADD COLUMN author_type TEXT NOT NULL DEFAULT 'operator';
+ALTER TABLE flow_definitions ADD COLUMN author_id TEXT NOT NULL DEFAULT '';
+",
+};

@@ -38,12 +38,15 @@ pub struct MatchLate {
     pub(super) entity_id: String,
     pub(super) depth: i64,
     pub(super) chain: String,
+    /// Whether the event was fired.
+    #[serde(default)]
+    pub(super) fired: bool,
     /// Flows and the versions of their definitions; empty when their runs are written.
     pub(super) flows: Vec<(String, i64)>,
 }
 
 /// Enqueues the job for flows whose conditions still have to be evaluated.
-pub fn enqueue(tx: &mut Tx, ctx: &Ctx, event: &Event, seq: i64, flows: &[Listener]) -> Result<()> {
+pub fn enqueue(tx: &mut Tx, ctx: &Ctx, event: &Event, seq: i64, fired: bool, flows: &[Listener]) -> Result<()> {
     if flows.is_empty() {
         return Ok(());
     }
@@ -54,6 +57,7 @@ pub fn enqueue(tx: &mut Tx, ctx: &Ctx, event: &Event, seq: i64, flows: &[Listene
         entity_id: event.entity_id.to_string(),
         depth: ctx.depth,
         chain: ctx.chain.to_string(),
+        fired,
         flows: flows.iter().map(|flow| (flow.id.clone(), flow.version)).collect(),
     };
     jobs::enqueue(tx, &ctx.ids, &NewJob::of(ctx, &job)?, ctx.machine_now)

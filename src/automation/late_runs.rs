@@ -91,7 +91,7 @@ impl MatchLate {
                 starts.push(found);
             }
         }
-        matching::insert_runs(tx, &ctx, &self.event(""), self.seq, starts).map(drop)
+        matching::insert_runs(tx, &ctx, &self.event(""), self.seq, self.fired, starts).map(drop)
     }
 }
 

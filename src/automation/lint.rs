@@ -14,7 +14,7 @@ use super::template;
 const KNOWN: &[&str] = &["event", "entity_type", "data", "record", "steps", "account", "now"];
 
 /// The fields that every record has.
-const OF_ALL: &[&str] = &["id", "created_at", "updated_at", "version", "meta"];
+const OF_ALL: &[&str] = &["id", "created_at", "updated_at", "version", "meta", "fired"];
 
 /// Returns warnings, each with its path, for the conditions and steps of a flow on events about records of this kind,
 /// whose data has the members `beside` in addition to the fields of the record.

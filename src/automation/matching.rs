@@ -19,6 +19,7 @@ use super::definition::TRIGGER_ROOTS;
 use super::events;
 use super::late::{self, Verdicts};
 use super::listening::{self, Listener};
+use super::needs;
 use crate::automation::run::{self, Run};
 
 /// Maximum depth of a chain of runs that start each other.
@@ -49,7 +50,7 @@ struct Plan {
 /// log, where the runs find its data: many flows may listen to a large record.
 pub fn start_runs(tx: &mut Tx, ctx: &Ctx, event: &Event, seq: i64) -> Result<Vec<Started>> {
     let plan = plan(tx, ctx, event, None)?;
-    plan.begin(tx, ctx, event, seq)
+    plan.begin(tx, ctx, event, seq, false)
 }
 
 /// Determines which flows the event starts. `known` has the results of conditions that were evaluated before the transaction.
@@ -82,14 +83,21 @@ fn plan(tx: &mut Tx, ctx: &Ctx, event: &Event, known: Option<&Verdicts>) -> Resu
 
 impl Plan {
     /// Writes the runs, and a job for the flows that are late.
-    fn begin(self, tx: &mut Tx, ctx: &Ctx, event: &Event, seq: i64) -> Result<Vec<Started>> {
-        late::enqueue(tx, ctx, event, seq, &self.late)?;
-        insert_runs(tx, ctx, event, seq, self.starts)
+    fn begin(self, tx: &mut Tx, ctx: &Ctx, event: &Event, seq: i64, fired: bool) -> Result<Vec<Started>> {
+        late::enqueue(tx, ctx, event, seq, fired, &self.late)?;
+        insert_runs(tx, ctx, event, seq, fired, self.starts)
     }
 }
 
 /// Writes a run of each flow.
-pub fn insert_runs(tx: &mut Tx, ctx: &Ctx, event: &Event, seq: i64, flows: Vec<Listener>) -> Result<Vec<Started>> {
+pub fn insert_runs(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    event: &Event,
+    seq: i64,
+    fired: bool,
+    flows: Vec<Listener>,
+) -> Result<Vec<Started>> {
     let mut started = Vec::with_capacity(flows.len());
     for flow in flows {
         let mut run = Run {
@@ -103,6 +111,7 @@ pub fn insert_runs(tx: &mut Tx, ctx: &Ctx, event: &Event, seq: i64, flows: Vec<L
             entity_type: event.entity_type.to_string(),
             entity_id: event.entity_id.to_string(),
             seq,
+            fired,
             depth: ctx.depth + 1,
             chain: ctx.chain.to_string(),
             ..Run::default()
@@ -240,7 +249,7 @@ pub fn fire(tx: &mut Tx, ctx: &Ctx, fired: &Fired) -> Result<Vec<Started>> {
     let event = ground.event(fired);
     let plan = plan(tx, ctx, &event, None)?;
     let seq = note(tx, ctx, &event)?;
-    plan.begin(tx, ctx, &event, seq)
+    plan.begin(tx, ctx, &event, seq, true)
 }
 
 /// Fires an event for a request that returns its runs. `None` if the conditions take too long for a transaction: then
@@ -253,7 +262,7 @@ pub fn fire_knowing(tx: &mut Tx, ctx: &Ctx, fired: &Fired, known: Option<&Verdic
         return Ok(None);
     }
     let seq = note(tx, ctx, &event)?;
-    plan.begin(tx, ctx, &event, seq).map(Some)
+    plan.begin(tx, ctx, &event, seq, true).map(Some)
 }
 
 /// The record that a fired event is about, and the data of the event.
@@ -264,20 +273,19 @@ pub struct Ground<'f> {
 }
 
 impl<'f> Ground<'f> {
-    /// Adds the data that was sent to the record that the event names, if it exists.
+    /// Adds the record that the event names, if it exists, which wins over the data that was sent. Rejects a caller that
+    /// may not fire it.
     pub fn of(tx: &mut Tx, ctx: &Ctx, fired: &Fired<'f>) -> Result<Ground<'f>> {
         let named = events::entity(fired.entity_type);
         let kind = if named.is_empty() { events::kind_of(fired.event) } else { named };
+        needs::check_firing(ctx, fired.event, kind, &fired.data.value)?;
         let id = fired.data.value["id"].as_str().filter(|id| id.len() <= 255).unwrap_or_default();
         let record = if id.is_empty() { None } else { shown(tx, ctx, kind, id)? };
         let known = record.is_some();
         let data = match record {
-            Some(mut ground) => {
-                if let (Value::Object(ground), Value::Object(sent)) = (&mut ground, &fired.data.value) {
-                    ground.extend(sent.clone());
-                }
-                Cow::Owned(ground.to_string())
-            }
+            Some(record) => Cow::Owned(marked(record, &fired.data.value).to_string()),
+            // An event of the service, as if it happened.
+            None if events::area(fired.event).is_some() => Cow::Owned(marked(json!({}), &fired.data.value).to_string()),
             None => Cow::Borrowed(fired.data.text.as_str()),
         };
         Ok(Ground { entity_type: if known || !named.is_empty() { kind } else { "" }, entity_id: id, data })
@@ -287,6 +295,19 @@ impl<'f> Ground<'f> {
     pub fn event<'e>(&'e self, fired: &'e Fired) -> Event<'e> {
         Event { name: fired.event, entity_type: self.entity_type, entity_id: self.entity_id, data: &self.data }
     }
+}
+
+/// Adds what a caller sent to a record: members that the record does not have itself, and all of it in `fired`, so that
+/// it is never mistaken for the record.
+fn marked(mut record: Value, sent: &Value) -> Value {
+    let of_meta = record["meta"].clone();
+    if let (Value::Object(members), Value::Object(sent)) = (&mut record, sent) {
+        for (name, value) in sent.iter().filter(|(name, _)| of_meta.get(name.as_str()).is_none()) {
+            members.entry(name).or_insert_with(|| value.clone());
+        }
+        members.insert("fired".to_string(), Value::Object(sent.clone()));
+    }
+    record
 }
 
 /// Appends a fired event to the log, under a separate type: it is not an event that the service itself emits.

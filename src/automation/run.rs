@@ -9,11 +9,12 @@ use engine::record::{ALL, COMPUTED, Data, Link, NOWHERE, Transitions, When};
 use engine::records::{self, Work};
 use engine::resource::{Method, Part, Resource, Returns};
 use engine::tables::Logged;
-use engine::{error_codes, input, record};
+use engine::{error_codes, input, list, record};
 use serde_json::{Value, json};
 use store::{Migration, Tx};
 
 use crate::automation::definition::Definition;
+use crate::automation::needs;
 use crate::automation::report::{Report, Reports};
 pub use crate::automation::status::Status;
 use crate::settings::Settings;
@@ -76,6 +77,10 @@ record! {
     entity_id: String = COMPUTED.in_meta();
     /// Depth of the chain of flows that led to this run.
     depth: i64 = COMPUTED.in_meta();
+    /// Whether a caller or a step fired the event, instead of something that happened to the record.
+    fired: bool = COMPUTED.in_meta();
+    /// The scopes that are required to see its results and errors, separated by commas.
+    reads: String = COMPUTED.shown(NOWHERE);
     /// The run at the start of the chain, or empty.
     chain: String = COMPUTED.shown(NOWHERE);
     /// Whether the run ends after its current step.
@@ -159,6 +164,16 @@ impl Run {
         self.finished_at = When(Some(ctx.now));
     }
 
+    /// Ends the run with an error that no step caused.
+    pub fn fail(&mut self, ctx: &Ctx, words: String) {
+        if let Some(report) = self.report_mut().filter(|report| report.finished_at.is_empty()) {
+            report.error.clone_from(&words);
+            report.close(ctx, Status::Failed);
+        }
+        self.error = words;
+        self.end(ctx, Status::Failed);
+    }
+
     /// Makes the run due immediately.
     pub fn queue(&mut self, ctx: &Ctx) {
         self.status = Status::Queued;
@@ -198,7 +213,7 @@ pub(crate) fn save(tx: &mut Tx, ctx: &Ctx, run: &mut Run, claim: i64) -> Result<
     run.base.version += 1;
     let set = "updated_at = $1, version = $2, status = $3, attempts = $4, actions_done = $5, error = $6,
                       next_attempt_at = $7, cancel_requested = $8, finished_at = $9, step = $10, failures = $11, claim = $12,
-                      lease_until = $13, due_at = $14, results = $15, node = $16, lost = $17";
+                      lease_until = $13, due_at = $14, results = $15, node = $16, lost = $17, reads = $18";
     let lease = Lease { account: ctx.account, id: &run.base.id, claim };
     LEASES.end(
         tx,
@@ -222,6 +237,7 @@ pub(crate) fn save(tx: &mut Tx, ctx: &Ctx, run: &mut Run, claim: i64) -> Result<
             run.results.to_text().into(),
             (&run.node).into(),
             run.lost.into(),
+            (&run.reads).into(),
         ],
     )
 }
@@ -242,7 +258,11 @@ const STEPS: &[Part] = &[
     Part("started_at", "string", "When the step was first attempted, or empty."),
     Part("finished_at", "string", "When the step ended, or empty."),
     Part("attempts", "integer", "Number of attempts."),
-    Part("result", "object", "Result of the step."),
+    Part(
+        "result",
+        "object",
+        "Result of the step. Without the scopes to read the records of the run, only `hidden`, which names them.",
+    ),
     Part("error", "string", "Error of the step, or empty."),
 ];
 
@@ -252,7 +272,9 @@ pub(crate) fn resource() -> Resource {
         .at("/v1/automation/runs")
         .logged(Logged::No)
         .list::<Run>()
+        .with(|route| route.handler = |call| Ok(hiding(list::list::<Run>(call)?)))
         .get::<Run>()
+        .with(|route| route.handler = |call| Ok(hiding(records::get::<Run>(call)?)))
         .route(Method::Post, "/{id}/cancel", "Cancel a run, immediately or after the current step", cancel)
         .returns(Returns::Parts(STATUS))
         .route(Method::Post, "/{id}/approve", "Approve a run", approve)
@@ -269,6 +291,33 @@ pub(crate) fn resource() -> Resource {
         .extension()
 }
 
+/// Replaces the errors of runs about records that the caller may not read.
+fn hiding(work: Work) -> Work {
+    Box::new(move |tx, ctx| {
+        let mut answer = work(tx, ctx)?;
+        if ctx.may("*") {
+            return Ok(answer);
+        }
+        let mut data: Value = serde_json::from_slice(&answer.data)
+            .map_err(|error| Error::internal(format!("a response is not valid JSON: {error}")))?;
+        let runs = match &mut data {
+            Value::Array(runs) => runs.as_mut_slice(),
+            run => std::slice::from_mut(run),
+        };
+        for run in runs.iter_mut().filter(|run| run["error"] != "") {
+            let sql = "SELECT reads FROM runs WHERE account_id = $1 AND id = $2";
+            let id = run["id"].as_str().unwrap_or_default().to_string();
+            let reads =
+                tx.first(sql, &[ctx.account.into(), id.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
+            if let Some(why) = needs::hidden_from(ctx, &reads.unwrap_or_default()) {
+                run["error"] = Value::from(why);
+            }
+        }
+        answer.data = data.to_string().into_bytes();
+        Ok(answer)
+    })
+}
+
 /// Runs an action: `verb` changes the run and returns the event for the log.
 fn act(call: Call, verb: fn(&mut Tx, &Ctx, &mut Run) -> Result<&'static str>) -> Result<Work> {
     let warnings = input::nothing(&call)?;
@@ -277,7 +326,9 @@ fn act(call: Call, verb: fn(&mut Tx, &Ctx, &mut Run) -> Result<&'static str>) ->
         let mut run = before.clone();
         let event = verb(tx, ctx, &mut run)?;
         save(tx, ctx, &mut run, before.claim)?;
-        records::happened(tx, ctx, &run, event)?;
+        // Errors contain data of records, which not everybody who receives the event may read.
+        let shown = Run { error: String::new(), ..run.clone() };
+        records::happened(tx, ctx, &shown, event)?;
         let data = json!({"id": run.base.id, "status": run.status.wire()});
         let answer = Answer { counts: run.ended().map(|status| (RUNS, status)), ..Answer::json(&data) };
         Ok(answer.with_texts("warnings", &warnings))
@@ -370,6 +421,7 @@ fn steps(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let run: Run = records::find(tx, ctx, call.id())?;
         let definition = run.definition(tx, ctx)?;
+        let hidden = needs::hidden_from(ctx, &run.reads);
         let of_step = definition.steps.iter().enumerate().map(|(place, step)| {
             let none = Report::default();
             let report = run.results.0.get(place).unwrap_or(&none);
@@ -378,10 +430,15 @@ fn steps(call: Call) -> Result<Work> {
                 None => "pending",
                 Some(status) => status.wire(),
             };
+            let (result, error) = match &hidden {
+                Some(why) if report.error.is_empty() => (json!({"hidden": why}), json!("")),
+                Some(why) => (json!({"hidden": why}), json!(why)),
+                None => (report.result.clone(), json!(report.error)),
+            };
             json!({
                 "place": place, "type": step.kind, "name": step.name, "status": status,
                 "started_at": report.started_at, "finished_at": report.finished_at, "attempts": report.attempts,
-                "result": report.result, "error": report.error,
+                "result": result, "error": error,
             })
         });
         let shown: Vec<Value> = of_step.collect();
@@ -471,6 +528,15 @@ CREATE INDEX runs_chain ON runs (account_id, chain) WHERE chain <> '';
         name: "runs_seq",
         sql: "
 ALTER TABLE runs ADD COLUMN seq BIGINT NOT NULL DEFAULT 0;
+",
+    },
+    // Runs from before they stored this show their errors and results to keys with every scope only.
+    Migration {
+        number: 91,
+        name: "runs_shown",
+        sql: "
+ALTER TABLE runs ADD COLUMN reads TEXT NOT NULL DEFAULT '*';
+ALTER TABLE runs ADD COLUMN fired BIGINT NOT NULL DEFAULT 0;
 ",
     },
     Migration {

@@ -29,7 +29,7 @@ use super::calls::{LEASE_SECONDS, PendingCall};
 use super::definition::Definition;
 use super::steps::{self, StepError};
 use super::template::{self, Made, Names, Results};
-use super::{matching, schedules};
+use super::{authority, matching, schedules};
 use crate::automation::run::{self, Run, Status};
 
 /// Maximum number of runs in one transaction.
@@ -360,11 +360,12 @@ fn steps_of(
     let definition = definition(tx, ctx, runner, run)?;
     let chain = if run.chain.is_empty() { &run.base.id } else { &run.chain };
     let own = ctx.acting_as(&format!("flow {}", run.flow_id.0), &run.base.id, run.depth, chain);
-    let data = matching::data_of(tx, ctx, run)?;
-    let known = TemplateScope::of(&own, account, run, &data)?;
     run.due_at = 0;
     run.lease_until = 0;
     run.next_attempt_at = When(None);
+    let Some(own) = authority::acting(tx, ctx, own, run, &definition)? else { return Ok(None) };
+    let data = matching::data_of(tx, ctx, run)?;
+    let known = TemplateScope::of(&own, account, run, &data)?;
     let (started, first) = (Instant::now(), run.step);
     loop {
         // Slow steps take turns with other writes.

@@ -16,6 +16,7 @@ use super::calls::Outgoing;
 use super::conditions::{self, PathPart};
 use super::definition::{Action, LONGEST_CALL, Step, parse_duration, patch_fields};
 use super::matching::{self, Fired, Sent};
+use super::needs;
 use super::template::{self, Names};
 use crate::automation::run::Run;
 use crate::mail::{self, Letter};
@@ -279,6 +280,10 @@ fn request(
             let id = word("id").unwrap_or(&run.entity_id);
             if kind.is_empty() || id.is_empty() {
                 return Err(StepError::never("There is no record to change: the event does not concern a record."));
+            }
+            if let Some(scope) = needs::to_change(kind).filter(|scope| !ctx.may(scope)) {
+                let words = format!("The author of the flow does not have the scope '{scope}'.");
+                return Err(StepError::never(words));
             }
             let path = path_of(kind)
                 .ok_or_else(|| StepError::never(format!("'{kind}' is not a type of record that can be changed.")))?;

@@ -24,7 +24,7 @@ macro_rules! trigger {
 
             /// The name of the event: a built-in event or your own key.
             event: String = REQUIRED.example("\"order.shipped\"");
-            /// The `data` of the event. If it has the `id` of a record, the fields of that record are added.
+            /// The `data` of the event. If it has the `id` of a record, the fields of that record are added and take precedence.
             data: Data = INPUT.example("{\"total\": 1200, \"name\": \"De Ster\"}");
             /// The type of the record.
             entity_type: String = INPUT.example("\"order\"");

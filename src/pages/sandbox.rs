@@ -20,6 +20,7 @@ use crate::payments::collecting;
 use crate::payments::payment::{self, Payment, Status};
 use crate::payments::providers::sandbox;
 use crate::payments::verification::{self, Verification};
+use crate::settings::{ProviderName, Settings};
 
 /// The outcomes of a requested payment.
 const ENDS: &[Status] = &[Status::Paid, Status::Failed, Status::Canceled, Status::Expired];
@@ -94,12 +95,19 @@ struct Found {
     id: String,
 }
 
-/// Finds the payment or the verification with this id, in any account.
+/// Finds the payment or the verification with this id, in any account that uses the sandbox.
 async fn find(app: &Arc<App>, external_id: String) -> Result<Found> {
-    let found = app.store.read(move |tx| collecting::in_sandbox(tx, &external_id));
-    let missing = || Error::new(Code::NotFound, "This payment does not exist.");
-    let (account, id, is_verification) = found.await?.ok_or_else(missing)?;
-    Ok(Found { caller: app.acting(account, "sandbox"), is_verification, id })
+    let own = app.clone();
+    let found = app.store.read(move |tx| {
+        let Some((account, id, is_verification)) = collecting::in_sandbox(tx, &own.site, &external_id)? else {
+            return Ok(None);
+        };
+        let caller = own.acting(account, "sandbox");
+        let ctx = caller.reading(tx)?;
+        let is_used = Settings::of(tx, &ctx)?.provider == ProviderName::Sandbox;
+        Ok::<_, Error>(is_used.then_some(Found { caller, is_verification, id }))
+    });
+    found.await?.ok_or_else(|| Error::new(Code::NotFound, "This payment does not exist."))
 }
 
 fn view(tx: &mut Tx, ctx: &Ctx, found: &Found) -> Result<Value> {

@@ -11,6 +11,7 @@ use engine::jobs::{self, Claimed, Ending, Job, Lane, NewJob};
 use engine::record::{Data, Day, Link, Record};
 use engine::records::{self, Work};
 use engine::resource::{self, Resource, Returns};
+use engine::site::Site;
 use engine::{input, tables};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -19,6 +20,7 @@ use store::Tx;
 use crate::documents::{Invoice, make_final, with_finalized};
 use crate::payments::mandate::{self, MandateStatus};
 use crate::payments::payment::{self, Method, Payment, PaymentType, Status, UNDER_WAY};
+use crate::payments::providers::sandbox;
 use crate::payments::providers::{self, PaymentRequest, Provider, ProviderError, ProviderStatus, Purpose, Started};
 use crate::payments::verification::{self, Verification};
 use crate::relations::client::Client;
@@ -358,17 +360,19 @@ fn look_at_verification(app: &App, caller: &Actor, id: &str) -> Result<Result<()
     Ok(if waits { Err(ProviderError::Later("the mandate cannot be used yet".to_string())) } else { Ok(()) })
 }
 
-/// Finds the record with this sandbox id, in any account; returns the account, the id, and whether it is a
-/// verification.
-pub(crate) fn in_sandbox(tx: &mut Tx, external_id: &str) -> Result<Option<(Account, String, bool)>> {
+/// Finds the record that the sandbox created under this id, in any account; returns the account, the id, and whether it
+/// is a verification.
+pub(crate) fn in_sandbox(tx: &mut Tx, site: &Site, external_id: &str) -> Result<Option<(Account, String, bool)>> {
     for (table, is_verification) in [("verifications", true), ("payments", false)] {
         let sql = format!(
             "SELECT account_id, id FROM {table} WHERE external_id = $1 AND external_id <> '' AND provider = '{}'",
             ProviderName::Sandbox.wire()
         );
         let found =
-            tx.first(&sql, &[external_id.into()], |row| Ok::<_, Error>((row.int(0)?, row.text(1)?.to_string())))?;
-        if let Some((account, id)) = found {
+            tx.all(&sql, &[external_id.into()], |row| Ok::<_, Error>((row.int(0)?, row.text(1)?.to_string())))?;
+        // Callers choose the ids of their own payments.
+        let made = found.into_iter().find(|(_, id)| sandbox::external_id(site, id) == external_id);
+        if let Some((account, id)) = made {
             return Ok(Some((Account::numbered(tx, account)?, id, is_verification)));
         }
     }

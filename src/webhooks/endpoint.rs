@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use engine::authors::{Author, AuthorType, Authority};
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
 use engine::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
@@ -17,6 +18,7 @@ use engine::tables::Logged;
 use engine::{input, log, record};
 use store::{Migration, Tx};
 
+use crate::automation::needs;
 use crate::files::usage;
 use crate::webhooks::breaker;
 use crate::webhooks::ending;
@@ -31,8 +33,13 @@ record! {
 
     /// URL that receives the webhooks: a public address, with https or http.
     url: Callable = REQUIRED.at_most(2048).example("\"https://example.com/hooks/kantoor\"");
-    /// Events to send: names such as `invoice.paid`, prefixes such as `invoice.*`, or `*` for all.
+    /// Events to send: names such as `invoice.paid`, prefixes such as `invoice.*`, or `*` for all that you may read.
     events: Texts = INPUT.default("[\"*\"]").example("[\"invoice.*\"]");
+    /// Type of the author: `key`, `user` or `operator`. The endpoint receives the events that its author may read.
+    author_type: AuthorType = COMPUTED.in_meta();
+    /// The key or the user that created or enabled the endpoint, or last changed its `url` or `events`; empty for the
+    /// operator.
+    author_id: String = COMPUTED.in_meta();
     /// Description.
     description: String = INPUT.example("\"Bookkeeping\"");
     /// Whether webhooks are sent. Events that happen while it is false are not sent later.
@@ -81,6 +88,45 @@ impl WebhookEndpoint {
             Some(prefix) => event.starts_with(prefix),
             None => wanted == event,
         })
+    }
+
+    /// Makes the caller the author, who must be allowed to read the events that the endpoint names.
+    fn adopt(&mut self, ctx: &Ctx) -> Result<()> {
+        let missing = self.missing(&Authority::calling(ctx));
+        if !missing.is_empty() {
+            let message = format!("These events require scopes that you do not have: {}.", missing.join(", "));
+            return Err(Error::new(Code::Forbidden, message));
+        }
+        let author = Author::calling(ctx);
+        (self.author_type, self.author_id) = (author.kind, author.id);
+        Ok(())
+    }
+
+    /// Returns what the author may do now.
+    pub fn authority(&self, tx: &mut Tx, ctx: &Ctx) -> Result<Authority> {
+        Author { kind: self.author_type, id: self.author_id.clone() }.authority(tx, ctx)
+    }
+
+    /// Returns why the endpoint may no longer receive the events that it names, if so.
+    pub fn unfit(&self, authority: &Authority) -> Option<String> {
+        let reason = match authority {
+            Authority::Ended(reason) => reason.clone(),
+            _ => match self.missing(authority) {
+                missing if missing.is_empty() => return None,
+                missing => format!("its author does not have the required scopes: {}", missing.join(", ")),
+            },
+        };
+        Some(format!("The endpoint was disabled: {reason}. Whoever enables it becomes its author."))
+    }
+
+    /// Describes the scopes that the named events require and that are missing. `*` stands for what the author may read.
+    fn missing(&self, authority: &Authority) -> Vec<String> {
+        let named = self.events.0.iter().filter(|name| *name != "*");
+        let lacking = named.filter_map(|name| {
+            let scope = needs::of_event(name).filter(|scope| !authority.may(scope))?;
+            Some(format!("'{scope}' ({name})"))
+        });
+        lacking.collect()
     }
 
     /// Returns the current signing secrets, newest first.
@@ -146,6 +192,7 @@ fn create(call: Call) -> Result<Work> {
         }
         let mut record = input.record();
         usage::room_for_endpoint(tx, ctx, "", &record.url.0)?;
+        record.adopt(ctx)?;
         record.secret.clone_from(&secret);
         records::add(tx, ctx, &mut record)?;
         switch(tx, ctx, &record)?;
@@ -172,6 +219,10 @@ fn patch(call: Call) -> Result<Work> {
         let mut faults = FieldErrors::default();
         Model::check(&record, &mut faults);
         faults.into_result()?;
+        // Otherwise a caller could redirect events that it may not read.
+        if record.url != before.url || record.events != before.events || (record.active && !before.active) {
+            record.adopt(ctx)?;
+        }
         if record.url != before.url {
             usage::room_for_endpoint(tx, ctx, &record.base.id, &record.url.0)?;
         }
@@ -273,7 +324,17 @@ fn new_secret() -> Result<Secret> {
     Ok(Secret(format!("whsec_{}", STANDARD.encode(bytes))))
 }
 
-const MIGRATIONS: &[Migration] = &[TABLES, BREAKER];
+const MIGRATIONS: &[Migration] = &[TABLES, BREAKER, AUTHORS];
+
+/// Endpoints from before they had authors keep receiving everything: the operator is their author.
+const AUTHORS: Migration = Migration {
+    number: 92,
+    name: "authors of webhook endpoints",
+    sql: "
+ALTER TABLE webhook_endpoints ADD COLUMN author_type TEXT NOT NULL DEFAULT 'operator';
+ALTER TABLE webhook_endpoints ADD COLUMN author_id TEXT NOT NULL DEFAULT '';
+",
+};
 
 /// The columns of the circuit breaker.
 const BREAKER: Migration = Migration {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use engine::accounts::Account;
 use engine::ahead::RetryTable;
 use engine::app::App;
+use engine::authors::Authority;
 use engine::backoff::Backoff;
 use engine::clock::Moment;
 use engine::context::Ctx;
@@ -16,6 +17,7 @@ use serde_json::json;
 use store::Tx;
 
 use super::breaker::{self, Breaker};
+use crate::automation::needs;
 use crate::webhooks::delivery::{self, DeliveryStatus, WebhookDelivery};
 use crate::webhooks::endpoint::WebhookEndpoint;
 
@@ -128,7 +130,16 @@ pub fn advance(
     let Some(breaker) = Breaker::of(tx, &ctx, endpoint)?.filter(|breaker| breaker.lets_through(now)) else {
         return Ok(Progress::default());
     };
-    let moved = fan_out(tx, &ctx, endpoint, breaker.sent_seq)?;
+    let own = [ctx.account.into(), endpoint.into()];
+    let Some(record) = tx.first(&WebhookEndpoint::sql().get, &own, WebhookEndpoint::from_row)? else {
+        return Ok(Progress::default());
+    };
+    let authority = record.authority(tx, &ctx)?;
+    if let Some(reason) = record.unfit(&authority) {
+        record.disable(tx, &ctx, &reason)?;
+        return Ok(Progress::default());
+    }
+    let moved = fan_out(tx, &ctx, &record, &authority, breaker.sent_seq)?;
     breaker.release(tx, &ctx, endpoint, now)?;
     let index = tx.dialect().indexed_by("webhook_deliveries_status");
     let sending = format!(
@@ -138,18 +149,17 @@ pub fn advance(
     );
     let sending = tx.int(&sending, &[ctx.account.into(), endpoint.into(), now.0.into()])?;
     let room = (breaker.in_flight() - sending).min(room as i64);
-    let claimed = if room > 0 { claim(tx, &ctx, endpoint, &app.node, now, lease, room)? } else { Vec::new() };
+    let claimed =
+        if room > 0 { claim(tx, &ctx, endpoint, &authority, &app.node, now, lease, room)? } else { Vec::new() };
     if !moved {
         breaker.drained(tx, &ctx, endpoint, now)?;
     }
     Ok(Progress { moved, claimed })
 }
 
-fn fan_out(tx: &mut Tx, ctx: &Ctx, id: &str, sent: i64) -> Result<bool> {
+fn fan_out(tx: &mut Tx, ctx: &Ctx, endpoint: &WebhookEndpoint, authority: &Authority, sent: i64) -> Result<bool> {
+    let id = endpoint.base.id.as_str();
     let own = [ctx.account.into(), id.into()];
-    let Some(endpoint) = tx.first(&WebhookEndpoint::sql().get, &own, WebhookEndpoint::from_row)? else {
-        return Ok(false);
-    };
     let index = tx.dialect().indexed_by("webhook_deliveries_status");
     let queued = format!(
         "SELECT count(*) FROM (SELECT 1 FROM webhook_deliveries{index}
@@ -161,14 +171,18 @@ fn fan_out(tx: &mut Tx, ctx: &Ctx, id: &str, sent: i64) -> Result<bool> {
     }
     let lines = tx.all(
         &format!(
-            "SELECT seq, type, at FROM log{} WHERE account_id = $1 AND seq > $2 ORDER BY seq LIMIT $3",
+            "SELECT seq, type, at, entity_type FROM log{} WHERE account_id = $1 AND seq > $2 ORDER BY seq LIMIT $3",
             log::by_seq(tx)
         ),
         &[ctx.account.into(), sent.into(), BATCH.into()],
-        |row| Ok::<_, Error>((row.int(0)?, row.text(1)?.to_string(), Moment(row.int(2)?))),
+        |row| {
+            let (name, kind) = (row.text(1)?.to_string(), row.text(3)?.to_string());
+            Ok::<_, Error>((row.int(0)?, name, Moment(row.int(2)?), kind))
+        },
     )?;
     let Some((last, ..)) = lines.last() else { return Ok(false) };
-    for (seq, name, at) in lines.iter().filter(|(_, name, _)| endpoint.wants(name)) {
+    let sent = |name: &str, kind: &str| endpoint.wants(name) && may_receive(authority, name, kind);
+    for (seq, name, at, _) in lines.iter().filter(|(_, name, _, kind)| sent(name, kind)) {
         delivery::queue(tx, ctx, id, name, *seq, *at, "")?;
     }
     tx.execute(
@@ -176,6 +190,11 @@ fn fan_out(tx: &mut Tx, ctx: &Ctx, id: &str, sent: i64) -> Result<bool> {
         &[(*last).into(), ctx.account.into(), id.into()],
     )?;
     Ok(true)
+}
+
+/// Whether the author of an endpoint may read an event about this type of record.
+fn may_receive(authority: &Authority, event: &str, entity_type: &str) -> bool {
+    authority.may("*") || needs::to_receive(event, entity_type).iter().all(|scope| authority.may(scope))
 }
 
 /// A delivery under a lease.
@@ -189,7 +208,17 @@ pub struct Claimed {
     claim: i64,
 }
 
-fn claim(tx: &mut Tx, ctx: &Ctx, id: &str, node: &str, now: Moment, lease: Moment, room: i64) -> Result<Vec<Claimed>> {
+#[expect(clippy::too_many_arguments, reason = "an endpoint, who may read for it, and the terms of the lease")]
+fn claim(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    id: &str,
+    authority: &Authority,
+    node: &str,
+    now: Moment,
+    lease: Moment,
+    room: i64,
+) -> Result<Vec<Claimed>> {
     // In the order in which they became due; ids increase with time.
     let due = "SELECT id, claim, attempts, status, lost FROM webhook_deliveries
                WHERE account_id = $1 AND endpoint_id = $2 AND due_at > 0 AND due_at <= $3 ORDER BY due_at, id LIMIT $4";
@@ -204,6 +233,16 @@ fn claim(tx: &mut Tx, ctx: &Ctx, id: &str, node: &str, now: Moment, lease: Momen
         if attempts >= TRIES {
             let sql = "UPDATE webhook_deliveries SET status = $1, due_at = 0, updated_at = $2, version = version + 1,
                               claim = claim + 1, reason = 'It was tried ten times, and no attempt completed.'
+                       WHERE account_id = $3 AND id = $4";
+            let failed = DeliveryStatus::Failed.wire();
+            tx.execute(sql, &[failed.into(), now.0.into(), ctx.account.into(), (&one.id).into()])?;
+            continue;
+        }
+        // The author may have lost a scope since the delivery was created.
+        if !authority.may("*") && !may_still_receive(tx, ctx, authority, &one.id)? {
+            let sql = "UPDATE webhook_deliveries SET status = $1, due_at = 0, next_attempt_at = 0, updated_at = $2,
+                              version = version + 1, claim = claim + 1,
+                              reason = 'The author of the endpoint may not read this event.'
                        WHERE account_id = $3 AND id = $4";
             let failed = DeliveryStatus::Failed.wire();
             tx.execute(sql, &[failed.into(), now.0.into(), ctx.account.into(), (&one.id).into()])?;
@@ -248,6 +287,18 @@ fn claim(tx: &mut Tx, ctx: &Ctx, id: &str, node: &str, now: Moment, lease: Momen
         claimed.push(one);
     }
     Ok(claimed)
+}
+
+/// Whether the author of an endpoint may read the event of a delivery. A test event contains nothing.
+fn may_still_receive(tx: &mut Tx, ctx: &Ctx, authority: &Authority, delivery: &str) -> Result<bool> {
+    let sql = "SELECT event, seq FROM webhook_deliveries WHERE account_id = $1 AND id = $2";
+    let found = tx.first(sql, &[ctx.account.into(), delivery.into()], |row| {
+        Ok::<_, Error>((row.text(0)?.to_string(), row.int(1)?))
+    })?;
+    let Some((event, seq)) = found.filter(|(_, seq)| *seq > 0) else { return Ok(true) };
+    let sql = "SELECT entity_type FROM log WHERE account_id = $1 AND seq = $2";
+    let kind = tx.first(sql, &[ctx.account.into(), seq.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
+    Ok(may_receive(authority, &event, &kind.unwrap_or_default()))
 }
 
 /// Everything that a call needs.

@@ -1,5 +1,6 @@
 //! Flows from the trigger to the last step: behaviour, and what must not happen twice.
 
+mod authors;
 mod bounds;
 mod calls;
 mod crashes;

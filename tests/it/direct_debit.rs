@@ -74,6 +74,7 @@ fn with_mollie(db: Db, mollie: &ScriptedMollie) -> (Server, Client) {
 }
 
 on_both![
+    the_sandbox_has_a_page_only_for_its_own_payments,
     the_sandbox_creates_a_mandate_and_collects,
     mollie_creates_a_mandate_and_collects,
     completes_an_interrupted_verification_once,
@@ -81,6 +82,32 @@ on_both![
     clients_pay_on_the_page,
     the_bank_gets_a_file,
 ];
+
+fn the_sandbox_has_a_page_only_for_its_own_payments(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let firm = firm(&client);
+    let url = verify(&client, &firm).expect(201).data()["payment_url"].as_str().unwrap().to_string();
+    let path = url.strip_prefix(&client.base).unwrap();
+    client.get(path).expect(200);
+    // A payment that a caller records opens no page, even under the id of another one.
+    let invoice = json!({"title": "x", "client_id": firm, "generation_mode": "final", "rows": [{"name": "x", "unit_price": 100}]});
+    let invoice = client.post("/v1/invoices", invoice).expect(201).id();
+    let taken = path.strip_prefix("/sandbox/").unwrap();
+    for (number, external_id) in ["sb_mine", taken].iter().enumerate() {
+        let body = json!({"amount": 1, "status": "open", "provider": "sandbox", "external_id": external_id});
+        let reply = client.post(&format!("/v1/invoices/{invoice}/payments"), body);
+        assert!(reply.status == 201, "{number}: {reply:?}");
+    }
+    assert_eq!(client.get("/sandbox/sb_mine").status, 404);
+    assert!(client.get(path).expect(200).text.contains("Verification payment"));
+    // Nor does an account that has switched to another provider.
+    client.patch("/v1/settings", json!({"provider": "manual"})).expect(200);
+    assert_eq!((client.get(path).status, send_form(&client, &url, "status=paid").status), (404, 404));
+    assert_eq!(mandate(&client, &firm)["mandate_authorized"], false);
+    client.patch("/v1/settings", json!({"provider": "sandbox"})).expect(200);
+    assert_eq!(send_form(&client, &url, "status=paid").status, 303);
+}
 
 fn the_sandbox_creates_a_mandate_and_collects(db: Db) {
     let server = Server::start(db);

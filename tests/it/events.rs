@@ -5,6 +5,7 @@ mod breaker;
 mod deliveries;
 mod following;
 mod lost;
+mod readers;
 
 use std::process::Command;
 use std::sync::atomic::{AtomicI32, Ordering};

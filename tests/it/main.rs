@@ -28,6 +28,7 @@ mod logos;
 mod mail;
 mod metrics;
 mod plans;
+mod power;
 mod proxy;
 mod public;
 mod quotas;

@@ -80,6 +80,7 @@ impl App {
         Actor {
             account: Arc::new(account),
             actor: actor.into(),
+            key: None,
             request_id: actor.into(),
             if_match: None,
             clock: self.clock,

@@ -123,7 +123,7 @@
 //! - Declarations: [`mod@record`], [`resource`], [`registry`], [`migrations`], [`tables`].
 //! - Requests: [`http`], [`call`], [`mod@input`], [`mod@list`], [`records`], [`mod@perform`], [`error`], [`idempotency`],
 //!   [`limits`].
-//! - Accounts and time: [`accounts`], [`context`], [`clock`], [`quotas`], [`site`].
+//! - Accounts and time: [`accounts`], [`authors`], [`context`], [`clock`], [`quotas`], [`site`].
 //! - Events and what follows from them: [`log`], [`listeners`], [`wakeup`], [`once`], [`timers`], [`due`].
 //! - Background work: [`jobs`], [`leases`], [`backoff`], [`loops`], [`nodes`], [`takeover`], [`slice`](mod@slice),
 //!   [`turns`].
@@ -132,6 +132,7 @@
 pub mod accounts;
 pub mod ahead;
 pub mod app;
+pub mod authors;
 pub mod backoff;
 pub mod call;
 pub mod clock;

@@ -8,7 +8,7 @@ use axum::http::{Request, Response};
 use futures_util::future::BoxFuture;
 use store::{Migration, Tx};
 
-use crate::accounts::{self, Account};
+use crate::accounts::{self, Account, Key};
 use crate::ahead::RetryTable;
 use crate::app::App;
 use crate::clock::Moment;
@@ -36,6 +36,10 @@ pub type Start = fn(&Arc<App>);
 /// Opens a service of the business code, on the node with this id.
 pub type Open = fn(&Config, &str, &mut Services) -> Result<()>;
 
+/// Finds a user of the account with this number by id, as the key that a session of the user stands for; none if the user
+/// has no access.
+pub type FindUser = fn(&mut Tx, i64, &str) -> Result<Option<Key>>;
+
 /// Everything that the business code adds to the engine.
 #[derive(Default)]
 pub struct Registry {
@@ -59,6 +63,8 @@ pub struct Registry {
     pub contents: Option<Contents>,
     /// Pages outside the API.
     pub pages: &'static [Page],
+    /// Finds the users that are authors.
+    pub user: Option<FindUser>,
     /// Counters with one label.
     pub counters: &'static [CounterInfo],
     /// Durations.

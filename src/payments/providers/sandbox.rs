@@ -17,7 +17,7 @@ pub struct Sandbox {
 impl Provider for Sandbox {
     fn start(&self, ask: &PaymentRequest) -> Result<Started, ProviderError> {
         // Derived from our own id, so that a retry returns the same.
-        let external_id = format!("sb_{}", self.site.token_of(&ask.key));
+        let external_id = external_id(&self.site, &ask.key);
         let payment_url = page(&self.site, &external_id);
         let customer_id = match ask.client_id.as_str() {
             "" => String::new(),
@@ -34,6 +34,12 @@ impl Provider for Sandbox {
     fn cancel(&self, _: &str) -> Result<(), ProviderError> {
         Ok(())
     }
+}
+
+/// Returns the id in the sandbox of a payment or verification with this id. It cannot be guessed, so a record that has it
+/// was created by the sandbox, whatever callers write in their own records.
+pub fn external_id(site: &Site, id: &str) -> String {
+    format!("sb_{}", site.token_of(id))
 }
 
 /// Returns the URL of the page of a payment.

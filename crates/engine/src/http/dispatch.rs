@@ -210,6 +210,7 @@ fn context(app: &App, caller: &keys::AuthenticatedKey, head: &Parts, seen: &Seen
     Ok(Actor {
         account: caller.account.clone(),
         actor: caller.actor.clone(),
+        key: Some(caller.key.clone()),
         request_id: seen.request_id.clone(),
         if_match: if_match(&head.headers)?,
         clock: app.clock,

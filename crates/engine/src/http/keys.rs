@@ -19,7 +19,7 @@ const MAX_KEYS: usize = 10_000;
 /// A valid key with its account.
 pub struct AuthenticatedKey {
     /// The key.
-    pub key: Key,
+    pub key: Arc<Key>,
     /// Its id, shared with every log entry.
     pub actor: Arc<str>,
     /// The account that it gives access to.
@@ -34,6 +34,7 @@ impl AuthenticatedKey {
     pub fn signed(account: Account) -> AuthenticatedKey {
         let key = Key {
             id: "signed address".to_string(),
+            session: String::new(),
             account: account.number,
             name: String::new(),
             hint: String::new(),
@@ -48,7 +49,7 @@ impl AuthenticatedKey {
             account: Arc::new(account),
             limiter: Arc::default(),
             read_at: Instant::now(),
-            key,
+            key: Arc::new(key),
         }
     }
 }
@@ -105,7 +106,7 @@ impl KeyRing {
             account: Arc::new(account),
             limiter: seen.map(|caller| caller.limiter.clone()).unwrap_or_default(),
             read_at: Instant::now(),
-            key,
+            key: Arc::new(key),
         });
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         used.insert(caller.key.id.clone(), now);

@@ -1,0 +1,87 @@
+//! Lets runs act with the scopes that the author of their flow has at that time. Each version of a flow has its author:
+//! whoever saved it, or adopted it later.
+
+use std::collections::HashMap;
+
+use engine::authors::{Author, AuthorType, Authority};
+use engine::context::Ctx;
+use engine::error::{Error, Result};
+use engine::record::{Kind, Record};
+use engine::records;
+use store::Tx;
+
+use super::definition::Definition;
+use super::events;
+use super::flow::{Flow, TriggerType};
+use super::needs;
+use super::run::Run;
+
+/// Returns the context in which a run acts. If its author may no longer do what the flow does, the run fails, the flow is
+/// stopped, and there is none.
+pub fn acting(tx: &mut Tx, ctx: &Ctx, own: Ctx, run: &mut Run, definition: &Definition) -> Result<Option<Ctx>> {
+    if run.reads.is_empty() {
+        run.reads = needs::to_see(&run.entity_type, definition);
+    }
+    // A cancelled run, and one that is done, only end.
+    if run.cancel_requested || run.place() >= definition.steps.len() {
+        return Ok(Some(own));
+    }
+    let authority = author(tx, ctx, run)?.authority(tx, ctx)?;
+    let reason = match &authority {
+        Authority::Ended(reason) => Some(reason.clone()),
+        _ => {
+            let event =
+                if run.trigger_type == TriggerType::Schedule.wire() { "" } else { events::canonical(&run.trigger_key) };
+            let missing = needs::missing(&authority, event, definition);
+            (!missing.is_empty())
+                .then(|| format!("its author does not have the required scopes: {}", missing.join(", ")))
+        }
+    };
+    if let Some(reason) = reason {
+        run.fail(ctx, format!("The flow was stopped: {reason}."));
+        stop(tx, ctx, run, &format!("The flow was stopped: {reason}. Adopt it to enable it again."))?;
+        return Ok(None);
+    }
+    // A caller may fire any key about any record.
+    if let Some(scope) = needs::to_read(&run.entity_type).filter(|scope| !authority.may(scope)) {
+        run.fail(
+            ctx,
+            format!("The author of the flow does not have the scope '{scope}' to read the record of the event."),
+        );
+        return Ok(None);
+    }
+    Ok(Some(Ctx { key: authority.key(), ..own }))
+}
+
+/// The authors that a transaction has read, by flow and version.
+#[derive(Default)]
+struct Known(HashMap<(String, i64), Author>);
+
+/// Returns the author of the version that a run follows.
+fn author(tx: &mut Tx, ctx: &Ctx, run: &Run) -> Result<Author> {
+    let of = (run.flow_id.0.clone(), run.flow_version);
+    if let Some(known) = tx.memory::<Known>("flow_definitions", ctx.account).0.get(&of) {
+        return Ok(known.clone());
+    }
+    let sql =
+        "SELECT author_type, author_id FROM flow_definitions WHERE account_id = $1 AND flow_id = $2 AND version = $3";
+    let found = tx.first(sql, &[ctx.account.into(), (&of.0).into(), of.1.into()], |row| {
+        Ok::<_, Error>(Author { kind: AuthorType::from_db(row, 0)?, id: row.text(1)?.to_string() })
+    })?;
+    let found = found.unwrap_or_default();
+    tx.memory::<Known>("flow_definitions", ctx.account).0.insert(of, found.clone());
+    Ok(found)
+}
+
+/// Stops the flow of a run, unless somebody has saved another version of it since.
+fn stop(tx: &mut Tx, ctx: &Ctx, run: &Run, reason: &str) -> Result<()> {
+    let values = [ctx.account.into(), (&run.flow_id.0).into()];
+    let Some(before) = tx.first(&Flow::sql().get, &values, Flow::from_row)? else { return Ok(()) };
+    if before.definition_version != run.flow_version || !before.stopped_reason.is_empty() {
+        return Ok(());
+    }
+    let mut flow = before.clone();
+    flow.active = false;
+    flow.stopped_reason = reason.to_string();
+    records::change(tx, ctx, &before, &mut flow, "stopped")
+}

@@ -1,0 +1,171 @@
+//! Endpoints receive the events that their author may read.
+
+use engine::accounts::NewKey;
+
+use super::*;
+
+on_both![
+    an_endpoint_receives_what_its_author_may_read,
+    an_endpoint_requires_the_scopes_of_the_events_it_names,
+    an_endpoint_is_disabled_when_its_author_may_no_longer_read,
+    a_waiting_delivery_is_checked_again,
+];
+
+fn key(server: &Server, client: &Client, scopes: &[&str]) -> (Client, String) {
+    let scopes = scopes.iter().map(ToString::to_string).collect();
+    let (secret, id) = server.add_key(client, NewKey { name: "Assistant".into(), scopes, expires_at: None });
+    (Client { key: secret, ..client.clone() }, id)
+}
+
+fn change_key(server: &Server, id: &str, set: &'static str) {
+    let id = id.to_string();
+    let sql = format!("UPDATE keys SET {set} WHERE id = $1");
+    server.app.store.write_now(0, move |tx| tx.execute(&sql, &[(&id).into()]).map(drop)).unwrap();
+}
+
+/// Waits until every active endpoint has looked at the whole log and has nothing to send.
+fn quiet(server: &Server) {
+    until("the end of the log", || {
+        let sql = "SELECT count(*) FROM webhook_cursors WHERE sent_seq <
+                   (SELECT max(seq) FROM log WHERE log.account_id = webhook_cursors.account_id)";
+        let open = "SELECT count(*) FROM webhook_deliveries WHERE due_at > 0";
+        let left = server.app.store.read_now(move |tx| Ok::<_, store::Error>(tx.int(sql, &[])? + tx.int(open, &[])?));
+        (left.unwrap() == 0).then_some(())
+    });
+}
+
+fn of(receiver: &Scripted, path: &str) -> Vec<String> {
+    let all: Vec<Received> = receiver.received().into_iter().filter(|one| one.path == path).collect();
+    let mut names = names(&all);
+    names.sort();
+    names
+}
+
+fn an_endpoint_receives_what_its_author_may_read(db: Db) {
+    let receiver = receiver(|_| Reply::new(200));
+    let server = sending(db);
+    let client = server.client();
+    for (path, scopes) in [
+        ("/none", &["webhooks.write"][..]),
+        ("/products", &["webhooks.write", "products.read"]),
+        ("/fired", &["webhooks.write", "automation.read", "products.read"]),
+        ("/feed", &["webhooks.write", "audit.read"]),
+        ("/all", &["*"]),
+    ] {
+        let (maker, id) = key(&server, &client, scopes);
+        let made = maker.post("/v1/webhook-endpoints", json!({"url": receiver.url(path)})).expect(201).data();
+        assert_eq!((&made["meta"]["author_type"], &made["meta"]["author_id"]), (&json!("key"), &json!(id)));
+    }
+    product(&client, "a");
+    client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201);
+    for (kind, id) in [("order", "1"), ("client", "x"), ("product", "x")] {
+        client
+            .post("/v1/automation/trigger", json!({"event": "x", "entity_type": kind, "data": {"id": id}}))
+            .expect(200);
+    }
+    client.patch("/v1/settings", json!({"deal_stalled_days": 3})).expect(200);
+    quiet(&server);
+    assert_eq!(of(&receiver, "/none"), Vec::<String>::new());
+    assert_eq!(of(&receiver, "/feed"), Vec::<String>::new());
+    assert_eq!(of(&receiver, "/products"), ["product.created"]);
+    assert_eq!(of(&receiver, "/fired"), ["automation.triggered", "automation.triggered", "product.created"]);
+    let all = of(&receiver, "/all");
+    for event in ["product.created", "customer.created", "automation.triggered", "settings.updated"] {
+        assert!(all.contains(&event.to_string()), "{event} in {all:?}");
+    }
+}
+
+fn an_endpoint_requires_the_scopes_of_the_events_it_names(db: Db) {
+    let receiver = receiver(|_| Reply::new(200));
+    let server = sending(db);
+    let client = server.client();
+    let (weak, weak_id) = key(&server, &client, &["webhooks.write", "products.read"]);
+    let refused = |reply: crate::support::Reply, scopes: &str| {
+        let reply = reply.expect(403);
+        let message = format!("These events require scopes that you do not have: {scopes}.");
+        assert_eq!((reply.code(), &reply.json()["error"]["message"]), ("forbidden".to_string(), &json!(message)));
+    };
+    for (events, scopes) in [
+        (&["invoice.paid"][..], "'invoices.read' (invoice.paid)"),
+        (
+            &["product.*", "customer.*", "sales.document_sent"],
+            "'relations.read' (customer.*), 'invoices.read' (sales.document_sent)",
+        ),
+        (&["webhook_endpoint.disabled"], "'webhooks.read' (webhook_endpoint.disabled)"),
+        (&["automation.triggered"], "'automation.read' (automation.triggered)"),
+    ] {
+        let body = json!({"url": receiver.url("/in"), "events": events});
+        refused(weak.post("/v1/webhook-endpoints", body), scopes);
+    }
+    endpoint(&weak, &receiver.url("/own"), &["product.*", "*"]);
+    // Changing what an endpoint receives, or where, makes the caller its author.
+    let (path, _) = endpoint(&client, &receiver.url("/in"), &["customer.*"]);
+    refused(weak.patch(&path, json!({"url": receiver.url("/mine")})), "'relations.read' (customer.*)");
+    refused(weak.patch(&path, json!({"events": ["invoice.*"]})), "'invoices.read' (invoice.*)");
+    weak.patch(&path, json!({"description": "x", "active": false})).expect(200);
+    refused(weak.patch(&path, json!({"active": true})), "'relations.read' (customer.*)");
+    assert_ne!(client.get(&path).data()["meta"]["author_id"], json!(weak_id));
+    let (all, _) = endpoint(&client, &receiver.url("/all"), &["*"]);
+    let taken = weak.patch(&all, json!({"url": receiver.url("/mine")})).expect(200).data();
+    assert_eq!(taken["meta"]["author_id"], json!(weak_id));
+    client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201);
+    product(&client, "a");
+    quiet(&server);
+    assert_eq!(
+        (of(&receiver, "/mine"), of(&receiver, "/own")),
+        (vec!["product.created".to_string()], vec!["product.created".to_string()])
+    );
+}
+
+fn an_endpoint_is_disabled_when_its_author_may_no_longer_read(db: Db) {
+    let receiver = receiver(|_| Reply::new(200));
+    let server = sending(db);
+    let client = server.client();
+    for (set, reason) in [
+        ("revoked_at = 1", "the key 'Assistant' of its author has been revoked"),
+        ("expires_at = 1", "the key 'Assistant' of its author has expired"),
+        (
+            "scopes = 'webhooks.write'",
+            "its author does not have the required scopes: 'products.read' (product.created)",
+        ),
+    ] {
+        let (maker, id) = key(&server, &client, &["webhooks.write", "products.read"]);
+        let (path, _) = endpoint(&maker, &receiver.url("/in"), &["product.created"]);
+        change_key(&server, &id, set);
+        product(&client, "a");
+        let off = until("off", || Some(client.get(&path).data()).filter(|data| data["active"] == false));
+        assert_eq!(
+            off["disabled_reason"],
+            format!("The endpoint was disabled: {reason}. Whoever enables it becomes its author.")
+        );
+        assert_eq!(receiver.received().len(), 0);
+        client.delete(&path).expect(204);
+    }
+    // A wildcard follows what its author may read.
+    let (maker, id) = key(&server, &client, &["webhooks.write", "products.read"]);
+    let (path, _) = endpoint(&maker, &receiver.url("/in"), &["*"]);
+    change_key(&server, &id, "scopes = 'webhooks.write'");
+    product(&client, "b");
+    quiet(&server);
+    assert_eq!((receiver.received().len(), &client.get(&path).data()["active"]), (0, &json!(true)));
+}
+
+fn a_waiting_delivery_is_checked_again(db: Db) {
+    let receiver = receiver(|_| Reply::new(503));
+    let server = sending(db);
+    let client = server.client();
+    let (maker, id) = key(&server, &client, &["webhooks.write", "products.read"]);
+    let (path, _) = endpoint(&maker, &receiver.url("/in"), &["*"]);
+    product(&client, "a");
+    settled(&client, &path, "retrying", 1);
+    change_key(&server, &id, "scopes = 'webhooks.write'");
+    hurry(&server);
+    let failed = settled(&client, &path, "failed", 1);
+    assert_eq!(failed["reason"], "The author of the endpoint may not read this event.");
+    client.act(&format!("{path}/deliveries/{}/resend", failed["id"].as_str().unwrap())).expect(201);
+    settled(&client, &path, "failed", 0);
+    assert_eq!(receiver.received().len(), 1);
+    // A test event contains no data of the account.
+    client.act(&format!("{path}/test")).expect(200);
+    received(&receiver, 2);
+}
