@@ -137,7 +137,7 @@ fn run(cli: &Cli) -> Result<ExitCode, String> {
         Command::Migrate => migrate(&config).map(|()| ExitCode::SUCCESS),
         Command::Backup(backup) => backup.run(&config),
         Command::Verify(verify) => verify.run(&config),
-        Command::Secrets(secrets) => secrets.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
+        Command::Secrets(secrets) => secrets.run(config).map(|()| ExitCode::SUCCESS),
         Command::TypesetWorker(worker) => worker.run().map(|()| ExitCode::SUCCESS),
         Command::Openapi => {
             let text = serde_json::to_string_pretty(&*openapi::DOCUMENT).map_err(|error| error.to_string())?;

@@ -251,12 +251,15 @@ fn rotate(call: Call) -> Result<Work> {
         record.secret = sealed(ctx, SECRET, id, &secret)?;
         (record.old_secret, record.old_secret_until) = match input.record().overlap_hours {
             0 => (Sealed::default(), When(None)),
-            hours => {
-                let old = before.opened(ctx.account, &ctx.site.vault, SECRET, &before.secret)?;
-                // Receivers use real time, whatever the account's clock.
-                let until = ctx.machine_now.plus_seconds(hours * 3600);
-                (sealed(ctx, OLD_SECRET, id, &old)?, When(Some(until)))
-            }
+            // Without the key of the old secret, there is nothing to overlap with.
+            hours => match before.opened(ctx.account, &ctx.site.vault, SECRET, &before.secret) {
+                Err(_) => (Sealed::default(), When(None)),
+                Ok(old) => {
+                    // Receivers use real time, whatever the account's clock.
+                    let until = ctx.machine_now.plus_seconds(hours * 3600);
+                    (sealed(ctx, OLD_SECRET, id, &old)?, When(Some(until)))
+                }
+            },
         };
         records::change(tx, ctx, &before, &mut record, "secret_rotated")?;
         record.secret = Sealed::Plain(secret.clone());

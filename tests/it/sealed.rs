@@ -111,7 +111,7 @@ fn a_test_account_records_what_it_would_send(db: Db) {
     let mail = client.get(&format!("{invoice}/deliveries")).data()[0].clone();
     assert!(mail["reason"].as_str().unwrap().contains("'outside' is not 'live'"), "{mail}");
     assert_eq!(mail["attempts"], 0);
-    until("the webhooks are recorded", || statuses(&client, &endpoint).len() >= 2);
+    until("the webhooks are recorded", || !statuses(&client, &endpoint).is_empty());
     assert!(statuses(&client, &endpoint).iter().all(|status| status == "recorded"));
     let filtered = client.get(&format!("{endpoint}/deliveries?status=recorded")).expect(200).data();
     assert!(filtered[0]["seq"].as_i64().unwrap() > 0 && filtered[0]["next_attempt_at"].is_null(), "{filtered}");
@@ -147,12 +147,12 @@ fn a_live_test_account_sends(db: Db) {
     until("the mail is sent", || statuses(&client, &invoice) == ["sent"]);
     until("the webhooks are sent", || {
         let all = statuses(&client, &endpoint);
-        all.len() >= 2 && all.iter().all(|status| status == "delivered")
+        !all.is_empty() && all.iter().all(|status| status == "delivered")
     });
     let step = client.get(&format!("/v1/automation/runs/{run}/steps")).expect(200).data()[0].clone();
     assert_eq!(step["result"]["status"], 200, "{step}");
     let (mails, calls, requests) = world.reached();
-    assert!(mails == 1 && calls >= 3 && requests >= 1, "{:?}", world.reached());
+    assert!(mails == 1 && calls >= 2 && requests >= 1, "{:?}", world.reached());
     let (_, key) = kantoor::opening::create_account(&world.server.app, "Real", None).unwrap();
     let real = Client { key, ..client };
     assert_eq!(real.get("/v1/settings").expect(200).data()["outside"], "live");

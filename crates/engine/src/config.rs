@@ -142,7 +142,7 @@ impl Config {
 
     /// Whether a value of this setting is a secret. An address of a database is one only if it has a password.
     pub fn is_secret(name: &str, value: &str) -> bool {
-        SECRETS.contains(&name) && !value.is_empty() && (name != "database_url" || hide_password(value) != value)
+        SECRETS.contains(&name) && !value.is_empty() && (name != "database_url" || has_password(value))
     }
 }
 
@@ -167,6 +167,12 @@ fn bad_value(name: &str, text: &str, old: &toml::Value) -> String {
             _ => "true or false",
         }
     )
+}
+
+/// Whether the address of a database has a password.
+fn has_password(url: &str) -> bool {
+    let user = url.split_once("://").and_then(|(_, rest)| rest.rsplit_once('@')).map_or("", |(user, _)| user);
+    user.contains(':') || url.contains("password=")
 }
 
 /// Hides the password in a URL; hides all of it unless it has the form `scheme://user:password@host/name`.
@@ -227,6 +233,8 @@ mod tests {
             let shown = load(&[], &[(setting, secret)]).unwrap().shown();
             assert!(!shown.contains("hush"), "{shown}");
         }
+        assert!(!Config::is_secret("database_url", "postgres://me@db:5432/k?sslmode=disable"));
+        assert!(Config::is_secret("database_url", "host=db password=x"));
         assert!(!Config::is_secret("database_url", "postgres://db/k") && !Config::is_secret("listen", "x"));
         let config = load(&[("KANTOOR_DATABASE_URL", "postgres://me:secret@db/kantoor")], &[]).unwrap();
         assert!(config.shown().contains("postgres://me:***@db/kantoor"), "{}", config.shown());

@@ -63,6 +63,10 @@ fn key_of_database(tx: &mut Tx) -> Result<Option<KeyId>> {
 /// Returns the key that signs URLs, the same on all nodes. It is generated once. Values that an earlier version stored
 /// without encryption are encrypted in the same transaction.
 pub fn signing_key(store: &Store, vault: &Arc<Vault>, columns: &'static [SecretColumn]) -> Result<Vec<u8>> {
+    // Most starts have nothing to write.
+    if let Some(value) = store.read_now(|tx| all_sealed(tx, columns))? {
+        return vault.open_at(&SIGNING_KEY, &value);
+    }
     let mut new = [0u8; PLAIN];
     getrandom::fill(&mut new).map_err(|error| Error::internal(format!("cannot generate random numbers: {error}")))?;
     let (own, new) = (vault.clone(), vault.seal(&SIGNING_KEY, &new)?);
@@ -86,6 +90,12 @@ pub fn signing_key(store: &Store, vault: &Arc<Vault>, columns: &'static [SecretC
     vault.open_at(&SIGNING_KEY, &value?)
 }
 
+/// Returns the signing key as it is stored, if everything is encrypted.
+fn all_sealed(tx: &mut Tx, columns: &[SecretColumn]) -> Result<Option<Vec<u8>>> {
+    let key = stored_signing_key(tx)?.filter(|value| value.len() != PLAIN);
+    Ok(if columns::has_plain(tx, columns)? { None } else { key })
+}
+
 fn save_signing_key(tx: &mut Tx, value: &[u8]) -> Result<Vec<u8>> {
     tx.execute("UPDATE secrets SET value = $1 WHERE name = 'addresses'", &[value.into()])?;
     Ok(value.to_vec())
@@ -103,6 +113,14 @@ pub fn encrypt_again(store: &Store, vault: &Arc<Vault>, columns: &'static [Secre
             count += 1;
         }
         Ok(count)
+    })
+}
+
+/// Deletes a signing key that cannot be decrypted, so that the next start generates another.
+pub fn forget_signing_key(store: &Store) -> Result<()> {
+    store.write_now(SHARED, |tx| {
+        tx.execute("DELETE FROM secrets WHERE name = 'addresses'", &[])?;
+        Ok(())
     })
 }
 

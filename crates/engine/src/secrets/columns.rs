@@ -23,6 +23,16 @@ pub(super) fn seal_all(tx: &mut Tx, vault: &Vault, columns: &[SecretColumn]) -> 
     .map(drop)
 }
 
+/// Whether an earlier version left plain text.
+pub(super) fn has_plain(tx: &mut Tx, columns: &[SecretColumn]) -> Result<bool> {
+    for SecretColumn { table, column } in columns {
+        if values(tx, table, column)?.iter().any(|(_, _, text)| !is_sealed(text)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Encrypts all values with the current key; returns how many.
 pub(super) fn seal_again(tx: &mut Tx, vault: &Vault, columns: &[SecretColumn]) -> Result<u64> {
     rewrite(tx, columns, |place, text| vault.seal_text(place, &vault.open_text(place, text)?).map(Some))
