@@ -151,8 +151,9 @@ impl Vault {
             let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
             keys.iter().find(|key| key.id == id).cloned()
         };
-        if let Some(key) = find() {
-            return Ok(Some(key));
+        let found = find();
+        if found.is_some() || matches!(self.source, KeySource::Setting(_)) {
+            return Ok(found);
         }
         let newest = ciphers(&self.source)?;
         if !newest.is_empty() {
