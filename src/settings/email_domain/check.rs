@@ -77,16 +77,16 @@ pub const DUE: DueWork = DueWork { hourly: enqueue, ..DueWork::NOTHING };
 
 fn enqueue(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
     let sql = "SELECT id FROM email_domains WHERE account_id = $1 AND verified_by <> $2
-               AND checked_at <= CASE WHEN status = $3 AND created_at > $4 THEN $5 ELSE $6 END LIMIT 100";
+               AND (checked_at <= $3 OR status = $4 AND created_at > $5 AND checked_at <= $6) LIMIT 100";
     let before = |seconds: i64| ctx.machine_now.plus_seconds(-seconds).0;
     let values = [
         ctx.account.into(),
         Verifier::Operator.wire().into(),
+        // A little less, because the work of an hour does not begin at the same second.
+        before(DAY - 600).into(),
         DomainStatus::Pending.wire().into(),
         before(NEW).into(),
-        // A little less, because the work of an hour does not begin at the same second.
         before(HOUR - 600).into(),
-        before(DAY - 600).into(),
     ];
     let ids = tx.all(sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
     for id in ids {
