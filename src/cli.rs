@@ -1,11 +1,14 @@
 //! The command line: one file per command.
 
 mod account;
+mod arguments;
 mod backup;
 mod demo;
+mod domain;
 mod jobs;
 mod key;
 mod logging;
+mod secrets;
 mod serve;
 mod typeset_worker;
 mod verify;
@@ -19,8 +22,8 @@ use engine::app::App;
 use engine::config::Config;
 use engine::error::Error;
 use engine::http::openapi;
-use engine::migrations;
 use engine::open::open_store;
+use engine::{migrations, private};
 
 use crate::{opening, registry};
 
@@ -65,6 +68,9 @@ enum Command {
     /// Create, list and revoke API keys
     #[command(subcommand)]
     Key(key::Key),
+    /// List e-mail domains, verify them and revoke verifications
+    #[command(subcommand)]
+    Domain(domain::Domain),
     /// List failed jobs and retry them
     #[command(subcommand)]
     Jobs(jobs::Jobs),
@@ -76,6 +82,9 @@ enum Command {
     Backup(backup::Backup),
     /// Verify the database, the records, the audit chains and the content of all files
     Verify(verify::Verify),
+    /// Manage the key that encrypts secrets in the database
+    #[command(subcommand)]
+    Secrets(secrets::Secrets),
     /// Print the OpenAPI document
     Openapi,
     /// Print the effective settings, with secrets hidden
@@ -96,6 +105,8 @@ enum Command {
 
 /// Runs the command given by the arguments.
 pub fn main() -> ExitCode {
+    arguments::hide_secrets();
+    private::create_privately();
     registry::install();
     let cli = Cli::parse();
     match run(&cli) {
@@ -120,11 +131,13 @@ fn run(cli: &Cli) -> Result<ExitCode, String> {
         Command::Serve(serve) => serve.run(config).map(|()| ExitCode::SUCCESS),
         Command::Account(account) => account.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
         Command::Key(key) => key.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
+        Command::Domain(domain) => domain.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
         Command::Jobs(jobs) => jobs.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
         Command::Demo(demo) => demo.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
         Command::Migrate => migrate(&config).map(|()| ExitCode::SUCCESS),
         Command::Backup(backup) => backup.run(&config),
         Command::Verify(verify) => verify.run(&config),
+        Command::Secrets(secrets) => secrets.run(config).map(|()| ExitCode::SUCCESS),
         Command::TypesetWorker(worker) => worker.run().map(|()| ExitCode::SUCCESS),
         Command::Openapi => {
             let text = serde_json::to_string_pretty(&*openapi::DOCUMENT).map_err(|error| error.to_string())?;

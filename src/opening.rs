@@ -16,6 +16,7 @@ use engine::site::Site;
 use engine::wakeup::Wakeup;
 use store::Tx;
 
+use crate::settings::Settings;
 use crate::{demo, registry};
 
 /// Installs the registry and opens the program that `config` describes.
@@ -26,18 +27,20 @@ pub fn open(config: Config) -> Result<Arc<App>> {
 
 /// Creates an account with a full-access key; returns the key too.
 pub fn create_account(app: &App, name: &str, test_clock: Option<Moment>) -> Result<(Account, String)> {
-    create_account_in(app, name, accounts::DEFAULT_ZONE, test_clock)
+    create_account_in(app, name, accounts::DEFAULT_ZONE, test_clock, false)
 }
 
-/// Creates an account in a time zone, with a full-access key; returns the key too.
+/// Creates an account in a time zone, with a full-access key; returns the key too. An account with a test clock sends
+/// nothing, unless it is `live`.
 pub(crate) fn create_account_in(
     app: &App,
     name: &str,
     zone: &str,
     test_clock: Option<Moment>,
+    live: bool,
 ) -> Result<(Account, String)> {
     let opening = opening(app, name, test_clock, false)?;
-    open_account(app, Opening { zone: zone.to_string(), ..opening })
+    open_account(app, Opening { zone: zone.to_string(), live, ..opening })
 }
 
 /// Creates an account with demo data, in a single transaction.
@@ -72,6 +75,7 @@ fn opening(app: &App, name: &str, test_clock: Option<Moment>, with_demo: bool) -
         zone: accounts::DEFAULT_ZONE.to_string(),
         test_clock,
         with_demo,
+        live: false,
         secret: accounts::new_secret()?,
         now: app.clock.now(),
         ids: app.ids,
@@ -86,6 +90,7 @@ struct Opening {
     zone: String,
     test_clock: Option<Moment>,
     with_demo: bool,
+    live: bool,
     secret: String,
     now: Moment,
     ids: Ids,
@@ -116,6 +121,9 @@ impl Opening {
             ctx.now = demo::beginning(&ctx);
         }
         registry().fill(tx, &ctx, &account)?;
+        if self.live {
+            Settings::go_live(tx, &ctx)?;
+        }
         if self.with_demo {
             demo::fill(tx, &caller)?;
         }

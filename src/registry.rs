@@ -30,6 +30,7 @@ use crate::payments::verification::{self, CancelAtProvider, FinishVerification};
 use crate::payments::{batch, mandate, payment, providers};
 use crate::relations::{client, client_link, note, supplier};
 use crate::sales::{deal, deal_source, pipeline, product};
+use crate::settings::email_domain::check::{self, CheckDomain};
 use crate::settings::{self, Settings, corporate_identity, custom_field, email_domain, payment_term, tax_rate};
 use crate::subscriptions::generate::{self, MakeInvoices};
 use crate::subscriptions::{activation, deleted_products, deleted_rates};
@@ -127,7 +128,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
     histograms: &[webhooks::metrics::SECONDS],
     gauges: &[typesetting::typeset_count, automation::metrics::calls_open],
     stored_gauges: &[automation::metrics::behind, webhooks::metrics::behind, webhooks::metrics::down],
-    services: &[turns::open, mail::open, automation::open],
+    services: &[turns::open, mail::open, automation::open, check::open],
     jobs: JOBS,
     leases: LEASES,
     retries: RETRIES,
@@ -135,6 +136,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
     purges: PURGES,
     due_work: DUE_WORK,
     background: BACKGROUND,
+    secrets: &[settings::MOLLIE_KEY, endpoint::SECRET, endpoint::OLD_SECRET],
     after_crash: &[runner::be_careful],
 });
 
@@ -168,6 +170,7 @@ pub static JOBS: &[JobKind] = &[
     JobKind::of::<HandOver>(),
     JobKind::of::<MatchLate>(),
     JobKind::of::<EndDeliveries>(),
+    JobKind::of::<CheckDomain>(),
 ];
 
 /// The tables whose rows are processed under a lease.
@@ -180,8 +183,15 @@ static RETRIES: &[&RetryTable] = &[&run::RETRIES, &queue::RETRIES];
 static PURGES: &[Purge] = &[idempotency::purge, queue::purge, run::purge, flow::purge];
 
 /// The daily work, in this order.
-static DUE_WORK: &[DueWork] =
-    &[money_due::LATE_INVOICES, money_due::EXPIRED_QUOTES, generate::DUE, TIMERS_DUE, worker::DUE, collecting::DUE];
+static DUE_WORK: &[DueWork] = &[
+    money_due::LATE_INVOICES,
+    money_due::EXPIRED_QUOTES,
+    generate::DUE,
+    TIMERS_DUE,
+    worker::DUE,
+    collecting::DUE,
+    check::DUE,
+];
 
 /// The background tasks besides the workers.
 static BACKGROUND: &[Start] = &[webhooks::start, worker::start, key_use::start, search::start];

@@ -10,9 +10,11 @@ use engine::call::{Answer, Call};
 use engine::context::Ctx;
 use engine::error::{FieldCode, FieldErrors, Result, violation};
 use engine::input::{self, Input};
-use engine::record::{ALL, COMPUTED, DETAIL, Fields, INPUT, Model, NOWHERE, Record, UPDATED};
+use engine::record::{ALL, COMPUTED, DETAIL, Fields, INPUT, Kind, Model, NOWHERE, Record, Sealed, UPDATED};
 use engine::records::{self, Work};
 use engine::resource::{Method, Part, RequestBody, Resource, Returns};
+use engine::secrets::columns::SecretColumn;
+use engine::secrets::vault::Place;
 use engine::{choice, record};
 use money::Amount;
 use serde_json::json;
@@ -45,6 +47,21 @@ choice! {
         Manual = "manual",
     }
 }
+
+choice! {
+    /// Whether the account reaches others.
+    pub enum Outside {
+        /// Mail, webhooks, HTTP calls of flows and payment requests are sent.
+        #[default]
+        Live = "live",
+        /// They are recorded and shown, but not sent.
+        Recorded = "recorded",
+    }
+}
+
+/// Why something was not sent.
+pub const NOT_SENT: &str =
+    "Recorded, not sent: this is an account with a test clock, and its setting 'outside' is not 'live'.";
 
 record! {
     /// The preferences of the account.
@@ -81,7 +98,7 @@ record! {
     /// Payment provider: `sandbox` for testing, `mollie`, or `manual` with files for your bank.
     provider: ProviderName = INPUT.default("\"sandbox\"").example("\"sandbox\"");
     /// Your Mollie API key. It is never shown.
-    mollie_key: String = INPUT.shown(NOWHERE).example("\"\"");
+    mollie_key: Sealed = INPUT.shown(NOWHERE).example("\"\"");
     /// First characters of the Mollie API key.
     mollie_key_hint: String = COMPUTED;
     /// Whether clients can pay online on the page of an invoice.
@@ -90,6 +107,9 @@ record! {
     verification_amount: Amount = INPUT.between(0, 1000).resets_to("0.01").example("0.01");
     /// Your SEPA creditor identifier, for direct debit through your bank.
     creditor_id: String = INPUT.at_most(35).example("\"NL69ABC123456780000\"");
+    /// Whether mail, webhooks, HTTP calls of flows and payment requests are sent (`live`) or only `recorded`. New accounts
+    /// with a test clock start with `recorded`; other accounts are always `live`.
+    outside: Outside = INPUT.default("\"live\"").example("\"live\"");
 }
 
 impl Model for Settings {
@@ -97,7 +117,7 @@ impl Model for Settings {
         if self.verification_amount.scaled() <= 0 {
             faults.add("verification_amount", violation(FieldCode::OutOfRange, "must be more than 0"));
         }
-        if self.mollie_key.chars().any(|c| !c.is_ascii_graphic()) {
+        if self.mollie_key.plain().chars().any(|c| !c.is_ascii_graphic()) {
             faults.add("mollie_key", violation(FieldCode::InvalidFormat, "is not a valid Mollie API key"));
         }
         let id = &self.creditor_id;
@@ -106,11 +126,34 @@ impl Model for Settings {
         }
     }
 
-    fn before_save(&mut self, _: &mut Tx, _: &Ctx, _: Option<&Self>) -> Result<()> {
-        let start: String = self.mollie_key.chars().take(8).collect();
-        self.mollie_key_hint = if start.is_empty() { String::new() } else { format!("{start}…") };
-        Ok(())
+    fn before_save(&mut self, _: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
+        if self.mollie_key.is_empty() {
+            self.mollie_key_hint = String::new();
+        }
+        if self.mollie_key.plain().is_empty() {
+            return Ok(());
+        }
+        // The same key as before is no change.
+        if let Some(before) = before
+            && before.key(ctx).is_ok_and(|key| key == self.mollie_key.plain())
+        {
+            self.mollie_key.clone_from(&before.mollie_key);
+            return Ok(());
+        }
+        let start: String = self.mollie_key.plain().chars().take(8).collect();
+        self.mollie_key_hint = format!("{start}…");
+        if self.base.id.is_empty() {
+            self.base.id = ctx.new_id();
+        }
+        self.mollie_key.seal(&ctx.site.vault, &key_place(ctx.account, &self.base.id))
     }
+}
+
+/// The column with the Mollie API key.
+pub const MOLLIE_KEY: SecretColumn = SecretColumn { table: "settings", column: "mollie_key" };
+
+fn key_place(account: i64, id: &str) -> Place<'_> {
+    Place { account, table: MOLLIE_KEY.table, column: MOLLIE_KEY.column, id }
 }
 
 impl Settings {
@@ -123,6 +166,29 @@ impl Settings {
                 None => Settings::blank(),
             }
         })
+    }
+
+    /// Whether what the account sends is only recorded.
+    pub fn is_sealed(tx: &mut Tx, ctx: &Ctx) -> Result<bool> {
+        Ok(ctx.has_test_clock && Settings::of(tx, ctx)?.outside == Outside::Recorded)
+    }
+
+    /// Lets a new account with a test clock send.
+    pub fn go_live(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+        let before = Settings::of(tx, ctx)?;
+        let mut settings = Settings { outside: Outside::Live, ..before.clone() };
+        records::change(tx, ctx, &before, &mut settings, "updated")
+    }
+
+    /// Returns the settings of the account with the Mollie API key decrypted, to call Mollie.
+    pub fn with_key(tx: &mut Tx, ctx: &Ctx) -> Result<Settings> {
+        let mut settings = Settings::of(tx, ctx)?;
+        settings.mollie_key = Sealed::Plain(settings.key(ctx)?);
+        Ok(settings)
+    }
+
+    fn key(&self, ctx: &Ctx) -> Result<String> {
+        self.mollie_key.open(&ctx.site.vault, &key_place(ctx.account, &self.base.id))
     }
 }
 
@@ -142,6 +208,10 @@ fn patch(call: Call) -> Result<Work> {
         input.merge_into(&mut settings);
         let mut faults = FieldErrors::default();
         settings.check(&mut faults);
+        if settings.outside == Outside::Recorded && !ctx.has_test_clock {
+            let message = "can only be 'recorded' in an account with a test clock";
+            faults.add("outside", violation(FieldCode::InvalidChoice, message));
+        }
         faults.into_result()?;
         if before.base.id.is_empty() {
             records::add(tx, ctx, &mut settings)?;
@@ -191,7 +261,11 @@ pub fn resource() -> Resource {
 
 /// Creates the default settings.
 pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
-    records::add(tx, ctx, &mut Settings::blank()?)
+    let mut settings = Settings::blank()?;
+    if ctx.has_test_clock {
+        settings.outside = Outside::Recorded;
+    }
+    records::add(tx, ctx, &mut settings)
 }
 
 const MIGRATIONS: &[Migration] = &[
@@ -264,6 +338,14 @@ UPDATE clients SET payment_term = 14 WHERE payment_term = 0;
 UPDATE clients SET quote_expiration_days = 30 WHERE quote_expiration_days = 0;
 UPDATE suppliers SET payment_term = 14 WHERE payment_term = 0;
 UPDATE suppliers SET quote_expiration_days = 30 WHERE quote_expiration_days = 0;
+",
+    },
+    Migration {
+        number: 100,
+        name: "test accounts are recorded",
+        sql: "
+ALTER TABLE settings ADD COLUMN outside TEXT NOT NULL DEFAULT 'live';
+UPDATE settings SET outside = 'recorded' WHERE account_id IN (SELECT id FROM accounts WHERE test_clock > 0);
 ",
     },
 ];

@@ -169,8 +169,8 @@ fn lease_seconds(app: &App) -> i64 {
 /// Makes one attempt of a delivery and records the outcome.
 async fn deliver(app: &Arc<App>, claimed: Claimed) {
     let claimed = Arc::new(claimed);
-    let own = claimed.clone();
-    let parcel = match app.store.read(move |tx| own.load(tx)).await {
+    let (own, vault, now) = (claimed.clone(), app.site.vault.clone(), app.clock.now());
+    let parcel = match app.store.read(move |tx| own.load(tx, &vault, now)).await {
         Ok(Some(parcel)) => parcel,
         Ok(None) => return,
         Err(error) => {
@@ -237,12 +237,8 @@ async fn call(app: &App, id: &str, parcel: &Parcel) -> CallOutcome {
 
 fn headers(id: &str, parcel: &Parcel, now: Moment) -> Vec<(String, String)> {
     let seconds = now.0 / 1000;
-    let signatures: Vec<String> = parcel
-        .endpoint
-        .secrets(now)
-        .into_iter()
-        .map(|secret| signature::sign(secret, id, seconds, &parcel.body))
-        .collect();
+    let signatures: Vec<String> =
+        parcel.secrets.iter().map(|secret| signature::sign(secret, id, seconds, &parcel.body)).collect();
     vec![
         ("content-type".into(), "application/json".into()),
         ("webhook-id".into(), id.into()),

@@ -100,7 +100,8 @@ fn kantoor(binary: &Path, data: &Path) -> Command {
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("KANTOOR_")) {
         command.env_remove(name);
     }
-    command.arg("--data").arg(data);
+    // Databases are copied from one folder to another.
+    command.env("KANTOOR_SECRET_KEY", "00".repeat(32)).arg("--data").arg(data);
     command
 }
 

@@ -1,6 +1,9 @@
 //! The outgoing calls of flows, as they are stored.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::settings::NOT_SENT;
 
 /// The lease of an outgoing call, in seconds: then another worker makes the call. A dead node is noticed earlier, by its
 /// heartbeat.
@@ -19,6 +22,29 @@ pub struct Outgoing {
     pub body: String,
     /// The timeout.
     pub seconds: u64,
+}
+
+/// Length of the body that the result of a recorded call shows, in characters.
+const RECORDED_BODY: usize = 4096;
+
+impl Outgoing {
+    /// Returns the result of a call that is recorded instead of made.
+    pub fn recorded(&self) -> Value {
+        let headers: Map<String, Value> = self
+            .headers
+            .iter()
+            .map(|(name, value)| {
+                let hidden =
+                    ["auth", "token", "key", "secret", "cookie"].iter().any(|part| name.to_lowercase().contains(part));
+                (name.clone(), if hidden { "(hidden)".into() } else { value.as_str().into() })
+            })
+            .collect();
+        let body: String = self.body.chars().take(RECORDED_BODY).collect();
+        json!({
+            "recorded": true, "reason": NOT_SENT, "status": 0, "body": null,
+            "request": {"method": self.method, "url": self.url, "headers": headers, "body": body},
+        })
+    }
 }
 
 /// A call that is recorded in its run and is about to be made.

@@ -20,6 +20,7 @@ use super::needs;
 use super::template::{self, Names};
 use crate::automation::run::Run;
 use crate::mail::{self, Letter};
+use crate::settings::Settings;
 
 /// The outcome of a step.
 pub enum Done {
@@ -83,7 +84,10 @@ pub fn take(tx: &mut Tx, ctx: &Ctx, run: &Run, data: &str, step: &Step, names: &
         Action::Wait => wait(ctx, run, step, names),
         Action::Approval => Ok(Done::Approval(text(step, "message", names)?)),
         Action::Condition => condition(step, names),
-        Action::Http => call(run, data, step, names).map(Done::Call),
+        Action::Http => {
+            let call = call(run, data, step, names)?;
+            Ok(if Settings::is_sealed(tx, ctx)? { Done::Result(call.recorded()) } else { Done::Call(call) })
+        }
         Action::Trigger => trigger(tx, ctx, step, names),
         Action::SendEmail => send_email(tx, ctx, run, step, names),
         _ => {

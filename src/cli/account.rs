@@ -16,6 +16,9 @@ pub enum Account {
         /// Use a test clock that stands still at this time (RFC 3339, such as 2026-01-01T09:00:00Z) until it is advanced
         #[arg(long, value_name = "TIMESTAMP")]
         test_clock: Option<String>,
+        /// Send mail, webhooks, HTTP calls and payment requests of an account with a test clock, instead of recording them
+        #[arg(long, requires = "test_clock")]
+        live: bool,
         /// Time zone of the account, such as Europe/Amsterdam
         #[arg(long, value_name = "ZONE", default_value = accounts::DEFAULT_ZONE)]
         time_zone: String,
@@ -34,20 +37,20 @@ pub enum Account {
 impl Account {
     pub fn run(&self, app: &App) -> Result<(), String> {
         match self {
-            Account::Create { name, test_clock, time_zone, json } => {
-                create(app, name, test_clock.as_deref(), time_zone, *json)
+            Account::Create { name, test_clock, live, time_zone, json } => {
+                create(app, name, test_clock.as_deref(), *live, time_zone, *json)
             }
             Account::List { json } => list(app, *json),
         }
     }
 }
 
-fn create(app: &App, name: &str, test_clock: Option<&str>, zone: &str, json: bool) -> Result<(), String> {
+fn create(app: &App, name: &str, test_clock: Option<&str>, live: bool, zone: &str, json: bool) -> Result<(), String> {
     let clock = test_clock.map(|text| {
         let moment = Moment::parse(text).filter(|moment| moment.0 > 0);
         moment.ok_or_else(|| format!("--test-clock {text}: expected a time such as 2026-01-01T09:00:00Z"))
     });
-    let (account, key) = opening::create_account_in(app, name, zone, clock.transpose()?).map_err(error_line)?;
+    let (account, key) = opening::create_account_in(app, name, zone, clock.transpose()?, live).map_err(error_line)?;
     if json {
         return say(&json!({"account": {"id": account.uid, "name": account.name}, "key": key}).to_string());
     }

@@ -4,16 +4,22 @@ use std::process::ExitCode;
 use clap::Args;
 use engine::config::Config;
 use engine::open::open_as_it_is;
+use engine::secrets;
+use engine::secrets::key_file::KeySource;
+use engine::secrets::vault::Vault;
 
 use super::verify::{Printer, summary};
 use super::{error_line, runtime, say};
-use crate::upkeep::backup::{self, BackupOutcome};
+use crate::upkeep::backup::{self, BackupKeys, BackupOutcome};
 
 #[derive(Args)]
 pub struct Backup {
     /// Folder to create; it must not exist or must be empty
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
+    /// Include the key that encrypts the secrets; without it, keep a copy of the key elsewhere
+    #[arg(long)]
+    with_key: bool,
 }
 
 impl Backup {
@@ -22,12 +28,18 @@ impl Backup {
         let (store, blobs) = open_as_it_is(config).map_err(error_line)?;
         let mut printer = Printer::new();
         printer.chains = false;
-        let made = backup::make(&store, &blobs, &runtime()?, &self.folder, &mut printer)?;
+        let vault = secrets::for_database(&store, config).map_err(told)?;
+        if let (true, Some(KeySource::Setting(_))) = (self.with_key, vault.as_ref().map(Vault::source)) {
+            return Err("--with-key: the key is a setting and not a file; keep a copy of the setting".to_string());
+        }
+        let keys = BackupKeys { vault: vault.as_ref(), included: self.with_key && vault.is_some() };
+        let made = backup::make(&store, &blobs, &runtime()?, &self.folder, keys, &mut printer)?;
         printer.progress.clear();
         match made {
             BackupOutcome::Made(checked) => {
                 say(&summary(&checked))?;
                 say(&format!("The backup is in {}.", self.folder.display()))?;
+                vault.as_ref().map_or(Ok(()), |vault| self.name_key(vault))?;
                 Ok(ExitCode::SUCCESS)
             }
             BackupOutcome::Unsound { checked, left } => {
@@ -38,6 +50,17 @@ impl Backup {
                 ))
             }
         }
+    }
+
+    /// Says whether the backup includes the key that its secrets need.
+    fn name_key(&self, vault: &Vault) -> Result<(), String> {
+        let (source, id) = (vault.source(), vault.ids().first().map(ToString::to_string).unwrap_or_default());
+        if self.with_key {
+            return say(&format!("It includes the key of its secrets ({id}): whoever has the backup can read them."));
+        }
+        say(&format!(
+            "It does not include the key of its secrets ({id}): keep a copy of {source} elsewhere, or use --with-key. A restore needs it."
+        ))
     }
 
     /// Rejects a folder inside the file store: the backup would look like unknown file contents there.

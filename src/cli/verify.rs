@@ -6,6 +6,7 @@ use engine::accounts::Account;
 use engine::config::Config;
 use engine::log::Verdict;
 use engine::open::open_to_read;
+use engine::secrets;
 
 use super::{Progress, error_line, grouped, say};
 use crate::upkeep::integrity::{Checked, Inspection, Problem, Witness};
@@ -32,9 +33,16 @@ impl Verify {
         }
         let (store, blobs) = open_to_read(config).map_err(error_line)?;
         let runtime = super::runtime()?;
-        let inspection = Inspection::new(&store, &blobs, &runtime, &mut printer);
+        let vault = secrets::for_database(&store, config);
+        if let Err(error) = &vault {
+            let (account, table, id) = (String::new(), "secrets".to_string(), String::new());
+            let what = error.internal.as_ref().unwrap_or(&error.message).clone();
+            printer.hears(&Problem { account, table, id, what });
+        }
+        let (vault, lacks_key) = (vault.as_ref().ok().and_then(Option::as_ref), vault.is_err());
+        let inspection = Inspection::new(&store, &blobs, &runtime, &mut printer).with_keys(vault);
         let checked = inspection.run(self.account.as_deref()).map_err(error_line)?;
-        let checked = Checked { problems: checked.problems + u64::from(torn), ..checked };
+        let checked = Checked { problems: checked.problems + u64::from(torn) + u64::from(lacks_key), ..checked };
         printer.progress.clear();
         say(&summary(&checked))?;
         Ok(if checked.problems == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })

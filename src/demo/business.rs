@@ -25,12 +25,7 @@ fn settings() -> Vec<DemoStep> {
                 "footer": "Storing? Bel dag en nacht: +31 13 123 45 11.",
             }),
         ),
-        make(
-            130,
-            "",
-            "/v1/email-domains",
-            json!({"domain": "vandijk-installatietechniek.example", "status": "verified", "type": "sending"}),
-        ),
+        make(130, "", "/v1/email-domains", json!({"domain": "vandijk-installatietechniek.example", "type": "sending"})),
         make(
             130,
             "",

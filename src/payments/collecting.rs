@@ -148,7 +148,7 @@ fn case(app: &App, caller: &Actor, id: &str) -> Result<Collection> {
         };
         let mandate = mandate::of(tx, &ctx, &client.base.id)?.unwrap_or_default();
         let (customer_id, mandate_id) = (mandate.customer_id, mandate.mandate_id);
-        Ok(Collection { payment, invoice, client, customer_id, mandate_id, settings: Settings::of(tx, &ctx)? })
+        Ok(Collection { payment, invoice, client, customer_id, mandate_id, settings: Settings::with_key(tx, &ctx)? })
     })
 }
 
@@ -344,7 +344,7 @@ fn look_at_verification(app: &App, caller: &Actor, id: &str) -> Result<Result<()
     let (own, key) = (caller.clone(), id.to_string());
     let (verification, settings) = app.store.read_now(move |tx| {
         let ctx = own.reading(tx)?;
-        Ok::<_, Error>((records::find::<Verification>(tx, &ctx, &key)?, Settings::of(tx, &ctx)?))
+        Ok::<_, Error>((records::find::<Verification>(tx, &ctx, &key)?, Settings::with_key(tx, &ctx)?))
     })?;
     let news = match look(providers::named(app, verification.provider, &settings), &verification.external_id) {
         Ok(news) => news,

@@ -2,6 +2,7 @@
 //! retry after a crash does not request a payment twice.
 
 pub mod mollie;
+pub mod recorded;
 pub mod sandbox;
 
 use engine::app::App;
@@ -10,7 +11,7 @@ use money::Amount;
 use serde_json::Value;
 
 use crate::payments::payment::Status;
-use crate::settings::{ProviderName, Settings};
+use crate::settings::{Outside, ProviderName, Settings};
 
 error_codes! {
     /// The payment provider rejected the request; the message says why.
@@ -113,6 +114,8 @@ pub trait Provider {
 pub fn named(app: &App, name: ProviderName, settings: &Settings) -> Result<Box<dyn Provider>, ProviderError> {
     match name {
         ProviderName::Sandbox => Ok(Box::new(sandbox::Sandbox { site: app.site.clone() })),
+        // The sandbox is part of this server.
+        ProviderName::Mollie if settings.outside == Outside::Recorded => Ok(Box::new(recorded::Recorded)),
         ProviderName::Mollie => Ok(Box::new(mollie::open(app, settings)?)),
         ProviderName::Manual => {
             Err(ProviderError::Never("The account collects through its bank, with batch files.".to_string()))

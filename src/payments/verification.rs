@@ -257,7 +257,7 @@ fn ask(app: &App, account: i64, id: &str, again: bool) -> Result<Started, Provid
         let ctx = caller.reading(tx)?;
         let verification: Verification = records::find(tx, &ctx, &own)?;
         let client: Client = records::find(tx, &ctx, &verification.client_id.0)?;
-        Ok::<_, Error>((verification, client, Settings::of(tx, &ctx)?))
+        Ok::<_, Error>((verification, client, Settings::with_key(tx, &ctx)?))
     });
     let (verification, client, settings) = read.map_err(later)?;
     let provider = providers::named(app, verification.provider, &settings)?;
@@ -399,7 +399,7 @@ impl Job for CancelAtProvider {
         let caller = app.acting_in(claimed.account, "provider")?;
         let settings = app.store.read_now(move |tx| {
             let ctx = caller.reading(tx)?;
-            Settings::of(tx, &ctx)
+            Settings::with_key(tx, &ctx)
         })?;
         match providers::named(app, name, &settings).and_then(|provider| provider.cancel(&self.external_id)) {
             Ok(()) | Err(ProviderError::Never(_)) => Ok(Ending::Done),

@@ -18,6 +18,7 @@ use engine::contents::hex;
 use engine::error::{Error, Result};
 use engine::jobs::SHARED;
 use engine::migrations;
+use engine::secrets::vault::Vault;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -53,12 +54,22 @@ pub enum BackupOutcome {
     },
 }
 
+/// The keys for the secrets of the database.
+#[derive(Clone, Copy)]
+pub struct BackupKeys<'k> {
+    /// The keys; none if nothing is encrypted yet.
+    pub vault: Option<&'k Vault>,
+    /// Whether the backup includes them.
+    pub included: bool,
+}
+
 /// Creates a backup in `folder`, which is renamed to its final name only when it is complete, verified and synced.
 pub fn make(
     store: &Store,
     blobs: &Blobs,
     runtime: &Runtime,
     folder: &Path,
+    keys: BackupKeys,
     witness: &mut dyn Witness,
 ) -> std::result::Result<BackupOutcome, String> {
     let unfinished = begin(folder)?;
@@ -67,12 +78,16 @@ pub fn make(
     let started = Clock::System.now();
     let (database, contents) = copy_database(store, &unfinished, witness).map_err(|error| error.to_string())?;
     let missing = runtime.block_on(copy_contents(blobs, &unfinished, &contents, witness))?;
-    let mut checked = check(store, runtime, &unfinished, &contents, witness).map_err(|error| error.to_string())?;
+    let checked = check(store, runtime, &unfinished, &contents, keys, witness);
+    let mut checked = checked.map_err(|error| error.to_string())?;
     checked.problems += missing;
+    if let Some(vault) = keys.vault.filter(|_| keys.included) {
+        vault.source().copy_into(&unfinished).map_err(|error| error.to_string())?;
+    }
     if checked.problems > 0 {
         return Ok(BackupOutcome::Unsound { checked, left: unfinished });
     }
-    finish(store, &unfinished, folder, &database, started, &checked)
+    finish(store, &unfinished, folder, &database, started, keys, &checked)
         .map_err(|error| format!("{}: {error}", folder.display()))?;
     Ok(BackupOutcome::Made(checked))
 }
@@ -196,14 +211,16 @@ fn check(
     runtime: &Runtime,
     unfinished: &Path,
     contents: &Path,
+    keys: BackupKeys,
     witness: &mut dyn Witness,
 ) -> Result<Checked> {
     let blobs = Blobs::in_folder(&unfinished.join("files")).map_err(|error| Error::internal(error.to_string()))?;
     if !store.is_shared() {
         let copy = Store::open_to_read(&Options::new(Database::Sqlite(unfinished.join(store::SQLITE_COPY))))?;
-        return Inspection::new(&copy, &blobs, runtime, witness).run(None);
+        return Inspection::new(&copy, &blobs, runtime, witness).with_keys(keys.vault).run(None);
     }
-    let mut checked = Inspection::new(store, &blobs, runtime, witness).run_on_database()?;
+    let inspection = Inspection::new(store, &blobs, runtime, witness).with_keys(keys.vault);
+    let mut checked = inspection.run_on_database()?;
     for file in listed(contents).map_err(|error| Error::internal(error.to_string()))? {
         checked.files += 1;
         checked.bytes += file.size.unsigned_abs();
@@ -228,6 +245,7 @@ fn finish(
     folder: &Path,
     database: &Path,
     started: Moment,
+    keys: BackupKeys,
     checked: &Checked,
 ) -> std::io::Result<()> {
     for name in ["contents", LOCK, "kantoor.db-wal", "kantoor.db-shm"] {
@@ -248,6 +266,9 @@ fn finish(
             "sha256": sha256_of(database)?,
         },
         "files": {"count": checked.files, "bytes": checked.bytes, "list": LIST},
+        "secrets": keys.vault.map(|vault| json!({
+            "key": vault.ids().first().map(ToString::to_string), "included": keys.included,
+        })),
         "accounts": checked.accounts,
         "records": checked.records,
         "log_entries": checked.entries,

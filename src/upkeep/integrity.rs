@@ -6,6 +6,7 @@
 pub(crate) mod files;
 mod numbers;
 mod records;
+mod secrets;
 
 use blobs::Blobs;
 use engine::accounts::Account;
@@ -14,6 +15,7 @@ use engine::inspect::lines::Lines;
 use engine::log::{self, Verdict, Walked};
 use engine::registry::registry;
 use engine::resource::Resource;
+use engine::secrets::vault::Vault;
 use store::{Store, Tx};
 use tokio::runtime::Runtime;
 
@@ -71,6 +73,8 @@ pub struct Inspection<'i> {
     pub blobs: &'i Blobs,
     /// The runtime that reads contents; the database is queried outside of it.
     pub runtime: &'i Runtime,
+    /// The keys for secrets; without them, secrets are not checked.
+    pub vault: Option<&'i Vault>,
     /// Receives the findings.
     pub witness: &'i mut dyn Witness,
     /// The totals so far.
@@ -85,7 +89,13 @@ impl<'i> Inspection<'i> {
         runtime: &'i Runtime,
         witness: &'i mut dyn Witness,
     ) -> Inspection<'i> {
-        Inspection { store, blobs, runtime, witness, checked: Checked::default() }
+        Inspection { store, blobs, runtime, vault: None, witness, checked: Checked::default() }
+    }
+
+    /// Adds the keys for secrets.
+    pub fn with_keys(mut self, vault: Option<&'i Vault>) -> Inspection<'i> {
+        self.vault = vault;
+        self
     }
 
     /// Checks everything, or only one account with its files.
@@ -101,6 +111,7 @@ impl<'i> Inspection<'i> {
     fn look_through(mut self, only: Option<&str>, with_files: bool) -> Result<Checked> {
         if only.is_none() {
             self.database();
+            self.vault.into_iter().for_each(|vault| self.signing_key(vault));
         }
         let accounts = match only {
             Some(uid) => vec![self.store.read_now(|tx| Account::find(tx, uid))?],
@@ -118,6 +129,7 @@ impl<'i> Inspection<'i> {
             self.relations(account);
             self.numbers(account);
             self.payments(account);
+            self.vault.into_iter().for_each(|vault| self.secrets(account, vault));
             if with_files {
                 self.files(account);
             }

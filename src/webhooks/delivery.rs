@@ -13,6 +13,7 @@ use engine::{input, record};
 use serde_json::json;
 use store::{Migration, Tx};
 
+use crate::settings::{NOT_SENT, Settings};
 use crate::webhooks::breaker;
 use crate::webhooks::endpoint::WebhookEndpoint;
 pub use crate::webhooks::status::DeliveryStatus;
@@ -85,7 +86,7 @@ pub fn testable(endpoints: Resource) -> Resource {
 const TESTED: &[Part] = &[
     Part("delivery_id", "string", "The delivery; see the list of deliveries for its status."),
     Part("event", "string", "`webhook.test`"),
-    Part("status", "string", "`queued`"),
+    Part("status", "string", "`queued`, or `recorded` in a test account that does not send."),
 ];
 
 /// `POST /v1/webhook-endpoints/{id}/test`
@@ -101,7 +102,7 @@ fn test(call: Call) -> Result<Work> {
     }))
 }
 
-/// Queues an event for an endpoint, due immediately.
+/// Queues an event for an endpoint, due immediately; or records it, if the account does not send.
 pub fn queue(
     tx: &mut Tx,
     ctx: &Ctx,
@@ -112,12 +113,18 @@ pub fn queue(
     resend_of: &str,
 ) -> Result<WebhookDelivery> {
     let now = ctx.machine_now;
+    let (status, reason, due) = match Settings::is_sealed(tx, ctx)? {
+        true => (DeliveryStatus::Recorded, NOT_SENT, None),
+        false => (DeliveryStatus::Queued, "", Some(now)),
+    };
     let delivery = WebhookDelivery {
         base: Base { id: ctx.new_id(), created_at: now, updated_at: now, version: 1 },
         endpoint_id: Link(endpoint_id.to_string()),
         event: event.to_string(),
         seq,
-        next_attempt_at: When(Some(now)),
+        status,
+        reason: reason.to_string(),
+        next_attempt_at: When(due),
         resend_of: Link(resend_of.to_string()),
         happened_at: When(Some(happened_at)),
         ..WebhookDelivery::default()
@@ -126,7 +133,7 @@ pub fn queue(
         "INSERT INTO webhook_deliveries (account_id, id, created_at, updated_at, version, endpoint_id, event, seq, status,
                 attempts, response_status, response_body, reason, duration_ms, next_attempt_at, resend_of, happened_at,
                 due_at, claim)
-         VALUES ($1, $2, $3, $3, 1, $4, $5, $6, $7, 0, 0, '', '', 0, $3, $8, $9, $3, 0)",
+         VALUES ($1, $2, $3, $3, 1, $4, $5, $6, $7, 0, 0, '', $8, 0, $9, $10, $11, $9, 0)",
         &[
             ctx.account.into(),
             (&delivery.base.id).into(),
@@ -135,6 +142,8 @@ pub fn queue(
             event.into(),
             seq.into(),
             delivery.status.wire().into(),
+            reason.into(),
+            due.map_or(0, |due| due.0).into(),
             resend_of.into(),
             happened_at.0.into(),
         ],
@@ -142,7 +151,7 @@ pub fn queue(
     Ok(delivery)
 }
 
-const MIGRATIONS: &[Migration] = &[CREATE, TRIED];
+const MIGRATIONS: &[Migration] = &[CREATE, TRIED, RECORDED];
 
 /// `due_at` is when the delivery needs attention: the next attempt, or the end of the lease of the current one; 0 when
 /// it has ended.
@@ -185,5 +194,57 @@ const TRIED: Migration = Migration {
     name: "deliveries to be tried",
     sql: "
 CREATE INDEX webhook_deliveries_tried ON webhook_deliveries (updated_at) WHERE status IN ('queued', 'retrying');
+",
+};
+
+/// SQLite cannot change the check of a column.
+const RECORDED: Migration = Migration {
+    number: 101,
+    name: "recorded deliveries",
+    sql: "
+-- postgres
+ALTER TABLE webhook_deliveries DROP CONSTRAINT webhook_deliveries_status_check;
+ALTER TABLE webhook_deliveries ADD CONSTRAINT webhook_deliveries_status_check
+    CHECK (status IN ('queued', 'sending', 'retrying', 'delivered', 'failed', 'recorded'));
+-- sqlite
+ALTER TABLE webhook_deliveries RENAME TO webhook_deliveries_before;
+CREATE TABLE webhook_deliveries (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    version BIGINT NOT NULL,
+    endpoint_id TEXT NOT NULL,
+    event TEXT NOT NULL,
+    seq BIGINT NOT NULL,
+    status TEXT NOT NULL CHECK (status IN ('queued', 'sending', 'retrying', 'delivered', 'failed', 'recorded')),
+    attempts BIGINT NOT NULL,
+    response_status BIGINT NOT NULL,
+    response_body TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    duration_ms BIGINT NOT NULL,
+    next_attempt_at BIGINT NOT NULL,
+    resend_of TEXT NOT NULL,
+    happened_at BIGINT NOT NULL,
+    due_at BIGINT NOT NULL,
+    claim BIGINT NOT NULL,
+    node TEXT NOT NULL DEFAULT '',
+    lost BIGINT NOT NULL DEFAULT 0,
+    PRIMARY KEY (account_id, id)
+) STRICT;
+INSERT INTO webhook_deliveries (account_id, id, created_at, updated_at, version, endpoint_id, event, seq, status, attempts,
+    response_status, response_body, reason, duration_ms, next_attempt_at, resend_of, happened_at, due_at, claim, node, lost)
+SELECT account_id, id, created_at, updated_at, version, endpoint_id, event, seq, status, attempts,
+    response_status, response_body, reason, duration_ms, next_attempt_at, resend_of, happened_at, due_at, claim, node, lost
+FROM webhook_deliveries_before;
+DROP TABLE webhook_deliveries_before;
+CREATE INDEX webhook_deliveries_created ON webhook_deliveries (account_id, endpoint_id, created_at, id);
+CREATE INDEX webhook_deliveries_status ON webhook_deliveries (account_id, endpoint_id, status, created_at, id);
+CREATE INDEX webhook_deliveries_event ON webhook_deliveries (account_id, endpoint_id, event, created_at, id);
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries (account_id, endpoint_id, due_at, id) WHERE due_at > 0;
+CREATE INDEX webhook_deliveries_old ON webhook_deliveries (account_id, created_at);
+CREATE INDEX webhook_deliveries_node ON webhook_deliveries (node) WHERE status = 'sending';
+CREATE INDEX webhook_deliveries_tried ON webhook_deliveries (updated_at) WHERE status IN ('queued', 'retrying');
+-- both
 ",
 };

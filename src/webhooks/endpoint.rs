@@ -10,10 +10,12 @@ use engine::context::Ctx;
 use engine::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use engine::input::Input;
 use engine::record::{
-    ACTED, ALL, Body, COMPUTED, CREATED, Callable, INPUT, Model, NOWHERE, REQUIRED, Texts, UPDATED, When,
+    ACTED, ALL, Body, COMPUTED, CREATED, Callable, INPUT, Model, NOWHERE, REQUIRED, Sealed, Texts, UPDATED, When,
 };
 use engine::records::{self, Work};
 use engine::resource::{Method, RequestBody, Resource, Returns, Verb};
+use engine::secrets::columns::SecretColumn;
+use engine::secrets::vault::{Place, Vault};
 use engine::tables::Logged;
 use engine::{input, log, record};
 use store::{Migration, Tx};
@@ -22,7 +24,7 @@ use crate::automation::needs;
 use crate::files::usage;
 use crate::webhooks::breaker;
 use crate::webhooks::ending;
-use crate::webhooks::signature::Secret;
+use crate::webhooks::signature;
 
 /// Maximum number of endpoints of an account: each event may be sent to all of them.
 const MAX_ENDPOINTS: i64 = 100;
@@ -53,9 +55,9 @@ record! {
     /// When the next probe is sent, after several webhooks in a row failed. Nothing is sent before that.
     next_probe_at: When = COMPUTED.nullable();
     /// The signing secret. It is shown only when it is created.
-    secret: Secret = COMPUTED.shown(CREATED.and(ACTED));
+    secret: Sealed = COMPUTED.shown(CREATED.and(ACTED));
     /// The previous secret.
-    old_secret: Secret = COMPUTED.shown(NOWHERE);
+    old_secret: Sealed = COMPUTED.shown(NOWHERE);
     /// Until when webhooks are also signed with the previous secret.
     old_secret_until: When = COMPUTED.nullable();
 }
@@ -129,11 +131,23 @@ impl WebhookEndpoint {
         lacking.collect()
     }
 
-    /// Returns the current signing secrets, newest first.
-    pub fn secrets(&self, now: engine::clock::Moment) -> Vec<&str> {
-        let old = self.old_secret_until.0.is_some_and(|until| now < until);
-        let old = Some(self.old_secret.0.as_str()).filter(|_| old);
-        std::iter::once(self.secret.0.as_str()).chain(old).collect()
+    /// Decrypts the current signing secrets, newest first.
+    pub fn secrets(&self, account: i64, vault: &Vault, now: engine::clock::Moment) -> Result<Vec<String>> {
+        let mut current = vec![(SECRET, &self.secret)];
+        if self.old_secret_until.0.is_some_and(|until| now < until) {
+            current.push((OLD_SECRET, &self.old_secret));
+        }
+        current.into_iter().map(|(column, sealed)| self.opened(account, vault, column, sealed)).collect()
+    }
+
+    fn opened(&self, account: i64, vault: &Vault, column: SecretColumn, sealed: &Sealed) -> Result<String> {
+        let id = &self.base.id;
+        let secret = sealed.open(vault, &place(account, column, id))?;
+        if !signature::is_secret(&secret) {
+            let wrong = store::Error::unreadable("it is not a secret in base64");
+            return Err(wrong.at(column.table, id, column.column).into());
+        }
+        Ok(secret)
     }
 
     /// Disables the endpoint automatically, and logs it.
@@ -147,6 +161,15 @@ impl WebhookEndpoint {
         records::change(tx, ctx, self, &mut record, "disabled")?;
         switch(tx, ctx, &record)
     }
+}
+
+/// The columns with secrets.
+pub const SECRET: SecretColumn = SecretColumn { table: "webhook_endpoints", column: "secret" };
+/// The previous secret.
+pub const OLD_SECRET: SecretColumn = SecretColumn { table: "webhook_endpoints", column: "old_secret" };
+
+fn place(account: i64, column: SecretColumn, id: &str) -> Place<'_> {
+    Place { account, table: column.table, column: column.column, id }
 }
 
 input! {
@@ -193,9 +216,11 @@ fn create(call: Call) -> Result<Work> {
         let mut record = input.record();
         usage::room_for_endpoint(tx, ctx, "", &record.url.0)?;
         record.adopt(ctx)?;
-        record.secret.clone_from(&secret);
+        record.base.id = ctx.new_id();
+        record.secret = sealed(ctx, SECRET, &record.base.id, &secret)?;
         records::add(tx, ctx, &mut record)?;
         switch(tx, ctx, &record)?;
+        record.secret = Sealed::Plain(secret.clone());
         Ok(Answer::created(ctx, &record, CREATED).with_texts("warnings", &input.warnings))
     }))
 }
@@ -281,13 +306,22 @@ fn rotate(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let before: WebhookEndpoint = records::find_to_change(tx, ctx, &call)?;
         let mut record = before.clone();
-        record.secret.clone_from(&secret);
+        let id = before.base.id.as_str();
+        record.secret = sealed(ctx, SECRET, id, &secret)?;
         (record.old_secret, record.old_secret_until) = match input.record().overlap_hours {
-            0 => (Secret::default(), When(None)),
-            // Receivers use real time, whatever the account's clock.
-            hours => (before.secret.clone(), When(Some(ctx.machine_now.plus_seconds(hours * 3600)))),
+            0 => (Sealed::default(), When(None)),
+            // Without the key of the old secret, there is nothing to overlap with.
+            hours => match before.opened(ctx.account, &ctx.site.vault, SECRET, &before.secret) {
+                Err(_) => (Sealed::default(), When(None)),
+                Ok(old) => {
+                    // Receivers use real time, whatever the account's clock.
+                    let until = ctx.machine_now.plus_seconds(hours * 3600);
+                    (sealed(ctx, OLD_SECRET, id, &old)?, When(Some(until)))
+                }
+            },
         };
         records::change(tx, ctx, &before, &mut record, "secret_rotated")?;
+        record.secret = Sealed::Plain(secret.clone());
         Ok(Answer::record(ctx, &record, ACTED).with_texts("warnings", &input.warnings))
     }))
 }
@@ -318,10 +352,16 @@ impl WebhookEndpoint {
 }
 
 /// Generates a secret: `whsec_` and 32 random bytes.
-fn new_secret() -> Result<Secret> {
+fn new_secret() -> Result<String> {
     let mut bytes = [0u8; 32];
     getrandom::fill(&mut bytes).map_err(|error| Error::internal(format!("cannot generate random numbers: {error}")))?;
-    Ok(Secret(format!("whsec_{}", STANDARD.encode(bytes))))
+    Ok(format!("whsec_{}", STANDARD.encode(bytes)))
+}
+
+fn sealed(ctx: &Ctx, column: SecretColumn, id: &str, secret: &str) -> Result<Sealed> {
+    let mut sealed = Sealed::Plain(secret.to_string());
+    sealed.seal(&ctx.site.vault, &place(ctx.account, column, id))?;
+    Ok(sealed)
 }
 
 const MIGRATIONS: &[Migration] = &[TABLES, BREAKER, AUTHORS];

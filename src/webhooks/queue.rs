@@ -13,11 +13,13 @@ use engine::error::{Error, Result};
 use engine::leases::{self, Comeback, Lease, LeaseTable};
 use engine::log;
 use engine::record::Record;
+use engine::secrets::vault::Vault;
 use serde_json::json;
 use store::Tx;
 
 use super::breaker::{self, Breaker};
 use crate::automation::needs;
+use crate::settings::{NOT_SENT, Settings};
 use crate::webhooks::delivery::{self, DeliveryStatus, WebhookDelivery};
 use crate::webhooks::endpoint::WebhookEndpoint;
 
@@ -149,8 +151,11 @@ pub fn advance(
     );
     let sending = tx.int(&sending, &[ctx.account.into(), endpoint.into(), now.0.into()])?;
     let room = (breaker.in_flight() - sending).min(room as i64);
-    let claimed =
-        if room > 0 { claim(tx, &ctx, endpoint, &authority, &app.node, now, lease, room)? } else { Vec::new() };
+    let claimed = match room {
+        _ if Settings::is_sealed(tx, &ctx)? => record_due(tx, &ctx, endpoint, now)?,
+        1.. => claim(tx, &ctx, endpoint, &authority, &app.node, now, lease, room)?,
+        _ => Vec::new(),
+    };
     if !moved {
         breaker.drained(tx, &ctx, endpoint, now)?;
     }
@@ -195,6 +200,19 @@ fn fan_out(tx: &mut Tx, ctx: &Ctx, endpoint: &WebhookEndpoint, authority: &Autho
 /// Whether the author of an endpoint may read an event about this type of record.
 fn may_receive(authority: &Authority, event: &str, entity_type: &str) -> bool {
     authority.may("*") || needs::to_receive(event, entity_type).iter().all(|scope| authority.may(scope))
+}
+
+/// Records deliveries that were queued before the account stopped sending; there is nothing to send.
+fn record_due(tx: &mut Tx, ctx: &Ctx, endpoint: &str, now: Moment) -> Result<Vec<Claimed>> {
+    let sql =
+        "UPDATE webhook_deliveries SET status = $1, reason = $2, due_at = 0, next_attempt_at = 0, updated_at = $3,
+                      version = version + 1, claim = claim + 1
+               WHERE account_id = $4 AND id IN (SELECT id FROM webhook_deliveries
+                                                WHERE account_id = $4 AND endpoint_id = $5 AND due_at > 0 AND due_at <= $3
+                                                ORDER BY due_at LIMIT 500)";
+    let recorded = DeliveryStatus::Recorded.wire();
+    tx.execute(sql, &[recorded.into(), NOT_SENT.into(), now.0.into(), ctx.account.into(), endpoint.into()])?;
+    Ok(Vec::new())
 }
 
 /// A delivery under a lease.
@@ -307,6 +325,8 @@ pub struct Parcel {
     pub account: Account,
     /// The endpoint.
     pub endpoint: WebhookEndpoint,
+    /// The signing secrets, newest first.
+    pub secrets: Vec<String>,
     /// The body, identical for every attempt.
     pub body: Vec<u8>,
 }
@@ -335,13 +355,14 @@ impl Claimed {
     }
 
     /// Loads what is to be sent; `None` if the endpoint was disabled or deleted in the meantime.
-    pub fn load(&self, tx: &mut Tx) -> Result<Option<Parcel>> {
+    pub fn load(&self, tx: &mut Tx, vault: &Vault, now: Moment) -> Result<Option<Parcel>> {
         let delivery = self.delivery(tx)?.filter(|delivery| delivery.status == DeliveryStatus::Sending);
         let Some(delivery) = delivery else { return Ok(None) };
         let endpoint = self.endpoint(tx, &delivery)?.filter(|endpoint| endpoint.active);
         let Some(endpoint) = endpoint else { return Ok(None) };
         let body = body(tx, self.account, &delivery)?;
-        Ok(Some(Parcel { account: Account::numbered(tx, self.account)?, endpoint, body }))
+        let secrets = endpoint.secrets(self.account, vault, now)?;
+        Ok(Some(Parcel { account: Account::numbered(tx, self.account)?, endpoint, secrets, body }))
     }
 
     /// Records the outcome of an attempt, unless the lease was lost; returns the outcome for the metrics.

@@ -2,47 +2,12 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use engine::error::Violation;
-use engine::json::Json;
-use engine::record::{Kind, Rules};
 use hmac::{Hmac, KeyInit, Mac};
-use serde_json::Value as Schema;
 use sha2::Sha256;
-use store::{Row, Value};
 
-/// A signing secret: `whsec_` and Base64. Empty means none.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Secret(pub String);
-
-impl Kind for Secret {
-    fn to_db(&self) -> Value<'_> {
-        (&self.0).into()
-    }
-
-    fn from_db(row: &Row, column: usize) -> store::Result<Self> {
-        let text = row.text(column)?;
-        match key(text) {
-            // Nothing may be signed with a key that the receiver does not have.
-            None => Err(store::Error::unreadable("it is not a secret in base64")),
-            Some(_) => Ok(Secret(text.to_string())),
-        }
-    }
-
-    fn from_json(json: &Json, rules: &Rules) -> Result<Self, Violation> {
-        String::from_json(json, rules).map(Secret)
-    }
-
-    fn to_json(&self, rules: &Rules, out: &mut Vec<u8>) {
-        self.0.to_json(rules, out);
-    }
-
-    fn schema(rules: &Rules) -> Schema {
-        String::schema(rules)
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
+/// Whether a secret can be used: nothing may be signed with a key that the receiver does not have.
+pub fn is_secret(secret: &str) -> bool {
+    !secret.is_empty() && key(secret).is_some()
 }
 
 fn key(secret: &str) -> Option<Vec<u8>> {
@@ -51,7 +16,7 @@ fn key(secret: &str) -> Option<Vec<u8>> {
 
 /// Returns `v1,` and the HMAC-SHA256 of `id.timestamp.body` under the decoded secret, in Base64.
 pub fn sign(secret: &str, id: &str, seconds: i64, body: &[u8]) -> String {
-    // An undecodable value never becomes a `Secret`.
+    // Secrets are checked when they are decrypted.
     let key = key(secret).unwrap_or_default();
     let Ok(mut mac) = <Hmac<Sha256> as KeyInit>::new_from_slice(&key) else {
         unreachable!("HMAC takes keys of any length")

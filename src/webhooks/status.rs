@@ -16,5 +16,7 @@ choice! {
         Delivered = "delivered",
         /// All attempts failed.
         Failed = "failed",
+        /// Not sent, because the account has a test clock.
+        Recorded = "recorded",
     }
 }

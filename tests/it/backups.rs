@@ -13,7 +13,7 @@ use crate::server::Binary;
 use crate::support::{Db, Server, multipart};
 
 fn backup(db: &Db, folder: &Path) -> (bool, String) {
-    let done = kantoor(db, &["backup", folder.to_str().unwrap()]);
+    let done = kantoor(db, &["backup", "--with-key", folder.to_str().unwrap()]);
     (done.status.success(), said(&done) + &String::from_utf8_lossy(&done.stderr))
 }
 

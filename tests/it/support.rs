@@ -90,6 +90,8 @@ impl Db {
             ("quota_endpoints_per_host", "0"),
             // The typesetting program is not the one that runs the tests.
             ("typeset_apart", "false"),
+            // Nothing listens there; a test of domains has its own.
+            ("dns_server", "127.0.0.1:9"),
         ];
         let flags: Vec<_> = flags.iter().map(|(a, b)| (a.to_string(), b.to_string())).collect();
         Config::load(None, std::iter::empty(), &flags).unwrap()
@@ -162,8 +164,22 @@ impl Server {
     /// A client of a new account with full access, whose clock stands still at noon of 4 May 2026.
     pub fn client(&self) -> Client {
         let clock = Moment::parse("2026-05-04T10:00:00Z");
+        let client = self.recorded_client(clock);
+        // These tests have receivers of their own.
+        self.execute(&format!("UPDATE settings SET outside = 'live' WHERE account_id = {}", client.account));
+        client
+    }
+
+    /// A client of a new account that sends nothing.
+    pub fn recorded_client(&self, clock: Option<Moment>) -> Client {
         let (account, key) = kantoor::opening::create_account(&self.app, "Test", clock).unwrap();
         Client::new(self.address, key, account.number)
+    }
+
+    /// Executes a statement on the database.
+    pub fn execute(&self, sql: &str) {
+        let sql = sql.to_string();
+        self.app.store.write_now(0, move |tx| tx.execute(&sql, &[]).map(drop)).unwrap();
     }
 
     /// Declares that unsuccessful jobs are part of this test.

@@ -14,6 +14,8 @@ pub const DEFAULTS: &str = include_str!("../../../config.default.toml");
 pub struct Config {
     pub listen: String,
     pub data: PathBuf,
+    pub secret_key_file: String,
+    pub secret_key: String,
     pub database_url: String,
     pub public_url: String,
     pub files: String,
@@ -54,6 +56,7 @@ pub struct Config {
     pub smtp_timeout_seconds: u64,
     pub smtp_ca_file: String,
     pub allow_private_addresses: String,
+    pub dns_server: String,
     pub mollie_url: String,
     pub mollie_key: String,
     pub webhook_timeout_seconds: u64,
@@ -76,6 +79,9 @@ pub struct Config {
 
 /// The smallest limit on request bodies that allows a file upload, in MiB.
 pub const LEAST_BODIES_MIB: u64 = 5;
+
+/// The settings whose values are secrets.
+const SECRETS: &[&str] = &["database_url", "secret_key", "s3_secret_key", "smtp_password", "mollie_key"];
 
 /// The format of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -139,12 +145,20 @@ impl Config {
     pub fn shown(&self) -> String {
         let mut shown = self.clone();
         shown.database_url = hide_password(&self.database_url);
-        for secret in [&mut shown.s3_secret_key, &mut shown.smtp_password, &mut shown.mollie_key] {
-            if !secret.is_empty() {
+        let Ok(mut table) = toml::Table::try_from(&shown) else { return String::new() };
+        for name in SECRETS.iter().filter(|name| **name != "database_url") {
+            if let Some(toml::Value::String(secret)) = table.get_mut(*name)
+                && !secret.is_empty()
+            {
                 *secret = "(hidden)".to_string();
             }
         }
-        toml::to_string(&shown).unwrap_or_default()
+        toml::to_string(&table).unwrap_or_default()
+    }
+
+    /// Whether a value of this setting is a secret. An address of a database is one only if it has a password.
+    pub fn is_secret(name: &str, value: &str) -> bool {
+        SECRETS.contains(&name) && !value.is_empty() && (name != "database_url" || has_password(value))
     }
 }
 
@@ -169,6 +183,12 @@ fn bad_value(name: &str, text: &str, old: &toml::Value) -> String {
             _ => "true or false",
         }
     )
+}
+
+/// Whether the address of a database has a password.
+fn has_password(url: &str) -> bool {
+    let user = url.split_once("://").and_then(|(_, rest)| rest.rsplit_once('@')).map_or("", |(user, _)| user);
+    user.contains(':') || url.contains("password=")
 }
 
 /// Hides the password in a URL; hides all of it unless it has the form `scheme://user:password@host/name`.
@@ -226,6 +246,17 @@ mod tests {
         for (number, line) in lines.iter().enumerate().filter(|(_, line)| line.contains(" = ")) {
             assert!(number > 0 && lines[number - 1].starts_with("# "), "{line} has no comment");
         }
+        for (number, line) in lines.iter().enumerate().filter(|(_, line)| line.contains("(secret)")) {
+            let setting = lines[number..].iter().find_map(|line| line.split_once(" = ").map(|(name, _)| name)).unwrap();
+            assert!(SECRETS.contains(&setting), "{line}");
+            let secret = "postgres://me:hush@db/k";
+            assert!(Config::is_secret(setting, secret) && !Config::is_secret(setting, ""), "{setting}");
+            let shown = load(&[], &[(setting, secret)]).unwrap().shown();
+            assert!(!shown.contains("hush"), "{shown}");
+        }
+        assert!(!Config::is_secret("database_url", "postgres://me@db:5432/k?sslmode=disable"));
+        assert!(Config::is_secret("database_url", "host=db password=x"));
+        assert!(!Config::is_secret("database_url", "postgres://db/k") && !Config::is_secret("listen", "x"));
         let config = load(&[("KANTOOR_DATABASE_URL", "postgres://me:secret@db/kantoor")], &[]).unwrap();
         assert!(config.shown().contains("postgres://me:***@db/kantoor"), "{}", config.shown());
         for url in ["host=db password=secret", "postgres://db/k?password=secret", "postgres://a:secret@db/k?x=secret"] {

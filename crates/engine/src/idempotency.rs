@@ -1,6 +1,8 @@
 //! Idempotency: a repeated POST gets its first response again. The effect and the stored response are in one
 //! transaction, so a crash leaves both or neither.
 
+use std::borrow::Cow;
+
 use sha2::{Digest, Sha256};
 use store::{Migration, Row, Tx};
 
@@ -8,6 +10,7 @@ use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::{Code, Error, Result};
 use crate::json::Json;
+use crate::secrets::vault::{Place, is_sealed};
 
 /// How long a response is kept.
 const KEPT_MS: i64 = 24 * 60 * 60 * 1000;
@@ -115,7 +118,10 @@ pub fn find(tx: &mut Tx, ctx: &Ctx, claim: &Claim) -> Result<Option<Stored>> {
             })?,
             location: row.text(2)?.to_string(),
             etag: row.text(3)?.to_string(),
-            body: row.text(4)?.to_string(),
+            body: match row.text(4)? {
+                sealed if is_sealed(sealed) => ctx.site.vault.open_text(&place(ctx, claim), sealed)?,
+                body => body.to_string(),
+            },
             headers: row.text(5)?.to_string(),
         })
     })
@@ -123,6 +129,11 @@ pub fn find(tx: &mut Tx, ctx: &Ctx, claim: &Claim) -> Result<Option<Stored>> {
 
 /// Stores the response to this claim.
 pub fn keep(tx: &mut Tx, ctx: &Ctx, claim: &Claim, stored: &Stored) -> Result<()> {
+    // A response that shows a new secret.
+    let body = match stored.body.contains("\"secret\":\"") {
+        true => Cow::Owned(ctx.site.vault.seal_text(&place(ctx, claim), &stored.body)?),
+        false => Cow::Borrowed(stored.body.as_str()),
+    };
     tx.send(
         "INSERT INTO stored_answers (account_id, key, fingerprint, created_at, status, location, etag, body, headers)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
@@ -137,11 +148,15 @@ pub fn keep(tx: &mut Tx, ctx: &Ctx, claim: &Claim, stored: &Stored) -> Result<()
             i64::from(stored.status).into(),
             (&stored.location).into(),
             (&stored.etag).into(),
-            (&stored.body).into(),
+            body.as_ref().into(),
             (&stored.headers).into(),
         ],
     )?;
     Ok(())
+}
+
+fn place<'p>(ctx: &Ctx, claim: &'p Claim) -> Place<'p> {
+    Place { account: ctx.account, table: "stored_answers", column: "body", id: &claim.key }
 }
 
 /// Deletes up to two hundred expired responses; returns how many. Each may be a megabyte.

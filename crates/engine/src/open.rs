@@ -16,17 +16,19 @@ use crate::http::responses::Responses;
 use crate::http::visitors::Visitors;
 use crate::jobs::Claimant;
 use crate::loops::Loops;
-use crate::migrations;
 use crate::registry::registry;
 use crate::services::Services;
 use crate::site::Site;
 use crate::turns::Turns;
+use crate::{migrations, private, secrets};
 
 /// Opens the database of `config` and migrates it.
 pub fn open(config: Config) -> Result<Arc<App>> {
     let store = open_store(&config)?;
     store.migrate(&migrations::all())?;
-    let site = Arc::new(Site::open(&store, &config.public_url)?);
+    let vault = secrets::open(&store, &config)?;
+    let key = secrets::signing_key(&store, &vault, registry().secrets)?;
+    let site = Arc::new(Site::open(key, vault, &config.public_url));
     let blobs = open_blobs(&config)?;
     let web = open_web(&config)?;
     let visitors = Visitors::new(networks("trusted_proxies", &config.trusted_proxies)?, config.public_limit_per_minute);
@@ -133,10 +135,11 @@ pub fn database(config: &Config) -> Database {
 /// Opens the configured database.
 pub fn open_store(config: &Config) -> Result<Store> {
     if config.database_url.is_empty() {
-        std::fs::create_dir_all(&config.data).map_err(|error| {
+        private::create_folder(&config.data).map_err(|error| {
             store::Error::Unavailable(format!("cannot create the folder {}: {error}", config.data.display()))
         })?;
     }
+    private::tighten(config);
     let mut options = Options::new(database(config));
     options.readers = config.database_readers;
     options.writers = config.database_writers;

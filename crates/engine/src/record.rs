@@ -13,6 +13,7 @@ mod lists;
 mod open;
 mod part;
 mod rules;
+mod sealed;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,6 +33,7 @@ pub use lists::{Custom, CustomValue, Data, Snapshot, Texts};
 pub use open::{Transitions, check_transition, may_become};
 pub use part::Part;
 pub use rules::{ACTED, ALL, COMPUTED, CREATED, DETAIL, GIVEN, INPUT, LIST, NOWHERE, REQUIRED, Rules, UPDATED, Views};
+pub use sealed::Sealed;
 
 /// The fields of every record.
 #[derive(Clone, Debug, Default, PartialEq)]

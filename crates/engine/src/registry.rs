@@ -21,6 +21,7 @@ use crate::jobs::kind::{JobKind, Purge};
 use crate::leases::LeaseTable;
 use crate::log::{self, Listener};
 use crate::resource::{Resource, Route};
+use crate::secrets::columns::SecretColumn;
 use crate::services::Services;
 use crate::tables::{self, Guard, OnEvent, Table};
 
@@ -89,6 +90,8 @@ pub struct Registry {
     pub due_work: &'static [DueWork],
     /// The background tasks besides the workers.
     pub background: &'static [Start],
+    /// The columns with encrypted text.
+    pub secrets: &'static [SecretColumn],
     /// Called at the start if a process died.
     pub after_crash: &'static [fn(&App)],
 }

@@ -1,15 +1,15 @@
 //! The public URL of this server, and signed URLs that give access to one content for a limited time.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
-use store::{Migration, Store};
+use store::Migration;
 
-use crate::accounts::SHARED;
 use crate::clock::Moment;
-use crate::error::{Error, Result};
 use crate::query::Query;
+use crate::secrets::key_file::unhex;
+use crate::secrets::vault::Vault;
 
 /// The table of the server's own secrets.
 pub const MIGRATION: Migration = Migration {
@@ -33,30 +33,20 @@ pub struct Site {
     key: Vec<u8>,
     /// Keyed once: a list of files has a signature for each.
     mac: Hmac<Sha256>,
+    /// The keys for secrets in the database.
+    pub vault: Arc<Vault>,
 }
 
 impl Site {
-    /// Opens the site at `public_url`, or if that is empty, at the address that the server listens on. The signing key
-    /// is generated once, and is the same on all nodes.
-    pub fn open(store: &Store, public_url: &str) -> Result<Site> {
-        let mut new = [0u8; 32];
-        getrandom::fill(&mut new)
-            .map_err(|error| Error::internal(format!("cannot generate random numbers: {error}")))?;
-        let key = store.write_now(SHARED, move |tx| {
-            tx.execute(
-                "INSERT INTO secrets (name, value) VALUES ('addresses', $1) ON CONFLICT (name) DO NOTHING",
-                &[new.as_slice().into()],
-            )?;
-            let find = "SELECT value FROM secrets WHERE name = 'addresses'";
-            let found = tx.first(find, &[], |row| Ok::<_, Error>(row.bytes(0)?.to_vec()))?;
-            found.ok_or_else(|| Error::internal("the signing key for URLs is missing"))
-        })?;
+    /// Opens the site at `public_url`, or if that is empty, at the address that the server listens on. `key` signs
+    /// URLs.
+    pub fn open(key: Vec<u8>, vault: Arc<Vault>, public_url: &str) -> Site {
         let base = OnceLock::new();
         if !public_url.is_empty() {
             let _ = base.set(public_url.trim_end_matches('/').to_string());
         }
         let mac = <Hmac<Sha256> as KeyInit>::new_from_slice(&key).unwrap_or_else(|_| unreachable_key());
-        Ok(Site { base, key, mac })
+        Site { base, key, mac, vault }
     }
 
     /// Sets the address that the server listens on, in case the settings have no URL.
@@ -121,12 +111,4 @@ fn unreachable_key() -> Hmac<Sha256> {
 fn hex(bytes: &[u8]) -> String {
     let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or_default();
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digits = text.as_bytes();
-    if !digits.len().is_multiple_of(2) || !text.is_ascii() {
-        return None;
-    }
-    digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
 }

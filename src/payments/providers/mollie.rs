@@ -15,9 +15,9 @@ use ::mollie::{
 /// The Mollie client of an account.
 pub struct Account(Mollie);
 
-/// Opens Mollie for an account, with its own key or the server's.
+/// Opens Mollie for an account, with its own key (see [`Settings::with_key`]) or the server's.
 pub fn open(app: &App, settings: &Settings) -> Result<Account, ProviderError> {
-    let own = [&settings.mollie_key, &app.config.mollie_key].into_iter().find(|key| !key.is_empty());
+    let own = [settings.mollie_key.plain(), &app.config.mollie_key].into_iter().find(|key| !key.is_empty());
     let key = own.ok_or_else(|| ProviderError::Never("The settings have no Mollie API key.".to_string()))?;
     Ok(Account(Mollie::new(app.web.clone(), &app.config.mollie_url, key)))
 }

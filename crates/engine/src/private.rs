@@ -1,0 +1,64 @@
+//! Permissions of the data folder: what the program stores is only for its own user.
+
+use std::fs::{DirBuilder, Metadata, Permissions};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Mode;
+
+use crate::config::Config;
+use crate::secrets::key_file::KeySource;
+
+/// The permissions of the group and of others.
+const OTHERS: u32 = 0o077;
+/// A folder that everybody shares, such as /tmp.
+const STICKY: u32 = 0o1000;
+
+/// Lets only its own user access the files that this process creates: the database, the contents of files, backups.
+pub fn create_privately() {
+    rustix::process::umask(Mode::from_raw_mode(OTHERS));
+}
+
+/// Creates a folder with its parents.
+pub fn create_folder(folder: &Path) -> std::io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// Removes the permissions of others from an existing data folder, its database and its key. Earlier versions did not
+/// restrict them.
+pub fn tighten(config: &Config) {
+    let mut paths = vec![config.data.clone()];
+    for name in ["", "-wal", "-shm"] {
+        paths.push(config.data.join(format!("{}{name}", store::SQLITE_COPY)));
+    }
+    paths.extend([config.data.join("files"), config.data.join("mail")]);
+    if !config.files.is_empty() && !config.files.starts_with("s3://") {
+        paths.push(PathBuf::from(&config.files));
+    }
+    if let KeySource::File(path) = KeySource::of(config) {
+        paths.push(path);
+    }
+    paths.iter().for_each(|path| tighten_one(path));
+}
+
+fn tighten_one(path: &Path) {
+    let Ok(found) = std::fs::metadata(path) else { return };
+    let mode = found.mode() & 0o7777;
+    if mode & OTHERS == 0 {
+        return;
+    }
+    let place = path.display();
+    if let Err(why) = without_others(path, &found) {
+        tracing::warn!(%place, mode = %format!("{mode:o}"), %why, "Other users of this machine may read data of Kantoor. Restrict the permissions to the user of the program.");
+        return;
+    }
+    tracing::warn!(%place, mode = %format!("{mode:o}"), "Other users of this machine could access data of Kantoor; the permissions are now restricted to the user of the program.");
+}
+
+fn without_others(path: &Path, found: &Metadata) -> Result<(), String> {
+    if found.mode() & STICKY != 0 || path.parent().is_none() {
+        return Err("the folder is shared with other programs".to_string());
+    }
+    let mode = found.mode() & 0o7777 & !OTHERS;
+    std::fs::set_permissions(path, Permissions::from_mode(mode)).map_err(|error| error.to_string())
+}

@@ -1,0 +1,131 @@
+//! Secrets in the database are encrypted with a key that is kept outside of it, so that a copy of the database alone
+//! does not reveal them.
+//!
+//! An encrypted value is a version, the id of its key, a random nonce and the ciphertext of ChaCha20-Poly1305. The
+//! account, table, column and id of the value are authenticated with it: a value that is copied to another place does
+//! not decrypt there.
+
+pub mod columns;
+pub mod key_file;
+pub mod vault;
+
+use std::sync::Arc;
+
+use store::{Store, Tx};
+
+use crate::accounts::SHARED;
+use crate::config::Config;
+use crate::error::{Error, Result};
+use columns::SecretColumn;
+use key_file::KeySource;
+use vault::{KeyId, Place, Vault, key_of, wrong_key};
+
+/// Length of a signing key that an earlier version stored without encryption.
+const PLAIN: usize = 32;
+
+/// The place of the key that signs URLs.
+const SIGNING_KEY: Place = Place { account: SHARED, table: "secrets", column: "value", id: "addresses" };
+
+/// Loads the keys for a database, and creates the first one for a database without encrypted values.
+pub fn open(store: &Store, config: &Config) -> Result<Arc<Vault>> {
+    if let Some(vault) = for_database(store, config)? {
+        return Ok(Arc::new(vault));
+    }
+    KeySource::of(config).create()?;
+    let vault = Vault::load(config)?.ok_or_else(|| Error::internal("the new key cannot be read"))?;
+    Ok(Arc::new(vault))
+}
+
+/// Loads the keys for a database, and checks that they are the right ones. `None` if there are none and the database
+/// has no encrypted values yet.
+pub fn for_database(store: &Store, config: &Config) -> Result<Option<Vault>> {
+    let (vault, used) = (Vault::load(config)?, store.read_now(key_of_database)?);
+    match (&vault, used) {
+        (Some(vault), Some(used)) => vault.must_have(used)?,
+        (None, Some(used)) => return Err(wrong_key(used, &KeySource::of(config), &[])),
+        (_, None) => {}
+    }
+    Ok(vault)
+}
+
+/// Returns the signing key as it is stored, if there is one.
+fn stored_signing_key(tx: &mut Tx) -> Result<Option<Vec<u8>>> {
+    let find = "SELECT value FROM secrets WHERE name = 'addresses'";
+    tx.first(find, &[], |row| Ok::<_, Error>(row.bytes(0)?.to_vec()))
+}
+
+/// Returns the id of the key that encrypts the database, if one does.
+fn key_of_database(tx: &mut Tx) -> Result<Option<KeyId>> {
+    let stored = stored_signing_key(tx)?.filter(|value| value.len() != PLAIN);
+    Ok(stored.and_then(|value| key_of(&value).map(|(id, _)| id)))
+}
+
+/// Returns the key that signs URLs, the same on all nodes. It is generated once. Values that an earlier version stored
+/// without encryption are encrypted in the same transaction.
+pub fn signing_key(store: &Store, vault: &Arc<Vault>, columns: &'static [SecretColumn]) -> Result<Vec<u8>> {
+    // Most starts have nothing to write.
+    if let Some(value) = store.read_now(|tx| all_sealed(tx, columns))? {
+        return vault.open_at(&SIGNING_KEY, &value);
+    }
+    let mut new = [0u8; PLAIN];
+    getrandom::fill(&mut new).map_err(|error| Error::internal(format!("cannot generate random numbers: {error}")))?;
+    let (own, new) = (vault.clone(), vault.seal(&SIGNING_KEY, &new)?);
+    let value = store.write_now(SHARED, move |tx| {
+        tx.hold_all()?;
+        tx.execute(
+            "INSERT INTO secrets (name, value) VALUES ('addresses', $1) ON CONFLICT (name) DO NOTHING",
+            &[new.as_slice().into()],
+        )?;
+        let value = stored_signing_key(tx)?.ok_or_else(|| Error::internal("the signing key for URLs is missing"))?;
+        let value = match value.len() {
+            PLAIN => save_signing_key(tx, &own.seal(&SIGNING_KEY, &value)?)?,
+            _ => value,
+        };
+        if let Some((id, _)) = key_of(&value) {
+            own.must_have(id)?;
+        }
+        columns::seal_all(tx, &own, columns)?;
+        Ok::<_, Error>(value)
+    });
+    vault.open_at(&SIGNING_KEY, &value?)
+}
+
+/// Returns the signing key as it is stored, if everything is encrypted.
+fn all_sealed(tx: &mut Tx, columns: &[SecretColumn]) -> Result<Option<Vec<u8>>> {
+    let key = stored_signing_key(tx)?.filter(|value| value.len() != PLAIN);
+    Ok(if columns::has_plain(tx, columns)? { None } else { key })
+}
+
+fn save_signing_key(tx: &mut Tx, value: &[u8]) -> Result<Vec<u8>> {
+    tx.execute("UPDATE secrets SET value = $1 WHERE name = 'addresses'", &[value.into()])?;
+    Ok(value.to_vec())
+}
+
+/// Encrypts all values with the current key; returns how many.
+pub fn encrypt_again(store: &Store, vault: &Arc<Vault>, columns: &'static [SecretColumn]) -> Result<u64> {
+    let vault = vault.clone();
+    store.write_now(SHARED, move |tx| {
+        tx.hold_all()?;
+        let mut count = columns::seal_again(tx, &vault, columns)?;
+        if let Some(value) = stored_signing_key(tx)? {
+            let plain = vault.open_at(&SIGNING_KEY, &value)?;
+            save_signing_key(tx, &vault.seal(&SIGNING_KEY, &plain)?)?;
+            count += 1;
+        }
+        Ok(count)
+    })
+}
+
+/// Deletes a signing key that cannot be decrypted, so that the next start generates another.
+pub fn forget_signing_key(store: &Store) -> Result<()> {
+    store.write_now(SHARED, |tx| {
+        tx.execute("DELETE FROM secrets WHERE name = 'addresses'", &[])?;
+        Ok(())
+    })
+}
+
+/// Checks the signing key; returns the problem, if there is one.
+pub fn check_signing_key(tx: &mut Tx, vault: &Vault) -> Result<Option<String>> {
+    let Some(value) = stored_signing_key(tx)? else { return Ok(None) };
+    Ok(vault.open_at(&SIGNING_KEY, &value).err().map(|error| error.internal.unwrap_or(error.message)))
+}

@@ -1,0 +1,80 @@
+//! The columns that hold encrypted text, as the registry lists them.
+
+use store::Tx;
+
+use super::vault::{Place, Vault, is_sealed};
+use crate::error::{Error, Result};
+
+/// A column with encrypted text, in a table of records.
+#[derive(Clone, Copy, Debug)]
+pub struct SecretColumn {
+    /// The table.
+    pub table: &'static str,
+    /// The column.
+    pub column: &'static str,
+}
+
+/// Encrypts what an earlier version stored as plain text.
+pub(super) fn seal_all(tx: &mut Tx, vault: &Vault, columns: &[SecretColumn]) -> Result<()> {
+    rewrite(tx, columns, |place, text| match is_sealed(text) {
+        true => Ok(None),
+        false => vault.seal_text(place, text).map(Some),
+    })
+    .map(drop)
+}
+
+/// Whether an earlier version left plain text.
+pub(super) fn has_plain(tx: &mut Tx, columns: &[SecretColumn]) -> Result<bool> {
+    for SecretColumn { table, column } in columns {
+        if values(tx, table, column)?.iter().any(|(_, _, text)| !is_sealed(text)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Encrypts all values with the current key; returns how many.
+pub(super) fn seal_again(tx: &mut Tx, vault: &Vault, columns: &[SecretColumn]) -> Result<u64> {
+    rewrite(tx, columns, |place, text| vault.seal_text(place, &vault.open_text(place, text)?).map(Some))
+}
+
+fn rewrite(
+    tx: &mut Tx,
+    columns: &[SecretColumn],
+    change: impl Fn(&Place, &str) -> Result<Option<String>>,
+) -> Result<u64> {
+    let mut count = 0;
+    for SecretColumn { table, column } in columns {
+        for (account, id, text) in values(tx, table, column)? {
+            let Some(sealed) = change(&Place { account, table, column, id: &id }, &text)? else { continue };
+            let sql = format!("UPDATE {table} SET {column} = $1 WHERE account_id = $2 AND id = $3");
+            tx.execute(&sql, &[sealed.into(), account.into(), (&id).into()])?;
+            count += 1;
+        }
+    }
+    Ok(count)
+}
+
+/// Returns the values of a column that are not empty: account, id and text.
+fn values(tx: &mut Tx, table: &str, column: &str) -> Result<Vec<(i64, String, String)>> {
+    let sql = format!("SELECT account_id, id, {column} FROM {table} WHERE {column} <> ''");
+    tx.all(&sql, &[], |row| Ok::<_, Error>((row.int(0)?, row.text(1)?.to_string(), row.text(2)?.to_string())))
+}
+
+/// A value that cannot be decrypted: its table, its id and the problem.
+pub type Undecryptable = (&'static str, String, String);
+
+/// Checks the values of an account.
+pub fn check(tx: &mut Tx, columns: &[SecretColumn], vault: &Vault, account: i64) -> Result<Vec<Undecryptable>> {
+    let mut problems = Vec::new();
+    for SecretColumn { table, column } in columns {
+        for (_, id, text) in values(tx, table, column)?.into_iter().filter(|(own, ..)| *own == account) {
+            let place = Place { account, table, column, id: &id };
+            if let Err(error) = vault.open_text(&place, &text) {
+                let why = error.internal.unwrap_or(error.message);
+                problems.push((*table, id, format!("Column {column} cannot be decrypted: {why}")));
+            }
+        }
+    }
+    Ok(problems)
+}

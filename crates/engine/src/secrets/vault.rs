@@ -1,0 +1,254 @@
+//! Encrypts and decrypts values.
+
+use std::fmt;
+use std::sync::{PoisonError, RwLock};
+
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use sha2::{Digest, Sha256};
+
+use super::key_file::{KeySource, unhex};
+use crate::config::Config;
+use crate::contents::hex;
+use crate::error::{Code, Error, Result};
+
+/// The format of encrypted values.
+const VERSION: u8 = 1;
+/// Length of a key id.
+const ID: usize = 4;
+/// What encrypted text starts with.
+const PREFIX: &str = "enc:";
+
+/// The place of a value in the database.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'p> {
+    /// The number of the account; 0 for values of the server.
+    pub account: i64,
+    /// The table.
+    pub table: &'p str,
+    /// The column.
+    pub column: &'p str,
+    /// The id of the row.
+    pub id: &'p str,
+}
+
+/// The id of a key: it identifies the key without revealing it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyId([u8; ID]);
+
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex(&self.0))
+    }
+}
+
+/// A key for values.
+#[derive(Clone)]
+struct Key {
+    id: KeyId,
+    cipher: LessSafeKey,
+}
+
+impl Key {
+    fn new(bytes: &[u8; 32]) -> Result<Key> {
+        let digest = Sha256::new().chain_update(b"kantoor secret key\n").chain_update(bytes).finalize();
+        let mut id = [0; ID];
+        id.copy_from_slice(&digest[..ID]);
+        let cipher = UnboundKey::new(&CHACHA20_POLY1305, bytes).map_err(|_| Error::internal("the key is invalid"))?;
+        Ok(Key { id: KeyId(id), cipher: LessSafeKey::new(cipher) })
+    }
+}
+
+/// The keys of this server. The first encrypts; the others only decrypt values from before a rotation.
+pub struct Vault {
+    source: KeySource,
+    keys: RwLock<Vec<Key>>,
+}
+
+impl Vault {
+    /// Loads the configured keys; `None` if there are none yet.
+    pub fn load(config: &Config) -> Result<Option<Vault>> {
+        let source = KeySource::of(config);
+        let keys = ciphers(&source)?;
+        Ok(Some(Vault { source, keys: RwLock::new(keys) }).filter(|vault| !vault.ids().is_empty()))
+    }
+
+    /// Rejects a database that is encrypted with a key that is not among these.
+    pub fn must_have(&self, used: KeyId) -> Result<()> {
+        match self.find(used)? {
+            Some(_) => Ok(()),
+            None => Err(wrong_key(used, &self.source, &self.ids())),
+        }
+    }
+
+    /// Returns the ids of the keys, the current one first.
+    pub fn ids(&self) -> Vec<KeyId> {
+        self.keys.read().unwrap_or_else(PoisonError::into_inner).iter().map(|key| key.id).collect()
+    }
+
+    /// Returns where the keys come from.
+    pub fn source(&self) -> &KeySource {
+        &self.source
+    }
+
+    /// Encrypts a value for its place.
+    pub fn seal(&self, place: &Place, plain: &[u8]) -> Result<Vec<u8>> {
+        let key = self.keys.read().unwrap_or_else(PoisonError::into_inner).first().cloned();
+        let key = key.ok_or_else(|| Error::internal("there is no key for secrets"))?;
+        let mut nonce = [0; NONCE_LEN];
+        getrandom::fill(&mut nonce)
+            .map_err(|error| Error::internal(format!("cannot generate random numbers: {error}")))?;
+        let mut body = plain.to_vec();
+        let aad = Aad::from(context(place, key.id));
+        let sealed = key.cipher.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), aad, &mut body);
+        sealed.map_err(|_| Error::internal("a secret cannot be encrypted"))?;
+        let mut out = vec![VERSION];
+        out.extend_from_slice(&key.id.0);
+        out.extend_from_slice(&nonce);
+        out.append(&mut body);
+        Ok(out)
+    }
+
+    /// Decrypts a value at its place.
+    pub fn open_at(&self, place: &Place, sealed: &[u8]) -> Result<Vec<u8>> {
+        let wrong = |why: String| Error::from(store::Error::unreadable(why).at(place.table, place.id, place.column));
+        let Some((id, rest)) = key_of(sealed) else {
+            return Err(wrong("it is not encrypted, or in a format of a later version".to_string()));
+        };
+        let Some(key) = self.find(id)? else {
+            return Err(wrong(format!("it is encrypted with the key {id}, which {} does not have", self.source)));
+        };
+        let damaged = || wrong("it cannot be decrypted: it was changed or comes from another place".to_string());
+        let (nonce, body) = rest.split_at_checked(NONCE_LEN).ok_or_else(damaged)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| damaged())?;
+        let mut body = body.to_vec();
+        let plain = key.cipher.open_in_place(nonce, Aad::from(context(place, id)), &mut body);
+        plain.map(|plain| plain.to_vec()).map_err(|_| damaged())
+    }
+
+    /// Encrypts text for its place; empty text stays empty.
+    pub fn seal_text(&self, place: &Place, plain: &str) -> Result<String> {
+        if plain.is_empty() {
+            return Ok(String::new());
+        }
+        Ok(format!("{PREFIX}{}", hex(&self.seal(place, plain.as_bytes())?)))
+    }
+
+    /// Decrypts text at its place.
+    pub fn open_text(&self, place: &Place, sealed: &str) -> Result<String> {
+        if sealed.is_empty() {
+            return Ok(String::new());
+        }
+        let bytes = sealed.strip_prefix(PREFIX).and_then(unhex).unwrap_or_default();
+        let plain = self.open_at(place, &bytes)?;
+        String::from_utf8(plain).map_err(|_| {
+            store::Error::unreadable("its decrypted text is not UTF-8").at(place.table, place.id, place.column).into()
+        })
+    }
+
+    /// Returns the key with this id. If it is unknown, the keys may have been rotated since they were loaded.
+    fn find(&self, id: KeyId) -> Result<Option<Key>> {
+        let find = || {
+            let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
+            keys.iter().find(|key| key.id == id).cloned()
+        };
+        let found = find();
+        if found.is_some() || matches!(self.source, KeySource::Setting(_)) {
+            return Ok(found);
+        }
+        let newest = ciphers(&self.source)?;
+        if !newest.is_empty() {
+            *self.keys.write().unwrap_or_else(PoisonError::into_inner) = newest;
+        }
+        Ok(find())
+    }
+}
+
+fn ciphers(source: &KeySource) -> Result<Vec<Key>> {
+    source.read()?.iter().map(Key::new).collect()
+}
+
+/// Whether stored text is encrypted.
+pub fn is_sealed(text: &str) -> bool {
+    text.starts_with(PREFIX)
+}
+
+/// What is authenticated with a value.
+fn context(place: &Place, key: KeyId) -> Vec<u8> {
+    let Place { account, table, column, id } = place;
+    let mut context = vec![VERSION];
+    context.extend_from_slice(&key.0);
+    context.extend_from_slice(format!("{account}\n{table}\n{column}\n{id}").as_bytes());
+    context
+}
+
+/// Returns the key id of an encrypted value, and what follows it.
+pub(super) fn key_of(sealed: &[u8]) -> Option<(KeyId, &[u8])> {
+    let (id, rest) = sealed.strip_prefix(&[VERSION])?.split_first_chunk::<ID>()?;
+    Some((KeyId(*id), rest))
+}
+
+pub(super) fn wrong_key(used: KeyId, source: &KeySource, has: &[KeyId]) -> Error {
+    let found = match has {
+        [] => format!("{source} does not exist"),
+        has => format!("{source} has {}", has.iter().map(KeyId::to_string).collect::<Vec<_>>().join(", ")),
+    };
+    let message = format!(
+        "The secrets in the database are encrypted with the key {used}, but {found}. Use the key of the server that this database or backup comes from: the setting secret_key_file names its file."
+    );
+    Error::new(Code::Unavailable, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: Place = Place { account: 1, table: "books", column: "password", id: "a" };
+
+    fn vault(keys: &[[u8; 32]]) -> Vault {
+        let keys = keys.iter().map(|key| Key::new(key).unwrap()).collect();
+        Vault { source: KeySource::Setting(String::new()), keys: RwLock::new(keys) }
+    }
+
+    #[test]
+    fn a_value_decrypts_only_where_it_was_encrypted() {
+        let vault = vault(&[[7; 32]]);
+        let sealed = vault.seal_text(&HERE, "hush").unwrap();
+        assert!(is_sealed(&sealed) && sealed != vault.seal_text(&HERE, "hush").unwrap(), "the nonce is random");
+        assert_eq!(vault.open_text(&HERE, &sealed).unwrap(), "hush");
+        for place in [
+            Place { account: 2, ..HERE },
+            Place { table: "shelves", ..HERE },
+            Place { column: "secret", ..HERE },
+            Place { id: "b", ..HERE },
+        ] {
+            let why = vault.open_text(&place, &sealed).unwrap_err().internal.unwrap();
+            assert!(why.contains(place.table) && why.contains(place.column) && why.contains(place.id), "{why}");
+            assert!(why.contains("comes from another place"), "{why}");
+        }
+    }
+
+    #[test]
+    fn damaged_values_are_errors() {
+        let vault = vault(&[[7; 32]]);
+        let sealed = vault.seal(&HERE, b"hush").unwrap();
+        for at in 0..sealed.len() {
+            let mut damaged = sealed.clone();
+            damaged[at] ^= 1;
+            assert!(vault.open_at(&HERE, &damaged).is_err(), "byte {at}");
+            assert!(vault.open_at(&HERE, &sealed[..at]).is_err(), "{at} bytes");
+        }
+        for text in ["plain", "enc:", "enc:zz", "enc:01", "enc:é"] {
+            assert!(vault.open_text(&HERE, text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_first_key_encrypts_and_the_others_decrypt() {
+        let (old, both, new) = (vault(&[[7; 32]]), vault(&[[8; 32], [7; 32]]), vault(&[[8; 32]]));
+        let sealed = old.seal(&HERE, b"x").unwrap();
+        assert_eq!(both.open_at(&HERE, &sealed).unwrap(), b"x");
+        assert_eq!(new.open_at(&HERE, &both.seal(&HERE, b"x").unwrap()).unwrap(), b"x");
+        let why = new.open_at(&HERE, &sealed).unwrap_err().internal.unwrap();
+        assert!(why.contains(&format!("encrypted with the key {}", old.ids()[0])), "{why}");
+    }
+}

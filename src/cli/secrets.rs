@@ -1,0 +1,53 @@
+use clap::Subcommand;
+use engine::app::App;
+use engine::config::Config;
+use engine::open::open_as_it_is;
+use engine::registry::registry;
+use engine::secrets::key_file::KeySource;
+use engine::secrets::vault::Vault;
+
+use super::{grouped, open, say, told};
+
+#[derive(Subcommand)]
+pub enum Secrets {
+    /// Create a new key and encrypt all secrets with it
+    Rotate,
+    /// Start over after the key was lost: links stop working, Mollie keys and webhook secrets must be set again
+    Reset,
+}
+
+impl Secrets {
+    pub fn run(&self, config: Config) -> Result<(), String> {
+        match self {
+            Secrets::Rotate => rotate(&*open(config)?),
+            Secrets::Reset => reset(config),
+        }
+    }
+}
+
+/// The file has both keys before the database changes, so nothing is lost if this is interrupted.
+fn rotate(app: &App) -> Result<(), String> {
+    let source = app.site.vault.source();
+    if let KeySource::File(_) = source {
+        source.rotate().map_err(told)?;
+    }
+    let vault = Vault::load(&app.config).map_err(told)?.ok_or("the key is missing")?;
+    let vault = std::sync::Arc::new(vault);
+    let count = engine::secrets::encrypt_again(&app.store, &vault, registry().secrets).map_err(told)?;
+    let current = vault.ids().first().map(ToString::to_string).unwrap_or_default();
+    say(&format!(
+        "Encrypted {} secrets with the key {current}. Backups from before need the previous keys, which {source} still has.",
+        grouped(count)
+    ))
+}
+
+fn reset(config: Config) -> Result<(), String> {
+    let (store, _) = open_as_it_is(&config).map_err(told)?;
+    if engine::secrets::for_database(&store, &config).is_ok() {
+        return Err("the key of the secrets is there; nothing is reset".to_string());
+    }
+    engine::secrets::forget_signing_key(&store).map_err(told)?;
+    drop(store);
+    open(config)?;
+    say("Links have a new key. Set the Mollie keys again and rotate the webhook secrets that `kantoor verify` lists.")
+}

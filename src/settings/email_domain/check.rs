@@ -1,0 +1,189 @@
+//! Verifies domains: by a TXT record that names the record of the account, or by the operator. Domains that are verified
+//! by DNS are checked again every day, and others every hour at first.
+
+use dns::Dns;
+use engine::app::App;
+use engine::config::Config;
+use engine::context::{Actor, Ctx};
+use engine::due::DueWork;
+use engine::error::{Code, Error, Result};
+use engine::jobs::{self, Claimed, Ending, Job, Lane, NewJob};
+use engine::record::{Record, When};
+use engine::records;
+use engine::services::Services;
+use serde::{Deserialize, Serialize};
+use store::Tx;
+use tokio::runtime::Handle;
+
+use super::{DomainStatus, EmailDomain, Verifier};
+
+const HOUR: i64 = 3600;
+const DAY: i64 = 24 * HOUR;
+/// How long a new domain is checked every hour.
+const NEW: i64 = 30 * DAY;
+/// How long the record of a verified domain may be missing.
+const PATIENCE: i64 = 3 * DAY;
+
+/// What a lookup found: the texts, or why it failed.
+pub type Found = std::result::Result<Vec<String>, String>;
+
+/// Opens the resolver of the settings.
+pub(crate) fn open(config: &Config, _: &str, services: &mut Services) -> Result<()> {
+    let wrong = |why: String| Error::new(Code::Unavailable, format!("dns_server: {why}."));
+    services.add(Dns::new(&config.dns_server).map_err(wrong)?);
+    Ok(())
+}
+
+/// Looks up the TXT record of a domain, outside any transaction. Blocks.
+pub(super) fn look_up(app: &App, name: &str) -> Found {
+    Handle::current().block_on(app.services.get::<Dns>().txt(name))
+}
+
+/// The job that checks a domain.
+#[derive(Serialize, Deserialize)]
+pub struct CheckDomain {
+    id: String,
+}
+
+impl Job for CheckDomain {
+    const KIND: &'static str = "check_domain";
+    const LANE: Lane = Lane::Outside;
+
+    fn run(&self, app: &App, claimed: &Claimed) -> Result<Ending> {
+        let caller = app.acting_in(claimed.account, Self::KIND)?;
+        let Some(domain) = find(app, &caller, &self.id)? else { return Ok(Ending::Done) };
+        let found = look_up(app, &domain.txt_name);
+        let id = self.id.clone();
+        app.store.write_now(claimed.account, move |tx| {
+            let ctx = caller.writing(tx)?;
+            let own = [ctx.account.into(), (&id).into()];
+            match tx.first(&EmailDomain::sql().get, &own, EmailDomain::from_row)? {
+                Some(domain) => apply(tx, &ctx, &domain, &found).map(drop),
+                None => Ok(()),
+            }
+        })?;
+        Ok(Ending::Done)
+    }
+}
+
+fn find(app: &App, caller: &Actor, id: &str) -> Result<Option<EmailDomain>> {
+    let (number, id) = (caller.account.number, id.to_string());
+    let sql = &EmailDomain::sql().get;
+    app.store.read_now(move |tx| Ok(tx.first(sql, &[number.into(), (&id).into()], EmailDomain::from_row)?))
+}
+
+/// The checks of domains, every hour.
+pub const DUE: DueWork = DueWork { hourly: enqueue, ..DueWork::NOTHING };
+
+fn enqueue(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+    let sql = "SELECT id FROM email_domains WHERE account_id = $1 AND verified_by <> $2
+               AND (checked_at <= $3 OR status = $4 AND created_at > $5 AND checked_at <= $6) LIMIT 100";
+    let before = |seconds: i64| ctx.machine_now.plus_seconds(-seconds).0;
+    let values = [
+        ctx.account.into(),
+        Verifier::Operator.wire().into(),
+        // A little less, because the work of an hour does not begin at the same second.
+        before(DAY - 600).into(),
+        DomainStatus::Pending.wire().into(),
+        before(NEW).into(),
+        before(HOUR - 600).into(),
+    ];
+    let ids = tx.all(sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
+    for id in ids {
+        let key = format!("check_domain {id}");
+        jobs::enqueue(tx, &ctx.ids, &NewJob::of(ctx, &CheckDomain { id })?.keyed(key), ctx.machine_now)?;
+    }
+    Ok(())
+}
+
+/// Records the result of a lookup; returns the domain as it is now.
+pub(super) fn apply(tx: &mut Tx, ctx: &Ctx, before: &EmailDomain, found: &Found) -> Result<EmailDomain> {
+    let mut domain = before.clone();
+    let now = ctx.machine_now;
+    domain.checked_at = When(Some(now));
+    let is_there = found.as_ref().is_ok_and(|texts| texts.iter().any(|text| text.trim() == before.txt_value));
+    let by_operator = before.verified_by == Verifier::Operator;
+    match found {
+        Err(why) => domain.check_result = format!("The DNS lookup failed: {why}."),
+        Ok(_) if is_there && !by_operator && is_taken(tx, before)? => {
+            domain.check_result = TAKEN.to_string();
+        }
+        Ok(_) if is_there => {
+            domain.check_result = "The TXT record is in place.".to_string();
+            domain.missing_since = When(None);
+            if !by_operator {
+                (domain.status, domain.verified_by) = (DomainStatus::Verified, Verifier::Dns);
+            }
+        }
+        Ok(texts) => {
+            domain.check_result = match texts.len() {
+                0 => "There is no TXT record with this name.".to_string(),
+                _ => "The TXT record has another value.".to_string(),
+            };
+            domain.missing_since = When(Some(before.missing_since.0.unwrap_or(now)));
+            let missing = now.0 - before.missing_since.0.unwrap_or(now).0;
+            // A status that callers could set in an earlier version proves nothing.
+            if before.verified_by == Verifier::Nobody
+                || before.verified_by == Verifier::Dns && missing >= PATIENCE * 1000
+            {
+                (domain.status, domain.verified_by) = (DomainStatus::Pending, Verifier::Nobody);
+            }
+        }
+    }
+    domain.check_result = domain.check_result.chars().take(500).collect();
+    if (domain.status, domain.verified_by) != (before.status, before.verified_by) {
+        records::change(tx, ctx, before, &mut domain, "updated")?;
+        return Ok(domain);
+    }
+    let moment = |when: When| when.0.map_or(0, |moment| moment.0);
+    tx.execute(
+        "UPDATE email_domains SET checked_at = $1, check_result = $2, missing_since = $3
+         WHERE account_id = $4 AND id = $5",
+        &[
+            moment(domain.checked_at).into(),
+            (&domain.check_result).into(),
+            moment(domain.missing_since).into(),
+            ctx.account.into(),
+            (&domain.base.id).into(),
+        ],
+    )?;
+    Ok(domain)
+}
+
+/// Why a domain cannot be verified.
+pub(super) const TAKEN: &str = "Another account has verified this domain.";
+
+/// Whether another record has verified the same domain.
+fn is_taken(tx: &mut Tx, domain: &EmailDomain) -> Result<bool> {
+    let sql = format!(
+        "SELECT count(*) FROM email_domains WHERE host = $1 AND verified_by <> '{}' AND id <> $2",
+        Verifier::Nobody.wire()
+    );
+    Ok(tx.int(&sql, &[(&domain.host).into(), (&domain.base.id).into()])? > 0)
+}
+
+/// Verifies a domain, or revokes its verification, at the word of the operator; returns its name.
+pub(crate) fn decide(app: &App, id: &str, verified: bool) -> Result<String> {
+    let own = id.to_string();
+    let account = app.store.read_now(move |tx| {
+        let sql = "SELECT account_id FROM email_domains WHERE id = $1";
+        tx.first(sql, &[(&own).into()], |row| Ok::<_, Error>(row.int(0)?))
+    })?;
+    let account = account.ok_or_else(|| Error::new(Code::NotFound, format!("No e-mail domain has the id {id}.")))?;
+    let (caller, id) = (app.acting_in(account, "operator")?, id.to_string());
+    app.store.write_now(account, move |tx| {
+        let ctx = caller.writing(tx)?;
+        let before: EmailDomain = records::find(tx, &ctx, &id)?;
+        if verified && is_taken(tx, &before)? {
+            return Err(Error::new(Code::Duplicate, TAKEN));
+        }
+        let mut domain = before.clone();
+        (domain.status, domain.verified_by) = match verified {
+            true => (DomainStatus::Verified, Verifier::Operator),
+            false => (DomainStatus::Pending, Verifier::Nobody),
+        };
+        domain.missing_since = When(None);
+        records::change(tx, &ctx, &before, &mut domain, "updated")?;
+        Ok(domain.host)
+    })
+}

@@ -1,0 +1,235 @@
+//! E-mail domains: verified by a TXT record that a name server of the test answers, or by the operator.
+
+use std::collections::HashMap;
+use std::net::UdpSocket;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::cli::{kantoor, said};
+use crate::on_both;
+use crate::server::Binary;
+use crate::support::{Client, Db, Server};
+
+/// A name server with TXT records.
+#[derive(Clone)]
+struct Names {
+    address: String,
+    records: Arc<Mutex<HashMap<String, Vec<String>>>>,
+    /// The response code for everything, unless it is 0.
+    code: Arc<Mutex<u8>>,
+}
+
+impl Names {
+    fn start() -> Names {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = socket.local_addr().unwrap().to_string();
+        let names = Names { address, records: Arc::default(), code: Arc::default() };
+        let own = names.clone();
+        std::thread::spawn(move || {
+            let mut query = [0; 1500];
+            while let Ok((length, from)) = socket.recv_from(&mut query) {
+                let _ = socket.send_to(&own.answer(&query[..length]), from);
+            }
+        });
+        names
+    }
+
+    fn set(&self, name: &Value, value: &str) {
+        self.records.lock().unwrap().insert(name.as_str().unwrap().to_string(), vec![value.to_string()]);
+    }
+
+    fn fail_with(&self, code: u8) {
+        *self.code.lock().unwrap() = code;
+    }
+
+    fn answer(&self, query: &[u8]) -> Vec<u8> {
+        let (mut name, mut at) = (Vec::new(), 12);
+        while query[at] != 0 {
+            let length = usize::from(query[at]);
+            name.push(String::from_utf8_lossy(&query[at + 1..at + 1 + length]).to_lowercase());
+            at += length + 1;
+        }
+        let question = &query[12..at + 5];
+        let texts = self.records.lock().unwrap().get(&name.join(".")).cloned().unwrap_or_default();
+        let code = match *self.code.lock().unwrap() {
+            0 if texts.is_empty() => 3,
+            code => code,
+        };
+        let texts = if code == 0 { texts } else { Vec::new() };
+        let mut out = query[..2].to_vec();
+        out.extend([0x81, 0x80 | code, 0, 1, 0, u8::try_from(texts.len()).unwrap(), 0, 0, 0, 0]);
+        out.extend_from_slice(question);
+        for text in texts {
+            let length = u8::try_from(text.len()).unwrap();
+            out.extend([0xc0, 12, 0, 16, 0, 1, 0, 0, 0, 0, 0, length + 1, length]);
+            out.extend_from_slice(text.as_bytes());
+        }
+        out
+    }
+}
+
+fn server(db: Db, names: &Names) -> Server {
+    let address = names.address.clone();
+    Server::with(db, |config| config.dns_server = address)
+}
+
+fn domain(client: &Client, body: Value) -> Value {
+    client.post("/v1/email-domains", body).expect(201).data()
+}
+
+fn path(domain: &Value) -> String {
+    format!("/v1/email-domains/{}", domain["id"].as_str().unwrap())
+}
+
+fn check(client: &Client, domain: &Value) -> Value {
+    client.act(&format!("{}/verify", path(domain))).expect(200).data()
+}
+
+/// Publishes the TXT record that the domain asks for.
+fn publish(names: &Names, domain: &Value) {
+    names.set(&domain["txt_name"], domain["txt_value"].as_str().unwrap());
+}
+
+on_both![
+    a_txt_record_verifies_a_domain,
+    a_verified_domain_keeps_its_status_for_three_days_without_the_record,
+    only_one_account_verifies_a_domain,
+    another_name_needs_another_proof,
+    domains_are_checked_every_hour_and_by_the_operator,
+];
+
+fn a_txt_record_verifies_a_domain(db: Db) {
+    let names = Names::start();
+    let server = server(db, &names);
+    let client = server.client();
+    let refused = client.post("/v1/email-domains", json!({"domain": "firma.example", "status": "verified"}));
+    assert_eq!(refused.expect(422).faults(), ["status: read_only"]);
+    let made = domain(&client, json!({"domain": "Firma.Example", "subdomain": "Mail"}));
+    assert_eq!((&made["status"], &made["verified_by"]), (&json!("pending"), &json!("nobody")));
+    assert_eq!(made["txt_name"], "_kantoor.mail.firma.example");
+    assert_eq!(made["txt_value"], format!("kantoor-verification={}", made["id"].as_str().unwrap()));
+    let before = server.last_seq(&client);
+    let checked = check(&client, &made);
+    assert_eq!(
+        (&checked["status"], &checked["check_result"]),
+        (&json!("pending"), &json!("There is no TXT record with this name."))
+    );
+    names.set(&made["txt_name"], "kantoor-verification=another");
+    assert_eq!(check(&client, &made)["check_result"], "The TXT record has another value.");
+    names.fail_with(2);
+    let failed = check(&client, &made);
+    assert!(failed["check_result"].as_str().unwrap().starts_with("The DNS lookup failed: "), "{failed}");
+    assert_eq!(server.events(&client, before), Vec::<String>::new(), "nothing has changed");
+    names.fail_with(0);
+    publish(&names, &made);
+    let verified = check(&client, &made);
+    assert_eq!((&verified["status"], &verified["verified_by"]), (&json!("verified"), &json!("dns")));
+    assert!(verified["checked_at"].is_string());
+    assert_eq!(server.events(&client, before), ["email_domain.updated"]);
+    let listed = client.get("/v1/email-domains?status=verified").expect(200).data();
+    assert_eq!(listed[0]["id"], made["id"]);
+    assert!(listed[0].get("txt_value").is_none(), "lists are as in the contract");
+    let reader = server.with_scopes(&client, &["settings.read"]);
+    reader.act(&format!("{}/verify", path(&made))).expect(403);
+    assert_eq!(server.client().act(&format!("{}/verify", path(&made))).status, 404);
+}
+
+fn a_verified_domain_keeps_its_status_for_three_days_without_the_record(db: Db) {
+    let names = Names::start();
+    let server = server(db, &names);
+    let client = server.client();
+    let made = domain(&client, json!({"domain": "firma.example"}));
+    publish(&names, &made);
+    assert_eq!(check(&client, &made)["status"], "verified");
+    names.records.lock().unwrap().clear();
+    let missing = check(&client, &made);
+    assert_eq!(missing["status"], "verified");
+    assert!(missing["missing_since"].is_string());
+    server.execute("UPDATE email_domains SET missing_since = missing_since - 3 * 24 * 3600 * 1000");
+    names.fail_with(2);
+    assert_eq!(check(&client, &made)["status"], "verified", "a failed lookup proves nothing");
+    names.fail_with(0);
+    let gone = check(&client, &made);
+    assert_eq!((&gone["status"], &gone["verified_by"]), (&json!("pending"), &json!("nobody")));
+    publish(&names, &made);
+    let back = check(&client, &made);
+    assert_eq!((&back["status"], &back["missing_since"]), (&json!("verified"), &Value::Null));
+    // As an earlier version left a domain that verified itself.
+    names.records.lock().unwrap().clear();
+    server.execute("UPDATE email_domains SET verified_by = 'nobody', missing_since = 0");
+    assert_eq!(check(&client, &made)["status"], "pending");
+}
+
+fn only_one_account_verifies_a_domain(db: Db) {
+    let names = Names::start();
+    let server = server(db, &names);
+    let (one, other) = (server.client(), server.client());
+    let first = domain(&one, json!({"domain": "firma.example", "subdomain": "mail"}));
+    let second = domain(&other, json!({"domain": "mail.firma.example"}));
+    assert_eq!(first["txt_name"], second["txt_name"]);
+    assert_ne!(first["txt_value"], second["txt_value"]);
+    publish(&names, &first);
+    assert_eq!(check(&other, &second)["status"], "pending", "the record of another account proves nothing");
+    assert_eq!(check(&one, &first)["status"], "verified");
+    publish(&names, &second);
+    let refused = other.act(&format!("{}/verify", path(&second))).expect(409);
+    assert_eq!(refused.code(), "duplicate");
+    assert_eq!(other.get(&path(&second)).data()["status"], "pending");
+    one.delete(&path(&first)).expect(204);
+    assert_eq!(check(&other, &second)["status"], "verified");
+}
+
+fn another_name_needs_another_proof(db: Db) {
+    let names = Names::start();
+    let server = server(db, &names);
+    let client = server.client();
+    let made = domain(&client, json!({"domain": "firma.example"}));
+    publish(&names, &made);
+    assert_eq!(check(&client, &made)["status"], "verified");
+    let patched = client.patch(&path(&made), json!({"type": "receiving"})).expect(200).data();
+    assert_eq!(patched["status"], "verified");
+    let patched = client.patch(&path(&made), json!({"domain": "bank.example"})).expect(200).data();
+    assert_eq!((&patched["status"], &patched["verified_by"]), (&json!("pending"), &json!("nobody")));
+    assert_eq!(check(&client, &patched)["status"], "pending");
+}
+
+fn domains_are_checked_every_hour_and_by_the_operator(db: Db) {
+    let names = Names::start();
+    let server = format!("dns_server={}", names.address);
+    let binary = Binary::start(&db, "", &["--set", &server]);
+    let client = &binary.client;
+    let made = domain(client, json!({"domain": "firma.example"}));
+    publish(&names, &made);
+    // The work of the next hour.
+    let hurry = || {
+        let sql = "UPDATE jobs SET run_at = 0 WHERE kind = 'days' AND state = 'ready'";
+        if db.url.is_empty() {
+            rusqlite::Connection::open(db.data.join("kantoor.db")).unwrap().execute_batch(sql).unwrap();
+        } else {
+            crate::support::execute(&db.url, sql);
+        }
+    };
+    let started = Instant::now();
+    while client.get(&path(&made)).expect(200).data()["status"] != "verified" {
+        assert!(started.elapsed() < Duration::from_secs(20), "{}", client.get(&path(&made)).text);
+        hurry();
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    let other = domain(client, json!({"domain": "bank.example"}));
+    let id = other["id"].as_str().unwrap();
+    assert_eq!(said(&kantoor(&db, &["domain", "verify", id])).trim(), "Verified bank.example.");
+    let shown = client.get(&path(&other)).expect(200).data();
+    assert_eq!((&shown["status"], &shown["verified_by"]), (&json!("verified"), &json!("operator")));
+    assert_eq!(check(client, &other)["status"], "verified", "no record is needed");
+    let listed: Value = serde_json::from_str(&said(&kantoor(&db, &["domain", "list", "--json"]))).unwrap();
+    assert_eq!((&listed[0]["id"], &listed[0]["host"]), (&other["id"], &json!("bank.example")));
+    assert!(said(&kantoor(&db, &["domain", "list"])).contains("firma.example  verified by dns"));
+    assert_eq!(said(&kantoor(&db, &["domain", "revoke", id])).trim(), "Revoked the verification of bank.example.");
+    assert_eq!(client.get(&path(&other)).expect(200).data()["status"], "pending");
+    let wrong = kantoor(&db, &["domain", "verify", "nope"]);
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("no e-mail domain has the id nope"));
+    let verified = said(&kantoor(&db, &["verify"]));
+    assert!(verified.contains("no problems"), "{verified}");
+}

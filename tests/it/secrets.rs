@@ -1,0 +1,335 @@
+//! Secrets at rest: encrypted with a key outside the database, in files that only the server's user can read.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::cli::{kantoor, said};
+use crate::on_both;
+use crate::server::Binary;
+use crate::support::{Client, Db, execute};
+
+/// Runs statements directly on the database.
+fn run(db: &Db, sql: &str) {
+    if db.url.is_empty() {
+        rusqlite::Connection::open(db.data.join("kantoor.db")).unwrap().execute_batch(sql).unwrap();
+    } else {
+        execute(&db.url, sql);
+    }
+}
+
+/// Returns the values of a text column.
+fn column(db: &Db, sql: &str) -> Vec<String> {
+    if db.url.is_empty() {
+        let connection = rusqlite::Connection::open(db.data.join("kantoor.db")).unwrap();
+        let mut statement = connection.prepare(sql).unwrap();
+        let rows = statement.query_map([], |row| row.get::<_, String>(0)).unwrap();
+        rows.map(Result::unwrap).collect()
+    } else {
+        let mut client = postgres::Client::connect(&db.url, postgres::NoTls).unwrap();
+        client.query(sql, &[]).unwrap().iter().map(|row| row.get(0)).collect()
+    }
+}
+
+const STORED: &str = "SELECT mollie_key FROM settings UNION ALL SELECT secret FROM webhook_endpoints
+                      UNION ALL SELECT old_secret FROM webhook_endpoints";
+
+/// Both outputs of a command, and whether it succeeded.
+fn told(db: &Db, arguments: &[&str]) -> (bool, String) {
+    let done = kantoor(db, arguments);
+    (done.status.success(), said(&done) + &String::from_utf8_lossy(&done.stderr))
+}
+
+fn key_file(db: &Db) -> PathBuf {
+    db.data.join("secret.key")
+}
+
+/// Stores one secret of each kind; returns those that were shown.
+fn fill(client: &Client) -> Vec<String> {
+    client.patch("/v1/settings", json!({"mollie_key": "live_verysecretmolliekey"})).expect(200);
+    let endpoint = json!({"url": "https://example.com/in", "events": ["note.*"]}).to_string();
+    let make = || client.send("POST", "/v1/webhook-endpoints", &[("idempotency-key", "once")], &endpoint).expect(201);
+    let first = make();
+    assert_eq!(make().text, first.text, "the stored response is decrypted");
+    let rotated = client.act(&format!("/v1/webhook-endpoints/{}/rotate-secret", first.id())).expect(200);
+    let secret = |reply: &crate::support::Reply| reply.data()["secret"].as_str().unwrap().to_string();
+    vec!["live_verysecretmolliekey".to_string(), secret(&first), secret(&rotated)]
+}
+
+on_both![
+    secrets_are_encrypted_in_the_database,
+    a_moved_or_changed_value_is_named,
+    values_of_an_earlier_version_are_encrypted_whenever_the_process_dies,
+    the_wrong_key_is_named_and_nothing_is_lost,
+    a_rotated_key_works_at_once,
+    a_backup_names_the_key_that_it_needs,
+];
+
+fn secrets_are_encrypted_in_the_database(db: Db) {
+    let binary = Binary::start(&db, "", &["--set", "workers=0"]);
+    let secrets = fill(&binary.client);
+    // Both spellings of the secret: as shown, and its bytes in Base64.
+    let plain = |text: &str| secrets.iter().any(|secret| text.contains(secret.trim_start_matches("whsec_")));
+    let stored = column(&db, STORED);
+    assert!(stored.len() == 3 && stored.iter().all(|value| value.starts_with("enc:")), "{stored:?}");
+    let texts = "SELECT body FROM stored_answers UNION ALL SELECT data FROM log";
+    assert!(!column(&db, texts).iter().any(|text| plain(text)));
+    let hashed = column(&db, "SELECT CAST(length(value) AS TEXT) FROM secrets");
+    assert_eq!(hashed, ["65"], "version, key id, nonce, 32 bytes, tag");
+    drop(binary);
+    if db.url.is_empty() {
+        for entry in std::fs::read_dir(&db.data).unwrap().flatten() {
+            let bytes = std::fs::read(entry.path()).unwrap_or_default();
+            assert!(!plain(&String::from_utf8_lossy(&bytes)), "{}", entry.path().display());
+        }
+    }
+    let (done, words) = told(&db, &["verify"]);
+    assert!(done, "{words}");
+}
+
+fn a_moved_or_changed_value_is_named(db: Db) {
+    let binary = Binary::start(&db, "", &["--set", "workers=0"]);
+    fill(&binary.client);
+    let id = binary.client.get("/v1/webhook-endpoints").data()[0]["id"].as_str().unwrap().to_string();
+    run(&db, "UPDATE webhook_endpoints SET secret = old_secret");
+    let (done, words) = told(&db, &["verify"]);
+    assert!(!done && words.contains(&format!("webhook_endpoints  {id}  PROBLEM: Column secret cannot be")), "{words}");
+    run(&db, "UPDATE settings SET mollie_key = 'live_inserted'");
+    let (done, words) = told(&db, &["verify"]);
+    assert!(!done && words.contains("PROBLEM: Column mollie_key cannot be read: it is not encrypted"), "{words}");
+    binary.client.get("/v1/settings").expect(500);
+}
+
+fn values_of_an_earlier_version_are_encrypted_whenever_the_process_dies(db: Db) {
+    let binary = Binary::start(&db, "", &["--set", "workers=0"]);
+    let key = binary.client.key.clone();
+    fill(&binary.client);
+    let id = binary.client.get("/v1/webhook-endpoints").data()[0]["id"].as_str().unwrap().to_string();
+    drop(binary);
+    let fatal = db.folder.path().join("die-at");
+    // Starts the program and lets it die before or after its n-th commit; returns whether it survived.
+    let survives = |n: u32| {
+        std::fs::write(&fatal, n.to_string()).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kantoor"));
+        command.args(["account", "list"]).env("KANTOOR_DATABASE_URL", &db.url).env("KANTOOR_DATA", &db.data);
+        command.env("KANTOOR_DIE_AT", &fatal).output().unwrap().status.success()
+    };
+    // A start with nothing to encrypt has this many points, all of them in migrations.
+    let (mut low, mut high) = (0, 1024);
+    while low + 1 < high {
+        let middle = (low + high) / 2;
+        *(if survives(middle) { &mut high } else { &mut low }) = middle;
+    }
+    let bytes = if db.url.is_empty() { "zeroblob(32)" } else { "decode(repeat('00', 32), 'hex')" };
+    let mut deaths = 0;
+    for n in low.saturating_sub(1).max(1).. {
+        // As the earlier version left it.
+        if column(&db, STORED).iter().all(|value| value.starts_with("enc:")) {
+            run(&db, "UPDATE settings SET mollie_key = 'live_plain'");
+            run(&db, "UPDATE webhook_endpoints SET secret = 'whsec_AAAA', old_secret = 'whsec_BBBB'");
+            run(&db, &format!("UPDATE secrets SET value = {bytes}"));
+            let _ = std::fs::remove_file(key_file(&db));
+        }
+        if survives(n) {
+            break;
+        }
+        deaths += 1;
+    }
+    assert!(deaths >= 2, "before and after the commit, at least: {deaths}");
+    let stored = column(&db, STORED);
+    assert!(stored.len() == 3 && stored.iter().all(|value| value.starts_with("enc:")), "{stored:?}");
+    let (done, words) = told(&db, &["verify"]);
+    assert!(done, "{words}");
+    let binary = Binary::start(&db, &key, &["--set", "workers=0"]);
+    binary.client.act(&format!("/v1/webhook-endpoints/{id}/rotate-secret")).expect(200);
+}
+
+fn the_wrong_key_is_named_and_nothing_is_lost(db: Db) {
+    let binary = Binary::start(&db, "", &["--set", "workers=0"]);
+    let key = binary.client.key.clone();
+    fill(&binary.client);
+    drop(binary);
+    let right = std::fs::read_to_string(key_file(&db)).unwrap();
+    assert_eq!(std::fs::metadata(key_file(&db)).unwrap().permissions().mode() & 0o777, 0o600);
+    std::fs::remove_file(key_file(&db)).unwrap();
+    let before = column(&db, STORED);
+    let missing = |words: &str| {
+        let place = key_file(&db).display().to_string();
+        words.contains("encrypted with the key ") && words.contains(&place) && words.contains("secret_key_file")
+    };
+    for arguments in
+        [&["account", "list"][..], &["serve", "--listen", "127.0.0.1:0"], &["verify"], &["secrets", "rotate"]]
+    {
+        let (done, words) = told(&db, arguments);
+        assert!(!done && missing(&words) && words.contains("does not exist"), "{words}");
+    }
+    assert!(!key_file(&db).exists(), "no new key hides the problem");
+    std::fs::write(key_file(&db), "ab".repeat(32)).unwrap();
+    let (done, words) = told(&db, &["account", "list"]);
+    assert!(!done && missing(&words), "{words}");
+    for (text, wrong) in [("", "does not contain a key"), ("typo", "64 hexadecimal digits")] {
+        std::fs::write(key_file(&db), text).unwrap();
+        let (done, words) = told(&db, &["account", "list"]);
+        assert!(!done && words.contains(wrong), "{words}");
+    }
+    std::fs::remove_file(key_file(&db)).unwrap();
+    assert_eq!(column(&db, STORED), before);
+    // The same key as a setting.
+    let digits = right.lines().find(|line| !line.starts_with('#')).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kantoor"));
+    command.env("KANTOOR_SECRET_KEY", digits);
+    Binary::start_with(command, &db, &key, &["--set", "workers=0"]).client.get("/v1/settings").expect(200);
+    assert!(!key_file(&db).exists());
+    // After a loss of the key, everything can be set again.
+    std::fs::write(db.folder.path().join("elsewhere"), &right).unwrap();
+    let place = format!("secret_key_file={}", db.folder.path().join("elsewhere").display());
+    let (done, words) = told(&db, &["verify", "--set", &place]);
+    assert!(done, "{words}");
+    let (done, words) = told(&db, &["secrets", "reset", "--set", &place]);
+    assert!(!done && words.contains("the key of the secrets is there"), "{words}");
+    let (done, words) = told(&db, &["secrets", "reset"]);
+    assert!(done && key_file(&db).exists(), "{words}");
+    let (done, words) = told(&db, &["verify"]);
+    assert!(!done && words.matches("cannot be decrypted: ").count() == 3, "{words}");
+    let binary = Binary::start(&db, &key, &["--set", "workers=0"]);
+    let id = binary.client.get("/v1/webhook-endpoints").expect(200).data()[0]["id"].as_str().unwrap().to_string();
+    binary.client.act(&format!("/v1/webhook-endpoints/{id}/rotate-secret")).expect(200);
+    binary.client.patch("/v1/settings", json!({"mollie_key": "live_another"})).expect(200);
+    let (done, words) = told(&db, &["verify"]);
+    assert!(done, "{words}");
+}
+
+fn a_rotated_key_works_at_once(db: Db) {
+    let binary = Binary::start(&db, "", &["--set", "workers=0"]);
+    fill(&binary.client);
+    let id = binary.client.get("/v1/webhook-endpoints").data()[0]["id"].as_str().unwrap().to_string();
+    let before = (column(&db, STORED), std::fs::read_to_string(key_file(&db)).unwrap());
+    let (done, words) = told(&db, &["secrets", "rotate"]);
+    assert!(done && words.contains("Encrypted 4 secrets with the key "), "{words}");
+    let after = (column(&db, STORED), std::fs::read_to_string(key_file(&db)).unwrap());
+    assert!(before.0.iter().all(|value| !after.0.contains(value)));
+    let digits =
+        |text: &str| text.lines().filter(|line| !line.starts_with('#')).map(str::to_string).collect::<Vec<_>>();
+    assert_eq!(digits(&after.1)[1..], digits(&before.1), "backups need the key from before");
+    // The running server reads the new key.
+    binary.client.act(&format!("/v1/webhook-endpoints/{id}/rotate-secret")).expect(200);
+    drop(binary);
+    let (done, words) = told(&db, &["secrets", "rotate"]);
+    assert!(done, "{words}");
+    std::fs::write(key_file(&db), digits(&std::fs::read_to_string(key_file(&db)).unwrap()).remove(0)).unwrap();
+    let (done, words) = told(&db, &["verify"]);
+    assert!(done, "the newest key is enough: {words}");
+}
+
+fn a_backup_names_the_key_that_it_needs(db: Db) {
+    let binary = Binary::start(&db, "", &["--set", "workers=0"]);
+    fill(&binary.client);
+    let folder = tempfile::tempdir().unwrap();
+    let (with, without) = (folder.path().join("with"), folder.path().join("without"));
+    let (done, words) = told(&db, &["backup", without.to_str().unwrap()]);
+    assert!(done && words.contains("It does not include the key of its secrets ("), "{words}");
+    assert!(words.contains(&key_file(&db).display().to_string()), "{words}");
+    let (done, words) = told(&db, &["backup", "--with-key", with.to_str().unwrap()]);
+    assert!(done && words.contains("It includes the key of its secrets ("), "{words}");
+    let id_of = |folder: &Path| {
+        let manifest = std::fs::read_to_string(folder.join("backup.json")).unwrap();
+        serde_json::from_str::<serde_json::Value>(&manifest).unwrap()["secrets"].clone()
+    };
+    assert_eq!(id_of(&with)["key"], id_of(&without)["key"]);
+    assert!(id_of(&with)["included"] == true && id_of(&without)["included"] == false);
+    assert!(with.join("secret.key").exists() && !without.join("secret.key").exists());
+    let needed = id_of(&without)["key"].as_str().unwrap().to_string();
+    if db.url.is_empty() {
+        let mut own = Db::sqlite();
+        own.data = without.clone();
+        for arguments in [&["verify"][..], &["serve", "--listen", "127.0.0.1:0"]] {
+            let (done, words) = told(&own, arguments);
+            assert!(!done && words.contains(&format!("encrypted with the key {needed}, but")), "{words}");
+        }
+        let place = format!("secret_key_file={}", key_file(&db).display());
+        let (done, words) = told(&own, &["verify", "--set", &place]);
+        assert!(done, "{words}");
+        own.data = with;
+        let (done, words) = told(&own, &["verify"]);
+        assert!(done, "{words}");
+    }
+}
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+/// Everything below a folder with other permissions than those of its owner.
+fn open_to_others(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut paths = vec![folder.to_path_buf()];
+    while let Some(path) = paths.pop() {
+        let expected = if path.is_dir() { 0o700 } else { 0o600 };
+        if mode(&path) != expected {
+            found.push(format!("{} is {:o}", path.display(), mode(&path)));
+        }
+        if path.is_dir() {
+            paths.extend(std::fs::read_dir(&path).unwrap().flatten().map(|entry| entry.path()));
+        }
+    }
+    found
+}
+
+#[test]
+fn data_is_created_for_its_own_user_only() {
+    let mut db = Db::sqlite();
+    db.data = db.folder.path().join("new/data");
+    let binary = Binary::start(&db, "", &[]);
+    binary.client.upload("x.txt", b"hello").expect(201);
+    assert_eq!(open_to_others(&db.data), Vec::<String>::new());
+    assert!(!binary.said().contains("Other users of this machine"), "{}", binary.said());
+}
+
+#[test]
+fn wider_permissions_are_removed_at_the_start() {
+    let mut db = Db::sqlite();
+    db.data = db.folder.path().join("data");
+    assert!(told(&db, &["account", "create", "A"]).0);
+    let loosen = |path: &Path, mode: u32| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    loosen(&db.data, 0o755);
+    loosen(&db.data.join("kantoor.db"), 0o644);
+    loosen(&key_file(&db), 0o640);
+    let binary = Binary::start_with(Command::new(env!("CARGO_BIN_EXE_kantoor")), &db, "x", &[]);
+    assert_eq!((mode(&db.data), mode(&db.data.join("kantoor.db")), mode(&key_file(&db))), (0o700, 0o600, 0o600));
+    let said = binary.said();
+    assert_eq!(said.matches("the permissions are now restricted").count(), 3, "{said}");
+    drop(binary);
+    // A folder that others use too is left alone.
+    loosen(&db.data, 0o1777);
+    let binary = Binary::start_with(Command::new(env!("CARGO_BIN_EXE_kantoor")), &db, "x", &[]);
+    assert_eq!(std::fs::metadata(&db.data).unwrap().permissions().mode() & 0o7777, 0o1777);
+    assert!(binary.said().contains("Restrict the permissions to the user of the program"), "{}", binary.said());
+}
+
+#[test]
+fn secrets_in_arguments_disappear_from_the_process_list() {
+    let db = Db::sqlite();
+    let digits = "cd".repeat(32);
+    let key = format!("--set=secret_key={digits}");
+    let arguments = ["--set", "smtp_password=hush-hush", "--set", "workers=0", &key];
+    let binary = Binary::start(&db, "", &arguments);
+    let shown = std::fs::read(format!("/proc/{}/cmdline", binary.child.id())).unwrap();
+    let shown = String::from_utf8_lossy(&shown).replace('\0', " ");
+    assert!(shown.contains("--set workers=0") && !shown.contains("hush") && !shown.contains("cdcd"), "{shown}");
+    let log = binary.said();
+    for variable in ["KANTOOR_SMTP_PASSWORD", "KANTOOR_SECRET_KEY"] {
+        assert!(log.contains(&format!("use the environment variable {variable} or a configuration file")), "{log}");
+    }
+    assert!(!log.contains("hush-hush") && !log.contains(&digits), "{log}");
+    assert!(!key_file(&db).exists(), "the key of the arguments is used");
+    let config = said(&kantoor(&db, &["config", "--set", "smtp_password=hush-hush", &key]));
+    assert!(
+        config.contains("smtp_password = \"(hidden)\"") && config.contains("secret_key = \"(hidden)\""),
+        "{config}"
+    );
+    assert!(!config.contains("hush-hush") && !config.contains(&digits), "{config}");
+}
