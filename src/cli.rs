@@ -8,6 +8,7 @@ mod key;
 mod logging;
 mod serve;
 mod typeset_worker;
+mod user;
 mod verify;
 
 use std::io::{IsTerminal as _, Write as _};
@@ -36,7 +37,8 @@ struct Cli {
 }
 
 const AFTER: &str = "Start with:  kantoor serve
-The first start creates an account and prints its key once, with an example request.";
+The first start creates an account and prints its key once, with an example request
+and a link with which its owner signs in.";
 
 /// Settings that every command accepts.
 #[derive(Args)]
@@ -65,6 +67,9 @@ enum Command {
     /// Create, list and revoke API keys
     #[command(subcommand)]
     Key(key::Key),
+    /// Invite and list users, reset passwords and end sessions
+    #[command(subcommand)]
+    User(user::User),
     /// List failed jobs and retry them
     #[command(subcommand)]
     Jobs(jobs::Jobs),
@@ -120,6 +125,7 @@ fn run(cli: &Cli) -> Result<ExitCode, String> {
         Command::Serve(serve) => serve.run(config).map(|()| ExitCode::SUCCESS),
         Command::Account(account) => account.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
         Command::Key(key) => key.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
+        Command::User(user) => user.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
         Command::Jobs(jobs) => jobs.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
         Command::Demo(demo) => demo.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
         Command::Migrate => migrate(&config).map(|()| ExitCode::SUCCESS),

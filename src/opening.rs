@@ -101,6 +101,7 @@ impl Opening {
         let caller = Actor {
             account: Arc::new(account.clone()),
             actor: "kantoor".into(),
+            key: None,
             request_id: "new account".into(),
             if_match: None,
             clock: Clock::Fixed(self.now),

@@ -103,8 +103,15 @@ fn the_guide_names_every_area() {
 
 /// The `sh` blocks of the guides, except the two commands of the README that CI itself runs.
 fn commands() -> Vec<(String, String)> {
-    let files =
-        ["README.md", "docs/api.md", "docs/events.md", "docs/operations.md", "docs/performance.md", "CONTRIBUTING.md"];
+    let files = [
+        "README.md",
+        "docs/api.md",
+        "docs/events.md",
+        "docs/operations.md",
+        "docs/people.md",
+        "docs/performance.md",
+        "CONTRIBUTING.md",
+    ];
     let blocks = files.iter().flat_map(|file| {
         let text = std::fs::read_to_string(file).unwrap();
         let blocks: Vec<String> =
@@ -149,6 +156,7 @@ fn every_link_in_the_guides_works() {
         "docs/backup.md",
         "docs/events.md",
         "docs/operations.md",
+        "docs/people.md",
         "docs/performance.md",
     ] {
         let text = std::fs::read_to_string(file).unwrap();

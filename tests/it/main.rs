@@ -25,6 +25,7 @@ mod jobs;
 mod logos;
 mod mail;
 mod metrics;
+mod people;
 mod plans;
 mod proxy;
 mod public;

@@ -166,8 +166,10 @@ pub fn scopes() -> &'static [String] {
 /// A stored key, without its secret.
 #[derive(Clone, Debug)]
 pub struct Key {
-    /// Its id, which is also its actor in the log.
+    /// Its id, which is also its actor in the log; the id of the user if it stands for a session.
     pub id: String,
+    /// The id of the session that it stands for, or empty.
+    pub session: String,
     /// The account that it gives access to.
     pub account: i64,
     /// Name.
@@ -204,6 +206,7 @@ impl Key {
     fn from_row(row: &Row) -> Result<Key> {
         Ok(Key {
             id: row.text(0)?.to_string(),
+            session: String::new(),
             account: row.int(1)?,
             name: row.text(2)?.to_string(),
             hint: row.text(3)?.to_string(),

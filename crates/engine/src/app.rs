@@ -38,6 +38,8 @@ pub struct App {
     pub ids: Ids,
     /// Recently used keys.
     pub keys: KeyRing,
+    /// Recently used sessions.
+    pub sessions: KeyRing,
     /// Recent visitors without a key.
     pub visitors: Visitors,
     /// The request bodies in progress.
@@ -74,6 +76,7 @@ impl App {
         Actor {
             account: Arc::new(account),
             actor: actor.into(),
+            key: None,
             request_id: actor.into(),
             if_match: None,
             clock: self.clock,

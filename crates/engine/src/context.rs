@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 use store::Tx;
 
-use crate::accounts::Account;
+use crate::accounts::{Account, Key};
 use crate::clock::{Clock, Ids, Moment};
 use crate::error::{Code, Error, Result};
 use crate::quotas::Quotas;
@@ -20,8 +20,10 @@ pub struct Ctx {
     pub zone: TimeZone,
     /// The account's time.
     pub now: Moment,
-    /// The id of the calling key, or the name of a job.
+    /// The id of the calling key or user, or the name of a job.
     pub actor: Arc<str>,
+    /// The key of the caller; none for work of the program itself, which may do everything.
+    pub key: Option<Arc<Key>>,
     /// The request id, for the log.
     pub request_id: Arc<str>,
     /// The accepted versions (`If-Match`).
@@ -58,8 +60,10 @@ pub enum IfMatch {
 pub struct Actor {
     /// The account.
     pub account: Arc<Account>,
-    /// The id of the calling key, or the name of a job.
+    /// The id of the calling key or user, or the name of a job.
     pub actor: Arc<str>,
+    /// The key of the caller; none for work of the program itself.
+    pub key: Option<Arc<Key>>,
     /// The request id, for the log.
     pub request_id: Arc<str>,
     /// The accepted versions.
@@ -84,6 +88,7 @@ impl Actor {
             zone: self.account.zone.clone(),
             now: self.account.now(tx, &self.clock)?,
             actor: self.actor.clone(),
+            key: self.key.clone(),
             request_id: self.request_id.clone(),
             if_match: self.if_match.clone(),
             machine_now: self.clock.now(),
@@ -113,6 +118,7 @@ impl Ctx {
             zone: self.zone.clone(),
             now: self.now,
             actor: actor.into(),
+            key: self.key.clone(),
             request_id: request_id.into(),
             if_match: None,
             machine_now: self.machine_now,
@@ -134,6 +140,11 @@ impl Ctx {
     /// Returns the absolute URL of a path, signed for a day of access without a key.
     pub fn signed(&self, path: &str) -> String {
         self.site.signed(self.account, self.machine_now, path)
+    }
+
+    /// Whether the caller has this scope.
+    pub fn may(&self, scope: &str) -> bool {
+        self.key.as_ref().is_none_or(|key| key.may(scope))
     }
 
     /// Returns a new id.

@@ -14,6 +14,7 @@ pub mod pages;
 pub mod reply;
 pub mod seats;
 pub mod server;
+pub mod session;
 pub mod stream;
 pub mod upload;
 pub mod visitors;

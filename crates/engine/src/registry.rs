@@ -8,7 +8,7 @@ use axum::http::{Request, Response};
 use futures_util::future::BoxFuture;
 use store::{Migration, Tx};
 
-use crate::accounts::{self, Account};
+use crate::accounts::{self, Account, Key};
 use crate::ahead::RetryTable;
 use crate::app::App;
 use crate::clock::Moment;
@@ -59,6 +59,8 @@ pub struct Registry {
     pub contents: Option<Contents>,
     /// Pages outside the API.
     pub pages: &'static [Page],
+    /// The sessions of people, who call the API without a key.
+    pub sessions: Option<Sessions>,
     /// Counters with one label.
     pub counters: &'static [CounterInfo],
     /// Durations.
@@ -93,6 +95,20 @@ pub struct Contents {
     pub announce: fn(&mut Tx, &Ctx, &str) -> Result<()>,
     /// Deletes a content that no record refers to.
     pub refuse: fn(&mut Tx, &Ctx, &str) -> Result<()>,
+}
+
+/// Records when sessions were used, by their ids.
+pub type Used = fn(&mut Tx, &[(String, Moment)]) -> Result<()>;
+
+/// The sessions of people. A session calls the routes of the API under its own prefix, like a key.
+#[derive(Clone, Copy)]
+pub struct Sessions {
+    /// The prefix of the paths that accept a session, and no key: `/console` for `/console/v1/…`.
+    pub prefix: &'static str,
+    /// Returns the session with this hash, as the key that it stands for.
+    pub find: fn(&mut Tx, &[u8]) -> Result<Option<Key>>,
+    /// Records when sessions were used, by their ids.
+    pub used: Used,
 }
 
 /// Pages under a prefix, for visitors without a key.
