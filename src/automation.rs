@@ -22,7 +22,7 @@ pub(crate) mod metrics;
 pub(crate) mod report;
 pub mod run;
 pub mod runner;
-pub(crate) mod schedules;
+pub mod schedules;
 pub(crate) mod secret;
 pub(crate) mod status;
 pub(crate) mod steps;
@@ -37,6 +37,7 @@ use engine::config::Config;
 use engine::error::Result;
 use engine::log::Listener;
 use engine::services::Services;
+use engine::turns::Turns;
 
 pub use runner::Runner;
 
@@ -52,5 +53,6 @@ pub(crate) const LISTENER: Listener = Listener {
 /// Opens the state that the runs of all accounts share.
 pub(crate) fn open(_: &Config, node: &str, services: &mut Services) -> Result<()> {
     services.add(Arc::new(Runner::on(node)));
+    services.add(backtest::BacktestTurns(Turns::new()));
     Ok(())
 }

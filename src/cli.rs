@@ -162,12 +162,12 @@ impl Settings {
 }
 
 fn open(config: Config) -> Result<std::sync::Arc<App>, String> {
-    opening::open(config).map_err(told)
+    opening::open(config).map_err(error_line)
 }
 
-/// An error of the engine as the command line tells all errors: a phrase in lower case without a full stop. Where the
-/// cause is known, it is told instead of the message for callers of the API, who must not see it.
-fn told(error: Error) -> String {
+/// Formats an error of the engine like all errors of the command line: a phrase in lower case without a full stop. If the
+/// internal cause is known, it replaces the message for callers of the API, who must not see it.
+fn error_line(error: Error) -> String {
     let words = error.internal.unwrap_or(error.message);
     let words = words.strip_suffix('.').unwrap_or(&words);
     let mut letters = words.chars();
@@ -180,7 +180,7 @@ fn told(error: Error) -> String {
 }
 
 fn migrate(config: &Config) -> Result<(), String> {
-    let store = open_store(config).map_err(told)?;
+    let store = open_store(config).map_err(error_line)?;
     let applied = store.migrate(&migrations::all()).map_err(|error| error.to_string())?;
     match applied {
         0 => say("The database is up to date."),

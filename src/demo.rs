@@ -40,7 +40,7 @@ const FIRST_SECONDS: i64 = 30 * 60;
 const BETWEEN_SECONDS: i64 = 11 * 60;
 
 /// All steps. Each module returns its own; they are sorted by time afterwards.
-fn story() -> Vec<Step> {
+fn story() -> Vec<DemoStep> {
     let mut steps = business::steps();
     steps.extend(relations::steps());
     steps.extend(sales::steps());
@@ -74,7 +74,7 @@ pub fn fill(tx: &mut Tx, caller: &Actor) -> Result<()> {
         ctx.now = morning.plus_seconds(FIRST_SECONDS + before * BETWEEN_SECONDS);
         let path = names.in_path(&step.path)?;
         let body = step.body.as_ref().map(|body| names.in_body(body)).transpose()?;
-        let answer = take(tx, &ctx, step.method, &path, body).map_err(|error| told_wrong(error, &step, &path))?;
+        let answer = take(tx, &ctx, step.method, &path, body).map_err(|error| with_step(error, &step, &path))?;
         if !step.name.is_empty() {
             names.ids.insert(step.name, id_of(&answer)?);
         }
@@ -138,7 +138,7 @@ fn hold_mail_back(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
 }
 
 /// Adds the step to an error: the demo data violates a rule.
-fn told_wrong(error: Error, step: &Step, path: &str) -> Error {
+fn with_step(error: Error, step: &DemoStep, path: &str) -> Error {
     let faults: Vec<String> =
         error.faults.iter().map(|fault| format!("'{}' {}", fault.field, fault.wrong.message)).collect();
     let why = error.internal.clone().unwrap_or_default();
@@ -149,7 +149,7 @@ fn told_wrong(error: Error, step: &Step, path: &str) -> Error {
 /// A step that happened a number of working days ago, at least one: a request, or a visit to the page of a quote if its
 /// path starts with `/d/`. In its path and body, `@ster` is the id of the record created under that name, and `@+3` is
 /// the date three working days from today.
-struct Step {
+struct DemoStep {
     ago: i64,
     name: String,
     method: &'static str,
@@ -158,23 +158,23 @@ struct Step {
 }
 
 /// Creates a record, optionally under a name by which other steps refer to it.
-fn make(ago: i64, name: &str, path: &str, body: Value) -> Step {
-    Step { ago, name: name.to_string(), method: "POST", path: path.to_string(), body: Some(body) }
+fn make(ago: i64, name: &str, path: &str, body: Value) -> DemoStep {
+    DemoStep { ago, name: name.to_string(), method: "POST", path: path.to_string(), body: Some(body) }
 }
 
 /// Changes a record.
-fn change(ago: i64, path: &str, body: Value) -> Step {
-    Step { ago, name: String::new(), method: "PATCH", path: path.to_string(), body: Some(body) }
+fn change(ago: i64, path: &str, body: Value) -> DemoStep {
+    DemoStep { ago, name: String::new(), method: "PATCH", path: path.to_string(), body: Some(body) }
 }
 
 /// Creates a record from another, without a body.
-fn make_of(ago: i64, name: &str, path: &str) -> Step {
-    Step { name: name.to_string(), ..act(ago, path) }
+fn make_of(ago: i64, name: &str, path: &str) -> DemoStep {
+    DemoStep { name: name.to_string(), ..act(ago, path) }
 }
 
 /// An action without a body.
-fn act(ago: i64, path: &str) -> Step {
-    Step { ago, name: String::new(), method: "POST", path: path.to_string(), body: None }
+fn act(ago: i64, path: &str) -> DemoStep {
+    DemoStep { ago, name: String::new(), method: "POST", path: path.to_string(), body: None }
 }
 
 /// The values of the names in the steps.

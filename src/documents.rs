@@ -20,7 +20,7 @@ pub(crate) mod workorder;
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
 use engine::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
-use engine::input::{self, Input};
+use engine::input;
 use engine::record::{
     ACTED, COMPUTED, CREATED, Custom, DETAIL, Day, GIVEN, INPUT, Link, Model, NOWHERE, REQUIRED, Record, Snapshot,
     UPDATED, Views, When,
@@ -247,12 +247,18 @@ impl<K: DocumentKind> Model for Document<K> {
 
     fn after_save(&self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         match K::WHICH {
-            Which::Invoice => money_due::follow(tx, ctx, before, self),
+            Which::Invoice => money_due::follow(tx, ctx, before, self)?,
             Which::Quote if self.comes_to(&PaymentStatus::Accepted, before) => {
-                quote::tell_deal(tx, ctx, &self.deal_id.0)
+                quote::tell_deal(tx, ctx, &self.deal_id.0)?;
             }
-            _ => Ok(()),
+            _ => {}
         }
+        // Every revision of a final document is printed.
+        let printed = before.filter(|before| before.is_final()).map(|before| before.revision);
+        if self.is_final() && printed != Some(self.revision) {
+            pdf::enqueue(tx, ctx, self)?;
+        }
+        Ok(())
     }
 }
 
@@ -267,7 +273,7 @@ fn check_dates(date: Option<Date>, due: Option<Date>, field: &str, faults: &mut 
 }
 
 impl<K: DocumentKind> Document<K> {
-    /// Checks a verb against the table; answers whether it changes anything, or refuses it.
+    /// Checks a verb against the table of transitions; returns whether it changes anything, or an error.
     pub fn may(&self, verb: status::Verb) -> Result<bool> {
         match verb.effect(&self.payment_status) {
             status::Effect::Allowed => Ok(true),
@@ -414,11 +420,7 @@ pub(crate) fn change_to_final<K: DocumentKind>(
 ) -> Result<MadeFinal> {
     document.generation_mode = Mode::Final;
     let image = records::change_as(tx, ctx, before, document, "updated")?;
-    if before.is_final() {
-        return Ok((false, image));
-    }
-    pdf::enqueue(tx, ctx, document)?;
-    Ok((true, image))
+    Ok((!before.is_final(), image))
 }
 
 /// Sets the flag in `meta` that says whether the request finalized a draft.
@@ -427,18 +429,6 @@ pub(crate) fn with_finalized(mut answer: Answer, finalized: bool) -> Answer {
         answer.meta.push("\"finalized\":true".to_string());
     }
     answer
-}
-
-fn patch<K: DocumentKind>(call: Call) -> Result<Work> {
-    let input: Input<Document<K>> = input::patch(&call)?;
-    Ok(Box::new(move |tx, ctx| {
-        records::patched(tx, ctx, &call, &input, |tx, ctx, before, document| {
-            if document.is_final() && document.revision != before.revision {
-                pdf::enqueue(tx, ctx, document)?;
-            }
-            Ok(())
-        })
-    }))
 }
 
 /// Deletes a draft; a final document cannot be deleted.
@@ -453,6 +443,9 @@ fn delete<K: DocumentKind>(call: Call) -> Result<Work> {
             };
             let message = format!("{} is final and cannot be deleted; {way}.", document.number);
             return Err(Error::new(DOCUMENT_NOT_DRAFT, message));
+        }
+        if !records::loosen(tx, ctx, &document)? {
+            return Ok(records::once_more(delete::<K>, &call));
         }
         records::remove(tx, ctx, &document)?;
         Ok(match K::WHICH {
@@ -485,7 +478,7 @@ fn shared<K: DocumentKind>(title: &'static str, migrations: &'static [Migration]
         .list::<Document<K>>()
         .verb(Verb::Create, new::create::<K>)
         .get::<Document<K>>()
-        .verb(Verb::Patch, patch::<K>);
+        .patch::<Document<K>>();
     let resource = match K::WHICH {
         Which::Workorder => resource.verb(Verb::Delete, delete::<K>),
         _ => resource.verb(Verb::Delete, delete::<K>).returns(Returns::Item(DETAIL)),

@@ -10,14 +10,14 @@ use engine::contents::{Upload, extension, holds};
 use engine::context::Ctx;
 use engine::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use engine::jobs::{self, Claimed, Ending, Job, NewJob};
-use engine::record::{ALL, Address, COMPUTED, CREATED, Model, NOWHERE};
+use engine::record::{ALL, COMPUTED, CREATED, Model, NOWHERE, ShownUrl};
 use engine::records::{self, Work};
 use engine::resource::{Method, RequestBody, Resource, Returns, Verb};
 use engine::{input, list, record};
 use serde::{Deserialize, Serialize};
 use store::{Migration, Tx};
 
-const ADDRESSES: &[Address] = &[Address {
+const ADDRESSES: &[ShownUrl] = &[ShownUrl {
     name: "url",
     path: "/v1/files/{id}/content",
     signed: true,

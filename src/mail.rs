@@ -16,7 +16,7 @@ use engine::record::{Kind, Record};
 use engine::registry::registry;
 use engine::services::Services;
 use engine::{choice, perform};
-use mail::{Address, Attachment, Failure, Mail, Route, Security, Sender, SmtpSettings};
+use mail::{Attachment, Failure, Mail, NamedAddress, Route, Security, Sender, SmtpSettings};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use store::{Migration, Row, Tx};
@@ -354,9 +354,9 @@ fn build(app: &App, account: i64, queued: Queued) -> Result<(String, Vec<u8>)> {
         attachments.push(Attachment { name, content_type: "application/pdf".to_string(), bytes });
     }
     let reply_to = (!queued.reply_to.is_empty() && queued.reply_to != from)
-        .then(|| Address { name: queued.from_name.clone(), email: queued.reply_to.clone() });
+        .then(|| NamedAddress { name: queued.from_name.clone(), email: queued.reply_to.clone() });
     let mail = Mail {
-        from: Address { name: queued.from_name, email: from.clone() },
+        from: NamedAddress { name: queued.from_name, email: from.clone() },
         reply_to,
         to: split(&queued.to),
         cc: split(&queued.cc),

@@ -17,7 +17,7 @@ use engine::{idempotency, search};
 use store::{Migration, Tx};
 
 use crate::automation::late::MatchLate;
-use crate::automation::{self, backtest, flow, run, runner, secret, trigger, worker};
+use crate::automation::{self, backtest, flow, run, runner, schedules, secret, trigger, worker};
 use crate::calendar::days::Days;
 use crate::calendar::test_clock;
 use crate::documents::pdf::DocumentPdf;
@@ -25,7 +25,7 @@ use crate::documents::{self, money_due, timers as document_timers};
 use crate::files::{self, DropContent, usage};
 use crate::mail::{self, Deliver};
 use crate::payments::collecting::{self, Collect, ProviderNews};
-use crate::payments::handing_over::HandOver;
+use crate::payments::handing_over::{self, HandOver};
 use crate::payments::verification::{self, CancelAtProvider, FinishVerification};
 use crate::payments::{batch, mandate, payment, providers};
 use crate::people::entering::MailReset;
@@ -38,6 +38,7 @@ use crate::subscriptions::{activation, deleted_products, deleted_rates};
 use crate::support::ticket_status::RenameStatus;
 use crate::support::{renaming, ticket, ticket_channel, ticket_message, ticket_status};
 use crate::typesetting::{self, turns};
+use crate::webhooks::ending::EndDeliveries;
 use crate::webhooks::{self, change, delivery, endpoint, queue};
 use crate::work::{hour, project, task};
 use crate::{pages, people, subscriptions};
@@ -64,7 +65,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         collecting::collectable(documents::invoices()),
         documents::quotes(),
         documents::workorders(),
-        payment::resource(),
+        payment::resource(handing_over::patch, handing_over::delete),
         subscriptions::resource(),
         verification::resource(),
         mandate::resource(activation::by_mandate),
@@ -136,6 +137,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
     jobs: JOBS,
     leases: LEASES,
     retries: RETRIES,
+    pull_back: &[("flows", schedules::pull_back)],
     purges: PURGES,
     due_work: DUE_WORK,
     background: BACKGROUND,
@@ -178,6 +180,7 @@ pub static JOBS: &[JobKind] = &[
     JobKind::of::<RenameStatus>(),
     JobKind::of::<HandOver>(),
     JobKind::of::<MatchLate>(),
+    JobKind::of::<EndDeliveries>(),
     JobKind::of::<MailReset>(),
 ];
 

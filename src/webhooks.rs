@@ -5,6 +5,7 @@
 pub(crate) mod breaker;
 pub(crate) mod change;
 pub(crate) mod delivery;
+pub(crate) mod ending;
 pub(crate) mod endpoint;
 pub(crate) mod metrics;
 pub(crate) mod queue;
@@ -204,7 +205,7 @@ async fn write_end(app: &Arc<App>, caller: &Actor, claimed: &Arc<Claimed>, outco
 async fn call(app: &App, id: &str, parcel: &Parcel) -> CallOutcome {
     let started = Instant::now();
     let patience = Duration::from_secs(app.config.webhook_timeout_seconds);
-    let request = web::Request {
+    let request = web::OutgoingRequest {
         method: web::Method::POST,
         url: parcel.endpoint.url.0.clone(),
         headers: headers(id, parcel, app.clock.now()),

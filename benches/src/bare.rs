@@ -1,5 +1,6 @@
-//! The limit of documents: clients, invoices with rows and payments, with axum and a database and nothing else. One
-//! program for both databases; what it keeps is in `model.rs`, how it shows it in `shown.rs`, how it keeps it in `sqlite.rs` and `postgres.rs`.
+//! The reference for the benchmark of documents: clients, invoices with rows, and payments, with only axum and a database.
+//! One program serves both databases: `model.rs` has the tables, `shown.rs` the JSON, `sqlite.rs` and `postgres.rs` the
+//! storage.
 
 mod model;
 mod postgres;
@@ -27,14 +28,14 @@ use shown::{List, Shown};
 /// As in src/cli/serve.rs on two cores.
 const THREADS: usize = 4;
 
-/// Statements that were run, for `/metrics`.
+/// The number of executed statements, for `/metrics`.
 static STATEMENTS: AtomicU64 = AtomicU64::new(0);
 
 fn statement() {
     STATEMENTS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// `bare PORT DATABASE`, until the process is ended. The database is a file, or the address of a PostgreSQL server.
+/// Runs `bare PORT DATABASE` until the process is killed. The database is a file, or the URL of a PostgreSQL server.
 pub fn serve(args: &[String]) {
     let [port, database] = args else { panic!("bare takes a port and a database") };
     let port: u16 = port.parse().unwrap();
@@ -87,7 +88,7 @@ enum Db {
     Postgres(postgres::Pool),
 }
 
-/// Calls the same function of whichever database it is.
+/// Calls the same function on either database.
 macro_rules! ask {
     ($shared:expr, $call:ident($($value:expr),*)) => {
         match &$shared.db {

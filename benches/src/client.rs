@@ -115,10 +115,10 @@ impl Seed {
 
     fn any(&self, n: i64) -> Client {
         let mut dice = Dice(scatter(n));
-        let first = dice.one(&self.first);
-        let last = format!("{}{}{}", dice.one(&BEFORE), dice.one(&self.root), dice.one(&AFTER));
+        let first = dice.pick(&self.first);
+        let last = format!("{}{}{}", dice.pick(&BEFORE), dice.pick(&self.root), dice.pick(&AFTER));
         let name = last.replace(' ', "");
-        let place = dice.one(&self.place);
+        let place = dice.pick(&self.place);
         let mut client = Client {
             first: first.to_string(),
             place: place.to_string(),
@@ -126,14 +126,14 @@ impl Seed {
             ..Client::default()
         };
         if dice.below(10) < 6 {
-            let (trade, thing) = (dice.one(&self.trade), dice.one(&self.thing));
+            let (trade, thing) = (dice.pick(&self.trade), dice.pick(&self.thing));
             let (names, site) = match dice.below(4) {
                 0 => (format!("{trade} De {thing}"), thing),
                 1 => (format!("{trade} {last}"), name.as_str()),
                 2 => (format!("{thing} {trade} {place}"), thing),
                 _ => (format!("{trade} {thing} {place}"), thing),
             };
-            client.company = names + dice.one(&FORM);
+            client.company = names + dice.pick(&FORM);
             let who = match dice.below(4) {
                 0 => "info".to_string(),
                 1 => "administratie".to_string(),
@@ -143,7 +143,7 @@ impl Seed {
             client.email = format!("{who}@{trade}-{site}.example").to_lowercase();
         } else {
             let number = dice.below(100);
-            client.email = format!("{first}.{name}{number}@{}.example", dice.one(&MAIL)).to_lowercase();
+            client.email = format!("{first}.{name}{number}@{}.example", dice.pick(&MAIL)).to_lowercase();
         }
         client.last = last;
         client
@@ -168,7 +168,7 @@ impl Dice {
         (self.0 % end as u64) as usize
     }
 
-    fn one(&mut self, words: &[&'static str]) -> &'static str {
+    fn pick(&mut self, words: &[&'static str]) -> &'static str {
         words[self.below(words.len())]
     }
 }

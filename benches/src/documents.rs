@@ -1,5 +1,5 @@
-//! Documents: invoices and clients created, changed, read and listed, on SQLite and on PostgreSQL, with one account and
-//! with many, beside the bare program on the same database.
+//! The benchmark of documents: creates, changes, reads and lists invoices and clients on SQLite and PostgreSQL, with one
+//! account and with several, and compares with the bare program on the same database.
 
 mod chart;
 mod load;
@@ -11,30 +11,38 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::server;
-use load::{Ask, Phase};
+use load::{Operation, Phase};
 use postgres::Postgres;
 use site::{Database, Program, Seed, Side};
 pub use table::Table;
 use table::{Line, Measured};
 
-/// What is measured, in this order: reads first, while the tables are as they were seeded; what is created is then
-/// finalized and paid.
-const ASKED: [Ask; 8] =
-    [Ask::Get, Ask::List, Ask::Clients, Ask::Client, Ask::Draft, Ask::Final, Ask::Finalize, Ask::Pay];
+/// The operations in the order in which they are measured: reads come first, while the tables contain only the seed. Later
+/// operations finalize and pay the invoices that earlier ones create.
+const OPERATIONS: [Operation; 8] = [
+    Operation::Get,
+    Operation::List,
+    Operation::Clients,
+    Operation::Client,
+    Operation::Draft,
+    Operation::Final,
+    Operation::Finalize,
+    Operation::Pay,
+];
 
 const ROUNDS: usize = 3;
-/// Accounts, connections.
+/// Numbers of accounts and connections.
 const LOADS: [(usize, usize); 4] = [(1, 32), (16, 32), (1, 8), (16, 8)];
 
 pub fn measure(quick: bool) -> Table {
     let seconds = std::env::var("BENCH_SECONDS").ok().map(|text| text.parse::<f64>().expect("a number"));
     let seconds = seconds.unwrap_or(if quick { 0.75 } else { 1.5 });
     let loads = if quick { &LOADS[..2] } else { &LOADS };
-    // Beside the binary, since a commit must reach a disk. PostgreSQL has another user, who has to get in.
+    // Next to the binary, since /tmp may not be on a disk. The PostgreSQL server runs as another user and needs access.
     let folder = tempfile::Builder::new().prefix("bench-").tempdir_in(server::own_folder()).unwrap();
     let binary = server::kantoor_binary();
     let postgres = Postgres::start();
-    let mut table = Table::new(&format!("{seconds} s a measurement, medians of {ROUNDS} rounds"));
+    let mut table = Table::new(&format!("{seconds} s per measurement, medians of {ROUNDS} rounds"));
     for database in [Database::Sqlite, Database::Postgres(&postgres)] {
         let name = database.name();
         eprintln!("Seeding {name}.");
@@ -44,27 +52,27 @@ pub fn measure(quick: bool) -> Table {
         for (accounts, connections) in loads {
             eprintln!("Measuring {name}: accounts {accounts}, connections {connections}.");
             let lines = rounds(&seeds, folder.path(), (*accounts, *connections), Duration::from_secs_f64(seconds));
-            for (ask, [kantoor, bare]) in lines {
+            for (operation, [kantoor, bare]) in lines {
                 let (accounts, connections) = (*accounts, *connections);
-                table.lines.push(Line { database: name, ask, accounts, connections, kantoor, bare });
+                table.lines.push(Line { database: name, operation, accounts, connections, kantoor, bare });
             }
         }
     }
     table
 }
 
-/// What Kantoor and the bare program did in each round.
+/// The measurements of Kantoor and of the bare program, one for each round.
 type Both = [Vec<Measured>; 2];
 
-fn rounds(seeds: &[Seed; 2], folder: &Path, load: (usize, usize), measured: Duration) -> Vec<(Ask, Both)> {
-    let mut lines: Vec<(Ask, Both)> = ASKED.map(|ask| (ask, [Vec::new(), Vec::new()])).into();
+fn rounds(seeds: &[Seed; 2], folder: &Path, load: (usize, usize), measured: Duration) -> Vec<(Operation, Both)> {
+    let mut lines: Vec<(Operation, Both)> = OPERATIONS.map(|operation| (operation, [Vec::new(), Vec::new()])).into();
     for _ in 0..ROUNDS {
-        // Fresh copies: tables that grow get slower, and the fastest program would make its own work the hardest.
+        // Fresh copies: growing tables get slower, and the faster program grows them more.
         let copies = tempfile::tempdir_in(folder).unwrap();
         let mut sides = [0, 1].map(|n| seeds[n].start(&copies.path().join(n.to_string())));
-        for (ask, both) in &mut lines {
+        for (operation, both) in &mut lines {
             for (side, samples) in sides.iter_mut().zip(both) {
-                samples.push(one(side, *ask, load, measured));
+                samples.push(measure_one(side, *operation, load, measured));
             }
         }
         sides.into_iter().for_each(Side::stop);
@@ -72,10 +80,15 @@ fn rounds(seeds: &[Seed; 2], folder: &Path, load: (usize, usize), measured: Dura
     lines
 }
 
-fn one(side: &mut Side, ask: Ask, (accounts, connections): (usize, usize), measured: Duration) -> Measured {
+fn measure_one(
+    side: &mut Side,
+    operation: Operation,
+    (accounts, connections): (usize, usize),
+    measured: Duration,
+) -> Measured {
     let before = side.standing();
     let feed = std::mem::take(&mut side.feed);
-    let (Phase { rate, asked }, feed) = load::run(&side.server, feed, ask, accounts, connections, measured);
+    let (Phase { rate, asked }, feed) = load::run(&side.server, feed, operation, accounts, connections, measured);
     side.feed = feed;
     let after = side.standing();
     let each = |from: u64, to: u64| to.saturating_sub(from) as f64 / asked.max(1) as f64;
@@ -88,7 +101,7 @@ fn one(side: &mut Side, ask: Ask, (accounts, connections): (usize, usize), measu
     }
 }
 
-/// A comparison is only fair when both answer with the same fields.
+/// The comparison is fair only if both programs return the same fields.
 fn check(seeds: &[Seed; 2], folder: &Path) {
     let copies = tempfile::tempdir_in(folder).unwrap();
     let sides = [0, 1].map(|n| seeds[n].start(&copies.path().join(n.to_string())));
@@ -102,6 +115,6 @@ fn check(seeds: &[Seed; 2], folder: &Path) {
             fields
         })
     });
-    assert_eq!(paths[0], paths[1], "Kantoor and the bare program answer with different fields");
+    assert_eq!(paths[0], paths[1], "Kantoor and the bare program return different fields");
     sides.into_iter().for_each(Side::stop);
 }

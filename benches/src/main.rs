@@ -126,7 +126,7 @@ fn measure(quick: bool) -> Report {
     seed::limit(&bare, FEW);
     let many = Data::make(&bench.binary, &folder.join("many"), rows);
 
-    let mut report = Report::new(&format!("{seconds} s a measurement, {ROUNDS} rounds of which the median counts"));
+    let mut report = Report::new(&format!("{seconds} s per measurement, median of {ROUNDS} rounds"));
     let many_server = Server::kantoor(&bench.binary, &many);
     let reads = reads(&bench, &few, &bare, &many_server, rows);
     let lists = invoices(&bench, &few, &many_server, rows);

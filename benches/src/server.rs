@@ -104,7 +104,7 @@ fn kantoor(binary: &Path, data: &Path) -> Command {
     command
 }
 
-/// An account in this folder, or in the database at `url`; answers its key.
+/// Creates an account in this folder, or in the database at `url`; returns its key.
 pub fn create_account(binary: &Path, folder: &Path, url: Option<&str>) -> String {
     let mut create = kantoor(binary, folder);
     create.args(url.iter().flat_map(|url| ["--database-url", url])).args(["account", "create", "bench", "--json"]);

@@ -1,6 +1,7 @@
 //! Backtests: evaluates the trigger, conditions and templates of a flow on past events, or on the times of its
 //! schedule, without side effects.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::accounts::Account;
@@ -10,12 +11,14 @@ use engine::context::Ctx;
 use engine::error::{Error, FieldCode, FieldErrors, Result, violation};
 use engine::input;
 use engine::input::Input;
-use engine::log::Event;
+use engine::log::{self, Event};
 use engine::record::{Body, REQUIRED, When};
 use engine::records::{self, Work};
 use engine::resource::{Method, Part, RequestBody, Resource, Returns};
+use engine::turns::Turns;
 use serde_json::{Value, json};
 use store::Tx;
+use tokio::runtime::Handle;
 
 use super::cron::Cron;
 use super::definition::{Action, Definition, Step};
@@ -36,6 +39,9 @@ const MAX_EVENT_BYTES: usize = 64 * 1024 * 1024;
 const PAGE: usize = 500;
 /// Time limit; the rest of the period is left out.
 const BACKTEST_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The turns of accounts: a backtest may use a processor for as long as its time limit.
+pub struct BacktestTurns(pub Arc<Turns>);
 
 input! {
     /// The period to evaluate.
@@ -84,10 +90,14 @@ fn run(call: Call) -> Result<Work> {
         // It can read a lot, so it does not run on the writer thread.
         Ok(Answer::after(move |app, caller| {
             let (flow, period, own) = (flow.clone(), period.clone(), caller.clone());
+            let turns = &app.services.get::<BacktestTurns>().0;
+            let turn = Handle::current().block_on(turns.take(caller.account.number))?;
             let found = app.store.read_now(move |tx| {
                 let ctx = own.reading(tx)?;
                 look_back(tx, &ctx, &own.account, &flow, &period)
-            })?;
+            });
+            drop(turn);
+            let found = found?;
             let warnings = warnings.clone();
             Ok(Box::new(move |_, _| Ok(Answer::json(&found).with_texts("warnings", &warnings))))
         }))
@@ -211,15 +221,18 @@ fn times(ctx: &Ctx, flow: &Flow, period: &Period) -> (Vec<Past>, bool) {
 fn past(tx: &mut Tx, ctx: &Ctx, flow: &Flow, period: &Period) -> Result<(Vec<Past>, bool)> {
     let mut events = Vec::new();
     let (from, to) = (period.from.0.unwrap_or_default(), period.to.0.unwrap_or_default());
-    let sql = "SELECT seq, at, type, entity_type, entity_id, data FROM log
-               WHERE account_id = $1 AND type = $2 AND seq > $3 AND at >= $4 AND at <= $5 ORDER BY seq LIMIT $6";
+    let sql = format!(
+        "SELECT seq, at, type, entity_type, entity_id, {} FROM log
+         WHERE account_id = $1 AND type = $2 AND seq > $3 AND at >= $4 AND at <= $5 ORDER BY seq LIMIT $6",
+        log::DATA
+    );
     let page = i64::try_from(PAGE).unwrap_or(i64::MAX);
     let (mut complete, mut size) = (true, 0);
     for name in [flow.listens_to.as_str(), TRIGGERED] {
         let (mut last, mut seen) = (0, 0);
         loop {
             let values = [ctx.account.into(), name.into(), last.into(), from.0.into(), to.0.into(), page.into()];
-            let lines = tx.all(sql, &values, |row| {
+            let lines = tx.all(&sql, &values, |row| {
                 let past = Past {
                     at: Moment(row.int(1)?),
                     name: row.text(2)?.to_string(),

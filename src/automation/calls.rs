@@ -1,37 +1,37 @@
-//! The calls of flows to the outside, as they are written down.
+//! The outgoing calls of flows, as they are stored.
 
 use serde::{Deserialize, Serialize};
 
-/// How long a call to the outside may be silent before another worker makes it, in seconds. A node that dies is noticed
-/// sooner, by its heartbeat.
+/// The lease of an outgoing call, in seconds: then another worker makes the call. A dead node is noticed earlier, by its
+/// heartbeat.
 pub const LEASE_SECONDS: i64 = 90;
 
-/// What is to be called, with its holes filled.
+/// A call to make, with its placeholders filled in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outgoing {
-    /// `POST` and the like.
+    /// The method, such as `POST`.
     pub method: String,
-    /// Where.
+    /// The URL.
     pub url: String,
-    /// Headers of the flow.
+    /// The headers that the flow sets.
     pub headers: Vec<(String, String)>,
     /// The body, or empty.
     pub body: String,
-    /// How long it may take.
+    /// The timeout.
     pub seconds: u64,
 }
 
-/// A call that was announced.
+/// A call that is recorded in its run and is about to be made.
 #[derive(Clone, Debug)]
 pub struct PendingCall {
     /// The account.
     pub account: i64,
     /// The run.
     pub run_id: String,
-    /// The claim that announced it.
+    /// The claim number under which it was recorded.
     pub claim: i64,
-    /// The same for every try of this step: run and step.
+    /// The idempotency key, identical for every attempt of this step: run and step.
     pub key: String,
-    /// What is called.
+    /// The call.
     pub call: Outgoing,
 }

@@ -383,7 +383,7 @@ pub(crate) fn sent(body: &Value) -> Result<Flow> {
         .map_err(|error| Error::internal(format!("a flow of the library: {error} {:?}", error.faults)))
 }
 
-/// Deletes up to a thousand definitions that are no longer needed, and returns how many. The current definition of a
+/// Deletes up to two hundred definitions that are no longer needed, and returns how many. The current definition of a
 /// flow is needed, and so is each one that a run follows; a run that started after the last change of its flow follows
 /// the current one. The margin of a day allows for clock differences between nodes.
 pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
@@ -393,7 +393,7 @@ pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
                 WHERE old.account_id = $1 AND old.version <> coalesce(flows.definition_version, 0)
                   AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.account_id = $1 AND runs.flow_id = old.flow_id
                                   AND runs.created_at <= coalesce(flows.updated_at + $2, $3))
-                LIMIT 1000)";
+                LIMIT 200)";
     // Without its flow, every run counts.
     Ok(tx.execute(sql, &[ctx.account.into(), DAY.into(), i64::MAX.into()])?)
 }

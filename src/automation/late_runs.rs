@@ -1,4 +1,5 @@
-//! Evaluates conditions outside a transaction: before that of a request, or in the job of an event. See `late.rs`.
+//! Evaluates conditions outside the transaction: before the transaction of a request, or in the job of an event. See
+//! `late.rs`.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use super::listening::{self, Listener};
 use super::matching::{self, Ground, SentEvent};
 
 impl Verdicts {
-    /// Evaluates the conditions of all flows that listen to an event that is fired.
+    /// Evaluates the conditions of all flows that listen to an event.
     pub fn of(app: &App, caller: &Actor, sent: &Arc<SentEvent>) -> Result<Verdicts> {
         let (own, shared) = (caller.clone(), sent.clone());
         let (entity_type, data, listeners) = app.store.read_now(move |tx| {
@@ -51,16 +52,18 @@ impl Job for MatchLate {
             let ctx = own.reading(tx)?;
             let data = matching::data_at(tx, &ctx, job.seq)?;
             let conditions = job.flows.iter().map(|(flow, version)| conditions_of(tx, &ctx, flow, *version));
-            Ok::<_, Error>((data, conditions.collect::<Result<Vec<String>>>()?))
+            Ok::<_, Error>((data, conditions.collect::<Result<Vec<Option<String>>>>()?))
         })?;
         let context = matching::condition_context(&self.event(&data));
         let all = self.flows.iter().zip(&conditions);
-        let hold = all.filter(|((flow, _), conditions)| matching::matches(flow, conditions, &context));
+        let hold = all.filter(|((flow, _), conditions)| {
+            conditions.as_deref().is_some_and(|conditions| matching::matches(flow, conditions, &context))
+        });
         let hold: Vec<(String, i64)> = hold.map(|(flow, _)| flow.clone()).collect();
         let (own, job, claim) = (caller.clone(), self.clone(), claimed.clone());
         app.store.write_now(caller.account.number, move |tx| {
             let ctx = own.writing(tx)?;
-            // The runs and this note are kept together, so they are started once, whoever else has the job by then.
+            // Committed together with the runs, so they are started once, even if another worker has claimed the job.
             if claim.keep(tx, &MatchLate { flows: Vec::new(), ..job.clone() })? {
                 job.start(tx, &ctx, &hold)?;
             }
@@ -82,7 +85,7 @@ impl MatchLate {
         }
         let mut starts = Vec::with_capacity(flows.len());
         for (flow, version) in flows {
-            // One that is gone starts nothing.
+            // A deleted flow does not start.
             if let Some(mut found) = listening::listener(tx, &ctx, flow)? {
                 found.version = *version;
                 starts.push(found);
@@ -92,11 +95,19 @@ impl MatchLate {
     }
 }
 
-/// The conditions of a version of a flow, as JSON.
-fn conditions_of(tx: &mut Tx, ctx: &Ctx, flow: &str, version: i64) -> Result<String> {
+/// Returns the conditions of a version of a flow as JSON, if that version exists. One that cannot be read does not prevent
+/// other flows from starting.
+fn conditions_of(tx: &mut Tx, ctx: &Ctx, flow: &str, version: i64) -> Result<Option<String>> {
     let sql = "SELECT definition FROM flow_definitions WHERE account_id = $1 AND flow_id = $2 AND version = $3";
     let values = [ctx.account.into(), flow.into(), version.into()];
-    let text = tx.first(sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
-    let definition: Value = serde_json::from_str(&text.unwrap_or_default()).unwrap_or_default();
-    Ok(definition["conditions"].to_string())
+    let Some(text) = tx.first(sql, &values, |row| Ok::<_, Error>(row.text(0)?.to_string()))? else {
+        return Ok(None);
+    };
+    let Ok(definition) = serde_json::from_str::<Value>(&text) else {
+        let id = format!("{flow} {version}");
+        let cause = store::Error::unreadable("it is not JSON").at("flow_definitions", &id, "definition");
+        tracing::error!(%cause, "A flow does not start.");
+        return Ok(None);
+    };
+    Ok(Some(definition["conditions"].to_string()))
 }

@@ -52,7 +52,7 @@ pub fn start_runs(tx: &mut Tx, ctx: &Ctx, event: &Event, seq: i64) -> Result<Vec
     plan.begin(tx, ctx, event, seq)
 }
 
-/// Which flows the event starts. `known` is what their conditions came to before the transaction.
+/// Determines which flows the event starts. `known` has the results of conditions that were evaluated before the transaction.
 fn plan(tx: &mut Tx, ctx: &Ctx, event: &Event, known: Option<&Verdicts>) -> Result<Plan> {
     let mut plan = Plan { starts: Vec::new(), late: Vec::new() };
     let listeners = listening::listeners(tx, ctx, event.name)?;
@@ -134,7 +134,7 @@ pub fn matches(flow: &str, conditions: &str, condition_context: &Value) -> bool 
     matches_within(flow, conditions, condition_context, &mut usize::MAX.clone()).unwrap_or(false)
 }
 
-/// The same; `None` when it takes more than is left of `room`, of which nothing is left then.
+/// Whether the stored conditions of a flow hold; `None` if evaluating them takes more than `room`, which is then used up.
 fn matches_within(flow: &str, conditions: &str, condition_context: &Value, room: &mut usize) -> Option<bool> {
     take(room, conditions.len())?;
     let Some(wanted) = read_conditions(conditions) else {
@@ -144,7 +144,7 @@ fn matches_within(flow: &str, conditions: &str, condition_context: &Value, room:
     };
     for condition in &wanted {
         let found = found(condition, condition_context);
-        // What is left is asked first: how long a list is takes time as well.
+        // Checked before the effort is computed, since measuring a long list takes time too.
         take(room, 1)?;
         take(room, condition.effort(found))?;
         if !compare(condition.op, found, &condition.value) {
@@ -217,13 +217,13 @@ impl Sent {
     }
 }
 
-/// An event from outside, as a request has it.
+/// An event that a request sends.
 pub struct SentEvent {
     /// Its name.
     pub event: String,
     /// What kind of record it is about, or empty.
     pub entity_type: String,
-    /// What was sent along.
+    /// The data that was sent.
     pub data: Sent,
 }
 
@@ -243,8 +243,8 @@ pub fn fire(tx: &mut Tx, ctx: &Ctx, fired: &Fired) -> Result<Vec<Started>> {
     plan.begin(tx, ctx, &event, seq)
 }
 
-/// Fires an event for a request, which answers with its runs. `None` when conditions take too long for a transaction: then
-/// nothing is written, and the caller comes back with what they came to.
+/// Fires an event for a request that returns its runs. `None` if the conditions take too long for a transaction: then
+/// nothing is written, and the caller evaluates them and calls again with the results.
 pub fn fire_knowing(tx: &mut Tx, ctx: &Ctx, fired: &Fired, known: Option<&Verdicts>) -> Result<Option<Vec<Started>>> {
     let ground = Ground::of(tx, ctx, fired)?;
     let event = ground.event(fired);
@@ -256,7 +256,7 @@ pub fn fire_knowing(tx: &mut Tx, ctx: &Ctx, fired: &Fired, known: Option<&Verdic
     plan.begin(tx, ctx, &event, seq).map(Some)
 }
 
-/// What an event that is fired is about, and its data.
+/// The record that a fired event is about, and the data of the event.
 pub struct Ground<'f> {
     entity_type: &'f str,
     entity_id: &'f str,
@@ -264,7 +264,7 @@ pub struct Ground<'f> {
 }
 
 impl<'f> Ground<'f> {
-    /// The record that the event names, if there is one, is the ground of its data.
+    /// Adds the data that was sent to the record that the event names, if it exists.
     pub fn of(tx: &mut Tx, ctx: &Ctx, fired: &Fired<'f>) -> Result<Ground<'f>> {
         let named = events::entity(fired.entity_type);
         let kind = if named.is_empty() { events::kind_of(fired.event) } else { named };

@@ -248,7 +248,7 @@ fn due(tx: &mut Tx, ctx: &Ctx) -> Result<Vec<Run>> {
 
 /// Postpones an unreadable run by an hour, so that it does not block the other runs of its account.
 fn set_aside(tx: &mut Tx, ctx: &Ctx, id: &str, cause: &Error) -> Result<()> {
-    tracing::error!(account = ctx.account, run = id, %cause, "A run cannot go on.");
+    tracing::error!(account = ctx.account, run = id, %cause, "A run cannot continue.");
     let sql = "UPDATE runs SET due_at = $1, lease_until = 0 WHERE account_id = $2 AND id = $3";
     tx.execute(sql, &[ctx.now.plus_seconds(3600).0.into(), ctx.account.into(), id.into()])?;
     Ok(())
@@ -272,7 +272,7 @@ fn advance_run(
     // The mark of a lost call does not count separately.
     run.lost -= i64::from(lost && marked);
     let too_often = marked && run.lost >= LOST_AT_MOST;
-    let request = match (lost || too_often) && !may_go_on(tx, ctx, runner, &mut run)? {
+    let request = match (lost || too_often) && !may_continue(tx, ctx, runner, &mut run)? {
         true => None,
         false => {
             let request = steps_of(tx, ctx, account, runner, &mut run, room)?;
@@ -288,7 +288,7 @@ fn advance_run(
 
 /// Decides whether a run continues immediately after a worker died in it. The first time it does. After that it backs
 /// off, as jobs do, and a step that was started too often fails: the call may be what kills the process.
-fn may_go_on(tx: &mut Tx, ctx: &Ctx, runner: &Runner, run: &mut Run) -> Result<bool> {
+fn may_continue(tx: &mut Tx, ctx: &Ctx, runner: &Runner, run: &mut Run) -> Result<bool> {
     run.lease_until = 0;
     let comeback = leases::after_deaths(&run.base.id, run.lost);
     if comeback == Comeback::Never {

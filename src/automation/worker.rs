@@ -225,7 +225,8 @@ pub async fn make(app: &App, request: &PendingCall) -> Result<Value, StepError> 
     headers.push(("webhook-timestamp".to_string(), timestamp.to_string()));
     headers.push(("webhook-signature".to_string(), format!("v1,{}", BASE64.encode(signed))));
     let method = call.method.parse().map_err(|_| StepError::never("This method is not supported."))?;
-    let sending = app.web.send(web::Request { method, url: call.url.clone(), headers, body: call.body.clone().into() });
+    let sending =
+        app.web.send(web::OutgoingRequest { method, url: call.url.clone(), headers, body: call.body.clone().into() });
     let answer = match tokio::time::timeout(Duration::from_secs(call.seconds), sending).await {
         Err(_) => return Err(StepError::later(format!("There was no response within {} seconds.", call.seconds))),
         Ok(Err(web::Failure::Refused(why))) => return Err(StepError::never(why)),

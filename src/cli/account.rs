@@ -4,7 +4,7 @@ use engine::app::App;
 use engine::clock::Moment;
 use serde_json::json;
 
-use super::{say, told};
+use super::{error_line, say};
 use crate::opening;
 
 #[derive(Subcommand)]
@@ -47,7 +47,7 @@ fn create(app: &App, name: &str, test_clock: Option<&str>, zone: &str, json: boo
         let moment = Moment::parse(text).filter(|moment| moment.0 > 0);
         moment.ok_or_else(|| format!("--test-clock {text}: expected a time such as 2026-01-01T09:00:00Z"))
     });
-    let (account, key) = opening::create_account_in(app, name, zone, clock.transpose()?).map_err(told)?;
+    let (account, key) = opening::create_account_in(app, name, zone, clock.transpose()?).map_err(error_line)?;
     if json {
         return say(&json!({"account": {"id": account.uid, "name": account.name}, "key": key}).to_string());
     }
@@ -55,7 +55,7 @@ fn create(app: &App, name: &str, test_clock: Option<&str>, zone: &str, json: boo
 }
 
 fn list(app: &App, json: bool) -> Result<(), String> {
-    let accounts = app.store.read_now(accounts::Account::all).map_err(told)?;
+    let accounts = app.store.read_now(accounts::Account::all).map_err(error_line)?;
     if json {
         let rows = accounts.iter().map(|account| {
             json!({

@@ -6,7 +6,7 @@ use engine::config::Config;
 use engine::open::open_as_it_is;
 
 use super::verify::{Printer, summary};
-use super::{runtime, say, told};
+use super::{error_line, runtime, say};
 use crate::upkeep::backup::{self, BackupOutcome};
 
 #[derive(Args)]
@@ -19,7 +19,7 @@ pub struct Backup {
 impl Backup {
     pub fn run(&self, config: &Config) -> Result<ExitCode, String> {
         self.stays_out_of(&config.files_folder())?;
-        let (store, blobs) = open_as_it_is(config).map_err(told)?;
+        let (store, blobs) = open_as_it_is(config).map_err(error_line)?;
         let mut printer = Printer::new();
         printer.chains = false;
         let made = backup::make(&store, &blobs, &runtime()?, &self.folder, &mut printer)?;

@@ -3,7 +3,7 @@ use engine::app::App;
 use engine::jobs::{self, SHARED};
 use serde_json::json;
 
-use super::{say, told};
+use super::{error_line, say};
 
 #[derive(Subcommand)]
 pub enum Jobs {
@@ -61,7 +61,7 @@ impl Jobs {
 
 fn list(app: &App, state: Option<State>, json: bool) -> Result<(), String> {
     let states = state.map_or(vec!["parked", "failed"], |state| vec![state.name()]);
-    let found = app.store.read_now(move |tx| jobs::list(tx, &states)).map_err(told)?;
+    let found = app.store.read_now(move |tx| jobs::list(tx, &states)).map_err(error_line)?;
     if json {
         let rows = found.iter().map(|job| {
             json!({
@@ -91,7 +91,7 @@ fn retry(app: &App, ids: &[String]) -> Result<(), String> {
     for id in ids {
         let (own, now) = (id.clone(), app.clock.now());
         let done = app.store.write_now(SHARED, move |tx| jobs::retry(tx, &own, now));
-        match done.map_err(told)? {
+        match done.map_err(error_line)? {
             true => say(&format!("{id} is back in the queue."))?,
             false => unknown.push(id.as_str()),
         }

@@ -6,7 +6,7 @@ use engine::jobs::SHARED;
 use engine::record::parse_date;
 use serde_json::json;
 
-use super::{say, told};
+use super::{error_line, say};
 
 #[derive(Subcommand)]
 pub enum Key {
@@ -65,16 +65,16 @@ fn create(
     expires: Option<&str>,
     json: bool,
 ) -> Result<String, String> {
-    let secret = accounts::new_secret().map_err(told)?;
+    let secret = accounts::new_secret().map_err(error_line)?;
     let (uid, hidden, ids, now) = (account.to_string(), secret.clone(), app.ids, app.clock.now());
-    let found = app.store.read_now(move |tx| Account::find(tx, &uid)).map_err(told)?;
+    let found = app.store.read_now(move |tx| Account::find(tx, &uid)).map_err(error_line)?;
     let new = NewKey {
         name: name.to_string(),
         scopes: scopes.to_vec(),
         expires_at: expires.map(|text| end(text, &found, now)).transpose()?,
     };
     let made = app.store.write_now(SHARED, move |tx| accounts::Key::create(tx, found.number, &hidden, &new, now, &ids));
-    let id = made.map_err(told)?;
+    let id = made.map_err(error_line)?;
     if json {
         return Ok(json!({"id": id, "key": secret}).to_string());
     }
@@ -95,7 +95,7 @@ fn list(app: &App, account: &str, json: bool) -> Result<String, String> {
         let account = Account::find(tx, &uid)?;
         accounts::Key::of_account(tx, account.number)
     });
-    let keys = keys.map_err(told)?;
+    let keys = keys.map_err(error_line)?;
     let moment = |moment: Moment| (moment.0 != 0).then(|| moment.to_string());
     if json {
         let rows = keys.iter().map(|key| {
@@ -125,6 +125,6 @@ fn list(app: &App, account: &str, json: bool) -> Result<String, String> {
 fn revoke(app: &App, id: &str) -> Result<String, String> {
     let (own, now) = (id.to_string(), app.clock.now());
     let done = app.store.write_now(SHARED, move |tx| accounts::Key::revoke(tx, &own, now));
-    done.map_err(told)?;
+    done.map_err(error_line)?;
     Ok(format!("Revoked key {id}."))
 }

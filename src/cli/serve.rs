@@ -10,7 +10,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{logging, say, told};
+use super::{error_line, logging, say};
 use crate::opening;
 use crate::people::operator;
 
@@ -34,7 +34,7 @@ impl Serve {
         let _log = logging::start(&config)?;
         allow_many_files();
         let app = super::open(config)?;
-        let _alone = takeover::take_over(&app).map_err(told)?;
+        let _alone = takeover::take_over(&app).map_err(error_line)?;
         // Two threads per core, so that a slow read does not block others.
         let threads = match app.config.threads {
             0 => std::thread::available_parallelism().map_or(4, |cores| cores.get() * 2),
@@ -67,7 +67,7 @@ async fn serve(app: Arc<App>, demo: bool) -> Result<(), String> {
         let link = operator::set_up(&first, account.clone())?;
         Ok::<_, engine::error::Error>(Some((account, key, link)))
     });
-    let made = made.await.map_err(|error| error.to_string())?.map_err(told)?;
+    let made = made.await.map_err(|error| error.to_string())?.map_err(error_line)?;
     match made {
         Some((account, key, link)) => {
             if let Err(cause) = welcome(&account.name, &key, &link, &address.to_string()) {
@@ -77,7 +77,10 @@ async fn serve(app: Arc<App>, demo: bool) -> Result<(), String> {
         None if demo => tracing::info!("An account already exists; `kantoor demo` creates another one with demo data."),
         None => {}
     }
-    tokio::task::spawn_blocking(move || worker::start(&own)).await.map_err(|error| error.to_string())?.map_err(told)?;
+    tokio::task::spawn_blocking(move || worker::start(&own))
+        .await
+        .map_err(|error| error.to_string())?
+        .map_err(error_line)?;
     tracing::info!(%address, database = ?app.store.dialect(), "Kantoor is ready at http://{address} (docs at /docs).");
     server::serve(app.clone(), listener, told_to_stop()).await;
     nodes::leave(&app).await;

@@ -5,7 +5,7 @@ use engine::json::Json;
 use engine::record::{Email, INPUT, Kind};
 use serde_json::json;
 
-use super::{say, told};
+use super::{error_line, say};
 use crate::people::operator;
 use crate::people::role::Role;
 
@@ -62,10 +62,10 @@ impl User {
             }
             User::List { account, json } => list(app, &chosen(app, account.as_deref())?, *json)?,
             User::Reset { email } => {
-                let link = operator::reset(app, email).map_err(told)?;
+                let link = operator::reset(app, email).map_err(error_line)?;
                 format!("Open this link within an hour to choose a new password. It works once:\n{link}")
             }
-            User::EndSessions { email } => match operator::end_sessions(app, email).map_err(told)? {
+            User::EndSessions { email } => match operator::end_sessions(app, email).map_err(error_line)? {
                 1 => "Ended 1 session.".to_string(),
                 many => format!("Ended {many} sessions."),
             },
@@ -77,9 +77,9 @@ impl User {
 /// Returns the account with this id, or the only one.
 fn chosen(app: &App, id: Option<&str>) -> Result<Account, String> {
     if let Some(id) = id.map(str::to_string) {
-        return app.store.read_now(move |tx| Account::find(tx, &id)).map_err(told);
+        return app.store.read_now(move |tx| Account::find(tx, &id)).map_err(error_line);
     }
-    let mut all = app.store.read_now(Account::all).map_err(told)?;
+    let mut all = app.store.read_now(Account::all).map_err(error_line)?;
     match all.len() {
         1 => Ok(all.swap_remove(0)),
         0 => Err("there is no account yet; `kantoor serve` creates one".to_string()),
@@ -89,7 +89,7 @@ fn chosen(app: &App, id: Option<&str>) -> Result<Account, String> {
 
 fn create(app: &App, account: Account, email: Option<&str>, name: &str, role: &str) -> Result<String, String> {
     let Some(email) = email else {
-        let link = operator::set_up(app, account).map_err(told)?;
+        let link = operator::set_up(app, account).map_err(error_line)?;
         return Ok(format!("Open this link within a day to sign in as an owner. It works once:\n{link}"));
     };
     let parsed = Email::from_json(&Json::Text(email.to_string()), &INPUT);
@@ -97,12 +97,12 @@ fn create(app: &App, account: Account, email: Option<&str>, name: &str, role: &s
     let unknown = || format!("--role {role}: expected one of {}", Role::WIRE.join(", "));
     let role = Role::from_wire(role).ok_or_else(unknown)?;
     let name = if name.trim().is_empty() { email.split('@').next().unwrap_or_default() } else { name.trim() };
-    let link = operator::invite(app, account, &email, name, role).map_err(told)?;
+    let link = operator::invite(app, account, &email, name, role).map_err(error_line)?;
     Ok(format!("Invited {email}. The link works once, for seven days:\n{link}"))
 }
 
 fn list(app: &App, account: &Account, json: bool) -> Result<String, String> {
-    let users = operator::list(app, account.number).map_err(told)?;
+    let users = operator::list(app, account.number).map_err(error_line)?;
     if json {
         let rows = users.iter().map(|user| {
             json!({

@@ -7,7 +7,7 @@ use engine::config::Config;
 use engine::log::Verdict;
 use engine::open::open_to_read;
 
-use super::{Progress, grouped, say, told};
+use super::{Progress, error_line, grouped, say};
 use crate::upkeep::integrity::{Checked, Inspection, Problem, Witness};
 
 #[derive(Args)]
@@ -30,10 +30,10 @@ impl Verify {
                     .to_string(),
             });
         }
-        let (store, blobs) = open_to_read(config).map_err(told)?;
+        let (store, blobs) = open_to_read(config).map_err(error_line)?;
         let runtime = super::runtime()?;
         let inspection = Inspection::new(&store, &blobs, &runtime, &mut printer);
-        let checked = inspection.run(self.account.as_deref()).map_err(told)?;
+        let checked = inspection.run(self.account.as_deref()).map_err(error_line)?;
         let checked = Checked { problems: checked.problems + u64::from(torn), ..checked };
         printer.progress.clear();
         say(&summary(&checked))?;

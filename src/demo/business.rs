@@ -2,15 +2,15 @@
 
 use serde_json::json;
 
-use super::{NAME, Step, change, make};
+use super::{DemoStep, NAME, change, make};
 
-pub(super) fn steps() -> Vec<Step> {
+pub(super) fn steps() -> Vec<DemoStep> {
     let mut steps = settings();
     steps.extend(products());
     steps
 }
 
-fn settings() -> Vec<Step> {
+fn settings() -> Vec<DemoStep> {
     vec![
         change(
             130,
@@ -59,7 +59,7 @@ fn settings() -> Vec<Step> {
     ]
 }
 
-fn products() -> Vec<Step> {
+fn products() -> Vec<DemoStep> {
     let product = |name, code, title, price, vat, unit| {
         let body = json!({"name": title, "code": code, "price": price, "vat_rate": vat, "unit": unit});
         make(129, name, "/v1/products", body)

@@ -7,9 +7,9 @@ use jiff::ToSpan;
 use serde_json::{Value, json};
 use store::Tx;
 
-use super::{Step, change, make};
+use super::{DemoStep, change, make};
 
-pub(super) fn steps() -> Vec<Step> {
+pub(super) fn steps() -> Vec<DemoStep> {
     vec![
         contract(118, "contract havenzicht", "havenzicht", "Onderhoud collectieve installatie", "monthly", "185"),
         contract(104, "contract anker", "anker", "Onderhoud boilers en luchtbehandeling", "quarterly", "640"),
@@ -26,7 +26,7 @@ pub(super) fn steps() -> Vec<Step> {
     ]
 }
 
-fn contract(ago: i64, name: &str, client: &str, title: &str, frequency: &str, price: &str) -> Step {
+fn contract(ago: i64, name: &str, client: &str, title: &str, frequency: &str, price: &str) -> DemoStep {
     let start = format!("@-{}", ago - 2);
     let body = json!({
         "client_id": format!("@{client}"), "title": title, "frequency": frequency, "subscription_start": start,

@@ -3,9 +3,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Step, act, change, make, make_of};
+use super::{DemoStep, act, change, make, make_of};
 
-pub(super) fn steps() -> Vec<Step> {
+pub(super) fn steps() -> Vec<DemoStep> {
     let mut steps = invoiced_at_once();
     steps.extend(in_terms());
     steps.extend(declined());
@@ -32,53 +32,53 @@ fn abroad(mut rows: Vec<Value>) -> Vec<Value> {
 }
 
 /// Mails a document with the texts of its preview.
-pub(super) fn send(ago: i64, document: &str, kind: &str) -> Step {
+pub(super) fn send(ago: i64, document: &str, kind: &str) -> DemoStep {
     make(ago, "", &format!("/v1/{document}/send"), json!({"send_type": kind}))
 }
 
 /// Creates and mails a quote.
-fn quote(ago: i64, name: &str, mut body: Value) -> Vec<Step> {
+fn quote(ago: i64, name: &str, mut body: Value) -> Vec<DemoStep> {
     body["generate"] = json!(true);
     vec![make(ago, name, "/v1/quotes", body), send(ago, &format!("quotes/@{name}"), "quote")]
 }
 
 /// The client views the page of a quote.
-fn seen(ago: i64, quote: &str) -> Step {
-    Step { method: "GET", ..act(ago, &format!("/d/@{quote}")) }
+fn seen(ago: i64, quote: &str) -> DemoStep {
+    DemoStep { method: "GET", ..act(ago, &format!("/d/@{quote}")) }
 }
 
 /// The client accepts a quote on its page and gets a confirmation.
-fn accepted(ago: i64, quote: &str, who: &str) -> Vec<Step> {
+fn accepted(ago: i64, quote: &str, who: &str) -> Vec<DemoStep> {
     let accept = make(ago, "", &format!("/d/@{quote}/accept"), json!({"name": who}));
     vec![accept, send(ago, &format!("quotes/@{quote}"), "order_confirmation")]
 }
 
 /// Creates and mails the invoice of a quote.
-fn invoiced(ago: i64, quote: &str, name: &str) -> Vec<Step> {
+fn invoiced(ago: i64, quote: &str, name: &str) -> Vec<DemoStep> {
     let mut steps = vec![make_of(ago, name, &format!("/v1/quotes/@{quote}/invoice"))];
     steps.extend(finished(ago, name));
     steps
 }
 
 /// Finalizes and mails a draft invoice.
-pub(super) fn finished(ago: i64, invoice: &str) -> Vec<Step> {
+pub(super) fn finished(ago: i64, invoice: &str) -> Vec<DemoStep> {
     let document = format!("invoices/@{invoice}");
     vec![act(ago, &format!("/v1/{document}/finalize")), send(ago, &document, "invoice")]
 }
 
 /// Creates and mails an invoice.
-pub(super) fn invoice(ago: i64, name: &str, mut body: Value) -> Vec<Step> {
+pub(super) fn invoice(ago: i64, name: &str, mut body: Value) -> Vec<DemoStep> {
     body["generate"] = json!(true);
     vec![make(ago, name, "/v1/invoices", body), send(ago, &format!("invoices/@{name}"), "invoice")]
 }
 
 /// Records a bank payment of the open amount.
-pub(super) fn paid(ago: i64, invoice: &str) -> Step {
+pub(super) fn paid(ago: i64, invoice: &str) -> DemoStep {
     make(ago, "", &format!("/v1/invoices/@{invoice}/payments"), json!({}))
 }
 
 /// The client pays with iDEAL.
-pub(super) fn paid_online(ago: i64, invoice: &str) -> Vec<Step> {
+pub(super) fn paid_online(ago: i64, invoice: &str) -> Vec<DemoStep> {
     let (payments, name) = (format!("/v1/invoices/@{invoice}/payments"), format!("payment of {invoice}"));
     vec![
         make(ago, &name, &payments, json!({"type": "online", "method": "ideal"})),
@@ -87,14 +87,14 @@ pub(super) fn paid_online(ago: i64, invoice: &str) -> Vec<Step> {
 }
 
 /// Sends the first, second or third reminder.
-pub(super) fn reminded(ago: i64, invoice: &str, time: usize) -> Step {
+pub(super) fn reminded(ago: i64, invoice: &str, time: usize) -> DemoStep {
     send(ago, &format!("invoices/@{invoice}"), &format!("invoice_rem{time}"))
 }
 
 /// Quotes that were accepted, and invoiced when the work was done.
-fn invoiced_at_once() -> Vec<Step> {
+fn invoiced_at_once() -> Vec<DemoStep> {
     let mut steps = Vec::new();
-    let mut tell = |told: Vec<Step>| steps.extend(told);
+    let mut tell = |told: Vec<DemoStep>| steps.extend(told);
 
     tell(quote(
         118,
@@ -211,9 +211,9 @@ fn invoiced_at_once() -> Vec<Step> {
 }
 
 /// Large projects, invoiced in terms during the work. Their quotes keep the status accepted.
-fn in_terms() -> Vec<Step> {
+fn in_terms() -> Vec<DemoStep> {
     let mut steps = Vec::new();
-    let mut tell = |told: Vec<Step>| steps.extend(told);
+    let mut tell = |told: Vec<DemoStep>| steps.extend(told);
     let term = |client: &str, project: &str, title: &str, what: &str, price: &str| {
         json!({
             "title": title, "client_id": format!("@{client}"), "project_id": format!("@{project}"),
@@ -269,7 +269,7 @@ fn in_terms() -> Vec<Step> {
 }
 
 /// Quotes that were rejected or expired.
-fn declined() -> Vec<Step> {
+fn declined() -> Vec<DemoStep> {
     let mut steps = quote(
         80,
         "offerte vloer",
@@ -295,7 +295,7 @@ fn declined() -> Vec<Step> {
 }
 
 /// Quotes without a response, and a draft.
-fn undecided() -> Vec<Step> {
+fn undecided() -> Vec<DemoStep> {
     let mut steps = quote(12, "offerte zon 2", panels("Zonnepanelen op het hoteldak, herzien", "1080"));
     steps.push(seen(11, "offerte zon 2"));
     steps.extend(quote(

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::documents::{extra, finished, invoice, paid, paid_online, product, reminded, send};
-use super::{Step, act, change, make, make_of};
+use super::{DemoStep, act, change, make, make_of};
 use Paid::{Bank, Cash, No, Online, Reminded};
 
-pub(super) fn steps() -> Vec<Step> {
+pub(super) fn steps() -> Vec<DemoStep> {
     let mut steps = Vec::new();
     for (number, job) in (1..).zip(JOBS) {
         steps.extend(done(&format!("klus {number}"), job));
@@ -85,13 +85,13 @@ fn body(client: &str, title: &str, hours: &str, (part, price): Part) -> Value {
 }
 
 /// A job that is done and invoiced immediately.
-fn done(name: &str, (client, ago, title, hours, part, how): &Job) -> Vec<Step> {
+fn done(name: &str, (client, ago, title, hours, part, how): &Job) -> Vec<DemoStep> {
     let mut steps = invoice(*ago, name, body(client, title, hours, *part));
     steps.extend(settled(name, *how));
     steps
 }
 
-fn settled(invoice: &str, how: Paid) -> Vec<Step> {
+fn settled(invoice: &str, how: Paid) -> Vec<DemoStep> {
     match how {
         Bank(ago) => vec![paid(ago, invoice)],
         Online(ago) => paid_online(ago, invoice),
@@ -134,7 +134,7 @@ const ORDERS: &[Order] = &[
     ("smit", 1, "Jaarlijkse onderhoudsbeurt", "1.5", ("Onderhoudsset", "37"), Fate::Draft),
 ];
 
-fn planned(name: &str, (client, ago, title, hours, part, fate): &Order) -> Vec<Step> {
+fn planned(name: &str, (client, ago, title, hours, part, fate): &Order) -> Vec<DemoStep> {
     let mut body = body(client, title, hours, *part);
     body["generate"] = json!(!matches!(fate, Fate::Draft));
     if let Fate::Planned(day) = fate {
@@ -162,7 +162,7 @@ fn planned(name: &str, (client, ago, title, hours, part, fate): &Order) -> Vec<S
 }
 
 /// An invoice that was sent to the wrong client, and one that was partly refunded.
-fn put_right() -> Vec<Step> {
+fn put_right() -> Vec<DemoStep> {
     let job = |client| body(client, "Storing ketel woning 22", "1.25", ("Ontstekingspen", "41.20"));
     let mut steps = invoice(89, "verkeerd", job("anker"));
     steps.push(make_of(88, "credit verkeerd", "/v1/invoices/@verkeerd/credit"));
@@ -182,7 +182,7 @@ fn put_right() -> Vec<Step> {
 }
 
 /// Unfinished invoices.
-fn drafts() -> Vec<Step> {
+fn drafts() -> Vec<DemoStep> {
     let job = body("anker", "Stookseizoen: drie bezoeken", "6.5", ("Klein materiaal", "73.15"));
     let insulation = json!({
         "title": "Isolatie van de kruipruimte", "client_id": "@jansen",

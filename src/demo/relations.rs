@@ -3,9 +3,9 @@
 
 use serde_json::json;
 
-use super::{Step, change, make};
+use super::{DemoStep, change, make};
 
-pub(super) fn steps() -> Vec<Step> {
+pub(super) fn steps() -> Vec<DemoStep> {
     let mut steps = suppliers();
     steps.extend(companies());
     steps.extend(people());
@@ -18,7 +18,7 @@ pub(super) fn steps() -> Vec<Step> {
     steps
 }
 
-fn suppliers() -> Vec<Step> {
+fn suppliers() -> Vec<DemoStep> {
     let supplier = |body| make(128, "", "/v1/suppliers", body);
     vec![
         supplier(json!({
@@ -46,7 +46,7 @@ fn suppliers() -> Vec<Step> {
     ]
 }
 
-fn companies() -> Vec<Step> {
+fn companies() -> Vec<DemoStep> {
     vec![
         make(
             127,
@@ -142,7 +142,7 @@ fn companies() -> Vec<Step> {
     ]
 }
 
-fn people() -> Vec<Step> {
+fn people() -> Vec<DemoStep> {
     vec![
         make(
             127,
@@ -197,7 +197,7 @@ fn people() -> Vec<Step> {
     ]
 }
 
-fn links() -> Vec<Step> {
+fn links() -> Vec<DemoStep> {
     let link = |ago, company: &str, person: &str, function: &str, department: &str| {
         let body = json!({"client_id": format!("@{person}"), "function": function, "department": department});
         make(ago, "", &format!("/v1/clients/@{company}/links"), body)

@@ -2,28 +2,28 @@
 
 use serde_json::{Value, json};
 
-use super::{Step, act, change, make};
+use super::{DemoStep, act, change, make};
 
-pub(super) fn steps() -> Vec<Step> {
+pub(super) fn steps() -> Vec<DemoStep> {
     let mut steps = won();
     steps.extend(lost());
     steps.extend(open());
     steps
 }
 
-fn deal(ago: i64, name: &str, body: Value) -> Step {
+fn deal(ago: i64, name: &str, body: Value) -> DemoStep {
     make(ago, name, "/v1/deals", body)
 }
 
 /// Moves a deal through these phases, each a number of working days ago.
-fn moves(name: &str, phases: &[(i64, &str)]) -> Vec<Step> {
+fn moves(name: &str, phases: &[(i64, &str)]) -> Vec<DemoStep> {
     let to = |(ago, phase): &(i64, &str)| {
         make(*ago, "", &format!("/v1/deals/@{name}/move"), json!({"phase_id": format!("@phase {phase}")}))
     };
     phases.iter().map(to).collect()
 }
 
-fn won() -> Vec<Step> {
+fn won() -> Vec<DemoStep> {
     let mut steps = vec![
         deal(
             115,
@@ -60,7 +60,7 @@ fn won() -> Vec<Step> {
     steps
 }
 
-fn lost() -> Vec<Step> {
+fn lost() -> Vec<DemoStep> {
     let mut steps = vec![
         deal(
             88,
@@ -86,7 +86,7 @@ fn lost() -> Vec<Step> {
     steps
 }
 
-fn open() -> Vec<Step> {
+fn open() -> Vec<DemoStep> {
     let mut steps = vec![
         deal(
             52,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Step, change, make};
+use super::{DemoStep, change, make};
 
 /// Author of a message: name and address.
 type Person = (&'static str, &'static str);
@@ -15,13 +15,13 @@ const SANNE: Person = ("Sanne Vermeer", "sanne@zilveren-anker.example");
 const FARID: Person = ("Farid el Amrani", "farid@vve-havenzicht.example");
 const JAN: Person = ("Jan Smit", "jan@familie-smit.example");
 
-pub(super) fn steps() -> Vec<Step> {
+pub(super) fn steps() -> Vec<DemoStep> {
     let mut steps = closed();
     steps.extend(under_way());
     steps
 }
 
-fn ticket(ago: i64, name: &str, (who, email): Person, client: &str, subject: &str, priority: &str) -> Step {
+fn ticket(ago: i64, name: &str, (who, email): Person, client: &str, subject: &str, priority: &str) -> DemoStep {
     let body = json!({
         "subject": subject, "priority": priority, "client_name": who, "client_email": email, "client_id": client,
     });
@@ -29,32 +29,32 @@ fn ticket(ago: i64, name: &str, (who, email): Person, client: &str, subject: &st
 }
 
 /// A message from the client.
-fn asks(ago: i64, ticket: &str, (name, email): Person, words: &str) -> Step {
+fn asks(ago: i64, ticket: &str, (name, email): Person, words: &str) -> DemoStep {
     let body = json!({"body": words, "author_name": name, "author_email": email});
     make(ago, "", &format!("/v1/tickets/@{ticket}/messages/inbound"), body)
 }
 
 /// A reply that is mailed to the client.
-fn reply(ago: i64, ticket: &str, author: Person, words: &str) -> Step {
+fn reply(ago: i64, ticket: &str, author: Person, words: &str) -> DemoStep {
     message(ago, ticket, author, json!({"type": "reply", "body": words}))
 }
 
 /// An internal note.
-fn note(ago: i64, ticket: &str, author: Person, words: &str) -> Step {
+fn note(ago: i64, ticket: &str, author: Person, words: &str) -> DemoStep {
     message(ago, ticket, author, json!({"type": "note", "body": words}))
 }
 
-fn message(ago: i64, ticket: &str, (name, email): Person, mut body: Value) -> Step {
+fn message(ago: i64, ticket: &str, (name, email): Person, mut body: Value) -> DemoStep {
     body["author_name"] = json!(name);
     body["author_email"] = json!(email);
     make(ago, "", &format!("/v1/tickets/@{ticket}/messages"), body)
 }
 
-fn set(ago: i64, ticket: &str, fields: Value) -> Step {
+fn set(ago: i64, ticket: &str, fields: Value) -> DemoStep {
     change(ago, &format!("/v1/tickets/@{ticket}"), fields)
 }
 
-fn closed() -> Vec<Step> {
+fn closed() -> Vec<DemoStep> {
     vec![
         ticket(64, "wachtkamer", KARIM, "@linde", "Te warm in de wachtkamer", "low"),
         asks(64, "wachtkamer", KARIM, "Sinds de oplevering is het 's middags 24 graden. Kan dat lager?"),
@@ -72,7 +72,7 @@ fn closed() -> Vec<Step> {
     ]
 }
 
-fn under_way() -> Vec<Step> {
+fn under_way() -> Vec<DemoStep> {
     vec![
         ticket(14, "app", MARIEKE, "@jansen", "App van de thermostaat maakt geen verbinding", "normal"),
         asks(14, "app", MARIEKE, "De app zegt 'geen verbinding', maar de verwarming doet het gewoon."),

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Step, act, change, make};
+use super::{DemoStep, act, change, make};
 
-pub(super) fn steps() -> Vec<Step> {
+pub(super) fn steps() -> Vec<DemoStep> {
     let mut steps = projects();
     for (number, entry) in (1..).zip(HOURS) {
         steps.extend(hours(&format!("hours {number}"), entry));
@@ -15,7 +15,7 @@ pub(super) fn steps() -> Vec<Step> {
     steps
 }
 
-fn projects() -> Vec<Step> {
+fn projects() -> Vec<DemoStep> {
     let project = |ago, name, body: Value| make(ago, name, "/v1/projects", body);
     vec![
         project(
@@ -93,7 +93,7 @@ const HOURS: &[Entry] = &[
 ];
 
 /// An entry is submitted a working day later, and reviewed the day after.
-fn hours(name: &str, (project, ago, hours, activity, fate): &Entry) -> Vec<Step> {
+fn hours(name: &str, (project, ago, hours, activity, fate): &Entry) -> Vec<DemoStep> {
     let path = format!("/v1/projects/@{project}/hours");
     let mut steps = vec![make(*ago, name, &path, json!({"hours": hours, "activity_name": activity}))];
     if *fate != Fate::Draft {
@@ -108,7 +108,7 @@ fn hours(name: &str, (project, ago, hours, activity, fate): &Entry) -> Vec<Step>
 }
 
 /// Hours that were rejected, corrected and approved.
-fn corrected() -> Vec<Step> {
+fn corrected() -> Vec<DemoStep> {
     let path = "/v1/projects/@badkamer/hours";
     let own = "/v1/projects/@badkamer/hours/@corrected";
     vec![
@@ -121,7 +121,7 @@ fn corrected() -> Vec<Step> {
     ]
 }
 
-fn tasks() -> Vec<Step> {
+fn tasks() -> Vec<DemoStep> {
     let task = |ago, name, body: Value| make(ago, name, "/v1/tasks", body);
     vec![
         task(
@@ -204,7 +204,7 @@ fn tasks() -> Vec<Step> {
     ]
 }
 
-fn notes() -> Vec<Step> {
+fn notes() -> Vec<DemoStep> {
     let note = |ago, name, about: &str, who: &str, words: &str| {
         make(ago, name, "/v1/notes", json!({"body": words, about: format!("@{who}")}))
     };

@@ -24,7 +24,7 @@ pub fn create<K: DocumentKind>(call: Call) -> Result<Work> {
     let input: Input<Document<K>> = input::create_with(&call, check)?;
     Ok(Box::new(move |tx, ctx| {
         let new = input.values();
-        // Read here, it need not be looked for below. One that is missing is told with what else is wrong.
+        // Read here so that it is cached below. A missing one is reported together with the other errors.
         if !new.client_id.0.is_empty() {
             match records::known::<Client>(tx, ctx, &new.client_id.0) {
                 Err(error) if error.code != Code::NotFound => return Err(error),
@@ -84,17 +84,15 @@ fn make<K: DocumentKind>(
     Ok((document, image))
 }
 
-/// Saves a new document, emits its events and enqueues its PDF.
+/// Saves a new document and emits its events.
 pub fn save<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &mut Document<K>) -> Result<Image> {
     save_as(tx, ctx, document, "created")
 }
 
-/// Saves a new document under an event other than `created`, and enqueues its PDF.
+/// Saves a new document under an event other than `created`.
 pub fn save_as<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &mut Document<K>, event: &str) -> Result<Image> {
     let image = records::add_as(tx, ctx, document, event)?;
-    if document.is_final() {
-        pdf::enqueue(tx, ctx, document)?;
-    } else {
+    if !document.is_final() {
         image.tell(tx, ctx, document, STILL_DRAFT.cause)?;
     }
     Ok(image)
@@ -175,7 +173,7 @@ impl<K: DocumentKind> Document<K> {
     /// Completes a new document: id, token, dates, snapshots and a draft number.
     pub fn start(&mut self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
         self.base.id = ctx.new_id();
-        self.token = ctx.ids.token();
+        self.token = ctx.ids.token_for(&self.base.id);
         if self.number.is_empty() {
             self.number = numbering::of_draft(&self.base.id);
         }

@@ -1,6 +1,7 @@
-//! The PDF of a document: created by a job after the commit, or immediately when it is requested first. The content is
-//! frozen with the job, so a revision has the same bytes whenever it is created.
+//! The PDF of a document: created by a job after the commit, or immediately when it is requested first. A final document
+//! is locked, and the job has what a later revision may change, so a revision has the same bytes whenever it is created.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use engine::app::App;
@@ -8,7 +9,8 @@ use engine::call::{Answer, Call, Content, Outcome};
 use engine::context::Ctx;
 use engine::error::Result;
 use engine::jobs::{self, Claimed, Ending, Job, Lane, NewJob};
-use engine::record::Record;
+use engine::json::write_text;
+use engine::record::{Day, Record};
 use engine::records::{self, Work};
 use engine::resource::Part;
 use money::{Amount, Price};
@@ -16,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use store::{Migration, Tx};
 
-use super::{Document, DocumentKind, Language, Which};
+use super::{Document, DocumentKind, InvoiceKind, Language, QuoteKind, Which, WorkorderKind};
 use crate::files::{self, File};
 use crate::typesetting::{self, Print};
 
@@ -105,41 +107,103 @@ fn url_of<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> String {
     ctx.signed(&format!("/v1/{}/{}/pdf/content", Document::<K>::shape().table, document.base.id))
 }
 
-/// Returns the object `pdf` in the response of a create.
-pub fn state_when_made<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> Value {
+/// Returns the object `pdf` in the response of a create, as JSON.
+pub fn state_when_made<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> String {
     if document.is_final() {
         let message = "The PDF is being created; requesting the URL creates it immediately.";
-        json!({"generated": false, "status": "pending", "message": message, "url": url_of(ctx, document)})
+        let mut url = Vec::new();
+        write_text(&mut url, &url_of(ctx, document));
+        let url = String::from_utf8(url).unwrap_or_default();
+        format!("{{\"generated\":false,\"status\":\"pending\",\"message\":\"{message}\",\"url\":{url}}}")
     } else {
-        json!({"generated": false, "status": "skipped", "message": null, "url": null})
+        r#"{"generated":false,"status":"skipped","message":null,"url":null}"#.to_string()
     }
 }
 
 /// Enqueues the PDF of this revision.
 pub fn enqueue<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) -> Result<()> {
     let key = format!("document_pdf {} {}", document.base.id, document.revision);
-    let job = NewJob::of(ctx, &DocumentPdf(print(tx, ctx, document)?))?.keyed(key);
+    let job = NewJob::of(ctx, &DocumentPdf::Revision(Revision::of(document)))?.keyed(key);
     jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)
 }
 
 /// The job that creates and stores a PDF.
 #[derive(Serialize, Deserialize)]
-pub struct DocumentPdf(Print);
+#[serde(untagged)]
+pub enum DocumentPdf {
+    /// A revision of a final document.
+    Revision(Revision),
+    /// Everything that is printed: a job of an older version.
+    Whole(Print),
+}
 
 impl Job for DocumentPdf {
     const KIND: &'static str = "document_pdf";
     const LANE: Lane = Lane::Printing;
 
-    fn run(&self, app: &App, _: &Claimed) -> Result<Ending> {
-        let DocumentPdf(print) = self;
+    fn run(&self, app: &App, claimed: &Claimed) -> Result<Ending> {
+        let print = match self {
+            DocumentPdf::Whole(print) => print.clone(),
+            DocumentPdf::Revision(revision) => {
+                let (caller, revision) = (app.acting_in(claimed.account, "printing")?, revision.clone());
+                app.store.read_now(move |tx| {
+                    let ctx = caller.reading(tx)?;
+                    revision.print(tx, &ctx)
+                })?
+            }
+        };
         let (account, document, revision) = (print.account, print.document.clone(), print.revision);
         if app.store.read_now(move |tx| typesetting::is_made(tx, account, &document, revision))? {
             return Ok(Ending::Done);
         }
-        match typesetting::print_and_keep(app, print) {
+        match typesetting::print_and_keep(app, &print) {
             Ok(_) => Ok(Ending::Done),
             Err(error) => Ok(Ending::Failed(error.to_string())),
         }
+    }
+}
+
+/// A revision of a final document: what the next revision may change. Everything else that is printed is locked, so the
+/// job reads it from the document, and nobody waits while it is formatted.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Revision {
+    /// The kind of document.
+    kind: Cow<'static, str>,
+    document: String,
+    revision: i64,
+    title: String,
+    invoice_date: String,
+    due_date: String,
+}
+
+impl Revision {
+    fn of<K: DocumentKind>(document: &Document<K>) -> Revision {
+        Revision {
+            kind: Document::<K>::shape().name.into(),
+            document: document.base.id.clone(),
+            revision: document.revision,
+            title: document.title.clone(),
+            invoice_date: document.invoice_date.text(),
+            due_date: document.due_date.text(),
+        }
+    }
+
+    /// Returns everything that is needed to create its PDF.
+    fn print(&self, tx: &mut Tx, ctx: &Ctx) -> Result<Print> {
+        match &*self.kind {
+            "invoice" => self.print_of::<InvoiceKind>(tx, ctx),
+            "quote" => self.print_of::<QuoteKind>(tx, ctx),
+            _ => self.print_of::<WorkorderKind>(tx, ctx),
+        }
+    }
+
+    fn print_of<K: DocumentKind>(&self, tx: &mut Tx, ctx: &Ctx) -> Result<Print> {
+        let mut document: Document<K> = records::find(tx, ctx, &self.document)?;
+        document.revision = self.revision;
+        document.title.clone_from(&self.title);
+        document.invoice_date = Day(self.invoice_date.parse().ok());
+        document.due_date = Day(self.due_date.parse().ok());
+        print(tx, ctx, &document)
     }
 }
 

@@ -10,9 +10,7 @@ use money::Amount;
 use store::Tx;
 
 use super::status::{Effect, Verb};
-use super::{
-    Document, DocumentKind, Invoice, PaymentStatus, Quote, change_to_final, make_final, new, pdf, with_finalized,
-};
+use super::{Document, DocumentKind, Invoice, PaymentStatus, Quote, change_to_final, make_final, new, with_finalized};
 use crate::sales::deal::Deal;
 use crate::work::project::Project;
 
@@ -131,7 +129,6 @@ fn project_of(tx: &mut Tx, ctx: &Ctx, before: &Quote) -> Result<Project> {
     let mut quote = before.clone();
     quote.project_id = Link(project.base.id.clone());
     records::change(tx, ctx, before, &mut quote, "updated")?;
-    pdf::enqueue(tx, ctx, &quote)?;
     records::happened(tx, ctx, &quote, "converted_to_project")?;
     Ok(project)
 }

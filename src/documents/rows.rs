@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use engine::context::Ctx;
 use engine::error::{FieldCode, FieldErrors, Result, Violation, violation};
-use engine::json::{Json, write_key, write_text, written_bytes};
+use engine::json::{Json, write_name, write_text, written_bytes};
 use engine::record::{INPUT, Kind, Rules, VatRate};
 use engine::records;
 use money::{Amount, Line, Percent, Price, Totals, percent_of, totals};
@@ -18,15 +18,15 @@ use crate::settings::tax_rate::{self, TaxRate};
 
 /// Maximum number of rows of a document.
 pub const MAX_ROWS: usize = 1000;
-/// The most bytes that the texts of all rows have together, as JSON. A document is written three times and more in one
-/// transaction: the record, its log lines, its answer, what is printed. Others wait for it meanwhile. So what is written
-/// counts: a quote or a line break in a text is two bytes there.
+/// Maximum size of the texts of all rows together, as JSON. A document is written at least three times in one transaction
+/// (the record, its log lines, the response, the print job), while other writes wait. So the size as written counts: a
+/// quotation mark or a line break takes two bytes.
 pub const MAX_TEXT_BYTES: usize = 512 * 1024;
 
 /// Number of products to look up in one statement.
 const TOGETHER: usize = 100;
 
-/// A row. What is empty is not stored.
+/// A row. Empty fields are not stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Row {
@@ -110,13 +110,13 @@ impl Row {
     fn write_kept(&self, out: &mut Vec<u8>) {
         let text = |out: &mut Vec<u8>, key: &str, text: &str| {
             if !text.is_empty() {
-                write_key(out, key);
+                write_name(out, key);
                 write_text(out, text);
             }
         };
         let number = |out: &mut Vec<u8>, key: &str, number: i64| {
             if number != 0 {
-                write_key(out, key);
+                write_name(out, key);
                 out.extend_from_slice(number.to_string().as_bytes());
             }
         };
@@ -133,7 +133,7 @@ impl Row {
         number(out, "net", self.net);
         number(out, "gross", self.gross);
         if self.credited {
-            write_key(out, "credited");
+            write_name(out, "credited");
             out.extend_from_slice(b"true");
         }
         out.push(b'}');
@@ -203,9 +203,9 @@ impl Rows {
         let rates = if self.0.is_empty() { Arc::default() } else { tax_rate::all(tx, ctx)? };
         let products = self.products(tx, ctx)?;
         for (place, row) in self.0.iter_mut().enumerate() {
-            let at = format!("{}[{place}]", names.list);
-            row.resolve_names(&products, &at, names, &mut faults);
-            row.resolve_rate(&rates, assumed, &at, &mut faults);
+            let at = || format!("{}[{place}]", names.list);
+            row.resolve_names(&products, at, names, &mut faults);
+            row.resolve_rate(&rates, assumed, at, &mut faults);
         }
         // Texts from products count too.
         faults.take(names.list, self.check_size());
@@ -216,7 +216,9 @@ impl Rows {
             let sent = std::mem::take(&mut row.sent);
             for (name, sent, own) in [("total_excl_vat", sent.net, row.net), ("total_incl_vat", sent.gross, row.gross)]
             {
-                check_total(&format!("{}[{place}].{name}", names.list), sent, own, &mut faults);
+                if sent.is_some() {
+                    check_total(&format!("{}[{place}].{name}", names.list), sent, own, &mut faults);
+                }
             }
         }
         faults.into_result()?;
@@ -324,7 +326,7 @@ impl Row {
     fn resolve_names(
         &mut self,
         products: &HashMap<String, Product>,
-        at: &str,
+        at: impl Fn() -> String,
         names: &Names,
         faults: &mut FieldErrors,
     ) {
@@ -333,12 +335,12 @@ impl Row {
             None if self.product_id.is_empty() => {}
             None => {
                 let message = "does not match a record in products";
-                faults.add(format!("{at}.product_id"), violation(FieldCode::ReferenceNotFound, message));
+                faults.add(format!("{}.product_id", at()), violation(FieldCode::ReferenceNotFound, message));
             }
         }
         if self.name.trim().is_empty() {
             let message = format!("or {} is required", names.other);
-            faults.add(format!("{at}.{}", names.name), violation(FieldCode::Required, message));
+            faults.add(format!("{}.{}", at(), names.name), violation(FieldCode::Required, message));
         }
     }
 
@@ -358,7 +360,7 @@ impl Row {
         }
     }
 
-    fn resolve_rate(&mut self, rates: &[TaxRate], assumed: Percent, at: &str, faults: &mut FieldErrors) {
+    fn resolve_rate(&mut self, rates: &[TaxRate], assumed: Percent, at: impl Fn() -> String, faults: &mut FieldErrors) {
         if !self.vat_code.is_empty() {
             match rates.iter().find(|rate| rate.code.eq_ignore_ascii_case(&self.vat_code)) {
                 Some(rate) => {
@@ -368,7 +370,7 @@ impl Row {
                 }
                 None => {
                     let message = "is not the code of any tax rate";
-                    faults.add(format!("{at}.vat_code"), violation(FieldCode::ReferenceNotFound, message));
+                    faults.add(format!("{}.vat_code", at()), violation(FieldCode::ReferenceNotFound, message));
                 }
             }
             return;
@@ -431,23 +433,23 @@ impl Kind for Rows {
             }
             out.push(b'{');
             let number = |out: &mut Vec<u8>, key: &str, digits: String| {
-                write_key(out, key);
+                write_name(out, key);
                 out.extend_from_slice(digits.as_bytes());
             };
-            write_key(out, "name");
+            write_name(out, "name");
             write_text(out, &row.name);
             number(out, "quantity", Price::from_scaled(row.quantity).to_string());
-            write_key(out, "unit");
+            write_name(out, "unit");
             write_text(out, &row.unit);
             number(out, "unit_price", Price::from_scaled(row.unit_price).to_string());
-            write_key(out, "vat_rate");
+            write_name(out, "vat_rate");
             write_text(out, &row.rate());
             number(out, "total_excl_vat", Amount::from_scaled(row.net).to_string());
             number(out, "total_incl_vat", Amount::from_scaled(row.gross).to_string());
             for (key, text) in
                 [("description", &row.description), ("vat_code", &row.vat_code), ("product_id", &row.product_id)]
             {
-                write_key(out, key);
+                write_name(out, key);
                 write_text(out, text);
             }
             out.push(b'}');

@@ -206,7 +206,7 @@ pub const QUOTES: &[Migration] = table!(33, "quotes");
 pub const WORKORDERS: &[Migration] = table!(34, "workorders");
 
 /// Later migrations, for all three.
-pub const MIGRATIONS: &[Migration] = &[DATES, OWED, SAID, DUE, FEWER];
+pub const MIGRATIONS: &[Migration] = &[DATES, OWED, EMITTED, DUE, FEWER];
 
 /// Indexes for date ranges, so that only the rows of a page are read.
 const DATES: Migration = Migration {
@@ -232,7 +232,7 @@ CREATE INDEX invoices_owed ON invoices (account_id, client_id, payment_status, d
 };
 
 /// Marks for events that were emitted before marks existed, as far as they are known.
-const SAID: Migration = Migration {
+const EMITTED: Migration = Migration {
     number: 57,
     name: "marks of what was said",
     sql: "
@@ -252,8 +252,8 @@ CREATE INDEX invoices_owed_due ON invoices (account_id, payment_status, due_date
 ",
 };
 
-/// Ids grow with time, so the index of a field that goes on with the id serves its filter, its sort and the order of
-/// creation. What few documents have is indexed for these alone.
+/// Ids increase with time, so an index of a field followed by the id serves its filter, its sort and the order of creation.
+/// Fields that few documents have get partial indexes.
 const FEWER: Migration = Migration {
     number: 75,
     name: "fewer indexes of documents",

@@ -6,7 +6,7 @@ use engine::call::{Answer, Call, Content};
 use engine::context::Ctx;
 use engine::error::{Code, Error, FieldCode, Result, violation};
 use engine::input::{self, Input};
-use engine::record::{ALL, Address, COMPUTED, CREATED, Day, INPUT, Model, NOWHERE, Record};
+use engine::record::{ALL, COMPUTED, CREATED, Day, INPUT, Model, NOWHERE, Record, ShownUrl};
 use engine::records::{self, Work};
 use engine::resource::{Method, RequestBody, Resource, Returns, Verb};
 use engine::{choice, log, record};
@@ -34,7 +34,7 @@ choice! {
 }
 
 /// The URL of the file.
-const ADDRESSES: &[Address] = &[Address {
+const ADDRESSES: &[ShownUrl] = &[ShownUrl {
     name: "file_url",
     path: "/v1/direct-debit/batches/{id}/content",
     signed: true,
@@ -65,6 +65,9 @@ impl Model for Batch {}
 /// Maximum number of collections in a file: about five megabytes, written in one transaction.
 const MAX_PAYMENTS: usize = 5000;
 
+/// Maximum number of times that a file is built for one request.
+const MAX_ATTEMPTS: usize = 10;
+
 /// Maximum number of changes to check since the file was built; beyond that, it is built again.
 const MAX_CHANGES: usize = 1000;
 
@@ -87,9 +90,13 @@ struct Built {
     warnings: Vec<String>,
 }
 
-/// `POST /v1/direct-debit/batches`: the file is built before the transaction that keeps it, which only looks at what has
-/// changed since.
+/// `POST /v1/direct-debit/batches`: the file is built before the transaction that stores it, which only checks for changes
+/// since.
 fn create(call: Call) -> Result<Work> {
+    attempt(call, 1)
+}
+
+fn attempt(call: Call, number: usize) -> Result<Work> {
     let input: Input<Batch> = input::create(&call)?;
     Ok(Box::new(move |tx, ctx| {
         collection_date(ctx, &input.record())?;
@@ -103,7 +110,7 @@ fn create(call: Call) -> Result<Work> {
                 build(tx, &ctx, &input)
             });
             Ok(match built {
-                Ok(built) => keep(call.clone(), built),
+                Ok(built) => keep(call.clone(), built, number),
                 Err(refused) => Box::new(move |_, _| Err(refused.clone())),
             })
         }))
@@ -131,11 +138,17 @@ fn build(tx: &mut Tx, ctx: &Ctx, input: &Input<Batch>) -> Result<Built> {
     Ok(Built { seq, batch, waiting, warnings })
 }
 
-/// Saves a file and marks its collections, unless one of its records has changed since it was built.
-fn keep(call: Call, built: Built) -> Work {
+/// Saves a file and marks its collections, unless one of its records has changed since it was built: then the file is
+/// built again, so that it has no collection that was settled or canceled in the meantime.
+fn keep(call: Call, built: Built, number: usize) -> Work {
     Box::new(move |tx, ctx| {
         if built.is_outdated(tx, ctx)? {
-            return Ok(records::once_more(create, &call));
+            if number == MAX_ATTEMPTS {
+                let message = "The collections keep changing while the file is being created; retry shortly.";
+                return Err(Error { retry_after: Some(1), ..Error::new(Code::Overloaded, message) });
+            }
+            let call = call.clone();
+            return Ok(Answer::after(move |_, _| attempt(call.clone(), number + 1)));
         }
         let mut batch = built.batch.clone();
         records::insert(tx, ctx, &mut batch)?;
@@ -227,12 +240,12 @@ fn creditor(tx: &mut Tx, ctx: &Ctx) -> Result<debits::Creditor> {
     Ok(debits::Creditor {
         name: identity.name.clone(),
         iban: identity.iban.0.clone(),
-        bic: some(&identity.bic.0),
+        bic: non_empty(&identity.bic.0),
         creditor_id: settings.creditor_id,
     })
 }
 
-fn some(text: &str) -> Option<String> {
+fn non_empty(text: &str) -> Option<String> {
     Some(text.to_string()).filter(|text| !text.is_empty())
 }
 
@@ -251,7 +264,7 @@ fn file(ctx: &Ctx, batch: &Batch, creditor: debits::Creditor, date: Date, waitin
             name => name.to_string(),
         },
         debtor_iban: one.client.iban.0.clone(),
-        debtor_bic: some(&one.client.bic.0),
+        debtor_bic: non_empty(&one.client.bic.0),
         text: format!("{} {}", one.number, one.title),
     });
     let whole = debits::Batch {

@@ -1,12 +1,16 @@
 //! Marks the collections of a bank file as pending. There may be thousands, so they are marked in slices: as many as fit
 //! in the transaction that writes the file, the others by a job right after. The next file first completes this one, so no
-//! collection is in two files.
+//! collection is in two files. A collection that a caller changes before it is marked is marked first: it is in the file,
+//! so it is pending, whether or not the job has reached it.
 
 use engine::app::App;
+use engine::call::Call;
 use engine::context::{Actor, Ctx};
 use engine::error::{Error, Result};
 use engine::jobs::{self, Claimed, Ending, Job, NewJob};
 use engine::record::Record;
+use engine::records::{self, Work};
+use engine::resource::Handler;
 use engine::slice::{Slice, TOGETHER};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -14,6 +18,7 @@ use store::Tx;
 
 use super::mandate::{self, MandateStatus};
 use super::payment::{self, Payment, Status};
+use crate::settings::ProviderName;
 
 /// A payment and the client who pays.
 pub type Collection = (String, String);
@@ -44,22 +49,59 @@ fn key(account: i64) -> String {
     format!("{} {account}", HandOver::KIND)
 }
 
+/// `PATCH …/payments/{payment_id}`
+pub fn patch(call: Call) -> Result<Work> {
+    marked_first(payment::patch, call)
+}
+
+/// `DELETE …/payments/{payment_id}`
+pub fn delete(call: Call) -> Result<Work> {
+    marked_first(payment::delete, call)
+}
+
+/// Does the work of `handler` on a payment, which is marked before if it is in a file.
+fn marked_first(handler: Handler, call: Call) -> Result<Work> {
+    let work = handler(call.clone())?;
+    Ok(Box::new(move |tx, ctx| {
+        let payment: Payment = records::find_in_path(tx, ctx, &call)?;
+        if payment.status == Status::Created && payment.provider == ProviderName::Manual.wire() {
+            mark_one(tx, ctx, &payment.base.id)?;
+        }
+        work(tx, ctx)
+    }))
+}
+
+/// Marks a payment if it is one of the remaining collections of a file.
+fn mark_one(tx: &mut Tx, ctx: &Ctx, payment: &str) -> Result<()> {
+    // Searched as text first: there may be thousands of others.
+    let sql = "SELECT payload FROM jobs WHERE unique_key = $1 AND payload LIKE $2";
+    let values = [key(ctx.account).into(), format!("%\"{payment}\"%").into()];
+    let Some(left) = tx.first(sql, &values, |row| HandOver::parse(row.text(0)?))? else { return Ok(()) };
+    match left.collections.iter().find(|(id, _)| id == payment) {
+        Some((id, client)) => left.mark(tx, ctx, id, client),
+        None => Ok(()),
+    }
+}
+
 /// Marks the remaining collections of an earlier file.
 pub fn finish(app: &App, caller: &Actor) -> Result<()> {
     let key = key(caller.account.number);
     let unique = key.clone();
     let found = app.store.read_now(move |tx| {
         let sql = "SELECT payload FROM jobs WHERE unique_key = $1";
-        tx.first(sql, &[(&unique).into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))
+        tx.first(sql, &[(&unique).into()], |row| HandOver::parse(row.text(0)?))
     })?;
-    let Some(payload) = found else { return Ok(()) };
-    let left: HandOver = serde_json::from_str(&payload).map_err(|error| Error::internal(error.to_string()))?;
+    let Some(left) = found else { return Ok(()) };
     left.go_through(app, caller)?;
-    // A worker that has it by now finds nothing to do.
+    // A worker that has already claimed the job finds nothing to do.
     app.store.write_now(caller.account.number, move |tx| jobs::call_off(tx, &key)).map(drop)
 }
 
 impl HandOver {
+    fn parse(payload: &str) -> Result<HandOver> {
+        serde_json::from_str(payload).map_err(|error| Error::internal(error.to_string()))
+    }
+
     /// Marks some collections in the transaction that writes the file, and leaves the others to the job.
     pub fn begin(mut self, tx: &mut Tx, ctx: &Ctx) -> Result<()> {
         let marked = self.some(tx, ctx, 0)?;
@@ -70,7 +112,7 @@ impl HandOver {
         jobs::enqueue(tx, &ctx.ids, &NewJob::of(ctx, &self)?.keyed(key(ctx.account)), ctx.machine_now)
     }
 
-    /// Marks all collections, a slice in a transaction.
+    /// Marks all collections, one slice per transaction.
     fn go_through(&self, app: &App, caller: &Actor) -> Result<()> {
         let shared = std::sync::Arc::new(self.clone());
         let mut marked = 0;

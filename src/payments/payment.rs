@@ -6,7 +6,7 @@ use engine::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use engine::input::{self, Input};
 use engine::record::{COMPUTED, DETAIL, Data, Day, INPUT, Link, Model, Record, Transitions, check_transition};
 use engine::records::{self, Work};
-use engine::resource::{Part, Resource, Returns, Verb};
+use engine::resource::{Handler, Part, Resource, Returns, Verb};
 use engine::{choice, record, tables};
 use money::Amount;
 use serde_json::Value;
@@ -150,8 +150,8 @@ impl Model for Payment {
     }
 }
 
-/// The resource of payments.
-pub(crate) fn resource() -> Resource {
+/// The resource of payments; `patch` and `delete` mark a payment in a bank file first.
+pub(crate) fn resource(patch: Handler, delete: Handler) -> Resource {
     Resource::of::<Payment>("Payments", "invoices", MIGRATIONS)
         .at("/v1/invoices/{id}/payments")
         .all::<Payment>()
@@ -201,7 +201,8 @@ fn create(call: Call) -> Result<Work> {
     }))
 }
 
-fn patch(call: Call) -> Result<Work> {
+/// Changes a payment.
+pub(crate) fn patch(call: Call) -> Result<Work> {
     let input: Input<Payment> = input::patch(&call)?;
     Ok(Box::new(move |tx, ctx| {
         let before: Payment = records::find_to_change(tx, ctx, &call)?;
@@ -215,7 +216,8 @@ fn patch(call: Call) -> Result<Work> {
     }))
 }
 
-fn delete(call: Call) -> Result<Work> {
+/// Deletes a payment.
+pub(crate) fn delete(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let payment: Payment = records::find_to_change(tx, ctx, &call)?;
         records::remove(tx, ctx, &payment)?;
@@ -247,7 +249,7 @@ pub(crate) fn apply_provider_status(
         }
         records::change(tx, ctx, &before, &mut now, "updated")?;
     }
-    // What is paid of the invoice changes with these alone.
+    // Only these changes affect the paid amount of the invoice.
     if payment.status != now.status && [payment.status, now.status].contains(&Status::Paid) {
         let invoice: Invoice = records::find(tx, ctx, &payment.invoice_id.0)?;
         update_invoice(tx, ctx, &invoice)?;

@@ -94,6 +94,7 @@ fn invite(tx: &mut Tx, ctx: &Ctx, user: &User, secret: &str) -> Result<()> {
 /// `PATCH /v1/users/{id}`
 fn patch(call: Call) -> Result<Work> {
     let input: Input<User> = input::patch(&call)?;
+    let change = records::patch::<User>(call.clone())?;
     Ok(Box::new(move |tx, ctx| {
         let before: User = records::find(tx, ctx, call.id())?;
         let mut user = before.clone();
@@ -107,7 +108,7 @@ fn patch(call: Call) -> Result<Work> {
                 format!("A user who is {} cannot become {}.", before.status.wire(), user.status.wire())
             })?;
         }
-        records::patched(tx, ctx, &call, &input, |_, _, _, _| Ok(()))
+        change(tx, ctx)
     }))
 }
 

@@ -135,7 +135,7 @@ pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
     let index = tx.dialect().indexed_by("sessions_seen");
     let sql = format!(
         "DELETE FROM sessions WHERE id IN
-         (SELECT id FROM sessions{index} WHERE account_id = $1 AND seen_at < $2 ORDER BY seen_at LIMIT 1000)"
+         (SELECT id FROM sessions{index} WHERE account_id = $1 AND seen_at < $2 ORDER BY seen_at LIMIT 200)"
     );
     Ok(tx.execute(&sql, &[ctx.account.into(), ctx.machine_now.plus_seconds(-IDLE_SECONDS).0.into()])?)
 }

@@ -84,7 +84,7 @@ pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
     let index = tx.dialect().indexed_by("sign_in_attempts_age");
     let sql = format!(
         "DELETE FROM sign_in_attempts WHERE id IN
-         (SELECT id FROM sign_in_attempts{index} WHERE at < $1 ORDER BY at LIMIT 1000)"
+         (SELECT id FROM sign_in_attempts{index} WHERE at < $1 ORDER BY at LIMIT 200)"
     );
     Ok(tx.execute(&sql, &[ctx.machine_now.plus_seconds(-WINDOW_SECONDS).0.into()])?)
 }

@@ -142,7 +142,7 @@ pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
     let sql = format!(
         "DELETE FROM one_time_tokens WHERE hash IN
          (SELECT hash FROM one_time_tokens{index} WHERE account_id = $1 AND expires_at < $2
-          ORDER BY expires_at LIMIT 1000)"
+          ORDER BY expires_at LIMIT 200)"
     );
     Ok(tx.execute(&sql, &[ctx.account.into(), ctx.machine_now.plus_seconds(-KEPT_SECONDS).0.into()])?)
 }

@@ -1,4 +1,4 @@
-//! What clients and suppliers share: their fields, their columns, and the rules about names and terms.
+//! The fields, columns and rules that clients and suppliers share.
 
 use engine::choice;
 use engine::context::Ctx;
@@ -29,8 +29,8 @@ pub struct Examples {
     pub city: &'static str,
 }
 
-/// Declares a client or a supplier: the fields that both have, then its own. `details` has the last word about the rules
-/// of the fields that callers may send for one of the two only.
+/// Declares a client or a supplier: the shared fields, then its own. `details` sets the rules of the fields that callers may
+/// send for only one of the two.
 macro_rules! contact_record {
     (
         $(#[doc = $about:literal])+
@@ -143,7 +143,7 @@ CREATE INDEX ", $table, "_lastname ON ", $table, " (account_id, lastname, id);
 }
 pub(super) use create_contacts;
 
-/// Terms that nobody gave are those of the account.
+/// A payment term that was not sent is that of the account.
 pub fn resolve_terms(tx: &mut Tx, ctx: &Ctx, payment: &mut Days, quote: &mut Days) -> Result<()> {
     if payment.is_empty() || quote.is_empty() {
         let settings = Settings::of(tx, ctx)?;

@@ -9,6 +9,7 @@ use engine::record;
 use engine::record::{CREATED, INPUT, LIST, Link, Model, NOWHERE, REQUIRED, Record};
 use engine::records::{self, Work};
 use engine::resource::{Part, Resource, Verb};
+use engine::slice::{Slice, TOGETHER};
 use store::{Migration, Tx};
 
 record! {
@@ -174,24 +175,33 @@ pub fn defaults(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
 fn delete(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let pipeline: Pipeline = records::find_to_change(tx, ctx, &call)?;
-        let deals = "SELECT count(*) FROM deals WHERE account_id = $1 AND pipeline_id = $2";
-        if tx.int(deals, &[ctx.account.into(), (&pipeline.base.id).into()])? > 0 {
+        if has_deals(tx, ctx, "pipeline_id", &pipeline.base.id)? {
             return Err(Error::new(Code::InUse, "This pipeline has deals. Move them first."));
         }
         let phases: Vec<Phase> = in_order(tx, ctx)?;
-        for phase in phases.iter().filter(|phase| phase.pipeline_id.0 == pipeline.base.id) {
+        let slice = Slice::start();
+        let own = phases.iter().filter(|phase| phase.pipeline_id.0 == pipeline.base.id);
+        for (place, phase) in own.enumerate() {
+            if place == TOGETHER || slice.is_over() {
+                return Ok(records::once_more(delete, &call));
+            }
             records::remove(tx, ctx, phase)?;
+            slice.did_one();
         }
         records::remove(tx, ctx, &pipeline)?;
         Ok(Answer::empty())
     }))
 }
 
+fn has_deals(tx: &mut Tx, ctx: &Ctx, field: &str, id: &str) -> Result<bool> {
+    let sql = format!("SELECT 1 FROM deals WHERE account_id = $1 AND {field} = $2 LIMIT 1");
+    Ok(tx.first(&sql, &[ctx.account.into(), id.into()], |_| Ok::<_, Error>(()))?.is_some())
+}
+
 fn delete_phase(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let phase: Phase = records::find_to_change(tx, ctx, &call)?;
-        let deals = "SELECT count(*) FROM deals WHERE account_id = $1 AND phase_id = $2";
-        if tx.int(deals, &[ctx.account.into(), (&phase.base.id).into()])? > 0 {
+        if has_deals(tx, ctx, "phase_id", &phase.base.id)? {
             return Err(Error::new(Code::InUse, "This phase has deals. Move them first."));
         }
         records::remove(tx, ctx, &phase)?;

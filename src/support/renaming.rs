@@ -14,7 +14,7 @@ use store::Tx;
 use super::ticket::Ticket;
 use super::ticket_status::{RENAME_JOB, RenameStatus, TicketStatus, rename_key};
 
-/// How long the job leaves the work to the request, in seconds.
+/// The delay of the job, in seconds, during which the request does the work.
 const REQUEST_SECONDS: i64 = 15;
 
 impl Job for RenameStatus {
@@ -22,7 +22,7 @@ impl Job for RenameStatus {
 
     fn run(&self, app: &App, claimed: &Claimed) -> Result<Ending> {
         let caller = app.acting_in(claimed.account, Self::KIND)?;
-        self.go_through(app, &caller)?;
+        self.rename_all(app, &caller)?;
         Ok(Ending::Done)
     }
 }
@@ -44,13 +44,13 @@ pub fn patch_status(call: Call) -> Result<Work> {
 /// Gives the tickets of a status its new name, and responds with `answer` when all of them have it.
 fn follow(tx: &mut Tx, ctx: &Ctx, status: &TicketStatus, old: String, answer: Answer) -> Result<Answer> {
     let rename = RenameStatus { status: status.base.id.clone(), old };
-    if rename.some(tx, ctx)? {
+    if rename.rename_slice(tx, ctx)? {
         return Ok(answer);
     }
     let job = NewJob::of(ctx, &rename)?.keyed(rename_key(&rename.status)).after(REQUEST_SECONDS);
     jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)?;
     Ok(Answer::after(move |app, caller| {
-        rename.go_through(app, caller)?;
+        rename.rename_all(app, caller)?;
         let (key, answer) = (rename_key(&rename.status), answer.clone());
         Ok(Box::new(move |tx, _| {
             // A worker that has already started the job finds no tickets.
@@ -62,12 +62,12 @@ fn follow(tx: &mut Tx, ctx: &Ctx, status: &TicketStatus, old: String, answer: An
 
 impl RenameStatus {
     /// Renames all tickets, one slice per transaction.
-    fn go_through(&self, app: &App, caller: &Actor) -> Result<()> {
+    fn rename_all(&self, app: &App, caller: &Actor) -> Result<()> {
         loop {
             let (own, rename) = (caller.clone(), self.clone());
             let done = app.store.write_now(caller.account.number, move |tx| {
                 let ctx = own.writing(tx)?;
-                rename.some(tx, &ctx)
+                rename.rename_slice(tx, &ctx)
             })?;
             if done {
                 return Ok(());
@@ -75,8 +75,8 @@ impl RenameStatus {
         }
     }
 
-    /// Gives some tickets the current name of the status; returns whether none is left. This is not a status change.
-    fn some(&self, tx: &mut Tx, ctx: &Ctx) -> Result<bool> {
+    /// Renames the status of one slice of tickets; returns whether none is left. This is not a status change of the ticket.
+    fn rename_slice(&self, tx: &mut Tx, ctx: &Ctx) -> Result<bool> {
         let status: TicketStatus = records::find(tx, ctx, &self.status)?;
         if status.name == self.old {
             return Ok(true);

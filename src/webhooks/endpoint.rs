@@ -19,8 +19,8 @@ use store::{Migration, Tx};
 
 use crate::files::usage;
 use crate::webhooks::breaker;
+use crate::webhooks::ending;
 use crate::webhooks::signature::Secret;
-use crate::webhooks::status::{self, DeliveryStatus};
 
 /// Maximum number of endpoints of an account: each event may be sent to all of them.
 const MAX_ENDPOINTS: i64 = 100;
@@ -161,6 +161,14 @@ fn patch(call: Call) -> Result<Work> {
         let before: WebhookEndpoint = records::find_to_change(tx, ctx, &call)?;
         let mut record = before.clone();
         input.merge_into(&mut record);
+        if record.active && !before.active && ending::any_open(tx, ctx, &before.base.id)? {
+            // Deliveries from before it was disabled would be sent.
+            let (call, id) = (call.clone(), before.base.id);
+            return Ok(Answer::after(move |app, caller| {
+                ending::finish(app, caller, &id)?;
+                patch(call.clone())
+            }));
+        }
         let mut faults = FieldErrors::default();
         Model::check(&record, &mut faults);
         faults.into_result()?;
@@ -210,7 +218,7 @@ fn delete(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let record: WebhookEndpoint = records::find_to_change(tx, ctx, &call)?;
         records::remove(tx, ctx, &record)?;
-        forget(tx, ctx, &record.base.id)?;
+        ending::begin(tx, ctx, &record.base.id)?;
         Ok(Answer::empty())
     }))
 }
@@ -233,41 +241,18 @@ fn rotate(call: Call) -> Result<Work> {
     }))
 }
 
-/// After an endpoint was switched on it starts at the end of the log; after it was switched off
-/// nothing more is sent. What is under way then has failed too, unless whoever has it comes back and knows
-/// better: it keeps its claim.
+/// Starts an enabled endpoint at the end of the log, or stops a disabled one.
 fn switch(tx: &mut Tx, ctx: &Ctx, endpoint: &WebhookEndpoint) -> Result<()> {
-    let own = [ctx.account.into(), (&endpoint.base.id).into()];
-    if endpoint.active {
-        let last = log::last(tx, ctx.account)?;
-        tx.execute(
-            "INSERT INTO webhook_cursors (account_id, endpoint_id, sent_seq, succeeded_at, failing_since, failures,
-                                          next_probe_at, healed_at)
-             VALUES ($1, $2, $3, 0, 0, 0, 0, 0) ON CONFLICT (account_id, endpoint_id) DO NOTHING",
-            &[ctx.account.into(), (&endpoint.base.id).into(), last.into()],
-        )?;
-        return Ok(());
+    if !endpoint.active {
+        return ending::begin(tx, ctx, &endpoint.base.id);
     }
-    tx.execute("DELETE FROM webhook_cursors WHERE account_id = $1 AND endpoint_id = $2", &own)?;
-    let sql = format!(
-        "UPDATE webhook_deliveries SET status = '{}', due_at = 0, next_attempt_at = 0, version = version + 1,
-                reason = 'The endpoint was switched off.'
-         WHERE account_id = $1 AND endpoint_id = $2 AND status IN ({})",
-        DeliveryStatus::Failed.wire(),
-        DeliveryStatus::sql_list(status::OPEN)
-    );
-    tx.execute(&sql, &own)?;
-    Ok(())
-}
-
-/// The endpoint is gone, and with it what was to be sent. What was sent goes with its age.
-fn forget(tx: &mut Tx, ctx: &Ctx, endpoint: &str) -> Result<()> {
-    let own = [ctx.account.into(), endpoint.into()];
-    tx.execute("DELETE FROM webhook_cursors WHERE account_id = $1 AND endpoint_id = $2", &own)?;
-    let open = DeliveryStatus::sql_list(status::OPEN);
-    let sql =
-        format!("DELETE FROM webhook_deliveries WHERE account_id = $1 AND endpoint_id = $2 AND status IN ({open})");
-    tx.execute(&sql, &own)?;
+    let last = log::last(tx, ctx.account)?;
+    tx.execute(
+        "INSERT INTO webhook_cursors (account_id, endpoint_id, sent_seq, succeeded_at, failing_since, failures,
+                                      next_probe_at, healed_at)
+         VALUES ($1, $2, $3, 0, 0, 0, 0, 0) ON CONFLICT (account_id, endpoint_id) DO NOTHING",
+        &[ctx.account.into(), (&endpoint.base.id).into(), last.into()],
+    )?;
     Ok(())
 }
 

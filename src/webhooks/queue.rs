@@ -283,10 +283,12 @@ impl Claimed {
         Ok(tx.first(&WebhookEndpoint::sql().get, &own, WebhookEndpoint::from_row)?)
     }
 
-    /// Loads what is to be sent; `None` if the endpoint was deleted in the meantime.
+    /// Loads what is to be sent; `None` if the endpoint was disabled or deleted in the meantime.
     pub fn load(&self, tx: &mut Tx) -> Result<Option<Parcel>> {
-        let Some(delivery) = self.delivery(tx)? else { return Ok(None) };
-        let Some(endpoint) = self.endpoint(tx, &delivery)? else { return Ok(None) };
+        let delivery = self.delivery(tx)?.filter(|delivery| delivery.status == DeliveryStatus::Sending);
+        let Some(delivery) = delivery else { return Ok(None) };
+        let endpoint = self.endpoint(tx, &delivery)?.filter(|endpoint| endpoint.active);
+        let Some(endpoint) = endpoint else { return Ok(None) };
         let body = body(tx, self.account, &delivery)?;
         Ok(Some(Parcel { account: Account::numbered(tx, self.account)?, endpoint, body }))
     }
@@ -369,13 +371,13 @@ fn verdict(
     Ok(too_long.then_some("No delivery has succeeded for five days."))
 }
 
-/// Deletes up to a thousand expired deliveries of an account; returns how many.
+/// Deletes up to two hundred expired deliveries of an account; returns how many.
 pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
     let index = tx.dialect().indexed_by("webhook_deliveries_old");
     let sql = format!(
         "DELETE FROM webhook_deliveries WHERE account_id = $1 AND id IN
          (SELECT id FROM webhook_deliveries{index} WHERE account_id = $1 AND created_at < $2
-          ORDER BY created_at LIMIT 1000)"
+          ORDER BY created_at LIMIT 200)"
     );
     Ok(tx.execute(&sql, &[ctx.account.into(), ctx.machine_now.plus_seconds(-KEPT_SECONDS).0.into()])?)
 }

@@ -18,6 +18,3 @@ choice! {
         Failed = "failed",
     }
 }
-
-/// The statuses of deliveries that are not finished.
-pub const OPEN: &[DeliveryStatus] = &[DeliveryStatus::Queued, DeliveryStatus::Sending, DeliveryStatus::Retrying];

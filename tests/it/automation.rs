@@ -195,8 +195,33 @@ fn rejects_invalid_definitions(db: Db) {
         body[field] = value;
         client.post("/v1/automation/flows", body).expect(422).faults()
     };
-    let many = Value::Array(vec![json!({"type": "approval"}); 51]);
-    for (field, value, fault) in [
+    for (field, value, fault) in invalid_steps().into_iter().chain(invalid_fields()) {
+        assert_eq!(fails(field, value.clone()), [fault], "{value}");
+    }
+    let of_event = json!({"name": "x", "trigger_type": "event", "trigger_key": "customer.created", "steps": [{"type": "update", "fields": {"citty": "Goes"}}]});
+    assert_eq!(
+        client.post("/v1/automation/flows", of_event).expect(422).faults(),
+        ["steps[0].fields.citty: unknown_field"]
+    );
+    let both = json!({"trigger_type": "custom", "steps": [{"type": "nope"}], "zz": 1});
+    assert_eq!(
+        client.post("/v1/automation/flows", both).expect(422).faults(),
+        ["steps[0].type: invalid_choice", "zz: unknown_field", "name: required", "trigger_key: required"]
+    );
+    warns_about_likely_mistakes(&client);
+    let mut calls = good.clone();
+    calls["steps"] = json!([{"type": "http", "url": "https://{{ data.host }}/x"}]);
+    let key = [("idempotency-key", "calls-out")];
+    let made = client.send("POST", "/v1/automation/flows", &key, &calls.to_string()).expect(201);
+    let again = client.send("POST", "/v1/automation/flows", &key, &calls.to_string()).expect(201);
+    assert_eq!((made.text, again.header("x-idempotent-replay")), (again.text.clone(), "true"));
+}
+
+/// A field of a flow, an invalid value, and the error.
+type Invalid = (&'static str, Value, &'static str);
+
+fn invalid_steps() -> Vec<Invalid> {
+    vec![
         ("steps", json!([{"type": "approval"}, {"type": "nope"}]), "steps[1].type: invalid_choice"),
         ("steps", json!([{"type": "create_task", "title": "x", "titel": "x"}]), "steps[0].titel: unknown_field"),
         ("steps", json!([{"type": "create_task"}]), "steps[0].title: required"),
@@ -244,6 +269,12 @@ fn rejects_invalid_definitions(db: Db) {
             json!([{"type": "create_invoice", "title": "x", "rows": [{"nam": "x"}]}]),
             "steps[0].rows[0].nam: unknown_field",
         ),
+    ]
+}
+
+fn invalid_fields() -> Vec<Invalid> {
+    let many = Value::Array(vec![json!({"type": "approval"}); 51]);
+    vec![
         (
             "steps",
             json!([{"type": "update", "entity_type": "client", "id": "{{ data.id }}", "fields": {"country": "Nowhere"}}]),
@@ -290,19 +321,10 @@ fn rejects_invalid_definitions(db: Db) {
         ("trigger_type", json!("schedule"), "trigger_key: invalid_format"),
         ("max_attempts", json!(0), "max_attempts: out_of_range"),
         ("steps", json!([{"type": "approval", "message": "a\u{0}b"}]), "steps: invalid_characters"),
-    ] {
-        assert_eq!(fails(field, value.clone()), [fault], "{value}");
-    }
-    let of_event = json!({"name": "x", "trigger_type": "event", "trigger_key": "customer.created", "steps": [{"type": "update", "fields": {"citty": "Goes"}}]});
-    assert_eq!(
-        client.post("/v1/automation/flows", of_event).expect(422).faults(),
-        ["steps[0].fields.citty: unknown_field"]
-    );
-    let both = json!({"trigger_type": "custom", "steps": [{"type": "nope"}], "zz": 1});
-    assert_eq!(
-        client.post("/v1/automation/flows", both).expect(422).faults(),
-        ["steps[0].type: invalid_choice", "zz: unknown_field", "name: required", "trigger_key: required"]
-    );
+    ]
+}
+
+fn warns_about_likely_mistakes(client: &Client) {
     let doubtful = json!({"name": "x", "trigger_type": "event", "trigger_key": "invoice.paid",
             "conditions": [{"field": "data.total_incl_vta", "op": "gte", "value": 1}, {"field": "data.payment_status", "op": "in", "value": ["paid", "payed"]},
                 {"field": "data.total_incl_vat", "op": "gte", "value": "much"}, {"field": "data.due_date", "op": "lt", "value": "soon"}, {"field": "data.meta.version", "op": "eq", "value": 1},
@@ -311,12 +333,6 @@ fn rejects_invalid_definitions(db: Db) {
                 {"type": "create_task", "name": "later", "title": "{{ steps.later.id }} {{ 2 * range(3)[1] }}"}, {"type": "approval", "message": "{{ steps.later.id }}{% for row in data.rows %}{{ row }}{{ loop.index }}{% endfor %}"}]});
     let warned = client.post("/v1/automation/flows", doubtful).expect(201).json()["meta"]["warnings"].clone();
     insta::assert_json_snapshot!("doubts", warned);
-    let mut calls = good.clone();
-    calls["steps"] = json!([{"type": "http", "url": "https://{{ data.host }}/x"}]);
-    let key = [("idempotency-key", "calls-out")];
-    let made = client.send("POST", "/v1/automation/flows", &key, &calls.to_string()).expect(201);
-    let again = client.send("POST", "/v1/automation/flows", &key, &calls.to_string()).expect(201);
-    assert_eq!((made.text, again.header("x-idempotent-replay")), (again.text.clone(), "true"));
 }
 
 fn triggers_have_the_shape_of_the_contract(db: Db) {
@@ -429,6 +445,26 @@ fn every_step_type_works(db: Db) {
         "{told:#?}"
     );
     assert_eq!((&told[13]["result"]["holds"], &told[14]["status"]), (&json!(false), &json!("skipped")));
+    created_the_records_of_each_step(&client, &invoice);
+    let firms: Vec<Value> = client.get("/v1/clients?search=ster").data().as_array().unwrap().clone();
+    assert!(firms.iter().any(|one| one["city"] == "Goes"), "{firm} {firms:?}");
+    sent_the_mail_of_each_step(&client, &invoice);
+    // The event that the flow fired has the invoice in its own data, and started another flow.
+    let second = runs.as_array().unwrap().iter().find(|one| one["trigger_key"] == "after.paid").unwrap();
+    assert_eq!((&second["status"], &second["meta"]["depth"]), (&json!("failed"), &json!(2)));
+    assert!(second["error"].as_str().unwrap().contains("There is no ticket"), "{second}");
+    let log = server.events(&client, 0);
+    assert!(log.contains(&"note.created".to_string()) && log.contains(&"sales.document_sent".to_string()));
+    // The event's own ticket.
+    flow(&client, "look.again", json!([{"type": "add_ticket_message", "body": "Hello", "message_type": "reply"}]));
+    client
+        .post("/v1/automation/trigger", json!({"event": "look.again", "entity_type": "ticket", "data": {"id": ticket}}))
+        .expect(200);
+    work(&server, &client);
+    assert_eq!(client.get(&format!("/v1/tickets/{ticket}/messages")).data()[0]["body"], "Hello");
+}
+
+fn created_the_records_of_each_step(client: &Client, invoice: &str) {
     let task = client.get("/v1/tasks").data()[0].clone();
     assert_eq!(
         (&task["title"], &task["deadline"], &task["category"]),
@@ -443,8 +479,9 @@ fn every_step_type_works(db: Db) {
     let messages = client.get(&format!("/v1/tickets/{}/messages", tickets[0]["id"].as_str().unwrap())).data();
     assert_eq!((&messages[0]["body"], &messages[0]["type"]), (&json!("Paid on 2026-05-04 at Test"), &json!("note")));
     assert_eq!(client.get(&format!("/v1/invoices/{invoice}")).data()["title"], "Paid by De Ster");
-    let firms: Vec<Value> = client.get("/v1/clients?search=ster").data().as_array().unwrap().clone();
-    assert!(firms.iter().any(|one| one["city"] == "Goes"), "{firm} {firms:?}");
+}
+
+fn sent_the_mail_of_each_step(client: &Client, invoice: &str) {
     let letters = client.get(&format!("/v1/invoices/{invoice}/deliveries")).data();
     let letters: Vec<(&str, &str)> = letters
         .as_array()
@@ -461,17 +498,4 @@ fn every_step_type_works(db: Db) {
             ("c@b.example", "flow")
         ]
     );
-    // The event that the flow fired has the invoice in its own data, and started another flow.
-    let second = runs.as_array().unwrap().iter().find(|one| one["trigger_key"] == "after.paid").unwrap();
-    assert_eq!((&second["status"], &second["meta"]["depth"]), (&json!("failed"), &json!(2)));
-    assert!(second["error"].as_str().unwrap().contains("There is no ticket"), "{second}");
-    let log = server.events(&client, 0);
-    assert!(log.contains(&"note.created".to_string()) && log.contains(&"sales.document_sent".to_string()));
-    // The event's own ticket.
-    flow(&client, "look.again", json!([{"type": "add_ticket_message", "body": "Hello", "message_type": "reply"}]));
-    client
-        .post("/v1/automation/trigger", json!({"event": "look.again", "entity_type": "ticket", "data": {"id": ticket}}))
-        .expect(200);
-    work(&server, &client);
-    assert_eq!(client.get(&format!("/v1/tickets/{ticket}/messages")).data()[0]["body"], "Hello");
 }

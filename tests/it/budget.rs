@@ -1,6 +1,6 @@
-//! How many statements the most used writes take: on PostgreSQL, each of them is a round trip. What is counted is one
-//! request on an idle server; the texts of a whole process are recorded, so this needs a process of its own, as
-//! cargo-nextest gives it.
+//! Limits the number of statements of the most frequent writes, since each may be a round trip to PostgreSQL. It counts the
+//! statements of one request on an idle server. Statements are recorded per process, so this test needs its own process,
+//! as cargo-nextest provides.
 
 use serde_json::{Value, json};
 use store::{Dialect, seen};
@@ -11,19 +11,19 @@ use crate::support::{Client, Db, Server};
 /// A request: method, path, body.
 type Request = (&'static str, String, Value);
 
-/// A write, what it may take on SQLite and on PostgreSQL, and its request.
+/// The name of a write, its maximum number of statements on SQLite and on PostgreSQL, and its request.
 type Budget = (&'static str, usize, usize, fn(&Client) -> Request);
 
-/// A write, how many statements it takes on SQLite and on PostgreSQL, and the function that creates what the request
-/// needs and answers the request. Lower the numbers when fewer are enough.
+/// The budgets. The function of each creates the records that the request needs, and returns the request. Lower a number
+/// when fewer statements are enough.
 const BUDGET: &[Budget] = &[
     ("POST client", 6, 11, |_| ("POST", "/v1/clients".to_string(), client_body())),
     ("PATCH client", 3, 6, |client| ("PATCH", made(client, "/v1/clients", client_body()), json!({"city": "Gouda"}))),
     ("POST product", 4, 7, |_| ("POST", "/v1/products".to_string(), product_body())),
     ("POST invoice, draft", 6, 11, |client| ("POST", "/v1/invoices".to_string(), document(client, "draft"))),
-    ("POST invoice, final", 9, 16, |client| ("POST", "/v1/invoices".to_string(), document(client, "final"))),
+    ("POST invoice, final", 8, 15, |client| ("POST", "/v1/invoices".to_string(), document(client, "final"))),
     ("PATCH invoice", 4, 7, |client| ("PATCH", draft(client), json!({"title": "Repairs and parts"}))),
-    ("POST invoice finalize", 7, 13, |client| ("POST", format!("{}/finalize", draft(client)), Value::Null)),
+    ("POST invoice finalize", 6, 12, |client| ("POST", format!("{}/finalize", draft(client)), Value::Null)),
     ("POST invoice payment", 8, 11, |client| {
         let path = made(client, "/v1/invoices", document(client, "final"));
         ("POST", format!("{path}/payments"), json!({"amount": 10}))
@@ -43,7 +43,7 @@ fn product_body() -> Value {
     json!({"name": "Website hosting", "price": 12.5, "vat_rate": "21", "unit": "month"})
 }
 
-/// A document of three rows for a new client.
+/// A document with three rows for a new client.
 fn document(client: &Client, mode: &str) -> Value {
     let path = made(client, "/v1/clients", client_body());
     let row = |name: &str, price: f64| json!({"name": name, "quantity": 2, "unit_price": price, "vat_rate": "21"});
@@ -55,7 +55,7 @@ fn draft(client: &Client) -> String {
     made(client, "/v1/invoices", document(client, "draft"))
 }
 
-/// Creates a record; answers its path.
+/// Creates a record and returns its path.
 fn made(client: &Client, path: &str, body: Value) -> String {
     format!("{path}/{}", client.post(path, body).expect(201).id())
 }
@@ -82,7 +82,7 @@ fn no_write_takes_more_statements(db: Db) {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// The statements of a request. Of three tries, the one with the fewest counts, in case something else is at work.
+/// Returns the statements of a request: the fewest of three attempts, in case background work interferes.
 fn fewest(client: &Client, request: fn(&Client) -> Request) -> Vec<String> {
     let tries = (0..3).map(|_| {
         let (method, path, body) = request(client);
@@ -91,7 +91,7 @@ fn fewest(client: &Client, request: fn(&Client) -> Request) -> Vec<String> {
         let reply = client.send(method, &path, &[], &body);
         let statements = seen::in_order();
         assert!(reply.status < 300, "{method} {path}: {}", reply.text);
-        // The key of a request is looked up at most once a second.
+        // The API key is looked up at most once a second.
         statements.into_iter().filter(|sql| !sql.contains(" keys ")).collect::<Vec<_>>()
     });
     tries.min_by_key(Vec::len).unwrap_or_default()

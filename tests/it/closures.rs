@@ -20,7 +20,7 @@ fn large() -> Value {
     json!({"title": "Large", "rows": vec![row(500); 1000]})
 }
 
-/// A row whose description has so many bytes as JSON, in the text that takes longest: every letter is escaped.
+/// A row whose description has this many bytes as JSON. Every letter is escaped, which takes the longest.
 fn row(bytes: usize) -> Value {
     json!({"name": "x", "description": "\"\\".repeat(bytes / 4), "unit_price": 1, "vat_rate": 21})
 }
@@ -79,7 +79,7 @@ fn the_text_of_a_document_has_a_limit(db: Db) {
         "{}",
         refused.text
     );
-    // Half a megabyte of text that becomes more when it is written.
+    // Half a megabyte of text that is longer as JSON.
     let escaped = json!(vec![json!({"name": "x", "description": "\n".repeat(300), "unit_price": 1}); 1000]);
     let refused = client.post("/v1/quotes", json!({"title": "x", "rows": escaped})).expect(422);
     assert_eq!(refused.faults(), ["rows: too_long"]);
@@ -292,7 +292,7 @@ fn larger(good: &Value, field: &FieldInfo) -> Vec<Value> {
     }
 }
 
-/// On PostgreSQL each answer that is waited for is a round trip, during which nobody else can write to the account.
+/// On PostgreSQL each result that is waited for is a round trip, during which no one else can write to the account.
 #[test]
 fn few_answers_are_waited_for() {
     let Some(db) = Db::postgres() else { return };
@@ -305,7 +305,7 @@ fn few_answers_are_waited_for() {
     for (path, body, most) in
         [("/v1/clients", json!({"company_name": "y"}), 5), ("/v1/invoices", draft, 11), ("/v1/invoices", last, 13)]
     {
-        // Once before it counts: a statement is prepared when it comes for the first time.
+        // Not counted the first time, when statements are prepared.
         client.post(path, body.clone()).expect(201);
         seen::closures();
         client.post(path, body.clone()).expect(201);

@@ -32,6 +32,7 @@ on_both![
     responses_are_stored_for_a_day_of_the_account_clock,
     many_writers_leave_no_gap_in_the_log,
     detects_tampering_with_the_log,
+    events_that_show_the_same_share_their_data,
     every_change_has_its_event,
     keys_can_be_revoked_and_expire,
 ];
@@ -173,6 +174,38 @@ fn detects_tampering_with_the_log(db: Db) {
         server.app.store.write_now(0, move |tx| tx.execute(harm, &[account.into(), (last - 1).into()])).unwrap();
         let verdict = server.app.store.read_now(move |tx| engine::log::verify(tx, account)).unwrap();
         assert!(matches!(verdict, engine::log::Verdict::Broken { seq, .. } if seq == found), "{verdict:?}");
+    }
+}
+
+/// A draft has two events that show the same invoice; the second entry refers to the first.
+fn events_that_show_the_same_share_their_data(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let account = client.account;
+    let row = json!({"name": "Work", "quantity": 1, "unit_price": 10, "vat_rate": "21"});
+    let before = server.last_seq(&client);
+    let draft = client.post("/v1/invoices", json!({"title": "Repairs", "rows": [row]})).expect(201);
+    assert_eq!(server.events(&client, before), ["invoice.created", "document.draft"]);
+    let sql = "SELECT data_of FROM log WHERE account_id = $1 AND seq > $2 ORDER BY seq";
+    let read = move |tx: &mut store::Tx| tx.all(sql, &[account.into(), before.into()], |row| row.int(0));
+    assert_eq!(server.app.store.read_now(read).unwrap(), [0, before + 1]);
+    let changes = client.get(&format!("/v1/changes?after={before}")).expect(200).data();
+    assert_eq!(changes[0]["data"]["id"], draft.id());
+    assert_eq!(changes[0]["data"], changes[1]["data"]);
+    let verdict = |harm: &'static str| {
+        server.app.store.write_now(0, move |tx| tx.execute(harm, &[account.into(), (before + 2).into()])).unwrap();
+        server.app.store.read_now(move |tx| engine::log::verify(tx, account)).unwrap()
+    };
+    let whole = verdict("UPDATE log SET data_of = data_of WHERE account_id = $1 AND seq = $2");
+    assert!(matches!(whole, engine::log::Verdict::Whole { .. }), "{whole:?}");
+    for harm in [
+        "UPDATE log SET data = ' ' WHERE account_id = $1 AND seq = $2",
+        "UPDATE log SET data = '', data_of = data_of - 1 WHERE account_id = $1 AND seq = $2",
+        "UPDATE log SET data_of = 0 WHERE account_id = $1 AND seq = $2",
+    ] {
+        let found = verdict(harm);
+        let is_it = |seq: i64| seq == before + 2;
+        assert!(matches!(found, engine::log::Verdict::Broken { seq, .. } if is_it(seq)), "{harm}: {found:?}");
     }
 }
 

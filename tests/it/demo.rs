@@ -69,16 +69,16 @@ fn number_ids(value: &mut Value, seen: &mut HashMap<String, usize>) {
 }
 
 fn is_id(text: &str) -> bool {
-    // The number of a draft is the end of its id.
+    // The number of a draft comes from its id.
     text.starts_with("DRAFT-") || text.len() == 36 && text.split('-').map(str::len).eq([8, 4, 4, 4, 12])
 }
 
 /// Returns the times and the contents of the account's log, in order.
 fn log_of(server: &Server, client: &Client) -> Vec<(i64, String)> {
     let account = client.account;
-    let sql = "SELECT at, data FROM log WHERE account_id = $1 ORDER BY seq";
+    let sql = format!("SELECT at, {} FROM log WHERE account_id = $1 ORDER BY seq", log::DATA);
     let read = move |tx: &mut Tx| {
-        tx.all(sql, &[account.into()], |row| Ok::<_, store::Error>((row.int(0)?, row.text(1)?.to_string())))
+        tx.all(&sql, &[account.into()], |row| Ok::<_, store::Error>((row.int(0)?, row.text(1)?.to_string())))
     };
     server.app.store.read_now(read).unwrap()
 }

@@ -54,7 +54,7 @@ fn work_off(server: &Server) {
     server.block_on(async { while worker::turn(&server.app).await {} });
 }
 
-/// The same, including those waiting for a retry.
+/// Runs all jobs, including those waiting for a retry.
 fn hurry(server: &Server) {
     let now = "UPDATE jobs SET run_at = 0 WHERE state = 'ready'";
     server.app.store.write_now(0, move |tx| tx.execute(now, &[]).map(drop)).unwrap();
@@ -86,14 +86,22 @@ fn the_sandbox_creates_a_mandate_and_collects(db: Db) {
     let server = Server::start(db);
     let client = server.client();
     let firm = firm(&client);
+    has_no_mandate_at_first(&client, &firm);
+    let (page, subscription) = awaits_the_mandate(&client, &firm);
+    is_verified_by_a_payment(&client, &firm, &page);
+    let foreign = activates_its_own_subscriptions(&server, &client, &firm, &subscription);
+    collects_by_sandbox(&server, &client, &firm, &subscription, &foreign);
+}
+
+fn has_no_mandate_at_first(client: &Client, firm: &str) {
     assert_eq!(
-        mandate(&client, &firm),
+        mandate(client, firm),
         json!({"client_found": true, "provider": "sandbox", "mandate_present": false, "mandate_authorized": false,
             "direct_debit_enabled": 0, "mandate_status": "none", "customer_id": "", "mandate_id": "", "can_activate_subscription": false,
             "subscription_activation": {"status": "skipped"}, "meta": {"signed_on": null}})
     );
-    assert_eq!(mandate(&client, "nobody")["client_found"], json!(false));
-    assert_eq!(verify(&client, "nobody").status, 404);
+    assert_eq!(mandate(client, "nobody")["client_found"], json!(false));
+    assert_eq!(verify(client, "nobody").status, 404);
     for (body, fault) in [
         (json!({"amount": "0"}), "amount: out_of_range"),
         (json!({"amount": "1,50"}), "amount: wrong_type"),
@@ -106,7 +114,11 @@ fn the_sandbox_creates_a_mandate_and_collects(db: Db) {
             [fault]
         );
     }
-    let first = verify(&client, &firm).expect(201);
+}
+
+/// Starts a verification and a subscription; returns the page of the payment and the subscription.
+fn awaits_the_mandate(client: &Client, firm: &str) -> (String, String) {
+    let first = verify(client, firm).expect(201);
     let data = first.data();
     let keys: Vec<&String> = data.as_object().unwrap().keys().collect();
     assert_eq!(keys, ["status", "payment_url", "external_id", "amount", "provider", "canceled_previous", "meta"]);
@@ -114,17 +126,27 @@ fn the_sandbox_creates_a_mandate_and_collects(db: Db) {
         (&data["status"], &data["amount"], &data["provider"], &data["canceled_previous"]),
         (&json!("created"), &json!("0.01"), &json!("sandbox"), &json!(false))
     );
-    assert_eq!(mandate(&client, &firm)["mandate_status"], "pending");
-    let subscription = subscribe(&client, &firm);
+    assert_eq!(mandate(client, firm)["mandate_status"], "pending");
+    let subscription = subscribe(client, firm);
     assert_eq!(
         client.get(&format!("/v1/subscriptions/{subscription}")).data()["status"],
         "draft",
         "the mandate is awaited"
     );
-    let activate = |id: &str| {
-        client.get(&format!("/v1/clients/{firm}/direct-debit/mandate?subscription_id={id}")).expect(200).data()["subscription_activation"]["status"].clone()
-    };
-    assert_eq!((activate(&subscription), activate("nope")), (json!("not_authorized"), json!("not_found")));
+    assert_eq!(
+        (activation(client, firm, &subscription), activation(client, firm, "nope")),
+        (json!("not_authorized"), json!("not_found"))
+    );
+    (data["payment_url"].as_str().unwrap().to_string(), subscription)
+}
+
+/// Tries to activate a subscription under the mandate of a client; returns the outcome.
+fn activation(client: &Client, firm: &str, subscription: &str) -> Value {
+    let path = format!("/v1/clients/{firm}/direct-debit/mandate?subscription_id={subscription}");
+    client.get(&path).expect(200).data()["subscription_activation"]["status"].clone()
+}
+
+fn is_verified_by_a_payment(client: &Client, firm: &str, first_page: &str) {
     // Another replaces it; the first can no longer be paid.
     let second = client
         .post(&format!("/v1/clients/{firm}/direct-debit/verification"), json!({"verification": {"amount": "1.50"}}))
@@ -141,14 +163,14 @@ fn the_sandbox_creates_a_mandate_and_collects(db: Db) {
         .expect(200);
     assert!(page.text.contains("€ 1.50") && page.text.contains("name=\"status\" value=\"paid\""), "{}", page.text);
     assert!(page.header("content-security-policy").contains("default-src 'none'"));
-    assert_eq!(send_form(&client, data["payment_url"].as_str().unwrap(), "status=paid").status, 409);
-    assert_eq!(send_form(&client, second["payment_url"].as_str().unwrap(), "status=maybe").status, 422);
+    assert_eq!(send_form(client, first_page, "status=paid").status, 409);
+    assert_eq!(send_form(client, second["payment_url"].as_str().unwrap(), "status=maybe").status, 422);
     assert_eq!(client.get("/sandbox/sb_nope").status, 404);
-    assert_eq!(send_form(&client, second["payment_url"].as_str().unwrap(), "status=failed").status, 303);
-    assert_eq!(mandate(&client, &firm)["mandate_status"], "none");
-    let third = verify(&client, &firm).expect(201).data();
-    assert_eq!(send_form(&client, third["payment_url"].as_str().unwrap(), "status=paid").status, 303);
-    let given = mandate(&client, &firm);
+    assert_eq!(send_form(client, second["payment_url"].as_str().unwrap(), "status=failed").status, 303);
+    assert_eq!(mandate(client, firm)["mandate_status"], "none");
+    let third = verify(client, firm).expect(201).data();
+    assert_eq!(send_form(client, third["payment_url"].as_str().unwrap(), "status=paid").status, 303);
+    let given = mandate(client, firm);
     assert_eq!(
         (
             &given["mandate_status"],
@@ -162,7 +184,11 @@ fn the_sandbox_creates_a_mandate_and_collects(db: Db) {
         given["mandate_id"].as_str().unwrap().starts_with("sbm_")
             && given["customer_id"].as_str().unwrap().starts_with("sbc_")
     );
-    let reader = server.with_scopes(&client, &["relations.read"]);
+}
+
+/// A mandate activates subscriptions of its own client only; returns one of another client.
+fn activates_its_own_subscriptions(server: &Server, client: &Client, firm: &str, subscription: &str) -> String {
+    let reader = server.with_scopes(client, &["relations.read"]);
     assert_eq!(
         reader
             .get(&format!("/v1/clients/{firm}/direct-debit/mandate?subscription_id={subscription}"))
@@ -172,61 +198,65 @@ fn the_sandbox_creates_a_mandate_and_collects(db: Db) {
     );
     reader.get(&format!("/v1/clients/{firm}/direct-debit/mandate")).expect(200);
     let other = client.post("/v1/clients", json!({"company_name": "Other"})).expect(201).id();
-    let foreign = subscribe(&client, &other);
-    let of_other = |id: &str| {
-        client.get(&format!("/v1/clients/{other}/direct-debit/mandate?subscription_id={id}")).expect(200).data()["subscription_activation"]["status"].clone()
-    };
+    let foreign = subscribe(client, &other);
     assert_eq!(
-        (of_other(&subscription), of_other(&foreign)),
+        (activation(client, &other, subscription), activation(client, &other, &foreign)),
         (json!("not_found"), json!("not_authorized")),
         "a client without any mandate"
     );
     // HEAD does the same without changes, and requires the same scope.
     let path = format!("/v1/clients/{firm}/direct-debit/mandate?subscription_id={subscription}");
-    let before = server.last_seq(&client);
+    let before = server.last_seq(client);
     assert_eq!(client.send("HEAD", &path, &[], "").expect(200).text, "");
     assert_eq!(reader.send("HEAD", &path, &[], "").status, 403);
     assert_eq!(client.get(&format!("/v1/subscriptions/{subscription}")).data()["status"], "draft");
-    assert_eq!(server.last_seq(&client), before);
+    assert_eq!(server.last_seq(client), before);
     assert_eq!(
-        (activate(&foreign), activate(&subscription), activate(&subscription)),
+        (
+            activation(client, firm, &foreign),
+            activation(client, firm, subscription),
+            activation(client, firm, subscription)
+        ),
         (json!("not_found"), json!("activated"), json!("activated"))
     );
+    foreign
+}
 
-    advance(&client, "2026-05-10T10:00:00Z");
-    let (invoice, payments) = billed(&client, &subscription);
+fn collects_by_sandbox(server: &Server, client: &Client, firm: &str, subscription: &str, foreign: &str) {
+    advance(client, "2026-05-10T10:00:00Z");
+    let (invoice, payments) = billed(client, subscription);
     assert_eq!((&invoice["payment_status"], payments.len()), (&json!("open"), 1));
     let payment = &payments[0];
     assert_eq!(
         (&payment["type"], &payment["status"], &payment["amount"], &payment["provider"], &payment["date"]),
         (&json!("online"), &json!("pending"), &json!(121), &json!("sandbox"), &json!("2026-05-10"))
     );
-    assert_eq!(mandate(&client, &firm)["mandate_status"], "active");
-    assert!(billed(&client, &foreign).1.is_empty(), "no mandate, no collection");
+    assert_eq!(mandate(client, firm)["mandate_status"], "active");
+    assert!(billed(client, foreign).1.is_empty(), "no mandate, no collection");
     let page = payment["meta"]["feedback_data"]["payment_url"].as_str().unwrap().to_string();
     let path = format!("/v1/invoices/{}", invoice["id"].as_str().unwrap());
     assert_eq!(client.act(&format!("{path}/collect")).expect(409).code(), "invalid_transition");
-    assert_eq!(send_form(&client, &page, "status=failed").status, 303);
-    assert_eq!(billed(&client, &subscription).0["payment_status"], "open");
+    assert_eq!(send_form(client, &page, "status=failed").status, 303);
+    assert_eq!(billed(client, subscription).0["payment_status"], "open");
     // Retried, paid, charged back, and paid again.
     let again = client.act(&format!("{path}/collect")).expect(201);
     assert_eq!(again.data()["payment"]["status"], "created");
-    work_off(&server);
-    let payment = billed(&client, &subscription).1.into_iter().find(|one| one["status"] == "pending").unwrap();
+    work_off(server);
+    let payment = billed(client, subscription).1.into_iter().find(|one| one["status"] == "pending").unwrap();
     let page = payment["meta"]["feedback_data"]["payment_url"].as_str().unwrap().to_string();
-    let before = server.last_seq(&client);
+    let before = server.last_seq(client);
     for (say, status) in [("paid", "paid"), ("chargeback", "open"), ("paid", "paid"), ("refunded", "open")] {
-        assert_eq!(send_form(&client, &page, &format!("status={say}")).status, 303);
-        assert_eq!(billed(&client, &subscription).0["payment_status"], status, "after {say}");
+        assert_eq!(send_form(client, &page, &format!("status={say}")).status, 303);
+        assert_eq!(billed(client, subscription).0["payment_status"], status, "after {say}");
     }
-    let events = server.events(&client, before);
+    let events = server.events(client, before);
     assert_eq!(events.iter().filter(|name| *name == "invoice.paid").count(), 2);
     assert!(
         events.contains(&"payment.charged_back".to_string())
             && events.contains(&"customer.first_invoice_paid".to_string())
     );
     client.delete(&format!("/v1/clients/{firm}/direct-debit/mandate")).expect(204);
-    assert_eq!(mandate(&client, &firm)["mandate_status"], "none");
+    assert_eq!(mandate(client, firm)["mandate_status"], "none");
     assert_eq!(client.act(&format!("{path}/collect")).expect(409).code(), "invalid_transition");
 }
 
@@ -288,7 +318,19 @@ fn mollie_creates_a_mandate_and_collects(db: Db) {
     let (invoice, payments) = billed(&client, &subscription);
     assert_eq!((&invoice["payment_status"], &payments[0]["status"]), (&json!("open"), &json!("chargeback")));
 
-    advance(&client, "2026-06-10T10:00:00Z");
+    finds_a_failed_collection_without_a_webhook(&server, &client, &mollie, &subscription);
+    for path in ["/hooks/mollie/nobody/payment/x", "/hooks/x", "/hooks/mollie/a/b/c/d"] {
+        assert_eq!(send_form(&client, path, "id=tr_1").status, 200);
+    }
+}
+
+fn finds_a_failed_collection_without_a_webhook(
+    server: &Server,
+    client: &Client,
+    mollie: &ScriptedMollie,
+    subscription: &str,
+) {
+    advance(client, "2026-06-10T10:00:00Z");
     let failed = mollie.made_payments().pop().unwrap();
     mollie.fail_payment(&failed.id, "AM04", "Insufficient funds");
     // Without a webhook, the hourly check finds it.
@@ -301,8 +343,8 @@ fn mollie_creates_a_mandate_and_collects(db: Db) {
             (kantoor::payments::collecting::DUE.hourly)(tx, &ctx)
         })
         .unwrap();
-    work_off(&server);
-    let (_, payments) = billed(&client, &subscription);
+    work_off(server);
+    let (_, payments) = billed(client, subscription);
     assert_eq!(
         (
             &payments[0]["status"],
@@ -310,9 +352,6 @@ fn mollie_creates_a_mandate_and_collects(db: Db) {
         ),
         (&json!("failed"), true)
     );
-    for path in ["/hooks/mollie/nobody/payment/x", "/hooks/x", "/hooks/mollie/a/b/c/d"] {
-        assert_eq!(send_form(&client, path, "id=tr_1").status, 200);
-    }
 }
 
 fn completes_an_interrupted_verification_once(db: Db) {

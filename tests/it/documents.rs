@@ -1,9 +1,8 @@
-//! The documentation: the OpenAPI document, its page, and the guides.
+//! The documentation: the OpenAPI document, its page, and the tables of the API guide.
 
 use engine::error::FieldCode;
 use engine::http::{openapi, reply};
 
-use crate::server::Binary;
 use crate::support::{Db, Server};
 
 #[test]
@@ -98,71 +97,5 @@ fn the_guide_names_every_area() {
     let guide = std::fs::read_to_string("docs/api.md").unwrap();
     for area in kantoor::registry::REGISTRY.areas {
         assert!(guide.contains(&format!("`{area}`")), "docs/api.md does not explain the scopes of {area}");
-    }
-}
-
-/// The `sh` blocks of the guides, except the two commands of the README that CI itself runs.
-fn commands() -> Vec<(String, String)> {
-    let files = [
-        "README.md",
-        "docs/api.md",
-        "docs/events.md",
-        "docs/operations.md",
-        "docs/people.md",
-        "docs/performance.md",
-        "CONTRIBUTING.md",
-    ];
-    let blocks = files.iter().flat_map(|file| {
-        let text = std::fs::read_to_string(file).unwrap();
-        let blocks: Vec<String> =
-            text.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap().to_string()).collect();
-        blocks.into_iter().map(|block| (file.to_string(), block))
-    });
-    blocks.filter(|(_, block)| !block.starts_with("cargo run") && !block.starts_with("./check")).collect()
-}
-
-#[test]
-fn every_command_in_the_guides_works() {
-    let db = Db::sqlite();
-    let binary = Binary::start(&db, "", &[]);
-    let program = std::path::Path::new(env!("CARGO_BIN_EXE_kantoor")).parent().unwrap();
-    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
-    let commands = commands();
-    assert!(commands.len() >= 2, "the README has example requests");
-    for (file, block) in commands {
-        let block: Vec<&str> = block.lines().filter(|line| !line.starts_with("KEY=")).collect();
-        let block = block.join("\n").replace("http://127.0.0.1:8080", &binary.client.base);
-        let script = format!("set -euo pipefail\ncurl() {{ command curl -sS --fail-with-body \"$@\"; }}\n{block}");
-        let done = std::process::Command::new("bash")
-            .args(["-c", &script])
-            .env("PATH", &path)
-            .env("KEY", &binary.client.key)
-            .env("KANTOOR_DATA", &db.data)
-            .output()
-            .unwrap();
-        let said = format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
-        assert!(done.status.success(), "{file}:\n{block}\n{said}");
-    }
-}
-
-#[test]
-fn every_link_in_the_guides_works() {
-    for file in [
-        "README.md",
-        "ARCHITECTURE.md",
-        "CONTRIBUTING.md",
-        "SECURITY.md",
-        "docs/api.md",
-        "docs/backup.md",
-        "docs/events.md",
-        "docs/operations.md",
-        "docs/people.md",
-        "docs/performance.md",
-    ] {
-        let text = std::fs::read_to_string(file).unwrap();
-        let folder = std::path::Path::new(file).parent().unwrap();
-        for link in text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()) {
-            assert!(link.starts_with("http") || folder.join(link).exists(), "{file}: {link}");
-        }
     }
 }

@@ -22,7 +22,7 @@ use crate::on_both;
 use crate::server::Binary;
 use crate::support::{Client, Db, Server};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A server that may call this machine, and sends webhooks.
 fn sending(db: Db) -> Server {
@@ -60,7 +60,7 @@ fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
         if let Some(found) = look() {
             return found;
         }
-        assert!(started.elapsed() < PATIENCE, "{what} did not come");
+        assert!(started.elapsed() < TIMEOUT, "{what} did not come");
         std::thread::sleep(Duration::from_millis(10));
     }
 }

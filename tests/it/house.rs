@@ -54,6 +54,34 @@ fn no_file_has_more_than_600_lines() {
     assert!(long.is_empty(), "{long:#?}");
 }
 
+/// The data of the demo is a list, and not better in pieces.
+#[test]
+fn no_function_has_more_than_80_lines() {
+    let mut long = Vec::new();
+    for path in code().into_iter().filter(|path| !path.starts_with("src/demo")) {
+        let text = text(&path);
+        let lines: Vec<&str> = text.lines().collect();
+        for (start, line) in lines.iter().enumerate().filter(|(_, line)| is_function(line)) {
+            let indent = &line[..line.len() - line.trim_start().len()];
+            let (end, without_body) = (format!("{indent}}}"), format!("{indent})"));
+            let is_end = |line: &str| line == end || (line.starts_with(&without_body) && line.ends_with(';'));
+            let length = lines[start..].iter().position(|line| is_end(line)).map_or(1, |end| end + 1);
+            if length > 80 {
+                long.push(format!("{}:{}: {length}", path.display(), start + 1));
+            }
+        }
+    }
+    assert!(long.is_empty(), "{long:#?}");
+}
+
+/// Whether a line begins a function with a body; one that ends on its line is short.
+fn is_function(line: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().take_while(|word| *word != "fn").collect();
+    let is_declared = words.len() < line.split_whitespace().count();
+    let may_precede = |word: &&str| word.starts_with("pub") || ["const", "async", "in", "self)"].contains(word);
+    is_declared && words.iter().all(may_precede) && !line.ends_with(['}', ';'])
+}
+
 /// A snapshot that no test compares is misleading.
 #[test]
 fn no_snapshot_is_orphaned() {

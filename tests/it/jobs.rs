@@ -405,6 +405,10 @@ fn queued_jobs_of_older_versions_are_readable(db: Db) {
         ("days", r#"{"at":1,"deaths":{"1":1},"set_aside":{}}"#),
         ("drop_content", r#"{"content":"x"}"#),
         ("document_pdf", print),
+        (
+            "document_pdf",
+            r#"{"kind":"invoice","document":"x","revision":1,"title":"x","invoice_date":"2026-05-04","due_date":""}"#,
+        ),
         ("deliver", r#"{"delivery":"x"}"#),
         ("subscriptions", "{}"),
         ("collect", r#"{"id":"x"}"#),
@@ -420,6 +424,7 @@ fn queued_jobs_of_older_versions_are_readable(db: Db) {
             "match_flows",
             r#"{"seq":1,"event":"x","entity_type":"","entity_id":"","depth":0,"chain":"","flows":[["x",1]]}"#,
         ),
+        ("end_webhook_deliveries", r#"{"endpoint":"x"}"#),
     ];
     let run = |kind: &'static JobKind, payload: &str| {
         let (app, payload) = (server.app.clone(), payload.to_string());

@@ -153,11 +153,11 @@ fn no_statement_scans_a_growing_table(db: Db) {
         }
     }
     let wrong: Vec<String> = wrong.into_iter().collect();
-    assert!(wrong.is_empty(), "{} statements look through too much:\n\n{}", wrong.len(), wrong.join("\n\n"));
+    assert!(wrong.is_empty(), "{} statements scan too much:\n\n{}", wrong.len(), wrong.join("\n\n"));
     work::no_statement_does_more_among_many_rows(dialect, folder.join("kantoor.db"), url);
 }
 
-/// Statements that are allowed to, and why.
+/// Statements that may scan, and why.
 const EXCEPTIONS: &[(&str, &str)] = &[
     ("kind = 'deliver'", "the demo, once in a new account"),
     ("Part of the demo", "the demo, once in a new account"),
@@ -280,7 +280,7 @@ fn table_of(sql: &str, name: &str) -> String {
     String::new()
 }
 
-/// The same for PostgreSQL, planned without values: whether there is no index for it.
+/// Returns the statement and its plan if PostgreSQL has no index for it, planned without values.
 fn scanned_by_postgres(outside: &mut postgres::Client, sql: &str) -> Option<String> {
     let digits = |rest: &str| rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse::<usize>().ok();
     let count = sql.split('$').skip(1).filter_map(digits).max().unwrap_or(0);
@@ -292,7 +292,7 @@ fn scanned_by_postgres(outside: &mut postgres::Client, sql: &str) -> Option<Stri
     let plan = outside.query(&format!("EXPLAIN {execute}"), &[]).unwrap();
     let plan: Vec<String> = plan.iter().map(|row| row.get(0)).collect();
     outside.batch_execute("DEALLOCATE looked").unwrap();
-    // With few rows it uses any index; told not to scan, it scans where there is none.
+    // Sequential scans are disabled, so the plan has one only where there is no index.
     let bad = plan.iter().filter(|line| line.contains("Seq Scan")).any(|line| {
         let table = line.split(" on ").nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap_or_default();
         !SMALL.contains(&table)

@@ -49,7 +49,7 @@ enum Write {
     SendTwiceThenRead(i64),
 }
 
-/// Rows that replace those of the same id.
+/// Rows that replace those with the same id.
 static REPLACED: Gathered = Gathered {
     table: "t",
     columns: &["id", "word"],
@@ -58,17 +58,17 @@ static REPLACED: Gathered = Gathered {
     conflict: "ON CONFLICT (id) DO UPDATE SET word = excluded.word",
 };
 
-/// Rows that must be new, which shows when they are written.
+/// Rows that must be new; a conflict is detected when they are written.
 static NEW: Gathered = Gathered { table: "t", columns: &["id", "word"], key: 0, merge: Merge::Last, conflict: "" };
 
-/// Whoever gathers rows keeps right what is known of their table.
+/// Gathers a row, and discards the cached ids, which gathering itself does not.
 fn gather(tx: &mut Tx, gathered: &'static Gathered, id: i64, word: &str) -> Result<(), Error> {
     tx.gather(gathered, &[id.into(), word.into()])?;
     tx.memory::<Ids>("t", 7).0 = None;
     Ok(())
 }
 
-/// The ids that are there, as the transaction knows them.
+/// The cached ids of the table.
 #[derive(Default)]
 struct Ids(Option<Vec<i64>>);
 
@@ -108,7 +108,7 @@ fn perform(tx: &mut Tx, write: &Write) -> Result<(), Error> {
             tx.execute("INSERT INTO t (id, word) VALUES ($1, $2)", &[(*id).into(), "again".into()]).map(drop)
         }
         Write::Send(id, word) => send(tx, *id, word),
-        // A refusal that shows after the closure has ended belongs to it all the same.
+        // An error that is detected after the closure has ended still belongs to that closure.
         Write::SendTwice(id) => {
             send(tx, *id, "twice")?;
             tx.send("INSERT INTO t (id, word) VALUES ($1, $2)", &[(*id).into(), "again".into()])
@@ -130,13 +130,13 @@ fn perform(tx: &mut Tx, write: &Write) -> Result<(), Error> {
             gather(tx, &REPLACED, *id, "failed")?;
             Err(Error::Database("on purpose".into()))
         }
-        // What was gathered is seen.
+        // Gathered rows are visible.
         Write::GatherThenLook(id) => {
             gather(tx, &REPLACED, *id, "looked")?;
             assert_eq!(tx.int("SELECT count(*) FROM t WHERE id = $1 AND word = 'looked'", &[(*id).into()])?, 1);
             Ok(())
         }
-        // Fails at the end if there is such a row.
+        // Fails at the end if a row with this id exists.
         Write::GatherNew(id) => gather(tx, &NEW, *id, "new"),
         Write::GatherPartly(kept, undone) => {
             gather(tx, &REPLACED, *kept, "kept")?;
@@ -147,7 +147,7 @@ fn perform(tx: &mut Tx, write: &Write) -> Result<(), Error> {
             assert!(inner.is_err());
             Ok(())
         }
-        // What is known stays right, whatever the others do in the same transaction.
+        // The cache stays correct, whatever other closures do in the same transaction.
         Write::Remember(id) => {
             let before = ids(tx)?;
             assert_eq!(before.len() as i64, tx.int("SELECT count(*) FROM t", &[])?);
@@ -244,7 +244,7 @@ on_both![
     rejects_a_newer_schema,
     rejects_writes_beyond_the_queue,
     expensive_writes_of_an_account_do_not_delay_others,
-    whoever_was_refused_asks_first,
+    looks_up_conflicts_after_the_first,
 ];
 
 fn the_database_rejects_wrong_types(db: Db) {
@@ -409,7 +409,7 @@ fn expensive_writes_of_an_account_do_not_delay_others(db: Db) {
     assert!(store.stats().longest_closure.load(Ordering::Relaxed) >= 30_000_000);
 }
 
-fn whoever_was_refused_asks_first(db: Db) {
+fn looks_up_conflicts_after_the_first(db: Db) {
     let store = open(&db);
     let asked = Arc::new(std::sync::Mutex::new(Vec::new()));
     let insert = |key: i64| {
@@ -428,7 +428,7 @@ fn whoever_was_refused_asks_first(db: Db) {
     assert!(!insert(2).1[0], "but not others");
 }
 
-/// Two nodes write to the same accounts: each write sees the one before it, none is lost, and nobody has to begin again.
+/// Two nodes write to the same accounts: each write sees the one before it, none is lost, and none is retried.
 #[test]
 fn nodes_that_share_accounts_never_wait_for_each_other() {
     const ACCOUNTS: i64 = 6;
@@ -469,7 +469,7 @@ fn nodes_that_share_accounts_never_wait_for_each_other() {
     assert_eq!(count(|stats| stats.retries.load(Ordering::Relaxed)), 0);
 }
 
-/// While a table is empty any index of an account looks as good as the right one, and PostgreSQL keeps the plan.
+/// While a table is empty, all indexes of an account look equally good, and PostgreSQL keeps the plan.
 #[test]
 fn plans_follow_a_database_that_grows() {
     const COLUMNS: [&str; 5] = ["a", "b", "c", "d", "e"];
@@ -506,7 +506,7 @@ fn plans_follow_a_database_that_grows() {
         for column in COLUMNS {
             assert_eq!(find(tx, column, 77)?, 1);
         }
-        // What this transaction has read so far.
+        // The pages that this transaction has read so far.
         tx.int("SELECT idx_tup_fetch + seq_tup_read FROM pg_stat_xact_user_tables WHERE relname = 'grows'", &[])
     };
     let rows = store.write_now(1, read).unwrap();

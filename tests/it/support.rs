@@ -16,11 +16,6 @@ use serde_json::Value;
 /// report.
 #[macro_export]
 macro_rules! on_both {
-    // The older form, with the functions inside, which rustfmt does not format.
-    ($( $(#[doc = $doc:literal])* fn $name:ident($db:ident) $body:block )+) => {
-        $( $(#[doc = $doc])* fn $name($db: $crate::support::Db) $body )+
-        $crate::on_both![$($name),+];
-    };
     ($($name:ident),+ $(,)?) => {
         $( mod $name {
             #[test]

@@ -10,7 +10,7 @@ fn advance(client: &Client, to: &str) {
 }
 
 /// Returns the timed events since `seq`, with their dates.
-fn told(server: &Server, client: &Client, seq: i64) -> Vec<String> {
+fn timed_events(server: &Server, client: &Client, seq: i64) -> Vec<String> {
     let account = client.account;
     let sql = "SELECT type, at FROM log WHERE account_id = $1 AND seq > $2 ORDER BY seq";
     let read = move |tx: &mut store::Tx| {
@@ -67,13 +67,13 @@ fn deals_emit_stalled_and_idle_events(db: Db) {
     let task = client.post("/v1/tasks", json!({"title": "call", "deal_id": followed})).expect(201).id();
     let seq = server.last_seq(&client);
     advance(&client, "2026-05-10T10:00:00Z");
-    assert_eq!(told(&server, &client, seq), ["05-05T10:00 deal.no_followup"]);
+    assert_eq!(timed_events(&server, &client, seq), ["05-05T10:00 deal.no_followup"]);
     client.act(&format!("/v1/tasks/{task}/complete")).expect(200);
     client.patch(&format!("/v1/deals/{idle}"), json!({"title": "moved"})).expect(200);
     let seq = server.last_seq(&client);
     advance(&client, "2026-07-01T10:00:00Z");
     assert_eq!(
-        told(&server, &client, seq),
+        timed_events(&server, &client, seq),
         [
             "05-11T10:00 deal.no_followup",
             "05-18T10:00 deal.phase_idle",
@@ -98,16 +98,23 @@ fn tickets_and_clients_emit_events_when_unanswered(db: Db) {
     client.post(&format!("{path}/inbound"), json!({"body": "hello?"})).expect(201);
     client.post(&path, json!({"body": "a note", "type": "note"})).expect(201);
     advance(&client, "2026-05-06T12:00:00Z");
-    assert_eq!(told(&server, &client, seq), ["05-05T10:00 customer.no_followup", "05-06T10:00 mail.unanswered"]);
+    assert_eq!(
+        timed_events(&server, &client, seq),
+        ["05-05T10:00 customer.no_followup", "05-06T10:00 mail.unanswered"]
+    );
     client.post(&path, json!({"body": "we come"})).expect(201);
     client.post("/v1/tasks", json!({"title": "go", "client_id": firm})).expect(201);
     let seq = server.last_seq(&client);
     advance(&client, "2026-05-30T12:00:00Z");
-    assert_eq!(told(&server, &client, seq), ["05-09T12:00 ticket.stale"]);
+    assert_eq!(timed_events(&server, &client, seq), ["05-09T12:00 ticket.stale"]);
     client.patch(&format!("/v1/tickets/{ticket}"), json!({"status": "Closed"})).expect(200);
     let seq = server.last_seq(&client);
     advance(&client, "2027-05-30T12:00:00Z");
-    assert_eq!(told(&server, &client, seq), ["11-02T12:00 customer.inactive"], "once, 180 days after the last message");
+    assert_eq!(
+        timed_events(&server, &client, seq),
+        ["11-02T12:00 customer.inactive"],
+        "once, 180 days after the last message"
+    );
 }
 
 fn changing_a_day_setting_affects_running_timers(db: Db) {
@@ -122,12 +129,12 @@ fn changing_a_day_setting_affects_running_timers(db: Db) {
     advance(&client, "2026-05-10T10:00:00Z");
     days(0);
     advance(&client, "2026-05-20T10:00:00Z");
-    assert!(told(&server, &client, seq).is_empty());
+    assert!(timed_events(&server, &client, seq).is_empty());
     days(20);
     advance(&client, "2026-05-24T09:00:00Z");
-    assert!(told(&server, &client, seq).is_empty());
+    assert!(timed_events(&server, &client, seq).is_empty());
     advance(&client, "2026-06-24T10:00:00Z");
-    assert_eq!(told(&server, &client, seq), ["05-24T10:00 ticket.stale"]);
+    assert_eq!(timed_events(&server, &client, seq), ["05-24T10:00 ticket.stale"]);
 }
 
 fn quotes_and_drafts_emit_events_when_idle(db: Db) {
@@ -168,7 +175,7 @@ fn quotes_and_drafts_emit_events_when_idle(db: Db) {
     let seq = server.last_seq(&client);
     advance(&client, "2026-08-01T12:00:00Z");
     assert_eq!(
-        told(&server, &client, seq),
+        timed_events(&server, &client, seq),
         ["05-07T10:00 quote.silent", "05-11T10:00 document.draft", "05-20T22:00 invoice.late"]
     );
 }
@@ -186,12 +193,12 @@ fn reopening_restarts_timers(db: Db) {
     client.patch(&ticket, json!({"status": "Closed"})).expect(200);
     let seq = server.last_seq(&client);
     advance(&client, "2026-06-01T10:00:00Z");
-    assert!(told(&server, &client, seq).is_empty());
+    assert!(timed_events(&server, &client, seq).is_empty());
     client.patch(&ticket, json!({"status": "Open"})).expect(200);
     client.patch(&deal, json!({"status": "open"})).expect(200);
     advance(&client, "2026-07-01T10:00:00Z");
     assert_eq!(
-        told(&server, &client, seq),
+        timed_events(&server, &client, seq),
         ["06-02T10:00 deal.no_followup", "06-04T10:00 ticket.stale", "06-15T10:00 deal.phase_idle"]
     );
 }
@@ -211,7 +218,7 @@ fn notes_do_not_affect_timers(db: Db) {
     client.post(&path, json!({"body": "asked the plumber", "type": "note"})).expect(201);
     advance(&client, "2026-07-01T10:00:00Z");
     assert_eq!(
-        told(&server, &client, seq),
+        timed_events(&server, &client, seq),
         ["05-07T10:00 ticket.stale"],
         "the note of the flow does not start it again"
     );
@@ -222,7 +229,7 @@ fn notes_do_not_affect_timers(db: Db) {
     client.post(&path, json!({"body": "we come"})).expect(201);
     let seq = server.last_seq(&client);
     advance(&client, "2026-08-01T10:00:00Z");
-    assert_eq!(told(&server, &client, seq), ["07-02T10:00 customer.no_followup", "07-04T10:00 ticket.stale"]);
+    assert_eq!(timed_events(&server, &client, seq), ["07-02T10:00 customer.no_followup", "07-04T10:00 ticket.stale"]);
 }
 
 fn further_messages_do_not_restart_the_wait(db: Db) {
@@ -240,7 +247,7 @@ fn further_messages_do_not_restart_the_wait(db: Db) {
     advance(&client, "2026-05-08T10:00:00Z");
     client.post(&format!("{path}/inbound"), json!({"body": "when?"})).expect(201);
     advance(&client, "2026-06-08T10:00:00Z");
-    assert_eq!(told(&server, &client, seq), ["05-06T10:00 mail.unanswered", "05-10T10:00 mail.unanswered"]);
+    assert_eq!(timed_events(&server, &client, seq), ["05-06T10:00 mail.unanswered", "05-10T10:00 mail.unanswered"]);
 }
 
 fn a_quote_is_silent_once(db: Db) {
@@ -266,7 +273,7 @@ fn a_quote_is_silent_once(db: Db) {
     advance(&client, "2026-05-30T10:00:00Z");
     send("quote_rem2");
     advance(&client, "2026-08-01T10:00:00Z");
-    assert_eq!(told(&server, &client, seq), ["05-11T10:00 quote.silent"]);
+    assert_eq!(timed_events(&server, &client, seq), ["05-11T10:00 quote.silent"]);
 }
 
 fn an_invoice_is_late_once_per_due_date(db: Db) {
@@ -285,12 +292,15 @@ fn an_invoice_is_late_once_per_due_date(db: Db) {
     let unpay = |payment: &str| client.delete(&format!("{path}/payments/{payment}")).expect(204);
     let seq = server.last_seq(&client);
     advance(&client, "2026-05-12T10:00:00Z");
-    assert_eq!(told(&server, &client, seq), ["05-10T22:00 invoice.late", "05-10T22:00 customer.payment_overdue"]);
+    assert_eq!(
+        timed_events(&server, &client, seq),
+        ["05-10T22:00 invoice.late", "05-10T22:00 customer.payment_overdue"]
+    );
     let seq = server.last_seq(&client);
     unpay(&pay(10));
     assert_eq!(status(), "overdue");
     assert_eq!(
-        told(&server, &client, seq),
+        timed_events(&server, &client, seq),
         ["05-12T10:00 customer.payment_overdue"],
         "the invoice was late before, the client owes anew"
     );
@@ -298,14 +308,14 @@ fn an_invoice_is_late_once_per_due_date(db: Db) {
     let (part, seq) = (pay(4), server.last_seq(&client));
     unpay(&part);
     advance(&client, "2026-05-13T10:00:00Z");
-    assert!(told(&server, &client, seq).is_empty());
+    assert!(timed_events(&server, &client, seq).is_empty());
 
     let moved = client.patch(&path, json!({"due_date": "2026-05-25"})).expect(200).data();
     assert_eq!((&moved["payment_status"], &moved["due_date"]), (&json!("open"), &json!("2026-05-25")));
     let seq = server.last_seq(&client);
     advance(&client, "2026-05-27T10:00:00Z");
     assert_eq!(
-        (status().as_str(), told(&server, &client, seq)),
+        (status().as_str(), timed_events(&server, &client, seq)),
         ("overdue", vec!["05-25T22:00 invoice.late".to_string(), "05-25T22:00 customer.payment_overdue".to_string()])
     );
 
@@ -316,7 +326,10 @@ fn an_invoice_is_late_once_per_due_date(db: Db) {
     }
     let seq = server.last_seq(&client);
     advance(&client, "2026-07-01T10:00:00Z");
-    assert_eq!(told(&server, &client, seq), ["06-10T22:00 invoice.late", "06-10T22:00 customer.payment_overdue"]);
+    assert_eq!(
+        timed_events(&server, &client, seq),
+        ["06-10T22:00 invoice.late", "06-10T22:00 customer.payment_overdue"]
+    );
 }
 
 fn two_late_invoices_emit_one_overdue_event(db: Db) {
@@ -332,7 +345,7 @@ fn two_late_invoices_emit_one_overdue_event(db: Db) {
     let seq = server.last_seq(&client);
     advance(&client, "2026-06-01T10:00:00Z");
     assert_eq!(
-        told(&server, &client, seq),
+        timed_events(&server, &client, seq),
         ["05-10T22:00 invoice.late", "05-10T22:00 customer.payment_overdue", "05-10T22:00 invoice.late"],
         "and nobody is late with a credit"
     );
@@ -366,7 +379,7 @@ fn close_due_is_emitted_once_per_date(db: Db) {
         advance(&client, "2026-05-04T12:00:00Z");
     }
     advance(&client, "2026-06-04T12:00:00Z");
-    assert_eq!(told(&server, &client, seq), ["05-04T10:00 deal.close_due", "05-05T22:00 deal.close_due"]);
+    assert_eq!(timed_events(&server, &client, seq), ["05-04T10:00 deal.close_due", "05-05T22:00 deal.close_due"]);
 }
 
 fn emits_expiring_regardless_of_the_frequency(db: Db) {
@@ -389,7 +402,7 @@ fn emits_expiring_regardless_of_the_frequency(db: Db) {
     };
     let seq = server.last_seq(&client);
     let about = |seq: i64| {
-        told(&server, &client, seq).into_iter().filter(|one| one.contains("subscription")).collect::<Vec<_>>()
+        timed_events(&server, &client, seq).into_iter().filter(|one| one.contains("subscription")).collect::<Vec<_>>()
     };
     advance(&client, "2027-01-01T10:00:00Z");
     client.act(&format!("{by_hand}/deactivate")).expect(200);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use engine::accounts;
 use engine::http::openapi;
 use engine::record::FieldInfo;
-use engine::resource::{Method, RequestBody, Resource, Returns, Route};
+use engine::resource::{List, Method, RequestBody, Resource, Returns, Route};
 use kantoor::registry::REGISTRY;
 use serde_json::{Value, json};
 
@@ -97,7 +97,7 @@ pub fn good_body(client: &Client, route: &Route) -> Value {
     renamed(named_body(client, route), route)
 }
 
-/// The same, before unique values are filled in.
+/// Returns a valid body, before unique values are filled in.
 fn named_body(client: &Client, route: &Route) -> Value {
     let mut body = openapi::example(route);
     for field in route.fields.iter().filter(|field| field.rules.required && !field.rules.refers.is_empty()) {
@@ -145,7 +145,7 @@ fn spoiled(client: &Client, route: &Route, field: &str, value: &Value) -> Value 
 
 on_both![
     keys_and_scopes_are_checked_first,
-    nobody_sees_another_account,
+    hides_the_records_of_other_accounts,
     rejects_invalid_bodies,
     lists_have_pages_filters_sorts_and_totals,
     a_post_with_a_key_is_idempotent,
@@ -198,7 +198,7 @@ fn keys_and_scopes_are_checked_first(db: Db) {
     assert_eq!(client.get("/v1/nowhere").code(), "not_found");
 }
 
-fn nobody_sees_another_account(db: Db) {
+fn hides_the_records_of_other_accounts(db: Db) {
     let server = Server::start(db);
     let (owner, stranger) = (server.client(), server.client());
     for (resource, route) in routes() {
@@ -312,10 +312,6 @@ fn lists_have_pages_filters_sorts_and_totals(db: Db) {
         let mut made = vec![first.id];
         made.extend((1..30).map(|_| make_in(&client, resource, first.parent.clone()).id));
         let page = |query: &str| client.get(&format!("{path}?{query}"));
-        let ids = |reply: &Reply| -> Vec<String> {
-            let data = reply.data();
-            data.as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_string()).collect()
-        };
         let newest: Vec<String> = made.iter().rev().cloned().collect();
 
         let first = page("").expect(200);
@@ -333,28 +329,7 @@ fn lists_have_pages_filters_sorts_and_totals(db: Db) {
         );
         assert_eq!(page("per_page=1000").json()["meta"]["per_page"], json!(100));
         assert_eq!(page("page=99999999999999999999").expect(200).json()["data"], json!([]));
-        for bad in [
-            "page=0",
-            "page=-1",
-            "page=x",
-            "page=",
-            "page=1.5",
-            "per_page=0",
-            "per_page=abc",
-            "sort=nope",
-            "order=up",
-            "created_from=yesterday",
-            "created_to=2026-13-01",
-            "created_to=0000-01-01",
-            "page=1&page=2",
-            "sort=name%00",
-            "created_from=",
-        ] {
-            let reply = page(bad);
-            assert_eq!(reply.status, 422, "{path}?{bad}: {reply:?}");
-            let name = bad.split('=').next().unwrap();
-            assert!(reply.faults()[0].starts_with(name), "{reply:?}");
-        }
+        rejects_invalid_parameters(&client, &path);
         let both = format!("{},{}", made[3], made[7]);
         assert_eq!(ids(&page(&format!("id={both},nope&order=asc"))), [made[3].clone(), made[7].clone()]);
         assert_eq!(page(&format!("id={}", made[3])).json()["meta"]["total"], json!(1));
@@ -363,28 +338,65 @@ fn lists_have_pages_filters_sorts_and_totals(db: Db) {
         assert_eq!(page("created_to=2026-05-03").json()["meta"]["total"], json!(0));
         assert_eq!(page("zz=1&page=1").json()["meta"]["ignored_params"], json!(["zz"]));
 
-        for sort in &list.sorts {
-            let rising = ids(&page(&format!("sort={sort}&order=asc&per_page=100")).expect(200));
-            let falling = ids(&page(&format!("sort={sort}&order=desc&per_page=100")).expect(200));
-            assert_eq!(rising.len(), 30);
-            assert_eq!(rising, falling.into_iter().rev().collect::<Vec<_>>(), "{path} sort={sort}");
-        }
-        for field in resource.fields.iter().filter(|field| field.rules.filter) {
-            let schema = (field.schema)(&field.rules);
-            let nothing = page(&format!("{}=no-such-value", field.name));
-            if schema.get("enum").is_some() || schema["type"] == "boolean" {
-                assert_eq!(nothing.expect(422).faults()[0].split(':').next(), Some(field.name));
-            } else {
-                assert_eq!(nothing.expect(200).json()["meta"]["total"], json!(0));
-            }
-        }
-        if list.searches {
-            assert_eq!(page("search=zzzz-nothing").json()["meta"]["total"], json!(0));
-            assert_eq!(page("search=").json()["meta"]["total"], json!(30));
-            assert_eq!(page("search=%25").expect(200).json()["data"].as_array().unwrap().len(), 0);
+        sorts_filters_and_searches(&client, &path, resource, list);
+    }
+}
+
+/// Returns the ids of a list.
+fn ids(reply: &Reply) -> Vec<String> {
+    let data = reply.data();
+    data.as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_string()).collect()
+}
+
+fn rejects_invalid_parameters(client: &Client, path: &str) {
+    for bad in [
+        "page=0",
+        "page=-1",
+        "page=x",
+        "page=",
+        "page=1.5",
+        "per_page=0",
+        "per_page=abc",
+        "sort=nope",
+        "order=up",
+        "created_from=yesterday",
+        "created_to=2026-13-01",
+        "created_to=0000-01-01",
+        "page=1&page=2",
+        "sort=name%00",
+        "created_from=",
+    ] {
+        let reply = client.get(&format!("{path}?{bad}"));
+        assert_eq!(reply.status, 422, "{path}?{bad}: {reply:?}");
+        let name = bad.split('=').next().unwrap();
+        assert!(reply.faults()[0].starts_with(name), "{reply:?}");
+    }
+}
+
+/// Checks a list of thirty records.
+fn sorts_filters_and_searches(client: &Client, path: &str, resource: &Resource, list: &List) {
+    let page = |query: &str| client.get(&format!("{path}?{query}"));
+    for sort in &list.sorts {
+        let rising = ids(&page(&format!("sort={sort}&order=asc&per_page=100")).expect(200));
+        let falling = ids(&page(&format!("sort={sort}&order=desc&per_page=100")).expect(200));
+        assert_eq!(rising.len(), 30);
+        assert_eq!(rising, falling.into_iter().rev().collect::<Vec<_>>(), "{path} sort={sort}");
+    }
+    for field in resource.fields.iter().filter(|field| field.rules.filter) {
+        let schema = (field.schema)(&field.rules);
+        let nothing = page(&format!("{}=no-such-value", field.name));
+        if schema.get("enum").is_some() || schema["type"] == "boolean" {
+            assert_eq!(nothing.expect(422).faults()[0].split(':').next(), Some(field.name));
         } else {
-            assert_eq!(page("search=x").json()["meta"]["ignored_params"], json!(["search"]));
+            assert_eq!(nothing.expect(200).json()["meta"]["total"], json!(0));
         }
+    }
+    if list.searches {
+        assert_eq!(page("search=zzzz-nothing").json()["meta"]["total"], json!(0));
+        assert_eq!(page("search=").json()["meta"]["total"], json!(30));
+        assert_eq!(page("search=%25").expect(200).json()["data"].as_array().unwrap().len(), 0);
+    } else {
+        assert_eq!(page("search=x").json()["meta"]["ignored_params"], json!(["search"]));
     }
 }
 

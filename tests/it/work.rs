@@ -1,7 +1,7 @@
-//! How much the statements of the program do when tables have up to 200,000 rows and the statistics are those of a
-//! much smaller database. The databases count: SQLite the instructions of its machine, PostgreSQL the pages that
-//! it touches. Each statement that the program ran is run again with its own values, before and after the tables are
-//! filled; what it does must not grow. `statements.rs` runs the program first.
+//! Measures the work of the program's statements when tables have up to 200,000 rows and statistics from when the database
+//! was much smaller. SQLite counts the instructions of its virtual machine, PostgreSQL the pages that it touches. Each
+//! statement that the program executed is executed again with its values, before and after the tables are filled; its work
+//! must not grow. `statements.rs` runs the program first.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -16,51 +16,51 @@ use store::{Dialect, Value, seen};
 use crate::on_both;
 use crate::support::{Db, Server, execute};
 
-/// A table to be filled, with how many rows, and what is in their columns instead of what the row has that they are made of.
+/// A table to fill, its number of rows, and expressions for columns that are not copied from the first row.
 type Filled = (&'static str, u32, &'static [(&'static str, &'static str)]);
 
-const MANY: u32 = 200_000;
-const SOME: u32 = 50_000;
-const FEW: u32 = 5_000;
+const LARGE: u32 = 200_000;
+const MEDIUM: u32 = 50_000;
+const SMALL: u32 = 5_000;
 
-/// Rows of a business that is years old: most things have ended, and nothing waits but what lies in the future.
+/// The rows of a business that is years old: most things have ended, and everything pending is in the future.
 const FILLED: &[Filled] = &[
     (
         "log",
-        MANY,
-        // With room between them: the server is running, and adds lines at the end.
+        LARGE,
+        // With gaps between the numbers: the running server appends lines.
         &[("seq", "n * 100 + 100000"), ("type", "'invoice.updated'"), ("entity_type", "'invoice'"), ("hash", "hash")],
     ),
-    ("timers", MANY, &[("since", "4000000000000 + n"), ("cause", CAUSES)]),
-    ("jobs", MANY, &[("state", "'done'")]),
+    ("timers", LARGE, &[("since", "4000000000000 + n"), ("cause", CAUSES)]),
+    ("jobs", LARGE, &[("state", "'done'")]),
     (
         "runs",
-        MANY,
+        LARGE,
         &[("status", "'success'"), ("finished_at", "4000000000000"), ("chain", "''"), ("flow_id", "flow_id")],
     ),
-    ("webhook_deliveries", SOME, &[("status", "'delivered'"), ("endpoint_id", "endpoint_id")]),
-    ("invoices", SOME, &[("payment_status", "'paid'"), ("generation_mode", "'final'"), ("due_date", "'2026-01-01'")]),
-    ("payments", FEW, &[("status", "'paid'")]),
-    ("subscriptions", FEW, &[("status", "'ended'"), ("next_generate", "''"), ("untold_end", "''")]),
-    ("quotes", FEW, &[("payment_status", "'accepted'"), ("generation_mode", "'final'")]),
-    ("clients", FEW, &[]),
-    ("deals", FEW, &[]),
-    ("tickets", FEW, &[("status", "'Closed'")]),
-    ("ticket_messages", FEW, &[]),
-    ("tasks", FEW, &[("status", "'done'")]),
-    ("files", FEW, &[]),
-    ("marks", FEW, &[]),
-    ("document_pdfs", FEW, &[]),
-    ("stored_answers", FEW, &[]),
-    ("mails", FEW, &[]),
-    ("deliveries", FEW, &[("status", "'sent'")]),
+    ("webhook_deliveries", MEDIUM, &[("status", "'delivered'"), ("endpoint_id", "endpoint_id")]),
+    ("invoices", MEDIUM, &[("payment_status", "'paid'"), ("generation_mode", "'final'"), ("due_date", "'2026-01-01'")]),
+    ("payments", SMALL, &[("status", "'paid'")]),
+    ("subscriptions", SMALL, &[("status", "'ended'"), ("next_generate", "''"), ("untold_end", "''")]),
+    ("quotes", SMALL, &[("payment_status", "'accepted'"), ("generation_mode", "'final'")]),
+    ("clients", SMALL, &[]),
+    ("deals", SMALL, &[]),
+    ("tickets", SMALL, &[("status", "'Closed'")]),
+    ("ticket_messages", SMALL, &[]),
+    ("tasks", SMALL, &[("status", "'done'")]),
+    ("files", SMALL, &[]),
+    ("marks", SMALL, &[]),
+    ("document_pdfs", SMALL, &[]),
+    ("stored_answers", SMALL, &[]),
+    ("mails", SMALL, &[]),
+    ("deliveries", SMALL, &[("status", "'sent'")]),
 ];
 
-/// Timers of each kind that there may be most of.
+/// The most frequent causes of timers.
 const CAUSES: &str =
     "CASE n % 3 WHEN 0 THEN 'customer.no_followup' WHEN 1 THEN 'customer.inactive' ELSE 'invoice.late' END";
 
-/// Columns that must differ from row to row, beside those that are named `…_id`.
+/// Columns whose values must be unique, in addition to those named `…_id`.
 const DIFFERENT: &[&str] = &["id", "number", "token", "unique_key", "key", "content"];
 
 /// Statements whose work may grow, and why.
@@ -68,17 +68,17 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("kind = 'deliver'", "the demo, once in a new account"),
     ("Part of the demo", "the demo, once in a new account"),
     ("subscription_id <> '' AND payment_status = 'open'", "the demo, once in a new account"),
-    ("\"corporate_identity_id\" = $2", "an identity is deleted: many documents may have it"),
-    ("status IN ('active', 'draft') AND lines LIKE $2", "a product is deleted: it looks before it writes"),
-    ("'subscriptions', 'collect')", "of this test"),
-    ("UPDATE jobs SET run_at = 1", "of this test"),
-    ("LIMIT 1000) AS queued", "the queued deliveries of an endpoint: it counts a thousand at most"),
-    ("AND at >= $4 AND at <= $5 ORDER BY seq", "a back-test, which reads apart and has limits of its own"),
+    ("\"corporate_identity_id\" = $2", "deleting an identity, which many documents may use"),
+    ("status IN ('active', 'draft') AND lines LIKE $2", "deleting a product reads the drafts before its transaction"),
+    ("'subscriptions', 'collect')", "a statement of this test"),
+    ("UPDATE jobs SET run_at = 1", "a statement of this test"),
+    ("LIMIT 1000) AS queued", "counts at most a thousand queued deliveries of an endpoint"),
+    ("AND at >= $4 AND at <= $5 ORDER BY seq", "a backtest, which has its own limits and reads outside the writer"),
 ];
 
 on_both![a_claim_passes_over_accounts_whose_jobs_wait,];
 
-/// Checks what the process has asked of this database so far.
+/// Checks the statements that this process has executed so far.
 pub fn no_statement_does_more_among_many_rows(dialect: Dialect, file: PathBuf, url: String) {
     let statements: Vec<(String, Vec<Value>)> =
         seen::with_values(dialect).into_iter().filter(|(sql, _)| is_internal(sql)).collect();
@@ -97,7 +97,7 @@ pub fn no_statement_does_more_among_many_rows(dialect: Dialect, file: PathBuf, u
     assert!(wrong.is_empty(), "{} statements do too much:\n\n{}", wrong.len(), wrong.join("\n\n"));
 }
 
-/// However many accounts have jobs that are not due yet.
+/// A claim costs the same, however many accounts have jobs that are not due yet.
 fn a_claim_passes_over_accounts_whose_jobs_wait(db: Db) {
     let (file, url) = (db.data.join("kantoor.db"), db.url.clone());
     let server = Server::start(db);
@@ -148,7 +148,8 @@ fn database(dialect: Dialect, file: PathBuf, url: String) -> Box<dyn Database> {
     }
 }
 
-/// Not those of lists, which `plans.rs` looks at: to count what a filter finds takes as long as there is.
+/// Whether a statement is not that of a list. `plans.rs` covers lists; counting the matches of a filter takes time in
+/// proportion to their number.
 fn is_internal(sql: &str) -> bool {
     let of_list = sql.contains("OFFSET $") || sql.contains("folded LIKE") || {
         let table =
@@ -159,17 +160,18 @@ fn is_internal(sql: &str) -> bool {
 }
 
 trait Database {
-    /// What each statement does: the most of all the ways in which it may be planned.
+    /// Returns the work of each statement: the maximum over all plans that it may get.
     fn work(&mut self, statements: &[(String, Vec<Value>)]) -> BTreeMap<String, u64>;
-    /// How much more a statement may do because trees are deeper.
+    /// Returns the additional work that is allowed because indexes are deeper.
     fn spare(&self) -> u64;
-    /// Fills the tables. What the database believes of them it learns before.
+    /// Fills the tables, and leaves the statistics as they were before.
     fn fill_all(&mut self);
-    /// Learns how the tables are now.
+    /// Updates the statistics.
     fn analyze(&mut self);
 }
 
-/// The statement that fills a table with the rows of these numbers. Its columns have these names and are text or not.
+/// Returns the statement that fills a table with rows of these numbers. `columns` has the name of each column and whether it
+/// is text.
 fn filling((table, _, given): &Filled, columns: &[(String, bool)], numbers: RangeInclusive<u32>) -> String {
     let (first, last) = numbers.into_inner();
     let value = |(name, is_text): &(String, bool)| match given.iter().find(|(own, _)| own == name) {
@@ -200,7 +202,7 @@ struct Sqlite {
 impl Sqlite {
     fn open(&self) -> rusqlite::Connection {
         let conn = rusqlite::Connection::open(&self.file).unwrap();
-        // The workers of the server write meanwhile.
+        // The workers of the server write at the same time.
         conn.busy_timeout(Duration::from_secs(60)).unwrap();
         conn
     }
@@ -225,7 +227,7 @@ impl Sqlite {
 impl Database for Sqlite {
     fn work(&mut self, statements: &[(String, Vec<Value>)]) -> BTreeMap<String, u64> {
         let mut most = BTreeMap::new();
-        // With the statistics that there are, if any, and without.
+        // With the existing statistics, if any, and without.
         self.steps(statements, &mut most);
         let conn = self.open();
         let there = "SELECT count(*) FROM sqlite_schema WHERE name = 'sqlite_stat1'";
@@ -240,7 +242,7 @@ impl Database for Sqlite {
         2_000
     }
 
-    /// It never counts again by itself: it knows the tables as they were when they had next to nothing.
+    /// SQLite never updates its statistics by itself, so they are those of almost empty tables.
     fn fill_all(&mut self) {
         self.open().execute_batch("ANALYZE; CREATE TABLE kept AS SELECT * FROM sqlite_stat1").unwrap();
         FILLED.iter().for_each(|filled| self.fill(filled));
@@ -274,7 +276,7 @@ impl Sqlite {
         let done = conn
             .execute(&filling(filled, &columns, 1..=filled.1), [])
             .unwrap_or_else(|error| panic!("{table}: {error:?}"));
-        assert_eq!(done, filled.1 as usize, "{table} has no row to begin with");
+        assert_eq!(done, filled.1 as usize, "{table} has no row to copy");
         conn.execute_batch(&format!("{made} COMMIT")).unwrap_or_else(|error| panic!("{table}: {error:?}"));
     }
 }
@@ -293,7 +295,7 @@ impl Database for Postgres {
     fn work(&mut self, statements: &[(String, Vec<Value>)]) -> BTreeMap<String, u64> {
         let mut most: BTreeMap<String, u64> = BTreeMap::new();
         let mut outside = self.open();
-        // As PostgreSQL plans a statement at first, and as it does after some executions.
+        // PostgreSQL first makes custom plans, and may switch to a generic plan after some executions.
         for mode in ["force_custom_plan", "force_generic_plan"] {
             outside.batch_execute(&format!("SET plan_cache_mode = {mode}")).unwrap();
             for (sql, values) in statements {
@@ -317,8 +319,8 @@ impl Database for Postgres {
         200
     }
 
-    /// It counts again by itself when a table has grown by a tenth, a minute later at most: it knows the tables as they were
-    /// when they had a hundredth of their rows.
+    /// Autovacuum updates the statistics within a minute after a table has grown by a tenth, so they are those of tables
+    /// with a hundredth of their rows.
     fn fill_all(&mut self) {
         FILLED.iter().for_each(|filled| self.fill(filled, 1..=filled.1 / 100));
         self.analyze();
@@ -351,12 +353,12 @@ impl Postgres {
         let done = outside
             .execute(&filling(filled, &columns, numbers.clone()), &[])
             .unwrap_or_else(|error| panic!("{table}: {error:?}"));
-        assert_eq!(done, numbers.count() as u64, "{table} has no row to begin with");
+        assert_eq!(done, numbers.count() as u64, "{table} has no row to copy");
         outside.batch_execute(&made).unwrap_or_else(|error| panic!("{table}: {error:?}"));
     }
 }
 
-/// The pages that the first step of a plan touched, and with it all others: `Buffers: shared hit=3 read=1`.
+/// Returns the pages that a plan touched. The first node includes all others: `Buffers: shared hit=3 read=1`.
 fn pages(plan: &[String]) -> u64 {
     let line =
         plan.iter().take_while(|line| !line.starts_with("Planning")).find(|line| line.contains("Buffers: shared"));
@@ -365,7 +367,7 @@ fn pages(plan: &[String]) -> u64 {
     counts.map(|count| count.parse::<u64>().unwrap()).sum()
 }
 
-/// A value as SQL has it.
+/// Returns a value as an SQL literal.
 fn literal(value: &Value) -> String {
     match value {
         Value::Int(number) => number.to_string(),

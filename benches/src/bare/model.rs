@@ -1,4 +1,4 @@
-//! Clients, invoices, rows and payments as bare code keeps and shows them: a table of fields gives columns and JSON.
+//! The tables of the bare program: clients, invoices, rows and payments. One list of fields determines columns and JSON.
 
 use std::sync::LazyLock;
 
@@ -24,7 +24,7 @@ impl Value {
     }
 }
 
-/// How a column is kept and shown.
+/// How a column is stored and shown.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Kind {
     Text,
@@ -38,7 +38,7 @@ pub enum Kind {
     Moment,
 }
 
-/// Where a field is shown: in lists too, in one record alone, under `meta`, or nowhere.
+/// Where a field is shown: also in lists, only in a single record, under `meta`, or nowhere.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Place {
     Listed,
@@ -54,7 +54,7 @@ pub struct Table {
     pub sql: &'static LazyLock<Sql>,
     pub name: &'static str,
     pub fields: &'static [(&'static str, Kind, Place)],
-    /// The indexes besides the key and the one by creation.
+    /// The indexes in addition to the primary key and the one on creation.
     indexes: &'static [&'static str],
     /// Whether lists show all fields.
     pub lists_all: bool,
@@ -110,7 +110,7 @@ pub static INVOICE: Table = Table {
     has_links: true,
 };
 
-/// Rows have no id of their own: they belong to an invoice and a place in it.
+/// Rows have no id: they are identified by their invoice and their position.
 #[rustfmt::skip]
 pub static ROW: Table = Table {
     sql: &ROW_SQL,
@@ -199,19 +199,19 @@ impl Table {
     }
 }
 
-/// The statements of a table, made once. Their first value is the account.
+/// The statements of a table, built once. Their first value is the account.
 pub struct Sql {
     pub insert: String,
     pub insert_three: String,
     pub get: String,
     pub list: String,
     pub total: String,
-    /// For rows alone.
+    /// Only for rows.
     pub of_invoice: String,
 }
 
 impl Sql {
-    /// For so many records.
+    /// Returns the statement for this number of records.
     pub fn insert(&self, count: usize) -> &str {
         match count {
             1 => &self.insert,
@@ -355,7 +355,7 @@ impl Document {
         Document { record, rows }
     }
 
-    /// Takes over what an invoice has of its client.
+    /// Copies the fields of the client that an invoice stores.
     pub fn address_to(&mut self, client: &Record) {
         for (own, field) in [
             ("client_company_name", "company_name"),
@@ -393,7 +393,7 @@ impl Payment {
         })
     }
 
-    /// What the answer says of the invoice.
+    /// Returns the invoice as in the response.
     pub fn of(id: &str, paid: i64, total: i64) -> Any {
         json!({"id": id, "paid_amount": paid as f64 / 100.0, "price": total as f64 / 100.0})
     }

@@ -1,4 +1,4 @@
-//! The bare program on PostgreSQL: a pool of connections, one transaction per request that writes.
+//! The bare program on PostgreSQL: a pool of connections, and one transaction per write request.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -15,7 +15,7 @@ use super::model::{
 use super::statement;
 use crate::product::Moment;
 
-/// As many as Kantoor has for reading and writing together, and some.
+/// Slightly more connections than Kantoor has for reading and writing together.
 const CONNECTIONS: usize = 16;
 
 pub struct Pool {
@@ -111,7 +111,7 @@ impl Pool {
     }
 }
 
-/// A connection on loan. Its permit goes after it has returned.
+/// A connection from the pool. Its permit is released after the connection is returned.
 struct Lease<'p> {
     pool: &'p Pool,
     conn: Option<Connection>,

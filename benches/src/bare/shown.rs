@@ -1,4 +1,4 @@
-//! The JSON of what is kept: the same fields as Kantoor's.
+//! The JSON of records, with the same fields as Kantoor.
 
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
@@ -9,13 +9,13 @@ use super::model::Place::{Listed, Meta, Shown as Alone};
 use super::model::{Document, ROW, Record, Table, Value};
 use crate::product::Moment;
 
-/// One record as it is answered.
+/// The response with one record.
 pub struct Shown {
     pub table: &'static Table,
     pub document: Document,
 }
 
-/// A page of them.
+/// The response with a page of records.
 pub struct List {
     pub table: &'static Table,
     pub records: Vec<Record>,
@@ -44,7 +44,7 @@ impl Serialize for List {
     }
 }
 
-/// The fields of one record; with its rows, all that it has.
+/// The fields of one record; all of them if its rows are given.
 struct Fields<'r> {
     table: &'static Table,
     record: &'r Record,

@@ -1,4 +1,4 @@
-//! The bare program on SQLite: readers on the thread that asks, one writer with group commit.
+//! The bare program on SQLite: reads on the calling thread, and one writer with group commit.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -25,7 +25,7 @@ pub struct Sqlite {
     queue: Sender<Job>,
 }
 
-/// A write; what it answers is sent after the commit.
+/// A write; its response is sent after the commit.
 type Job = Box<dyn FnOnce(&Connection) -> Answer + Send>;
 type Answer = Box<dyn FnOnce()>;
 
@@ -51,7 +51,7 @@ impl Sqlite {
 
     pub async fn create_client(&self, account: i64, mut record: Record) -> Record {
         self.write(move |conn| {
-            // The next debtor number comes from the same counter as those of invoices: one more statement, as there.
+            // The debtor number comes from the same counter as invoice numbers, with one more statement, as in Kantoor.
             let last = int(conn, NUMBER, &[Value::Int(-account)]);
             record.set(&CLIENT, "debtor_number", Value::Text(last.to_string()));
             insert(conn, account, &CLIENT, &[record.clone()]);
@@ -114,7 +114,7 @@ impl Sqlite {
         let (reply, answer) = oneshot::channel();
         let job: Job = Box::new(move |conn| {
             let done = work(conn);
-            // The caller hangs up when a measurement ends.
+            // The caller disconnects when a measurement ends.
             Box::new(move || drop(reply.send(done)))
         });
         self.queue.send(job).expect("the writer runs");
@@ -122,7 +122,7 @@ impl Sqlite {
     }
 }
 
-/// Writes what waits in one commit, and answers once it is on disk.
+/// Writes all queued writes in one commit, and responds once it is on disk.
 fn write(conn: &Connection, jobs: &Receiver<Job>) {
     let control = |word: &str| execute(conn, word, &[]);
     while let Ok(first) = jobs.recv() {

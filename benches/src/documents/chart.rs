@@ -1,4 +1,4 @@
-//! A bar chart as SVG, which follows the light or dark theme of whoever looks at it.
+//! A bar chart as SVG that follows the light or dark theme of the viewer.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ pub struct Bar {
 const STEP: usize = 24;
 const LEFT: f64 = 330.0;
 const WIDTH: f64 = 420.0;
-/// The value at the right end; larger ones are cut off there.
+/// The value at the right edge; longer bars are cut off.
 const FULL: f64 = 1.25;
 
 const STYLE: &str = "text { font: 13px system-ui, sans-serif; fill: #1f2328 } .bar { fill: #0969da } \
@@ -19,14 +19,14 @@ const STYLE: &str = "text { font: 13px system-ui, sans-serif; fill: #1f2328 } .b
     @media (prefers-color-scheme: dark) { text { fill: #e6edf3 } .bar { fill: #4493f8 } .missed { fill: #f0883e } \
     .line { stroke: #6e7681 } .goal { stroke: #e6edf3 } }";
 
-/// One bar per line, with a mark at its goal; a bar that misses its goal has another colour.
+/// Draws one bar per line, with a mark at its goal. A bar that misses its goal has a different colour.
 pub fn svg(title: &str, bars: &[Bar]) -> String {
     let (width, height) = (LEFT + WIDTH + 60.0, 60 + bars.len() * STEP);
     let at = |value: f64| LEFT + value.min(FULL) / FULL * WIDTH;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
          viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{title}\">\n<style>{STYLE}</style>\n\
-         <text x=\"{LEFT}\" y=\"18\">{title}; 1 is as fast; a mark is a goal</text>\n"
+         <text x=\"{LEFT}\" y=\"18\">{title}; 1 = equally fast; the mark is the goal</text>\n"
     );
     for tick in [0.0, 0.25, 0.5, 0.75, 1.0] {
         let (x, end) = (at(tick), height - 6);

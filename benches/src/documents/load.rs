@@ -1,5 +1,5 @@
-//! The load of documents: connections that take turns between accounts, and remember what they created for the
-//! measurements after.
+//! The load of the document benchmark. Each connection takes turns between the accounts, and keeps the ids of what it
+//! creates for later operations.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -11,39 +11,41 @@ use tokio::task::JoinSet;
 use crate::load::{ANSWER_TIMEOUT, Chance, NEXT, THREADS, exchange};
 use crate::server::Server;
 
-/// What is asked.
+/// A request to measure.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Ask {
+pub enum Operation {
     Get,
     List,
     Clients,
     Client,
     Draft,
     Final,
-    /// What `Draft` created.
+    /// Finalizes the invoices that `Draft` created.
     Finalize,
-    /// What `Final` created.
+    /// Pays the invoices that `Final` created.
     Pay,
 }
 
-/// What requests are about.
+/// The accounts and records that requests use.
 #[derive(Clone, Default)]
 pub struct Feed {
-    /// Of each account.
+    /// The API key of each account.
     pub keys: Vec<String>,
+    /// A client of each account.
     pub clients: Vec<String>,
-    /// Invoices of each account that are there from the beginning.
+    /// The seeded invoices of each account.
     pub seeded: Vec<Vec<String>>,
-    /// Created during the measurements and not used up: account, id.
+    /// Drafts created during the measurements and not yet used: account and id.
     pub drafts: Vec<(usize, String)>,
+    /// Final invoices created during the measurements and not yet used: account and id.
     pub finals: Vec<(usize, String)>,
 }
 
-/// What a measurement gives.
+/// The result of a measurement.
 pub struct Phase {
-    /// Requests a second.
+    /// Requests per second.
     pub rate: f64,
-    /// Requests, those of the warm-up included.
+    /// The number of requests, including the warm-up.
     pub asked: u64,
 }
 
@@ -61,22 +63,22 @@ pub fn invoice_body(n: u64, client: &str, mode: &str) -> Value {
 /// The total of such an invoice.
 const TOTAL: f64 = 1792.31;
 
-/// Loads a server for a third of `measured` to warm it up, then for `measured`. What uses up documents has no warm-up, and
-/// ends when the first connection has none left.
+/// Loads a server for a third of `measured` to warm it up, then for `measured`. An operation that uses up documents has no
+/// warm-up, and ends when the first connection runs out of them.
 pub fn run(
     server: &Server,
     mut feed: Feed,
-    ask: Ask,
+    operation: Operation,
     accounts: usize,
     connections: usize,
     measured: Duration,
 ) -> (Phase, Feed) {
-    let mut supply = match ask {
-        Ask::Finalize => std::mem::take(&mut feed.drafts),
-        Ask::Pay => std::mem::take(&mut feed.finals),
+    let mut supply = match operation {
+        Operation::Finalize => std::mem::take(&mut feed.drafts),
+        Operation::Pay => std::mem::take(&mut feed.finals),
         _ => Vec::new(),
     };
-    let uses_up = matches!(ask, Ask::Finalize | Ask::Pay);
+    let uses_up = matches!(operation, Operation::Finalize | Operation::Pay);
     let from = if uses_up { Instant::now() } else { Instant::now() + measured / 3 };
     let until = from + measured;
     let share = supply.len() / connections;
@@ -89,7 +91,7 @@ pub fn run(
                 let (feed, supplies, asked) = (&feed, &supplies, &asked);
                 scope.spawn(move || {
                     let turns = (thread..connections).step_by(THREADS).map(|number| Turns {
-                        ask,
+                        operation,
                         accounts,
                         number,
                         supply: supplies[number].clone(),
@@ -107,15 +109,15 @@ pub fn run(
     let counted = runs.iter().flat_map(|run| &run.done).filter(|done| **done >= from && **done < end).count();
     let rate = counted as f64 / (end - from).as_secs_f64().max(1e-6);
     let made = runs.into_iter().flat_map(|run| run.made);
-    match ask {
-        Ask::Draft => feed.drafts.extend(made),
-        Ask::Final => feed.finals.extend(made),
+    match operation {
+        Operation::Draft => feed.drafts.extend(made),
+        Operation::Final => feed.finals.extend(made),
         _ => {}
     }
     (Phase { rate, asked: asked.into_inner() }, feed)
 }
 
-/// What one connection did.
+/// The results of one connection.
 struct Run {
     done: Vec<Instant>,
     exhausted: Option<Instant>,
@@ -165,7 +167,7 @@ async fn keep_asking(mut stream: TcpStream, mut turns: Turns, from: Instant, unt
 
 /// The requests of one connection.
 struct Turns {
-    ask: Ask,
+    operation: Operation,
     accounts: usize,
     number: usize,
     supply: Vec<(usize, String)>,
@@ -175,7 +177,7 @@ struct Turns {
 }
 
 impl Turns {
-    /// The account and the bytes of request `count`; none when the documents are used up.
+    /// Returns the account and the bytes of request `count`, or `None` if the documents are used up.
     fn request(&mut self, count: u64, chance: &mut Chance) -> Option<(usize, Vec<u8>)> {
         let mut account = (self.number + count as usize) % self.accounts;
         let mut used = String::new();
@@ -184,19 +186,19 @@ impl Turns {
         }
         let n = NEXT.fetch_add(1, Ordering::Relaxed);
         let client = &self.feed.clients[account];
-        let (method, path, body) = match self.ask {
-            Ask::Get => {
+        let (method, path, body) = match self.operation {
+            Operation::Get => {
                 let seeded = &self.feed.seeded[account];
                 let id = &seeded[chance.below(seeded.len() as i64) as usize];
                 ("GET", format!("/v1/invoices/{id}"), String::new())
             }
-            Ask::List => ("GET", "/v1/invoices".to_string(), String::new()),
-            Ask::Clients => ("GET", "/v1/clients".to_string(), String::new()),
-            Ask::Client => ("POST", "/v1/clients".to_string(), client_body(n).to_string()),
-            Ask::Draft => ("POST", "/v1/invoices".to_string(), invoice_body(n, client, "draft").to_string()),
-            Ask::Final => ("POST", "/v1/invoices".to_string(), invoice_body(n, client, "final").to_string()),
-            Ask::Finalize => ("POST", format!("/v1/invoices/{used}/finalize"), String::new()),
-            Ask::Pay => ("POST", format!("/v1/invoices/{used}/payments"), json!({"amount": TOTAL}).to_string()),
+            Operation::List => ("GET", "/v1/invoices".to_string(), String::new()),
+            Operation::Clients => ("GET", "/v1/clients".to_string(), String::new()),
+            Operation::Client => ("POST", "/v1/clients".to_string(), client_body(n).to_string()),
+            Operation::Draft => ("POST", "/v1/invoices".to_string(), invoice_body(n, client, "draft").to_string()),
+            Operation::Final => ("POST", "/v1/invoices".to_string(), invoice_body(n, client, "final").to_string()),
+            Operation::Finalize => ("POST", format!("/v1/invoices/{used}/finalize"), String::new()),
+            Operation::Pay => ("POST", format!("/v1/invoices/{used}/payments"), json!({"amount": TOTAL}).to_string()),
         };
         let (key, length) = (&self.feed.keys[account], body.len());
         let request = format!(
@@ -206,9 +208,9 @@ impl Turns {
         Some((account, request.into_bytes()))
     }
 
-    /// Keeps the id of what was created.
+    /// Keeps the id of a created document.
     fn remember(&mut self, account: usize, answer: &[u8]) {
-        if !matches!(self.ask, Ask::Draft | Ask::Final) {
+        if !matches!(self.operation, Operation::Draft | Operation::Final) {
             return;
         }
         let start = answer.windows(6).position(|six| six == b"\"id\":\"").expect("an id") + 6;

@@ -1,4 +1,4 @@
-//! A temporary PostgreSQL server with its default settings: what is committed is on disk.
+//! A temporary PostgreSQL server with default settings, so that commits are durable.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
@@ -25,7 +25,10 @@ impl Postgres {
         let postgres = Postgres { folder, bin, port };
         if is_root() {
             let owned = Command::new("chown").arg("postgres").arg(postgres.folder.path()).status();
-            assert!(owned.is_ok_and(|status| status.success()), "PostgreSQL does not run as root, and needs its user");
+            assert!(
+                owned.is_ok_and(|status| status.success()),
+                "PostgreSQL refuses to run as root, and the user postgres does not exist"
+            );
         }
         postgres.command("initdb", &["-U", "bench", "--auth=trust", "--encoding=UTF8", "--locale=C"]);
         let settings = format!(
@@ -43,7 +46,7 @@ impl Postgres {
         format!("postgres://bench@127.0.0.1:{}/{name}?sslmode=disable", self.port)
     }
 
-    /// A copy of another database.
+    /// Creates a copy of another database.
     pub fn create(&self, name: &str, template: &str) {
         self.run("postgres", &format!("CREATE DATABASE {name} TEMPLATE {template}"));
     }
@@ -52,12 +55,12 @@ impl Postgres {
         self.run("postgres", &format!("DROP DATABASE {name} WITH (FORCE)"));
     }
 
-    /// The number that a query gives.
+    /// Returns the number that a query selects.
     pub fn number(&self, sql: &str) -> u64 {
         self.run("postgres", sql).and_then(|text| text.parse().ok()).expect("a number")
     }
 
-    /// Runs statements; answers the first column of the first row.
+    /// Runs statements and returns the first column of the first row.
     pub fn run(&self, name: &str, sql: &str) -> Option<String> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
@@ -82,7 +85,7 @@ impl Postgres {
             false => Command::new(program),
         };
         command.arg("-D").arg(self.folder.path().join("data")).args(arguments).current_dir("/");
-        // The server must not hold the bench's own output open.
+        // The server must not keep the output of the benchmark open.
         let output = command.stdout(std::process::Stdio::null()).status().expect("the program is there");
         assert!(output.success(), "{arguments:?} failed");
     }
@@ -98,7 +101,7 @@ fn is_root() -> bool {
     Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout == b"0\n")
 }
 
-/// The folder with initdb: of the newest version in Debian's place, or on the path.
+/// Returns the folder with initdb: the newest version in Debian's location, or one in PATH.
 fn find() -> Option<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let mut folders: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();

@@ -1,4 +1,4 @@
-//! A database with its server: seeded once, and copied for every round.
+//! A database and its server. The database is seeded once, and copied for every round.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ use crate::bare;
 use crate::server::{self, Server};
 
 pub const ACCOUNTS: usize = 16;
-/// Clients of each account; the last has the invoices.
+/// The number of clients of each account; the last one has the invoices.
 const CLIENTS: u64 = 30;
-/// Invoices of each account, of which lists show the first 25.
+/// The number of invoices of each account; lists show the first 25.
 const INVOICES: usize = 40;
 
 #[derive(Clone, Copy)]
@@ -48,21 +48,21 @@ impl Program<'_> {
     }
 }
 
-/// What is copied for every round.
+/// A seeded database, which is copied for every round.
 pub struct Seed<'b> {
     program: Program<'b>,
     database: Database<'b>,
-    place: Place,
+    place: DatabaseLocation,
     feed: Feed,
 }
 
 /// A folder with `kantoor.db`, and the name of a database on PostgreSQL.
-struct Place {
+struct DatabaseLocation {
     folder: PathBuf,
     name: String,
 }
 
-impl Place {
+impl DatabaseLocation {
     fn file(&self) -> PathBuf {
         self.folder.join("kantoor.db")
     }
@@ -76,10 +76,10 @@ impl Place {
 }
 
 impl<'b> Seed<'b> {
-    /// Makes accounts with a client and some invoices each, through the API.
+    /// Creates accounts with clients and invoices through the API.
     pub fn make(program: Program<'b>, database: Database<'b>, folder: &Path) -> Seed<'b> {
         fs::create_dir_all(folder).unwrap();
-        let place = Place { folder: folder.to_path_buf(), name: format!("seed_{}", program.name()) };
+        let place = DatabaseLocation { folder: folder.to_path_buf(), name: format!("seed_{}", program.name()) };
         if let Database::Postgres(postgres) = database {
             postgres.create(&place.name, "template1");
         }
@@ -115,11 +115,11 @@ impl<'b> Seed<'b> {
         seed
     }
 
-    /// A server on a fresh copy, which takes `folder`.
+    /// Starts a server on a fresh copy in `folder`.
     pub fn start(&self, folder: &Path) -> Side<'b> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("run_{}", COUNT.fetch_add(1, Ordering::Relaxed));
-        let place = Place { folder: folder.to_path_buf(), name };
+        let place = DatabaseLocation { folder: folder.to_path_buf(), name };
         fs::create_dir_all(folder).unwrap();
         match self.database {
             Database::Sqlite => drop(server::copy(&self.place.file(), &place.file())),
@@ -130,7 +130,7 @@ impl<'b> Seed<'b> {
         Side { server, database: self.database, place, feed: self.feed.clone() }
     }
 
-    fn serve(&self, place: &Place) -> Server {
+    fn serve(&self, place: &DatabaseLocation) -> Server {
         let url = place.url(self.database);
         match self.program {
             Program::Kantoor(binary) => Server::kantoor_alone(binary, &place.folder, url.as_deref()),
@@ -147,16 +147,16 @@ pub struct Side<'b> {
     pub server: Server,
     pub feed: Feed,
     database: Database<'b>,
-    place: Place,
+    place: DatabaseLocation,
 }
 
-/// Counters that grow with the work.
+/// Counters that increase with the work.
 pub struct Standing {
-    /// None from a server that does not count them.
+    /// `None` if the server does not count them.
     pub statements: Option<u64>,
-    /// Bytes of the database.
+    /// The size of the database in bytes.
     pub stored: u64,
-    /// Bytes written: to PostgreSQL's write-ahead log, or to the disk by the process that has SQLite.
+    /// Bytes written: to PostgreSQL's write-ahead log, or to the disk by the process with SQLite.
     pub written: u64,
 }
 
@@ -185,7 +185,7 @@ impl Side<'_> {
     }
 }
 
-/// The names of all fields of an answer, sorted.
+/// Collects the names of all fields of a response, sorted.
 pub fn fields(value: &Value, path: &str, found: &mut Vec<String>) {
     match value {
         Value::Object(map) => map.iter().for_each(|(name, value)| fields(value, &format!("{path}.{name}"), found)),

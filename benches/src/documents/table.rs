@@ -1,13 +1,13 @@
-//! The figures of documents as a table for docs/performance.md.
+//! The results of the document benchmark as a table for docs/performance.md.
 
 use super::chart;
-use super::load::Ask;
+use super::load::Operation;
 use crate::report::{header, thousands, word};
 
-/// What one measurement gives, of one program.
+/// One measurement of one program.
 pub struct Measured {
     pub rate: f64,
-    /// Per request. None from a server that does not count them.
+    /// Per request; `None` if the server does not count them.
     pub statements: Option<f64>,
     pub stored: f64,
     pub written: f64,
@@ -16,7 +16,7 @@ pub struct Measured {
 /// A line of the table; the rounds of both programs are in the same order.
 pub struct Line {
     pub database: &'static str,
-    pub ask: Ask,
+    pub operation: Operation,
     pub accounts: usize,
     pub connections: usize,
     pub kantoor: Vec<Measured>,
@@ -42,7 +42,7 @@ impl Table {
         format!("{}\n\n{HEAD}\n{}", self.how, lines.join("\n"))
     }
 
-    /// The ratios at 32 connections as a picture.
+    /// Draws the ratios at 32 connections.
     pub fn chart(&self) -> String {
         let shown = self.lines.iter().filter(|line| line.connections == 32);
         let bars: Vec<chart::Bar> = shown
@@ -77,7 +77,7 @@ impl Line {
         )
     }
 
-    /// A value of Kantoor's, then of the bare program.
+    /// Formats a value of Kantoor and of the bare program.
     fn both(&self, of: impl Fn(&[Measured]) -> Option<String>) -> String {
         let shown = |rounds: &[Measured]| of(rounds).unwrap_or_else(|| "–".to_string());
         match (shown(&self.kantoor), shown(&self.bare)) {
@@ -86,7 +86,7 @@ impl Line {
         }
     }
 
-    /// The median of the ratios of each round: what disturbs a round disturbs both.
+    /// Returns the median of the ratios per round, since a disturbance affects both programs of a round.
     fn ratio(&self) -> f64 {
         let mut ratios: Vec<f64> =
             self.kantoor.iter().zip(&self.bare).map(|(kantoor, bare)| kantoor.rate / bare.rate).collect();
@@ -94,31 +94,31 @@ impl Line {
         ratios[ratios.len() / 2]
     }
 
-    /// The least that the ratio is to be.
+    /// Returns the minimum for the ratio.
     fn goal(&self) -> Option<f64> {
-        match (self.database, self.ask, self.connections, self.accounts) {
-            ("SQLite", Ask::Draft, 32, _) => Some(0.4),
-            ("SQLite", Ask::Final, 32, _) => Some(0.35),
-            (_, Ask::List, 32, _) | ("PostgreSQL", Ask::Get, 32, _) => Some(0.6),
-            ("PostgreSQL", Ask::Draft, 32, 1) => Some(0.35),
+        match (self.database, self.operation, self.connections, self.accounts) {
+            ("SQLite", Operation::Draft, 32, _) => Some(0.4),
+            ("SQLite", Operation::Final, 32, _) => Some(0.35),
+            (_, Operation::List, 32, _) | ("PostgreSQL", Operation::Get, 32, _) => Some(0.6),
+            ("PostgreSQL", Operation::Draft, 32, 1) => Some(0.35),
             _ => None,
         }
     }
 
     fn writes(&self) -> bool {
-        !matches!(self.ask, Ask::Get | Ask::List | Ask::Clients)
+        !matches!(self.operation, Operation::Get | Operation::List | Operation::Clients)
     }
 
     fn name(&self) -> &'static str {
-        match self.ask {
-            Ask::Get => "GET invoice",
-            Ask::List => "List of 25 invoices",
-            Ask::Clients => "List of 25 clients",
-            Ask::Client => "POST client",
-            Ask::Draft => "POST invoice, draft",
-            Ask::Final => "POST invoice, final",
-            Ask::Finalize => "Finalize invoice",
-            Ask::Pay => "POST payment",
+        match self.operation {
+            Operation::Get => "GET invoice",
+            Operation::List => "List of 25 invoices",
+            Operation::Clients => "List of 25 clients",
+            Operation::Client => "POST client",
+            Operation::Draft => "POST invoice, draft",
+            Operation::Final => "POST invoice, final",
+            Operation::Finalize => "Finalize invoice",
+            Operation::Pay => "POST payment",
         }
     }
 }

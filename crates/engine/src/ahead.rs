@@ -1,5 +1,5 @@
-//! Retries that a wrong clock scheduled. After the clock has jumped forward and back, whatever was to be retried a few
-//! seconds later would wait for as long as the jump was. Rows that were written in the future show it.
+//! Reschedules retries that were scheduled by a wrong clock. After the clock jumps forward and back, a retry that was
+//! due in a few seconds would otherwise wait for as long as the jump. Such rows have an `updated_at` in the future.
 
 use store::Tx;
 
@@ -7,29 +7,29 @@ use crate::clock::Moment;
 use crate::error::Result;
 
 /// The clocks of nodes may differ by this many seconds.
-const SKEW: i64 = 60;
+pub const SKEW: i64 = 60;
 
-/// A table whose rows wait for an attempt. It has the columns `account_id`, `id`, `version`, `updated_at`, `due_at` and
-/// `next_attempt_at`, by the machine's clock.
+/// A table of retries. It has the columns `account_id`, `id`, `version`, `updated_at`, `due_at` and `next_attempt_at`, all
+/// times by the machine's clock.
 pub struct RetryTable {
-    /// Name.
+    /// Its name.
     pub table: &'static str,
-    /// The index of `updated_at` for rows that wait for an attempt.
+    /// The index on `updated_at` of rows that wait for a retry.
     pub index: &'static str,
-    /// The condition under which a row waits for an attempt.
+    /// The SQL condition of rows that wait for a retry.
     pub waits: &'static str,
-    /// What else has to hold, such as that the account has no clock of its own.
+    /// A further SQL condition, such as that the account has no test clock; may be empty.
     pub and: &'static str,
 }
 
 impl RetryTable {
-    /// Whether a row was written in the future.
+    /// Returns whether any row has an `updated_at` in the future.
     pub fn any_ahead(&self, tx: &mut Tx, now: Moment) -> Result<bool> {
         Ok(!self.ahead(tx, now, "LIMIT 1")?.is_empty())
     }
 
-    /// Moves rows that were written in the future to now, a hundred at most. Each keeps the delay before its next
-    /// attempt. Answers how many there were.
+    /// Reschedules up to a hundred rows with an `updated_at` in the future; each keeps the delay before its next attempt.
+    /// Returns how many there were.
     pub fn pull_back(&self, tx: &mut Tx, now: Moment) -> Result<u64> {
         let found = self.ahead(tx, now, &format!("LIMIT 100{}", tx.dialect().skip_locked()))?;
         let sql = format!(
@@ -47,7 +47,7 @@ impl RetryTable {
     fn ahead(&self, tx: &mut Tx, now: Moment, limit: &str) -> Result<Vec<(i64, String)>> {
         let RetryTable { table, index, waits, and } = self;
         let index = tx.dialect().indexed_by(index);
-        // In the order of the index, so that PostgreSQL uses it however few rows it expects.
+        // Sorted in the order of the index, so that PostgreSQL uses it even if it expects few rows.
         let sql = format!(
             "SELECT account_id, id FROM {table}{index} WHERE {waits} AND updated_at > $1{and} ORDER BY updated_at DESC {limit}"
         );

@@ -21,6 +21,7 @@ use crate::loops::state::Loops;
 use crate::quotas::Quotas;
 use crate::services::Services;
 use crate::site::Site;
+use crate::turns::Turns;
 use crate::wakeup::Wakeup;
 
 /// The last response of `/ready`: its time, whether all checks passed, and its body.
@@ -66,6 +67,8 @@ pub struct App {
     pub claimant: Arc<Claimant>,
     /// The background loops.
     pub loops: Loops,
+    /// The turns of accounts to have a large body decoded.
+    pub decoding: Arc<Turns>,
     /// When the process started.
     pub started: Instant,
 }

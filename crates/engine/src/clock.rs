@@ -3,7 +3,7 @@
 use std::fmt;
 
 use jiff::civil::Date;
-use jiff::tz::TimeZone;
+use jiff::tz::{Offset, TimeZone};
 
 /// A moment, in milliseconds; formatted as RFC 3339 in UTC with three decimals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,7 +54,45 @@ impl Moment {
 
 impl fmt::Display for Moment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.3}", self.timestamp())
+        let moment = Offset::UTC.to_datetime(self.timestamp());
+        if moment.year() < 0 {
+            return write!(f, "{:.3}", self.timestamp());
+        }
+        // Lists and events show many moments: writing the digits here takes a tenth of the time of the general formatter.
+        let mut text = *b"0000-00-00T00:00:00.000Z";
+        for (place, length, number) in [
+            (0, 4, moment.year()),
+            (5, 2, moment.month().into()),
+            (8, 2, moment.day().into()),
+            (11, 2, moment.hour().into()),
+            (14, 2, moment.minute().into()),
+            (17, 2, moment.second().into()),
+            (20, 3, moment.millisecond()),
+        ] {
+            write_digits(&mut text[place..place + length], number);
+        }
+        f.write_str(std::str::from_utf8(&text).unwrap_or_default())
+    }
+}
+
+/// Returns a date as `YYYY-MM-DD`.
+pub fn date_text(date: Date) -> String {
+    if date.year() < 0 {
+        return date.to_string();
+    }
+    let mut text = *b"0000-00-00";
+    for (place, length, number) in [(0, 4, date.year()), (5, 2, date.month().into()), (8, 2, date.day().into())] {
+        write_digits(&mut text[place..place + length], number);
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Fills `places` with the last digits of a number.
+fn write_digits(places: &mut [u8], number: i16) {
+    let mut rest = number.unsigned_abs();
+    for place in places.iter_mut().rev() {
+        *place = b'0' + (rest % 10) as u8;
+        rest /= 10;
     }
 }
 
@@ -98,6 +136,14 @@ impl Ids {
     pub fn token(&self) -> String {
         uuid::Uuid::new_v4().simple().to_string()
     }
+
+    /// Returns a token of a record: eight digits of the time in its id, then 90 random bits. Tokens of new records are next to
+    /// each other in their index, so that a commit writes few pages of it.
+    pub fn token_for(&self, id: &str) -> String {
+        let time = [id.get(4..8), id.get(9..13)].map(Option::unwrap_or_default).concat();
+        let token = self.token();
+        format!("{time}{}", token.get(time.len()..).unwrap_or(&token))
+    }
 }
 
 #[cfg(test)]
@@ -108,6 +154,26 @@ mod tests {
     fn moments_are_shown_with_a_fixed_width() {
         assert_eq!(Moment(0).to_string(), "1970-01-01T00:00:00.000Z");
         assert_eq!(Moment::parse("2026-05-04T11:30:00+02:00").unwrap().to_string(), "2026-05-04T09:30:00.000Z");
+    }
+
+    #[test]
+    fn moments_and_dates_are_written_as_the_general_formatter_does() {
+        let ends = [
+            jiff::Timestamp::MIN.as_millisecond(),
+            -62_167_219_200_001,
+            -62_167_219_200_000,
+            -1,
+            0,
+            999,
+            951_782_400_000,
+        ];
+        let ends = ends.into_iter().chain([jiff::Timestamp::MAX.as_millisecond()]);
+        for moment in ends.chain((0..10_000).map(|n| n * 25_340_230_079_9)).map(Moment) {
+            let Ok(timestamp) = jiff::Timestamp::from_millisecond(moment.0) else { continue };
+            assert_eq!(moment.to_string(), format!("{timestamp:.3}"));
+            let date = moment.date(&TimeZone::UTC);
+            assert_eq!(date_text(date), date.to_string());
+        }
     }
 
     #[test]

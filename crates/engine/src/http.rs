@@ -3,6 +3,7 @@
 pub mod authentication;
 pub mod bodies;
 pub mod busy;
+pub mod decoding;
 pub mod dispatch;
 pub mod fixed;
 pub mod key_use;

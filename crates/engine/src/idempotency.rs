@@ -144,14 +144,14 @@ pub fn keep(tx: &mut Tx, ctx: &Ctx, claim: &Claim, stored: &Stored) -> Result<()
     Ok(())
 }
 
-/// Deletes up to a thousand expired responses; returns how many.
+/// Deletes up to two hundred expired responses; returns how many. Each may be a megabyte.
 pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
     let index = |name: &str| tx.dialect().indexed_by(name);
     let (by_key, by_age) = (index("sqlite_autoindex_stored_answers_1"), index("stored_answers_age"));
     let sql = format!(
         "DELETE FROM stored_answers{by_key} WHERE account_id = $1 AND key IN
          (SELECT key FROM stored_answers{by_age} WHERE account_id = $1 AND created_at <= $2
-          ORDER BY created_at LIMIT 1000)"
+          ORDER BY created_at LIMIT 200)"
     );
     Ok(tx.execute(&sql, &[ctx.account.into(), oldest(ctx.now).into()])?)
 }

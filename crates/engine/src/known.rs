@@ -1,5 +1,5 @@
-//! What a transaction has read and need not read again: the records that others refer to, and values derived from a few
-//! of them. Closures that share a commit share it too. A statement that writes to a table discards it, see [`Tx::memory`].
+//! A cache of what a transaction has read: records that others refer to, and values derived from a few of them. Closures
+//! that share a commit share the cache. A statement that writes to a table discards its entries, see [`Tx::memory`].
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::context::Ctx;
 use crate::error::{Error, Result};
 use crate::record::{DETAIL, Record, Snapshot};
 
-/// Maximum number of records remembered per table: each may have texts of 64 KiB.
+/// The maximum number of cached records per table; each may contain texts of 64 KiB.
 const MAX_REMEMBERED: usize = 256;
 
 /// Reads the record with this id in the account.
@@ -25,18 +25,18 @@ pub(crate) fn find<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<R> {
 /// Returns the record with this id in the account, read once per transaction.
 pub fn known<R: Record>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Arc<R>> {
     let table = R::shape().table;
-    if let Some(known) = tx.memory::<Known<R>>(table, ctx.account).0.get(id) {
+    if let Some(known) = tx.memory::<ById<R>>(table, ctx.account).0.get(id) {
         return Ok(known.clone());
     }
     let record: Arc<R> = Arc::new(find(tx, ctx, id)?);
-    remember(&mut tx.memory::<Known<R>>(table, ctx.account).0, id, record.clone());
+    remember(&mut tx.memory::<ById<R>>(table, ctx.account).0, id, record.clone());
     tx.memory::<Existing>(table, ctx.account).0.insert(id.to_string());
     Ok(record)
 }
 
 /// Returns the record as `GET` shows it, for another record that stores a copy.
 pub fn known_snapshot<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Snapshot {
-    // A signed URL expires, so it is not reused.
+    // A signed URL expires, so it is not cached.
     let lasts = R::shape().addresses.is_empty();
     let id = &record.base().id;
     if let Some(known) = tx.memory::<Shown>(R::shape().table, ctx.account).0.get(id).filter(|_| lasts) {
@@ -49,7 +49,7 @@ pub fn known_snapshot<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Snapshot
     snapshot
 }
 
-/// Adds a value, and drops the earlier ones when there are too many.
+/// Adds a value to the cache, and empties it first if it is full.
 fn remember<T>(known: &mut HashMap<String, T>, id: &str, value: T) {
     if known.len() >= MAX_REMEMBERED {
         known.clear();
@@ -70,7 +70,7 @@ pub fn exists(tx: &mut Tx, ctx: &Ctx, table: &'static str, id: &str) -> Result<b
     Ok(exists)
 }
 
-/// Returns what `read` derives from the records of one table, read once per transaction.
+/// Returns the value that `read` derives from the records of one table, computed once per transaction.
 pub fn remembered<T: Clone + Send + 'static>(
     tx: &mut Tx,
     ctx: &Ctx,
@@ -85,19 +85,19 @@ pub fn remembered<T: Clone + Send + 'static>(
     Ok(read)
 }
 
-/// Records by their id.
-struct Known<R>(HashMap<String, Arc<R>>);
+/// Cached records by id.
+struct ById<R>(HashMap<String, Arc<R>>);
 
-impl<R> Default for Known<R> {
-    fn default() -> Known<R> {
-        Known(HashMap::new())
+impl<R> Default for ById<R> {
+    fn default() -> ById<R> {
+        ById(HashMap::new())
     }
 }
 
-/// Records as they are shown, by their id.
+/// Cached snapshots by id.
 #[derive(Default)]
 struct Shown(HashMap<String, Snapshot>);
 
-/// The ids of existing records.
+/// The ids of records that are known to exist.
 #[derive(Default)]
 struct Existing(HashSet<String>);

@@ -125,7 +125,8 @@
 //!   [`limits`].
 //! - Accounts and time: [`accounts`], [`context`], [`clock`], [`quotas`], [`site`].
 //! - Events and what follows from them: [`log`], [`listeners`], [`wakeup`], [`once`], [`timers`], [`due`].
-//! - Background work: [`jobs`], [`leases`], [`backoff`], [`loops`], [`nodes`], [`takeover`], [`slice`](mod@slice).
+//! - Background work: [`jobs`], [`leases`], [`backoff`], [`loops`], [`nodes`], [`takeover`], [`slice`](mod@slice),
+//!   [`turns`].
 //! - The process: [`config`], [`mod@open`], [`app`], [`services`], [`inspect`].
 
 pub mod accounts;
@@ -172,4 +173,5 @@ pub mod tables;
 pub mod takeover;
 pub mod text;
 pub mod timers;
+pub mod turns;
 pub mod wakeup;

@@ -48,7 +48,7 @@ pub fn all<R: Record>(call: Call) -> Result<Work> {
 
 /// `GET …/{id}/…`: lists the records of `R` whose `field` refers to the record of `P` in the path, with pages.
 pub fn belonging<P: Record, R: Record>(call: Call, field: &'static str) -> Result<Work> {
-    let mut request = Request::read::<R>(&call, Form::Pages)?;
+    let mut request = ListQuery::read::<R>(&call, Form::Pages)?;
     request.conditions.push(Condition::Under(field, call.id().to_string().into()));
     Ok(Box::new(move |tx, ctx| {
         records::find::<P>(tx, ctx, call.id())?;
@@ -63,7 +63,7 @@ pub fn either<R: Record>(call: Call) -> Result<Work> {
 }
 
 fn read_list<R: Record>(call: Call, form: Form) -> Result<Work> {
-    let request = Request::read::<R>(&call, form)?;
+    let request = ListQuery::read::<R>(&call, form)?;
     Ok(Box::new(move |tx, ctx| {
         records::check_parent::<R>(tx, ctx, &call)?;
         request.run::<R>(tx, ctx)
@@ -82,7 +82,7 @@ pub enum Form {
 }
 
 /// The parameters of a list request.
-pub struct Request {
+pub struct ListQuery {
     form: Form,
     page: i64,
     per_page: i64,
@@ -111,16 +111,16 @@ enum Condition {
     Until(jiff::civil::Date),
 }
 
-impl Request {
+impl ListQuery {
     /// Parses the query.
-    pub fn read<R: Record>(call: &Call, form: Form) -> Result<Request> {
+    pub fn read<R: Record>(call: &Call, form: Form) -> Result<ListQuery> {
         let query = &call.query;
         let mut faults = FieldErrors::default();
         let (sort, order) = match form {
             Form::Pages | Form::Newest => ("created_at", "desc"),
             Form::Whole => (R::shape().order, "asc"),
         };
-        let mut request = Request {
+        let mut request = ListQuery {
             form,
             page: 1,
             per_page: if form == Form::Pages { PER_PAGE } else { MAX_WHOLE },
@@ -211,7 +211,7 @@ impl Request {
 
     fn run<R: Record>(&self, tx: &mut Tx, ctx: &Ctx) -> Result<Answer> {
         let statements = self.statements::<R>(tx, ctx)?;
-        let mut rows = 0;
+        let (mut rows, mut stored_total) = (0, None);
         let mut data = Vec::with_capacity(256 * self.per_page.min(MAX_PER_PAGE).unsigned_abs() as usize);
         data.push(b'[');
         tx.each(&statements.page, &statements.page_values, |row| {
@@ -219,16 +219,19 @@ impl Request {
                 data.push(b',');
             }
             R::from_list_row(row)?.write_json(LIST, ctx, &mut data);
+            if !statements.counts && rows == 0 {
+                stored_total = Some(row.int(R::sql().list_width())?);
+            }
             rows += 1;
             Ok::<(), store::Error>(())
         })?;
         data.push(b']');
         // A page that is not full is the last one, so the total follows without another query.
         let is_last = rows < self.per_page && (rows > 0 || self.page == 1);
-        let total = if statements.counts && is_last {
-            self.offset() + rows
-        } else {
-            tx.int(&statements.total, &statements.total_values)?
+        let total = match stored_total {
+            Some(total) => total,
+            None if statements.counts && is_last => self.offset() + rows,
+            None => tx.int(&statements.total, &statements.total_values)?,
         };
         Ok(self.answer(data, total))
     }
@@ -262,7 +265,7 @@ impl Request {
         let selection = self.selection::<R>(tx, ctx)?;
         let counts = selection.values.len() > 1;
         let (total, total_values) = self.total_statement::<R>(&selection, counts);
-        let (page, page_values) = self.page_statement::<R>(selection);
+        let (page, page_values) = self.page_statement::<R>(selection, counts);
         Ok(Statements { page, page_values, total, total_values, counts })
     }
 
@@ -342,8 +345,8 @@ impl Request {
         }
     }
 
-    /// Returns the statement for the records of the page.
-    fn page_statement<R: Record>(&self, selection: Selection) -> (String, Vec<Value<'static>>) {
+    /// Returns the statement for the records of the page. A stored total comes with each of them, which saves a statement.
+    fn page_statement<R: Record>(&self, selection: Selection, counts: bool) -> (String, Vec<Value<'static>>) {
         let Selection { from, conditions, mut values, several, sort_by, .. } = selection;
         let (table, columns) = (R::shape().table, &R::sql().list_columns);
         let order = self.order;
@@ -380,13 +383,18 @@ impl Request {
                 "SELECT {columns} FROM ({found}) found
                  CROSS JOIN {table} WHERE {table}.account_id = $1 AND {table}.id = found.record_id {sorted}"
             ),
-            None => format!("SELECT {columns} FROM {from} {part}"),
+            None if counts => format!("SELECT {columns} FROM {from} {part}"),
+            None => format!(
+                "SELECT {columns}, coalesce((SELECT total FROM record_counts WHERE account_id = $1 AND kind = '{}'), 0)
+                 FROM {from} {part}",
+                R::shape().name
+            ),
         };
         (page, values)
     }
 
-    /// Where the page begins and ends. The usual page says so in its text: PostgreSQL takes a limit that is a value for a
-    /// tenth of the rows, so it would plan the statement anew each time.
+    /// Returns the LIMIT and OFFSET of the page. Those of the default page are literals: PostgreSQL assumes that a LIMIT in a
+    /// placeholder returns a tenth of the rows, and would plan the statement each time.
     fn limit(&self, values: &mut Vec<Value<'static>>) -> String {
         if self.per_page == PER_PAGE && self.offset() == 0 && self.search.is_none() {
             return format!("LIMIT {PER_PAGE}");

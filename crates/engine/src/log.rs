@@ -3,7 +3,7 @@
 //! previous row.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use sha2::{Digest, Sha256};
 use store::{Gathered, Merge, Migration, Row, Tx};
@@ -34,8 +34,8 @@ CREATE TABLE log (
 ",
 };
 
-/// SQLite stores a row of a table without row numbers in a tree that has room for a thousand bytes of it, and the rest in a
-/// page of its own, most of which stays empty. Rows of the log are longer than that, so they are in an ordinary table.
+/// In a table without row ids, SQLite keeps about a thousand bytes of a row in the tree, and the rest in an overflow page,
+/// most of which stays empty. Log lines are longer than that, so they are in an ordinary table.
 pub const ORDINARY: Migration = Migration {
     number: 74,
     name: "log in an ordinary table",
@@ -62,6 +62,19 @@ CREATE UNIQUE INDEX log_seq ON log (account_id, seq);
 CREATE INDEX log_types ON log (account_id, type, seq);
 ",
 };
+
+/// Several events often show the same record: a draft is created, and is a draft. Only the first of them stores it.
+pub const SHARED_DATA: Migration = Migration {
+    number: 76,
+    name: "log entries share their data",
+    sql: "ALTER TABLE log ADD COLUMN data_of BIGINT NOT NULL DEFAULT 0;",
+};
+
+/// The data of a row in a statement on `log`: its own, or that of the row whose number is in `data_of`. Data of its own
+/// count then too, so that the hash tells if somebody adds some.
+pub const DATA: &str =
+    "CASE WHEN log.data_of = 0 THEN log.data ELSE log.data || coalesce((SELECT shown.data FROM log shown
+     WHERE shown.account_id = log.account_id AND shown.seq = log.data_of), '') END";
 
 /// Something that happened to a record.
 pub struct Event<'e> {
@@ -90,8 +103,7 @@ pub struct Line {
     hash: Vec<u8>,
 }
 
-/// Starts work when something happens. Most events start none, so what is listened to is asked in the statement that
-/// reads the end of the log.
+/// Starts work on events. Most events start none, so the statement that reads the end of the log also counts the listeners.
 pub struct Listener {
     /// The table of those who listen.
     pub table: &'static str,
@@ -117,6 +129,9 @@ pub fn install(listener: &'static Listener) {
 pub fn append(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<i64> {
     let (end, listens) = end(tx, ctx, event)?;
     let seq = end.seq + 1;
+    // The row before, or the one that this refers to, shows the same.
+    let is_shared = !event.data.is_empty() && *end.data == *event.data;
+    let (data, data_of) = if is_shared { ("", end.data_of) } else { (event.data, 0) };
     let hash = chain(
         &end.hash,
         &Parts {
@@ -137,21 +152,39 @@ pub fn append(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<i64> {
             event.entity_id.into(),
             (&*ctx.actor).into(),
             (&*ctx.request_id).into(),
-            event.data.into(),
+            data.into(),
+            data_of.into(),
             hash.as_slice().into(),
         ],
     )?;
-    *tx.memory("log", ctx.account) = Some(End { seq, hash });
+    let (data, data_of) = match is_shared {
+        true => (end.data, end.data_of),
+        false if event.data.len() <= MAX_SHARED => (event.data.into(), seq),
+        false => (Arc::default(), 0),
+    };
+    *tx.memory("log", ctx.account) = Some(End { seq, hash, data, data_of });
     if let Some(listener) = LISTENER.get().filter(|_| listens) {
         (listener.start)(tx, ctx, event, seq)?;
     }
     Ok(seq)
 }
 
-/// Nobody reads a line before the transaction is kept, but for the work that it starts.
+/// Gathered, since before the commit only the work that a line starts reads it.
 static LINES: Gathered = Gathered {
     table: "log",
-    columns: &["account_id", "seq", "at", "type", "entity_type", "entity_id", "actor", "request_id", "data", "hash"],
+    columns: &[
+        "account_id",
+        "seq",
+        "at",
+        "type",
+        "entity_type",
+        "entity_id",
+        "actor",
+        "request_id",
+        "data",
+        "data_of",
+        "hash",
+    ],
     key: 0,
     merge: Merge::Last,
     conflict: "",
@@ -162,13 +195,19 @@ static LINES: Gathered = Gathered {
 struct End {
     seq: i64,
     hash: Vec<u8>,
+    /// Its data, if this transaction wrote it, and the row that has them.
+    data: Arc<str>,
+    data_of: i64,
 }
+
+/// The most bytes of data that are remembered for the next row.
+const MAX_SHARED: usize = 1024 * 1024;
 
 /// The keys of the events that are listened to in an account, in one text.
 struct Listened(String);
 
-/// The end of the chain, and whether the event may be listened to. Both are asked in one statement, and only once in a
-/// transaction. The first event of an account comes before its listeners.
+/// Returns the end of the chain, and whether the event may have listeners. One statement reads both, once per transaction.
+/// The first event of an account precedes its listeners.
 fn end(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<(End, bool)> {
     let Some(listener) = LISTENER.get() else {
         return Ok((read_end(tx, ctx, "''")?.0, false));
@@ -195,7 +234,8 @@ fn read_end(tx: &mut Tx, ctx: &Ctx, keys: &str) -> Result<(End, String)> {
     let sql =
         format!("SELECT seq, hash, ({keys}) FROM log{} WHERE account_id = $1 ORDER BY seq DESC LIMIT 1", by_seq(tx));
     let found = tx.first(&sql, &[ctx.account.into()], |row| {
-        Ok::<_, Error>((End { seq: row.int(0)?, hash: row.bytes(1)?.to_vec() }, row.text(2)?.to_string()))
+        let end = End { seq: row.int(0)?, hash: row.bytes(1)?.to_vec(), ..End::default() };
+        Ok::<_, Error>((end, row.text(2)?.to_string()))
     })?;
     Ok(found.unwrap_or_default())
 }
@@ -207,8 +247,9 @@ pub fn after(tx: &mut Tx, account: i64, seq: i64, limit: i64, bytes: i64) -> Res
     let index = by_seq(tx);
     let lengths = tx.all(
         &format!(
-            "SELECT CAST(octet_length(data) AS BIGINT) FROM log{index}
-             WHERE account_id = $1 AND seq > $2 ORDER BY seq LIMIT $3"
+            "SELECT CAST(CASE WHEN data_of = 0 THEN octet_length(data) ELSE coalesce((SELECT octet_length(shown.data)
+                 FROM log shown WHERE shown.account_id = log.account_id AND shown.seq = log.data_of), 0) END AS BIGINT)
+             FROM log{index} WHERE account_id = $1 AND seq > $2 ORDER BY seq LIMIT $3"
         ),
         &[account.into(), seq.into(), limit.into()],
         |row| row.int(0),
@@ -227,7 +268,7 @@ pub fn after(tx: &mut Tx, account: i64, seq: i64, limit: i64, bytes: i64) -> Res
     }
     tx.all(
         &format!(
-            "SELECT seq, at, type, entity_type, entity_id, actor, request_id, data, hash FROM log{index}
+            "SELECT seq, at, type, entity_type, entity_id, actor, request_id, {DATA}, hash FROM log{index}
              WHERE account_id = $1 AND seq > $2 ORDER BY seq LIMIT $3"
         ),
         &[account.into(), seq.into(), fits.into()],
@@ -238,8 +279,10 @@ pub fn after(tx: &mut Tx, account: i64, seq: i64, limit: i64, bytes: i64) -> Res
 /// The row with this number.
 pub fn line(tx: &mut Tx, account: i64, seq: i64) -> Result<Option<Line>> {
     tx.first(
-        "SELECT seq, at, type, entity_type, entity_id, actor, request_id, data, hash FROM log
-         WHERE account_id = $1 AND seq = $2",
+        &format!(
+            "SELECT seq, at, type, entity_type, entity_id, actor, request_id, {DATA}, hash FROM log
+             WHERE account_id = $1 AND seq = $2"
+        ),
         &[account.into(), seq.into()],
         Line::from_row,
     )
@@ -290,7 +333,7 @@ pub fn key(kind: &str, id: &str) -> (u64, u64) {
     (hash(0), hash(1))
 }
 
-/// What a hash covers.
+/// The values that a hash covers.
 struct Parts<'p> {
     account: i64,
     seq: i64,
@@ -338,7 +381,7 @@ pub enum Verdict {
 pub struct Walked {
     rows: i64,
     before: Vec<u8>,
-    /// What the last step saw: the numbers of entries that show a record, and under which key these are noted.
+    /// The entries that the last step read, for entries with a record: their key and sequence number.
     pub seen: Vec<((u64, u64), i64)>,
 }
 
@@ -414,7 +457,7 @@ impl Line {
         self.name != fired()
     }
 
-    /// The record as it was right after, or what was sent along with an event that was fired.
+    /// Returns the record after the change, or the data of a fired event.
     pub fn into_data(self) -> String {
         self.data
     }

@@ -11,6 +11,7 @@ const OWN: &[Migration] = &[
     search::MIGRATION,
     log::MIGRATION,
     log::ORDINARY,
+    log::SHARED_DATA,
     idempotency::MIGRATION,
     jobs::MIGRATION,
     jobs::LANES,

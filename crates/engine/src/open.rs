@@ -20,6 +20,7 @@ use crate::migrations;
 use crate::registry::registry;
 use crate::services::Services;
 use crate::site::Site;
+use crate::turns::Turns;
 
 /// Opens the database of `config` and migrates it.
 pub fn open(config: Config) -> Result<Arc<App>> {
@@ -50,6 +51,7 @@ pub fn open(config: Config) -> Result<Arc<App>> {
         services,
         claimant: Arc::new(Claimant::new(node.clone())),
         loops: Loops::default(),
+        decoding: Turns::new(),
         node,
         started: Instant::now(),
         config,

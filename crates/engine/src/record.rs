@@ -14,12 +14,15 @@ mod open;
 mod part;
 mod rules;
 
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use store::{Row, Tx, Value};
 
 use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::{Error, FieldErrors};
-use crate::json::{Json, write_key, write_text};
+use crate::json::{Json, write_name, write_text};
 pub use body::{Body, Fields};
 pub use checked::{Bic, Callable, Color, Country, Domain, Email, EmailList, Emails, Iban, Slug, VatNumber, Website};
 pub use field::{Field, FieldInfo};
@@ -53,8 +56,8 @@ pub struct Shape {
     pub events: &'static str,
     /// The sort field of a list without pages.
     pub order: &'static str,
-    /// Whether its filters are sorted by id when they are sorted by creation: ids grow with time, and so an index of a field
-    /// that goes on with the id serves the filter, its order and the sort by that field.
+    /// Whether filtered lists that are sorted by creation are sorted by id. Ids increase with time, so an index of a field
+    /// followed by the id serves the filter, its order and the sort by that field.
     pub created_by_id: bool,
     /// The field that refers to its parent, whose id is in the path; or empty.
     pub parent: &'static str,
@@ -65,7 +68,7 @@ pub struct Shape {
     /// The views that include the `meta` object.
     pub meta: Views,
     /// The URLs that it shows.
-    pub addresses: &'static [Address],
+    pub addresses: &'static [ShownUrl],
     /// Additional members of its responses, derived from other records.
     pub parts: &'static [Part],
     /// Its description in the documentation, from the doc comment.
@@ -73,7 +76,7 @@ pub struct Shape {
 }
 
 /// A URL that a record shows.
-pub struct Address {
+pub struct ShownUrl {
     /// The name of the field.
     pub name: &'static str,
     /// Its path, with `{id}` and the names of other fields as placeholders.
@@ -86,11 +89,27 @@ pub struct Address {
     pub doc: &'static str,
 }
 
-impl Address {
+impl ShownUrl {
     /// Whether its path contains the value of this field.
     fn names(&self, field: &str) -> bool {
         let placeholder = |part: &str| part.split_once('}').is_some_and(|(name, _)| name == field);
         self.path.split('{').skip(1).any(placeholder)
+    }
+
+    /// Returns its path with the values of a record. Only the named fields are looked at: others may have a megabyte.
+    fn path_of<R: Record>(&self, record: &R) -> String {
+        let mut parts = self.path.split('{');
+        let mut path = parts.next().unwrap_or_default().to_string();
+        for part in parts {
+            let (name, rest) = part.split_once('}').unwrap_or((part, ""));
+            let field = R::fields().iter().find(|field| field.info.name == name);
+            match field.map(|field| (field.to_db)(record)) {
+                Some(Value::Text(text)) => path.push_str(&text),
+                _ => path.push_str(&record.base().id),
+            }
+            path.push_str(rest);
+        }
+        path
     }
 }
 
@@ -124,7 +143,7 @@ impl Shape {
     }
 
     /// Sets its URLs.
-    pub const fn addresses(self, addresses: &'static [Address]) -> Shape {
+    pub const fn addresses(self, addresses: &'static [ShownUrl]) -> Shape {
         Shape { addresses, ..self }
     }
 
@@ -138,7 +157,7 @@ impl Shape {
         Shape { order, ..self }
     }
 
-    /// Its indexes go on with the id instead of the moment of creation.
+    /// Declares that its indexes end with the id instead of the time of creation.
     pub const fn created_by_id(self) -> Shape {
         Shape { created_by_id: true, ..self }
     }
@@ -230,19 +249,13 @@ pub trait Record: Fields + PartialEq {
         for field in Self::fields() {
             let rules = &field.info.rules;
             if rules.views.includes(view) {
-                write_key(out, field.info.name);
+                write_name(out, field.info.name);
                 (field.to_json)(self, rules, out);
             }
         }
         for address in shape.addresses.iter().filter(|address| address.views.includes(view)) {
-            write_key(out, address.name);
-            let mut path = address.path.replace("{id}", &base.id);
-            for field in Self::fields().iter().filter(|_| address.path.contains('{')) {
-                let place = format!("{{{}}}", field.info.name);
-                if let (true, Value::Text(text)) = (path.contains(&place), (field.to_db)(self)) {
-                    path = path.replace(&place, &text);
-                }
-            }
+            write_name(out, address.name);
+            let path = address.path_of(self);
             let whole = if address.signed { ctx.signed(&path) } else { ctx.site.address(&path) };
             write_text(out, &whole);
         }
@@ -250,19 +263,19 @@ pub trait Record: Fields + PartialEq {
             [("created_at", shape.created_at, base.created_at), ("updated_at", shape.updated_at, base.updated_at)]
         {
             if shown.includes(view) {
-                write_key(out, name);
+                write_name(out, name);
                 write_text(out, &moment.to_string());
             }
         }
         if shape.meta.includes(view) {
-            write_key(out, "meta");
+            write_name(out, "meta");
             let meta = format!(
                 "{{\"created_at\":\"{}\",\"updated_at\":\"{}\",\"version\":{}",
                 base.created_at, base.updated_at, base.version
             );
             out.extend_from_slice(meta.as_bytes());
             for field in Self::fields().iter().filter(|field| field.info.rules.in_meta) {
-                write_key(out, field.info.name);
+                write_name(out, field.info.name);
                 (field.to_json)(self, &field.info.rules, out);
             }
             out.push(b'}');
@@ -373,6 +386,8 @@ pub struct Sql {
     pub insert: String,
     /// Updates a record. Values: the base without the id, the fields, account, id.
     pub update: String,
+    /// Updates of some fields, by their names.
+    updates: Mutex<HashMap<Vec<&'static str>, Arc<str>>>,
     /// Deletes a record. Values: account, id.
     pub delete: String,
 }
@@ -401,12 +416,42 @@ impl Sql {
                 count + 5
             ),
             delete: format!("DELETE FROM {table} WHERE account_id = $1 AND id = $2"),
+            updates: Mutex::default(),
             columns,
             list_columns,
             listed,
         }
     }
+
+    /// Returns the number of columns in `list_columns`.
+    pub fn list_width(&self) -> usize {
+        BASE_COLUMNS + self.listed.len()
+    }
+
+    /// Returns the statement that updates these fields of a record, so that the databases leave the indexes of others
+    /// alone. Values: `updated_at`, `version`, the fields, account, id. `None` when there are enough such statements:
+    /// connections keep each of them prepared.
+    pub fn update_of<R: Record>(&self, names: &[&'static str]) -> Option<Arc<str>> {
+        let mut updates = self.updates.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = updates.get(names) {
+            return Some(known.clone());
+        }
+        if updates.len() >= MAX_UPDATES {
+            return None;
+        }
+        let changes: String = names.iter().enumerate().map(|(n, name)| format!(", \"{name}\" = ${}", n + 3)).collect();
+        let (table, account, id) = (R::shape().table, names.len() + 3, names.len() + 4);
+        let sql = format!(
+            "UPDATE {table} SET updated_at = $1, version = $2{changes} WHERE account_id = ${account} AND id = ${id}"
+        );
+        let sql: Arc<str> = sql.into();
+        updates.insert(names.to_vec(), sql.clone());
+        Some(sql)
+    }
 }
+
+/// How many statements update some fields of a record. What the program itself does changes the same fields each time.
+const MAX_UPDATES: usize = 16;
 
 fn qualified<'n>(table: &str, fields: impl Iterator<Item = &'n str>) -> String {
     let columns = BASE.split(", ").chain(fields).map(|name| format!("{table}.\"{name}\""));

@@ -41,17 +41,10 @@ pub fn create<R: Model>(call: Call) -> Result<Work> {
 /// `PATCH …/{id}`
 pub fn patch<R: Model>(call: Call) -> Result<Work> {
     let input: Input<R> = input::patch(&call)?;
-    Ok(Box::new(move |tx, ctx| patched(tx, ctx, &call, &input, |_, _, _, _| Ok(()))))
+    Ok(Box::new(move |tx, ctx| patched(tx, ctx, &call, &input)))
 }
 
-/// What a PATCH does in the transaction, and then what `follow` does with the record as it was and as it is.
-pub fn patched<R: Model>(
-    tx: &mut Tx,
-    ctx: &Ctx,
-    call: &Call,
-    input: &Input<R>,
-    follow: impl Fn(&mut Tx, &Ctx, &R, &R) -> Result<()>,
-) -> Result<Answer> {
+fn patched<R: Model>(tx: &mut Tx, ctx: &Ctx, call: &Call, input: &Input<R>) -> Result<Answer> {
     let before: R = find_to_change(tx, ctx, call)?;
     let mut record = before.clone();
     input.merge_into(&mut record);
@@ -60,16 +53,15 @@ pub fn patched<R: Model>(
     faults.into_result()?;
     check_references(tx, ctx, &record, input)?;
     let image = change_as(tx, ctx, &before, &mut record, "updated")?;
-    follow(tx, ctx, &before, &record)?;
     Ok(Image::answer(image, ctx, &record, UPDATED).with_texts("warnings", &input.warnings))
 }
 
-/// Settles and saves a new record, with all its events.
+/// Completes and saves a new record, and emits its events.
 pub fn add<R: Model>(tx: &mut Tx, ctx: &Ctx, record: &mut R) -> Result<()> {
     add_as(tx, ctx, record, "created").map(drop)
 }
 
-/// Settles and saves a new record, with `event` in place of `created`; returns the image that its events carry.
+/// Completes and saves a new record under an event other than `created`; returns the image that its events contain.
 pub fn add_as<R: Model>(tx: &mut Tx, ctx: &Ctx, record: &mut R, event: &str) -> Result<Image> {
     record.before_save(tx, ctx, None)?;
     record.forget_sent();
@@ -79,12 +71,12 @@ pub fn add_as<R: Model>(tx: &mut Tx, ctx: &Ctx, record: &mut R, event: &str) -> 
     Ok(image)
 }
 
-/// Settles and saves a changed record, with all its events.
+/// Completes and saves a changed record, and emits its events.
 pub fn change<R: Model>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event: &str) -> Result<()> {
     change_as(tx, ctx, before, record, event).map(drop)
 }
 
-/// Settles and saves a changed record; returns the image that its events carry, or `None` if nothing changed.
+/// Completes and saves a changed record; returns the image that its events contain, or `None` if nothing changed.
 pub fn change_as<R: Model>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event: &str) -> Result<Option<Image>> {
     record.before_save(tx, ctx, Some(before))?;
     record.forget_sent();
@@ -176,7 +168,7 @@ pub fn delete<R: Record>(call: Call) -> Result<Work> {
     }))
 }
 
-/// Runs the call again in a transaction of its own, for work that is too much for one.
+/// Runs the call again in another transaction, for work that is too much for one.
 pub fn once_more(handler: fn(Call) -> Result<Work>, call: &Call) -> Answer {
     let call = call.clone();
     Answer::after(move |_, _| handler(call.clone()))
@@ -305,13 +297,28 @@ fn touch_as<R: Record>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event
     let base = record.base_mut();
     base.updated_at = ctx.now;
     base.version += 1;
-    let mut values = stored(record);
-    values.extend([ctx.account.into(), (&record.base().id).into()]);
-    tx.send(&R::sql().update, &values)?;
+    send_update(tx, ctx, before, record)?;
     if R::is_searched() && record.search_text() != before.search_text() {
         search::put(tx, ctx, record)?;
     }
     append_event(tx, ctx, record, event)
+}
+
+/// Updates the row of a record: the columns that differ from the row as it is.
+fn send_update<R: Record>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &R) -> Result<()> {
+    let changed: Vec<_> = R::columns().filter(|field| !(field.equal)(before, record)).collect();
+    let names: Vec<&'static str> = changed.iter().map(|field| field.info.name).collect();
+    let some = R::sql().update_of::<R>(&names);
+    let base = record.base();
+    let mut values = match &some {
+        Some(_) => vec![base.updated_at.0.into(), base.version.into()],
+        None => stored(record),
+    };
+    if some.is_some() {
+        values.extend(changed.iter().map(|field| (field.to_db)(record)));
+    }
+    values.extend([ctx.account.into(), (&base.id).into()]);
+    Ok(tx.send(some.as_deref().unwrap_or(&R::sql().update), &values)?)
 }
 
 /// Removes a record, with its event.
@@ -392,7 +399,7 @@ pub fn happened<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, event: &str) -> R
     emit(tx, ctx, record, &format!("{}.{event}", R::shape().events))
 }
 
-/// Writes that something happened to a record, under a name of its own.
+/// Writes a log line for a custom event of a record.
 pub fn emit<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, name: &str) -> Result<()> {
     emit_with(tx, ctx, record, name, "")
 }

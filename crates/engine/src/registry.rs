@@ -77,6 +77,8 @@ pub struct Registry {
     pub leases: &'static [&'static LeaseTable],
     /// The tables whose rows wait for a retry, beside jobs.
     pub retries: &'static [&'static RetryTable],
+    /// The functions that reschedule what a wrong clock moved too far ahead, each with the name of its table.
+    pub pull_back: &'static [(&'static str, PullBack)],
     /// The functions that delete expired data.
     pub purges: &'static [Purge],
     /// The work that becomes due as time passes.
@@ -86,6 +88,9 @@ pub struct Registry {
     /// Called at the start if a process died.
     pub after_crash: &'static [fn(&App)],
 }
+
+/// Reschedules what a wrong clock moved too far ahead; returns how many rows there were.
+pub type PullBack = fn(&App) -> Result<u64>;
 
 /// Handles contents without a record.
 #[derive(Clone, Copy)]

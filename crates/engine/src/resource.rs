@@ -172,7 +172,7 @@ impl List {
         List {
             searches: R::is_searched(),
             sorts: list::sorts::<R>(),
-            statements: |call, tx, ctx| list::Request::read::<R>(call, Form::Pages)?.statements::<R>(tx, ctx),
+            statements: |call, tx, ctx| list::ListQuery::read::<R>(call, Form::Pages)?.statements::<R>(tx, ctx),
         }
     }
 }

@@ -84,8 +84,9 @@ pub fn ids_with(tx: &mut Tx, words: &str) -> Result<(&'static str, Vec<Value<'st
 
 /// Number of pending texts at which they are added to the index.
 const MAX_TEXTS: i64 = 256;
-/// Number of texts to add at a time: some milliseconds of the writer.
+/// Maximum number of texts to add at a time, and of their characters together: some milliseconds of the writer.
 const CHUNK: i64 = 1000;
+const MAX_CHARACTERS: i64 = 64 * 1024;
 
 /// How often pending texts are checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -117,16 +118,33 @@ pub fn tidy(store: &Store) -> Result<bool> {
         return Ok(false);
     }
     let adding = if waiting < MAX_TEXTS { 0 } else { CHUNK };
-    store.write_now(SHARED, move |tx| {
+    let added = store.write_now(SHARED, move |tx| {
         pieces::sample(tx)?;
-        let index = tx.dialect().indexed_by("search_texts_pending");
-        let sql = format!(
-            "UPDATE search_texts SET pending = 0
-             WHERE number IN (SELECT number FROM search_texts{index} WHERE pending = 1 LIMIT $1)"
-        );
-        tx.execute(&sql, &[adding.into()])
+        add_pending(tx, adding)
     })?;
-    Ok(waiting > CHUNK || unsampled >= 2 * CHUNK)
+    Ok(added > 0 && waiting > added || unsampled >= 2 * CHUNK)
+}
+
+/// Adds up to `most` pending texts to the index, the oldest first; returns how many.
+fn add_pending(tx: &mut Tx, most: i64) -> Result<i64> {
+    let index = tx.dialect().indexed_by("search_texts_pending");
+    let sql =
+        format!("SELECT number, length(folded) FROM search_texts{index} WHERE pending = 1 ORDER BY number LIMIT $1");
+    let waiting = tx.all(&sql, &[most.into()], |row| Ok::<_, Error>((row.int(0)?, row.int(1)?)))?;
+    let (mut last, mut added, mut characters) = (0, 0, 0);
+    for (number, length) in waiting {
+        characters += length;
+        if added > 0 && characters > MAX_CHARACTERS {
+            break;
+        }
+        (last, added) = (number, added + 1);
+    }
+    let sql = format!(
+        "UPDATE search_texts SET pending = 0
+         WHERE number IN (SELECT number FROM search_texts{index} WHERE pending = 1 AND number <= $1)"
+    );
+    tx.execute(&sql, &[last.into()])?;
+    Ok(added)
 }
 
 /// Adds or updates the search text of a record.

@@ -31,6 +31,8 @@ const VALID_MS: i64 = 24 * HOUR_MS;
 pub struct Site {
     base: OnceLock<String>,
     key: Vec<u8>,
+    /// Keyed once: a list of files has a signature for each.
+    mac: Hmac<Sha256>,
 }
 
 impl Site {
@@ -53,7 +55,8 @@ impl Site {
         if !public_url.is_empty() {
             let _ = base.set(public_url.trim_end_matches('/').to_string());
         }
-        Ok(Site { base, key })
+        let mac = <Hmac<Sha256> as KeyInit>::new_from_slice(&key).unwrap_or_else(|_| unreachable_key());
+        Ok(Site { base, key, mac })
     }
 
     /// Sets the address that the server listens on, in case the settings have no URL.
@@ -109,7 +112,7 @@ impl Site {
     }
 
     fn signature(&self, path: &str, account: i64, until: i64) -> Hmac<Sha256> {
-        let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(&self.key).unwrap_or_else(|_| unreachable_key());
+        let mut mac = self.mac.clone();
         mac.update(format!("{account}\n{until}\n{path}").as_bytes());
         mac
     }
@@ -121,7 +124,8 @@ fn unreachable_key() -> Hmac<Sha256> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or_default();
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 fn unhex(text: &str) -> Option<Vec<u8>> {

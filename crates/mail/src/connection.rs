@@ -31,7 +31,7 @@ impl Answer {
 
 /// Why a command failed.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub(crate) enum CommandError {
     /// The server rejected it: 4xx or 5xx.
     Refused(Answer),
     /// There was no reply, or an invalid one.
@@ -57,7 +57,12 @@ enum Stream {
 
 impl Connection {
     /// Connects, with TLS from the first byte if `trust` is given. The greeting is still to be read.
-    pub(crate) fn open(host: &str, port: u16, timeout: Duration, trust: Option<&Trust>) -> Result<Connection, Fault> {
+    pub(crate) fn open(
+        host: &str,
+        port: u16,
+        timeout: Duration,
+        trust: Option<&Trust>,
+    ) -> Result<Connection, CommandError> {
         let tcp = dial(host, port, timeout).map_err(|e| lost(&e, timeout))?;
         let stream = match trust {
             Some(trust) => handshake(tcp, trust, timeout)?,
@@ -66,12 +71,12 @@ impl Connection {
         Ok(Connection { stream, unread: Vec::new(), offers: Vec::new(), timeout })
     }
 
-    pub(crate) fn greeting(&mut self) -> Result<Answer, Fault> {
+    pub(crate) fn greeting(&mut self) -> Result<Answer, CommandError> {
         self.answer(2, self.timeout)
     }
 
     /// Sends EHLO. An empty `name` means our own address, as the protocol prescribes for machines without a name.
-    pub(crate) fn ehlo(&mut self, name: &str) -> Result<(), Fault> {
+    pub(crate) fn ehlo(&mut self, name: &str) -> Result<(), CommandError> {
         let literal = match self.tcp().local_addr().map(|address| address.ip()) {
             Ok(IpAddr::V4(ip)) => format!("[{ip}]"),
             Ok(IpAddr::V6(ip)) => format!("[IPv6:{ip}]"),
@@ -92,46 +97,46 @@ impl Connection {
     }
 
     /// Starts TLS. Everything that the server sent before is discarded.
-    pub(crate) fn start_tls(mut self, trust: &Trust) -> Result<Connection, Fault> {
+    pub(crate) fn start_tls(mut self, trust: &Trust) -> Result<Connection, CommandError> {
         self.command("STARTTLS", 2)?;
         // A man in the middle could inject the reply to a later command here.
         if !self.unread.is_empty() {
-            return Err(Fault::Unsafe("it sent data after STARTTLS, before TLS began".into()));
+            return Err(CommandError::Unsafe("it sent data after STARTTLS, before TLS began".into()));
         }
         match self.stream {
             Stream::Plain(tcp) => {
                 let stream = handshake(tcp, trust, self.timeout)?;
                 Ok(Connection { stream, offers: Vec::new(), ..self })
             }
-            Stream::Tls(_) => Err(Fault::Unsafe("TLS within TLS".into())),
+            Stream::Tls(_) => Err(CommandError::Unsafe("TLS within TLS".into())),
         }
     }
 
     /// Sends a line; `class` is the first digit of a successful reply.
-    pub(crate) fn command(&mut self, line: &str, class: u16) -> Result<Answer, Fault> {
+    pub(crate) fn command(&mut self, line: &str, class: u16) -> Result<Answer, CommandError> {
         self.command_within(line, class, self.timeout)
     }
 
-    pub(crate) fn command_within(&mut self, line: &str, class: u16, wait: Duration) -> Result<Answer, Fault> {
+    pub(crate) fn command_within(&mut self, line: &str, class: u16, wait: Duration) -> Result<Answer, CommandError> {
         self.write(format!("{line}\r\n").as_bytes()).and_then(|()| self.flush()).map_err(|e| lost(&e, self.timeout))?;
         self.answer(class, wait)
     }
 
     /// Sends the message without its end: until that is sent, no server accepts it.
-    pub(crate) fn content(&mut self, message: &[u8]) -> Result<(), Fault> {
+    pub(crate) fn content(&mut self, message: &[u8]) -> Result<(), CommandError> {
         let stuffed = stuffed(message);
         let sent = stuffed.chunks(CHUNK).try_for_each(|chunk| self.write(chunk)).and_then(|()| self.flush());
         sent.map_err(|e| {
             // A server that closes the connection halfway may have sent the reason.
             match self.answer(2, Duration::from_secs(1)) {
-                Err(refused @ Fault::Refused(_)) => refused,
+                Err(refused @ CommandError::Refused(_)) => refused,
                 _ => lost(&e, self.timeout),
             }
         })
     }
 
     /// Sends the end of the message. If this is `Lost`, the server may have accepted the message or not.
-    pub(crate) fn end(&mut self, wait: Duration) -> Result<Answer, Fault> {
+    pub(crate) fn end(&mut self, wait: Duration) -> Result<Answer, CommandError> {
         self.command_within(".", 2, wait)
     }
 
@@ -146,12 +151,12 @@ impl Connection {
         }
     }
 
-    fn answer(&mut self, class: u16, wait: Duration) -> Result<Answer, Fault> {
+    fn answer(&mut self, class: u16, wait: Duration) -> Result<Answer, CommandError> {
         let answer = self.read_answer(Instant::now() + wait).map_err(|e| lost(&e, wait))?;
         match answer.code / 100 {
             digit if digit == class => Ok(answer),
-            4 | 5 => Err(Fault::Refused(answer)),
-            _ => Err(Fault::Lost(format!("it sent an unexpected reply: {}", answer.words()))),
+            4 | 5 => Err(CommandError::Refused(answer)),
+            _ => Err(CommandError::Lost(format!("it sent an unexpected reply: {}", answer.words()))),
         }
     }
 
@@ -265,8 +270,8 @@ fn dial(host: &str, port: u16, timeout: Duration) -> io::Result<TcpStream> {
     Err(last)
 }
 
-fn handshake(mut tcp: TcpStream, trust: &Trust, timeout: Duration) -> Result<Stream, Fault> {
-    let not_safe = |e: rustls::Error| Fault::Unsafe(e.to_string());
+fn handshake(mut tcp: TcpStream, trust: &Trust, timeout: Duration) -> Result<Stream, CommandError> {
+    let not_safe = |e: rustls::Error| CommandError::Unsafe(e.to_string());
     let mut tls = ClientConnection::new(trust.config.clone(), trust.name.clone()).map_err(not_safe)?;
     let deadline = Instant::now() + timeout;
     while tls.is_handshaking() {
@@ -276,7 +281,7 @@ fn handshake(mut tcp: TcpStream, trust: &Trust, timeout: Duration) -> Result<Str
             tls.complete_io(&mut tcp)
         });
         step.map_err(|e| match e.kind() {
-            ErrorKind::InvalidData => Fault::Unsafe(e.to_string()),
+            ErrorKind::InvalidData => CommandError::Unsafe(e.to_string()),
             _ => lost(&e, timeout),
         })?;
     }
@@ -307,8 +312,8 @@ fn left(deadline: Instant) -> io::Result<Duration> {
 }
 
 /// Describes a connection error, for people.
-fn lost(error: &io::Error, waited: Duration) -> Fault {
-    Fault::Lost(match error.kind() {
+fn lost(error: &io::Error, waited: Duration) -> CommandError {
+    CommandError::Lost(match error.kind() {
         ErrorKind::TimedOut | ErrorKind::WouldBlock => format!("it did not respond within {waited:?}"),
         ErrorKind::ConnectionRefused => "it cannot be reached: connection refused".into(),
         ErrorKind::UnexpectedEof

@@ -1,24 +1,24 @@
-//! Why a message was not taken.
+//! Why a message was not accepted.
 
 use std::fmt;
 
-/// The message was not taken, or perhaps. Each has a sentence for people, with the server's words.
+/// The message was not accepted, or possibly not. Each variant has a sentence for people, with the server's reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// Not taken now: 4xx, no answer in time, no connection. Try again later.
+    /// A temporary failure: 4xx, timeout, no connection. Retry later.
     Later(String),
-    /// Not taken, ever: 5xx about this sender, recipient or message, or a message that cannot be sent there.
+    /// A permanent failure: 5xx about this sender, recipient or message, or a message that cannot be sent there.
     Never(String),
-    /// Not taken, and the mail is not to blame: the server refuses us (5xx at its greeting, EHLO, STARTTLS or AUTH), or
-    /// its certificate does not hold. The mail is worth another try, which helps only when somebody changed something.
+    /// A failure that is not caused by the message: the server rejects the connection (5xx at its greeting, EHLO, STARTTLS
+    /// or AUTH), or its certificate is invalid. A retry succeeds only after the configuration has changed.
     Settings(String),
-    /// The message was sent in whole, but no answer came: the server may have it or not. Another try may double it;
-    /// receivers can tell by the message id, but few do.
+    /// The whole message was sent, but there was no reply, so the server may have accepted it. A retry may deliver it twice;
+    /// receivers could detect this by the message id, but few do.
     Unknown(String),
 }
 
 impl Failure {
-    /// The sentence.
+    /// Returns the sentence.
     pub fn words(&self) -> &str {
         match self {
             Failure::Later(words) | Failure::Never(words) | Failure::Settings(words) | Failure::Unknown(words) => words,

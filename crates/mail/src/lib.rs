@@ -18,6 +18,6 @@ mod smtp;
 mod tls;
 
 pub use failure::Failure;
-pub use message::{Address, Attachment, Invalid, Mail};
+pub use message::{Attachment, Invalid, Mail, NamedAddress};
 pub use sender::{Receipt, Sender};
 pub use settings::{Route, Security, SmtpSettings};

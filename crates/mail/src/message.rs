@@ -12,7 +12,7 @@ use crate::address;
 
 /// A name, which may be empty, and an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Address {
+pub struct NamedAddress {
     /// The display name; empty for none.
     pub name: String,
     /// `user@domain`.
@@ -34,9 +34,9 @@ pub struct Attachment {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mail {
     /// The sender; its domain is also that of the message id.
-    pub from: Address,
+    pub from: NamedAddress,
     /// The reply address, if it is not `from`.
-    pub reply_to: Option<Address>,
+    pub reply_to: Option<NamedAddress>,
     /// The addresses in the `To` header.
     pub to: Vec<String>,
     /// The addresses in the `Cc` header.
@@ -220,7 +220,7 @@ fn encoded(content: impl Into<lettre::message::MaybeString>, encoding: ContentTr
     Body::new_with_encoding(content, encoding).unwrap_or_else(Body::new)
 }
 
-fn mailbox(field: &'static str, address: &Address) -> Result<Mailbox, Invalid> {
+fn mailbox(field: &'static str, address: &NamedAddress) -> Result<Mailbox, Invalid> {
     let name = one_line(field, &address.name)?.trim();
     if name.chars().count() > 255 {
         return Err(invalid(field, "a name may have at most 255 characters"));

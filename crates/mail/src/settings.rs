@@ -1,15 +1,15 @@
-//! Where mail goes, and how to talk to a server.
+//! The destination of mail, and the settings of an SMTP server.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Where mail goes.
+/// The destination of mail.
 #[derive(Clone, Debug)]
 pub enum Route {
-    /// To a server.
+    /// An SMTP server.
     Smtp(SmtpSettings),
-    /// To `.eml` files in this folder, which is made when it is not there.
+    /// `.eml` files in this folder, which is created if it does not exist.
     Folder(PathBuf),
 }
 
@@ -18,38 +18,38 @@ pub enum Route {
 pub enum Security {
     /// TLS from the first byte (port 465).
     Tls,
-    /// TLS after STARTTLS (port 587); without it nothing is sent.
+    /// TLS after STARTTLS (port 587); if the server does not support it, nothing is sent.
     StartTls,
-    /// None: for a server on this machine. A user name and password go in the clear.
+    /// None, for a server on this machine. The user name and password are sent in clear text.
     None,
 }
 
-/// A server and how to talk to it.
+/// The settings of an SMTP server.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SmtpSettings {
-    /// Its name, which its certificate must have, or its address.
+    /// Its host name, which must match its certificate, or its address.
     pub host: String,
-    /// 465, 587 or 25, mostly.
+    /// The port, usually 465, 587 or 25.
     pub port: u16,
     /// How the connection is protected.
     pub security: Security,
-    /// Empty for a server that asks for none.
+    /// The user name; empty for a server without authentication.
     pub user: String,
-    /// Of that user.
+    /// The password of the user.
     pub password: String,
-    /// For connecting, for each answer, and for each 64 KiB of a message. The answer to the end of a message may take
-    /// five times as long, since a mail whose answer is not waited for may go out twice.
+    /// The timeout for connecting, for each reply, and for each 64 KiB of a message. The reply to the end of a message may
+    /// take five times as long, since a mail may be sent twice if its reply is missed.
     pub timeout: Duration,
-    /// The name by which we greet; empty for our address.
+    /// The name in EHLO; empty for the local address.
     pub helo: String,
-    /// Connections kept open between mails; 0 for none. How many mails go at the same time is up to the callers.
+    /// The maximum number of idle connections kept open; 0 for none. Callers determine how many mails are sent in parallel.
     pub pool: usize,
-    /// Certificates of authorities (PEM) to believe besides those of this machine.
+    /// Certificates of authorities (PEM) to trust in addition to those of this machine.
     pub ca_file: Option<PathBuf>,
 }
 
 impl SmtpSettings {
-    /// A server without a user; TLS by the port: 465 from the start, else by STARTTLS.
+    /// Returns settings without a user. The port determines TLS: from the start for 465, otherwise STARTTLS.
     pub fn new(host: impl Into<String>, port: u16) -> SmtpSettings {
         SmtpSettings {
             host: host.into(),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::connection::{Answer, Connection, Fault};
+use crate::connection::{Answer, CommandError, Connection};
 use crate::failure::Failure;
 use crate::settings::{Security, SmtpSettings};
 use crate::tls::Trust;
@@ -94,7 +94,7 @@ impl Smtp {
             if connection.offer("STARTTLS").is_none() {
                 connection.quit();
                 let words = "does not support STARTTLS; nothing is sent over an unencrypted connection";
-                return Err(self.session(words, Fault::Unsafe("check the port and the security setting".into())));
+                return Err(self.session(words, CommandError::Unsafe("check the port and the security setting".into())));
             }
             connection = connection.start_tls(trust).map_err(|fault| self.session("does not start TLS", fault))?;
             connection.ehlo(&settings.helo).map_err(|fault| self.session("rejects the greeting", fault))?;
@@ -119,7 +119,7 @@ impl Smtp {
                 .and_then(|_| connection.command(&STANDARD.encode(password), 2))
         } else {
             let words = "does not support AUTH PLAIN or LOGIN";
-            return Err(self.session(words, Fault::Unsafe("check the port and the security setting".into())));
+            return Err(self.session(words, CommandError::Unsafe("check the port and the security setting".into())));
         };
         done.map(drop).map_err(|fault| {
             // Some servers repeat rejected input in their reply.
@@ -162,8 +162,8 @@ impl Smtp {
             Stop { connection: Worth::Gone, ..self.letter("rejects the mail", fault) }
         })?;
         connection.end(self.settings.timeout * END_TIMES).map_err(|fault| match fault {
-            refused @ Fault::Refused(_) => self.letter("rejects the mail", refused),
-            Fault::Lost(words) | Fault::Unsafe(words) => Stop {
+            refused @ CommandError::Refused(_) => self.letter("rejects the mail", refused),
+            CommandError::Lost(words) | CommandError::Unsafe(words) => Stop {
                 failure: Failure::Unknown(format!(
                     "The mail was sent, but the mail server {} did not confirm it: {words}. It may have arrived.",
                     self.settings.host
@@ -205,34 +205,36 @@ impl Smtp {
     }
 
     /// A failure before any mail was sent: the mail is not the cause.
-    fn session(&self, what: &str, fault: Fault) -> Failure {
+    fn session(&self, what: &str, fault: CommandError) -> Failure {
         let host = &self.settings.host;
         match fault {
-            Fault::Refused(answer) if answer.code < 500 => {
+            CommandError::Refused(answer) if answer.code < 500 => {
                 Failure::Later(format!("The mail server {host} {what} at the moment: {}", answer.words()))
             }
-            Fault::Refused(answer) => Failure::Settings(format!("The mail server {host} {what}: {}", answer.words())),
-            Fault::Lost(words) => Failure::Later(format!("The mail server {host} is unavailable: {words}")),
-            Fault::Unsafe(words) => Failure::Settings(format!("The mail server {host} {what}: {words}")),
+            CommandError::Refused(answer) => {
+                Failure::Settings(format!("The mail server {host} {what}: {}", answer.words()))
+            }
+            CommandError::Lost(words) => Failure::Later(format!("The mail server {host} is unavailable: {words}")),
+            CommandError::Unsafe(words) => Failure::Settings(format!("The mail server {host} {what}: {words}")),
         }
     }
 
     /// A failure at the first command of a mail: if the connection is closed or about to be, the server has received
     /// nothing yet.
-    fn first(&self, what: &str, fault: Fault) -> Stop {
+    fn first(&self, what: &str, fault: CommandError) -> Stop {
         let stale = match &fault {
-            Fault::Refused(answer) => answer.code == 421,
-            Fault::Lost(_) | Fault::Unsafe(_) => true,
+            CommandError::Refused(answer) => answer.code == 421,
+            CommandError::Lost(_) | CommandError::Unsafe(_) => true,
         };
         let stop = self.letter(what, fault);
         if stale { Stop { connection: Worth::Stale, ..stop } } else { stop }
     }
 
     /// A failure before the end of the message was sent, or a rejection after it.
-    fn letter(&self, what: &str, fault: Fault) -> Stop {
+    fn letter(&self, what: &str, fault: CommandError) -> Stop {
         let host = &self.settings.host;
         match fault {
-            Fault::Refused(answer) => {
+            CommandError::Refused(answer) => {
                 let words = answer.words();
                 let failure = match answer.code {
                     // Authentication or TLS required: not about this mail.
@@ -242,7 +244,7 @@ impl Smtp {
                 };
                 Stop { failure, connection: if answer.code == 421 { Worth::Gone } else { Worth::Good } }
             }
-            Fault::Lost(words) | Fault::Unsafe(words) => Stop {
+            CommandError::Lost(words) | CommandError::Unsafe(words) => Stop {
                 failure: Failure::Later(format!("The mail server {host} is unavailable: {words}")),
                 connection: Worth::Gone,
             },

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 use serde_json::Value;
-use web::{Answer, Client, Method, Request};
+use web::{Answer, Client, Method, OutgoingRequest};
 
 use crate::{Chargeback, Customer, Failure, Mandate, NewCustomer, NewPayment, Payment};
 
@@ -123,7 +123,7 @@ impl Mollie {
             headers.push(("Idempotency-Key".into(), idempotency_key.into()));
         }
         let url = format!("{}{path}", self.base);
-        let answer = self.web.send(Request { method: method.clone(), url, headers, body }).await?;
+        let answer = self.web.send(OutgoingRequest { method: method.clone(), url, headers, body }).await?;
         if !(200..300).contains(&answer.status) {
             return Err(Failure::told_by(&answer, &method));
         }

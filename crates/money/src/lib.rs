@@ -25,7 +25,7 @@ pub type Price = Decimal<6>;
 
 /// Why a text is not a [`Decimal`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum DecimalError {
     /// Not a decimal number with a decimal point.
     NotANumber,
     /// Too many decimals.
@@ -86,13 +86,13 @@ fn rescale(value: i128, from: u32, to: u32) -> i128 {
 }
 
 impl<const SCALE: u32> FromStr for Decimal<SCALE> {
-    type Err = Fault;
+    type Err = DecimalError;
 
-    fn from_str(text: &str) -> Result<Self, Fault> {
+    fn from_str(text: &str) -> Result<Self, DecimalError> {
         use rust_decimal::Decimal as Parsed;
         let digits = text.strip_prefix('-').unwrap_or(text);
         if !digits.starts_with(|c: char| c.is_ascii_digit()) || text.contains('_') {
-            return Err(Fault::NotANumber);
+            return Err(DecimalError::NotANumber);
         }
         // from_scientific rounds excess digits; parsing the base separately rejects them.
         let base = text.split(['e', 'E']).next().unwrap_or_default();
@@ -101,38 +101,53 @@ impl<const SCALE: u32> FromStr for Decimal<SCALE> {
             false => Parsed::from_scientific(text),
         });
         let parsed = parsed.map_err(|error| match error {
-            rust_decimal::Error::Underflow => Fault::TooPrecise,
-            rust_decimal::Error::ExceedsMaximumPossibleValue => Fault::TooLarge,
+            rust_decimal::Error::Underflow => DecimalError::TooPrecise,
+            rust_decimal::Error::ExceedsMaximumPossibleValue => DecimalError::TooLarge,
             _ => exponent_fault(text),
         })?;
         let parsed = parsed.normalize();
         if parsed.scale() > SCALE {
-            return Err(Fault::TooPrecise);
+            return Err(DecimalError::TooPrecise);
         }
         // At most 28 digits, of which at most SCALE decimals: this cannot overflow.
         let scaled = rescale(parsed.mantissa(), parsed.scale(), SCALE);
-        Self::checked(scaled).ok_or(Fault::TooLarge)
+        Self::checked(scaled).ok_or(DecimalError::TooLarge)
     }
 }
 
 /// Returns the error for a JSON number with an extreme exponent.
-fn exponent_fault(text: &str) -> Fault {
+fn exponent_fault(text: &str) -> DecimalError {
     let numeric = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
     match text.split_once(['e', 'E']) {
-        Some((_, exponent)) if numeric && exponent.starts_with('-') => Fault::TooPrecise,
-        Some((_, exponent)) if numeric && exponent.ends_with(|c: char| c.is_ascii_digit()) => Fault::TooLarge,
-        _ => Fault::NotANumber,
+        Some((_, exponent)) if numeric && exponent.starts_with('-') => DecimalError::TooPrecise,
+        Some((_, exponent)) if numeric && exponent.ends_with(|c: char| c.is_ascii_digit()) => DecimalError::TooLarge,
+        _ => DecimalError::NotANumber,
     }
 }
 
 impl<const SCALE: u32> fmt::Display for Decimal<SCALE> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (sign, scaled, unit) = (if self.0 < 0 { "-" } else { "" }, self.0.unsigned_abs(), 10_u64.pow(SCALE));
-        let (whole, mut rest, mut digits) = (scaled / unit, scaled % unit, SCALE as usize);
-        while digits > 0 && rest.is_multiple_of(10) {
-            (rest, digits) = (rest / 10, digits - 1);
+        let (mut rest, mut decimals) = (self.0.unsigned_abs(), SCALE);
+        while decimals > 0 && rest.is_multiple_of(10) {
+            (rest, decimals) = (rest / 10, decimals - 1);
         }
-        if digits == 0 { write!(f, "{sign}{whole}") } else { write!(f, "{sign}{whole}.{rest:0digits$}") }
+        // From the last digit on: twenty of them, a sign and a point.
+        let mut text = [b'0'; 22];
+        let (mut start, mut written) = (text.len(), 0);
+        while written <= decimals || rest > 0 {
+            if written == decimals && decimals > 0 {
+                start -= 1;
+                text[start] = b'.';
+            }
+            start -= 1;
+            text[start] = b'0' + (rest % 10) as u8;
+            (rest, written) = (rest / 10, written + 1);
+        }
+        if self.0 < 0 {
+            start -= 1;
+            text[start] = b'-';
+        }
+        f.write_str(std::str::from_utf8(&text[start..]).unwrap_or_default())
     }
 }
 
@@ -168,16 +183,16 @@ mod tests {
     #[test]
     fn rejects_invalid_numbers_with_a_reason() {
         for text in ["", "-", "abc", "1,5", "1.2.3", "NaN", "Infinity", "0x10", " 1", "1_000", "+1", ".5", "--1"] {
-            assert_eq!(text.parse::<Price>(), Err(Fault::NotANumber), "{text}");
+            assert_eq!(text.parse::<Price>(), Err(DecimalError::NotANumber), "{text}");
         }
-        assert_eq!("0.001".parse::<Amount>(), Err(Fault::TooPrecise));
-        assert_eq!("0.0000001".parse::<Price>(), Err(Fault::TooPrecise));
-        assert_eq!("1000000000000".parse::<Price>(), Err(Fault::TooLarge));
-        assert_eq!("1e27".parse::<Price>(), Err(Fault::TooLarge));
-        assert_eq!("1e99".parse::<Price>(), Err(Fault::TooLarge));
-        assert_eq!("1e-99".parse::<Price>(), Err(Fault::TooPrecise));
+        assert_eq!("0.001".parse::<Amount>(), Err(DecimalError::TooPrecise));
+        assert_eq!("0.0000001".parse::<Price>(), Err(DecimalError::TooPrecise));
+        assert_eq!("1000000000000".parse::<Price>(), Err(DecimalError::TooLarge));
+        assert_eq!("1e27".parse::<Price>(), Err(DecimalError::TooLarge));
+        assert_eq!("1e99".parse::<Price>(), Err(DecimalError::TooLarge));
+        assert_eq!("1e-99".parse::<Price>(), Err(DecimalError::TooPrecise));
         assert!("0.99999999999999999999999999999999e0".parse::<Price>().is_err());
-        assert_eq!("1e".parse::<Price>(), Err(Fault::NotANumber));
+        assert_eq!("1e".parse::<Price>(), Err(DecimalError::NotANumber));
         assert!("1e999999999".parse::<Price>().is_err());
         assert!("1".repeat(500).parse::<Price>().is_err());
     }

@@ -1,4 +1,4 @@
-//! Images as the compiler gets them.
+//! Images as they are passed to the compiler.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -13,10 +13,10 @@ pub(crate) struct Image {
     pub(crate) bytes: Bytes,
 }
 
-/// For how many pictures it is remembered how they were drawn.
+/// The number of cached images.
 const KEPT: usize = 8;
 
-/// The pictures that were drawn anew lately, by the hash of what they were drawn from: a logo is on every document.
+/// A cache of recently re-encoded images, by the hash of the original: a logo is on every document.
 #[derive(Default)]
 pub(crate) struct Drawn(Mutex<Vec<(u128, Option<Bytes>)>>);
 

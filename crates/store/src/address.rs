@@ -21,7 +21,7 @@ use crate::{Error, Result};
 /// Time limit from the first packet to the server's ready message, unless the URL sets another.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// Where the server is and how it is spoken to. Cheap to clone.
+/// How to connect to the server. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Address {
     /// One for each server in the URL, so that an unresponsive one does not block the next.

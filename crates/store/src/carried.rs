@@ -1,4 +1,4 @@
-//! What a writer hands to the closures of a transaction, and what they leave to each other.
+//! The state that the closures of a transaction share.
 
 use std::time::{Duration, Instant};
 
@@ -6,36 +6,36 @@ use crate::memory::Memory;
 use crate::named::{Named, Tables};
 use crate::pending::Pending;
 
-/// How a task is run.
+/// How a task runs.
 #[derive(Clone, Copy)]
 pub(crate) struct Care {
-    /// In a savepoint, and waiting for each of its statements.
+    /// In a savepoint, and waiting for the result of each statement.
     pub(crate) savepoint: bool,
-    /// Asking in advance what the database would refuse.
+    /// Looking up conflicts before writing, instead of relying on unique indexes.
     pub(crate) wary: bool,
 }
 
-/// What the closures of a transaction share: what is known of the database, and the rows that are not written yet.
+/// The state that the closures of a transaction share: cached reads, and rows that are not written yet.
 #[derive(Default)]
 pub(crate) struct Carried {
     pub(crate) memory: Memory,
     pub(crate) pending: Pending,
     pub(crate) named: Named,
-    /// The accounts whose rows this transaction holds.
+    /// The accounts that this transaction has locked.
     pub(crate) held: Vec<i64>,
-    /// Given to those who hold nothing, and forgotten at once.
+    /// A cache for closures without a lock, discarded after each use.
     pub(crate) scratch: Memory,
-    /// When the memory was last empty; `None` when it must be emptied.
+    /// When the cache was last emptied; `None` if it has to be emptied.
     known_since: Option<Instant>,
-    /// Whether the last transaction was kept.
+    /// Whether the last transaction was committed.
     kept: bool,
 }
 
-/// How long something is known across transactions, so that the memory does not grow for ever.
+/// How long the cache lasts across transactions, so that it does not grow without limit.
 const KNOWN: Duration = Duration::from_secs(1);
 
 impl Carried {
-    /// A transaction begins. If nobody else has written since the last one, what was known then is still known.
+    /// Begins a transaction. The cache of the previous one remains valid if no one else has written since.
     pub(crate) fn begin(&mut self, is_alone: bool) {
         let young = self.known_since.is_some_and(|since| since.elapsed() < KNOWN);
         if !(self.kept && is_alone && young) {
@@ -45,19 +45,19 @@ impl Carried {
         self.kept = false;
     }
 
-    /// The transaction is kept.
+    /// Records that the transaction was committed.
     pub(crate) fn committed(&mut self) {
         self.kept = true;
     }
 
-    /// Nothing is known or gathered any more.
+    /// Discards cached values, gathered rows and locks.
     pub(crate) fn clear(&mut self) {
         self.memory.clear();
         self.pending.clear();
         self.held.clear();
     }
 
-    /// Whether rows wait to be written.
+    /// Returns whether rows are waiting to be written.
     pub(crate) fn has_rows(&self) -> bool {
         self.pending.has(Tables::MAX)
     }

@@ -3,8 +3,8 @@
 //! The driver's own blocking client waits as long as the server takes. A server that accepts bytes and never responds
 //! (a paused machine, a broken network) would block every thread that queries it.
 //!
-//! Statements whose answer nobody needs now are sent at once and answered later: the server works on them while this
-//! thread goes on. Their answers are read, in order, before that of the next statement that waits.
+//! Statements whose result is not needed are pipelined: the server executes them while this thread continues. Their
+//! results are read, in order, before that of the next statement that waits.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
@@ -22,22 +22,22 @@ use tokio_postgres::{AsyncMessage, Config, Connection, Row, SimpleQueryMessage, 
 
 use crate::{Error, Result, Value};
 
-/// How many statements may be sent before their answers are read: they take memory here and in the server's socket.
+/// How many statements may be sent before their results are read: they take memory here and in the server's socket.
 const IN_FLIGHT: usize = 128;
 
 /// Why a call failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// No answer in time, or no connection to begin with.
+    /// A timeout, or no connection.
     Silence(Error),
-    /// What the driver or the server said.
+    /// An error of the driver or the server.
     Said(Fault),
-    /// Why a statement failed that was sent before this one. This one was sent too, but the transaction had failed.
+    /// An earlier pipelined statement failed, so this one was not executed.
     Earlier(Box<Failure>),
 }
 
 impl Failure {
-    /// Whether the server itself refused the statement and goes on: then it is certain that it was not done.
+    /// Whether the server rejected the statement and keeps the connection: then it certainly had no effect.
     pub(crate) fn is_refusal(&self) -> bool {
         match self {
             Failure::Silence(_) => false,
@@ -58,7 +58,7 @@ impl From<Failure> for Error {
         match failure {
             Failure::Silence(error) => error,
             Failure::Said(fault) => fault.into(),
-            // Whose statement failed is not known any more. Everything runs again, and then everyone waits.
+            // It is unknown whose statement failed. Everything runs again, waiting for each statement.
             Failure::Earlier(failure) => match Error::from(*failure) {
                 Error::Unique(_) | Error::Database(_) => Error::Undo,
                 error => error,
@@ -67,16 +67,16 @@ impl From<Failure> for Error {
     }
 }
 
-/// Whether the server closes the connection with these words.
+/// Whether the server closes the connection with this error.
 pub(crate) fn ends_connection(fault: &Fault) -> bool {
     let severity = fault.as_db_error().and_then(|said| said.parsed_severity());
     matches!(severity, Some(Severity::Fatal | Severity::Panic))
 }
 
-/// An answer that is still to come.
+/// A pending result.
 type Answer = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send>>;
 
-/// A connection. The client goes first when it is dropped, so that the wire can say goodbye.
+/// A connection. The client is dropped first, so that the wire can close the connection properly.
 pub(crate) struct Client {
     sent: VecDeque<Answer>,
     client: Arc<tokio_postgres::Client>,
@@ -93,7 +93,7 @@ struct Wire {
     warned: bool,
 }
 
-/// The driver's connection, over whatever it runs.
+/// The driver's connection, over any kind of socket.
 trait Messages: Send {
     fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<AsyncMessage, Fault>>>;
 }
@@ -109,7 +109,7 @@ where
 }
 
 impl Client {
-    /// Connects; `deadline` is for all of it, from the name of the host to the server's welcome.
+    /// Connects; `deadline` covers everything from resolving the host name to the server's ready message.
     pub(crate) fn connect<T>(config: &Config, tls: T, deadline: Duration) -> Result<Client, Failure>
     where
         T: MakeTlsConnect<Socket>,
@@ -134,7 +134,7 @@ impl Client {
         }
     }
 
-    /// How long each call may take from now on.
+    /// Sets the timeout of all further calls.
     pub(crate) fn set_deadline(&mut self, deadline: Duration) {
         self.wire.deadline = deadline;
     }
@@ -174,7 +174,7 @@ impl Client {
         Ok(last_row(&wire.wait(sent, client.simple_query(sql))?))
     }
 
-    /// Sends a statement; whether it succeeds is learned by whoever waits next.
+    /// Sends a statement; the next call that waits reports its failure.
     pub(crate) fn send(&mut self, statement: &Statement, values: &[Value]) -> Result<(), Failure> {
         let (client, statement) = (self.client.clone(), statement.clone());
         let values: Vec<Value<'static>> = values.iter().map(Value::owned).collect();
@@ -197,12 +197,12 @@ impl Client {
         self.put(Box::pin(async move { take(last_row(&client.simple_query(&sql).await?)) }), false)
     }
 
-    /// Waits for the answers to everything that was sent.
+    /// Waits for the results of all statements that were sent.
     pub(crate) fn settle(&mut self) -> Result<(), Failure> {
         self.wire.wait(&mut self.sent, std::future::ready(Ok(())))
     }
 
-    /// Nobody needs the answers to what was sent.
+    /// Ignores the results of the statements that were sent.
     pub(crate) fn ignore_sent(&mut self) {
         self.sent.clear();
     }
@@ -211,7 +211,7 @@ impl Client {
         if self.sent.len() >= IN_FLIGHT {
             self.settle()?;
         }
-        // What is known already was never sent: the values do not fit the statement, or the connection is closed.
+        // A result this early means that it was not sent: the values do not match the statement, or the connection is closed.
         if let Some(done) = self.wire.start(&mut answer, flush) {
             return done;
         }
@@ -228,8 +228,8 @@ fn last_row(messages: &[SimpleQueryMessage]) -> Option<String> {
 }
 
 impl Wire {
-    /// Sends `work` behind everything that was sent before, and waits for all answers. Each of them has the whole
-    /// deadline, as if it were waited for alone: the server works on one statement at a time.
+    /// Sends `work` after all earlier statements, and waits for all results. Each has the full deadline, as if it were the
+    /// only one: the server executes one statement at a time.
     fn wait<T>(
         &mut self,
         sent: &mut VecDeque<Answer>,
@@ -255,7 +255,7 @@ impl Wire {
                         earlier = said.map_err(|failure| Failure::Earlier(Box::new(failure)));
                     }
                 }
-                // The answer may have come just before the end.
+                // The result may have arrived just before the deadline.
                 failed = fault.is_some();
                 if sent.is_empty() {
                     if let Err(failure) = std::mem::replace(&mut earlier, Ok(())) {
@@ -281,8 +281,8 @@ impl Wire {
         answered.unwrap_or_else(|| Err(silence(limit)))
     }
 
-    /// Sends a request, with `flush` as far as the socket takes it now and else together with the next one; answers what
-    /// it comes to if that is known already.
+    /// Sends a request: with `flush` as far as the socket accepts it now, otherwise together with the next one. Returns its
+    /// result if that is already known.
     fn start(&mut self, answer: &mut Answer, flush: bool) -> Option<Result<(), Failure>> {
         let Wire { runtime, connection, over, warned, .. } = self;
         let Some(runtime) = runtime.as_ref().filter(|_| !*over) else { return Some(Err(closed())) };
@@ -292,14 +292,14 @@ impl Wire {
             return Some(done);
         }
         if flush {
-            // A failure of the connection is met again by whoever waits.
+            // The next call that waits reports a failure of the connection again.
             *over |= poll_messages(connection.as_mut(), warned, &mut cx).is_some();
         }
         None
     }
 }
 
-/// Reads and writes what the socket has and takes; answers why it failed.
+/// Reads and writes as much as the socket allows; returns the error if it failed.
 fn poll_messages(connection: &mut dyn Messages, warned: &mut bool, cx: &mut Context<'_>) -> Option<Fault> {
     loop {
         match connection.poll_message(cx) {

@@ -12,15 +12,15 @@ pub enum Error {
     /// A closure failed after it had written, in a transaction without savepoints: all of it is
     /// run again with them. Never leaves the store.
     Undo,
-    /// The connection is gone.
+    /// The connection is lost.
     Disconnected(String),
     /// The disk is full; nothing was written.
     DiskFull,
-    /// Too many writes wait already.
+    /// The write queue is full.
     Overloaded,
     /// The database cannot be used now.
     Unavailable(String),
-    /// The commit was sent and its fate could not be learned.
+    /// The commit was sent, and its outcome could not be determined.
     Unknown(String),
     /// Reading or writing the file failed: the process must not continue writing.
     Io(String),
@@ -47,7 +47,7 @@ pub enum Error {
         /// What is wrong with the value, without the value itself: it may be private.
         why: String,
     },
-    /// Anything else the database said: a mistake in a statement.
+    /// Any other error of the database: a mistake in a statement.
     Database(String),
 }
 
@@ -153,10 +153,10 @@ impl From<tokio_postgres::Error> for Error {
             Some(code) if code.starts_with("08") || ends_connection(&error) => Error::Disconnected(text),
             // Serialisation failure, deadlock, plan of an older schema.
             Some("40001" | "40P01" | "0A000") => Error::Conflict(text),
-            // A lock was waited for in vain; a statement took too long; the server only reads.
+            // Lock timeout; statement timeout; read-only server.
             Some("55P03" | "57014" | "25006" | "55000") => Error::Unavailable(text),
             Some("53100") => Error::DiskFull,
-            // The server is going down, or up; or has no connection to spare.
+            // The server is shutting down or starting, or has too many connections.
             Some("57P01" | "57P02" | "57P03" | "53300") => Error::Disconnected(text),
             Some(_) => Error::Database(text),
             None if error.is_closed() => Error::Disconnected(text),

@@ -40,7 +40,7 @@ const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 pub(crate) struct Mark {
     /// Empty if there is no table for it.
     writer: String,
-    /// That of the last transaction, once the server has said it.
+    /// The token of the last transaction, once the server has returned it.
     token: Arc<OnceLock<String>>,
 }
 
@@ -60,8 +60,8 @@ impl Mark {
         }
     }
 
-    /// Begins a transaction, with the mark as its first write. It locks the row: until this transaction is over, nobody
-    /// is told that its mark is missing. The answer is not waited for, but it must be here before the commit is sent.
+    /// Begins a transaction, with the mark as its first write. It locks the row, so a lookup of the mark waits until this
+    /// transaction has ended. This does not wait for the result, which must arrive before the commit is sent.
     pub(crate) fn begin(&mut self, client: &mut Client) -> Result<(), Failure> {
         // An empty token belongs to a writer that has committed nothing; it must never match.
         self.token = Arc::default();
@@ -77,7 +77,7 @@ impl Mark {
         })
     }
 
-    /// Whether the transaction can be committed: nothing is left to learn that would be looked for if it were lost.
+    /// Whether the transaction can be committed: its token is known, so it can be looked up if the connection is lost.
     pub(crate) fn is_known(&self) -> bool {
         self.writer.is_empty() || self.is_set()
     }

@@ -1,39 +1,39 @@
-//! What a transaction knows of the database without asking again, also across the closures that share it.
+//! A cache of what a transaction has read, shared by its closures.
 //!
-//! Nobody else can change what it knows: SQLite has one writer, and on PostgreSQL the transaction holds the account. What
-//! it changes itself it forgets, since every statement that writes forgets what is known of the tables that it names.
-//! When a part of the transaction is undone everything is forgotten.
+//! No one else can change these rows meanwhile: SQLite has one writer, and on PostgreSQL the transaction holds the lock of
+//! the account. Every statement that writes discards the entries of the tables that it names. Rolling back to a savepoint
+//! discards all entries.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 
 use crate::named::Tables;
 
-/// Things that are known, by the table that they come from, their type and the account.
+/// Cached values by table, type and account.
 #[derive(Default)]
 pub(crate) struct Memory {
     known: HashMap<(Tables, TypeId, i64), Box<dyn Any + Send>>,
-    /// The tables of which something is known.
+    /// The tables with cached values.
     tables: Tables,
 }
 
 impl Memory {
-    /// What is known of a table, in a form of the caller's own.
+    /// Returns the cached value of type `M` for a table, or its default.
     pub(crate) fn of<M: Default + Any + Send>(&mut self, table: Tables, account: i64) -> &mut M {
         self.tables |= table;
         let known = self.known.entry((table, TypeId::of::<M>(), account)).or_insert_with(|| Box::<M>::default());
         match known.downcast_mut() {
             Some(known) => known,
-            None => unreachable!("it was found by its type"),
+            None => unreachable!("the type is part of the key"),
         }
     }
 
-    /// Whether something is known of one of these tables.
+    /// Returns whether any of these tables has cached values.
     pub(crate) fn has(&self, tables: Tables) -> bool {
         self.tables & tables != 0
     }
 
-    /// These tables have changed.
+    /// Discards the values of these tables, which have changed.
     pub(crate) fn forget(&mut self, tables: Tables) {
         if self.has(tables) {
             self.known.retain(|(own, _, _), _| own & tables == 0);
@@ -41,7 +41,7 @@ impl Memory {
         }
     }
 
-    /// Nothing is known any more.
+    /// Discards all values.
     pub(crate) fn clear(&mut self) {
         self.known.clear();
         self.tables = 0;
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_forgets_its_tables() {
+    fn a_change_discards_the_values_of_its_tables() {
         let mut memory = Memory::default();
         *memory.of::<i64>(1, 5) = 7;
         *memory.of::<String>(1, 5) = "seven".into();

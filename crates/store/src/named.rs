@@ -1,5 +1,5 @@
-//! Which of the tables that matter to a transaction a statement names. Looking for them in the text takes longer than
-//! many a statement, so the answer is kept for each text.
+//! Finds the tables that a statement names, among those that the cache and the pending rows need to know. Scanning the
+//! text takes longer than executing some statements, so the result is cached per text.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -7,10 +7,10 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// A bit for each table.
 pub(crate) type Tables = u128;
 
-/// Texts kept; a program has a few hundred.
+/// The maximum number of cached texts; a program has a few hundred.
 const MAX_TEXTS: usize = 4096;
 
-/// The tables that matter, and what is known of statements.
+/// The registered tables, and the tables that each statement names.
 #[derive(Default)]
 pub(crate) struct Named {
     tables: Vec<&'static str>,
@@ -18,19 +18,19 @@ pub(crate) struct Named {
 }
 
 impl Named {
-    /// The bit of a table, which matters from now on.
+    /// Returns the bit of a table, and registers the table at its first use.
     pub(crate) fn bit(&mut self, table: &'static str) -> Tables {
         let place = self.tables.iter().position(|own| *own == table).unwrap_or_else(|| {
             self.tables.push(table);
-            // What is known of the texts says nothing of this table.
+            // The cached results do not cover this table.
             self.texts.clear();
             self.tables.len() - 1
         });
         at(place)
     }
 
-    /// The tables that a statement names. A word of its text that is called like a table counts as well: to take one
-    /// for named too often costs time, too seldom would be wrong.
+    /// Returns the registered tables that a statement names. Any word equal to the name of a table counts: a false positive
+    /// costs time, a false negative would be an error.
     pub(crate) fn by(&mut self, sql: &str) -> Tables {
         if let Some(tables) = self.texts.get(sql) {
             return *tables;
@@ -49,12 +49,12 @@ impl Named {
     }
 }
 
-/// More tables than there are bits share the last one.
+/// Tables beyond the number of bits share the last one.
 fn at(place: usize) -> Tables {
     1 << place.min(127)
 }
 
-/// Eight bytes at a time: the texts are our own, and long.
+/// Hashes eight bytes at a time: the texts are long, and not chosen by an attacker.
 #[derive(Default)]
 pub(crate) struct TextHasher(u64);
 

@@ -1,5 +1,5 @@
-//! Rows that are gathered while closures run and written together: at the end of the transaction, or before a statement
-//! that names their table. A hundred requests that share a commit write their log lines in a few statements.
+//! Rows that are gathered while closures run and are written together, at the end of the transaction or before a statement
+//! that names their table: a hundred requests that share a commit write their log lines in a few statements.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -8,44 +8,44 @@ use std::sync::Arc;
 use crate::Value;
 use crate::named::Tables;
 
-/// The most rows of one statement. The number of rows of a statement is a power of two, so that there are few texts and
-/// each is prepared once.
+/// The maximum number of rows per statement. Statements insert a power of two of rows, so there are few texts, and each is
+/// prepared once.
 const MAX_ROWS: usize = 64;
 
-/// So many bytes are not kept for the end: whoever wrote them takes the time for them.
+/// Above this size, rows are written immediately, in the time of the closure that gathered them.
 const MAX_BYTES: usize = 256 * 1024;
 
-/// Rows of a table that nobody needs to see at once.
+/// A table whose rows are gathered instead of being written immediately.
 #[derive(Debug)]
 pub struct Gathered {
     /// The table.
     pub table: &'static str,
-    /// The columns that are written; those that identify a row come first.
+    /// The columns to write; those of the key come first.
     pub columns: &'static [&'static str],
-    /// How many columns identify a row; 0 when there are never two of the same.
+    /// The number of columns in the key; 0 if no two rows have the same key.
     pub key: usize,
-    /// What becomes of two rows of the same key.
+    /// How two rows with the same key are merged.
     pub merge: Merge,
-    /// What follows the rows in the statement: `ON CONFLICT …`.
+    /// The end of the statement: `ON CONFLICT …`.
     pub conflict: &'static str,
 }
 
-/// What becomes of two rows of the same key.
+/// How two rows with the same key are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merge {
     /// The second replaces the first.
     Last,
     /// The second is dropped.
     First,
-    /// The numbers behind the key are added.
+    /// The numbers after the key are added up.
     Sum,
 }
 
-/// All rows that are gathered.
+/// All gathered rows.
 #[derive(Default)]
 pub(crate) struct Pending {
     tables: Vec<Table>,
-    /// The tables that have rows.
+    /// The tables with gathered rows.
     filled: Tables,
     bytes: usize,
 }
@@ -54,9 +54,9 @@ struct Table {
     gathered: &'static Gathered,
     bit: Tables,
     values: Vec<Value<'static>>,
-    /// The rows by the hash of their key.
+    /// The index of each row by the hash of its key.
     places: HashMap<u64, usize>,
-    /// The statements, by the binary logarithm of their rows.
+    /// The statements, by the binary logarithm of their number of rows.
     texts: Vec<Arc<str>>,
 }
 
@@ -67,10 +67,10 @@ pub(crate) struct Batch {
 }
 
 impl Pending {
-    /// Adds a row; answers false when the rows of the table must be written before.
+    /// Adds a row. Returns false if the gathered rows of the table must be written first.
     pub(crate) fn add(&mut self, gathered: &'static Gathered, bit: Tables, row: &[Value]) -> bool {
         debug_assert_eq!(row.len(), gathered.columns.len(), "{}", gathered.table);
-        // Rows of one table are written in the order in which they came.
+        // Rows of one table are written in the order in which they were added.
         let mut others = self.tables.iter().filter(|own| !std::ptr::eq(own.gathered, gathered));
         if self.has(bit) && others.any(|own| own.bit == bit && !own.values.is_empty()) {
             return false;
@@ -101,17 +101,17 @@ impl Pending {
         true
     }
 
-    /// Whether one of these tables has rows.
+    /// Returns whether any of these tables has gathered rows.
     pub(crate) fn has(&self, tables: Tables) -> bool {
         self.filled & tables != 0
     }
 
-    /// Whether there is more than should be kept for the end.
+    /// Returns whether the rows exceed the size limit and should be written now.
     pub(crate) fn is_full(&self) -> bool {
         self.bytes > MAX_BYTES
     }
 
-    /// Takes the rows of these tables, as statements in the order in which the tables were first written to.
+    /// Removes the rows of these tables and returns them as statements, in the order in which the tables were first used.
     pub(crate) fn take(&mut self, tables: Tables) -> Vec<Batch> {
         let mut batches = Vec::new();
         for table in self.tables.iter_mut().filter(|table| table.bit & tables != 0 && !table.values.is_empty()) {
@@ -122,7 +122,7 @@ impl Pending {
         batches
     }
 
-    /// Drops all rows.
+    /// Discards all rows.
     pub(crate) fn clear(&mut self) {
         for table in &mut self.tables {
             table.values.clear();
@@ -150,7 +150,7 @@ impl Table {
         }
     }
 
-    /// The statement for 2 to the power of `power` rows.
+    /// Returns the statement for 2 to the power of `power` rows.
     fn text(&mut self, power: usize) -> Arc<str> {
         while self.texts.len() <= power {
             let text = self.gathered.insert(1 << self.texts.len());
@@ -161,7 +161,7 @@ impl Table {
 }
 
 impl Gathered {
-    /// The statement that inserts so many rows.
+    /// Returns the statement that inserts this number of rows.
     pub(crate) fn insert(&self, rows: usize) -> String {
         let width = self.columns.len();
         let row = |row: usize| {
@@ -174,7 +174,7 @@ impl Gathered {
     }
 }
 
-/// Merges a row into one of the same key; answers whether it could.
+/// Merges a row into one with the same key; returns whether that was possible.
 fn merge(gathered: &Gathered, own: &mut [Value<'static>], row: &[Value]) -> bool {
     for (own, new) in own.iter_mut().zip(row).skip(gathered.key) {
         match (gathered.merge, &mut *own, new) {
@@ -210,7 +210,7 @@ mod tests {
     };
 
     #[test]
-    fn rows_are_written_by_powers_of_two() {
+    fn statements_have_a_power_of_two_of_rows() {
         let mut pending = Pending::default();
         for seq in 0..100 {
             assert!(pending.add(&LINES, 1, &[Value::Int(seq), Value::from("x")]));
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_one_key_become_one() {
+    fn rows_with_the_same_key_are_merged() {
         let mut pending = Pending::default();
         for (kind, total) in [("client", 1), ("invoice", 1), ("client", 3), ("invoice", -1)] {
             assert!(pending.add(&COUNTS, 2, &[Value::from(kind), Value::Int(total)]));
@@ -234,7 +234,7 @@ mod tests {
         let batches = pending.take(3);
         assert_eq!(batches.len(), 1);
         assert_eq!(batches[0].values, [Value::from("client"), Value::Int(4), Value::from("invoice"), Value::Int(0)]);
-        // The index went with the rows.
+        // The index by key is emptied with the rows.
         assert!(pending.add(&COUNTS, 2, &[Value::from("invoice"), Value::Int(5)]));
         pending.clear();
         assert!(pending.add(&COUNTS, 2, &[Value::from("invoice"), Value::Int(6)]));
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn many_bytes_are_not_kept() {
+    fn is_full_above_the_size_limit() {
         let mut pending = Pending::default();
         let long = "x".repeat(MAX_BYTES);
         assert!(pending.add(&LINES, 1, &[Value::Int(1), Value::from(long.as_str())]));

@@ -26,7 +26,7 @@ const READER_IDLE: Duration = Duration::from_secs(60);
 const GRACE: Duration = Duration::from_secs(2);
 /// Time limit of a migration, and of waiting for one.
 const MIGRATION: Duration = Duration::from_secs(60 * 60);
-/// After how many transactions plans are made anew for the first time, and how much larger the number is each time.
+/// After how many transactions statements are first planned again, and the factor by which this number grows.
 const PLANNED: u64 = 64;
 const GROWTH: u64 = 8;
 /// How long the outcome of a commit is looked up. The caller waits, and so do all queued writes.
@@ -36,16 +36,16 @@ const FATE: Duration = Duration::from_secs(10);
 pub(crate) struct Connection {
     client: Client,
     statements: HashMap<String, Statement>,
-    /// The rows that the transaction holds.
+    /// The rows that the transaction has locked.
     held: Vec<(&'static str, i64)>,
     /// How many transactions it has had.
     transactions: u64,
-    /// How much there is to be done until its statements are planned anew.
+    /// The number of writes at which its statements are planned again.
     planned_until: u64,
 }
 
 impl Connection {
-    /// `limit` is how long a statement may take, `idle` how long a transaction may do nothing.
+    /// `limit` is the timeout of a statement, `idle` that of an idle transaction.
     pub(crate) fn open(address: &Address, limit: Duration, idle: Duration) -> Result<Connection> {
         let mut client = address.connect()?;
         client.script(&format!(
@@ -61,9 +61,9 @@ impl Connection {
         Ok(Connection { client, statements: HashMap::new(), held: Vec::new(), transactions: 0, planned_until: PLANNED })
     }
 
-    /// Has PostgreSQL plan statements anew when the database may have grown much; `writes` is how many this process has
-    /// done. A plan is made once per connection. One for a table that was empty then may walk all rows of an account,
-    /// since any index looked as good as another, and is kept until PostgreSQL has counted the rows: a minute or more.
+    /// Makes PostgreSQL plan statements again when the database may have grown; `writes` is the number of writes of this
+    /// process. A plan is made once per connection. A plan for an empty table may scan all rows of an account, because all
+    /// indexes looked equally good, and is kept until PostgreSQL has analyzed the table: a minute or more.
     fn keep_plans_fresh(&mut self, writes: u64) -> Result<(), Failure> {
         self.transactions += 1;
         let done = writes + self.transactions;
@@ -74,7 +74,7 @@ impl Connection {
         self.client.send_script("DISCARD PLANS", false)
     }
 
-    /// Notes that the transaction holds a row; answers whether it did not before.
+    /// Records that the transaction has locked a row; returns whether that is new.
     pub(crate) fn hold(&mut self, table: &'static str, id: i64) -> bool {
         let new = !self.held.contains(&(table, id));
         if new {
@@ -94,8 +94,8 @@ impl Connection {
         self.forget_on_error(sql, done)
     }
 
-    /// Sends a statement without waiting for its outcome. When it fails, the next call that waits does as well, with
-    /// [`Error::Undo`] if running everything again may tell whose failure it was.
+    /// Sends a statement without waiting for its result. If it fails, the next call that waits fails too, with
+    /// [`Error::Undo`] if running everything again can show whose statement failed.
     pub(crate) fn send(&mut self, sql: &str, values: &[Value]) -> Result<()> {
         let statement = self.prepare(sql)?;
         Ok(self.client.send(&statement, values)?)
@@ -174,7 +174,7 @@ impl Pool {
             tries += 1;
             let mut lease = self.take()?;
             let conn = lease.connection()?;
-            // Both go with the statements of the closure, whose answers tell whether the connection still works.
+            // Both are sent with the statements of the closure, whose results show whether the connection still works.
             let begun = conn
                 .keep_plans_fresh(self.stats.writes.load(Ordering::Relaxed))
                 .and_then(|()| conn.client.send_script("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", false));
@@ -338,7 +338,7 @@ impl Session for Writing {
 
     fn admits(&mut self, key: i64) -> Result<bool> {
         let conn = self.connection()?;
-        // The first closure has said what is held for a key. If it held nothing, nobody knows what others would wait for.
+        // The first closure determines what is locked for a key. If it locked nothing, what others would wait for is unknown.
         let Some((table, _)) = conn.held.first().copied() else { return Ok(false) };
         let sql = format!("SELECT id FROM {table} WHERE id = $1 FOR UPDATE SKIP LOCKED");
         let free = !conn.query(&sql, &[key.into()])?.is_empty();
@@ -375,11 +375,11 @@ impl Session for Writing {
         // In a transaction that has failed, COMMIT would roll back and call it a success; the
         // SELECT before it fails instead.
         let lost = match client.script("SELECT 1; COMMIT") {
-            // When somebody ends the wait for a synchronous standby, COMMIT succeeds with a warning: it is on this
-            // server and perhaps on no other.
+            // If the wait for a synchronous standby is cancelled, COMMIT succeeds with a warning: the transaction is on
+            // this server and perhaps on no other.
             Ok(()) if client.take_warned() => "PostgreSQL warned while it committed".to_string(),
             Ok(()) => return Ok(()),
-            // Also when a statement was refused that was sent before: the transaction has failed, and so did the SELECT.
+            // Also if an earlier pipelined statement was rejected: then the transaction failed, and so did the SELECT.
             Err(failure) if failure.is_refusal() => return Err(failure.into()),
             Err(failure) => Error::from(failure).to_string(),
         };

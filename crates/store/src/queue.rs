@@ -104,7 +104,7 @@ impl<T> Queue<T> {
         Some((key, item))
     }
 
-    /// The next one of the lanes `keys`, which are held, if it usually takes no longer than `room`.
+    /// Takes the next write of the lanes `keys`, which are held, if it usually takes no longer than `room`.
     pub(crate) fn more(&mut self, keys: &[i64], room: Duration) -> Option<(i64, T)> {
         let key = self.first_of(keys)?.1;
         let lane = self.lanes.get_mut(&key).filter(|lane| lane.usual <= room)?;
@@ -113,7 +113,7 @@ impl<T> Queue<T> {
         Some((key, item))
     }
 
-    /// Whether it is the turn of a lane that nobody holds, before the lanes `keys`.
+    /// Whether a lane that is not held comes before the lanes `keys`.
     pub(crate) fn is_turn_of_others(&self, keys: &[i64]) -> bool {
         match (self.turns.first(), self.first_of(keys)) {
             (Some((clock, ..)), Some((own, _))) => *clock < own,
@@ -126,7 +126,7 @@ impl<T> Queue<T> {
         waiting.filter(|(_, lane)| !lane.waiting.is_empty()).map(|(key, lane)| (lane.clock, key)).min()
     }
 
-    /// Gives back one that was taken and has not run: it is the next of its lane, which is not held any more.
+    /// Puts back a write that was taken and has not run, as the next of its lane, and releases the lane.
     pub(crate) fn put_back(&mut self, key: i64, item: T) {
         let Some(lane) = self.lanes.get_mut(&key) else { return };
         lane.waiting.push_front(item);

@@ -20,7 +20,7 @@ pub struct Tx<'c> {
     /// them: failing writes are rare, and a savepoint makes SQLite's search index flush (measured: half of the
     /// throughput).
     careful: bool,
-    /// Whether a closure of the same key has failed lately.
+    /// Whether a closure of the same key failed recently.
     wary: bool,
     /// Whether there is anything to roll back.
     touched: bool,
@@ -30,7 +30,7 @@ pub struct Tx<'c> {
     tally: Tally,
     /// What its closures share.
     carried: Carried,
-    /// Whether rows may be gathered: somebody writes them at the end.
+    /// Whether rows may be gathered, because they are written at the end.
     gathers: bool,
 }
 
@@ -62,33 +62,33 @@ impl<'c> Tx<'c> {
         }
     }
 
-    /// The same transaction, for a closure that is run with `care`.
+    /// Sets how the next closure of the transaction runs.
     pub(crate) fn with(self, care: Care) -> Tx<'c> {
         Tx { careful: care.savepoint, wary: care.wary, ..self }
     }
 
-    /// Whether a closure is to ask in advance what a unique index would refuse. Most of the time it writes without: a
-    /// refusal makes it run again, and then it asks.
+    /// Whether a closure should look up conflicts before it writes. Usually it just writes: if a unique index rejects the
+    /// row, the closure runs again, and then this is true.
     pub fn asks_first(&self) -> bool {
         self.wary
     }
 
-    /// The same transaction, going on with what its other parts know and have gathered.
+    /// Continues with the cache and the gathered rows of the closures before.
     pub(crate) fn carrying(self, carried: Carried) -> Tx<'c> {
         Tx { carried, gathers: true, ..self }
     }
 
-    /// The same transaction, at its end: what it does now is counted as done by its last part.
+    /// Marks the end of the transaction: further work is counted as that of its last closure.
     pub(crate) fn closing(self) -> Tx<'c> {
         Tx { tally: self.tally.added(), ..self }
     }
 
-    /// What the next part of the transaction goes on with.
+    /// Returns the state for the next closure of the transaction.
     pub(crate) fn into_carried(self) -> Carried {
         self.carried
     }
 
-    /// Which of the two databases this is.
+    /// Returns which of the two databases this is.
     pub fn dialect(&self) -> Dialect {
         match self.session {
             Session::Sqlite(_) => Dialect::Sqlite,
@@ -96,9 +96,9 @@ impl<'c> Tx<'c> {
         }
     }
 
-    /// What this transaction knows of a table and an account, in a form of the caller's own. It lasts until a statement
-    /// writes to the table, a part of the transaction is undone, or the transaction ends. Whoever gathers rows keeps it
-    /// right. A transaction that writes without holding the account knows nothing, since others may write as well.
+    /// Returns the value of type `M` that is cached for a table and an account, or its default. It is discarded when a
+    /// statement writes to the table, when a savepoint is rolled back, and at the end of the transaction. Code that gathers
+    /// rows must keep it correct. Without the lock of the account nothing is cached, since others may write meanwhile.
     pub fn memory<M: Default + Any + Send>(&mut self, table: &'static str, account: i64) -> &mut M {
         let nobody_else = !self.gathers || self.dialect() == Dialect::Sqlite || self.holds(account);
         let Carried { memory, named, scratch, .. } = &mut self.carried;
@@ -110,19 +110,19 @@ impl<'c> Tx<'c> {
         scratch.of(table, account)
     }
 
-    /// Whether the transaction holds the account.
+    /// Whether the transaction has locked the account.
     pub(crate) fn holds(&self, account: i64) -> bool {
         self.carried.held.contains(&account)
     }
 
-    /// The transaction holds the account from now on.
+    /// Records that the transaction has locked the account.
     pub(crate) fn held(&mut self, account: i64) {
         if !self.holds(account) {
             self.carried.held.push(account);
         }
     }
 
-    /// Adds a row to those that are written together, at the end of the transaction at the latest. Statements that name
+    /// Adds a row that is written together with others, at the end of the transaction at the latest. Statements that name
     /// the table see it.
     pub fn gather(&mut self, gathered: &'static Gathered, row: &[Value]) -> Result<()> {
         if !self.gathers {
@@ -138,7 +138,7 @@ impl<'c> Tx<'c> {
         if self.carried.pending.is_full() { self.flush() } else { Ok(()) }
     }
 
-    /// Writes all rows that were gathered.
+    /// Writes all gathered rows.
     pub(crate) fn flush(&mut self) -> Result<()> {
         self.write_gathered(Tables::MAX)
     }
@@ -153,7 +153,7 @@ impl<'c> Tx<'c> {
                 false => self.run_unwatched(&batch.sql, &batch.values),
             };
             if let Err(error) = written {
-                // They may be the rows of another closure, which is told when each of them writes its own.
+                // The rows may be those of another closure, which gets the error when each writes its own rows.
                 if !self.careful {
                     self.trouble.get_or_insert(Error::Undo);
                 }
@@ -163,7 +163,7 @@ impl<'c> Tx<'c> {
         Ok(())
     }
 
-    /// Before a statement: rows that it may see are written, and what it may change is forgotten.
+    /// Called before a statement: writes the rows that it may read, and discards cached values that it may change.
     fn prepare_for(&mut self, sql: &str, writes: bool) -> Result<()> {
         let Carried { memory, pending, named, .. } = &mut self.carried;
         let matters = pending.has(Tables::MAX) || (writes && memory.has(Tables::MAX));
@@ -200,9 +200,9 @@ impl<'c> Tx<'c> {
         self.note(done)
     }
 
-    /// Runs a statement whose outcome the closure does not need. PostgreSQL works on it while the closure goes on. When
-    /// it fails, a later statement or the commit reports it, and all closures of the transaction run again, one by one:
-    /// then this fails itself, as [`Tx::execute`] does.
+    /// Runs a statement whose result the closure does not need. PostgreSQL executes it while the closure continues. If it
+    /// fails, a later statement or the commit reports it, and all closures of the transaction run again, one by one: then
+    /// this call itself fails, as [`Tx::execute`] does.
     pub fn send(&mut self, sql: &str, values: &[Value]) -> Result<()> {
         let writes = !sql.starts_with("SELECT");
         if self.waits() {
@@ -216,7 +216,7 @@ impl<'c> Tx<'c> {
         self.run_unwatched(sql, values)
     }
 
-    /// Whether the outcome of each statement is waited for.
+    /// Whether each statement waits for its result.
     fn waits(&self) -> bool {
         self.careful || self.dialect() == Dialect::Sqlite
     }
@@ -316,7 +316,7 @@ impl<'c> Tx<'c> {
         let before = std::mem::replace(&mut self.touched, false);
         let name = format!("part_{}", self.depth);
         if self.careful {
-            // What is gathered from here on is of this part alone.
+            // Rows that are gathered from here on belong to this closure alone.
             self.flush()?;
             self.control(&format!("SAVEPOINT {name}"))?;
         }
@@ -377,7 +377,7 @@ impl<'c> Tx<'c> {
         self.note(done)
     }
 
-    /// Whether the transaction has held this row before, and still does: undoing a savepoint would let it go.
+    /// Whether the transaction has locked this row and still holds it: rolling back a savepoint would release it.
     pub(crate) fn has_held(&mut self, table: &'static str, id: i64) -> bool {
         match &mut self.session {
             Session::Postgres(conn) if !self.careful => !conn.hold(table, id),

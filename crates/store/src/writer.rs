@@ -3,7 +3,7 @@
 //! them run again, each in a savepoint. `queue.rs` determines the order.
 //!
 //! Where there are several writers, on this node or on others, a transaction waits for one key only, its first. Further
-//! keys join if nobody else has them. Two transactions never wait for each other in this way.
+//! keys join only if no other transaction holds them, so two transactions never wait for each other.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,26 +25,26 @@ const BATCH_TIME: Duration = Duration::from_millis(20);
 const WRITE_RETRY_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a write can be queued: its caller has given up by then.
 const QUEUED: Duration = Duration::from_secs(15);
-/// For how many closures of a key is asked in advance what the database would refuse, after it had refused one.
+/// After a conflict, this many closures of the key look up conflicts before they write.
 const WARY: u32 = 100;
-/// Keys of which this is remembered.
+/// The maximum number of keys for which this is recorded.
 const MAX_WARY: usize = 1024;
 
 /// A connection that can hold a transaction.
 pub(crate) trait Session: Send + 'static {
-    /// Whether other transactions may be at work at the same time, so that a key belongs to one of them until its end.
+    /// Whether other transactions may run at the same time, so that each key is held by one of them until it ends.
     const SHARES_KEYS: bool;
-    /// Begins a transaction. Unless this is `careful`, a failure may show later, at the next statement.
+    /// Begins a transaction. Unless this is `careful`, the next statement may report the failure.
     fn begin(&mut self, careful: bool) -> Result<()>;
     fn tx(&mut self) -> Result<Tx<'_>>;
     fn commit(&mut self) -> Result<()>;
     fn rollback(&mut self);
-    /// Whether nobody else has written to the database since the last transaction of this session; asked when one has
-    /// begun.
+    /// Whether no one else has written to the database since the last transaction of this session; called when a
+    /// transaction has begun.
     fn is_alone(&mut self) -> bool {
         false
     }
-    /// Whether closures of one more key may join the transaction: nobody else has it.
+    /// Whether closures of another key may join the transaction, because no other transaction holds it.
     fn admits(&mut self, _key: i64) -> Result<bool> {
         Ok(true)
     }
@@ -110,9 +110,9 @@ struct Turns {
 struct State {
     queue: Queue<Job>,
     closed: bool,
-    /// Writers that wait for something to do.
+    /// The number of idle writers.
     idle: usize,
-    /// The keys whose closures have failed lately after they had written, and for how many more this counts.
+    /// The keys whose closures recently failed after they had written, and for how many more closures this counts.
     wary: HashMap<i64, u32>,
 }
 
@@ -165,8 +165,8 @@ impl Turns {
         }
     }
 
-    /// One of `key` has run for `time`; answers the next one that may join the same transaction, which has `room` and
-    /// the keys `keys`.
+    /// Records that a closure of `key` ran for `time`; returns the next one that may join the same transaction, which has
+    /// `room` and the keys `keys`.
     fn next(&self, key: i64, time: Duration, room: Duration, keys: &[i64], shares: bool) -> Option<(i64, Job)> {
         let mut state = self.lock();
         state.queue.ran(key, time);
@@ -189,7 +189,7 @@ impl Turns {
         self.came.notify_one();
     }
 
-    /// Nobody works on `keys` any more. Closures of `failed` failed after they had written.
+    /// Releases `keys`. Closures of `failed` failed after they had written.
     fn release(&self, keys: &[i64], failed: &[i64]) {
         let mut state = self.lock();
         for key in keys {
@@ -226,7 +226,7 @@ struct Job {
 trait Task: Send {
     /// Runs the closure; returns whether its writes are to be kept.
     fn run(&mut self, tx: &mut Tx) -> bool;
-    /// What it wrote cannot be kept after all.
+    /// Reports that its writes could not be committed.
     fn fail(&mut self, error: Error);
     /// Responds to the caller.
     fn done(self: Box<Self>, outcome: Result<()>);
@@ -322,7 +322,7 @@ type Member = (i64, Box<dyn Task>);
 /// How a group has ended.
 #[derive(Default)]
 struct End {
-    /// The database is gone.
+    /// The database is unreachable.
     gone: bool,
     /// The keys of tasks that failed after everything had to run again.
     failed: Vec<i64>,
@@ -342,7 +342,7 @@ impl<'s, S: Session> Group<'s, S> {
             Err(_) => Ok(false),
         };
         admitted.unwrap_or_else(|error| {
-            // Whatever it is, it is not the fault of those who are in the transaction already.
+            // The closures that are already in the transaction did not cause this error.
             self.begun = Err(if error.is_retryable() { error } else { Error::Undo });
             false
         })
@@ -355,7 +355,7 @@ impl<'s, S: Session> Group<'s, S> {
         let started = Instant::now();
         if self.begun.is_ok() {
             let care = Care { savepoint: false, wary };
-            self.begun = part(self.session, self.carried, task.as_mut(), care).map(drop);
+            self.begun = run_task(self.session, self.carried, task.as_mut(), care).map(drop);
         }
         let time = started.elapsed();
         self.stats.closure_ran(time);
@@ -365,7 +365,7 @@ impl<'s, S: Session> Group<'s, S> {
         (time, room)
     }
 
-    /// Commits and answers everyone.
+    /// Commits and responds to all callers.
     fn finish(self, mut patience: Duration) -> End {
         let Group { session, carried, stats, begun, tasks, came, mut started } = self;
         let outcome = begun.and_then(|()| commit(session, carried));
@@ -402,8 +402,8 @@ impl<'s, S: Session> Group<'s, S> {
     }
 }
 
-/// What is committed together when the first try has come to `outcome`. Whoever waits for a key must not have another,
-/// so each key has a transaction of its own when all of them run again.
+/// Groups the tasks that are committed together, given the `outcome` of the first attempt. A transaction that waits for a
+/// key must not hold another, so each key gets its own transaction when all of them run again.
 fn parts<S: Session>(tasks: Vec<Member>, outcome: &Result<()>) -> Vec<Vec<Member>> {
     let again = matches!(outcome, Err(error) if *error == Error::Undo || error.is_retryable());
     if !again || !S::SHARES_KEYS {
@@ -431,14 +431,14 @@ fn begin<S: Session>(session: &mut S, carried: &mut Carried, careful: bool) -> R
     Ok(())
 }
 
-/// One task of a transaction, which must leave nothing when it fails; answers whether it succeeded.
-fn part<S: Session>(session: &mut S, carried: &mut Carried, task: &mut dyn Task, care: Care) -> Result<bool> {
+/// Runs one task of a transaction and returns whether it succeeded. A task that fails leaves no writes.
+fn run_task<S: Session>(session: &mut S, carried: &mut Carried, task: &mut dyn Task, care: Care) -> Result<bool> {
     let mut tx = session.tx()?.with(care).carrying(std::mem::take(carried));
     let kept = tx.savepoint(|tx| {
         if !task.run(tx) {
             return Err(Error::Undo);
         }
-        // Rows that cannot be written are told to whoever gathered them.
+        // If rows cannot be written, the task that gathered them gets the error.
         let written = if care.savepoint { tx.flush() } else { Ok(()) };
         written.inspect_err(|error| task.fail(error.clone()))
     });
@@ -450,12 +450,12 @@ fn part<S: Session>(session: &mut S, carried: &mut Carried, task: &mut dyn Task,
     }
 }
 
-/// All tasks again in one transaction, each in a savepoint; answers the keys of those that failed.
+/// Runs all tasks again in one transaction, each in a savepoint; returns the keys of those that failed.
 fn carefully<S: Session>(session: &mut S, carried: &mut Carried, tasks: &mut [Member]) -> Result<Vec<i64>> {
     begin(session, carried, true)?;
     let mut failed = Vec::new();
     for (key, task) in tasks {
-        if !part(session, carried, task.as_mut(), Care { savepoint: true, wary: true })? {
+        if !run_task(session, carried, task.as_mut(), Care { savepoint: true, wary: true })? {
             failed.push(*key);
         }
     }
@@ -463,7 +463,7 @@ fn carefully<S: Session>(session: &mut S, carried: &mut Carried, tasks: &mut [Me
     Ok(failed)
 }
 
-/// Writes what was gathered and commits. When it cannot be written, all tasks run again and each writes its own.
+/// Writes the gathered rows and commits. If they cannot be written, all tasks run again and each writes its own rows.
 fn commit<S: Session>(session: &mut S, carried: &mut Carried) -> Result<()> {
     if carried.has_rows() {
         let mut tx =

@@ -41,7 +41,7 @@ impl Default for Settings {
 
 /// A call.
 #[derive(Clone)]
-pub struct Request {
+pub struct OutgoingRequest {
     /// `Method::GET` and the like.
     pub method: Method,
     /// The URL, with http or https, without a user or password.
@@ -52,10 +52,10 @@ pub struct Request {
     pub body: Vec<u8>,
 }
 
-impl fmt::Debug for Request {
+impl fmt::Debug for OutgoingRequest {
     /// Omits the URL, the headers and the body: they may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Request").field("method", &self.method).finish_non_exhaustive()
+        f.debug_struct("OutgoingRequest").field("method", &self.method).finish_non_exhaustive()
     }
 }
 
@@ -153,7 +153,7 @@ impl Client {
     }
 
     /// Sends a request once, and returns the response.
-    pub async fn send(&self, request: Request) -> Result<Answer, Failure> {
+    pub async fn send(&self, request: OutgoingRequest) -> Result<Answer, Failure> {
         let url = self.checked(&request.url)?;
         let headers = headers(&request.headers)?;
         let host = url.host_str().unwrap_or_default().to_owned();

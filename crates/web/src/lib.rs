@@ -11,7 +11,7 @@ mod resolver;
 #[cfg(feature = "scripted")]
 pub mod scripted;
 
-pub use client::{Answer, Client, Request, Settings};
+pub use client::{Answer, Client, OutgoingRequest, Settings};
 pub use failure::{Failure, Refused};
 pub use network::Network;
 pub use reqwest::Method;

@@ -161,8 +161,8 @@ fn missing(tx: &mut Tx, account: i64, table: &str, prefix: &str, value: i64) -> 
 }
 
 fn numbers_of_deleted(tx: &mut Tx, account: i64, event: &str) -> Result<BTreeSet<String>> {
-    let sql = "SELECT data FROM log WHERE account_id = $1 AND type = $2";
-    let numbers = tx.all(sql, &[account.into(), event.into()], |row| {
+    let sql = format!("SELECT {} FROM log WHERE account_id = $1 AND type = $2", log::DATA);
+    let numbers = tx.all(&sql, &[account.into(), event.into()], |row| {
         let data: serde_json::Value = serde_json::from_str(row.text(0)?).unwrap_or_default();
         Ok::<_, Error>(data["number"].as_str().unwrap_or_default().to_string())
     })?;

@@ -328,40 +328,7 @@ fn the_library_works_without_an_address_and_does_not_loop(db: Db) {
             .patch(&format!("/v1/automation/flows/{}", flow["id"].as_str().unwrap()), json!({"active": true}))
             .expect(200);
     }
-    let firm = client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201).id();
-    let rows = json!([{"name": "x", "unit_price": 10}]);
-    // One of each, for a client without an address and without a client.
-    for who in [json!(firm), json!(null)] {
-        let invoice = || {
-            client
-                .post(
-                    "/v1/invoices",
-                    json!({"title": "i", "client_id": who, "due_date": "2026-05-10", "generate": true, "rows": rows}),
-                )
-                .expect(201)
-                .id()
-        };
-        invoice();
-        client.post(&format!("/v1/invoices/{}/payments", invoice()), json!({})).expect(201);
-        let quote = client
-            .post("/v1/quotes", json!({"title": "q", "client_id": who, "due_date": "2027-05-10", "rows": rows}))
-            .expect(201)
-            .id();
-        client
-            .post(&format!("/v1/quotes/{quote}/send"), json!({"to": "a@ster.example", "subject": "s", "message": "m"}))
-            .expect(200);
-        client.post("/v1/tickets", json!({"subject": "cold", "client_id": who})).expect(201);
-        client
-            .post(
-                "/v1/subscriptions",
-                json!({"title": "s", "client_id": who, "frequency": "yearly", "subscription_end": "2026-07-01",
-                "lines": [{"title": "x", "unit_price": 10, "vat_code": "NL21"}]}),
-            )
-            .expect(201);
-    }
-    let deal = || client.post("/v1/deals", json!({"title": "d", "client_id": firm})).expect(201).id();
-    deal();
-    client.act(&format!("/v1/deals/{}/win", deal())).expect(200);
+    create_one_of_each(&client);
     advance(&client, "2026-06-20T10:00:00Z");
     let runs = || -> Vec<String> {
         let list = client.get("/v1/automation/runs?per_page=100").data();
@@ -403,6 +370,43 @@ fn the_library_works_without_an_address_and_does_not_loop(db: Db) {
     }
     advance(&client, "2027-01-20T10:00:00Z");
     assert_eq!(runs().len(), wanted.len(), "nothing that the flows did starts them again: {:?}", runs());
+}
+
+fn create_one_of_each(client: &Client) {
+    let firm = client.post("/v1/clients", json!({"company_name": "De Ster"})).expect(201).id();
+    let rows = json!([{"name": "x", "unit_price": 10}]);
+    // One of each, for a client without an address and without a client.
+    for who in [json!(firm), json!(null)] {
+        let invoice = || {
+            client
+                .post(
+                    "/v1/invoices",
+                    json!({"title": "i", "client_id": who, "due_date": "2026-05-10", "generate": true, "rows": rows}),
+                )
+                .expect(201)
+                .id()
+        };
+        invoice();
+        client.post(&format!("/v1/invoices/{}/payments", invoice()), json!({})).expect(201);
+        let quote = client
+            .post("/v1/quotes", json!({"title": "q", "client_id": who, "due_date": "2027-05-10", "rows": rows}))
+            .expect(201)
+            .id();
+        client
+            .post(&format!("/v1/quotes/{quote}/send"), json!({"to": "a@ster.example", "subject": "s", "message": "m"}))
+            .expect(200);
+        client.post("/v1/tickets", json!({"subject": "cold", "client_id": who})).expect(201);
+        client
+            .post(
+                "/v1/subscriptions",
+                json!({"title": "s", "client_id": who, "frequency": "yearly", "subscription_end": "2026-07-01",
+                "lines": [{"title": "x", "unit_price": 10, "vat_code": "NL21"}]}),
+            )
+            .expect(201);
+    }
+    let deal = || client.post("/v1/deals", json!({"title": "d", "client_id": firm})).expect(201).id();
+    deal();
+    client.act(&format!("/v1/deals/{}/win", deal())).expect(200);
 }
 
 fn reminders_stop_when_the_due_date_is_extended(db: Db) {

@@ -1,4 +1,4 @@
-//! Import rules between modules, read from the source.
+//! Import rules between modules, read from the source and from the map in ARCHITECTURE.md.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -67,6 +67,67 @@ fn a_room_imports_only_rooms_before_it() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn the_map_lists_the_rooms_in_order() {
+    let mut listed: Vec<String> = Vec::new();
+    for name in map("| Room |").into_iter().flatten() {
+        let room = name.trim_start_matches("src/").trim_end_matches(".rs").trim_end_matches('/');
+        if !listed.iter().any(|own| own == room) {
+            listed.push(room.to_string());
+        }
+    }
+    // The last one only calls `cli`.
+    assert_eq!(listed, ROOMS[..ROOMS.len() - 1]);
+}
+
+#[test]
+fn the_engine_imports_only_layers_above_in_the_map() {
+    let rows = map("| Modules |");
+    let layer = |module: &str| {
+        let parts: Vec<&str> = module.split("::").collect();
+        let names = (1..=parts.len()).rev().map(|length| parts[..length].join("/"));
+        names
+            .into_iter()
+            .find_map(|name| rows.iter().position(|row| row.iter().any(|listed| listed.trim_end_matches('/') == name)))
+    };
+    let mut wrong = Vec::new();
+    for (module, known) in imports("crates/engine/src") {
+        let Some(own) = layer(&module) else {
+            wrong.push(format!("{module} is not in the map of ARCHITECTURE.md"));
+            continue;
+        };
+        let later = known.iter().filter(|other| layer(other).is_none_or(|layer| layer > own));
+        wrong.extend(later.map(|other| format!("{module} imports {other} of a later layer")));
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn every_file_and_crate_in_the_map_exists() {
+    let page = text(Path::new("ARCHITECTURE.md"));
+    let folders = ["src", "crates", "tests", "benches", "fuzz", "templates", ".cargo"];
+    let there: Vec<PathBuf> = folders.iter().flat_map(|folder| files(folder, "")).collect();
+    let names = page.split('`').skip(1).step_by(2).filter(|name| name.ends_with(".rs") && !name.contains(' '));
+    let missing: Vec<&str> = names.filter(|name| !there.iter().any(|path| path.ends_with(name))).collect();
+    assert!(missing.is_empty(), "{missing:#?}");
+    for lib in files("crates", "/src/lib.rs") {
+        let folder = lib.parent().and_then(Path::parent).unwrap().display().to_string();
+        assert!(page.contains(&format!("`{folder}")), "{folder} is not in the map");
+    }
+}
+
+/// Returns the names in the first column of a table of ARCHITECTURE.md, by row.
+fn map(head: &str) -> Vec<Vec<String>> {
+    let page = text(Path::new("ARCHITECTURE.md"));
+    let (_, table) = page.split_once(head).unwrap();
+    let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+    let names = |row: &str| {
+        let column = row.split('|').nth(1).unwrap_or_default();
+        column.split('`').skip(1).step_by(2).map(str::to_string).collect()
+    };
+    rows.map(names).collect()
 }
 
 #[test]

@@ -1,25 +1,25 @@
-//! A status is named where it is declared, and nowhere else.
+//! Statuses are named only where they are declared.
 
 use std::collections::BTreeSet;
 
 use super::{files, text};
 
-/// Statements that cannot take a name from its declaration, by their file and the name.
+/// Names in statements that cannot come from their declaration, by file.
 const EXCEPTIONS: [(&str, &str); 8] = [
-    // The conditions of a table of leases and of a table of retries are constants.
+    // The conditions of `LeaseTable` and `RetryTable` are constants.
     ("src/webhooks/queue.rs", "sending"),
     ("src/webhooks/queue.rs", "queued"),
     ("src/webhooks/queue.rs", "retrying"),
     ("src/automation/run.rs", "queued"),
     ("src/automation/run.rs", "retrying"),
-    // The room of the value stands behind theirs, so they must not import it: payments, and tasks.
+    // These rooms must not import the room that declares the value: payments, and tasks.
     ("src/documents/sound.rs", "paid"),
     ("src/relations/client.rs", "open"),
     ("src/sales/deal.rs", "open"),
 ];
 
-/// `status = 'paid'` in a statement goes on compiling when the status gets another name; `Status::Paid.wire()` does not.
-/// Migrations are as they were, and the demo sends what a caller would.
+/// A statement with `status = 'paid'` still compiles after the status is renamed; one with `Status::Paid.wire()` does not.
+/// Migrations keep their old names, and the demo sends the values that a caller would.
 #[test]
 fn statements_take_the_names_of_values_from_their_declarations() {
     let sources: Vec<_> =
@@ -39,7 +39,7 @@ fn statements_take_the_names_of_values_from_their_declarations() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The names in the lists of values: lines such as `Paid = "paid",`.
+/// Returns the names that a file declares, in lines such as `Paid = "paid",`.
 fn declared_in(text: &str) -> Vec<String> {
     let blocks =
         ["\nchoice! {", "\nopen_choice! {", "\nwords! {"].into_iter().flat_map(|start| text.split(start).skip(1));
@@ -50,7 +50,7 @@ fn declared_in(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The words between single quotes that SQL compares with or lists, with their lines; without those of migrations.
+/// Returns the words in single quotes that SQL compares with or lists, with their line numbers; without migrations.
 fn quoted_in(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut in_migration = false;

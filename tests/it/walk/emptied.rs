@@ -54,7 +54,7 @@ fn send_nothing(client: &Client, resource: &Resource, route: &Route, field: &Fie
     // The response to a payment also has its invoice.
     let shown = data.get(resource.shape.name).filter(|own| own.is_object()).unwrap_or(&data);
     if let Some(own) = [shown, &shown["meta"]].iter().find_map(|part| part.get(field.name)) {
-        assert!(fits(own, field), "{what}: {own}");
+        assert!(is_valid(own, field), "{what}: {own}");
     }
     if resource.routes.iter().any(|other| other.method == Method::Get && other.path == route.path) {
         same_as(shown, &client.get(&path).expect(200).data(), &what);
@@ -68,7 +68,7 @@ fn can_be_empty(field: &FieldInfo) -> bool {
 }
 
 /// Whether a value is valid for a field.
-fn fits(value: &Value, field: &FieldInfo) -> bool {
+fn is_valid(value: &Value, field: &FieldInfo) -> bool {
     let schema = (field.schema)(&field.rules);
     let range = field.rules.min..=field.rules.max;
     match value {

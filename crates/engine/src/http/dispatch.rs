@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 use axum::body::{Body, HttpBody};
 use axum::http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, IF_MATCH};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use futures_util::FutureExt;
 use http_body_util::BodyExt;
 
 use super::authentication::{in_session, known, signed};
 use super::bodies::Room;
+use super::decoding::{self, Decoded};
 use super::keys::{self, Left};
 use super::reply::{self, Reply};
 use super::upload::{self, Received};
@@ -22,7 +23,6 @@ use crate::call::{After, Answer, Call, Query};
 use crate::context::{Actor, IfMatch};
 use crate::error::{Code, Error, Result};
 use crate::idempotency::{self, Claim};
-use crate::json::Json;
 use crate::limits;
 use crate::quotas::Quotas;
 use crate::records::Work;
@@ -132,18 +132,18 @@ async fn walk(
     } else {
         receive(app, &ctx, route, &head, body, &mut room).await?
     };
-    let parsed = parse_body(route, &bytes);
-    let claim = claim(&head, &bytes, parsed.as_ref().ok().and_then(Option::as_ref))?;
     let call = Call {
         path,
         query: query.clone(),
-        body: parsed?,
         upload: received.upload,
         warnings: received.warnings,
         lenient: is_lenient(&head.headers),
-        claim: claim.as_ref().map(|claim| claim.key().to_string()).unwrap_or_default(),
+        ..Call::default()
     };
-    let work = match ((route.handler)(call), &claim) {
+    let (method, uri, key) = (head.method.clone(), head.uri.clone(), idempotency_key(&head).cloned());
+    let undecoded = decoding::Undecoded { route, method, uri, key, bytes, call };
+    let Decoded { claim, work } = decoding::decode(app, caller.account.number, undecoded).await?;
+    let work = match (work, &claim) {
         // A reused key takes precedence over other errors.
         (Err(error), Some(claim)) => return Err(taken(app, ctx, claim.clone()).await.unwrap_or(error).into()),
         (work, _) => work?,
@@ -239,7 +239,7 @@ async fn receive(
         let bytes = read_body(app, room, &head.headers, body.take().unwrap_or_default()).await?;
         return Ok((bytes, Received::default()));
     }
-    claim(head, &[], None)?;
+    decoding::claim(&head.method, &head.uri, idempotency_key(head), &[], None)?;
     upload::check_head(&head.headers)?;
     room.take(upload::MEMORY)?;
     let body = body.take().unwrap_or_default();
@@ -442,25 +442,8 @@ fn is_json(headers: &HeaderMap) -> bool {
     !encoded && kind.eq_ignore_ascii_case("application/json")
 }
 
-fn parse_body(route: &Route, body: &[u8]) -> Result<Option<Json>> {
-    match route.body {
-        _ if route.reads() => Ok(None),
-        RequestBody::File => Ok(None),
-        RequestBody::Nothing | RequestBody::Maybe if body.is_empty() => Ok(None),
-        // No body is the same as an empty object: the error names the required fields.
-        _ if body.is_empty() => Ok(Some(Json::Object(Vec::new()))),
-        _ => Json::parse(body).map(Some),
-    }
-}
-
-fn claim(head: &Parts, body: &[u8], parsed: Option<&Json>) -> Result<Option<Claim>> {
-    if head.method != Method::POST {
-        return Ok(None);
-    }
-    let Some(key) = head.headers.get("idempotency-key") else { return Ok(None) };
-    // A key that is not ASCII is invalid too; the claim reports it.
-    let key = key.to_str().unwrap_or_default();
-    Claim::new(key, head.method.as_str(), head.uri.path(), body, parsed).map(Some)
+fn idempotency_key(head: &Parts) -> Option<&HeaderValue> {
+    head.headers.get("idempotency-key")
 }
 
 fn is_lenient(headers: &HeaderMap) -> bool {

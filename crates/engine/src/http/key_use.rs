@@ -8,6 +8,7 @@ use crate::app::App;
 use crate::jobs::SHARED;
 use crate::loops::{self, Poll};
 use crate::registry::registry;
+use crate::slice::TOGETHER;
 
 /// How often the use of keys and sessions is recorded.
 const NOTED: Duration = Duration::from_secs(30);
@@ -18,18 +19,17 @@ pub fn start(app: &Arc<App>) {
         let mut poll = Poll::every(NOTED).later();
         loop {
             poll.wait(&pulse).await;
-            let (keys, sessions) = (app.keys.take_used(), app.sessions.take_used());
-            let noted = match keys.is_empty() && sessions.is_empty() {
-                true => Ok(()),
-                false => {
-                    let written = app.store.write(SHARED, move |tx| {
-                        Key::used(tx, &keys)?;
-                        registry().sessions.map_or(Ok(()), |own| (own.used)(tx, &sessions))
-                    });
-                    written.await
-                }
-            };
-            poll.turned(noted.map(|_| false), "Cannot record when keys were last used.");
+            let mut noted = Ok(());
+            for uses in app.keys.take_used().chunks(TOGETHER) {
+                let uses = uses.to_vec();
+                noted = noted.and(app.store.write(SHARED, move |tx| Key::used(tx, &uses)).await);
+            }
+            for uses in app.sessions.take_used().chunks(TOGETHER) {
+                let Some(sessions) = registry().sessions else { break };
+                let uses = uses.to_vec();
+                noted = noted.and(app.store.write(SHARED, move |tx| (sessions.used)(tx, &uses)).await);
+            }
+            poll.turned(noted.map(|()| false), "Cannot record when keys were last used.");
         }
     });
 }

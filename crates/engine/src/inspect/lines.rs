@@ -43,11 +43,14 @@ pub fn compare<R: Record>(
         let mut wrong = differs(record, noted(record).and_then(|seq| shown.get(&seq)), silent);
         if wrong.is_some() {
             // The record may have changed since the log was read.
-            let sql = "SELECT data FROM log WHERE account_id = $1 AND seq > $2 AND entity_type = $3 AND entity_id = $4
-                       AND type <> $5 ORDER BY seq DESC LIMIT 1";
+            let sql = format!(
+                "SELECT {} FROM log WHERE account_id = $1 AND seq > $2 AND entity_type = $3 AND entity_id = $4
+                 AND type <> $5 ORDER BY seq DESC LIMIT 1",
+                log::DATA
+            );
             let values =
                 [account.into(), lines.end.into(), kind.into(), (&record.base().id).into(), log::fired().into()];
-            let newer = tx.first(sql, &values, |row| Ok::<_, Error>(parsed(row.text(0)?)))?;
+            let newer = tx.first(&sql, &values, |row| Ok::<_, Error>(parsed(row.text(0)?)))?;
             if newer.is_some() {
                 wrong = differs(record, newer.as_ref(), silent);
             }
@@ -65,7 +68,7 @@ fn entries(tx: &mut Tx, account: i64, numbers: Vec<i64>) -> Result<BTreeMap<i64,
         return Ok(BTreeMap::new());
     }
     let places: Vec<String> = (2..2 + numbers.len()).map(|place| format!("${place}")).collect();
-    let sql = format!("SELECT seq, data FROM log WHERE account_id = $1 AND seq IN ({})", places.join(", "));
+    let sql = format!("SELECT seq, {} FROM log WHERE account_id = $1 AND seq IN ({})", log::DATA, places.join(", "));
     let values: Vec<Value> = [account].into_iter().chain(numbers).map(Value::from).collect();
     let rows = tx.all(&sql, &values, |row| Ok::<_, Error>((row.int(0)?, parsed(row.text(1)?))))?;
     Ok(rows.into_iter().collect())

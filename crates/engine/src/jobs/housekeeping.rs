@@ -27,13 +27,15 @@ impl Job for Housekeeping {
         let (now, purges) = (app.clock.now(), registry().purges);
         for account in app.store.read_now(Account::all)? {
             let caller = app.acting(account, Self::KIND);
-            until_done(|| {
-                let own = caller.clone();
-                app.store.write_now(caller.account.number, move |tx| {
-                    let ctx = own.writing(tx)?;
-                    purges.iter().try_fold(0, |sum, purge| Ok(sum + purge(tx, &ctx)?))
-                })
-            })?;
+            for purge in purges {
+                until_done(|| {
+                    let own = caller.clone();
+                    app.store.write_now(caller.account.number, move |tx| {
+                        let ctx = own.writing(tx)?;
+                        purge(tx, &ctx)
+                    })
+                })?;
+            }
         }
         for (state, kept) in [("done", KEPT_SECONDS), ("failed", FAILED_KEPT_SECONDS), ("parked", FAILED_KEPT_SECONDS)]
         {

@@ -98,5 +98,5 @@ fn run<J: Job>(app: &App, claimed: &Claimed) -> Result<Ending> {
     }
 }
 
-/// Deletes up to a thousand expired rows of an account, which limits how long others wait; returns how many.
+/// Deletes up to two hundred expired rows of an account, which limits how long others wait; returns how many.
 pub type Purge = fn(&mut Tx, &Ctx) -> Result<u64>;

@@ -84,15 +84,15 @@ pub fn any_ahead(tx: &mut Tx, now: Moment) -> Result<bool> {
     Ok(tx.first(sql, &[now.plus_seconds(FURTHEST).0.into()], |_| Ok::<_, store::Error>(()))?.is_some())
 }
 
-/// Reschedules jobs after the clock jumped forward and back: repeating jobs are due now, the others in an hour. Returns
-/// how many jobs were scheduled too far ahead.
+/// Reschedules up to five hundred jobs after the clock jumped forward and back: repeating jobs are due now, the others in
+/// an hour. Returns how many there were.
 pub fn pull_back(tx: &mut Tx, now: Moment) -> Result<u64> {
-    let mut pulled = 0;
-    for (run_at, which) in [(now, "="), (now.plus_seconds(3600), "<>")] {
-        let sql =
-            format!("UPDATE jobs SET run_at = $1 WHERE state = 'ready' AND run_at > $2 AND max_attempts {which} $3");
-        let furthest = now.plus_seconds(FURTHEST);
-        pulled += tx.execute(&sql, &[run_at.0.into(), furthest.0.into(), FOREVER.into()])?;
-    }
-    Ok(pulled)
+    let sql = format!(
+        "UPDATE jobs SET run_at = CASE WHEN max_attempts = $1 THEN CAST($2 AS BIGINT) ELSE CAST($3 AS BIGINT) END
+         WHERE id IN
+         (SELECT id FROM jobs WHERE state = 'ready' AND run_at > $4 ORDER BY state DESC, run_at DESC LIMIT 500{})",
+        tx.dialect().skip_locked()
+    );
+    let (in_an_hour, furthest) = (now.plus_seconds(3600), now.plus_seconds(FURTHEST));
+    Ok(tx.execute(&sql, &[FOREVER.into(), now.0.into(), in_an_hour.0.into(), furthest.0.into()])?)
 }

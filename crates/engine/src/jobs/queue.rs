@@ -78,7 +78,7 @@ CREATE INDEX jobs_turns ON jobs (lane, account_id, run_at, id, kind) WHERE state
 ",
 };
 
-/// What is due in a lane, whatever else waits for a later time.
+/// An index of the due jobs of a lane, without those that are scheduled for later.
 pub const READY: Migration = Migration {
     number: 71,
     name: "jobs that are ready",
@@ -321,7 +321,7 @@ impl Claimed {
             }
             Ending::Failed(why) => ("failed", now, self.attempts, why.as_str()),
         };
-        // What has ended does not stand in the way of a new job with the same unique key, and what is done is not done again.
+        // A finished job does not block a new one with the same unique key, and one that succeeded is not run again.
         let set = "state = $1, run_at = $2, attempts = $3, last_error = $4, lost = 0,
                    unique_key = CASE WHEN $1 IN ('done', 'failed') THEN id ELSE unique_key END,
                    payload = CASE WHEN $1 = 'done' THEN '' ELSE payload END";
@@ -336,10 +336,10 @@ pub fn oldest_due(tx: &mut Tx, now: Moment) -> Result<Option<Moment>> {
     Ok(Some(oldest).filter(|oldest| oldest.0 > 0 && *oldest <= now))
 }
 
-/// Deletes up to a thousand jobs in `state` that ended before `before`; returns how many.
+/// Deletes up to two hundred jobs in `state` that ended before `before`; returns how many.
 pub fn purge(tx: &mut Tx, state: &str, before: Moment) -> Result<u64> {
     // In order, or PostgreSQL reads the table until it has found as many.
     let sql = "DELETE FROM jobs WHERE id IN
-               (SELECT id FROM jobs WHERE state = $1 AND run_at < $2 ORDER BY run_at LIMIT 1000)";
+               (SELECT id FROM jobs WHERE state = $1 AND run_at < $2 ORDER BY run_at LIMIT 200)";
     Ok(tx.execute(sql, &[state.into(), before.0.into()])?)
 }

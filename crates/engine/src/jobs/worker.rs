@@ -213,21 +213,24 @@ fn handle(app: &App, job: &Claimed) -> Ending {
     }
 }
 
-/// Sees to it that the jobs that come back by themselves are there, one of each, and that neither jobs nor other retries
-/// stand further ahead than they can: the clock may have jumped forward and back.
+/// Ensures that there is one job of each repeating type, and that neither jobs nor other retries nor schedules are
+/// further ahead than a correct clock can have moved them: the clock may have jumped forward and back.
 fn keep_timetable(app: &App) -> Result<()> {
     let (ids, now) = (app.ids, app.clock.now());
     let repeated: Vec<NewJob> =
         registry().jobs.iter().filter(|kind| kind.is_repeated()).map(|kind| kind.repeated(now)).collect();
     let keys: Vec<&'static str> = repeated.iter().map(|job| job.kind).collect();
-    let (there, ahead) =
-        app.store.read_now(move |tx| Ok::<_, Error>((jobs::count(tx, &keys)?, jobs::any_ahead(tx, now)?)))?;
-    if there != repeated.len() as i64 || ahead {
-        let pulled = app.store.write_now(SHARED, move |tx| {
-            repeated.iter().try_for_each(|job| jobs::enqueue(tx, &ids, job, now))?;
-            jobs::pull_back(tx, now)
-        })?;
+    let there = app.store.read_now(move |tx| jobs::count(tx, &keys))?;
+    if there != repeated.len() as i64 {
+        app.store.write_now(SHARED, move |tx| repeated.iter().try_for_each(|job| jobs::enqueue(tx, &ids, job, now)))?;
+    }
+    while app.store.read_now(move |tx| jobs::any_ahead(tx, now))? {
+        let pulled = app.store.write_now(SHARED, move |tx| jobs::pull_back(tx, now))?;
         warn_of_clock("jobs", pulled);
+        if pulled == 0 {
+            // Another node holds them.
+            break;
+        }
     }
     for retries in registry().retries {
         while app.store.read_now(move |tx| retries.any_ahead(tx, now))? {
@@ -238,6 +241,9 @@ fn keep_timetable(app: &App) -> Result<()> {
                 break;
             }
         }
+    }
+    for (table, pull_back) in registry().pull_back {
+        warn_of_clock(table, pull_back(app)?);
     }
     Ok(())
 }

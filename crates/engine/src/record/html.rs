@@ -56,8 +56,8 @@ impl Kind for Html {
         let text = String::from_json(json, rules)?;
         check(&text)?;
         let clean = ammonia::clean(&text);
-        // Links get additional attributes.
-        if clean.len() > 4 * rules.max_length {
+        // Text grows when it is escaped, but is never repeated. Formatting that is not closed is repeated in each block.
+        if length_of_tags(&clean) > 4 * rules.max_length {
             return Err(violation(FieldCode::TooLong, "has too many tags that are never closed"));
         }
         Ok(Html(clean))
@@ -74,6 +74,11 @@ impl Kind for Html {
     fn is_empty(&self) -> bool {
         Kind::is_empty(&self.0)
     }
+}
+
+/// Returns the number of bytes of sanitized HTML that are tags.
+fn length_of_tags(html: &str) -> usize {
+    html.split('<').skip(1).map(|tag| tag.len() - behind_tag(tag).len()).sum()
 }
 
 /// Maximum nesting depth of tags.
@@ -233,6 +238,17 @@ mod tests {
         ] {
             assert!(check(&html).is_err(), "{}", &html[..60]);
         }
+    }
+
+    #[test]
+    fn text_that_grows_when_it_is_escaped_is_accepted() {
+        let rules = super::super::rules::INPUT.long();
+        let read = |text: String| Html::from_json(&Json::Text(text), &rules);
+        let most = rules.max_length;
+        assert_eq!(read("&".repeat(most)).map(|html| html.0), Ok("&amp;".repeat(most)));
+        let formatting: String = (0..30).map(|n| format!("<b id={n} title={}>", "x".repeat(1000))).collect();
+        let again = format!("<div>{formatting}</div>{}", "<p>x</p>".repeat(3000));
+        assert_eq!(read(again).unwrap_err().message, "has too many tags that are never closed");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde_json::{Value as Schema, json};
 use store::{Row, Value};
 
 use super::rules::Rules;
-use crate::clock::Moment;
+use crate::clock::{self, Moment};
 use crate::error::{FieldCode, Violation, violation};
 use crate::json::{Json, write_text};
 
@@ -39,7 +39,7 @@ pub trait Kind: Sized + Clone + Default {
     /// Reads a value from a body, including `null` and the rules of every type.
     fn read(json: &Json, rules: &Rules) -> Result<Self, Violation> {
         // Strings, dates, links and lists can be empty. A number, an enumeration or a boolean cannot: `null` would turn
-        // it into a value that nobody sent.
+        // it into a value that was not sent.
         let can_be_none = Self::default().is_empty() || rules.nullable || rules.resets;
         let value = match json {
             Json::Null if rules.required || !can_be_none => return Err(must_have_a_value()),
@@ -282,9 +282,13 @@ impl<const SCALE: u32> Kind for Decimal<SCALE> {
             return Err(wrong_type("a number", json));
         };
         let value: Self = digits.parse().map_err(|fault| match fault {
-            money::Fault::NotANumber => violation(FieldCode::WrongType, "must be a decimal number such as 12.50"),
-            money::Fault::TooPrecise => violation(FieldCode::TooPrecise, format!("may have at most {SCALE} decimals")),
-            money::Fault::TooLarge => out_of_range(rules),
+            money::DecimalError::NotANumber => {
+                violation(FieldCode::WrongType, "must be a decimal number such as 12.50")
+            }
+            money::DecimalError::TooPrecise => {
+                violation(FieldCode::TooPrecise, format!("may have at most {SCALE} decimals"))
+            }
+            money::DecimalError::TooLarge => out_of_range(rules),
         })?;
         let whole = value.scaled().div_euclid(10_i64.pow(SCALE));
         if !(rules.min..=rules.max).contains(&whole) {
@@ -323,9 +327,16 @@ pub fn stored_date(text: &str) -> store::Result<Date> {
     parse_date(text).map_err(|_| store::Error::unreadable("it is not a date of the form YYYY-MM-DD"))
 }
 
+impl Day {
+    /// Returns the date as `YYYY-MM-DD`, or an empty text.
+    pub fn text(&self) -> String {
+        self.0.map(clock::date_text).unwrap_or_default()
+    }
+}
+
 impl Kind for Day {
     fn to_db(&self) -> Value<'_> {
-        self.0.map(|date| date.to_string()).unwrap_or_default().into()
+        self.text().into()
     }
 
     fn from_db(row: &Row, column: usize) -> store::Result<Self> {
@@ -343,8 +354,7 @@ impl Kind for Day {
     }
 
     fn to_json(&self, rules: &Rules, out: &mut Vec<u8>) {
-        let text = self.0.map(|date| date.to_string()).unwrap_or_default();
-        write_text_or_null(out, &text, rules);
+        write_text_or_null(out, &self.text(), rules);
     }
 
     fn schema(rules: &Rules) -> Schema {

@@ -219,8 +219,8 @@ impl Kind for Data {
     }
 }
 
-/// Another record as it was when this one was saved, or nothing. Kept as the JSON that it was shown as, without its times and
-/// without what was empty.
+/// A copy of another record at the time when this one was saved, or nothing. Stored as JSON as in responses, without times
+/// and empty fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot(pub String);
 

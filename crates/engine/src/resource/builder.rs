@@ -33,7 +33,7 @@ impl Resource {
         }
     }
 
-    /// Routes that are about no records: what they are called in the documents, and the fields described there.
+    /// Declares routes without records, with their title and fields in the OpenAPI document.
     pub fn without_records(
         shape: &'static Shape,
         title: &'static str,
@@ -58,13 +58,13 @@ impl Resource {
         }
     }
 
-    /// What `kantoor verify` checks of a record beside what it checks of every one: sentences about what is wrong.
+    /// Adds checks of `kantoor verify` for this type of record; they return a sentence for each problem.
     pub fn inspected<R: Record>(mut self, own: fn(&mut Tx, i64, &R) -> Result<Vec<String>>) -> Resource {
         self.inspect = Box::new(move |tx, account, after, lines| inspect::<R>(tx, account, after, lines, own));
         self
     }
 
-    /// Its rows go with their age: they are not counted, and may name what is gone.
+    /// Declares that records expire: they are not counted, and may refer to deleted records.
     pub fn fleeting(mut self) -> Resource {
         self.fleeting = true;
         self
@@ -124,9 +124,9 @@ impl Resource {
         self.create::<R>().extension().get::<R>().extension().patch::<R>().extension()
     }
 
-    /// A route that most resources have, with a handler of its own.
+    /// Adds a standard route with a custom handler.
     pub fn verb(self, verb: Verb, handler: Handler) -> Resource {
-        let (plural, one, own) = (self.plural(), self.one(), self.own_path());
+        let (plural, one, own) = (self.plural(), self.singular(), self.own_path());
         let (method, path, summary, body, returns) = match verb {
             Verb::List => (Method::Get, "", format!("List {plural}"), RequestBody::Nothing, Returns::Page),
             Verb::All => (Method::Get, "", format!("List {plural}"), RequestBody::Nothing, Returns::All),
@@ -148,7 +148,7 @@ impl Resource {
         self.routes.push(Route {
             method,
             path: format!("{}{path}", self.path),
-            // Whoever has a key may read the settings.
+            // Any key may read the settings.
             scope: match (self.area, method) {
                 ("settings", Method::Get) => String::new(),
                 (area, Method::Get) => format!("{area}.read"),
@@ -198,13 +198,13 @@ impl Resource {
         self.shape.table.replace('_', " ")
     }
 
-    fn one(&self) -> String {
+    fn singular(&self) -> String {
         let name = self.shape.name.replace('_', " ");
         let article = if name.starts_with(['a', 'e', 'i', 'o', 'u']) || name == "hour" { "an" } else { "a" };
         format!("{article} {name}")
     }
 
-    /// The path of one record: `/{id}`, or a name of its own behind the `{id}` of the parent.
+    /// Returns the path of one record: `/{id}`, or another name after the `{id}` of the parent.
     fn own_path(&self) -> String {
         if self.shape.parent.is_empty() { "/{id}".to_string() } else { format!("/{{{}_id}}", self.shape.name) }
     }

@@ -11,14 +11,14 @@ mod tls;
 use std::time::Duration;
 
 use mail::sink::{Act, Rule, Sink, Verb};
-use mail::{Address, Failure, Mail, Receipt, Route, Sender, SmtpSettings};
+use mail::{Failure, Mail, NamedAddress, Receipt, Route, Sender, SmtpSettings};
 
 const FROM: &str = "sender@a.example";
 const TO: &str = "reader@b.example";
 
 fn mail() -> Mail {
     Mail {
-        from: Address { name: "Sender".into(), email: FROM.into() },
+        from: NamedAddress { name: "Sender".into(), email: FROM.into() },
         to: vec![TO.into()],
         subject: "Hello".into(),
         text: "Hello\n".into(),

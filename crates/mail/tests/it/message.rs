@@ -1,6 +1,6 @@
 //! The content of mails, and invalid fields.
 
-use mail::{Address, Attachment, Invalid, Mail};
+use mail::{Attachment, Invalid, Mail, NamedAddress};
 use mail_parser::{MessageParser, MimeHeaders as _};
 use proptest::prelude::*;
 
@@ -34,8 +34,8 @@ fn a_mail_of_text_only() {
 #[test]
 fn a_mail_with_everything() {
     let mail = Mail {
-        from: Address { name: "Müller & Zn, \"B.V.\"".into(), email: "info@bücher.example".into() },
-        reply_to: Some(Address { name: "Desk".into(), email: "desk@a.example".into() }),
+        from: NamedAddress { name: "Müller & Zn, \"B.V.\"".into(), email: "info@bücher.example".into() },
+        reply_to: Some(NamedAddress { name: "Desk".into(), email: "desk@a.example".into() }),
         to: vec!["a@b.example".into(), "c@d.example".into()],
         cc: vec!["e@f.example".into()],
         subject: "Größe 2024-001 — €\u{a0}12".into(),
@@ -150,8 +150,8 @@ fn rejects_line_breaks_in_headers() {
     let fields: [(&str, Put); 15] = [
         ("from", |m, s| m.from.name = s),
         ("from", |m, s| m.from.email = s),
-        ("reply_to", |m, s| m.reply_to = Some(Address { name: s, email: "a@b.example".into() })),
-        ("reply_to", |m, s| m.reply_to = Some(Address { name: String::new(), email: s })),
+        ("reply_to", |m, s| m.reply_to = Some(NamedAddress { name: s, email: "a@b.example".into() })),
+        ("reply_to", |m, s| m.reply_to = Some(NamedAddress { name: String::new(), email: s })),
         ("to", |m, s| m.to[0] = s),
         ("to", |m, s| m.to.push(s)),
         ("cc", |m, s| m.cc.push(s)),

@@ -45,7 +45,7 @@ async fn a_key_does_not_serve_two_calls() {
 }
 
 #[tokio::test]
-async fn what_mollie_rejects_is_told_in_its_words() {
+async fn reports_a_rejection_in_the_words_of_mollie() {
     let server = ScriptedMollie::start().unwrap();
     let mollie = client(&server);
     let new = NewPayment { amount: euros("10"), ..first("cst_1") };

@@ -132,7 +132,10 @@ async fn the_customer_pays_on_a_page_and_comes_back() {
     let page = payment.checkout_url.unwrap();
     let browser = web::Client::new(Scripted::settings()).unwrap();
     let open = async |url: String| {
-        browser.send(web::Request { method: web::Method::GET, url, headers: vec![], body: vec![] }).await.unwrap()
+        browser
+            .send(web::OutgoingRequest { method: web::Method::GET, url, headers: vec![], body: vec![] })
+            .await
+            .unwrap()
     };
     assert_eq!(open(page.clone()).await.status, 200);
     let back = open(format!("{page}?status=paid")).await;

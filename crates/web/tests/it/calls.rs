@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use web::scripted::{Reply, Scripted, Then};
-use web::{Client, Failure, Method, Request, Settings};
+use web::{Client, Failure, Method, OutgoingRequest, Settings};
 
 use crate::{client, get};
 
@@ -19,7 +19,7 @@ async fn sends_a_request_and_returns_the_response() {
         Reply { body: received.body.clone(), ..Reply::new(201) }.header("X-Two", "a").header("X-Two", "b")
     });
     let server = server.unwrap();
-    let request = Request {
+    let request = OutgoingRequest {
         method: Method::POST,
         url: server.url("/a%20b?c=d#e"),
         headers: vec![("X-One".into(), "é".into()), ("Content-Type".into(), "text/plain".into())],
@@ -107,7 +107,7 @@ async fn rejects_headers_that_change_the_message() {
         .chain([("X-One", "a\r\nX-Two: b")])
     {
         let headers = vec![(name.to_owned(), value.to_owned())];
-        let request = Request { method: Method::GET, url: server.url("/"), headers, body: Vec::new() };
+        let request = OutgoingRequest { method: Method::GET, url: server.url("/"), headers, body: Vec::new() };
         let sent = client().send(request).await;
         assert!(matches!(sent, Err(Failure::Refused(_))), "{name}: {sent:?}");
     }

@@ -5,7 +5,7 @@ mod addresses;
 mod calls;
 
 use web::scripted::Scripted;
-use web::{Answer, Client, Failure, Method, Request, Settings};
+use web::{Answer, Client, Failure, Method, OutgoingRequest, Settings};
 
 /// A client that may call loopback.
 fn client() -> Client {
@@ -18,5 +18,5 @@ fn strict() -> Client {
 }
 
 async fn get(client: &Client, url: &str) -> Result<Answer, Failure> {
-    client.send(Request { method: Method::GET, url: url.into(), headers: Vec::new(), body: Vec::new() }).await
+    client.send(OutgoingRequest { method: Method::GET, url: url.into(), headers: Vec::new(), body: Vec::new() }).await
 }
