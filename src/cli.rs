@@ -11,6 +11,7 @@ mod logging;
 mod secrets;
 mod serve;
 mod typeset_worker;
+mod user;
 mod verify;
 
 use std::io::{IsTerminal as _, Write as _};
@@ -39,7 +40,8 @@ struct Cli {
 }
 
 const AFTER: &str = "Start with:  kantoor serve
-The first start creates an account and prints its key once, with an example request.";
+The first start creates an account and prints its key once, with an example request
+and a link with which its owner signs in.";
 
 /// Settings that every command accepts.
 #[derive(Args)]
@@ -71,6 +73,9 @@ enum Command {
     /// List e-mail domains, verify them and revoke verifications
     #[command(subcommand)]
     Domain(domain::Domain),
+    /// Invite and list users, reset passwords and end sessions
+    #[command(subcommand)]
+    User(user::User),
     /// List failed jobs and retry them
     #[command(subcommand)]
     Jobs(jobs::Jobs),
@@ -132,6 +137,7 @@ fn run(cli: &Cli) -> Result<ExitCode, String> {
         Command::Account(account) => account.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
         Command::Key(key) => key.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
         Command::Domain(domain) => domain.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
+        Command::User(user) => user.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
         Command::Jobs(jobs) => jobs.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
         Command::Demo(demo) => demo.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
         Command::Migrate => migrate(&config).map(|()| ExitCode::SUCCESS),

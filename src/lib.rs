@@ -12,6 +12,7 @@ pub mod mail;
 pub mod opening;
 mod pages;
 pub mod payments;
+pub mod people;
 pub mod registry;
 mod relations;
 mod sales;

@@ -1,8 +1,11 @@
-//! Pages for people without a key: the page of a document, the payment sandbox, and the webhooks of payment providers.
+//! Pages for people without a key: the page of a document, the payment sandbox, signing in, and the webhooks of payment
+//! providers.
 
+mod console;
 mod hooks;
 mod public;
 mod sandbox;
+mod sign_in;
 
 use std::sync::Arc;
 
@@ -18,8 +21,20 @@ pub const PAGES: &[Page] = &[
     Page { prefix: "/d/", route, answer: |app, request| Box::pin(public::answer(app, request)) },
     Page { prefix: "/sandbox/", route, answer: |app, request| Box::pin(sandbox::answer(app, request)) },
     Page { prefix: "/hooks/", route, answer: |app, request| Box::pin(hooks::answer(app, request)) },
+    Page { prefix: "/console/", route: console::route, answer: |app, request| Box::pin(console::answer(app, request)) },
+    signing_in("/sign-in"),
+    signing_in("/sign-out"),
+    signing_in("/forgot"),
+    signing_in("/set-up/"),
+    signing_in("/invite/"),
+    signing_in("/reset/"),
     Page { prefix: "/thanks", route, answer: |app, request| Box::pin(thank(app, request)) },
 ];
+
+/// A page to sign in, or to open a link.
+const fn signing_in(prefix: &'static str) -> Page {
+    Page { prefix, route: sign_in::route, answer: |app, request| Box::pin(sign_in::answer(app, request)) }
+}
 
 /// Returns the route of a path with placeholders, so that ids create no new metric series.
 fn route(path: &str) -> &'static str {

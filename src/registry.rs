@@ -28,6 +28,8 @@ use crate::payments::collecting::{self, Collect, ProviderNews};
 use crate::payments::handing_over::{self, HandOver};
 use crate::payments::verification::{self, CancelAtProvider, FinishVerification};
 use crate::payments::{batch, mandate, payment, providers};
+use crate::people::entering::MailReset;
+use crate::people::{inviting, me, password, person, session, throttle, token};
 use crate::relations::{client, client_link, note, supplier};
 use crate::sales::{deal, deal_source, pipeline, product};
 use crate::settings::email_domain::check::{self, CheckDomain};
@@ -40,7 +42,7 @@ use crate::typesetting::{self, turns};
 use crate::webhooks::ending::EndDeliveries;
 use crate::webhooks::{self, change, delivery, endpoint, queue};
 use crate::work::{hour, project, task};
-use crate::{pages, subscriptions};
+use crate::{pages, people, subscriptions};
 
 /// The registry of the program.
 pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
@@ -85,6 +87,9 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         trigger::by_webhook(),
         secret::resource(),
         test_clock::resource(),
+        inviting::resource(),
+        me::resource(),
+        me::own_sessions(),
     ],
     migrations: migrations(),
     defaults: &[
@@ -111,10 +116,11 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         "automation",
         "webhooks",
         "settings",
+        "users",
         "keys",
         "audit",
     ],
-    error_codes: &[documents::CODES, run::CODES, client_link::CODES, providers::CODES],
+    error_codes: &[documents::CODES, run::CODES, client_link::CODES, providers::CODES, people::CODES],
     listener: Some(automation::LISTENER),
     on_event: &[note_timers],
     guards: &[
@@ -123,12 +129,13 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
     ],
     contents: Some(Contents { announce: files::announce, refuse: files::drop_now }),
     pages: pages::PAGES,
-    user: None,
+    user: Some(session::author),
+    sessions: Some(session::SESSIONS),
     counters: &[automation::metrics::RUNS, automation::metrics::CALLS, webhooks::metrics::DELIVERIES],
     histograms: &[webhooks::metrics::SECONDS],
     gauges: &[typesetting::typeset_count, automation::metrics::calls_open],
     stored_gauges: &[automation::metrics::behind, webhooks::metrics::behind, webhooks::metrics::down],
-    services: &[turns::open, mail::open, automation::open, check::open],
+    services: &[turns::open, mail::open, automation::open, check::open, password::open],
     jobs: JOBS,
     leases: LEASES,
     retries: RETRIES,
@@ -142,7 +149,14 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
 
 /// The migrations of tables that belong to no resource, or to several.
 fn migrations() -> Vec<Migration> {
-    let own = [timers::MIGRATION, mail::MIGRATION, documents::pdf::MIGRATION, usage::MIGRATION, run::NODES];
+    let own = [
+        timers::MIGRATION,
+        mail::MIGRATION,
+        documents::pdf::MIGRATION,
+        usage::MIGRATION,
+        run::NODES,
+        person::MIGRATION,
+    ];
     let all = own.into_iter().chain(documents::MIGRATIONS.iter().copied());
     #[cfg(test)]
     let all = all.chain([crate::declared::MIGRATION]);
@@ -171,6 +185,7 @@ pub static JOBS: &[JobKind] = &[
     JobKind::of::<MatchLate>(),
     JobKind::of::<EndDeliveries>(),
     JobKind::of::<CheckDomain>(),
+    JobKind::of::<MailReset>(),
 ];
 
 /// The tables whose rows are processed under a lease.
@@ -180,7 +195,8 @@ static LEASES: &[&LeaseTable] = &[&jobs::LEASES, &run::LEASES, &queue::LEASES];
 static RETRIES: &[&RetryTable] = &[&run::RETRIES, &queue::RETRIES];
 
 /// The functions that delete expired data.
-static PURGES: &[Purge] = &[idempotency::purge, queue::purge, run::purge, flow::purge];
+static PURGES: &[Purge] =
+    &[idempotency::purge, queue::purge, run::purge, flow::purge, session::purge, token::purge, throttle::purge];
 
 /// The daily work, in this order.
 static DUE_WORK: &[DueWork] = &[

@@ -12,6 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::{error_line, logging, say};
 use crate::opening;
+use crate::people::operator;
 
 #[derive(Args)]
 pub struct Serve {
@@ -62,13 +63,14 @@ async fn serve(app: Arc<App>, demo: bool) -> Result<(), String> {
     }
     let (first, own) = (app.clone(), app.clone());
     let made = tokio::task::spawn_blocking(move || {
-        let made = opening::create_first_account(&first, demo)?;
-        Ok::<_, engine::error::Error>(made)
+        let Some((account, key)) = opening::create_first_account(&first, demo)? else { return Ok(None) };
+        let link = operator::set_up(&first, account.clone())?;
+        Ok::<_, engine::error::Error>(Some((account, key, link)))
     });
     let made = made.await.map_err(|error| error.to_string())?.map_err(error_line)?;
     match made {
-        Some((account, key)) => {
-            if let Err(cause) = welcome(&account.name, &key, &address.to_string()) {
+        Some((account, key, link)) => {
+            if let Err(cause) = welcome(&account.name, &key, &link, &address.to_string()) {
                 tracing::warn!(cause, "The first key could not be printed; create another with `kantoor key create`.");
             }
         }
@@ -86,7 +88,7 @@ async fn serve(app: Arc<App>, demo: bool) -> Result<(), String> {
     Ok(())
 }
 
-fn welcome(account: &str, key: &str, address: &str) -> Result<(), String> {
+fn welcome(account: &str, key: &str, link: &str, address: &str) -> Result<(), String> {
     say(&format!(
         "
   Welcome to Kantoor. Your account is called \"{account}\". Its API key is shown only once:
@@ -96,6 +98,10 @@ fn welcome(account: &str, key: &str, address: &str) -> Result<(), String> {
   Try it:
 
       curl -H \"Authorization: Bearer {key}\" http://{address}/v1/products
+
+  To sign in as its owner, open this link within a day. It works once:
+
+      {link}
 "
     ))
 }

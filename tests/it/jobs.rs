@@ -419,6 +419,7 @@ fn queued_jobs_of_older_versions_are_readable(db: Db) {
         ("provider_cancel", r#"{"provider":"sandbox","external_id":"x"}"#),
         ("rename_ticket_status", r#"{"status":"x","old":"y"}"#),
         ("hand_over", r#"{"batch":"x","message_id":"x","collections":[["x","y"]]}"#),
+        ("mail_reset", r#"{"email":"x"}"#),
         (
             "match_flows",
             r#"{"seq":1,"event":"x","entity_type":"","entity_id":"","depth":0,"chain":"","flows":[["x",1]]}"#,

@@ -28,6 +28,7 @@ mod jobs;
 mod logos;
 mod mail;
 mod metrics;
+mod people;
 mod plans;
 mod power;
 mod proxy;

@@ -37,6 +37,7 @@ const SMALL: &[&str] = &[
     "ticket_channels",
     "webhook_endpoints",
     "webhook_cursors",
+    "users",
     "key_limits",
     "nodes",
     "holds",

@@ -172,7 +172,8 @@ fn keys_and_scopes_are_checked_first(db: Db) {
         let others: Vec<&str> = others.map(String::as_str).collect();
         let reply = call(&server.with_scopes(&client, &others), &path, route, &client);
         if route.scope.is_empty() {
-            assert!(reply.status < 300, "{what} is for everybody: {reply:?}");
+            let missing = reply.status == 404 && route.path.contains('{') && !can_be_made(resource);
+            assert!(reply.status < 300 || missing, "{what} is for everybody: {reply:?}");
             continue;
         }
         assert_eq!(reply.status, 403, "{what} without its scope");
@@ -181,7 +182,8 @@ fn keys_and_scopes_are_checked_first(db: Db) {
         if matches!(route.returns, Returns::Stream(_)) {
             continue;
         }
-        let mut scopes = vec![route.scope.as_str()];
+        // A role can only be given by a key that has all of its scopes.
+        let mut scopes = vec![if resource.shape.table == "users" { "*" } else { route.scope.as_str() }];
         if let Some(other) = route.also_needs {
             let reply = call(&server.with_scopes(&client, &scopes), &path, route, &client);
             assert!(reply.status == 403 && reply.text.contains(other), "{what} without {other}: {reply:?}");

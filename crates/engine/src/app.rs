@@ -40,6 +40,8 @@ pub struct App {
     pub ids: Ids,
     /// Recently used keys.
     pub keys: KeyRing,
+    /// Recently used sessions.
+    pub sessions: KeyRing,
     /// Recent visitors without a key.
     pub visitors: Visitors,
     /// The request bodies in progress.

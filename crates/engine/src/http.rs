@@ -17,6 +17,7 @@ pub mod reply;
 pub mod responses;
 pub mod seats;
 pub mod server;
+pub mod session;
 pub mod stream;
 pub mod upload;
 pub mod visitors;

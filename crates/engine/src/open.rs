@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use blobs::Blobs;
 use store::{Database, Options, Store};
 
+use crate::accounts::Key;
 use crate::app::{App, Readiness};
 use crate::clock::{Clock, Ids};
 use crate::config::Config;
@@ -43,7 +44,8 @@ pub fn open(config: Config) -> Result<Arc<App>> {
         visitors,
         clock: Clock::System,
         ids: Ids::SYSTEM,
-        keys: KeyRing::default(),
+        keys: KeyRing::new(Key::by_hash),
+        sessions: KeyRing::new(registry().sessions.map_or(|_, _| Ok(None), |sessions| sessions.find)),
         bodies: Arc::default(),
         responses: Responses::new(&config),
         metrics: Metrics::new(registry().counters, registry().histograms),

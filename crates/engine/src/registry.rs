@@ -66,6 +66,8 @@ pub struct Registry {
     pub pages: &'static [Page],
     /// Finds the users that are authors.
     pub user: Option<FindUser>,
+    /// The sessions of people, who call the API without a key.
+    pub sessions: Option<Sessions>,
     /// Counters with one label.
     pub counters: &'static [CounterInfo],
     /// Durations.
@@ -107,6 +109,20 @@ pub struct Contents {
     pub announce: fn(&mut Tx, &Ctx, &str) -> Result<()>,
     /// Deletes a content that no record refers to.
     pub refuse: fn(&mut Tx, &Ctx, &str) -> Result<()>,
+}
+
+/// Records when sessions were used, by their ids.
+pub type Used = fn(&mut Tx, &[(String, Moment)]) -> Result<()>;
+
+/// The sessions of people. A session calls the routes of the API under its own prefix, like a key.
+#[derive(Clone, Copy)]
+pub struct Sessions {
+    /// The prefix of the paths that accept a session, and no key: `/console` for `/console/v1/…`.
+    pub prefix: &'static str,
+    /// Returns the session with this hash, as the key that it stands for.
+    pub find: fn(&mut Tx, &[u8]) -> Result<Option<Key>>,
+    /// Records when sessions were used, by their ids.
+    pub used: Used,
 }
 
 /// Pages under a prefix, for visitors without a key.

@@ -54,6 +54,11 @@ impl Site {
         let _ = self.base.set(format!("http://{address}"));
     }
 
+    /// Whether visitors use HTTPS.
+    pub fn is_secure(&self) -> bool {
+        self.base.get().is_some_and(|base| base.starts_with("https://"))
+    }
+
     /// Returns the absolute URL of a path.
     pub fn address(&self, path: &str) -> String {
         format!("{}{path}", self.base.get().map_or("", String::as_str))

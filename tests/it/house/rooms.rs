@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{files, text};
 
 /// The rooms of the business. A room imports the engine and the rooms listed before it.
-const ROOMS: [&str; 21] = [
+const ROOMS: [&str; 22] = [
     "files",
     "typesetting",
     "settings",
@@ -14,6 +14,7 @@ const ROOMS: [&str; 21] = [
     "sales",
     "work",
     "mail",
+    "people",
     "support",
     "documents",
     "payments",

@@ -1,4 +1,4 @@
-//! Authentication by API key or by signed URL.
+//! Authentication by API key, by session or by signed URL.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method};
 
-use super::keys;
+use super::{keys, session};
 use crate::accounts;
 use crate::app::App;
 use crate::call::Query;
@@ -47,9 +47,25 @@ pub async fn known(app: &Arc<App>, head: &Parts) -> Result<Arc<keys::Authenticat
     found
 }
 
-/// Authenticates the key of a request.
+/// Authenticates the session of a request. As with keys, an address that sent many invalid ones has to wait.
+pub async fn in_session(app: &Arc<App>, head: &Parts) -> Result<Arc<keys::AuthenticatedKey>> {
+    let secret = session::secret(&app.site, &head.headers)?;
+    if !app.sessions.has_seen(secret) {
+        app.visitors.may_guess(&head.extensions, &head.headers)?;
+    }
+    let found = app.sessions.session(&app.store, app.clock, secret).await;
+    if found.as_ref().is_err_and(|error| error.code == Code::Unauthorized) {
+        app.visitors.guess(&head.extensions, &head.headers)?;
+    }
+    found
+}
+
+/// Authenticates the caller of a stream again: its key, or its session if it has no key.
 pub async fn authenticate(app: &Arc<App>, headers: &HeaderMap) -> Result<Arc<keys::AuthenticatedKey>> {
-    app.keys.caller(&app.store, app.clock, secret(headers)?).await
+    if headers.contains_key(AUTHORIZATION) {
+        return app.keys.caller(&app.store, app.clock, secret(headers)?).await;
+    }
+    app.sessions.session(&app.store, app.clock, session::secret(&app.site, headers)?).await
 }
 
 /// Returns the key in the headers of a request.

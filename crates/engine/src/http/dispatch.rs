@@ -11,15 +11,15 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, 
 use futures_util::FutureExt;
 use http_body_util::BodyExt;
 
-use super::authentication::{known, signed};
+use super::authentication::{in_session, known, signed};
 use super::bodies::{self, Room};
 use super::decoding::{self, Decoded};
 use super::keys::{self, Left};
 use super::reads;
 use super::reply::{self, Reply};
 use super::responses::Unsent;
-use super::stream;
 use super::upload::{self, Received};
+use super::{session, stream};
 use crate::app::App;
 use crate::call::{After, Answer, Call, Query};
 use crate::context::{Actor, IfMatch};
@@ -41,7 +41,7 @@ struct Seen {
     left: Option<(u32, Left)>,
 }
 
-/// Handles a request under `/v1`.
+/// Handles a request under `/v1`, or under `/v1` of the sessions.
 pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let started = Instant::now();
     let mut seen = Seen { request_id: request_id(&app, request.headers()), route: "", left: None };
@@ -125,6 +125,9 @@ async fn walk(
     }
     let mut unsent = app.responses.admit(caller.account.number).await?;
     let reads = route.reads_for(&query);
+    if !reads && session::is_caller(&head) {
+        session::check_origin(&head, &app.site)?;
+    }
     // Until the response is complete.
     let mut room = Room::new(&app.bodies, &app.config, caller.account.number);
     let (bytes, received) = if reads {
@@ -163,8 +166,13 @@ async fn walk(
     Ok(respond(app, done, unsent).await?)
 }
 
-/// Authenticates a request: by a signed URL, or by a key, which has a rate limit.
+/// Authenticates a request: by a signed URL, or by a key or a session, which have a rate limit.
 async fn authenticate(app: &Arc<App>, head: &Parts, seen: &mut Seen) -> Result<Arc<keys::AuthenticatedKey>> {
+    if session::is_caller(head) {
+        let caller = in_session(app, head).await?;
+        limit(app, &caller, seen)?;
+        return Ok(caller);
+    }
     if let Some(caller) = signed(app, head).await? {
         return Ok(caller);
     }

@@ -1,4 +1,4 @@
-//! Records when API keys were last used.
+//! Records when API keys and sessions were last used.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,9 +7,10 @@ use crate::accounts::Key;
 use crate::app::App;
 use crate::jobs::SHARED;
 use crate::loops::{self, Poll};
+use crate::registry::registry;
 use crate::slice::TOGETHER;
 
-/// How often the use of keys is recorded.
+/// How often the use of keys and sessions is recorded.
 const NOTED: Duration = Duration::from_secs(30);
 
 /// Starts recording the use of keys, until the process ends.
@@ -22,6 +23,11 @@ pub fn start(app: &Arc<App>) {
             for uses in app.keys.take_used().chunks(TOGETHER) {
                 let uses = uses.to_vec();
                 noted = noted.and(app.store.write(SHARED, move |tx| Key::used(tx, &uses)).await);
+            }
+            for uses in app.sessions.take_used().chunks(TOGETHER) {
+                let Some(sessions) = registry().sessions else { break };
+                let uses = uses.to_vec();
+                noted = noted.and(app.store.write(SHARED, move |tx| (sessions.used)(tx, &uses)).await);
             }
             poll.turned(noted.map(|()| false), "Cannot record when keys were last used.");
         }

@@ -1,12 +1,12 @@
-//! The cache of recently used keys, which saves a database lookup per request. An entry expires after a second: a
-//! revoked key works at most that long.
+//! The cache of recently used keys and sessions, which saves a database lookup per request. An entry expires after a
+//! second: a revoked key or an ended session works at most that long.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use store::Store;
+use store::{Store, Tx};
 
 use crate::accounts::{self, Account, Key};
 use crate::clock::{Clock, Moment};
@@ -54,30 +54,56 @@ impl AuthenticatedKey {
     }
 }
 
-/// The recently used keys.
-#[derive(Default)]
+/// Finds the key with a hash.
+pub type Find = fn(&mut Tx, &[u8]) -> Result<Option<Key>>;
+
+/// The recently used keys, or sessions.
 pub struct KeyRing {
+    find: Find,
     seen: RwLock<HashMap<[u8; 32], Arc<AuthenticatedKey>>>,
     used: Mutex<HashMap<String, Moment>>,
 }
 
 impl KeyRing {
+    /// Creates an empty cache of what `find` finds.
+    pub fn new(find: Find) -> KeyRing {
+        KeyRing { find, seen: RwLock::default(), used: Mutex::default() }
+    }
+
     /// Returns the key with this secret; an error if it is not valid.
     pub async fn caller(&self, store: &Store, clock: Clock, secret: &str) -> Result<Arc<AuthenticatedKey>> {
         if !accounts::is_well_formed(secret) {
             return Err(unauthorized("This is not a valid API key; keys start with kt_ and have 39 characters."));
         }
-        let hash = accounts::hash(secret);
-        let seen = self.seen.read().unwrap_or_else(PoisonError::into_inner).get(&hash).cloned();
         let now = clock.now();
-        let caller = match seen {
-            Some(caller) if caller.read_at.elapsed() < FRESH => caller,
-            seen => self.fetch(store, now, hash, seen).await?,
-        };
+        let caller = self.look_up(store, now, accounts::hash(secret)).await?;
+        let caller = caller.ok_or_else(|| unauthorized("This key is unknown."))?;
         if !caller.key.is_live(now) {
             return Err(unauthorized("This key has expired or has been revoked."));
         }
         Ok(caller)
+    }
+
+    /// Returns the session with this secret; an error if it has ended.
+    pub async fn session(&self, store: &Store, clock: Clock, secret: &str) -> Result<Arc<AuthenticatedKey>> {
+        let now = clock.now();
+        let caller = self.look_up(store, now, accounts::hash(secret)).await?;
+        caller
+            .filter(|caller| caller.key.is_live(now))
+            .ok_or_else(|| unauthorized("Your session has ended. Sign in again."))
+    }
+
+    /// Removes a session that has ended on this node; other nodes notice it within a second.
+    pub fn forget(&self, secret: &str) {
+        self.seen.write().unwrap_or_else(PoisonError::into_inner).remove(&accounts::hash(secret));
+    }
+
+    async fn look_up(&self, store: &Store, now: Moment, hash: [u8; 32]) -> Result<Option<Arc<AuthenticatedKey>>> {
+        let seen = self.seen.read().unwrap_or_else(PoisonError::into_inner).get(&hash).cloned();
+        match seen {
+            Some(caller) if caller.read_at.elapsed() < FRESH => Ok(Some(caller)),
+            seen => self.fetch(store, now, hash, seen).await,
+        }
     }
 
     /// Whether the key was used recently.
@@ -92,15 +118,14 @@ impl KeyRing {
         now: Moment,
         hash: [u8; 32],
         seen: Option<Arc<AuthenticatedKey>>,
-    ) -> Result<Arc<AuthenticatedKey>> {
+    ) -> Result<Option<Arc<AuthenticatedKey>>> {
+        let find = self.find;
         let found = store.read(move |tx| {
-            let Some(key) = Key::by_hash(tx, &hash)? else { return Ok(None) };
+            let Some(key) = find(tx, &hash)? else { return Ok(None) };
             let account = Account::numbered(tx, key.account)?;
             Ok::<_, Error>(Some((key, account)))
         });
-        let Some((key, account)) = found.await? else {
-            return Err(unauthorized("This key is unknown."));
-        };
+        let Some((key, account)) = found.await? else { return Ok(None) };
         let caller = Arc::new(AuthenticatedKey {
             actor: key.id.as_str().into(),
             account: Arc::new(account),
@@ -108,15 +133,16 @@ impl KeyRing {
             read_at: Instant::now(),
             key: Arc::new(key),
         });
+        let id = if caller.key.session.is_empty() { &caller.key.id } else { &caller.key.session };
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        used.insert(caller.key.id.clone(), now);
+        used.insert(id.clone(), now);
         drop(used);
         let mut seen = self.seen.write().unwrap_or_else(PoisonError::into_inner);
         if seen.len() >= MAX_KEYS {
             seen.clear();
         }
         seen.insert(hash, caller.clone());
-        Ok(caller)
+        Ok(Some(caller))
     }
 
     /// Returns the keys used since the previous call, to be recorded.

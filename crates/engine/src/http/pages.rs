@@ -10,7 +10,7 @@ use axum::http::{Method, Request, Response, StatusCode};
 use serde_json::json;
 
 use super::fixed::Fixed;
-use super::{dispatch, openapi, reply, visitors};
+use super::{dispatch, openapi, reply, session, visitors};
 use crate::accounts;
 use crate::app::App;
 use crate::error::{Code, Error, Result};
@@ -23,6 +23,9 @@ static DOCS: LazyLock<Fixed> = LazyLock::new(|| Fixed::new("text/html; charset=u
 /// Handles any request; `peer` is the other end of its connection.
 pub async fn answer(app: Arc<App>, peer: SocketAddr, mut request: Request<Body>) -> Response<Body> {
     visitors::note_peer(request.extensions_mut(), peer);
+    if session::enters(&mut request) {
+        return dispatch::answer(app, request).await;
+    }
     let path = request.uri().path();
     if path != "/v1/openapi.json" && (path.starts_with("/v1/") || path == "/v1") {
         return dispatch::answer(app, request).await;

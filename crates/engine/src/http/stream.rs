@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes};
-use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
+use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, COOKIE, HeaderMap, HeaderValue};
 use axum::http::{Method, Response};
 
 use super::authentication::authenticate;
@@ -43,8 +43,9 @@ pub async fn open(
         Body::empty()
     } else {
         let mut key = HeaderMap::new();
-        if let Some(value) = headers.get(AUTHORIZATION) {
-            key.insert(AUTHORIZATION, value.clone());
+        let credential = if caller.key.session.is_empty() { AUTHORIZATION } else { COOKIE };
+        for value in headers.get_all(&credential) {
+            key.append(credential.clone(), value.clone());
         }
         let seat = StreamPermit::take(&app.listeners, &app.config, &caller.key.id, account)?;
         let follower =

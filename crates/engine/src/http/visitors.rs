@@ -57,6 +57,11 @@ impl Visitors {
         }
     }
 
+    /// Returns the network of the client of a request, if it is known.
+    pub fn visitor(&self, extensions: &Extensions, headers: &HeaderMap) -> Option<IpAddr> {
+        extensions.get::<Peer>().map(|Peer(peer)| household(self.address(*peer, headers)))
+    }
+
     /// Returns the address of the client: the other end, or the one that a trusted proxy forwards.
     fn address(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut address = peer;

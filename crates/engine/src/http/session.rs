@@ -1,0 +1,88 @@
+//! Requests of people who have signed in. Their session is in a cookie, which browsers also send with requests that
+//! another site causes, so a write must come from our own pages.
+
+use axum::http::header::{COOKIE, HOST, HeaderMap, ORIGIN};
+use axum::http::request::Parts;
+use axum::http::uri::{PathAndQuery, Uri};
+use axum::http::{Method, Request};
+
+use crate::error::{Code, Error, Result};
+use crate::registry::registry;
+use crate::site::Site;
+
+/// Marks a request whose caller is a session.
+#[derive(Clone, Copy)]
+struct InSession;
+
+/// Whether the request is for the routes of the API under the prefix of sessions. If so, it is changed into a request
+/// for the route, with a session as its caller.
+pub fn enters<B>(request: &mut Request<B>) -> bool {
+    let Some(sessions) = registry().sessions else { return false };
+    let whole = request.uri().path_and_query().map_or("", PathAndQuery::as_str);
+    let Some(rest) = whole.strip_prefix(sessions.prefix) else { return false };
+    if rest != "/v1" && !rest.starts_with("/v1/") && !rest.starts_with("/v1?") {
+        return false;
+    }
+    let Ok(route) = rest.parse::<PathAndQuery>() else { return false };
+    // A request of HTTP/2 names its host here.
+    let host = request.uri().authority().cloned();
+    let mut parts = axum::http::uri::Parts::default();
+    parts.path_and_query = Some(route);
+    if let (Some(host), Some(scheme)) = (host, request.uri().scheme().cloned()) {
+        (parts.authority, parts.scheme) = (Some(host), Some(scheme));
+    }
+    let Ok(uri) = Uri::from_parts(parts) else { return false };
+    *request.uri_mut() = uri;
+    request.extensions_mut().insert(InSession);
+    true
+}
+
+/// Whether the caller of a request is a session.
+pub fn is_caller(head: &Parts) -> bool {
+    head.extensions.get::<InSession>().is_some()
+}
+
+/// Returns the name of the cookie. Browsers accept the prefix only with `Secure`, which needs HTTPS.
+pub fn cookie_name(site: &Site) -> &'static str {
+    if site.is_secure() { "__Host-kantoor" } else { "kantoor" }
+}
+
+/// Returns the `Set-Cookie` header of a session, which the browser keeps for this many seconds; 0 removes it.
+pub fn cookie(site: &Site, secret: &str, seconds: i64) -> String {
+    let secure = if site.is_secure() { "; Secure" } else { "" };
+    format!("{}={secret}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}", cookie_name(site))
+}
+
+/// Returns the secret of the session in the headers of a request.
+pub fn secret<'h>(site: &Site, headers: &'h HeaderMap) -> Result<&'h str> {
+    let cookies = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
+    let mut pairs = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let found = pairs.find(|(name, _)| *name == cookie_name(site)).map(|(_, secret)| secret);
+    let is_one = |secret: &&str| secret.len() == 64 && secret.bytes().all(|byte| byte.is_ascii_hexdigit());
+    found.filter(is_one).ok_or_else(|| Error::new(Code::Unauthorized, "Sign in first."))
+}
+
+/// Rejects a request that may come from another site.
+pub fn check_origin(head: &Parts, site: &Site) -> Result<()> {
+    if is_same_origin(head, site) {
+        return Ok(());
+    }
+    let message = "This request does not come from a page of this server. Send it with 'Sec-Fetch-Site: same-origin' or with our 'Origin'.";
+    Err(Error::new(Code::Forbidden, message))
+}
+
+fn is_same_origin(head: &Parts, site: &Site) -> bool {
+    let told = |name: &str| head.headers.get(name).and_then(|told| told.to_str().ok());
+    if let Some(from) = told("sec-fetch-site") {
+        return from == "same-origin";
+    }
+    let Some(origin) = told(ORIGIN.as_str()) else { return false };
+    let host = head.uri.authority().map(|host| host.as_str()).or_else(|| told(HOST.as_str()));
+    let same_host = origin.split_once("://").is_some_and(|(_, from)| Some(from) == host);
+    same_host || site.address("/") == format!("{origin}/")
+}
+
+/// Whether a method never changes anything.
+pub fn is_safe(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
+}

@@ -1,0 +1,236 @@
+//! The JSON endpoints with which people sign in and out, under `/console/`. The API itself, for people who have signed
+//! in, is under `/console/v1/`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, USER_AGENT};
+use axum::http::request::Parts;
+use axum::http::{Method, Request, Response};
+use engine::app::App;
+use engine::call::{Answer, Call};
+use engine::error::{Code, Error, Result};
+use engine::http::reply::{self, Reply};
+use engine::http::{authentication, dispatch, session};
+use engine::input;
+use engine::json::Json;
+use engine::record::{Body as RequestBody, Email, INPUT, REQUIRED};
+use serde_json::json;
+
+use crate::people::entering::{Entered, FirstOwner, Visit};
+use crate::people::password::LONGEST;
+use crate::people::session::{Device, LONGEST_SECONDS};
+
+/// Maximum size of a body.
+const MAX_BODY: usize = 16 * 1024;
+/// How much of the name of a browser is stored.
+const MAX_BROWSER: usize = 255;
+
+input! {
+    /// The credentials of a person.
+    pub struct SignIn;
+
+    /// E-mail address.
+    email: String = REQUIRED.example("\"anna@jansen.example\"");
+    /// Password.
+    password: String = REQUIRED.at_most(LONGEST).example("\"correct horse battery\"");
+    /// The account to sign in to; by default the oldest one of the person.
+    account_id: String = INPUT.example("\"\"");
+}
+
+input! {
+    /// The first owner of an account.
+    pub struct SetUp;
+
+    /// The token of the link.
+    token: String = REQUIRED.example("\"\"");
+    /// E-mail address.
+    email: Email = REQUIRED.example("\"anna@jansen.example\"");
+    /// Name.
+    name: String = REQUIRED.example("\"Anna Jansen\"");
+    /// Password.
+    password: String = REQUIRED.at_most(LONGEST).example("\"correct horse battery\"");
+}
+
+input! {
+    /// A link that sets a password.
+    pub struct WithToken;
+
+    /// The token of the link.
+    token: String = REQUIRED.example("\"\"");
+    /// The new password, or the current one of a person who has one.
+    password: String = REQUIRED.at_most(LONGEST).example("\"correct horse battery\"");
+}
+
+input! {
+    /// The e-mail address of somebody who forgot their password.
+    pub struct Forgot;
+
+    /// E-mail address.
+    email: String = REQUIRED.example("\"anna@jansen.example\"");
+}
+
+input! {
+    /// A new password.
+    pub struct NewPassword;
+
+    /// The current password.
+    current_password: String = REQUIRED.at_most(LONGEST).example("\"correct horse battery\"");
+    /// The new password.
+    password: String = REQUIRED.at_most(LONGEST).example("\"battery staple horse\"");
+}
+
+input! {
+    /// The account to switch to.
+    pub struct Switch;
+
+    /// The id of the account.
+    account_id: String = REQUIRED.example("\"\"");
+}
+
+impl RequestBody for SignIn {}
+impl RequestBody for SetUp {}
+impl RequestBody for WithToken {}
+impl RequestBody for Forgot {}
+impl RequestBody for NewPassword {}
+impl RequestBody for Switch {}
+
+/// Returns the path of an endpoint for the metrics.
+pub fn route(path: &str) -> &'static str {
+    const ALL: [&str; 8] = [
+        "/console/sign-in",
+        "/console/sign-out",
+        "/console/set-up",
+        "/console/accept-invite",
+        "/console/forgot",
+        "/console/reset",
+        "/console/password",
+        "/console/account",
+    ];
+    ALL.iter().find(|own| **own == path).copied().unwrap_or_default()
+}
+
+/// Handles a request under `/console/`.
+pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
+    let request_id = dispatch::request_id(&app, request.headers());
+    let done = walk(&app, request_id.clone(), request).await;
+    let mut response = match done {
+        Ok(answer) => Reply::of(answer, |_| String::new()).into_response(),
+        Err(error) => {
+            if let Some(cause) = &error.internal {
+                tracing::error!(%request_id, cause, "A request failed: {}", error.message);
+            }
+            let response = reply::error_response(&error, &request_id, false);
+            if error.code == Code::MethodNotAllowed { reply::with_allow(response, "POST") } else { response }
+        }
+    };
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
+    reply::finish(&mut response, &request_id);
+    response
+}
+
+async fn walk(app: &Arc<App>, request_id: Arc<str>, request: Request<Body>) -> Result<Answer> {
+    let (head, body) = request.into_parts();
+    app.visitors.limit(&head.extensions, &head.headers)?;
+    if route(head.uri.path()).is_empty() {
+        return Err(Error::new(Code::NotFound, "This path does not exist."));
+    }
+    if head.method != Method::POST {
+        return Err(Error::new(Code::MethodNotAllowed, "Only POST is supported here."));
+    }
+    session::check_origin(&head, &app.site)?;
+    let visit = Visit { app: app.clone(), request_id, device: device(app, &head) };
+    let call = Call { body: Some(read_json(app, &head, body).await?), ..Call::default() };
+    match route(head.uri.path()) {
+        "/console/sign-in" => {
+            let SignIn { email, password, account_id } = input::create(&call)?.record();
+            entered(app, &visit.sign_in(&email, password, &account_id).await?)
+        }
+        "/console/set-up" => {
+            let SetUp { token, email, name, password } = input::create(&call)?.record();
+            entered(app, &visit.set_up(&token, FirstOwner { email: email.0, name }, password).await?)
+        }
+        "/console/accept-invite" => {
+            let WithToken { token, password } = input::create(&call)?.record();
+            entered(app, &visit.accept(&token, password).await?)
+        }
+        "/console/reset" => {
+            let WithToken { token, password } = input::create(&call)?.record();
+            entered(app, &visit.reset(&token, password).await?)
+        }
+        "/console/forgot" => {
+            visit.forgot(&input::create::<Forgot>(&call)?.record().email).await?;
+            Ok(Answer::json(&json!({"sent": true})))
+        }
+        "/console/password" => {
+            let caller = authentication::in_session(app, &head).await?;
+            let NewPassword { current_password, password } = input::create(&call)?.record();
+            visit.change_password(&caller, current_password, password).await?;
+            Ok(Answer::empty())
+        }
+        "/console/account" => {
+            let caller = authentication::in_session(app, &head).await?;
+            let Switch { account_id } = input::create(&call)?.record();
+            let switched = visit.switch(&caller, &account_id).await?;
+            app.sessions.forget(session::secret(&app.site, &head.headers)?);
+            entered(app, &switched)
+        }
+        _ => {
+            input::nothing(&call)?;
+            sign_out(&visit, &head).await
+        }
+    }
+}
+
+/// Ends the session of a request, if it has one, and removes the cookie.
+pub async fn sign_out(visit: &Visit, head: &Parts) -> Result<Answer> {
+    let app = &visit.app;
+    match authentication::in_session(app, head).await {
+        Ok(caller) => {
+            visit.sign_out(&caller).await?;
+            app.sessions.forget(session::secret(&app.site, &head.headers)?);
+        }
+        Err(error) if error.code == Code::Unauthorized => {}
+        Err(error) => return Err(error),
+    }
+    let mut answer = Answer::empty();
+    answer.headers.push(("set-cookie", session::cookie(&app.site, "", 0)));
+    Ok(answer)
+}
+
+/// The response to somebody who has signed in.
+fn entered(app: &App, entered: &Entered) -> Result<Answer> {
+    let (user, account) = (&entered.user, &entered.account);
+    let mut answer = Answer::json(&json!({
+        "user": {"id": user.base.id, "name": user.name, "email": user.email.0, "role": user.role.wire()},
+        "account": {"id": account.uid, "name": account.name},
+    }));
+    answer.headers.push(("set-cookie", session::cookie(&app.site, &entered.secret, LONGEST_SECONDS)));
+    Ok(answer)
+}
+
+/// Returns where a request comes from.
+pub fn device(app: &App, head: &Parts) -> Device {
+    let browser = head.headers.get(USER_AGENT).and_then(|name| name.to_str().ok()).unwrap_or_default();
+    let address = app.visitors.visitor(&head.extensions, &head.headers);
+    Device {
+        browser: browser.chars().take(MAX_BROWSER).collect(),
+        address: address.map(|address| address.to_string()).unwrap_or_default(),
+    }
+}
+
+async fn read_json(app: &App, head: &Parts, body: Body) -> Result<Json> {
+    let patience = Duration::from_secs(app.config.body_timeout_seconds);
+    let read = tokio::time::timeout(patience, axum::body::to_bytes(body, MAX_BODY)).await;
+    let read = read.map_err(|_| Error::new(Code::RequestTimeout, "The body did not arrive in time."))?;
+    let bytes = read.map_err(|_| Error::new(Code::BodyTooLarge, "The body is too large."))?;
+    if bytes.is_empty() {
+        return Ok(Json::Object(Vec::new()));
+    }
+    let kind = head.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    if !kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json") {
+        return Err(Error::new(Code::UnsupportedMediaType, "Send JSON with 'Content-Type: application/json'."));
+    }
+    Json::parse(&bytes)
+}

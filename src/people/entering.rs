@@ -1,0 +1,424 @@
+//! Signing in and out: with a password, or with a link that works once. Passwords are hashed between the transactions,
+//! never inside one.
+
+use std::sync::Arc;
+
+use engine::accounts::{Account, SHARED};
+use engine::app::App;
+use engine::context::{Actor, Ctx};
+use engine::error::{Code, Error, Result};
+use engine::http::keys::AuthenticatedKey;
+use engine::jobs::{self, Claimed, Ending, Job, NewJob};
+use engine::record::Email;
+use engine::records;
+use serde::{Deserialize, Serialize};
+use store::Tx;
+
+use crate::people::password::{self, Passwords};
+use crate::people::person::{self, Person};
+use crate::people::role::Role;
+use crate::people::session::{self, Device};
+use crate::people::status::Status;
+use crate::people::throttle::Attempt;
+use crate::people::token::{self, Purpose, Token};
+use crate::people::user::{User, memberships};
+use crate::people::{LINK_INVALID, letters};
+
+/// Somebody who is about to sign in.
+pub struct Visit {
+    /// The program.
+    pub app: Arc<App>,
+    /// The id of the request.
+    pub request_id: Arc<str>,
+    /// Where the session is started.
+    pub device: Device,
+}
+
+/// A new session.
+pub struct Entered {
+    /// The secret for the cookie.
+    pub secret: String,
+    /// The user.
+    pub user: User,
+    /// The account.
+    pub account: Account,
+}
+
+/// Who a link is for, as its page shows it.
+pub struct Invited {
+    /// The name of the account.
+    pub business: String,
+    /// The e-mail address of the user; empty for the set-up of an account.
+    pub email: String,
+    /// The name of the user.
+    pub name: String,
+    /// The language of the user.
+    pub language: String,
+    /// Whether the person already has a password, which is asked for instead of a new one.
+    pub has_password: bool,
+}
+
+/// The person who sets up an account.
+#[derive(Clone)]
+pub struct FirstOwner {
+    /// E-mail address.
+    pub email: String,
+    /// Name.
+    pub name: String,
+}
+
+/// The same words for an unknown e-mail address, a wrong password and a user without access.
+fn wrong() -> Error {
+    Error::new(Code::Unauthorized, "The e-mail address or the password is wrong.")
+}
+
+impl Visit {
+    /// Starts a session with a password, in the account with this id, or the first one of the person.
+    pub async fn sign_in(&self, email: &str, password: String, account: &str) -> Result<Entered> {
+        let attempt = Attempt::new(email, &self.device.address);
+        attempt.count(&self.app).await?;
+        let own = email.to_string();
+        let person = self.app.store.read(move |tx| Person::with_email(tx, &own)).await?;
+        let (id, hash) = person.map(|person| (person.id, person.password)).unwrap_or_default();
+        if !self.passwords().matches(password, hash).await? {
+            return Err(wrong());
+        }
+        let accounts = self.app.store.read(move |tx| accounts_of(tx, &id)).await?;
+        let chosen = accounts.into_iter().find(|(own, _)| account.is_empty() || own.uid == account);
+        let (account, user) = chosen.ok_or_else(wrong)?;
+        attempt.forgive(&self.app).await?;
+        self.enter(account, move |tx, ctx| active(tx, ctx, &user.base.id)?.ok_or_else(wrong)).await
+    }
+
+    /// Returns who a link is for.
+    pub async fn invited(&self, purpose: Purpose, secret: &str) -> Result<Invited> {
+        let (token, account) = self.open_link(purpose, secret).await?;
+        let caller = self.acting(account.clone(), "link");
+        let read = self.app.store.read(move |tx| {
+            if token.user.is_empty() {
+                return Ok(None);
+            }
+            let ctx = caller.reading(tx)?;
+            let user = user_of_link(tx, &ctx, &token)?;
+            let person = Person::find(tx, &user.person_id)?;
+            Ok::<_, Error>(Some((user, !person.password.is_empty())))
+        });
+        let found = read.await?;
+        let (user, has_password) = found.unwrap_or_default();
+        Ok(Invited {
+            business: account.name,
+            email: user.email.0,
+            name: user.name,
+            language: user.language.wire().to_string(),
+            has_password,
+        })
+    }
+
+    /// Creates the first owner of an account, with the link of its set-up.
+    pub async fn set_up(&self, secret: &str, owner: FirstOwner, password: String) -> Result<Entered> {
+        let (token, account) = self.open_link(Purpose::SetUp, secret).await?;
+        let email = owner.email.clone();
+        let person = self.app.store.read(move |tx| Person::with_email(tx, &email)).await?;
+        let hash = self.known_or_new(person.as_ref(), &owner.email, password).await?;
+        let entered = self.enter(account, move |tx, ctx| {
+            token.use_up(tx, Purpose::SetUp, ctx.machine_now)?;
+            let mut user = User {
+                email: Email(owner.email.clone()),
+                name: owner.name.clone(),
+                role: Role::Owner,
+                status: Status::Active,
+                ..User::default()
+            };
+            records::add(tx, ctx, &mut user)?;
+            set_password(tx, ctx, &user, &hash)?;
+            Ok(user)
+        });
+        entered.await
+    }
+
+    /// Accepts an invitation. A person without a password chooses one; others confirm theirs.
+    pub async fn accept(&self, secret: &str, password: String) -> Result<Entered> {
+        let (token, account) = self.open_link(Purpose::Invite, secret).await?;
+        let (caller, own) = (self.acting(account.clone(), "link"), token.clone());
+        let read = self.app.store.read(move |tx| {
+            let ctx = caller.reading(tx)?;
+            let user = user_of_link(tx, &ctx, &own)?;
+            Person::find(tx, &user.person_id)
+        });
+        let person = read.await?;
+        let hash = self.known_or_new(Some(&person), &person.email, password).await?;
+        let entered = self.enter(account, move |tx, ctx| {
+            token.use_up(tx, Purpose::Invite, ctx.machine_now)?;
+            let before: User = records::find(tx, ctx, &token.user)?;
+            if before.status != Status::Invited {
+                return Err(withdrawn());
+            }
+            let mut user = User { status: Status::Active, ..before.clone() };
+            records::change(tx, ctx, &before, &mut user, "activated")?;
+            set_password(tx, ctx, &user, &hash)?;
+            Ok(user)
+        });
+        entered.await
+    }
+
+    /// Sets a new password with the link of a reset, and ends all sessions of the person.
+    pub async fn reset(&self, secret: &str, password: String) -> Result<Entered> {
+        let (token, account) = self.open_link(Purpose::Reset, secret).await?;
+        let (caller, own) = (self.acting(account.clone(), "link"), token.clone());
+        let read = self.app.store.read(move |tx| {
+            let ctx = caller.reading(tx)?;
+            user_of_link(tx, &ctx, &own)
+        });
+        let user = read.await?;
+        check_password(&password, &user.email.0)?;
+        let hash = self.passwords().hash(password).await?;
+        let number = account.number;
+        let entered = self.enter(account, move |tx, ctx| {
+            token.use_up(tx, Purpose::Reset, ctx.machine_now)?;
+            let user: User = records::find(tx, ctx, &token.user)?;
+            if user.status != Status::Active {
+                return Err(withdrawn());
+            }
+            set_password(tx, ctx, &user, &hash)?;
+            session::end_others(tx, &user.person_id, "")?;
+            Ok(user)
+        });
+        let entered = entered.await?;
+        Attempt::new(&entered.user.email.0, "").forgive(&self.app).await?;
+        self.tell_others(&entered.user.person_id, number).await?;
+        Ok(entered)
+    }
+
+    /// Mails a link for a new password, if somebody has this e-mail address. Whether somebody does is found out later,
+    /// by a job, so that nothing tells the visitor.
+    pub async fn forgot(&self, email: &str) -> Result<()> {
+        Attempt::new(&format!("reset {email}"), &self.device.address).count(&self.app).await?;
+        let (job, now, ids) = (MailReset { email: person::folded(email) }, self.app.clock.now(), self.app.ids);
+        let payload = serde_json::to_string(&job).map_err(|error| Error::internal(error.to_string()))?;
+        let new = NewJob {
+            account: SHARED,
+            kind: MailReset::KIND,
+            lane: MailReset::LANE,
+            payload,
+            run_at: now,
+            max_attempts: MailReset::TRIES,
+            unique_key: None,
+        };
+        self.app.store.write(SHARED, move |tx| jobs::enqueue(tx, &ids, &new, now)).await.map(drop)
+    }
+
+    /// Ends the session of the caller.
+    pub async fn sign_out(&self, caller: &AuthenticatedKey) -> Result<()> {
+        let (acting, key) = (self.acting(caller.account.as_ref().clone(), &caller.key.id), caller.key.clone());
+        let written = self.app.store.write(caller.account.number, move |tx| {
+            let ctx = acting.writing(tx)?;
+            let user: User = records::find(tx, &ctx, &key.id)?;
+            if session::end(tx, &user.person_id, &key.session)? {
+                records::happened(tx, &ctx, &user, "signed_out")?;
+            }
+            Ok::<_, Error>(())
+        });
+        written.await
+    }
+
+    /// Replaces the password of the caller, and ends all other sessions of the person.
+    pub async fn change_password(&self, caller: &AuthenticatedKey, current: String, password: String) -> Result<()> {
+        let person = self.person_of(caller).await?;
+        let attempt = Attempt::new(&person.email, &self.device.address);
+        attempt.count(&self.app).await?;
+        if !self.passwords().matches(current, person.password).await? {
+            return Err(Error::new(Code::Forbidden, "The current password is wrong."));
+        }
+        check_password(&password, &person.email)?;
+        let hash = self.passwords().hash(password).await?;
+        attempt.forgive(&self.app).await?;
+        let (acting, key) = (self.acting(caller.account.as_ref().clone(), &caller.key.id), caller.key.clone());
+        let written = self.app.store.write(caller.account.number, move |tx| {
+            let ctx = acting.writing(tx)?;
+            let user: User = records::find(tx, &ctx, &key.id)?;
+            set_password(tx, &ctx, &user, &hash)?;
+            session::end_others(tx, &user.person_id, &key.session).map(drop)
+        });
+        written.await?;
+        self.tell_others(&person.id, caller.account.number).await
+    }
+
+    /// Starts a session in another account of the caller, in place of the current one.
+    pub async fn switch(&self, caller: &AuthenticatedKey, account: &str) -> Result<Entered> {
+        let person = self.person_of(caller).await?.id;
+        let id = person.clone();
+        let accounts = self.app.store.read(move |tx| accounts_of(tx, &id)).await?;
+        let missing = || Error::new(Code::NotFound, "You have no active user in an account with this id.");
+        let (account, own) = accounts.into_iter().find(|(own, _)| own.uid == account).ok_or_else(missing)?;
+        let ended = caller.key.session.clone();
+        let entered = self.enter(account, move |tx, ctx| {
+            session::end(tx, &person, &ended)?;
+            active(tx, ctx, &own.base.id)?.ok_or_else(missing)
+        });
+        entered.await
+    }
+
+    /// Finds the person of the caller's session.
+    async fn person_of(&self, caller: &AuthenticatedKey) -> Result<Person> {
+        let (acting, id) = (self.acting(caller.account.as_ref().clone(), &caller.key.id), caller.key.id.clone());
+        let read = self.app.store.read(move |tx| {
+            let ctx = acting.reading(tx)?;
+            let user: User = records::find(tx, &ctx, &id)?;
+            Person::find(tx, &user.person_id)
+        });
+        read.await
+    }
+
+    /// Starts a session for the user that `work` returns, in the same transaction.
+    async fn enter(
+        &self,
+        account: Account,
+        work: impl Fn(&mut Tx, &Ctx) -> Result<User> + Send + Sync + 'static,
+    ) -> Result<Entered> {
+        let (caller, secret) = (self.acting(account.clone(), "sign-in"), token::new_secret()?);
+        let (own, device) = (secret.clone(), self.device.clone());
+        let written = self.app.store.write(account.number, move |tx| {
+            let ctx = caller.writing(tx)?;
+            let user = work(tx, &ctx)?;
+            session::create(tx, &ctx, &user.base.id, &user.person_id, &own, &device)?;
+            let by_user = ctx.acting_as(&user.base.id, &ctx.request_id, 0, "");
+            records::happened(tx, &by_user, &user, "signed_in")?;
+            Ok::<_, Error>(user)
+        });
+        let user = written.await?;
+        self.app.listeners.wrote(account.number);
+        Ok(Entered { secret, user, account })
+    }
+
+    /// Returns the hash of a new password, or an empty string if the person has this password already.
+    async fn known_or_new(&self, person: Option<&Person>, email: &str, password: String) -> Result<String> {
+        match person.filter(|person| !person.password.is_empty()) {
+            None => {
+                check_password(&password, email)?;
+                self.passwords().hash(password).await
+            }
+            Some(person) => {
+                let attempt = Attempt::new(email, &self.device.address);
+                attempt.count(&self.app).await?;
+                if !self.passwords().matches(password, person.password.clone()).await? {
+                    let message = "The password is wrong. Use the password that you have on this server already.";
+                    return Err(Error::new(Code::Unauthorized, message));
+                }
+                attempt.forgive(&self.app).await?;
+                Ok(String::new())
+            }
+        }
+    }
+
+    /// Writes to the logs of a person's other accounts that the password has changed.
+    async fn tell_others(&self, person: &str, except: i64) -> Result<()> {
+        let id = person.to_string();
+        let accounts = self.app.store.read(move |tx| accounts_of(tx, &id)).await?;
+        for (account, user) in accounts.into_iter().filter(|(account, _)| account.number != except) {
+            let (number, caller) = (account.number, self.acting(account, &user.base.id));
+            let written = self.app.store.write(number, move |tx| {
+                let ctx = caller.writing(tx)?;
+                match active(tx, &ctx, &user.base.id)? {
+                    Some(user) => records::happened(tx, &ctx, &user, "password_changed"),
+                    None => Ok(()),
+                }
+            });
+            written.await?;
+        }
+        Ok(())
+    }
+
+    async fn open_link(&self, purpose: Purpose, secret: &str) -> Result<(Token, Account)> {
+        let (secret, now) = (secret.to_string(), self.app.clock.now());
+        let read = self.app.store.read(move |tx| {
+            let token = token::find(tx, purpose, &secret, now)?;
+            let account = Account::numbered(tx, token.account)?;
+            Ok((token, account))
+        });
+        read.await
+    }
+
+    fn acting(&self, account: Account, actor: &str) -> Actor {
+        Actor { request_id: self.request_id.clone(), ..self.app.acting(account, actor) }
+    }
+
+    fn passwords(&self) -> &Passwords {
+        self.app.services.get()
+    }
+}
+
+/// Returns the accounts in which a person is an active user.
+fn accounts_of(tx: &mut Tx, person: &str) -> Result<Vec<(Account, User)>> {
+    let users = memberships(tx, person)?;
+    users.into_iter().map(|(number, user)| Ok((Account::numbered(tx, number)?, user))).collect()
+}
+
+/// Returns the user with this id as it is now, if it is active. A user that was read before the transaction may have
+/// changed, and a log line shows the current one.
+pub fn active(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Option<User>> {
+    let found = records::find_some::<User>(tx, ctx, &[id])?.pop();
+    Ok(found.filter(|user| user.status == Status::Active))
+}
+
+fn check_password(password: &str, email: &str) -> Result<()> {
+    password::check(password, email).map_err(|wrong| Error::field("password", wrong))
+}
+
+/// Stores a new password, if there is one, and logs it.
+fn set_password(tx: &mut Tx, ctx: &Ctx, user: &User, hash: &str) -> Result<()> {
+    if hash.is_empty() {
+        return Ok(());
+    }
+    Person::set_password(tx, &user.person_id, hash, ctx.machine_now)?;
+    let by_user = ctx.acting_as(&user.base.id, &ctx.request_id, 0, "");
+    records::happened(tx, &by_user, user, "password_changed")
+}
+
+/// Finds the user of a link, who may have been deleted.
+fn user_of_link(tx: &mut Tx, ctx: &Ctx, token: &Token) -> Result<User> {
+    records::find(tx, ctx, &token.user).map_err(|error| match error.code {
+        Code::NotFound => withdrawn(),
+        _ => error,
+    })
+}
+
+fn withdrawn() -> Error {
+    Error::new(LINK_INVALID, "This link no longer works, since the user was changed meanwhile. Ask for a new one.")
+}
+
+/// The job that mails the link for a new password.
+#[derive(Serialize, Deserialize)]
+pub struct MailReset {
+    email: String,
+}
+
+impl Job for MailReset {
+    const KIND: &'static str = "mail_reset";
+
+    fn run(&self, app: &App, _: &Claimed) -> Result<Ending> {
+        let (email, secret) = (self.email.clone(), token::new_secret()?);
+        let found = app.store.read_now(move |tx| {
+            let Some(person) = Person::with_email(tx, &email)? else { return Ok(None) };
+            Ok::<_, Error>(accounts_of(tx, &person.id)?.into_iter().next())
+        })?;
+        let Some((account, user)) = found else { return Ok(Ending::Done) };
+        let (number, caller) = (account.number, app.acting(account, Self::KIND));
+        app.store.write_now(number, move |tx| {
+            let ctx = caller.writing(tx)?;
+            match active(tx, &ctx, &user.base.id)? {
+                Some(user) => {
+                    create_reset(tx, &ctx, &user, &secret)?;
+                    letters::reset(tx, &ctx, &user, &Purpose::Reset.link(&ctx.site, &secret))
+                }
+                None => Ok(()),
+            }
+        })?;
+        Ok(Ending::Done)
+    }
+}
+
+/// Creates the link for a new password of a user.
+pub fn create_reset(tx: &mut Tx, ctx: &Ctx, user: &User, secret: &str) -> Result<()> {
+    token::create(tx, ctx, Purpose::Reset, &user.base.id, secret)?;
+    records::happened(tx, ctx, user, "reset_requested")
+}

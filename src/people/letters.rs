@@ -1,0 +1,67 @@
+//! Mail to people: invitations and new passwords.
+
+use engine::accounts::Account;
+use engine::context::Ctx;
+use engine::error::Result;
+use store::Tx;
+
+use crate::mail::{self, Letter};
+use crate::people::status::Language;
+use crate::people::user::User;
+
+/// Mails an invitation with its link.
+pub fn invite(tx: &mut Tx, ctx: &Ctx, user: &User, link: &str) -> Result<()> {
+    let business = Account::numbered(tx, ctx.account)?.name;
+    let name = &user.name;
+    let (subject, body) = match user.language {
+        Language::Dutch => (
+            format!("Uitnodiging voor {business}"),
+            format!(
+                "Hallo {name},\n\nJe bent uitgenodigd voor de administratie van {business}. Open deze link om een wachtwoord te kiezen:\n\n{link}\n\nDe link werkt één keer, zeven dagen lang.\n"
+            ),
+        ),
+        Language::English => (
+            format!("Invitation to {business}"),
+            format!(
+                "Hello {name},\n\nYou have been invited to the administration of {business}. Open this link to choose a password:\n\n{link}\n\nThe link works once, for seven days.\n"
+            ),
+        ),
+    };
+    put(tx, ctx, user, "user_invite", subject, body)
+}
+
+/// Mails the link to choose a new password.
+pub fn reset(tx: &mut Tx, ctx: &Ctx, user: &User, link: &str) -> Result<()> {
+    let name = &user.name;
+    let (subject, body) = match user.language {
+        Language::Dutch => (
+            "Nieuw wachtwoord".to_string(),
+            format!(
+                "Hallo {name},\n\nOpen deze link om een nieuw wachtwoord te kiezen:\n\n{link}\n\nDe link werkt één keer, een uur lang. Heb je hier niet om gevraagd, dan hoef je niets te doen.\n"
+            ),
+        ),
+        Language::English => (
+            "New password".to_string(),
+            format!(
+                "Hello {name},\n\nOpen this link to choose a new password:\n\n{link}\n\nThe link works once, for an hour. If you did not ask for it, you need not do anything.\n"
+            ),
+        ),
+    };
+    put(tx, ctx, user, "user_reset", subject, body)
+}
+
+fn put(tx: &mut Tx, ctx: &Ctx, user: &User, kind: &str, subject: String, body: String) -> Result<()> {
+    let (from_name, reply_to) = mail::identity_of(tx, ctx, "")?;
+    let letter = Letter {
+        about: "user",
+        about_id: user.base.id.clone(),
+        kind: kind.to_string(),
+        to: vec![user.email.0.clone()],
+        subject: subject.replace(['\n', '\r'], " "),
+        body,
+        from_name,
+        reply_to,
+        ..Letter::default()
+    };
+    mail::put(tx, ctx, &letter)
+}

@@ -1,0 +1,131 @@
+//! The caller: who they are and what they may do; and the sessions of a person.
+
+use engine::accounts::Account;
+use engine::call::{Answer, Call};
+use engine::context::Ctx;
+use engine::error::{Error, Result};
+use engine::input;
+use engine::record::{DETAIL, Record, Shape};
+use engine::records::{self, Work};
+use engine::resource::{Method, Part, Resource, Returns, Route};
+use serde_json::{Value, json};
+use store::Tx;
+
+use crate::people::session;
+use crate::people::user::User;
+
+static SHAPE: Shape = Shape::new("me", "me", &["The caller."]);
+static SESSION: Shape = Shape::new("session", "my_sessions", &["A session of the caller."]);
+
+const ME: &[Part] = &[
+    Part("account", "object", "The account: `id`, `name`, `time_zone`, `now` and `test_clock`."),
+    Part("user", "object", "The user, as under `/v1/users`; empty if a key calls."),
+    Part("key", "object", "The key: `id` and `name`; empty if a user calls."),
+    Part("scopes", "array", "What the caller may do; `*` is everything."),
+    Part("version", "string", "The version of the server."),
+];
+
+const SESSIONS: &[Part] = &[
+    Part("id", "string", "The id."),
+    Part("created_at", "string", "When you signed in."),
+    Part("last_used_at", "string", "When it was last used, accurate to about a minute."),
+    Part("browser", "string", "The browser, as it names itself."),
+    Part("address", "string", "The IP address that you signed in from."),
+    Part("current", "boolean", "Whether this request is part of it."),
+];
+
+/// The routes about the caller.
+pub(crate) fn resource() -> Resource {
+    Resource::without_records(&SHAPE, "Me", "users", Vec::new())
+        .route(Method::Get, "", "Retrieve the caller", get)
+        .returns(Returns::Parts(ME))
+        .with(free)
+}
+
+/// The routes about the sessions of the caller.
+pub(crate) fn own_sessions() -> Resource {
+    Resource::without_records(&SESSION, "Sessions", "users", Vec::new())
+        .at("/v1/me/sessions")
+        .route(Method::Get, "", "List your sessions", sessions)
+        .returns(Returns::ListOfParts(SESSIONS))
+        .with(free)
+        .route(Method::Delete, "/{id}", "End one of your sessions", end_session)
+        .returns(Returns::Nothing)
+        .with(free)
+}
+
+/// A route that only concerns the caller requires no scope.
+fn free(route: &mut Route) {
+    route.scope = String::new();
+    route.extension = true;
+}
+
+/// `GET /v1/me`
+fn get(_: Call) -> Result<Work> {
+    Ok(Box::new(|tx, ctx| {
+        let account = Account::numbered(tx, ctx.account)?;
+        let zone = account.zone.iana_name().unwrap_or_default();
+        let (user, key) = match (&ctx.key, user_of(tx, ctx)?) {
+            (_, Some(user)) => (shown(ctx, &user)?, json!({})),
+            (Some(key), None) => (json!({}), json!({"id": key.id, "name": key.name})),
+            (None, None) => (json!({}), json!({})),
+        };
+        Ok(Answer::json(&json!({
+            "account": {
+                "id": account.uid, "name": account.name, "time_zone": zone, "now": ctx.now.to_string(),
+                "test_clock": account.has_test_clock,
+            },
+            "user": user,
+            "key": key,
+            "scopes": ctx.key.as_ref().map_or_else(|| vec!["*".to_string()], |key| key.scopes.clone()),
+            "version": env!("CARGO_PKG_VERSION"),
+        })))
+    }))
+}
+
+fn shown(ctx: &Ctx, user: &User) -> Result<Value> {
+    let mut data = Vec::new();
+    user.write_json(DETAIL, ctx, &mut data);
+    serde_json::from_slice(&data).map_err(|error| Error::internal(format!("a user is not valid JSON: {error}")))
+}
+
+/// Returns the user of the caller's session, and none if a key calls.
+fn user_of(tx: &mut Tx, ctx: &Ctx) -> Result<Option<User>> {
+    let key = ctx.key.as_ref().filter(|key| !key.session.is_empty());
+    key.map(|key| records::find(tx, ctx, &key.id)).transpose()
+}
+
+fn session_id(ctx: &Ctx) -> &str {
+    ctx.key.as_ref().map_or("", |key| key.session.as_str())
+}
+
+/// `GET /v1/me/sessions`
+fn sessions(_: Call) -> Result<Work> {
+    Ok(Box::new(|tx, ctx| {
+        let Some(user) = user_of(tx, ctx)? else { return Ok(Answer::json(&json!([]))) };
+        let current = session_id(ctx);
+        let all = session::of_person(tx, &user.person_id, ctx.machine_now)?;
+        let all = all.iter().map(|session| {
+            json!({
+                "id": session.id, "created_at": session.created_at.to_string(),
+                "last_used_at": session.seen_at.to_string(), "browser": session.device.browser,
+                "address": session.device.address, "current": session.id == current,
+            })
+        });
+        Ok(Answer::json(&Value::Array(all.collect())))
+    }))
+}
+
+/// `DELETE /v1/me/sessions/{id}`
+fn end_session(call: Call) -> Result<Work> {
+    input::nothing(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let missing = || Error::not_found("session");
+        let user = user_of(tx, ctx)?.filter(|_| !call.id().contains('\0')).ok_or_else(missing)?;
+        if !session::end(tx, &user.person_id, call.id())? {
+            return Err(missing());
+        }
+        records::happened(tx, ctx, &user, "session_ended")?;
+        Ok(Answer::empty())
+    }))
+}

@@ -1,0 +1,102 @@
+//! What the operator of the server does about people, on the command line. Links are printed instead of mailed.
+
+use engine::accounts::Account;
+use engine::app::App;
+use engine::context::Ctx;
+use engine::error::{Code, Error, Result};
+use engine::record::{Email, Record};
+use engine::records;
+use store::Tx;
+
+use crate::people::entering::{active, create_reset};
+use crate::people::person::Person;
+use crate::people::role::Role;
+use crate::people::session;
+use crate::people::token::{self, Purpose};
+use crate::people::user::{User, memberships};
+
+/// The actor of commands in the log.
+const OPERATOR: &str = "operator";
+
+/// Creates a link with which the first owner of an account signs in.
+pub fn set_up(app: &App, account: Account) -> Result<String> {
+    let secret = token::new_secret()?;
+    let own = secret.clone();
+    write(app, account, move |tx, ctx| token::create(tx, ctx, Purpose::SetUp, "", &own))?;
+    Ok(Purpose::SetUp.link(&app.site, &secret))
+}
+
+/// Invites a user; returns the link of the invitation.
+pub fn invite(app: &App, account: Account, email: &str, name: &str, role: Role) -> Result<String> {
+    let secret = token::new_secret()?;
+    let new = User { email: Email(email.to_string()), name: name.to_string(), role, ..User::default() };
+    let own = secret.clone();
+    write(app, account, move |tx, ctx| {
+        let mut user = new.clone();
+        records::add(tx, ctx, &mut user)?;
+        token::create(tx, ctx, Purpose::Invite, &user.base.id, &own)?;
+        records::happened(tx, ctx, &user, "invited")
+    })?;
+    Ok(Purpose::Invite.link(&app.site, &secret))
+}
+
+/// Returns the users of an account, oldest first.
+pub fn list(app: &App, account: i64) -> Result<Vec<User>> {
+    let sql = format!("{} WHERE account_id = $1 ORDER BY created_at, id", User::sql().select);
+    app.store.read_now(move |tx| Ok(tx.all(&sql, &[account.into()], User::from_row)?))
+}
+
+/// Creates a link for a new password.
+pub fn reset(app: &App, email: &str) -> Result<String> {
+    let (_, mut users) = person(app, email)?;
+    if users.is_empty() {
+        return Err(Error::new(Code::NotFound, format!("{email} is not an active user of any account.")));
+    }
+    let (account, user) = users.swap_remove(0);
+    let secret = token::new_secret()?;
+    let own = secret.clone();
+    write(app, account, move |tx, ctx| match active(tx, ctx, &user.base.id)? {
+        Some(user) => create_reset(tx, ctx, &user, &own),
+        None => Err(Error::not_found("user")),
+    })?;
+    Ok(Purpose::Reset.link(&app.site, &secret))
+}
+
+/// Ends all sessions of a person; returns how many there were.
+pub fn end_sessions(app: &App, email: &str) -> Result<u64> {
+    let (person, users) = person(app, email)?;
+    let ended = app.store.write_now(engine::accounts::SHARED, move |tx| session::end_others(tx, &person.id, ""))?;
+    for (account, user) in users.into_iter().filter(|_| ended > 0) {
+        write(app, account, move |tx, ctx| match active(tx, ctx, &user.base.id)? {
+            Some(user) => records::happened(tx, ctx, &user, "session_ended"),
+            None => Ok(()),
+        })?;
+    }
+    Ok(ended)
+}
+
+/// Finds the person with an e-mail address, and their active users.
+fn person(app: &App, email: &str) -> Result<(Person, Vec<(Account, User)>)> {
+    let own = email.to_string();
+    app.store.read_now(move |tx| {
+        let person = Person::with_email(tx, &own)?;
+        let person =
+            person.ok_or_else(|| Error::new(Code::NotFound, format!("Nobody has the e-mail address {own}.")))?;
+        let users = memberships(tx, &person.id)?;
+        let users: Result<Vec<_>> =
+            users.into_iter().map(|(number, user)| Ok((Account::numbered(tx, number)?, user))).collect();
+        Ok((person, users?))
+    })
+}
+
+fn write(
+    app: &App,
+    account: Account,
+    work: impl Fn(&mut Tx, &Ctx) -> Result<()> + Send + Sync + 'static,
+) -> Result<()> {
+    let (number, caller) = (account.number, app.acting(account, OPERATOR));
+    app.store.write_now(number, move |tx| {
+        let ctx = caller.writing(tx)?;
+        work(tx, &ctx)
+    })
+}

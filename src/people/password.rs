@@ -1,0 +1,163 @@
+//! Passwords: which ones are allowed, and their hashes. A hash takes 19 MiB and some milliseconds, so only two are
+//! calculated at a time.
+
+use std::collections::HashSet;
+use std::sync::{Arc, LazyLock};
+
+use argon2::password_hash::phc::PasswordHash;
+use argon2::password_hash::{PasswordHasher, PasswordVerifier};
+use argon2::{Algorithm, Argon2, Params, Version};
+use engine::config::Config;
+use engine::error::{Error, FieldCode, Result, Violation, violation};
+use engine::services::Services;
+use tokio::sync::Semaphore;
+
+/// Minimum length, in characters.
+pub const SHORTEST: usize = 12;
+/// Maximum length, in characters.
+pub const LONGEST: usize = 256;
+
+/// Hashes calculated at a time.
+const AT_A_TIME: usize = 2;
+
+/// A hash with the usual parameters that no password matches: checking a password against it takes as long as against a
+/// real one.
+const NOBODYS: &str = "$argon2id$v=19$m=19456,t=2,p=1$a2FudG9vci1ub2JvZHk$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+
+/// The passwords that people use most: those of at least twelve characters, and the most common shorter ones, since
+/// many people append some digits to one.
+static COMMON: LazyLock<HashSet<&str>> = LazyLock::new(|| include_str!("common_passwords.txt").lines().collect());
+
+/// Checks whether a person may use a password.
+pub fn check(password: &str, email: &str) -> Result<(), Violation> {
+    let refuse = |message: String| Err(violation(FieldCode::InvalidFormat, message));
+    let length = password.chars().count();
+    if length < SHORTEST {
+        return refuse(format!("must have at least {SHORTEST} characters"));
+    }
+    if length > LONGEST {
+        return Err(violation(FieldCode::TooLong, format!("may have at most {LONGEST} characters")));
+    }
+    let folded = password.to_lowercase();
+    if folded == email.to_lowercase() {
+        return refuse("must not be your e-mail address".to_string());
+    }
+    if is_common(&folded) {
+        return refuse("is one of the most common passwords; choose another".to_string());
+    }
+    Ok(())
+}
+
+/// Whether a password in lower case is common: by itself, without the digits and punctuation around it, as a common
+/// password that is repeated, or as one with a little more before or after it.
+fn is_common(folded: &str) -> bool {
+    let letters = folded.trim_matches(|letter: char| !letter.is_alphabetic());
+    let is_common = |word: &str| COMMON.contains(word) || repeats_a_common_one(word);
+    [folded, letters].into_iter().any(is_common) || extends_a_common_one(folded)
+}
+
+/// Whether a common password makes up two thirds of the word or more.
+fn extends_a_common_one(word: &str) -> bool {
+    let length = word.len();
+    let mut parts = (length.div_ceil(3) * 2..length).flat_map(|part| [word.get(..part), word.get(length - part..)]);
+    parts.any(|part| part.is_some_and(|part| COMMON.contains(part)))
+}
+
+fn repeats_a_common_one(word: &str) -> bool {
+    let parts = (1..=word.len() / 2).filter(|length| word.len().is_multiple_of(*length));
+    let mut parts = parts.filter_map(|length| word.get(..length));
+    parts.any(|part| COMMON.contains(part) && part.repeat(word.len() / part.len()) == word)
+}
+
+/// Calculates hashes, two at a time.
+pub struct Passwords {
+    turns: Arc<Semaphore>,
+}
+
+/// Opens the calculation of hashes.
+pub fn open(_: &Config, _: &str, services: &mut Services) -> Result<()> {
+    services.add(Passwords { turns: Arc::new(Semaphore::new(AT_A_TIME)) });
+    Ok(())
+}
+
+impl Passwords {
+    /// Returns the hash of a new password.
+    pub async fn hash(&self, password: String) -> Result<String> {
+        let hashed = self.apart(move || {
+            let hash = argon2()?.hash_password(password.as_bytes()).map_err(failed)?;
+            Ok(hash.to_string())
+        });
+        hashed.await
+    }
+
+    /// Whether the password has this hash. Without a hash, it takes as long and does not.
+    pub async fn matches(&self, password: String, hash: String) -> Result<bool> {
+        let matched = self.apart(move || {
+            let stored = if hash.is_empty() { NOBODYS } else { &hash };
+            let parsed = PasswordHash::new(stored).map_err(failed)?;
+            let matches = argon2()?.verify_password(password.as_bytes(), &parsed).is_ok();
+            Ok(matches && !hash.is_empty())
+        });
+        matched.await
+    }
+
+    /// Runs `work` on a blocking thread when it is its turn.
+    async fn apart<T: Send + 'static>(&self, work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+        let turn = self.turns.clone().acquire_owned().await.map_err(failed)?;
+        let done = tokio::task::spawn_blocking(move || {
+            let done = work();
+            drop(turn);
+            done
+        });
+        done.await.map_err(failed)?
+    }
+}
+
+fn argon2() -> Result<Argon2<'static>> {
+    let params = Params::new(19 * 1024, 2, 1, None).map_err(failed)?;
+    Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
+}
+
+fn failed(error: impl std::fmt::Display) -> Error {
+    Error::internal(format!("a password cannot be hashed: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn common_passwords_are_refused() {
+        assert_eq!(COMMON.len(), 10_000);
+        for bad in [
+            "short",
+            "elevenchars",
+            "anna@jansen.example",
+            "ANNA@jansen.example",
+            "123456789012",
+            "passwordpassword",
+            "Password12345",
+            "123456password!!!",
+            "leavemealone",
+            "aaaaaaaaaaaa",
+        ] {
+            assert!(check(bad, "anna@jansen.example").is_err(), "{bad}");
+        }
+        assert!(check(&"x1".repeat(129), "").is_err(), "too long");
+        for good in ["correct horse battery", "twaalf letters", "ééééééééééé€", "dragon slays monkey"] {
+            assert!(check(good, "anna@jansen.example").is_ok(), "{good}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_hash_matches_its_password_alone() {
+        let passwords = Passwords { turns: Arc::new(Semaphore::new(AT_A_TIME)) };
+        let hash = passwords.hash("correct horse battery".to_string()).await.unwrap();
+        assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
+        let matches = |password: &str, hash: &str| passwords.matches(password.to_string(), hash.to_string());
+        assert!(matches("correct horse battery", &hash).await.unwrap());
+        assert!(!matches("correct horse batterx", &hash).await.unwrap());
+        assert!(!matches("correct horse battery", "").await.unwrap());
+        assert!(!matches("", NOBODYS).await.unwrap());
+    }
+}

@@ -1,0 +1,107 @@
+//! People: who signs in. A person has an e-mail address and a password, and a user in each of their accounts.
+
+use engine::clock::Moment;
+use engine::context::Ctx;
+use engine::error::{Error, Result};
+use store::{Migration, Row, Tx};
+
+/// The tables of people, their sessions and their links. `people` has no account, since a person may have several.
+pub const MIGRATION: Migration = Migration {
+    number: 81,
+    name: "people",
+    sql: "
+CREATE TABLE people (
+    id TEXT PRIMARY KEY,
+    email TEXT NOT NULL UNIQUE,
+    password TEXT NOT NULL,
+    password_at BIGINT NOT NULL,
+    created_at BIGINT NOT NULL
+) STRICT;
+CREATE TABLE sessions (
+    id TEXT PRIMARY KEY,
+    hash BLOB NOT NULL UNIQUE,
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    user_id TEXT NOT NULL,
+    person_id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    seen_at BIGINT NOT NULL,
+    browser TEXT NOT NULL,
+    address TEXT NOT NULL
+) STRICT;
+CREATE INDEX sessions_user ON sessions (account_id, user_id);
+CREATE INDEX sessions_person ON sessions (person_id, created_at);
+CREATE INDEX sessions_seen ON sessions (account_id, seen_at);
+CREATE TABLE one_time_tokens (
+    hash BLOB PRIMARY KEY,
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    purpose TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL,
+    used_at BIGINT NOT NULL
+) STRICT;
+CREATE INDEX one_time_tokens_user ON one_time_tokens (account_id, user_id);
+CREATE INDEX one_time_tokens_age ON one_time_tokens (account_id, expires_at);
+CREATE TABLE sign_in_attempts (
+    id TEXT PRIMARY KEY,
+    subject TEXT NOT NULL,
+    at BIGINT NOT NULL
+) STRICT;
+CREATE INDEX sign_in_attempts_subject ON sign_in_attempts (subject, at);
+CREATE INDEX sign_in_attempts_age ON sign_in_attempts (at);
+",
+};
+
+/// A person who can sign in.
+#[derive(Clone, Debug)]
+pub struct Person {
+    /// The id.
+    pub id: String,
+    /// The e-mail address, folded.
+    pub email: String,
+    /// The hash of the password, or empty.
+    pub password: String,
+}
+
+const PERSON: &str = "SELECT id, email, password FROM people";
+
+/// Returns an e-mail address as it is compared and stored.
+pub fn folded(email: &str) -> String {
+    email.trim().to_lowercase()
+}
+
+impl Person {
+    fn from_row(row: &Row) -> Result<Person> {
+        let text = |column: usize| row.text(column).map(str::to_string);
+        Ok(Person { id: text(0)?, email: text(1)?, password: text(2)? })
+    }
+
+    /// Finds the person with this e-mail address.
+    pub fn with_email(tx: &mut Tx, email: &str) -> Result<Option<Person>> {
+        tx.first(&format!("{PERSON} WHERE email = $1"), &[folded(email).into()], Person::from_row)
+    }
+
+    /// Finds the person with this id.
+    pub fn find(tx: &mut Tx, id: &str) -> Result<Person> {
+        let found = tx.first(&format!("{PERSON} WHERE id = $1"), &[id.into()], Person::from_row)?;
+        found.ok_or_else(|| Error::internal(format!("no person has the id {id}")))
+    }
+
+    /// Returns the id of the person with this e-mail address, who is created without a password if necessary.
+    pub fn of_email(tx: &mut Tx, ctx: &Ctx, email: &str) -> Result<String> {
+        tx.execute(
+            "INSERT INTO people (id, email, password, password_at, created_at) VALUES ($1, $2, '', 0, $3)
+             ON CONFLICT (email) DO NOTHING",
+            &[ctx.new_id().into(), folded(email).into(), ctx.machine_now.0.into()],
+        )?;
+        let found = Person::with_email(tx, email)?;
+        found.map(|person| person.id).ok_or_else(|| Error::internal("a person who was just created is missing"))
+    }
+
+    /// Stores the hash of a new password.
+    pub fn set_password(tx: &mut Tx, id: &str, hash: &str, now: Moment) -> Result<()> {
+        let sql = "UPDATE people SET password = $1, password_at = $2 WHERE id = $3";
+        tx.execute(sql, &[hash.into(), now.0.into(), id.into()])?;
+        Ok(())
+    }
+}

@@ -1,0 +1,163 @@
+//! Sessions: what a person has after signing in. A session calls the API as a key with the scopes of the user's role.
+
+use engine::accounts::{self, Key};
+use engine::clock::Moment;
+use engine::context::Ctx;
+use engine::error::{Error, Result};
+use engine::record::Kind;
+use engine::registry::Sessions;
+use store::{Row, Tx};
+
+use crate::people::role::Role;
+use crate::people::status::Status;
+
+const DAY: i64 = 24 * 3600;
+/// How long a session lasts without being used.
+const IDLE_SECONDS: i64 = 14 * DAY;
+/// How long a session lasts.
+pub const LONGEST_SECONDS: i64 = 90 * DAY;
+
+/// The sessions of the registry.
+pub const SESSIONS: Sessions = Sessions { prefix: "/console", find, used };
+
+/// Where a session was started.
+#[derive(Clone, Debug, Default)]
+pub struct Device {
+    /// The browser, as it names itself.
+    pub browser: String,
+    /// The IP address.
+    pub address: String,
+}
+
+/// Starts a session of a user, who is this person; `secret` is stored as a hash.
+pub fn create(tx: &mut Tx, ctx: &Ctx, user: &str, person: &str, secret: &str, device: &Device) -> Result<()> {
+    tx.execute(
+        "INSERT INTO sessions (id, hash, account_id, user_id, person_id, created_at, seen_at, browser, address)
+         VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8)",
+        &[
+            ctx.new_id().into(),
+            accounts::hash(secret).as_slice().into(),
+            ctx.account.into(),
+            user.into(),
+            person.into(),
+            ctx.machine_now.0.into(),
+            (&device.browser).into(),
+            (&device.address).into(),
+        ],
+    )?;
+    Ok(())
+}
+
+/// Returns the session with this hash as the key that it stands for, if its user is active.
+fn find(tx: &mut Tx, hash: &[u8]) -> Result<Option<Key>> {
+    let sql = "SELECT sessions.id, sessions.account_id, sessions.user_id, sessions.created_at, sessions.seen_at,
+                      users.name, users.role, users.status
+               FROM sessions JOIN users ON users.account_id = sessions.account_id AND users.id = sessions.user_id
+               WHERE sessions.hash = $1";
+    let found = tx.first(sql, &[hash.into()], |row: &Row| {
+        let (created, seen) = (Moment(row.int(3)?), Moment(row.int(4)?));
+        let role = Role::from_db(row, 6).map_err(|error| error.at("users", row.text(2).unwrap_or_default(), "role"))?;
+        let key = Key {
+            id: row.text(2)?.to_string(),
+            session: row.text(0)?.to_string(),
+            account: row.int(1)?,
+            name: row.text(5)?.to_string(),
+            hint: String::new(),
+            scopes: role.scopes(),
+            created_at: created,
+            expires_at: created.plus_seconds(LONGEST_SECONDS).min(seen.plus_seconds(IDLE_SECONDS)),
+            revoked_at: Moment(0),
+            last_used_at: seen,
+        };
+        Ok::<_, Error>((key, row.text(7)? == Status::Active.wire()))
+    })?;
+    Ok(found.and_then(|(key, active)| active.then_some(key)))
+}
+
+/// Returns what an active user may do, as a key: for flows and endpoints, which act for their author without a session.
+pub fn author(tx: &mut Tx, account: i64, id: &str) -> Result<Option<Key>> {
+    let sql = "SELECT name, role, created_at FROM users WHERE account_id = $1 AND id = $2 AND status = $3";
+    let active = Status::Active.wire();
+    tx.first(sql, &[account.into(), id.into(), active.into()], |row: &Row| {
+        let role = Role::from_db(row, 1).map_err(|error| error.at("users", id, "role"))?;
+        Ok::<_, Error>(Key {
+            id: id.to_string(),
+            // No session, but the id is that of a user.
+            session: "author".to_string(),
+            account,
+            name: row.text(0)?.to_string(),
+            hint: String::new(),
+            scopes: role.scopes(),
+            created_at: Moment(row.int(2)?),
+            expires_at: Moment(0),
+            revoked_at: Moment(0),
+            last_used_at: Moment(0),
+        })
+    })
+}
+
+/// Records when sessions were used. An expired one stays as it is, until it is deleted.
+fn used(tx: &mut Tx, uses: &[(String, Moment)]) -> Result<()> {
+    for (id, moment) in uses {
+        let sql = "UPDATE sessions SET seen_at = $1 WHERE id = $2 AND created_at > $3 AND seen_at > $4";
+        let oldest = moment.plus_seconds(-LONGEST_SECONDS);
+        let idle = moment.plus_seconds(-IDLE_SECONDS);
+        tx.execute(sql, &[moment.0.into(), id.into(), oldest.0.into(), idle.0.into()])?;
+    }
+    Ok(())
+}
+
+/// A session as its owner sees it.
+pub struct Shown {
+    /// The id.
+    pub id: String,
+    /// When it started.
+    pub created_at: Moment,
+    /// When it was last used, accurate to about a minute.
+    pub seen_at: Moment,
+    /// Where it was started.
+    pub device: Device,
+}
+
+/// Returns the sessions of a person that have not expired, newest first.
+pub fn of_person(tx: &mut Tx, person: &str, now: Moment) -> Result<Vec<Shown>> {
+    let sql = "SELECT id, created_at, seen_at, browser, address FROM sessions
+               WHERE person_id = $1 AND created_at > $2 AND seen_at > $3 ORDER BY created_at DESC LIMIT 100";
+    let (oldest, idle) = (now.plus_seconds(-LONGEST_SECONDS), now.plus_seconds(-IDLE_SECONDS));
+    tx.all(sql, &[person.into(), oldest.0.into(), idle.0.into()], |row| {
+        Ok(Shown {
+            id: row.text(0)?.to_string(),
+            created_at: Moment(row.int(1)?),
+            seen_at: Moment(row.int(2)?),
+            device: Device { browser: row.text(3)?.to_string(), address: row.text(4)?.to_string() },
+        })
+    })
+}
+
+/// Ends a session of a person; returns whether it existed.
+pub fn end(tx: &mut Tx, person: &str, id: &str) -> Result<bool> {
+    let sql = "DELETE FROM sessions WHERE id = $1 AND person_id = $2";
+    Ok(tx.execute(sql, &[id.into(), person.into()])? > 0)
+}
+
+/// Ends all sessions of a person except one; returns how many.
+pub fn end_others(tx: &mut Tx, person: &str, id: &str) -> Result<u64> {
+    let sql = "DELETE FROM sessions WHERE person_id = $1 AND id <> $2";
+    Ok(tx.execute(sql, &[person.into(), id.into()])?)
+}
+
+/// Ends all sessions of a user of this account.
+pub fn end_all_of_user(tx: &mut Tx, ctx: &Ctx, user: &str) -> Result<()> {
+    tx.execute("DELETE FROM sessions WHERE account_id = $1 AND user_id = $2", &[ctx.account.into(), user.into()])?;
+    Ok(())
+}
+
+/// Deletes expired sessions.
+pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
+    let index = tx.dialect().indexed_by("sessions_seen");
+    let sql = format!(
+        "DELETE FROM sessions WHERE id IN
+         (SELECT id FROM sessions{index} WHERE account_id = $1 AND seen_at < $2 ORDER BY seen_at LIMIT 200)"
+    );
+    Ok(tx.execute(&sql, &[ctx.account.into(), ctx.machine_now.plus_seconds(-IDLE_SECONDS).0.into()])?)
+}

@@ -1,0 +1,148 @@
+//! Links that work once: to set up an account, to accept an invitation, to choose a new password. Only the hash of their
+//! token is stored.
+
+use engine::accounts;
+use engine::choice;
+use engine::clock::Moment;
+use engine::context::Ctx;
+use engine::error::{Error, Result};
+use engine::record::Kind;
+use engine::site::Site;
+use store::{Row, Tx};
+
+use crate::people::LINK_INVALID;
+
+choice! {
+    /// The purpose of a link.
+    pub enum Purpose {
+        /// Creates the first owner of an account.
+        #[default]
+        SetUp = "set_up",
+        /// Accepts an invitation.
+        Invite = "invite",
+        /// Sets a new password.
+        Reset = "reset",
+    }
+}
+
+/// How long used and expired links are kept, so that their page can tell what happened to them.
+const KEPT_SECONDS: i64 = 30 * DAY;
+const DAY: i64 = 24 * 3600;
+
+impl Purpose {
+    /// Returns the URL of the page for this token.
+    pub fn link(self, site: &Site, secret: &str) -> String {
+        site.address(&format!("{}{secret}", self.path()))
+    }
+
+    /// Returns the path of its page, without the token.
+    pub fn path(self) -> &'static str {
+        match self {
+            Purpose::SetUp => "/set-up/",
+            Purpose::Invite => "/invite/",
+            Purpose::Reset => "/reset/",
+        }
+    }
+
+    fn valid_seconds(self) -> i64 {
+        match self {
+            Purpose::SetUp => DAY,
+            Purpose::Invite => 7 * DAY,
+            Purpose::Reset => 3600,
+        }
+    }
+
+    /// What to do about a link that does not work.
+    fn advice(self) -> &'static str {
+        match self {
+            Purpose::SetUp => "Run `kantoor user create --owner` on the server for a new one.",
+            Purpose::Invite => "Sign in if you have accepted it before, or ask for a new invitation.",
+            Purpose::Reset => "Sign in with your new password, or request another link.",
+        }
+    }
+}
+
+/// A link.
+#[derive(Clone, Debug)]
+pub struct Token {
+    /// The account.
+    pub account: i64,
+    /// The user, or empty for the set-up of an account.
+    pub user: String,
+    hash: [u8; 32],
+}
+
+/// Generates an unguessable token: 32 random bytes.
+pub fn new_secret() -> Result<String> {
+    let mut bytes = [0u8; 32];
+    getrandom::fill(&mut bytes).map_err(|error| Error::internal(format!("cannot generate random numbers: {error}")))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Stores a new token of a user, which replaces earlier ones with the same purpose.
+pub fn create(tx: &mut Tx, ctx: &Ctx, purpose: Purpose, user: &str, secret: &str) -> Result<()> {
+    tx.execute(
+        "DELETE FROM one_time_tokens WHERE account_id = $1 AND user_id = $2 AND purpose = $3 AND used_at = 0",
+        &[ctx.account.into(), user.into(), purpose.wire().into()],
+    )?;
+    tx.execute(
+        "INSERT INTO one_time_tokens (hash, account_id, purpose, user_id, created_at, expires_at, used_at)
+         VALUES ($1, $2, $3, $4, $5, $6, 0)",
+        &[
+            accounts::hash(secret).as_slice().into(),
+            ctx.account.into(),
+            purpose.wire().into(),
+            user.into(),
+            ctx.machine_now.0.into(),
+            ctx.machine_now.plus_seconds(purpose.valid_seconds()).0.into(),
+        ],
+    )?;
+    Ok(())
+}
+
+/// Finds a token that can still be used for this purpose.
+pub fn find(tx: &mut Tx, purpose: Purpose, secret: &str, now: Moment) -> Result<Token> {
+    let hash = accounts::hash(secret);
+    let sql = "SELECT account_id, user_id, purpose, expires_at, used_at FROM one_time_tokens WHERE hash = $1";
+    let found = tx.first(sql, &[hash.as_slice().into()], |row: &Row| {
+        let token = Token { account: row.int(0)?, user: row.text(1)?.to_string(), hash };
+        Ok::<_, Error>((token, Purpose::from_db(row, 2)?, row.int(3)?, row.int(4)?))
+    })?;
+    let refuse = |what: &str| Err(Error::new(LINK_INVALID, format!("This link {what}. {}", purpose.advice())));
+    match found {
+        Some((_, own, _, _)) if own != purpose => refuse("is for something else"),
+        Some((_, _, _, used)) if used > 0 => refuse("has been used"),
+        Some((_, _, until, _)) if until <= now.0 => refuse("has expired"),
+        Some((token, ..)) => Ok(token),
+        None => refuse("is not valid; it may have been replaced by a newer one, or copied incompletely"),
+    }
+}
+
+impl Token {
+    /// Marks the token as used. Of two requests with the same token, the second is rejected.
+    pub fn use_up(&self, tx: &mut Tx, purpose: Purpose, now: Moment) -> Result<()> {
+        let sql = "UPDATE one_time_tokens SET used_at = $1 WHERE hash = $2 AND used_at = 0";
+        match tx.execute(sql, &[now.0.into(), self.hash.as_slice().into()])? {
+            0 => Err(Error::new(LINK_INVALID, format!("This link has been used. {}", purpose.advice()))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Removes the tokens of a deleted user.
+pub fn remove_all(tx: &mut Tx, ctx: &Ctx, user: &str) -> Result<()> {
+    let sql = "DELETE FROM one_time_tokens WHERE account_id = $1 AND user_id = $2";
+    tx.execute(sql, &[ctx.account.into(), user.into()])?;
+    Ok(())
+}
+
+/// Deletes old tokens.
+pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
+    let index = tx.dialect().indexed_by("one_time_tokens_age");
+    let sql = format!(
+        "DELETE FROM one_time_tokens WHERE hash IN
+         (SELECT hash FROM one_time_tokens{index} WHERE account_id = $1 AND expires_at < $2
+          ORDER BY expires_at LIMIT 200)"
+    );
+    Ok(tx.execute(&sql, &[ctx.account.into(), ctx.machine_now.plus_seconds(-KEPT_SECONDS).0.into()])?)
+}

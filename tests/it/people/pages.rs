@@ -1,0 +1,95 @@
+//! The pages to sign in and to open links: plain forms, in two languages.
+
+use super::{Browser, PASSWORD, invite, set_up_token};
+use crate::on_both;
+use crate::support::{Db, Reply, Server};
+
+on_both![people_sign_in_with_plain_forms];
+
+fn submit(browser: &Browser, path: &str, fields: &[(&str, &str)]) -> Reply {
+    let mut form = form_urlencoded::Serializer::new(String::new());
+    form.extend_pairs(fields);
+    let kind = "application/x-www-form-urlencoded";
+    browser.send_with("POST", path, &[("content-type", kind), ("sec-fetch-site", "same-origin")], &form.finish())
+}
+
+/// Checks the rules of every page.
+#[track_caller]
+fn check_page(reply: &Reply) {
+    assert_eq!(reply.header("content-type"), "text/html; charset=utf-8");
+    assert_eq!(reply.header("referrer-policy"), "same-origin");
+    assert_eq!(reply.header("cache-control"), "private, no-store");
+    let policy = reply.header("content-security-policy");
+    assert!(policy.starts_with("default-src 'none'; style-src 'nonce-") && policy.contains("frame-ancestors 'none'"));
+    assert!(reply.text.contains("<h1>") && reply.text.contains("<title>") && !reply.text.contains("<script"));
+    // Every field has its label.
+    for field in reply.text.split("<input id=\"").skip(1) {
+        let id = field.split('"').next().unwrap();
+        assert!(reply.text.contains(&format!("<label for=\"{id}\">")), "{id} has no label");
+    }
+}
+
+fn people_sign_in_with_plain_forms(db: Db) {
+    let server = Server::start(db);
+    let mut client = server.client();
+    // Redirects are not followed, so that they can be checked.
+    client.agent = ureq::Agent::config_builder().http_status_as_error(false).max_redirects(0).build().into();
+    let mut browser = Browser::new(&client);
+    let path = format!("/set-up/{}", set_up_token(&server, &client));
+    let page = browser.get(&path).expect(200);
+    check_page(&page);
+    assert!(page.text.contains("You become the owner of <strong>Test</strong>"), "{}", page.text);
+    let dutch = browser.send_with("GET", &path, &[("accept-language", "nl-NL,nl;q=0.9,en;q=0.8")], "");
+    assert!(dutch.text.contains("<html lang=\"nl\">") && dutch.text.contains("Je wordt eigenaar van"));
+    let fields = |email, password| [("name", "Olga <b>"), ("email", email), ("password", password)];
+    let weak = submit(&browser, &path, &fields("olga@a.example", "short")).expect(422);
+    check_page(&weak);
+    assert!(
+        weak.text.contains("role=\"alert\"") && weak.text.contains("At least 12 characters".to_lowercase().as_str())
+    );
+    assert!(weak.text.contains("value=\"Olga &lt;b&gt;\""), "{}", weak.text);
+    let odd = submit(&browser, &path, &fields("olga", PASSWORD)).expect(422);
+    assert!(odd.text.contains("This e-mail address is not valid."));
+    let entered = submit(&browser, &path, &fields("olga@a.example", PASSWORD)).expect(303);
+    browser.take_cookie(&entered);
+    assert_eq!(entered.header("location"), "/sign-in");
+    let inside = browser.get("/sign-in").expect(200);
+    check_page(&inside);
+    assert!(inside.text.contains("You are signed in as <strong>Olga &lt;b&gt;</strong>"), "{}", inside.text);
+    let used = browser.get(&path).expect(409);
+    check_page(&used);
+    assert!(used.text.contains("This link does not work"));
+
+    let left = submit(&browser, "/sign-out", &[]).expect(303);
+    assert!(left.header("set-cookie").starts_with("kantoor=;"));
+    browser.get("/console/v1/me").expect(401);
+    let wrong = submit(&browser, "/sign-in", &[("email", "olga@a.example"), ("password", "wrong")]).expect(401);
+    check_page(&wrong);
+    assert!(
+        wrong.text.contains("The e-mail address or the password is wrong.")
+            && wrong.text.contains("value=\"olga@a.example\"")
+    );
+    let entered = submit(&browser, "/sign-in", &[("email", "olga@a.example"), ("password", PASSWORD)]).expect(303);
+    browser.take_cookie(&entered);
+    browser.get("/console/v1/me").expect(200);
+    let forged = [("content-type", "application/x-www-form-urlencoded"), ("sec-fetch-site", "cross-site")];
+    browser.send_with("POST", "/sign-out", &forged, "").expect(403);
+    browser.send_with("POST", "/sign-in", &forged, "email=a&password=b").expect(403);
+
+    let (_, token) = invite(&client, "ina@a.example", "member");
+    let path = format!("/invite/{token}");
+    let page = browser.get(&path).expect(200);
+    check_page(&page);
+    assert!(page.text.contains("<html lang=\"nl\">") && page.text.contains("value=\"ina@a.example\" readonly"));
+    submit(&Browser::new(&client), &path, &[("password", PASSWORD)]).expect(303);
+    check_page(&browser.get("/forgot").expect(200));
+    let sent = submit(&browser, "/forgot", &[("email", "ina@a.example")]).expect(200);
+    check_page(&sent);
+    assert!(sent.text.contains("If we know this e-mail address"));
+    for path in ["/invite/", "/invite/x/y", "/set-up", "/sign-in/x"] {
+        let reply = browser.get(path);
+        assert!([404, 409].contains(&reply.status), "{path}: {reply:?}");
+    }
+    submit(&browser, "/sign-out", &[]).expect(303);
+    check_page(&Browser::new(&client).get("/sign-in").expect(200));
+}

@@ -1,0 +1,169 @@
+//! Sessions call the same routes as keys, with the scopes of the role, and nothing else does.
+
+use std::time::{Duration, Instant};
+
+use engine::resource::{Method, Returns};
+use kantoor::people::role::Role;
+use serde_json::json;
+
+use super::{Browser, member, owner};
+use crate::support::{Db, Server};
+use crate::{on_both, walk};
+
+on_both![
+    every_route_knows_every_role,
+    a_cookie_opens_only_the_console_and_a_key_only_the_api,
+    forged_requests_are_refused,
+    a_suspended_user_is_out_within_a_second_on_every_node,
+    a_session_is_a_caller_like_a_key,
+];
+
+fn every_route_knows_every_role(db: Db) {
+    let server = Server::start(db);
+    let (client, stranger) = (server.client(), server.client());
+    for role in Role::ALL {
+        let (_, browser) = member(&client, &format!("{}@a.example", role.wire()), role.wire());
+        let scopes = role.scopes();
+        let may = |scope: &str| scope.is_empty() || scopes.iter().any(|own| own == "*" || own == scope);
+        for (resource, route) in walk::routes() {
+            if matches!(route.returns, Returns::Stream(_)) {
+                continue;
+            }
+            let path = format!("/console{}", route.path.replace(['{', '}'], ""));
+            let allowed = may(&route.scope) && route.also_needs.is_none_or(may);
+            let reply = browser.send(route.method.name(), &path, "");
+            let about = format!("{} {} as {}: {reply:?}", route.method.name(), route.path, role.wire());
+            assert_eq!(reply.status == 403 && reply.text.contains("requires the scope"), !allowed, "{about}");
+            // Records of another account do not exist.
+            if allowed && route.method == Method::Get && route.path.ends_with("/{id}") && walk::can_be_made(resource) {
+                let made = walk::make(&stranger, resource);
+                browser.get(&format!("/console{}", made.path(resource, route))).expect(404);
+            }
+        }
+    }
+    let reads = |role: Role, area: &str| role.scopes().contains(&format!("{area}.read"));
+    assert!(!reads(Role::Member, "keys") && !reads(Role::Reader, "webhooks") && reads(Role::Bookkeeper, "keys"));
+    assert!(Role::Reader.scopes().iter().all(|scope| scope.ends_with(".read")));
+}
+
+fn a_cookie_opens_only_the_console_and_a_key_only_the_api(db: Db) {
+    let server = Server::with(db, |config| config.public_limit_per_minute = 0);
+    let client = server.client();
+    let browser = owner(&server, &client, "olga@a.example");
+    for (_, route) in walk::routes() {
+        let path = route.path.replace(['{', '}'], "");
+        let method = route.method.name();
+        assert_eq!(browser.send(method, &path, "").status, 401, "{method} {path} with a cookie");
+        let key = client.send(method, &format!("/console{path}"), &[("sec-fetch-site", "same-origin")], "");
+        assert_eq!(key.status, 401, "{method} /console{path} with a key");
+    }
+    browser.get("/console/v1/products").expect(200);
+    browser.get("/console/v1/nowhere").expect(404);
+    browser.get("/console/v1").expect(404);
+    browser.get("/console/v2/products").expect(404);
+    browser.get("/consolev1/products").expect(404);
+    let made = client.upload("a.txt", b"words").expect(201).data();
+    let signed = made["url"].as_str().map(|url| url.replacen(&client.base, "", 1));
+    if let Some(signed) = signed {
+        let nobody = Browser::new(&client);
+        nobody.get(&signed).expect(200);
+        nobody.get(&format!("/console{signed}")).expect(401);
+    }
+}
+
+fn forged_requests_are_refused(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let browser = owner(&server, &client, "olga@a.example");
+    let body = json!({"title": "Call"}).to_string();
+    let host = client.base.trim_start_matches("http://").to_string();
+    let ours = client.base.clone();
+    let other_port = format!("http://{}:1", host.split(':').next().unwrap());
+    for (headers, status) in [
+        (vec![], 403),
+        (vec![("sec-fetch-site", "cross-site")], 403),
+        (vec![("sec-fetch-site", "same-site")], 403),
+        (vec![("sec-fetch-site", "none")], 403),
+        (vec![("sec-fetch-site", "cross-site"), ("origin", ours.as_str())], 403),
+        (vec![("origin", "https://evil.example")], 403),
+        (vec![("origin", other_port.as_str())], 403),
+        (vec![("origin", "null")], 403),
+        (vec![("origin", ours.as_str())], 201),
+        (vec![("sec-fetch-site", "same-origin")], 201),
+    ] {
+        let reply = browser.send_with("POST", "/console/v1/tasks", &headers, &body);
+        assert_eq!(reply.status, status, "{headers:?}: {reply:?}");
+        let signed_in = browser.send_with("POST", "/console/sign-in", &headers, "{}");
+        assert_eq!(signed_in.status, if status == 403 { 403 } else { 422 }, "{headers:?}: {signed_in:?}");
+    }
+    assert_eq!(client.get("/v1/tasks").json()["meta"]["total"], 2);
+    // Reading is harmless: another site does not see the response.
+    browser.send_with("GET", "/console/v1/tasks", &[], "").expect(200);
+    let acts = "/console/v1/clients/x/direct-debit/mandate?subscription_id=x";
+    let routes = walk::routes().filter(|(_, route)| route.acts_with.is_some()).count();
+    assert_eq!(routes, 1, "one GET writes, and so needs our origin: {acts}");
+}
+
+fn a_suspended_user_is_out_within_a_second_on_every_node(db: Db) {
+    let config = db.config();
+    let server = Server::start(db);
+    let client = server.client();
+    let (id, browser) = member(&client, "ina@a.example", "member");
+    let node = server.another_node(config);
+    let mut there = client.clone();
+    there.base = format!("http://{node}");
+    let elsewhere = Browser { client: there, cookie: browser.cookie.clone() };
+    browser.get("/console/v1/tasks").expect(200);
+    elsewhere.get("/console/v1/tasks").expect(200);
+    client.patch(&format!("/v1/users/{id}"), json!({"role": "reader"})).expect(200);
+    std::thread::sleep(Duration::from_millis(1050));
+    for one in [&browser, &elsewhere] {
+        one.post("/console/v1/tasks", json!({"title": "x"})).expect(403);
+    }
+    client.patch(&format!("/v1/users/{id}"), json!({"status": "suspended"})).expect(200);
+    let suspended = Instant::now();
+    for one in [&browser, &elsewhere] {
+        while one.get("/console/v1/tasks").status != 401 {
+            assert!(suspended.elapsed() < Duration::from_millis(1200), "the session still works");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+    let wrong = json!({"email": "ina@a.example", "password": super::PASSWORD});
+    assert_eq!(browser.post("/console/sign-in", wrong).expect(401).code(), "unauthorized");
+    client.patch(&format!("/v1/users/{id}"), json!({"status": "active"})).expect(200);
+    browser.get("/console/v1/tasks").expect(401);
+    browser.clone().sign_in("ina@a.example");
+}
+
+fn a_session_is_a_caller_like_a_key(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let (id, browser) = member(&client, "ina@a.example", "member");
+    let made = browser.post("/console/v1/tasks", json!({"title": "Call"})).expect(201);
+    let path = format!("/console/v1/tasks/{}", made.id());
+    let tag = browser.get(&path).expect(200).header("etag").to_string();
+    let change = |tag: &str| {
+        let headers = [("sec-fetch-site", "same-origin"), ("if-match", tag)];
+        browser.send_with("PATCH", &path, &headers, "{\"title\":\"Mail\"}")
+    };
+    change("\"9\"").expect(412);
+    change(&tag).expect(200);
+    let headers = [("sec-fetch-site", "same-origin"), ("idempotency-key", "once")];
+    let once = || browser.send_with("POST", "/console/v1/tasks", &headers, "{\"title\":\"Once\"}").expect(201);
+    assert_eq!(once().id(), once().id());
+    // The user is the actor in the log.
+    let sql = "SELECT DISTINCT actor FROM log WHERE account_id = $1 AND entity_type = 'task'";
+    let account = client.account;
+    let actors = server
+        .app
+        .store
+        .read_now(move |tx| tx.all(sql, &[account.into()], |row| Ok::<_, store::Error>(row.text(0)?.to_string())));
+    assert_eq!(actors.unwrap().join(" "), id);
+    let me = browser.get("/console/v1/me").expect(200).data();
+    assert_eq!((&me["user"]["id"], &me["key"], &me["account"]["name"]), (&json!(id), &json!({}), &json!("Test")));
+    assert!(me["scopes"].as_array().unwrap().contains(&json!("tasks.write")));
+    let key = client.get("/v1/me").expect(200).data();
+    assert_eq!((&key["user"], &key["scopes"]), (&json!({}), &json!(["*"])));
+    assert_eq!(key["account"]["time_zone"], "Europe/Amsterdam");
+    assert_eq!(client.get("/v1/me/sessions").expect(200).data(), json!([]));
+}

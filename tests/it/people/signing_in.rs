@@ -1,0 +1,313 @@
+//! Signing in: with a password, with links that work once; wrong attempts; sessions.
+
+use std::time::Duration;
+
+use ::mail::sink::Sink;
+use engine::jobs::worker;
+use serde_json::{Value, json};
+
+use super::{Browser, PASSWORD, invite, member, owner, set_up_token, token};
+use crate::on_both;
+use crate::support::{Client, Db, Reply, Server};
+
+on_both![
+    an_account_is_set_up_once,
+    an_invitation_and_a_reset_arrive_by_mail,
+    links_expire_and_are_replaced,
+    unknown_people_and_wrong_passwords_look_alike,
+    guesses_are_limited_on_all_nodes,
+    weak_passwords_are_refused,
+    sessions_are_listed_and_ended,
+    sessions_expire,
+    a_new_password_ends_other_sessions,
+];
+
+fn sign_in(browser: &Browser, email: &str, password: &str) -> Reply {
+    browser.post("/console/sign-in", json!({"email": email, "password": password}))
+}
+
+fn an_account_is_set_up_once(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let before = server.last_seq(&client);
+    let token = set_up_token(&server, &client);
+    let mut browser = Browser::new(&client);
+    let body = json!({"token": token, "email": "Olga@A.example", "name": "Olga", "password": PASSWORD});
+    let entered = browser.enter("/console/set-up", body.clone());
+    assert_eq!(entered.data()["user"]["role"], "owner");
+    assert_eq!(entered.header("cache-control"), "private, no-store");
+    let cookie = entered.header("set-cookie");
+    assert!(cookie.starts_with("kantoor=") && cookie.contains("; Path=/; Max-Age=7776000"), "{cookie}");
+    assert!(!cookie.contains("Secure"), "there is no HTTPS: {cookie}");
+    assert_eq!(browser.get("/console/v1/me").data()["scopes"], json!(["*"]));
+    let used = browser.post("/console/set-up", body).expect(409);
+    assert_eq!(used.code(), "link_invalid");
+    assert!(used.text.contains("has been used. Run `kantoor user create --owner`"), "{}", used.text);
+    assert_eq!(server.events(&client, before), ["user.created", "user.password_changed", "user.signed_in"]);
+    browser.send("POST", "/console/sign-out", "").expect(204);
+    browser.get("/console/v1/me").expect(401);
+    let again = browser.send("POST", "/console/sign-out", "").expect(204);
+    assert!(again.header("set-cookie").starts_with("kantoor=; Path=/; Max-Age=0"), "{again:?}");
+    browser.sign_in(" OLGA@a.example ");
+    browser.get("/console/v1/me").expect(200);
+    assert_eq!(server.events(&client, before)[3..], ["user.signed_out", "user.signed_in"]);
+    // Nothing that was sent is stored.
+    let secret = browser.cookie.trim_start_matches("kantoor=").to_string();
+    let stored = server.app.store.read_now(|tx| {
+        let sql = "SELECT password FROM people";
+        tx.all(sql, &[], |row| Ok::<_, store::Error>(row.text(0)?.to_string()))
+    });
+    let stored = stored.unwrap().join(" ");
+    assert!(stored.starts_with("$argon2id$v=19$m=19456,t=2,p=1$") && !stored.contains(&secret), "{stored}");
+}
+
+fn with_smtp(db: Db, sink: &Sink) -> Server {
+    let port = sink.port();
+    Server::with(db, |config| {
+        config.smtp_host = "127.0.0.1".to_string();
+        config.smtp_port = port;
+        config.smtp_security = "none".to_string();
+        config.mail_from = "kantoor@server.example".to_string();
+        config.public_url = "https://kantoor.example".to_string();
+    })
+}
+
+fn work_off(server: &Server) {
+    server.block_on(async { while worker::turn(&server.app).await {} });
+}
+
+/// Returns the token in the last mail.
+fn mailed(sink: &Sink, count: usize, link: &str) -> String {
+    let mails = sink.wait(count, Duration::from_secs(10));
+    assert_eq!(mails.len(), count);
+    let text = String::from_utf8_lossy(&mails[count - 1].message).replace("=\r\n", "").replace("=3D", "=");
+    let rest = text.split(link).nth(1).unwrap_or_else(|| panic!("no {link} in {text}"));
+    rest.chars().take_while(char::is_ascii_alphanumeric).collect()
+}
+
+fn an_invitation_and_a_reset_arrive_by_mail(db: Db) {
+    let sink = Sink::start().unwrap();
+    let server = with_smtp(db, &sink);
+    let client = server.client();
+    let made = client.post("/v1/users", json!({"email": "ina@a.example", "name": "Ina"})).expect(201);
+    assert!(made.json()["meta"].get("invite_url").is_none(), "the link is only in the mail: {made:?}");
+    work_off(&server);
+    let token = mailed(&sink, 1, "https://kantoor.example/invite/");
+    let mut browser = Browser::new(&client);
+    let entered = browser.enter("/console/accept-invite", json!({"token": token, "password": PASSWORD}));
+    let cookie = entered.header("set-cookie");
+    assert!(cookie.starts_with("__Host-kantoor=") && cookie.ends_with("; Secure"), "{cookie}");
+    browser.get("/console/v1/tasks").expect(200);
+    // An unknown address gets the same response, and no mail.
+    let unknown = browser.post("/console/forgot", json!({"email": "nobody@a.example"})).expect(200);
+    let known = browser.post("/console/forgot", json!({"email": "Ina@a.example"})).expect(200);
+    assert_eq!(unknown.text, known.text);
+    work_off(&server);
+    let token = mailed(&sink, 2, "https://kantoor.example/reset/");
+    let new = "battery staple horse";
+    let body = json!({"token": token, "password": new});
+    let old = browser.clone();
+    browser.enter("/console/reset", body.clone());
+    assert_eq!(browser.post("/console/reset", body).expect(409).code(), "link_invalid");
+    browser.get("/console/v1/tasks").expect(200);
+    std::thread::sleep(Duration::from_millis(1050));
+    old.get("/console/v1/tasks").expect(401);
+    assert_eq!(sign_in(&browser, "ina@a.example", PASSWORD).status, 401);
+    sign_in(&browser, "ina@a.example", new).expect(200);
+    // A suspended user cannot come back this way.
+    client.patch(&format!("/v1/users/{}", made.id()), json!({"status": "suspended"})).expect(200);
+    browser.post("/console/forgot", json!({"email": "ina@a.example"})).expect(200);
+    work_off(&server);
+    assert_eq!(sink.wait(3, Duration::from_millis(300)).len(), 2);
+}
+
+fn links_expire_and_are_replaced(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let browser = Browser::new(&client);
+    let accept = |token: &str| browser.post("/console/accept-invite", json!({"token": token, "password": PASSWORD}));
+    let (id, first) = invite(&client, "ina@a.example", "member");
+    let again = client.act(&format!("/v1/users/{id}/invite")).expect(200).json();
+    let second = token(again["meta"]["invite_url"].as_str().unwrap());
+    assert!(accept(&first).expect(409).text.contains("replaced by a newer one"));
+    for bad in ["x", "", &"0".repeat(64), &second[..63]] {
+        let reply = accept(bad);
+        assert!([409, 422].contains(&reply.status), "{bad}: {reply:?}");
+    }
+    let foreign = browser.post("/console/reset", json!({"token": second, "password": PASSWORD})).expect(409);
+    assert!(foreign.text.contains("is for something else"), "{foreign:?}");
+    let age = |sql: &'static str| server.app.store.write_now(0, move |tx| tx.execute(sql, &[]).map(drop)).unwrap();
+    age("UPDATE one_time_tokens SET expires_at = 1");
+    assert!(accept(&second).expect(409).text.contains("has expired. Sign in if you have accepted it before"));
+    age("UPDATE one_time_tokens SET expires_at = 9999999999999");
+    client.patch(&format!("/v1/users/{id}"), json!({"status": "suspended"})).expect(200);
+    assert!(accept(&second).expect(409).text.contains("changed meanwhile"));
+    client.delete(&format!("/v1/users/{id}")).expect(204);
+    accept(&second).expect(409);
+    assert_eq!(sign_in(&browser, "ina@a.example", PASSWORD).status, 401);
+}
+
+fn unknown_people_and_wrong_passwords_look_alike(db: Db) {
+    let server = Server::with(db, |config| config.public_limit_per_minute = 0);
+    let client = server.client();
+    owner(&server, &client, "olga@a.example");
+    invite(&client, "invited@a.example", "member");
+    let browser = Browser::new(&client);
+    let without_id = |reply: &Reply| -> Value {
+        let mut body = reply.json();
+        body["meta"]["request_id"] = json!("");
+        body
+    };
+    let known = sign_in(&browser, "olga@a.example", "a wrong password").expect(401);
+    for (email, password) in [
+        ("nobody@a.example", "a wrong password"),
+        ("invited@a.example", "a wrong password"),
+        ("not an e-mail address", "x"),
+        ("olga@a.example", ""),
+    ] {
+        let reply = sign_in(&browser, email, password);
+        if password.is_empty() {
+            assert_eq!(reply.status, 422);
+        } else {
+            assert_eq!(without_id(&reply.expect(401)), without_id(&known), "{email}");
+        }
+    }
+    // Both take the time of a hash. The shortest of some attempts is the least disturbed one.
+    let took = |email: &str| {
+        let once = |_: i32| {
+            let started = std::time::Instant::now();
+            sign_in(&browser, email, "a wrong password").expect(401);
+            started.elapsed()
+        };
+        (0..7).map(once).min().unwrap()
+    };
+    let (known, unknown) = (took("olga@a.example"), took("nobody@a.example"));
+    let (longer, shorter) = (known.max(unknown), known.min(unknown));
+    assert!(longer < shorter * 3, "{known:?} for a known address, {unknown:?} for an unknown one");
+}
+
+fn guesses_are_limited_on_all_nodes(db: Db) {
+    let config = db.config();
+    let server = Server::with(db, |config| config.public_limit_per_minute = 0);
+    let client = server.client();
+    owner(&server, &client, "olga@a.example");
+    let here = Browser::new(&client);
+    let node = server.another_node(engine::config::Config { public_limit_per_minute: 0, ..config });
+    let there = Browser::new(&Client { base: format!("http://{node}"), ..client.clone() });
+    for place in 0..10 {
+        let browser = if place % 2 == 0 { &here } else { &there };
+        assert_eq!(sign_in(browser, "Olga@a.example", "a wrong password").status, 401, "{place}");
+    }
+    for browser in [&here, &there] {
+        let refused = sign_in(browser, "olga@a.example", PASSWORD).expect(429);
+        let wait: i64 = refused.header("retry-after").parse().unwrap();
+        assert!((600..=900).contains(&wait), "{wait}");
+    }
+    // After the oldest attempts no longer count, a success clears the others.
+    let age = |seconds: i64| {
+        let sql = "UPDATE sign_in_attempts SET at = at - $1";
+        server.app.store.write_now(0, move |tx| tx.execute(sql, &[(seconds * 1000).into()])).unwrap()
+    };
+    age(900);
+    sign_in(&here, "olga@a.example", PASSWORD).expect(200);
+    for _ in 0..9 {
+        sign_in(&there, "olga@a.example", "a wrong password").expect(401);
+    }
+    sign_in(&here, "olga@a.example", PASSWORD).expect(200);
+    sign_in(&here, "olga@a.example", "a wrong password").expect(401);
+    // The IP address has a limit of its own.
+    age(900);
+    std::thread::scope(|scope| {
+        let one = |number: usize| {
+            let browser = if number.is_multiple_of(2) { &here } else { &there };
+            sign_in(browser, &format!("nobody{number}@a.example"), "a wrong password").status
+        };
+        let tried: Vec<_> =
+            (0..6).map(|part| scope.spawn(move || (0..10).map(|n| one(part * 10 + n)).collect::<Vec<_>>())).collect();
+        let statuses: Vec<u16> = tried.into_iter().flat_map(|tried| tried.join().unwrap()).collect();
+        let passed = statuses.iter().filter(|status| **status == 401).count();
+        assert!((45..=50).contains(&passed), "{passed} of 60 attempts passed: {statuses:?}");
+        assert!(statuses.iter().all(|status| [401, 429].contains(status)), "{statuses:?}");
+    });
+}
+
+fn weak_passwords_are_refused(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let (_, token) = invite(&client, "ina@a.example", "member");
+    let browser = Browser::new(&client);
+    for bad in ["short", "password1234", "ina@a.example", "123123123123"] {
+        let reply = browser.post("/console/accept-invite", json!({"token": token, "password": bad})).expect(422);
+        assert_eq!(reply.faults(), ["password: invalid_format"], "{bad}");
+    }
+    let long = "x".repeat(257);
+    let reply = browser.post("/console/accept-invite", json!({"token": token, "password": long})).expect(422);
+    assert_eq!(reply.faults(), ["password: too_long"]);
+    browser.post("/console/accept-invite", json!({"token": token, "password": "twaalf tekens"})).expect(200);
+}
+
+fn sessions_are_listed_and_ended(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let (_, first) = member(&client, "ina@a.example", "member");
+    let mut second = Browser::new(&client);
+    second.sign_in("ina@a.example");
+    let (_, stranger) = member(&client, "otto@a.example", "member");
+    let listed = second.get("/console/v1/me/sessions").expect(200).data();
+    let current: Vec<&Value> = listed.as_array().unwrap().iter().map(|one| &one["current"]).collect();
+    assert_eq!(current, [&json!(true), &json!(false)], "newest first: {listed}");
+    assert_eq!((&listed[0]["browser"], &listed[0]["address"]), (&json!("Test/1.0"), &json!("127.0.0.1")));
+    let path = format!("/console/v1/me/sessions/{}", listed[1]["id"].as_str().unwrap());
+    stranger.send("DELETE", &path, "").expect(404);
+    let before = server.last_seq(&client);
+    second.send("DELETE", &path, "").expect(204);
+    second.send("DELETE", &path, "").expect(404);
+    assert_eq!(server.events(&client, before), ["user.session_ended"]);
+    std::thread::sleep(Duration::from_millis(1050));
+    first.get("/console/v1/me").expect(401);
+    second.get("/console/v1/me").expect(200);
+}
+
+fn sessions_expire(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let (_, browser) = member(&client, "ina@a.example", "member");
+    let day = 24 * 3600 * 1000;
+    let age = |created: i64, seen: i64| {
+        let now = server.app.clock.now().0;
+        let sql = "UPDATE sessions SET created_at = $1, seen_at = $2";
+        server
+            .app
+            .store
+            .write_now(0, move |tx| tx.execute(sql, &[(now - created * day).into(), (now - seen * day).into()]))
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(1050));
+        browser.get("/console/v1/me").status
+    };
+    assert_eq!(age(89, 13), 200);
+    assert_eq!(age(89, 15), 401, "not used for 14 days");
+    assert_eq!(age(91, 0), 401, "older than 90 days");
+    assert_eq!(age(1, 1), 200);
+}
+
+fn a_new_password_ends_other_sessions(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let (_, first) = member(&client, "ina@a.example", "member");
+    let mut second = Browser::new(&client);
+    second.sign_in("ina@a.example");
+    let new = "battery staple horse";
+    let change = |current: &str, new: &str| {
+        second.post("/console/password", json!({"current_password": current, "password": new}))
+    };
+    change("a wrong password", new).expect(403);
+    assert_eq!(change(PASSWORD, "short").expect(422).faults(), ["password: invalid_format"]);
+    let before = server.last_seq(&client);
+    change(PASSWORD, new).expect(204);
+    assert_eq!(server.events(&client, before), ["user.password_changed"]);
+    std::thread::sleep(Duration::from_millis(1050));
+    first.get("/console/v1/me").expect(401);
+    second.get("/console/v1/me").expect(200);
+    sign_in(&first, "ina@a.example", new).expect(200);
+    Browser::new(&client).post("/console/password", json!({"current_password": new, "password": new})).expect(401);
+}

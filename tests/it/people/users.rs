@@ -1,0 +1,128 @@
+//! Users of an account: inviting, changing, suspending, deleting.
+
+use engine::record::may_become;
+use kantoor::people::status::{Status, TRANSITIONS};
+use serde_json::json;
+
+use super::{invite, member, owner};
+use crate::on_both;
+use crate::support::{Db, Server};
+
+on_both![
+    a_user_is_invited_once_and_logged,
+    the_last_owner_stays,
+    statuses_follow_their_table,
+    nobody_gives_more_than_they_have,
+    a_person_may_have_several_accounts,
+];
+
+fn a_user_is_invited_once_and_logged(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let before = server.last_seq(&client);
+    let body = json!({"email": "Anna@Jansen.example", "name": "Anna"});
+    let made = client.post("/v1/users", body.clone()).expect(201);
+    let data = made.data();
+    assert_eq!(
+        (&data["email"], &data["role"], &data["language"], &data["status"]),
+        (&json!("anna@jansen.example"), &json!("member"), &json!("nl"), &json!("invited"))
+    );
+    assert!(data.get("person_id").is_none(), "{data}");
+    assert_eq!(server.events(&client, before), ["user.created", "user.invited"]);
+    let again = client.post("/v1/users", body).expect(409);
+    assert_eq!(again.code(), "duplicate");
+    let path = format!("/v1/users/{}", made.id());
+    assert_eq!(client.patch(&path, json!({"email": "x@y.example"})).expect(422).faults(), ["email: read_only"]);
+    client.patch(&path, json!({"name": "Anna J.", "language": "en", "role": "reader"})).expect(200);
+    let resent = client.act(&format!("{path}/invite")).expect(200);
+    assert!(resent.json()["meta"]["invite_url"].as_str().unwrap().contains("/invite/"));
+    assert_eq!(client.get("/v1/users?search=anna").json()["meta"]["total"], 1);
+    client.delete(&path).expect(204);
+    assert_eq!(server.events(&client, before)[2..], ["user.updated", "user.invited", "user.deleted"]);
+}
+
+fn the_last_owner_stays(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let browser = owner(&server, &client, "olga@a.example");
+    let first = browser.get("/console/v1/me").expect(200).data()["user"]["id"].as_str().unwrap().to_string();
+    let path = format!("/v1/users/{first}");
+    // An owner who has not accepted yet does not count.
+    invite(&client, "invited@a.example", "owner");
+    for body in [json!({"role": "member"}), json!({"status": "suspended"})] {
+        assert_eq!(client.patch(&path, body.clone()).expect(409).code(), "last_owner", "{body}");
+    }
+    assert_eq!(client.delete(&path).expect(409).code(), "last_owner");
+    client.patch(&path, json!({"name": "Olga"})).expect(200);
+    let (second, _) = member(&client, "otto@a.example", "owner");
+    client.patch(&path, json!({"role": "member"})).expect(200);
+    assert_eq!(
+        client.patch(&format!("/v1/users/{second}"), json!({"role": "reader"})).expect(409).code(),
+        "last_owner"
+    );
+}
+
+fn statuses_follow_their_table(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let (id, _) = invite(&client, "ina@a.example", "member");
+    for from in Status::ALL {
+        for to in Status::ALL {
+            let (own, status) = (id.clone(), from.wire());
+            let sql = "UPDATE users SET status = $1 WHERE id = $2";
+            server.app.store.write_now(0, move |tx| tx.execute(sql, &[status.into(), (&own).into()])).unwrap();
+            let reply = client.patch(&format!("/v1/users/{id}"), json!({"status": to.wire()}));
+            let allowed = from == to || may_become(TRANSITIONS, from, to);
+            assert_eq!(reply.status, if allowed { 200 } else { 409 }, "{from:?} to {to:?}: {reply:?}");
+        }
+    }
+}
+
+fn nobody_gives_more_than_they_have(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let weak = server.with_scopes(&client, &["users.read", "users.write"]);
+    let body = json!({"email": "ina@a.example", "name": "Ina", "role": "reader"});
+    let refused = weak.post("/v1/users", body.clone()).expect(403);
+    assert!(refused.text.contains("'invoices.read', which you do not have yourself"), "{}", refused.text);
+    let (id, _) = invite(&client, "otto@a.example", "owner");
+    let path = format!("/v1/users/{id}");
+    for reply in [
+        weak.patch(&path, json!({"role": "member"})),
+        weak.patch(&path, json!({"status": "suspended"})),
+        weak.delete(&path),
+        weak.act(&format!("{path}/invite")),
+    ] {
+        assert_eq!(reply.expect(403).code(), "forbidden");
+    }
+    weak.patch(&path, json!({"name": "Otto"})).expect(200);
+    let reads: Vec<&str> =
+        engine::accounts::scopes().iter().filter(|s| s.ends_with(".read")).map(String::as_str).collect();
+    let stronger = server.with_scopes(&client, &[&reads[..], &["users.write"]].concat());
+    stronger.post("/v1/users", body).expect(201);
+}
+
+fn a_person_may_have_several_accounts(db: Db) {
+    let server = Server::start(db);
+    let (one, other) = (server.client(), server.client());
+    let (_, mut browser) = member(&one, "anna@a.example", "member");
+    let (_, token) = invite(&other, "ANNA@a.example", "reader");
+    // The second invitation asks for the password that the person has.
+    let wrong = json!({"token": token, "password": "another password"});
+    assert_eq!(browser.post("/console/accept-invite", wrong).expect(401).code(), "unauthorized");
+    let entered = browser.enter("/console/accept-invite", json!({"token": token, "password": super::PASSWORD}));
+    let second = entered.data()["account"]["id"].as_str().unwrap().to_string();
+    assert_eq!(browser.get("/console/v1/me").data()["user"]["role"], "reader");
+    // Signing in starts in the first account; the second can be named or switched to.
+    let first = browser.sign_in("anna@a.example").data()["account"]["id"].clone();
+    assert_ne!(first, json!(second));
+    assert_eq!(browser.get("/console/v1/me").data()["user"]["role"], "member");
+    let old = browser.clone();
+    browser.enter("/console/account", json!({"account_id": second}));
+    assert_eq!(browser.get("/console/v1/me").data()["account"]["id"], json!(second));
+    old.get("/console/v1/me").expect(401);
+    let stranger = super::account(&server, &server.client()).uid;
+    browser.post("/console/account", json!({"account_id": stranger})).expect(404);
+    let named = json!({"email": "anna@a.example", "password": super::PASSWORD, "account_id": second});
+    assert_eq!(browser.enter("/console/sign-in", named).data()["account"]["id"], json!(second));
+}
