@@ -28,7 +28,7 @@ impl Backup {
         let (store, blobs) = open_as_it_is(config).map_err(error_line)?;
         let mut printer = Printer::new();
         printer.chains = false;
-        let vault = secrets::for_database(&store, config).map_err(told)?;
+        let vault = secrets::for_database(&store, config).map_err(error_line)?;
         if let (true, Some(KeySource::Setting(_))) = (self.with_key, vault.as_ref().map(Vault::source)) {
             return Err("--with-key: the key is a setting and not a file; keep a copy of the setting".to_string());
         }

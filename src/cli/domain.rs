@@ -3,7 +3,7 @@ use engine::app::App;
 use engine::error::Error;
 use serde_json::json;
 
-use super::{say, told};
+use super::{say, error_line};
 use crate::settings::email_domain::check;
 
 #[derive(Subcommand)]
@@ -31,11 +31,11 @@ impl Domain {
         match self {
             Domain::List { json } => list(app, *json),
             Domain::Verify { id } => {
-                let host = check::decide(app, id, true).map_err(told)?;
+                let host = check::decide(app, id, true).map_err(error_line)?;
                 say(&format!("Verified {host}."))
             }
             Domain::Revoke { id } => {
-                let host = check::decide(app, id, false).map_err(told)?;
+                let host = check::decide(app, id, false).map_err(error_line)?;
                 say(&format!("Revoked the verification of {host}."))
             }
         }
@@ -51,7 +51,7 @@ fn list(app: &App, json: bool) -> Result<(), String> {
             Ok::<_, Error>([text(0)?, text(1)?, text(2)?, text(3)?, text(4)?, text(5)?, text(6)?])
         })
     });
-    let rows = rows.map_err(told)?;
+    let rows = rows.map_err(error_line)?;
     if json {
         let rows = rows.iter().map(|[id, host, status, by, txt, account, _]| {
             json!({"id": id, "host": host, "status": status, "verified_by": by, "txt_value": txt, "account": account})

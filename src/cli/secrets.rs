@@ -6,7 +6,7 @@ use engine::registry::registry;
 use engine::secrets::key_file::KeySource;
 use engine::secrets::vault::Vault;
 
-use super::{grouped, open, say, told};
+use super::{grouped, open, say, error_line};
 
 #[derive(Subcommand)]
 pub enum Secrets {
@@ -29,11 +29,11 @@ impl Secrets {
 fn rotate(app: &App) -> Result<(), String> {
     let source = app.site.vault.source();
     if let KeySource::File(_) = source {
-        source.rotate().map_err(told)?;
+        source.rotate().map_err(error_line)?;
     }
-    let vault = Vault::load(&app.config).map_err(told)?.ok_or("the key is missing")?;
+    let vault = Vault::load(&app.config).map_err(error_line)?.ok_or("the key is missing")?;
     let vault = std::sync::Arc::new(vault);
-    let count = engine::secrets::encrypt_again(&app.store, &vault, registry().secrets).map_err(told)?;
+    let count = engine::secrets::encrypt_again(&app.store, &vault, registry().secrets).map_err(error_line)?;
     let current = vault.ids().first().map(ToString::to_string).unwrap_or_default();
     say(&format!(
         "Encrypted {} secrets with the key {current}. Backups from before need the previous keys, which {source} still has.",
@@ -42,11 +42,11 @@ fn rotate(app: &App) -> Result<(), String> {
 }
 
 fn reset(config: Config) -> Result<(), String> {
-    let (store, _) = open_as_it_is(&config).map_err(told)?;
+    let (store, _) = open_as_it_is(&config).map_err(error_line)?;
     if engine::secrets::for_database(&store, &config).is_ok() {
         return Err("the key of the secrets is there; nothing is reset".to_string());
     }
-    engine::secrets::forget_signing_key(&store).map_err(told)?;
+    engine::secrets::forget_signing_key(&store).map_err(error_line)?;
     drop(store);
     open(config)?;
     say("Links have a new key. Set the Mollie keys again and rotate the webhook secrets that `kantoor verify` lists.")
