@@ -92,9 +92,9 @@ shared_codes! {
     InvalidHeader = "invalid_header", BadRequest, retry: false;
     /// The `Idempotency-Key` is not 1 to 255 visible ASCII characters.
     InvalidIdempotencyKey = "invalid_idempotency_key", BadRequest, retry: false;
-    /// The key is missing, unknown, revoked or expired.
+    /// The key or the session is missing, unknown, revoked or expired, or the password is wrong.
     Unauthorized = "unauthorized", Unauthorized, retry: false;
-    /// The key lacks the scope named in the message.
+    /// The caller lacks the scope named in the message, or a session is used from another site.
     Forbidden = "forbidden", Forbidden, retry: false;
     /// The account has used up a quota: files, bytes of files, mail per day (`Retry-After` says when the next day begins) or endpoints per host. The message names the quota, its limit and what to do.
     QuotaExceeded = "quota_exceeded", Forbidden, retry: true;

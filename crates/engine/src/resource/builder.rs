@@ -200,7 +200,8 @@ impl Resource {
 
     fn singular(&self) -> String {
         let name = self.shape.name.replace('_', " ");
-        let article = if name.starts_with(['a', 'e', 'i', 'o', 'u']) || name == "hour" { "an" } else { "a" };
+        let vowel = name.starts_with(['a', 'e', 'i', 'o', 'u']) && name != "user";
+        let article = if vowel || name == "hour" { "an" } else { "a" };
         format!("{article} {name}")
     }
 
