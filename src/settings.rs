@@ -341,7 +341,7 @@ UPDATE suppliers SET quote_expiration_days = 30 WHERE quote_expiration_days = 0;
 ",
     },
     Migration {
-        number: 100,
+        number: 82,
         name: "test accounts are recorded",
         sql: "
 ALTER TABLE settings ADD COLUMN outside TEXT NOT NULL DEFAULT 'live';

@@ -507,7 +507,7 @@ CREATE INDEX log_types ON log (account_id, type, seq);
 
 /// Flows from before they had authors keep running: the operator is their author.
 const AUTHORS: Migration = Migration {
-    number: 90,
+    number: 79,
     name: "authors of flows",
     sql: "
 ALTER TABLE flows ADD COLUMN author_type TEXT NOT NULL DEFAULT 'operator';

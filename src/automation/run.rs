@@ -532,7 +532,7 @@ ALTER TABLE runs ADD COLUMN seq BIGINT NOT NULL DEFAULT 0;
     },
     // Runs from before they stored this show their errors and results to keys with every scope only.
     Migration {
-        number: 91,
+        number: 80,
         name: "runs_shown",
         sql: "
 ALTER TABLE runs ADD COLUMN reads TEXT NOT NULL DEFAULT '*';

@@ -3,7 +3,7 @@ use engine::app::App;
 use engine::error::Error;
 use serde_json::json;
 
-use super::{say, error_line};
+use super::{error_line, say};
 use crate::settings::email_domain::check;
 
 #[derive(Subcommand)]

@@ -6,7 +6,7 @@ use engine::registry::registry;
 use engine::secrets::key_file::KeySource;
 use engine::secrets::vault::Vault;
 
-use super::{grouped, open, say, error_line};
+use super::{error_line, grouped, open, say};
 
 #[derive(Subcommand)]
 pub enum Secrets {

@@ -114,10 +114,14 @@ pub fn route(path: &str) -> &'static str {
 /// Handles a request under `/console/`.
 pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let request_id = dispatch::request_id(&app, request.headers());
-    let done = walk(&app, request_id.clone(), request).await;
-    let mut response = match done {
-        Ok(answer) => Reply::of(answer, |_| String::new()).into_response(),
-        Err(error) => {
+    let done = async {
+        // Visitors share the memory of unsent responses as an account would.
+        let unsent = app.responses.admit(0).await?;
+        Ok((walk(&app, request_id.clone(), request).await?, unsent))
+    };
+    let mut response = match done.await {
+        Ok((answer, unsent)) => Reply::of(answer, |_| String::new()).into_response(unsent),
+        Err::<_, Error>(error) => {
             if let Some(cause) = &error.internal {
                 tracing::error!(%request_id, cause, "A request failed: {}", error.message);
             }

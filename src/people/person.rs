@@ -7,7 +7,7 @@ use store::{Migration, Row, Tx};
 
 /// The tables of people, their sessions and their links. `people` has no account, since a person may have several.
 pub const MIGRATION: Migration = Migration {
-    number: 81,
+    number: 78,
     name: "people",
     sql: "
 CREATE TABLE people (

@@ -78,7 +78,7 @@ pub fn memberships(tx: &mut Tx, person: &str) -> Result<Vec<(i64, User)>> {
 }
 
 pub(crate) const MIGRATIONS: &[Migration] = &[Migration {
-    number: 80,
+    number: 77,
     name: "users",
     sql: "
 CREATE TABLE users (

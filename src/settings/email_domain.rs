@@ -163,7 +163,7 @@ CREATE UNIQUE INDEX email_domains_once ON email_domains (account_id, domain, sub
 
 /// Statuses from before prove nothing: `verified_by` is `nobody` until a check.
 const VERIFIED: Migration = Migration {
-    number: 102,
+    number: 84,
     name: "verification of e-mail domains",
     sql: "
 ALTER TABLE email_domains ADD COLUMN host TEXT NOT NULL DEFAULT '';

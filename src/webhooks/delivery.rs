@@ -199,7 +199,7 @@ CREATE INDEX webhook_deliveries_tried ON webhook_deliveries (updated_at) WHERE s
 
 /// SQLite cannot change the check of a column.
 const RECORDED: Migration = Migration {
-    number: 101,
+    number: 83,
     name: "recorded deliveries",
     sql: "
 -- postgres

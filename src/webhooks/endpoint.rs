@@ -368,7 +368,7 @@ const MIGRATIONS: &[Migration] = &[TABLES, BREAKER, AUTHORS];
 
 /// Endpoints from before they had authors keep receiving everything: the operator is their author.
 const AUTHORS: Migration = Migration {
-    number: 92,
+    number: 81,
     name: "authors of webhook endpoints",
     sql: "
 ALTER TABLE webhook_endpoints ADD COLUMN author_type TEXT NOT NULL DEFAULT 'operator';
