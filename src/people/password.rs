@@ -49,8 +49,11 @@ pub fn check(password: &str, email: &str) -> Result<(), Violation> {
 }
 
 /// Whether a password in lower case is common: by itself, without the digits and punctuation around it, as a common
-/// password that is repeated, or as one with a little more before or after it.
+/// password that is repeated, as one with a little more before or after it, or as a few characters that are repeated.
 fn is_common(folded: &str) -> bool {
+    if folded.chars().collect::<HashSet<_>>().len() < 4 {
+        return true;
+    }
     let letters = folded.trim_matches(|letter: char| !letter.is_alphabetic());
     let is_common = |word: &str| COMMON.contains(word) || repeats_a_common_one(word);
     [folded, letters].into_iter().any(is_common) || extends_a_common_one(folded)
@@ -144,7 +147,7 @@ mod tests {
             assert!(check(bad, "anna@jansen.example").is_err(), "{bad}");
         }
         assert!(check(&"x1".repeat(129), "").is_err(), "too long");
-        for good in ["correct horse battery", "twaalf letters", "ééééééééééé€", "dragon slays monkey"] {
+        for good in ["correct horse battery", "twaalf letters", "één € per dag", "dragon slays monkey"] {
             assert!(check(good, "anna@jansen.example").is_ok(), "{good}");
         }
     }
