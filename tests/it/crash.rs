@@ -158,9 +158,9 @@ fn kill_9_under_load_loses_and_duplicates_nothing(db: Db) {
 fn a_failing_disk_ends_the_process_and_loses_nothing() {
     let db = Db::sqlite();
     let key = Binary::start(&db, "", &[]).client.key.clone();
-    // Files cannot grow past 6 MiB: writing fails with an I/O error, not with "disk full".
+    // Files cannot grow past 12 MiB: writing fails with an I/O error, not with "disk full".
     let mut command = Command::new("bash");
-    command.args(["-c", "trap '' XFSZ; ulimit -f 6144; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_kantoor")]);
+    command.args(["-c", "trap '' XFSZ; ulimit -f 12288; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_kantoor")]);
     let mut binary = Binary::start_with(command, &db, &key, &["--set", "log_level=warn"]);
     let body = json!({"body": "x".repeat(20_000)}).to_string();
     let mut acknowledged = 0;
