@@ -113,7 +113,7 @@ pub struct Letter {
 }
 
 /// Size in bytes above which a document takes seconds to typeset.
-const LARGE: i64 = 32_000;
+const LARGE: usize = 32_000;
 
 /// Writes a mail to the outbox and enqueues a delivery for each recipient.
 pub(crate) fn put(tx: &mut Tx, ctx: &Ctx, letter: &Letter) -> Result<()> {
@@ -295,13 +295,19 @@ fn awaits_print(tx: &mut Tx, account: i64, delivery: &str, now: Moment) -> Resul
     let about = tx.first(about, &[account.into(), delivery.into()], |row| Ok::<_, Error>(row.text(0)?.to_string()))?;
     let Some(about) = about else { return Ok(false) };
     // A PDF job that failed and awaits its retry is not waited for.
-    let sql = "SELECT state, run_at, length(payload) FROM jobs WHERE unique_key > $1 AND unique_key < $2 LIMIT 100";
+    let sql = "SELECT state, run_at, payload FROM jobs WHERE unique_key > $1 AND unique_key < $2 LIMIT 100";
     let (from, to) = (format!("document_pdf {about} "), format!("document_pdf {about}!"));
     let about_to_print = tx.all(sql, &[from.into(), to.into()], |row| {
         let is_due = ["ready", "running"].contains(&row.text(0)?) && row.int(1)? <= now.0;
-        Ok::<_, Error>(is_due && row.int(2)? > LARGE)
+        Ok::<_, Error>(is_due && printed(row.text(2)?) > LARGE)
     })?;
     Ok(about_to_print.contains(&true))
+}
+
+/// Returns roughly how many bytes a PDF job prints. The payload of an older version is what it prints.
+fn printed(payload: &str) -> usize {
+    let size = serde_json::from_str::<Value>(payload).ok().and_then(|job| job["size"].as_u64());
+    size.map_or(payload.len(), |size| usize::try_from(size).unwrap_or(usize::MAX))
 }
 
 /// Records that an attempt starts. An earlier attempt without an outcome may have been delivered.

@@ -127,6 +127,9 @@ pub fn enqueue<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, document: &Document<K>) 
     jobs::enqueue(tx, &ctx.ids, &job, ctx.machine_now)
 }
 
+/// Bytes that are printed for a row besides its name and description: amounts and their labels.
+const PRINTED_ROW: usize = 100;
+
 /// The job that creates and stores a PDF.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
@@ -174,6 +177,9 @@ pub struct Revision {
     title: String,
     invoice_date: String,
     due_date: String,
+    /// Roughly how many bytes are printed; mail waits for a large PDF.
+    #[serde(default)]
+    size: usize,
 }
 
 impl Revision {
@@ -185,6 +191,7 @@ impl Revision {
             title: document.title.clone(),
             invoice_date: document.invoice_date.text(),
             due_date: document.due_date.text(),
+            size: document.rows.0.iter().map(|row| PRINTED_ROW + row.name.len() + row.description.len()).sum(),
         }
     }
 

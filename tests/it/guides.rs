@@ -130,12 +130,27 @@ fn every_example_of_a_flow_is_accepted() {
     }
 }
 
+/// Returns the headings of a page, as links name them.
+fn headings(page: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(page).unwrap();
+    let lines = text.lines().filter_map(|line| line.starts_with('#').then(|| line.trim_start_matches('#').trim()));
+    let kept =
+        |heading: &str| heading.to_lowercase().replace(|letter: char| !letter.is_alphanumeric() && letter != ' ', "");
+    lines.map(|heading| kept(heading).replace(' ', "-")).collect()
+}
+
 #[test]
 fn every_link_in_the_guides_works() {
     for (file, text) in guides() {
         let folder = Path::new(&file).parent().unwrap();
         for link in text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()) {
-            assert!(link.starts_with("http") || folder.join(link).exists(), "{file}: {link}");
+            if link.starts_with("http") {
+                continue;
+            }
+            let (path, heading) = link.split_once('#').unwrap_or((link, ""));
+            let target = if path.is_empty() { file.clone().into() } else { folder.join(path) };
+            assert!(target.exists(), "{file}: {link}");
+            assert!(heading.is_empty() || headings(&target).contains(&heading.to_string()), "{file}: {link}");
         }
     }
 }

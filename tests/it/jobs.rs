@@ -420,6 +420,7 @@ fn queued_jobs_of_older_versions_are_readable(db: Db) {
         ("rename_ticket_status", r#"{"status":"x","old":"y"}"#),
         ("hand_over", r#"{"batch":"x","message_id":"x","collections":[["x","y"]]}"#),
         ("mail_reset", r#"{"email":"x"}"#),
+        ("check_domain", r#"{"id":"x"}"#),
         (
             "match_flows",
             r#"{"seq":1,"event":"x","entity_type":"","entity_id":"","depth":0,"chain":"","flows":[["x",1]]}"#,
