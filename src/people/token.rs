@@ -136,13 +136,9 @@ pub fn remove_all(tx: &mut Tx, ctx: &Ctx, user: &str) -> Result<()> {
     Ok(())
 }
 
-/// Deletes old tokens.
+/// Deletes old tokens. An account has few: each is an invitation or a request for a new password.
 pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
     let index = tx.dialect().indexed_by("one_time_tokens_age");
-    let sql = format!(
-        "DELETE FROM one_time_tokens WHERE hash IN
-         (SELECT hash FROM one_time_tokens{index} WHERE account_id = $1 AND expires_at < $2
-          ORDER BY expires_at LIMIT 200)"
-    );
+    let sql = format!("DELETE FROM one_time_tokens{index} WHERE account_id = $1 AND expires_at < $2");
     Ok(tx.execute(&sql, &[ctx.account.into(), ctx.machine_now.plus_seconds(-KEPT_SECONDS).0.into()])?)
 }
