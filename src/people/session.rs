@@ -154,10 +154,11 @@ pub fn end_all_of_user(tx: &mut Tx, ctx: &Ctx, user: &str) -> Result<()> {
 
 /// Deletes expired sessions.
 pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
-    let index = tx.dialect().indexed_by("sessions_seen");
+    let index = |name: &str| tx.dialect().indexed_by(name);
+    let (by_id, by_age) = (index("sqlite_autoindex_sessions_1"), index("sessions_seen"));
     let sql = format!(
-        "DELETE FROM sessions WHERE id IN
-         (SELECT id FROM sessions{index} WHERE account_id = $1 AND seen_at < $2 ORDER BY seen_at LIMIT 200)"
+        "DELETE FROM sessions{by_id} WHERE id IN
+         (SELECT id FROM sessions{by_age} WHERE account_id = $1 AND seen_at < $2 ORDER BY seen_at LIMIT 200)"
     );
     Ok(tx.execute(&sql, &[ctx.account.into(), ctx.machine_now.plus_seconds(-IDLE_SECONDS).0.into()])?)
 }

@@ -81,10 +81,11 @@ impl Attempt {
 
 /// Deletes attempts that no longer count.
 pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
-    let index = tx.dialect().indexed_by("sign_in_attempts_age");
+    let index = |name: &str| tx.dialect().indexed_by(name);
+    let (by_id, by_age) = (index("sqlite_autoindex_sign_in_attempts_1"), index("sign_in_attempts_age"));
     let sql = format!(
-        "DELETE FROM sign_in_attempts WHERE id IN
-         (SELECT id FROM sign_in_attempts{index} WHERE at < $1 ORDER BY at LIMIT 200)"
+        "DELETE FROM sign_in_attempts{by_id} WHERE id IN
+         (SELECT id FROM sign_in_attempts{by_age} WHERE at < $1 ORDER BY at LIMIT 200)"
     );
     Ok(tx.execute(&sql, &[ctx.machine_now.plus_seconds(-WINDOW_SECONDS).0.into()])?)
 }

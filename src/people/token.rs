@@ -136,9 +136,14 @@ pub fn remove_all(tx: &mut Tx, ctx: &Ctx, user: &str) -> Result<()> {
     Ok(())
 }
 
-/// Deletes old tokens. An account has few: each is an invitation or a request for a new password.
+/// Deletes old tokens.
 pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
-    let index = tx.dialect().indexed_by("one_time_tokens_age");
-    let sql = format!("DELETE FROM one_time_tokens{index} WHERE account_id = $1 AND expires_at < $2");
+    let index = |name: &str| tx.dialect().indexed_by(name);
+    let (by_hash, by_age) = (index("sqlite_autoindex_one_time_tokens_1"), index("one_time_tokens_age"));
+    let sql = format!(
+        "DELETE FROM one_time_tokens{by_hash} WHERE hash IN
+         (SELECT hash FROM one_time_tokens{by_age} WHERE account_id = $1 AND expires_at < $2
+          ORDER BY expires_at LIMIT 200)"
+    );
     Ok(tx.execute(&sql, &[ctx.account.into(), ctx.machine_now.plus_seconds(-KEPT_SECONDS).0.into()])?)
 }
