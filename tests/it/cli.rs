@@ -56,7 +56,7 @@ fn accounts_and_keys_while_the_server_runs(db: Db) {
     assert!(listed.contains("robot") && listed.contains("expires 2098-12-31T23:00:00.000Z"), "{listed}");
     assert!(!listed.contains(key["key"].as_str().unwrap()));
     assert!(kantoor(&db, &["key", "revoke", key["id"].as_str().unwrap()]).status.success());
-    std::thread::sleep(std::time::Duration::from_millis(1100));
+    std::thread::sleep(Duration::from_millis(1100));
     with(&key["key"]).get("/v1/products").expect(401);
     let accounts: Value = serde_json::from_str(&said(&kantoor(&db, &["account", "list", "--json"]))).unwrap();
     assert_eq!(accounts.as_array().unwrap().len(), 2);
