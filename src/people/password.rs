@@ -25,7 +25,7 @@ const AT_A_TIME: usize = 2;
 const NOBODYS: &str = "$argon2id$v=19$m=19456,t=2,p=1$a2FudG9vci1ub2JvZHk$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
 /// The passwords that people use most: those of at least twelve characters, and the most common shorter ones, since
-/// many people append some digits to one.
+/// many people append some digits to one. From the list of zxcvbn (MIT licence).
 static COMMON: LazyLock<HashSet<&str>> = LazyLock::new(|| include_str!("common_passwords.txt").lines().collect());
 
 /// Checks whether a person may use a password.
