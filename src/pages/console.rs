@@ -8,11 +8,12 @@ use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, USER_AGENT};
 use axum::http::request::Parts;
 use axum::http::{Method, Request, Response};
+use engine::accounts::SHARED;
 use engine::app::App;
 use engine::call::{Answer, Call};
 use engine::error::{Code, Error, Result};
 use engine::http::reply::{self, Reply};
-use engine::http::{authentication, dispatch, session};
+use engine::http::{authentication, bodies, dispatch, session};
 use engine::input;
 use engine::json::Json;
 use engine::record::{Body as RequestBody, Email, INPUT, REQUIRED};
@@ -116,7 +117,7 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let request_id = dispatch::request_id(&app, request.headers());
     let done = async {
         // Visitors share the memory of unsent responses as an account would.
-        let unsent = app.responses.admit(0).await?;
+        let unsent = app.responses.admit(SHARED).await?;
         Ok((walk(&app, request_id.clone(), request).await?, unsent))
     };
     let mut response = match done.await {
@@ -226,9 +227,11 @@ pub fn device(app: &App, head: &Parts) -> Device {
 
 async fn read_json(app: &App, head: &Parts, body: Body) -> Result<Json> {
     let patience = Duration::from_secs(app.config.body_timeout_seconds);
-    let read = tokio::time::timeout(patience, axum::body::to_bytes(body, MAX_BODY)).await;
-    let read = read.map_err(|_| Error::new(Code::RequestTimeout, "The body did not arrive in time."))?;
-    let bytes = read.map_err(|_| Error::new(Code::BodyTooLarge, "The body is too large."))?;
+    let read = async {
+        let read = axum::body::to_bytes(body, MAX_BODY).await;
+        read.map_err(|_| Error::new(Code::BodyTooLarge, "The body is too large."))
+    };
+    let bytes = bodies::in_time(&app.bodies, &app.config, SHARED, patience, read).await?;
     if bytes.is_empty() {
         return Ok(Json::Object(Vec::new()));
     }

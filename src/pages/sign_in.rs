@@ -90,7 +90,8 @@ async fn walk(visit: &Visit, head: &Parts, body: Body, page: &mut Page) -> Resul
     let form = if reads { Vec::new() } else { public::read_form(app, &head.headers, body).await? };
     let sent = |name: &str| -> String {
         let found = form_urlencoded::parse(&form).find(|(key, _)| key == name);
-        found.map(|(_, value)| value.into_owned()).unwrap_or_default()
+        // A NUL cannot be stored.
+        found.map(|(_, value)| value.replace('\0', "")).unwrap_or_default()
     };
     if let Some((purpose, token)) = link(head.uri.path()) {
         let invited = visit.invited(purpose, token).await?;

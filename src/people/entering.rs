@@ -80,14 +80,21 @@ impl Visit {
         let own = email.to_string();
         let person = self.app.store.read(move |tx| Person::with_email(tx, &own)).await?;
         let (id, hash) = person.map(|person| (person.id, person.password)).unwrap_or_default();
-        if !self.passwords().matches(password, hash).await? {
+        if !self.passwords().matches(password, hash.clone()).await? {
             return Err(wrong());
         }
         let accounts = self.app.store.read(move |tx| accounts_of(tx, &id)).await?;
         let chosen = accounts.into_iter().find(|(own, _)| account.is_empty() || own.uid == account);
         let (account, user) = chosen.ok_or_else(wrong)?;
         attempt.forgive(&self.app).await?;
-        self.enter(account, move |tx, ctx| active(tx, ctx, &user.base.id)?.ok_or_else(wrong)).await
+        let entered = self.enter(account, move |tx, ctx| {
+            // The password may have been replaced while this one was compared.
+            match active(tx, ctx, &user.base.id)? {
+                Some(user) if Person::find(tx, &user.person_id)?.password == hash => Ok(user),
+                _ => Err(wrong()),
+            }
+        });
+        entered.await
     }
 
     /// Returns who a link is for.
@@ -120,6 +127,7 @@ impl Visit {
         let email = owner.email.clone();
         let person = self.app.store.read(move |tx| Person::with_email(tx, &email)).await?;
         let hash = self.known_or_new(person.as_ref(), &owner.email, password).await?;
+        let known = person.map(|person| person.password).unwrap_or_default();
         let entered = self.enter(account, move |tx, ctx| {
             token.use_up(tx, Purpose::SetUp, ctx.machine_now)?;
             let mut user = User {
@@ -130,7 +138,7 @@ impl Visit {
                 ..User::default()
             };
             records::add(tx, ctx, &mut user)?;
-            set_password(tx, ctx, &user, &hash)?;
+            set_password(tx, ctx, &user, &known, &hash)?;
             Ok(user)
         });
         entered.await
@@ -155,7 +163,7 @@ impl Visit {
             }
             let mut user = User { status: Status::Active, ..before.clone() };
             records::change(tx, ctx, &before, &mut user, "activated")?;
-            set_password(tx, ctx, &user, &hash)?;
+            set_password(tx, ctx, &user, &person.password, &hash)?;
             Ok(user)
         });
         entered.await
@@ -179,7 +187,8 @@ impl Visit {
             if user.status != Status::Active {
                 return Err(withdrawn());
             }
-            set_password(tx, ctx, &user, &hash)?;
+            let replaced = Person::find(tx, &user.person_id)?.password;
+            set_password(tx, ctx, &user, &replaced, &hash)?;
             session::end_others(tx, &user.person_id, "")?;
             Ok(user)
         });
@@ -192,8 +201,13 @@ impl Visit {
     /// Mails a link for a new password, if somebody has this e-mail address. Whether somebody does is found out later,
     /// by a job, so that nothing tells the visitor.
     pub async fn forgot(&self, email: &str) -> Result<()> {
+        // A longer text is no e-mail address.
+        let email: String = person::folded(email).chars().take(255).collect();
         Attempt::new(&format!("reset {email}"), &self.device.address).count(&self.app).await?;
-        let (job, now, ids) = (MailReset { email: person::folded(email) }, self.app.clock.now(), self.app.ids);
+        if !email.contains('@') {
+            return Ok(());
+        }
+        let (job, now, ids) = (MailReset { email }, self.app.clock.now(), self.app.ids);
         let payload = serde_json::to_string(&job).map_err(|error| Error::internal(error.to_string()))?;
         let new = NewJob {
             account: SHARED,
@@ -226,17 +240,18 @@ impl Visit {
         let person = self.person_of(caller).await?;
         let attempt = Attempt::new(&person.email, &self.device.address);
         attempt.count(&self.app).await?;
-        if !self.passwords().matches(current, person.password).await? {
+        if !self.passwords().matches(current, person.password.clone()).await? {
             return Err(Error::new(Code::Forbidden, "The current password is wrong."));
         }
         check_password(&password, &person.email)?;
         let hash = self.passwords().hash(password).await?;
         attempt.forgive(&self.app).await?;
         let (acting, key) = (self.acting(caller.account.as_ref().clone(), &caller.key.id), caller.key.clone());
+        let replaced = person.password;
         let written = self.app.store.write(caller.account.number, move |tx| {
             let ctx = acting.writing(tx)?;
             let user: User = records::find(tx, &ctx, &key.id)?;
-            set_password(tx, &ctx, &user, &hash)?;
+            set_password(tx, &ctx, &user, &replaced, &hash)?;
             session::end_others(tx, &user.person_id, &key.session).map(drop)
         });
         written.await?;
@@ -348,7 +363,7 @@ impl Visit {
 }
 
 /// Returns the accounts in which a person is an active user.
-fn accounts_of(tx: &mut Tx, person: &str) -> Result<Vec<(Account, User)>> {
+pub fn accounts_of(tx: &mut Tx, person: &str) -> Result<Vec<(Account, User)>> {
     let users = memberships(tx, person)?;
     users.into_iter().map(|(number, user)| Ok((Account::numbered(tx, number)?, user))).collect()
 }
@@ -364,12 +379,18 @@ fn check_password(password: &str, email: &str) -> Result<()> {
     password::check(password, email).map_err(|wrong| Error::field("password", wrong))
 }
 
-/// Stores a new password, if there is one, and logs it.
-fn set_password(tx: &mut Tx, ctx: &Ctx, user: &User, hash: &str) -> Result<()> {
+/// Stores a new password, if there is one, in place of `replaced`, and logs it. Rejects the request if the password was
+/// changed in the meantime. Links for a new password that were requested before it stop working.
+fn set_password(tx: &mut Tx, ctx: &Ctx, user: &User, replaced: &str, hash: &str) -> Result<()> {
     if hash.is_empty() {
         return Ok(());
     }
-    Person::set_password(tx, &user.person_id, hash, ctx.machine_now)?;
+    if !Person::set_password(tx, &user.person_id, replaced, hash, ctx.machine_now)? {
+        return Err(Error::new(Code::Forbidden, "The password was changed in the meantime. Sign in with the new one."));
+    }
+    for (account, user) in memberships(tx, &user.person_id)? {
+        token::withdraw(tx, account, Purpose::Reset, &user.base.id)?;
+    }
     let by_user = ctx.acting_as(&user.base.id, &ctx.request_id, 0, "");
     records::happened(tx, &by_user, user, "password_changed")
 }

@@ -8,12 +8,12 @@ use engine::record::{Email, Record};
 use engine::records;
 use store::Tx;
 
-use crate::people::entering::{active, create_reset};
+use crate::people::entering::{accounts_of, active, create_reset};
 use crate::people::person::Person;
 use crate::people::role::Role;
 use crate::people::session;
 use crate::people::token::{self, Purpose};
-use crate::people::user::{User, memberships};
+use crate::people::user::User;
 
 /// The actor of commands in the log.
 const OPERATOR: &str = "operator";
@@ -82,10 +82,8 @@ fn person(app: &App, email: &str) -> Result<(Person, Vec<(Account, User)>)> {
         let person = Person::with_email(tx, &own)?;
         let person =
             person.ok_or_else(|| Error::new(Code::NotFound, format!("Nobody has the e-mail address {own}.")))?;
-        let users = memberships(tx, &person.id)?;
-        let users: Result<Vec<_>> =
-            users.into_iter().map(|(number, user)| Ok((Account::numbered(tx, number)?, user))).collect();
-        Ok((person, users?))
+        let users = accounts_of(tx, &person.id)?;
+        Ok((person, users))
     })
 }
 

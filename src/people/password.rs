@@ -3,12 +3,13 @@
 
 use std::collections::HashSet;
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use argon2::{Algorithm, Argon2, Params, Version};
 use engine::config::Config;
-use engine::error::{Error, FieldCode, Result, Violation, violation};
+use engine::error::{Code, Error, FieldCode, Result, Violation, violation};
 use engine::services::Services;
 use tokio::sync::Semaphore;
 
@@ -19,6 +20,8 @@ pub const LONGEST: usize = 256;
 
 /// Hashes calculated at a time.
 const AT_A_TIME: usize = 2;
+/// How long a request waits for its turn: about three hundred others come first.
+const MAX_WAIT: Duration = Duration::from_secs(10);
 
 /// A hash with the usual parameters that no password matches: checking a password against it takes as long as against a
 /// real one.
@@ -106,7 +109,8 @@ impl Passwords {
 
     /// Runs `work` on a blocking thread when it is its turn.
     async fn apart<T: Send + 'static>(&self, work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-        let turn = self.turns.clone().acquire_owned().await.map_err(failed)?;
+        let turn = tokio::time::timeout(MAX_WAIT, self.turns.clone().acquire_owned()).await;
+        let turn = turn.map_err(|_| busy())?.map_err(failed)?;
         let done = tokio::task::spawn_blocking(move || {
             let done = work();
             drop(turn);
@@ -119,6 +123,11 @@ impl Passwords {
 fn argon2() -> Result<Argon2<'static>> {
     let params = Params::new(19 * 1024, 2, 1, None).map_err(failed)?;
     Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
+}
+
+fn busy() -> Error {
+    let message = "Many people are signing in at the moment; retry shortly.";
+    Error { retry_after: Some(10), ..Error::new(Code::Overloaded, message) }
 }
 
 fn failed(error: impl std::fmt::Display) -> Error {

@@ -98,10 +98,9 @@ impl Person {
         found.map(|person| person.id).ok_or_else(|| Error::internal("a person who was just created is missing"))
     }
 
-    /// Stores the hash of a new password.
-    pub fn set_password(tx: &mut Tx, id: &str, hash: &str, now: Moment) -> Result<()> {
-        let sql = "UPDATE people SET password = $1, password_at = $2 WHERE id = $3";
-        tx.execute(sql, &[hash.into(), now.0.into(), id.into()])?;
-        Ok(())
+    /// Stores the hash of a new password, unless the current one is no longer `replaced`; returns whether it did.
+    pub fn set_password(tx: &mut Tx, id: &str, replaced: &str, hash: &str, now: Moment) -> Result<bool> {
+        let sql = "UPDATE people SET password = $1, password_at = $2 WHERE id = $3 AND password = $4";
+        Ok(tx.execute(sql, &[hash.into(), now.0.into(), id.into(), replaced.into()])? > 0)
     }
 }

@@ -27,9 +27,7 @@ choice! {
     }
 }
 
-/// The allowed changes of the status. Accepting an invitation makes a user active.
-pub const TRANSITIONS: Transitions<Status> = &[
-    (Status::Invited, &[Status::Suspended]),
-    (Status::Active, &[Status::Suspended]),
-    (Status::Suspended, &[Status::Active]),
-];
+/// The allowed changes of the status. Only accepting an invitation makes a user active; an invitation is withdrawn by
+/// deleting the user.
+pub const TRANSITIONS: Transitions<Status> =
+    &[(Status::Invited, &[]), (Status::Active, &[Status::Suspended]), (Status::Suspended, &[Status::Active])];

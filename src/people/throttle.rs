@@ -32,7 +32,8 @@ impl Attempt {
         Attempt { email: format!("e-mail {email}"), address: format!("address {address}") }
     }
 
-    /// Counts the attempt, or rejects it if there were too many. Rejected attempts are not counted.
+    /// Counts the attempt, or rejects it if there were too many. An attempt that is rejected before
+    /// it is written does not count.
     pub async fn count(&self, app: &App) -> Result<()> {
         let now = app.clock.now();
         let own = self.clone();

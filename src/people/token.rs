@@ -81,10 +81,7 @@ pub fn new_secret() -> Result<String> {
 
 /// Stores a new token of a user, which replaces earlier ones with the same purpose.
 pub fn create(tx: &mut Tx, ctx: &Ctx, purpose: Purpose, user: &str, secret: &str) -> Result<()> {
-    tx.execute(
-        "DELETE FROM one_time_tokens WHERE account_id = $1 AND user_id = $2 AND purpose = $3 AND used_at = 0",
-        &[ctx.account.into(), user.into(), purpose.wire().into()],
-    )?;
+    withdraw(tx, ctx.account, purpose, user)?;
     tx.execute(
         "INSERT INTO one_time_tokens (hash, account_id, purpose, user_id, created_at, expires_at, used_at)
          VALUES ($1, $2, $3, $4, $5, $6, 0)",
@@ -96,6 +93,15 @@ pub fn create(tx: &mut Tx, ctx: &Ctx, purpose: Purpose, user: &str, secret: &str
             ctx.machine_now.0.into(),
             ctx.machine_now.plus_seconds(purpose.valid_seconds()).0.into(),
         ],
+    )?;
+    Ok(())
+}
+
+/// Deletes the unused tokens of a user with this purpose.
+pub fn withdraw(tx: &mut Tx, account: i64, purpose: Purpose, user: &str) -> Result<()> {
+    tx.execute(
+        "DELETE FROM one_time_tokens WHERE account_id = $1 AND user_id = $2 AND purpose = $3 AND used_at = 0",
+        &[account.into(), user.into(), purpose.wire().into()],
     )?;
     Ok(())
 }

@@ -23,7 +23,8 @@ record! {
     role: Role = INPUT.filter().default("\"member\"").example("\"member\"");
     /// Language of the mail to the user.
     language: Language = INPUT.default("\"nl\"").example("\"nl\"");
-    /// `invited` until the invitation is accepted, then `active`. Set it to `suspended` to end all sessions of the user and block new ones, and to `active` to restore access.
+    /// `invited` until the invitation is accepted, then `active`. Set it to `suspended` to end all sessions of the user
+    /// and block new ones, and to `active` to restore access.
     status: Status = Rules { create: false, ..INPUT }.filter().example("\"invited\"");
     /// The person, whose password applies in all accounts.
     person_id: String = COMPUTED.shown(NOWHERE);

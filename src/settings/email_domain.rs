@@ -54,7 +54,8 @@ choice! {
 
 record! {
     /// A domain that mail can be sent from, once it is verified: by a TXT record in its DNS, or by the operator. The TXT
-    /// record is checked every hour, and when you ask for it. Publish SPF and DKIM records for the mail server too.
+    /// record is checked every hour for the first 30 days, then every day, and when you ask for it. Publish SPF and DKIM
+    /// records for the mail server too.
     pub struct EmailDomain = "email_domain" in "email_domains", created_at: ALL, updated_at: ALL, meta: NOWHERE;
 
     /// Domain; unique in combination with its subdomain.

@@ -24,7 +24,11 @@ const PARTS: &[Part] = &[
     Part("seq", "integer", "The sequence number: per account, starting at 1, without gaps."),
     Part("entity_type", "string", "The type of the record."),
     Part("entity_id", "string", "The id of the record."),
-    Part("actor", "string", "The id of the key that made the change, or the name of a job."),
+    Part(
+        "actor",
+        "string",
+        "The id of the key or the user that made the change, `flow` and the id of the flow, `operator`, or the name of a job.",
+    ),
 ];
 const AFTER: Part = Part("after", "integer", "Only events with a higher sequence number.");
 const QUERY: &[Part] = &[

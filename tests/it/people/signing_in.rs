@@ -140,7 +140,11 @@ fn links_expire_and_are_replaced(db: Db) {
     age("UPDATE one_time_tokens SET expires_at = 1");
     assert!(accept(&second).expect(409).text.contains("has expired. Sign in if you have accepted it before"));
     age("UPDATE one_time_tokens SET expires_at = 9999999999999");
-    client.patch(&format!("/v1/users/{id}"), json!({"status": "suspended"})).expect(200);
+    for status in ["suspended", "active"] {
+        let refused = client.patch(&format!("/v1/users/{id}"), json!({"status": status})).expect(409);
+        assert_eq!(refused.code(), "invalid_transition");
+    }
+    age("UPDATE users SET status = 'suspended' WHERE status = 'invited'");
     assert!(accept(&second).expect(409).text.contains("changed meanwhile"));
     client.delete(&format!("/v1/users/{id}")).expect(204);
     accept(&second).expect(409);
