@@ -29,6 +29,8 @@ const PARTS: &[Part] = &[
         "string",
         "The id of the key or the user that made the change, `flow` and the id of the flow, `operator`, or the name of a job.",
     ),
+    Part("actor_type", "string", "`user`, `key`, `flow`, `job`, `visitor` or `operator`."),
+    Part("actor_name", "string", "The name of the actor at that moment; empty for events of earlier versions."),
 ];
 const AFTER: Part = Part("after", "integer", "Only events with a higher sequence number.");
 const QUERY: &[Part] = &[

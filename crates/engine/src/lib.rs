@@ -123,7 +123,8 @@
 //! - Declarations: [`mod@record`], [`resource`], [`registry`], [`migrations`], [`tables`].
 //! - Requests: [`http`], [`call`], [`mod@input`], [`mod@list`], [`records`], [`mod@perform`], [`error`], [`idempotency`],
 //!   [`limits`].
-//! - Accounts and time: [`accounts`], [`authors`], [`context`], [`clock`], [`quotas`], [`site`].
+//! - Accounts and time: [`accounts`], [`authors`], [`context`], [`who`], [`clock`], [`quotas`],
+//!   [`site`].
 //! - Events and what follows from them: [`log`], [`listeners`], [`wakeup`], [`once`], [`timers`], [`due`].
 //! - Background work: [`jobs`], [`leases`], [`backoff`], [`loops`], [`nodes`], [`takeover`], [`slice`](mod@slice),
 //!   [`turns`].
@@ -178,3 +179,4 @@ pub mod text;
 pub mod timers;
 pub mod turns;
 pub mod wakeup;
+pub mod who;

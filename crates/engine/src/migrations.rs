@@ -12,6 +12,7 @@ const OWN: &[Migration] = &[
     log::MIGRATION,
     log::ORDINARY,
     log::SHARED_DATA,
+    log::ACTORS,
     idempotency::MIGRATION,
     jobs::MIGRATION,
     jobs::LANES,
