@@ -42,7 +42,7 @@ impl ActorType {
     pub fn of_id(id: &str) -> ActorType {
         match id {
             OPERATOR => ActorType::Operator,
-            VISITOR => ActorType::Visitor,
+            _ if VISITORS.contains(&id) => ActorType::Visitor,
             _ if id.starts_with(FLOW) => ActorType::Flow,
             // Ids of keys are UUIDs; names of jobs are shorter.
             _ if id.len() == 36 && id.bytes().filter(|byte| *byte == b'-').count() == 4 => ActorType::Key,
@@ -52,7 +52,8 @@ impl ActorType {
 }
 
 const OPERATOR: &str = "operator";
-const VISITOR: &str = "visitor";
+/// The pages of people without a key.
+const VISITORS: [&str; 4] = ["visitor", "sandbox", "link", "sign-in"];
 /// What the id of a flow follows.
 const FLOW: &str = "flow ";
 
@@ -95,7 +96,7 @@ impl From<&str> for Who {
     fn from(name: &str) -> Who {
         let kind = match name {
             OPERATOR => ActorType::Operator,
-            VISITOR => ActorType::Visitor,
+            _ if VISITORS.contains(&name) => ActorType::Visitor,
             _ => ActorType::Job,
         };
         Who { kind, id: name.into(), name: name.into() }
