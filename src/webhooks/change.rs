@@ -7,6 +7,7 @@ use engine::log;
 use engine::record::{COMPUTED, FieldInfo, Kind, Shape, When};
 use engine::records::Work;
 use engine::resource::{Method, Part, Resource, Returns};
+use engine::shown::Viewer;
 use store::Tx;
 
 static SHAPE: Shape = Shape::new("change", "changes", &["An event in the log of the account."]);
@@ -74,11 +75,12 @@ fn read(tx: &mut Tx, ctx: &Ctx, after: i64, limit: i64) -> Result<Answer> {
     let last = lines.last().map_or(after, |line| line.seq);
     let more = log::last(tx, ctx.account)? > last;
     let mut data = vec![b'['];
+    let viewer = Viewer::of(ctx);
     for line in &lines {
         if data.len() > 1 {
             data.push(b',');
         }
-        line.write_change(&mut data);
+        viewer.write_change(line, &mut data);
     }
     data.push(b']');
     let meta = vec![format!("\"last_seq\":{last},\"has_more\":{more}")];

@@ -125,7 +125,7 @@
 //!   [`limits`].
 //! - Accounts and time: [`accounts`], [`authors`], [`context`], [`who`], [`clock`], [`quotas`],
 //!   [`site`].
-//! - Events and what follows from them: [`log`], [`listeners`], [`wakeup`], [`once`], [`timers`], [`due`].
+//! - Events and what follows from them: [`log`], [`shown`], [`listeners`], [`wakeup`], [`once`], [`timers`], [`due`].
 //! - Background work: [`jobs`], [`leases`], [`backoff`], [`loops`], [`nodes`], [`takeover`], [`slice`](mod@slice),
 //!   [`turns`].
 //! - The process: [`config`], [`mod@open`], [`app`], [`services`], [`inspect`].
@@ -171,6 +171,7 @@ pub mod resource;
 pub mod search;
 pub mod secrets;
 pub mod services;
+pub mod shown;
 pub mod site;
 pub mod slice;
 pub mod tables;

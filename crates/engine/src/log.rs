@@ -3,7 +3,9 @@
 //! previous row.
 
 mod chain;
+pub mod erasing;
 mod line;
+mod salt;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
@@ -12,7 +14,7 @@ use store::{Gathered, Merge, Migration, Tx};
 
 use crate::context::Ctx;
 use crate::error::{Error, Result};
-use chain::{Parts, chain};
+use chain::{Parts, SALTED_VERSION, chain, digest};
 pub use chain::{Verdict, Walked, verify, verify_on};
 pub use line::{Line, payload};
 
@@ -83,6 +85,22 @@ ALTER TABLE log ADD COLUMN actor_name TEXT NOT NULL DEFAULT '';
 ",
 };
 
+/// A row has a salt and the version of its hash. Rows from before keep theirs, and nodes of an older version may add more of
+/// them. A row whose data are erased has their digest.
+pub const SALTED: Migration = Migration {
+    number: 86,
+    name: "salted log",
+    sql: "
+ALTER TABLE log ADD COLUMN version BIGINT NOT NULL DEFAULT 1;
+-- sqlite
+ALTER TABLE log ADD COLUMN salt BLOB NOT NULL DEFAULT x'';
+ALTER TABLE log ADD COLUMN digest BLOB NOT NULL DEFAULT x'';
+-- postgres
+ALTER TABLE log ADD COLUMN salt BLOB NOT NULL DEFAULT ''::BLOB;
+ALTER TABLE log ADD COLUMN digest BLOB NOT NULL DEFAULT ''::BLOB;
+",
+};
+
 /// The data of a row in a statement on `log`: its own, or that of the row whose number is in `data_of`. Data of its own
 /// count then too, so that the hash tells if somebody adds some.
 pub const DATA: &str =
@@ -99,6 +117,8 @@ pub struct Event<'e> {
     pub entity_id: &'e str,
     /// The record as the API shows it.
     pub data: &'e str,
+    /// The record as the log stores it; empty if that is the same.
+    pub logged: &'e str,
 }
 
 /// Starts work on events. Most events start none, so the statement that reads the end of the log also counts the listeners.
@@ -129,17 +149,18 @@ pub fn append(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<i64> {
     let seq = end.seq + 1;
     // The row before, or the one that this refers to, shows the same. Another node may be of a version that would not look
     // there, so this is for databases with a single one.
-    let is_shared = !tx.dialect().is_shared() && !event.data.is_empty() && *end.data == *event.data;
-    let (data, data_of) = if is_shared { ("", end.data_of) } else { (event.data, 0) };
-    let hash = chain(
-        &end.hash,
-        &Parts {
-            account: ctx.account,
-            seq,
-            at: ctx.now.0,
-            texts: [event.name, event.entity_type, event.entity_id, &ctx.actor.id, &ctx.request_id, event.data],
-        },
-    );
+    let record = if event.logged.is_empty() { event.data } else { event.logged };
+    let is_shared = !tx.dialect().is_shared() && !record.is_empty() && *end.data == *record;
+    let (data, data_of) = if is_shared { ("", end.data_of) } else { (record, 0) };
+    let kind = ctx.actor.kind.wire();
+    let salt = salt::next()?;
+    let parts = Parts {
+        account: ctx.account,
+        seq,
+        at: ctx.now.0,
+        texts: [event.name, event.entity_type, event.entity_id, &ctx.actor.id, kind, &ctx.request_id],
+    };
+    let hash = chain(&end.hash, &parts, &digest(&salt, &ctx.actor.name, record));
     tx.gather(
         &LINES,
         &[
@@ -150,17 +171,19 @@ pub fn append(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<i64> {
             event.entity_type.into(),
             event.entity_id.into(),
             (&*ctx.actor.id).into(),
-            ctx.actor.kind.wire().into(),
+            kind.into(),
             (&*ctx.actor.name).into(),
             (&*ctx.request_id).into(),
             data.into(),
             data_of.into(),
             hash.as_slice().into(),
+            SALTED_VERSION.into(),
+            salt.as_slice().into(),
         ],
     )?;
     let (data, data_of) = match is_shared {
         true => (end.data, end.data_of),
-        false if event.data.len() <= MAX_SHARED => (event.data.into(), seq),
+        false if record.len() <= MAX_SHARED => (record.into(), seq),
         false => (Arc::default(), 0),
     };
     *tx.memory("log", ctx.account) = Some(End { seq, hash, data, data_of });
@@ -187,6 +210,8 @@ static LINES: Gathered = Gathered {
         "data",
         "data_of",
         "hash",
+        "version",
+        "salt",
     ],
     key: 0,
     merge: Merge::Last,

@@ -13,6 +13,7 @@ const OWN: &[Migration] = &[
     log::ORDINARY,
     log::SHARED_DATA,
     log::ACTORS,
+    log::SALTED,
     idempotency::MIGRATION,
     jobs::MIGRATION,
     jobs::LANES,

@@ -2,7 +2,6 @@
 
 use store::Row;
 
-use super::chain::Parts;
 use super::{DATA, fired};
 use crate::clock::Moment;
 use crate::error::Result;
@@ -18,18 +17,25 @@ pub struct Line {
     pub name: String,
     pub(super) entity_type: String,
     pub(super) entity_id: String,
-    actor: String,
-    actor_type: String,
-    actor_name: String,
-    request_id: String,
-    data: String,
+    pub(super) actor: String,
+    pub(super) actor_type: String,
+    pub(super) actor_name: String,
+    pub(super) request_id: String,
+    pub(super) data: String,
     pub(super) hash: Vec<u8>,
+    pub(super) version: i64,
+    pub(super) salt: Vec<u8>,
+    /// The digest of data that were erased, or empty.
+    pub(super) digest: Vec<u8>,
 }
 
 impl Line {
     /// The columns of `from_row`.
     pub(super) fn columns() -> String {
-        format!("seq, at, type, entity_type, entity_id, actor, actor_type, actor_name, request_id, {DATA}, hash")
+        format!(
+            "seq, at, type, entity_type, entity_id, actor, actor_type, actor_name, request_id, {DATA}, hash,
+                 version, salt, digest"
+        )
     }
 
     pub(super) fn from_row(row: &Row) -> Result<Line> {
@@ -45,6 +51,9 @@ impl Line {
             request_id: row.text(8)?.to_string(),
             data: row.text(9)?.to_string(),
             hash: row.bytes(10)?.to_vec(),
+            version: row.int(11)?,
+            salt: row.bytes(12)?.to_vec(),
+            digest: row.bytes(13)?.to_vec(),
         })
     }
 
@@ -63,23 +72,28 @@ impl Line {
         self.name != fired()
     }
 
-    /// Returns the record after the change, or the data of a fired event.
-    pub fn into_data(self) -> String {
-        self.data
+    /// Whether its data were erased.
+    pub fn is_erased(&self) -> bool {
+        !self.digest.is_empty()
     }
 
-    /// What others are sent: what happened, when, to what, its number, and who did it.
-    pub fn payload(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.data.len() + 128);
-        payload(&mut out, &self.name, Moment(self.at), &self.data, self.seq);
+    /// Returns the record after the change as the log stores it, or the data of a fired event.
+    pub fn data(&self) -> &str {
+        &self.data
+    }
+
+    /// What others are sent: what happened, when, to what, its number, and who did it; `data` is the record as they see it.
+    pub fn payload(&self, data: &str) -> Vec<u8> {
+        let mut out = Vec::with_capacity(data.len() + 256);
+        payload(&mut out, &self.name, Moment(self.at), data, self.seq);
         self.write_actor(&mut out);
         out.push(b'}');
         out
     }
 
     /// Writes the event as the change feed and the stream show it: the payload, with the record and the actor.
-    pub fn write_change(&self, out: &mut Vec<u8>) {
-        payload(out, &self.name, Moment(self.at), &self.data, self.seq);
+    pub fn write_change(&self, data: &str, out: &mut Vec<u8>) {
+        payload(out, &self.name, Moment(self.at), data, self.seq);
         for (name, text) in [("entity_type", &self.entity_type), ("entity_id", &self.entity_id)] {
             write_key(out, name);
             write_text(out, text);
@@ -96,15 +110,6 @@ impl Line {
         for (name, text) in [("actor", self.actor.as_str()), ("actor_type", kind), ("actor_name", &self.actor_name)] {
             write_key(out, name);
             write_text(out, text);
-        }
-    }
-
-    pub(super) fn parts(&self, account: i64) -> Parts<'_> {
-        Parts {
-            account,
-            seq: self.seq,
-            at: self.at,
-            texts: [&self.name, &self.entity_type, &self.entity_id, &self.actor, &self.request_id, &self.data],
         }
     }
 }
