@@ -8,6 +8,7 @@ use engine::clock::{Clock, Ids, Moment};
 use engine::config::Config;
 use engine::context::Actor;
 use engine::error::Result;
+use engine::heads;
 use engine::jobs::SHARED;
 use engine::open;
 use engine::quotas::Quotas;
@@ -127,6 +128,7 @@ impl Opening {
         if self.with_demo {
             demo::fill(tx, &caller)?;
         }
+        heads::sign_new(tx, &self.site.vault, account.number)?;
         Ok(account)
     }
 }
