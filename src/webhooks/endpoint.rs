@@ -26,9 +26,6 @@ use crate::webhooks::breaker;
 use crate::webhooks::ending;
 use crate::webhooks::signature;
 
-/// Maximum number of endpoints of an account: each event may be sent to all of them.
-const MAX_ENDPOINTS: i64 = 100;
-
 record! {
     /// A URL that receives webhooks.
     pub struct WebhookEndpoint = "webhook_endpoint" in "webhook_endpoints", created_at: ALL;
@@ -63,6 +60,9 @@ record! {
 }
 
 impl Model for WebhookEndpoint {
+    /// Each event may be sent to all of them.
+    const MOST: i64 = 100;
+
     fn check(&self, faults: &mut FieldErrors) {
         if self.events.0.is_empty() {
             faults.add("events", violation(FieldCode::Required, "must contain at least one; use \"*\" for all events"));
@@ -208,11 +208,6 @@ fn create(call: Call) -> Result<Work> {
     let input: Input<WebhookEndpoint> = input::create(&call)?;
     let (secret, url) = (new_secret()?, input.record().url.0);
     Ok(once_checked(url, move |tx, ctx| {
-        let count = "SELECT count(*) FROM webhook_endpoints WHERE account_id = $1";
-        if tx.int(count, &[ctx.account.into()])? >= MAX_ENDPOINTS {
-            let message = format!("An account may have at most {MAX_ENDPOINTS} endpoints. Delete one first.");
-            return Err(Error::new(Code::LimitReached, message));
-        }
         let mut record = input.record();
         usage::room_for_endpoint(tx, ctx, "", &record.url.0)?;
         record.adopt(ctx)?;

@@ -58,7 +58,7 @@ fn people_sign_in_with_plain_forms(db: Db) {
     assert!(inside.text.contains("You are signed in as <strong>Olga &lt;b&gt;</strong>"), "{}", inside.text);
     let used = browser.get(&path).expect(409);
     check_page(&used);
-    assert!(used.text.contains("This link does not work"));
+    assert!(used.text.contains("This link no longer works"));
 
     let left = submit(&browser, "/sign-out", &[]).expect(303);
     assert!(left.header("set-cookie").starts_with("kantoor=;"));
