@@ -12,6 +12,7 @@ use engine::record::{
 };
 use engine::records::{self, Work};
 use engine::resource::{Method, RequestBody, Resource, Returns, Verb};
+use engine::tables::Logged;
 use engine::{choice, input, record};
 use serde_json::{Value, json};
 use store::{Migration, Row, Tx};
@@ -415,6 +416,7 @@ fn remove(call: Call) -> Result<Work> {
 pub(crate) fn resource() -> Resource {
     Resource::of::<Flow>("Automation flows", "automation", MIGRATIONS)
         .at("/v1/automation/flows")
+        .logged(Logged::Except(&["next_at"]))
         .list::<Flow>()
         .get::<Flow>()
         .verb(Verb::Patch, switch)

@@ -9,6 +9,7 @@ use engine::log::{self, Event};
 use engine::record::Link;
 use engine::records;
 use engine::registry::registry;
+use engine::shown::{self, Viewer};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -293,7 +294,13 @@ impl<'f> Ground<'f> {
 
     /// The event.
     pub fn event<'e>(&'e self, fired: &'e Fired) -> Event<'e> {
-        Event { name: fired.event, entity_type: self.entity_type, entity_id: self.entity_id, data: &self.data }
+        Event {
+            name: fired.event,
+            entity_type: self.entity_type,
+            entity_id: self.entity_id,
+            data: &self.data,
+            logged: "",
+        }
     }
 }
 
@@ -321,7 +328,7 @@ fn note(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<i64> {
     log::append(
         tx,
         ctx,
-        &Event { name: TRIGGERED, entity_type: event.entity_type, entity_id: event.entity_id, data: &data },
+        &Event { name: TRIGGERED, entity_type: event.entity_type, entity_id: event.entity_id, data: &data, logged: "" },
     )
 }
 
@@ -350,10 +357,10 @@ pub fn data_at(tx: &mut Tx, ctx: &Ctx, seq: i64) -> Result<String> {
         return Err(Error::internal(format!("the log has no line {seq}")));
     };
     if line.name != TRIGGERED {
-        return Ok(line.into_data());
+        return Ok(shown::data(&Viewer::of(ctx), line.entity_type(), line.data()).into_owned());
     }
-    let noted = line.into_data();
-    let data = serde_json::from_str::<Noted>(&noted).map(|noted| noted.data.get().to_string());
+    let noted = line.data();
+    let data = serde_json::from_str::<Noted>(noted).map(|noted| noted.data.get().to_string());
     Ok(data.map_err(|_| unreadable_data(seq))?)
 }
 

@@ -11,6 +11,7 @@ use engine::http::keys::AuthenticatedKey;
 use engine::jobs::{self, Claimed, Ending, Job, NewJob};
 use engine::record::Email;
 use engine::records;
+use engine::who::Who;
 use serde::{Deserialize, Serialize};
 use store::Tx;
 
@@ -100,7 +101,7 @@ impl Visit {
     /// Returns who a link is for.
     pub async fn invited(&self, purpose: Purpose, secret: &str) -> Result<Invited> {
         let (token, account) = self.open_link(purpose, secret).await?;
-        let caller = self.acting(account.clone(), "link");
+        let caller = self.acting(account.clone(), Who::visitor("link"));
         let read = self.app.store.read(move |tx| {
             if token.user.is_empty() {
                 return Ok(None);
@@ -147,7 +148,7 @@ impl Visit {
     /// Accepts an invitation. A person without a password chooses one; others confirm theirs.
     pub async fn accept(&self, secret: &str, password: String) -> Result<Entered> {
         let (token, account) = self.open_link(Purpose::Invite, secret).await?;
-        let (caller, own) = (self.acting(account.clone(), "link"), token.clone());
+        let (caller, own) = (self.acting(account.clone(), Who::visitor("link")), token.clone());
         let read = self.app.store.read(move |tx| {
             let ctx = caller.reading(tx)?;
             let user = user_of_link(tx, &ctx, &own)?;
@@ -172,7 +173,7 @@ impl Visit {
     /// Sets a new password with the link of a reset, and ends all sessions of the person.
     pub async fn reset(&self, secret: &str, password: String) -> Result<Entered> {
         let (token, account) = self.open_link(Purpose::Reset, secret).await?;
-        let (caller, own) = (self.acting(account.clone(), "link"), token.clone());
+        let (caller, own) = (self.acting(account.clone(), Who::visitor("link")), token.clone());
         let read = self.app.store.read(move |tx| {
             let ctx = caller.reading(tx)?;
             user_of_link(tx, &ctx, &own)
@@ -223,7 +224,7 @@ impl Visit {
 
     /// Ends the session of the caller.
     pub async fn sign_out(&self, caller: &AuthenticatedKey) -> Result<()> {
-        let (acting, key) = (self.acting(caller.account.as_ref().clone(), &caller.key.id), caller.key.clone());
+        let (acting, key) = (self.acting(caller.account.as_ref().clone(), &caller.actor), caller.key.clone());
         let written = self.app.store.write(caller.account.number, move |tx| {
             let ctx = acting.writing(tx)?;
             let user: User = records::find(tx, &ctx, &key.id)?;
@@ -246,7 +247,7 @@ impl Visit {
         check_password(&password, &person.email)?;
         let hash = self.passwords().hash(password).await?;
         attempt.forgive(&self.app).await?;
-        let (acting, key) = (self.acting(caller.account.as_ref().clone(), &caller.key.id), caller.key.clone());
+        let (acting, key) = (self.acting(caller.account.as_ref().clone(), &caller.actor), caller.key.clone());
         let replaced = person.password;
         let written = self.app.store.write(caller.account.number, move |tx| {
             let ctx = acting.writing(tx)?;
@@ -275,7 +276,7 @@ impl Visit {
 
     /// Finds the person of the caller's session.
     async fn person_of(&self, caller: &AuthenticatedKey) -> Result<Person> {
-        let (acting, id) = (self.acting(caller.account.as_ref().clone(), &caller.key.id), caller.key.id.clone());
+        let (acting, id) = (self.acting(caller.account.as_ref().clone(), &caller.actor), caller.key.id.clone());
         let read = self.app.store.read(move |tx| {
             let ctx = acting.reading(tx)?;
             let user: User = records::find(tx, &ctx, &id)?;
@@ -290,13 +291,13 @@ impl Visit {
         account: Account,
         work: impl Fn(&mut Tx, &Ctx) -> Result<User> + Send + Sync + 'static,
     ) -> Result<Entered> {
-        let (caller, secret) = (self.acting(account.clone(), "sign-in"), token::new_secret()?);
+        let (caller, secret) = (self.acting(account.clone(), Who::visitor("sign-in")), token::new_secret()?);
         let (own, device) = (secret.clone(), self.device.clone());
         let written = self.app.store.write(account.number, move |tx| {
             let ctx = caller.writing(tx)?;
             let user = work(tx, &ctx)?;
             session::create(tx, &ctx, &user.base.id, &user.person_id, &own, &device)?;
-            let by_user = ctx.acting_as(&user.base.id, &ctx.request_id, 0, "");
+            let by_user = ctx.acting_as(user.who(), &ctx.request_id, 0, "");
             records::happened(tx, &by_user, &user, "signed_in")?;
             Ok::<_, Error>(user)
         });
@@ -330,7 +331,7 @@ impl Visit {
         let id = person.to_string();
         let accounts = self.app.store.read(move |tx| accounts_of(tx, &id)).await?;
         for (account, user) in accounts.into_iter().filter(|(account, _)| account.number != except) {
-            let (number, caller) = (account.number, self.acting(account, &user.base.id));
+            let (number, caller) = (account.number, self.acting(account, user.who()));
             let written = self.app.store.write(number, move |tx| {
                 let ctx = caller.writing(tx)?;
                 match active(tx, &ctx, &user.base.id)? {
@@ -353,7 +354,7 @@ impl Visit {
         read.await
     }
 
-    fn acting(&self, account: Account, actor: &str) -> Actor {
+    fn acting(&self, account: Account, actor: impl Into<Who>) -> Actor {
         Actor { request_id: self.request_id.clone(), ..self.app.acting(account, actor) }
     }
 
@@ -391,7 +392,7 @@ fn set_password(tx: &mut Tx, ctx: &Ctx, user: &User, replaced: &str, hash: &str)
     for (account, user) in memberships(tx, &user.person_id)? {
         token::withdraw(tx, account, Purpose::Reset, &user.base.id)?;
     }
-    let by_user = ctx.acting_as(&user.base.id, &ctx.request_id, 0, "");
+    let by_user = ctx.acting_as(user.who(), &ctx.request_id, 0, "");
     records::happened(tx, &by_user, user, "password_changed")
 }
 

@@ -4,6 +4,7 @@ use engine::context::Ctx;
 use engine::error::{Error, Result};
 use engine::record;
 use engine::record::{ALL, COMPUTED, Email, INPUT, Model, NOWHERE, REQUIRED, Record, Rules};
+use engine::who::Who;
 use store::{Migration, Tx};
 
 use crate::people::person::{Person, folded};
@@ -54,6 +55,11 @@ impl Model for User {
 }
 
 impl User {
+    /// Returns the user as an actor.
+    pub(crate) fn who(&self) -> Who {
+        Who::user(&self.base.id, &self.name)
+    }
+
     pub(crate) fn is_active_owner(&self) -> bool {
         self.role == Role::Owner && self.status == Status::Active
     }

@@ -7,6 +7,7 @@ use engine::log;
 use engine::record::{COMPUTED, FieldInfo, Kind, Shape, When};
 use engine::records::Work;
 use engine::resource::{Method, Part, Resource, Returns};
+use engine::shown::Viewer;
 use store::Tx;
 
 static SHAPE: Shape = Shape::new("change", "changes", &["An event in the log of the account."]);
@@ -29,6 +30,8 @@ const PARTS: &[Part] = &[
         "string",
         "The id of the key or the user that made the change, `flow` and the id of the flow, `operator`, or the name of a job.",
     ),
+    Part("actor_type", "string", "`user`, `key`, `flow`, `job`, `visitor` or `operator`."),
+    Part("actor_name", "string", "The name of the actor at that moment; empty for events of earlier versions."),
 ];
 const AFTER: Part = Part("after", "integer", "Only events with a higher sequence number.");
 const QUERY: &[Part] = &[
@@ -72,11 +75,12 @@ fn read(tx: &mut Tx, ctx: &Ctx, after: i64, limit: i64) -> Result<Answer> {
     let last = lines.last().map_or(after, |line| line.seq);
     let more = log::last(tx, ctx.account)? > last;
     let mut data = vec![b'['];
+    let viewer = Viewer::of(ctx);
     for line in &lines {
         if data.len() > 1 {
             data.push(b',');
         }
-        line.write_change(&mut data);
+        viewer.write_change(line, &mut data);
     }
     data.push(b']');
     let meta = vec![format!("\"last_seq\":{last},\"has_more\":{more}")];

@@ -253,7 +253,9 @@ fn a_webhook_is_signed_as_the_standard_says(db: Db) {
     forged.body.push(b' ');
     assert!(!is_genuine(&secret, &forged));
     let sent = body(&one);
-    assert_eq!(sent.as_object().unwrap().keys().collect::<Vec<_>>(), ["type", "timestamp", "data", "seq"]);
+    let members = ["type", "timestamp", "data", "seq", "actor", "actor_type", "actor_name"];
+    assert_eq!(sent.as_object().unwrap().keys().collect::<Vec<_>>(), members);
+    assert_eq!((&sent["actor_type"], &sent["actor_name"]), (&json!("key"), &json!("first key")));
     assert_eq!(
         (&sent["type"], &sent["timestamp"], &sent["seq"]),
         (&json!("product.created"), &json!("2026-05-04T10:00:00.000Z"), &json!(server.last_seq(&client)))

@@ -31,6 +31,7 @@ mod metrics;
 mod people;
 mod plans;
 mod power;
+mod proof;
 mod proxy;
 mod public;
 mod quotas;

@@ -2,16 +2,21 @@
 //! written in the transaction of the change, its numbers have no gaps within an account, and each row's hash covers the
 //! previous row.
 
+mod chain;
+pub mod erasing;
+mod line;
+mod salt;
+
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
-use sha2::{Digest, Sha256};
-use store::{Gathered, Merge, Migration, Row, Tx};
+use store::{Gathered, Merge, Migration, Tx};
 
-use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::{Error, Result};
-use crate::json::{write_key, write_text};
+use chain::{Parts, SALTED_VERSION, chain, digest};
+pub use chain::{Verdict, Walked, verify, verify_on};
+pub use line::{Line, payload};
 
 /// The table behind the log.
 pub const MIGRATION: Migration = Migration {
@@ -70,6 +75,32 @@ pub const SHARED_DATA: Migration = Migration {
     sql: "ALTER TABLE log ADD COLUMN data_of BIGINT NOT NULL DEFAULT 0;",
 };
 
+/// Who an actor is. Rows from before tell it by the id alone.
+pub const ACTORS: Migration = Migration {
+    number: 85,
+    name: "actors of the log",
+    sql: "
+ALTER TABLE log ADD COLUMN actor_type TEXT NOT NULL DEFAULT '';
+ALTER TABLE log ADD COLUMN actor_name TEXT NOT NULL DEFAULT '';
+",
+};
+
+/// A row has a salt and the version of its hash. Rows from before keep theirs, and nodes of an older version may add more of
+/// them. A row whose data are erased has their digest.
+pub const SALTED: Migration = Migration {
+    number: 86,
+    name: "salted log",
+    sql: "
+ALTER TABLE log ADD COLUMN version BIGINT NOT NULL DEFAULT 1;
+-- sqlite
+ALTER TABLE log ADD COLUMN salt BLOB NOT NULL DEFAULT x'';
+ALTER TABLE log ADD COLUMN digest BLOB NOT NULL DEFAULT x'';
+-- postgres
+ALTER TABLE log ADD COLUMN salt BLOB NOT NULL DEFAULT ''::BLOB;
+ALTER TABLE log ADD COLUMN digest BLOB NOT NULL DEFAULT ''::BLOB;
+",
+};
+
 /// The data of a row in a statement on `log`: its own, or that of the row whose number is in `data_of`. Data of its own
 /// count then too, so that the hash tells if somebody adds some.
 pub const DATA: &str =
@@ -86,21 +117,8 @@ pub struct Event<'e> {
     pub entity_id: &'e str,
     /// The record as the API shows it.
     pub data: &'e str,
-}
-
-/// A row of the log.
-pub struct Line {
-    /// Its number in the account, from 1 on without gaps.
-    pub seq: i64,
-    at: i64,
-    /// `product.created`
-    pub name: String,
-    entity_type: String,
-    entity_id: String,
-    actor: String,
-    request_id: String,
-    data: String,
-    hash: Vec<u8>,
+    /// The record as the log stores it; empty if that is the same.
+    pub logged: &'e str,
 }
 
 /// Starts work on events. Most events start none, so the statement that reads the end of the log also counts the listeners.
@@ -131,17 +149,18 @@ pub fn append(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<i64> {
     let seq = end.seq + 1;
     // The row before, or the one that this refers to, shows the same. Another node may be of a version that would not look
     // there, so this is for databases with a single one.
-    let is_shared = !tx.dialect().is_shared() && !event.data.is_empty() && *end.data == *event.data;
-    let (data, data_of) = if is_shared { ("", end.data_of) } else { (event.data, 0) };
-    let hash = chain(
-        &end.hash,
-        &Parts {
-            account: ctx.account,
-            seq,
-            at: ctx.now.0,
-            texts: [event.name, event.entity_type, event.entity_id, &ctx.actor, &ctx.request_id, event.data],
-        },
-    );
+    let record = if event.logged.is_empty() { event.data } else { event.logged };
+    let is_shared = !tx.dialect().is_shared() && !record.is_empty() && *end.data == *record;
+    let (data, data_of) = if is_shared { ("", end.data_of) } else { (record, 0) };
+    let kind = ctx.actor.kind.wire();
+    let salt = salt::next()?;
+    let parts = Parts {
+        account: ctx.account,
+        seq,
+        at: ctx.now.0,
+        texts: [event.name, event.entity_type, event.entity_id, &ctx.actor.id, kind, &ctx.request_id],
+    };
+    let hash = chain(&end.hash, &parts, &digest(&salt, &ctx.actor.name, record));
     tx.gather(
         &LINES,
         &[
@@ -151,16 +170,20 @@ pub fn append(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<i64> {
             event.name.into(),
             event.entity_type.into(),
             event.entity_id.into(),
-            (&*ctx.actor).into(),
+            (&*ctx.actor.id).into(),
+            kind.into(),
+            (&*ctx.actor.name).into(),
             (&*ctx.request_id).into(),
             data.into(),
             data_of.into(),
             hash.as_slice().into(),
+            SALTED_VERSION.into(),
+            salt.as_slice().into(),
         ],
     )?;
     let (data, data_of) = match is_shared {
         true => (end.data, end.data_of),
-        false if event.data.len() <= MAX_SHARED => (event.data.into(), seq),
+        false if record.len() <= MAX_SHARED => (record.into(), seq),
         false => (Arc::default(), 0),
     };
     *tx.memory("log", ctx.account) = Some(End { seq, hash, data, data_of });
@@ -181,10 +204,14 @@ static LINES: Gathered = Gathered {
         "entity_type",
         "entity_id",
         "actor",
+        "actor_type",
+        "actor_name",
         "request_id",
         "data",
         "data_of",
         "hash",
+        "version",
+        "salt",
     ],
     key: 0,
     merge: Merge::Last,
@@ -269,8 +296,9 @@ pub fn after(tx: &mut Tx, account: i64, seq: i64, limit: i64, bytes: i64) -> Res
     }
     tx.all(
         &format!(
-            "SELECT seq, at, type, entity_type, entity_id, actor, request_id, {DATA}, hash FROM log{index}
-             WHERE account_id = $1 AND seq > $2 ORDER BY seq LIMIT $3"
+            "SELECT {} FROM log{index}
+             WHERE account_id = $1 AND seq > $2 ORDER BY seq LIMIT $3",
+            Line::columns()
         ),
         &[account.into(), seq.into(), fits.into()],
         Line::from_row,
@@ -280,10 +308,7 @@ pub fn after(tx: &mut Tx, account: i64, seq: i64, limit: i64, bytes: i64) -> Res
 /// The row with this number.
 pub fn line(tx: &mut Tx, account: i64, seq: i64) -> Result<Option<Line>> {
     tx.first(
-        &format!(
-            "SELECT seq, at, type, entity_type, entity_id, actor, request_id, {DATA}, hash FROM log
-             WHERE account_id = $1 AND seq = $2"
-        ),
+        &format!("SELECT {} FROM log WHERE account_id = $1 AND seq = $2", Line::columns()),
         &[account.into(), seq.into()],
         Line::from_row,
     )
@@ -332,170 +357,4 @@ pub fn key(kind: &str, id: &str) -> (u64, u64) {
         hasher.finish()
     };
     (hash(0), hash(1))
-}
-
-/// The values that a hash covers.
-struct Parts<'p> {
-    account: i64,
-    seq: i64,
-    at: i64,
-    texts: [&'p str; 6],
-}
-
-fn chain(before: &[u8], parts: &Parts) -> Vec<u8> {
-    let mut hasher = Sha256::new();
-    hasher.update(before);
-    for number in [parts.account, parts.seq, parts.at] {
-        hasher.update(number.to_be_bytes());
-    }
-    for text in parts.texts {
-        // With its length, so that no two rows run into the same bytes.
-        hasher.update((text.len() as u64).to_be_bytes());
-        hasher.update(text);
-    }
-    hasher.finalize().to_vec()
-}
-
-/// What checking a chain found.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Every row is as it was written: how many, and the last hash in hexadecimal.
-    Whole {
-        /// Rows seen.
-        rows: i64,
-        /// The end of the chain: write it down elsewhere to prove later that nothing was cut off.
-        head: String,
-    },
-    /// The first row that is not as it was written.
-    Broken {
-        /// Its number.
-        seq: i64,
-        /// When it says it was written.
-        at: Moment,
-        /// What is wrong.
-        why: &'static str,
-    },
-}
-
-/// How far the check of a chain has come.
-#[derive(Clone, Debug, Default)]
-pub struct Walked {
-    rows: i64,
-    before: Vec<u8>,
-    /// The entries that the last step read, for entries with a record: their key and sequence number.
-    pub seen: Vec<((u64, u64), i64)>,
-}
-
-impl Walked {
-    /// How many rows.
-    pub fn rows(&self) -> i64 {
-        self.rows
-    }
-}
-
-/// Checks the chain of an account from its first row on.
-pub fn verify(tx: &mut Tx, account: i64) -> Result<Verdict> {
-    let mut walked = Walked::default();
-    loop {
-        match verify_on(tx, account, walked)? {
-            Ok(further) => walked = further,
-            Err(verdict) => return Ok(verdict),
-        }
-    }
-}
-
-/// Checks up to a thousand rows more; the verdict comes at the end, or at the first row that is not right.
-pub fn verify_on(tx: &mut Tx, account: i64, walked: Walked) -> Result<Result<Walked, Verdict>> {
-    let Walked { mut rows, mut before, .. } = walked;
-    let mut seen = Vec::new();
-    let lines = after(tx, account, rows, 1000, 8 * 1024 * 1024)?;
-    if lines.is_empty() {
-        let head = before.iter().map(|byte| format!("{byte:02x}")).collect();
-        return Ok(Err(Verdict::Whole { rows, head }));
-    }
-    for line in lines {
-        let broken = |why| Ok(Err(Verdict::Broken { seq: line.seq, at: Moment(line.at), why }));
-        if line.seq != rows + 1 {
-            return broken("the previous entry is missing");
-        }
-        if chain(&before, &line.parts(account)) != line.hash {
-            return broken("the entry or the previous one was altered");
-        }
-        rows = line.seq;
-        seen.extend(key_of(&line).map(|key| (key, rows)));
-        before = line.hash;
-    }
-    Ok(Ok(Walked { rows, before, seen }))
-}
-
-impl Line {
-    fn from_row(row: &Row) -> Result<Line> {
-        Ok(Line {
-            seq: row.int(0)?,
-            at: row.int(1)?,
-            name: row.text(2)?.to_string(),
-            entity_type: row.text(3)?.to_string(),
-            entity_id: row.text(4)?.to_string(),
-            actor: row.text(5)?.to_string(),
-            request_id: row.text(6)?.to_string(),
-            data: row.text(7)?.to_string(),
-            hash: row.bytes(8)?.to_vec(),
-        })
-    }
-
-    /// The kind of record that it is about.
-    pub fn entity_type(&self) -> &str {
-        &self.entity_type
-    }
-
-    /// The record that it is about.
-    pub fn entity_id(&self) -> &str {
-        &self.entity_id
-    }
-
-    /// Whether its data show the record as it was right after.
-    pub fn shows_record(&self) -> bool {
-        self.name != fired()
-    }
-
-    /// Returns the record after the change, or the data of a fired event.
-    pub fn into_data(self) -> String {
-        self.data
-    }
-
-    /// What others are sent: what happened, when, to what, and its number.
-    pub fn payload(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.data.len() + 128);
-        payload(&mut out, &self.name, Moment(self.at), &self.data, self.seq);
-        out.push(b'}');
-        out
-    }
-
-    /// Writes the event as the change feed and the stream show it: the payload, with the record and the actor.
-    pub fn write_change(&self, out: &mut Vec<u8>) {
-        payload(out, &self.name, Moment(self.at), &self.data, self.seq);
-        for (name, text) in [("entity_type", &self.entity_type), ("entity_id", &self.entity_id), ("actor", &self.actor)]
-        {
-            write_key(out, name);
-            write_text(out, text);
-        }
-        out.push(b'}');
-    }
-
-    fn parts(&self, account: i64) -> Parts<'_> {
-        Parts {
-            account,
-            seq: self.seq,
-            at: self.at,
-            texts: [&self.name, &self.entity_type, &self.entity_id, &self.actor, &self.request_id, &self.data],
-        }
-    }
-}
-
-/// `{"type":…,"timestamp":…,"data":…,"seq":…` in this order, without its end.
-pub fn payload(out: &mut Vec<u8>, name: &str, at: Moment, data: &str, seq: i64) {
-    out.extend_from_slice(b"{\"type\":");
-    write_text(out, name);
-    let rest = format!(",\"timestamp\":\"{at}\",\"data\":{},\"seq\":{seq}", if data.is_empty() { "{}" } else { data });
-    out.extend_from_slice(rest.as_bytes());
 }

@@ -12,6 +12,8 @@ const OWN: &[Migration] = &[
     log::MIGRATION,
     log::ORDINARY,
     log::SHARED_DATA,
+    log::ACTORS,
+    log::SALTED,
     idempotency::MIGRATION,
     jobs::MIGRATION,
     jobs::LANES,

@@ -24,6 +24,8 @@ use crate::clock::Moment;
 use crate::context::Ctx;
 use crate::error::{Error, FieldErrors};
 use crate::json::{Json, write_name, write_text};
+use crate::secrets::vault::is_sealed;
+use crate::site::Site;
 pub use body::{Body, Fields};
 pub use checked::{Bic, Callable, Color, Country, Domain, Email, EmailList, Emails, Iban, Slug, VatNumber, Website};
 pub use field::{Field, FieldInfo};
@@ -98,17 +100,29 @@ impl ShownUrl {
         self.path.split('{').skip(1).any(placeholder)
     }
 
+    /// Returns the URL with this path.
+    pub fn url(&self, site: &Site, account: i64, now: Moment, path: &str) -> String {
+        if self.signed { site.signed(account, now, path) } else { site.address(path) }
+    }
+
     /// Returns its path with the values of a record. Only the named fields are looked at: others may have a megabyte.
     fn path_of<R: Record>(&self, record: &R) -> String {
+        self.path_with(|name| {
+            let field = R::fields().iter().find(|field| field.info.name == name);
+            match field.map(|field| (field.to_db)(record)) {
+                Some(Value::Text(text)) => text.into_owned(),
+                _ => record.base().id.clone(),
+            }
+        })
+    }
+
+    /// Returns its path with these values of its placeholders.
+    pub fn path_with(&self, value: impl Fn(&str) -> String) -> String {
         let mut parts = self.path.split('{');
         let mut path = parts.next().unwrap_or_default().to_string();
         for part in parts {
             let (name, rest) = part.split_once('}').unwrap_or((part, ""));
-            let field = R::fields().iter().find(|field| field.info.name == name);
-            match field.map(|field| (field.to_db)(record)) {
-                Some(Value::Text(text)) => path.push_str(&text),
-                _ => path.push_str(&record.base().id),
-            }
+            path.push_str(&value(name));
             path.push_str(rest);
         }
         path
@@ -132,6 +146,11 @@ impl Shape {
             parts: &[],
             doc,
         }
+    }
+
+    /// Whether a single record does not show this field.
+    pub fn hides(&self, field: &FieldInfo) -> bool {
+        !field.rules.views.includes(DETAIL) && !(field.rules.in_meta && self.meta.includes(DETAIL))
     }
 
     /// Sets the prefix of its events.
@@ -245,8 +264,52 @@ pub trait Record: Fields + PartialEq {
 
     /// Writes the record as the API shows it in `view`.
     fn write_json(&self, view: Views, ctx: &Ctx, out: &mut Vec<u8>) {
+        out.push(b'{');
+        self.write_members(view, Some(ctx), out);
+    }
+
+    /// Writes the record as the log stores it: like the API shows it, without URLs, which expire, but with all other
+    /// columns in front.
+    fn write_logged(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(HIDDEN.as_bytes());
+        out.push(b'{');
+        self.write_hidden(out);
+        out.extend_from_slice(b"},");
+        self.write_members(DETAIL, None, out);
+    }
+
+    /// Whether the log stores more or less of a record than the API shows.
+    fn is_logged_otherwise() -> bool {
+        let shape = Self::shape();
+        !shape.meta.includes(DETAIL)
+            || Self::columns().any(|field| shape.hides(&field.info))
+            || shape.addresses.iter().any(|address| address.views.includes(DETAIL))
+    }
+
+    /// Writes the columns that the API does not show. A secret is not logged: it would be encrypted with a key that may be
+    /// replaced.
+    fn write_hidden(&self, out: &mut Vec<u8>) {
         let (shape, base) = (Self::shape(), self.base());
-        out.extend_from_slice(b"{\"id\":");
+        if !shape.meta.includes(DETAIL) {
+            let times = format!(
+                "\"created_at\":\"{}\",\"updated_at\":\"{}\",\"version\":{}",
+                base.created_at, base.updated_at, base.version
+            );
+            out.extend_from_slice(times.as_bytes());
+        }
+        for field in Self::columns().filter(|field| shape.hides(&field.info)) {
+            write_name(out, field.info.name);
+            match (field.to_db)(self) {
+                Value::Text(text) if is_sealed(&text) => write_text(out, SECRET),
+                _ => (field.to_json)(self, &field.info.rules, out),
+            }
+        }
+    }
+
+    /// Writes the members that `view` shows and the end of the object; with a context, also the URLs.
+    fn write_members(&self, view: Views, urls: Option<&Ctx>, out: &mut Vec<u8>) {
+        let (shape, base) = (Self::shape(), self.base());
+        out.extend_from_slice(b"\"id\":");
         write_text(out, &base.id);
         for field in Self::fields() {
             let rules = &field.info.rules;
@@ -255,11 +318,11 @@ pub trait Record: Fields + PartialEq {
                 (field.to_json)(self, rules, out);
             }
         }
-        for address in shape.addresses.iter().filter(|address| address.views.includes(view)) {
-            write_name(out, address.name);
-            let path = address.path_of(self);
-            let whole = if address.signed { ctx.signed(&path) } else { ctx.site.address(&path) };
-            write_text(out, &whole);
+        if let Some(ctx) = urls {
+            for address in shape.addresses.iter().filter(|address| address.views.includes(view)) {
+                write_name(out, address.name);
+                write_text(out, &address.url(&ctx.site, ctx.account, ctx.machine_now, &address.path_of(self)));
+            }
         }
         for (name, shown, moment) in
             [("created_at", shape.created_at, base.created_at), ("updated_at", shape.updated_at, base.updated_at)]
@@ -361,6 +424,11 @@ pub trait Model: Record {
         body
     }
 }
+
+/// What a record starts with in the log, if it has more columns than the API shows.
+pub const HIDDEN: &str = "{\"hidden\":";
+/// Stands for a secret in the log.
+const SECRET: &str = "(secret)";
 
 const BASE: &str = "id, created_at, updated_at, version";
 const BASE_COLUMNS: usize = 4;

@@ -119,19 +119,35 @@ fn follow_with<R: Model>(tx: &mut Tx, ctx: &Ctx, before: Option<&R>, record: &R,
 
 /// A record as its events and `GET` show it, serialized once for all uses of a change: a document may have a thousand
 /// rows.
-pub struct Image(String);
+pub struct Image {
+    shown: String,
+    /// As the log stores it; empty if that is the same.
+    logged: String,
+}
 
 impl Image {
     /// Of a record as it is now.
     pub fn new<R: Record>(ctx: &Ctx, record: &R) -> Result<Image> {
         let mut data = Vec::with_capacity(512);
         record.write_json(DETAIL, ctx, &mut data);
-        String::from_utf8(data).map(Image).map_err(|_| Error::internal("a response is not valid UTF-8"))
+        let mut logged = Vec::new();
+        if R::is_logged_otherwise() {
+            logged.reserve(data.len() + 128);
+            record.write_logged(&mut logged);
+        }
+        let text = |data| String::from_utf8(data).map_err(|_| Error::internal("a response is not valid UTF-8"));
+        Ok(Image { shown: text(data)?, logged: text(logged)? })
     }
 
     /// Writes that something happened to the record, which has not changed since.
     pub fn tell<R: Record>(&self, tx: &mut Tx, ctx: &Ctx, record: &R, name: &str) -> Result<()> {
-        let event = Event { name, entity_type: R::shape().name, entity_id: &record.base().id, data: &self.0 };
+        let event = Event {
+            name,
+            entity_type: R::shape().name,
+            entity_id: &record.base().id,
+            data: &self.shown,
+            logged: &self.logged,
+        };
         log::append(tx, ctx, &event)?;
         tables::notify(tx, ctx, &event)
     }
@@ -141,7 +157,7 @@ impl Image {
         if !R::looks_alike(DETAIL, view) {
             return Answer::record(ctx, record, view);
         }
-        Answer { version: Some(record.base().version), ..Answer::data(Outcome::Done, self.0.into_bytes()) }
+        Answer { version: Some(record.base().version), ..Answer::data(Outcome::Done, self.shown.into_bytes()) }
     }
 
     /// The answer with the record, of the image that its change left, if it did.
@@ -420,8 +436,10 @@ pub fn emit<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, name: &str) -> Result
 pub fn emit_with<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R, name: &str, member: &str) -> Result<()> {
     let mut image = Image::new(ctx, record)?;
     if !member.is_empty() {
-        image.0.pop();
-        image.0.push_str(&format!(",{member}}}"));
+        for text in [&mut image.shown, &mut image.logged].into_iter().filter(|text| !text.is_empty()) {
+            text.pop();
+            text.push_str(&format!(",{member}}}"));
+        }
     }
     image.tell(tx, ctx, record, name)
 }

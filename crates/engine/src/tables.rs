@@ -73,6 +73,11 @@ pub fn named(table: &str) -> Option<&'static Table> {
     all().iter().find(|own| own.shape.table == table)
 }
 
+/// Returns the table of this kind of record.
+pub fn of_kind(kind: &str) -> Option<&'static Table> {
+    all().iter().find(|own| own.shape.name == kind)
+}
+
 /// Returns the name of a record of `table`.
 pub fn name_of(table: &str) -> &'static str {
     named(table).map_or("record", |own| own.shape.name)

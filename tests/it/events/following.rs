@@ -72,7 +72,7 @@ fn the_change_feed_has_everything_in_order(db: Db) {
     let last = seen.last().unwrap();
     assert_eq!(
         last.as_object().unwrap().keys().collect::<Vec<_>>(),
-        ["type", "timestamp", "data", "seq", "entity_type", "entity_id", "actor"]
+        ["type", "timestamp", "data", "seq", "entity_type", "entity_id", "actor", "actor_type", "actor_name"]
     );
     assert_eq!((&last["entity_type"], &last["data"]["id"]), (&json!("product"), &last["entity_id"]));
 

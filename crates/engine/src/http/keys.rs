@@ -11,6 +11,7 @@ use store::{Store, Tx};
 use crate::accounts::{self, Account, Key};
 use crate::clock::{Clock, Moment};
 use crate::error::{Code, Error, Result};
+use crate::who::Who;
 
 const FRESH: Duration = Duration::from_secs(1);
 /// More keys than are used in a second; bounds the memory.
@@ -20,8 +21,8 @@ const MAX_KEYS: usize = 10_000;
 pub struct AuthenticatedKey {
     /// The key.
     pub key: Arc<Key>,
-    /// Its id, shared with every log entry.
-    pub actor: Arc<str>,
+    /// The key, or the user of the session, as the log names it.
+    pub actor: Who,
     /// The account that it gives access to.
     pub account: Arc<Account>,
     /// Its rate limiter.
@@ -45,7 +46,7 @@ impl AuthenticatedKey {
             last_used_at: Moment::default(),
         };
         AuthenticatedKey {
-            actor: key.id.as_str().into(),
+            actor: Who::visitor(&key.id),
             account: Arc::new(account),
             limiter: Arc::default(),
             read_at: Instant::now(),
@@ -127,7 +128,7 @@ impl KeyRing {
         });
         let Some((key, account)) = found.await? else { return Ok(None) };
         let caller = Arc::new(AuthenticatedKey {
-            actor: key.id.as_str().into(),
+            actor: Who::of_key(&key),
             account: Arc::new(account),
             limiter: seen.map(|caller| caller.limiter.clone()).unwrap_or_default(),
             read_at: Instant::now(),

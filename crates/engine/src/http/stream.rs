@@ -16,6 +16,7 @@ use crate::call::{Query, whole_number};
 use crate::error::{Code, Error, Result};
 use crate::listeners::StreamPermit;
 use crate::log;
+use crate::shown::Viewer;
 
 /// How often the log is polled for entries of other nodes.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -102,7 +103,8 @@ impl Follower {
                 self.after = last.seq;
                 self.said = Instant::now();
                 self.app.metrics.streamed.inc_by(lines.len() as u64);
-                return Some((Ok(written(&lines)), self));
+                let (now, site) = (self.app.clock.now(), self.app.site.clone());
+                return Some((Ok(written(&lines, &Viewer { account, now, site })), self));
             }
             // A heartbeat keeps the connection open.
             if self.said.elapsed() >= Duration::from_secs(self.app.config.stream_heartbeat_seconds.max(1)) {
@@ -119,12 +121,12 @@ impl Follower {
     }
 }
 
-fn written(lines: &[log::Line]) -> Bytes {
+fn written(lines: &[log::Line], viewer: &Viewer) -> Bytes {
     let mut text = Vec::with_capacity(1024 * lines.len());
     for line in lines {
         text.extend_from_slice(format!("id: {}\nevent: {}\ndata: ", line.seq, line.name).as_bytes());
         // JSON as the API writes it has no line breaks.
-        line.write_change(&mut text);
+        viewer.write_change(line, &mut text);
         text.extend_from_slice(b"\n\n");
     }
     text.into()

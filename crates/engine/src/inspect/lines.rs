@@ -94,6 +94,13 @@ fn differs<R: Record>(record: &R, entry: Option<&Shown>, silent: &[&str]) -> Opt
             pairs.push((field.info.name, serde_json::from_slice(&own).unwrap_or_default(), logged));
         }
     }
+    let mut hidden = vec![b'{'];
+    record.write_hidden(&mut hidden);
+    hidden.push(b'}');
+    let hidden: Shown = serde_json::from_slice(&hidden).unwrap_or_default();
+    for (name, own) in hidden.as_object().into_iter().flatten().filter(|(name, _)| !silent.contains(&name.as_str())) {
+        pairs.extend(entry["hidden"].get(name).map(|logged| (name.as_str(), own.clone(), logged)));
+    }
     let updated = entry.get("updated_at").map(|logged| ("updated_at", base.updated_at.to_string().into(), logged));
     let version = entry["meta"].get("version").map(|logged| ("version", base.version.into(), logged));
     let mut pairs = pairs.into_iter().chain(updated).chain(version);

@@ -1,0 +1,68 @@
+//! Erasing the data of a record that was deleted. Its rows keep their place in the chain, with the digest of what they had;
+//! without the salt nobody can guess it. A last row about the record says that it was erased.
+
+use std::collections::HashMap;
+
+use store::Tx;
+
+use super::chain::digest;
+use super::{Event, Line, append, key};
+use crate::clock::Moment;
+use crate::context::Ctx;
+use crate::error::{Code, Error, Result};
+
+/// What the name of the row ends with.
+const ERASED: &str = ".erased";
+
+/// Erases the data of all rows about a record, which is deleted; returns how many. Rows of version 1 hash their data, so they
+/// cannot be erased.
+pub fn erase(tx: &mut Tx, ctx: &Ctx, kind: &str, id: &str) -> Result<u64> {
+    let sql = format!(
+        "SELECT {} FROM log WHERE account_id = $1 AND entity_id = $2 AND entity_type = $3 ORDER BY seq",
+        Line::columns()
+    );
+    let lines = tx.all(&sql, &[ctx.account.into(), id.into(), kind.into()], Line::from_row)?;
+    let Some(last) = lines.last().filter(|line| line.name.ends_with(".deleted")) else {
+        return Err(Error::new(Code::InvalidTransition, "Only a record that was deleted can be erased from the log."));
+    };
+    if lines.iter().any(|line| line.version == 1) {
+        return Err(Error::new(
+            Code::InvalidTransition,
+            "The log has entries of an earlier version, which cannot be erased.",
+        ));
+    }
+    let name = format!("{}{ERASED}", last.name.trim_end_matches(".deleted"));
+    let mut count = 0;
+    for line in lines.iter().filter(|line| !line.is_erased()) {
+        let digest = digest(&line.salt, &line.actor_name, &line.data);
+        tx.execute(
+            "UPDATE log SET data = '', data_of = 0, actor_name = '', salt = $1, digest = $2
+             WHERE account_id = $3 AND seq = $4",
+            &[b"".as_slice().into(), digest.as_slice().into(), ctx.account.into(), line.seq.into()],
+        )?;
+        count += 1;
+    }
+    let data = format!("{{\"entries\":{count}}}");
+    append(tx, ctx, &Event { name: &name, entity_type: kind, entity_id: id, data: &data, logged: "" })?;
+    Ok(count)
+}
+
+/// The erased rows of a chain that no later row explains, by record.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Erased(HashMap<(u64, u64), (i64, Moment)>);
+
+impl Erased {
+    /// Records a row, in the order of the log.
+    pub(super) fn note(&mut self, line: &Line) {
+        if line.is_erased() {
+            self.0.entry(key(&line.entity_type, &line.entity_id)).or_insert((line.seq, Moment(line.at)));
+        } else if line.name.ends_with(ERASED) {
+            self.0.remove(&key(&line.entity_type, &line.entity_id));
+        }
+    }
+
+    /// Returns the first row that was emptied in another way.
+    pub(super) fn unexplained(&self) -> Option<(i64, Moment)> {
+        self.0.values().min_by_key(|(seq, _)| *seq).copied()
+    }
+}
