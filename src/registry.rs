@@ -42,7 +42,7 @@ use crate::typesetting::{self, turns};
 use crate::webhooks::ending::EndDeliveries;
 use crate::webhooks::{self, change, delivery, endpoint, queue};
 use crate::work::{hour, project, task};
-use crate::{pages, people, subscriptions};
+use crate::{keys, pages, people, subscriptions};
 
 /// The registry of the program.
 pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
@@ -88,6 +88,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         secret::resource(),
         test_clock::resource(),
         inviting::resource(),
+        keys::resource(),
         me::resource(),
         me::own_sessions(),
     ],

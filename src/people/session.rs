@@ -68,6 +68,7 @@ fn find(tx: &mut Tx, hash: &[u8]) -> Result<Option<Key>> {
             expires_at: created.plus_seconds(LONGEST_SECONDS).min(seen.plus_seconds(IDLE_SECONDS)),
             revoked_at: Moment(0),
             last_used_at: seen,
+            ..Key::default()
         };
         Ok::<_, Error>((key, row.text(7)? == Status::Active.wire()))
     })?;
@@ -92,6 +93,7 @@ pub fn author(tx: &mut Tx, account: i64, id: &str) -> Result<Option<Key>> {
             expires_at: Moment(0),
             revoked_at: Moment(0),
             last_used_at: Moment(0),
+            ..Key::default()
         })
     })
 }

@@ -25,6 +25,7 @@ mod guides;
 mod house;
 mod integrity;
 mod jobs;
+mod keys;
 mod logos;
 mod mail;
 mod metrics;

@@ -116,7 +116,7 @@ async fn walk(
     check_scopes(route, &caller)?;
     let query = query_for(route, &caller, &head)?;
     if let Returns::Stream(_) = route.returns {
-        return Ok(stream::open(app, &caller, &route.scope, &head.method, &head.headers, &query).await?);
+        return Ok(stream::open(app, &caller, &route.scope, &head, &query).await?);
     }
 
     let ctx = context(app, &caller, &head, seen)?;
