@@ -134,7 +134,7 @@ pub fn find(tx: &mut Tx, ctx: &Ctx, claim: &Claim) -> Result<Option<Stored>> {
 /// Stores the response to this claim.
 pub fn keep(tx: &mut Tx, ctx: &Ctx, claim: &Claim, stored: &Stored) -> Result<()> {
     let body = match SHOWN_SECRETS.iter().any(|shown| stored.body.contains(shown)) {
-        true => Cow::Owned(ctx.site.vault.seal_text(&place(ctx, claim), &format!("{}\n{}", ctx.actor, stored.body))?),
+        true => Cow::Owned(ctx.site.vault.seal_text(&place(ctx, claim), &format!("{}\n{}", ctx.actor.id, stored.body))?),
         false => Cow::Borrowed(stored.body.as_str()),
     };
     tx.send(
@@ -163,7 +163,7 @@ pub fn keep(tx: &mut Tx, ctx: &Ctx, claim: &Claim, stored: &Stored) -> Result<()
 fn own(ctx: &Ctx, sealed: String) -> Result<String> {
     match sealed.split_once('\n') {
         None => Ok(sealed),
-        Some((actor, body)) if *actor == *ctx.actor => Ok(body.to_string()),
+        Some((actor, body)) if *actor == *ctx.actor.id => Ok(body.to_string()),
         Some(_) => Err(Error::new(
             Code::IdempotencyKeyReused,
             "Another caller used this Idempotency-Key and was shown a secret. Use a new key for each request.",
