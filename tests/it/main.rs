@@ -37,6 +37,7 @@ mod quotas;
 mod reads;
 mod records;
 mod relations;
+mod sandbox;
 mod sealed;
 mod secrets;
 mod server;
