@@ -132,6 +132,7 @@ impl Opening {
             Settings::go_live(tx, &ctx)?;
         }
         if self.with_demo {
+            Settings::become_demo(tx, &ctx)?;
             demo::fill(tx, &caller)?;
         }
         Ok(account)

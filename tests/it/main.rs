@@ -39,6 +39,7 @@ mod quotas;
 mod reads;
 mod records;
 mod relations;
+mod sandbox;
 mod sealed;
 mod secrets;
 mod server;

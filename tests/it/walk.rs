@@ -1,6 +1,9 @@
 //! Rules that hold for every route of the registry.
 
+mod authors;
+mod callers;
 mod emptied;
+mod foreign;
 mod values;
 
 use std::sync::atomic::{AtomicU32, Ordering};

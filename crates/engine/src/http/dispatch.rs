@@ -192,8 +192,7 @@ fn route_for(methods: &Methods, method: &Method) -> Result<&'static Route, Refus
 
 /// Rejects a key without the required scopes of the route.
 fn check_scopes(route: &Route, caller: &keys::AuthenticatedKey) -> Result<()> {
-    let own = Some(route.scope.as_str()).filter(|scope| !scope.is_empty());
-    match own.into_iter().chain(route.also_needs).find(|scope| !caller.key.may(scope)) {
+    match route.scopes().find(|scope| !caller.key.may(scope)) {
         Some(scope) => Err(Error::new(Code::Forbidden, format!("This request requires the scope '{scope}'."))),
         None => Ok(()),
     }
