@@ -12,6 +12,7 @@ use engine::error::{FieldCode, FieldErrors, Result, violation};
 use engine::input::{self, Input};
 use engine::record::{ALL, COMPUTED, DETAIL, Fields, INPUT, Kind, Model, NOWHERE, Record, Sealed, UPDATED};
 use engine::records::{self, Work};
+use engine::registry;
 use engine::resource::{Method, Part, RequestBody, Resource, Returns};
 use engine::secrets::columns::SecretColumn;
 use engine::secrets::vault::Place;
@@ -56,6 +57,19 @@ choice! {
         Live = "live",
         /// They are recorded and shown, but not sent.
         Recorded = "recorded",
+    }
+}
+
+choice! {
+    /// Who needs a second factor to sign in.
+    pub enum TwoFactor {
+        /// Nobody; everybody may have one.
+        #[default]
+        Off = "off",
+        /// Owners.
+        Owners = "owners",
+        /// Everybody.
+        All = "all",
     }
 }
 
@@ -110,6 +124,9 @@ record! {
     /// Whether mail, webhooks, HTTP calls of flows and payment requests are sent (`live`) or only `recorded`. New accounts
     /// with a test clock start with `recorded`; other accounts are always `live`.
     outside: Outside = INPUT.default("\"live\"").example("\"live\"");
+    /// Who needs a second factor to sign in: nobody (`off`), `owners` or `all`. Users without one can only add one until they
+    /// have it. People who sign in through OpenID Connect are exempt.
+    two_factor: TwoFactor = INPUT.default("\"off\"").example("\"off\"");
 }
 
 impl Model for Settings {
@@ -206,6 +223,9 @@ fn patch(call: Call) -> Result<Work> {
         ctx.expects(before.base.version)?;
         let mut settings = before.clone();
         input.merge_into(&mut settings);
+        if settings.mollie_key != before.mollie_key || settings.two_factor != before.two_factor {
+            registry::check_confirmed(tx, ctx)?;
+        }
         let mut faults = FieldErrors::default();
         settings.check(&mut faults);
         if settings.outside == Outside::Recorded && !ctx.has_test_clock {
@@ -347,5 +367,10 @@ UPDATE suppliers SET quote_expiration_days = 30 WHERE quote_expiration_days = 0;
 ALTER TABLE settings ADD COLUMN outside TEXT NOT NULL DEFAULT 'live';
 UPDATE settings SET outside = 'recorded' WHERE account_id IN (SELECT id FROM accounts WHERE test_clock > 0);
 ",
+    },
+    Migration {
+        number: 89,
+        name: "two_factor",
+        sql: "ALTER TABLE settings ADD COLUMN two_factor TEXT NOT NULL DEFAULT 'off';",
     },
 ];
