@@ -29,7 +29,7 @@ use crate::payments::handing_over::{self, HandOver};
 use crate::payments::verification::{self, CancelAtProvider, FinishVerification};
 use crate::payments::{batch, mandate, payment, providers};
 use crate::people::entering::MailReset;
-use crate::people::{inviting, me, password, person, session, throttle, token};
+use crate::people::{factor, inviting, me, password, person, session, throttle, token};
 use crate::relations::{client, client_link, note, supplier};
 use crate::sales::{deal, deal_source, pipeline, product};
 use crate::settings::email_domain::check::{self, CheckDomain};
@@ -144,7 +144,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
     purges: PURGES,
     due_work: DUE_WORK,
     background: BACKGROUND,
-    secrets: &[settings::MOLLIE_KEY, endpoint::SECRET, endpoint::OLD_SECRET],
+    secrets: &[settings::MOLLIE_KEY, endpoint::SECRET, endpoint::OLD_SECRET, factor::SECRET],
     after_crash: &[runner::be_careful],
 });
 
@@ -157,6 +157,7 @@ fn migrations() -> Vec<Migration> {
         usage::MIGRATION,
         run::NODES,
         person::MIGRATION,
+        factor::MIGRATION,
     ];
     let all = own.into_iter().chain(documents::MIGRATIONS.iter().copied());
     #[cfg(test)]

@@ -12,6 +12,7 @@ use engine::error::{FieldCode, FieldErrors, Result, violation};
 use engine::input::{self, Input};
 use engine::record::{ALL, COMPUTED, DETAIL, Fields, INPUT, Kind, Model, NOWHERE, Record, Sealed, UPDATED};
 use engine::records::{self, Work};
+use engine::registry;
 use engine::resource::{Method, Part, RequestBody, Resource, Returns};
 use engine::secrets::columns::SecretColumn;
 use engine::secrets::vault::Place;
@@ -56,6 +57,19 @@ choice! {
         Live = "live",
         /// They are recorded and shown, but not sent.
         Recorded = "recorded",
+    }
+}
+
+choice! {
+    /// Who needs a second factor to sign in.
+    pub enum TwoFactor {
+        /// Nobody; everybody may have one.
+        #[default]
+        Off = "off",
+        /// Owners.
+        Owners = "owners",
+        /// Everybody.
+        All = "all",
     }
 }
 
@@ -113,6 +127,9 @@ record! {
     outside: Outside = INPUT.default("\"live\"").example("\"live\"");
     /// Whether the account was created with demo data.
     demo: bool = COMPUTED;
+    /// Who needs a second factor to sign in: nobody (`off`), `owners` or `all`. Users without one can only add one until they
+    /// have it. People who sign in through OpenID Connect are exempt.
+    two_factor: TwoFactor = INPUT.default("\"off\"").example("\"off\"");
 }
 
 impl Model for Settings {
@@ -278,6 +295,9 @@ fn patch(call: Call) -> Result<Work> {
         let mut settings = before.clone();
         settings.leave_sandbox(ctx);
         input.merge_into(&mut settings);
+        if settings.mollie_key != before.mollie_key || settings.two_factor != before.two_factor {
+            registry::check_confirmed(tx, ctx)?;
+        }
         let mut faults = FieldErrors::default();
         settings.check(&mut faults);
         settings.check_account(ctx, &mut faults);
@@ -422,5 +442,10 @@ UPDATE settings SET outside = 'recorded' WHERE account_id IN (SELECT id FROM acc
         number: 96,
         name: "demo accounts",
         sql: "ALTER TABLE settings ADD COLUMN demo BIGINT NOT NULL DEFAULT 0;",
+    },
+    Migration {
+        number: 89,
+        name: "two_factor",
+        sql: "ALTER TABLE settings ADD COLUMN two_factor TEXT NOT NULL DEFAULT 'off';",
     },
 ];

@@ -12,7 +12,7 @@ use super::{error_line, grouped, open, say};
 pub enum Secrets {
     /// Create a new key and encrypt all secrets with it
     Rotate,
-    /// Start over after the key was lost: links stop working, Mollie keys and webhook secrets must be set again
+    /// Start over after the key was lost: links stop working, Mollie keys, webhook secrets and authenticator apps must be set again
     Reset,
 }
 
@@ -49,5 +49,7 @@ fn reset(config: Config) -> Result<(), String> {
     engine::secrets::forget_signing_key(&store).map_err(error_line)?;
     drop(store);
     open(config)?;
-    say("Links have a new key. Set the Mollie keys again and rotate the webhook secrets that `kantoor verify` lists.")
+    say(
+        "Links have a new key. Set the Mollie keys again, rotate the webhook secrets and remove the second factors (`kantoor user remove-two-factor`) that `kantoor verify` lists.",
+    )
 }

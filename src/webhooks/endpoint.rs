@@ -13,6 +13,7 @@ use engine::record::{
     ACTED, ALL, Body, COMPUTED, CREATED, Callable, INPUT, Model, NOWHERE, REQUIRED, Sealed, Texts, UPDATED, When,
 };
 use engine::records::{self, Work};
+use engine::registry::check_confirmed;
 use engine::resource::{Method, RequestBody, Resource, Returns, Verb};
 use engine::secrets::columns::SecretColumn;
 use engine::secrets::vault::{Place, Vault};
@@ -208,6 +209,7 @@ fn create(call: Call) -> Result<Work> {
     let input: Input<WebhookEndpoint> = input::create(&call)?;
     let (secret, url) = (new_secret()?, input.record().url.0);
     Ok(once_checked(url, move |tx, ctx| {
+        check_confirmed(tx, ctx)?;
         let mut record = input.record();
         usage::room_for_endpoint(tx, ctx, "", &record.url.0)?;
         record.adopt(ctx)?;
@@ -300,6 +302,7 @@ fn rotate(call: Call) -> Result<Work> {
     let secret = new_secret()?;
     Ok(Box::new(move |tx, ctx| {
         let before: WebhookEndpoint = records::find_to_change(tx, ctx, &call)?;
+        check_confirmed(tx, ctx)?;
         let mut record = before.clone();
         let id = before.base.id.as_str();
         record.secret = sealed(ctx, SECRET, id, &secret)?;
