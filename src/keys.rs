@@ -13,6 +13,7 @@ use engine::record::{
     ACTED, ALL, Body, COMPUTED, CREATED, DETAIL, INPUT, Model, NOWHERE, REQUIRED, Rules, UPDATED, When,
 };
 use engine::records::{self, Work};
+use engine::registry::check_confirmed;
 use engine::resource::{Method, RequestBody, Resource, Returns, Verb};
 use engine::tables::Logged;
 use engine::{input, record};
@@ -93,6 +94,7 @@ fn create(call: Call) -> Result<Work> {
     let input: Input<ApiKey> = input::create(&call)?;
     let secret = accounts::new_secret()?;
     Ok(Box::new(move |tx, ctx| {
+        check_confirmed(tx, ctx)?;
         let mut key = input.record();
         check_scopes(ctx, &key, "You cannot give")?;
         check_limits(ctx, None, &key)?;
@@ -179,6 +181,7 @@ fn end(tx: &mut Tx, ctx: &Ctx, before: ApiKey) -> Result<ApiKey> {
 
 /// Returns the key of the path, if the caller may change it.
 fn find_live(tx: &mut Tx, ctx: &Ctx, call: &Call) -> Result<ApiKey> {
+    check_confirmed(tx, ctx)?;
     let key: ApiKey = records::find_to_change(tx, ctx, call)?;
     check_scopes(ctx, &key, TOO_STRONG)?;
     if key.revoked_at.0.is_some() {

@@ -5,6 +5,7 @@ use engine::clock::Moment;
 use engine::context::Ctx;
 use engine::error::{Code, Error, FieldCode, Result, violation};
 use engine::records;
+use engine::who::Who;
 use store::Tx;
 
 use crate::people::entering::Visit;
@@ -165,7 +166,7 @@ impl Visit {
         event: &'static str,
         work: impl Fn(&mut Tx, &Ctx) -> Result<T> + Send + Sync + 'static,
     ) -> Result<T> {
-        let (acting, id) = (self.acting(held.account.clone(), &held.key.id), held.key.id.clone());
+        let (acting, id) = (self.acting(held.account.clone(), Who::of_key(&held.key)), held.key.id.clone());
         let written = self.app.store.write(held.account.number, move |tx| {
             let ctx = acting.writing(tx)?;
             let done = work(tx, &ctx)?;

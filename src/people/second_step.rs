@@ -77,6 +77,6 @@ fn prove(tx: &mut Tx, ctx: &Ctx, user: &User, code: &str) -> Result<()> {
     if !recovery::use_code(tx, &user.person_id, &code)? {
         return Err(wrong());
     }
-    let by_user = ctx.acting_as(&user.base.id, &ctx.request_id, 0, "");
+    let by_user = ctx.acting_as(user.who(), &ctx.request_id, 0, "");
     records::happened(tx, &by_user, user, "recovery_code_used")
 }

@@ -82,8 +82,7 @@ pub struct Config {
 pub const LEAST_BODIES_MIB: u64 = 5;
 
 /// The settings whose values are secrets.
-const SECRETS: &[&str] =
-    &["database_url", "secret_key", "s3_secret_key", "smtp_password", "mollie_key"];
+const SECRETS: &[&str] = &["database_url", "secret_key", "s3_secret_key", "smtp_password", "mollie_key"];
 
 /// What the operator provides for the payments of all accounts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -134,7 +134,9 @@ pub fn find(tx: &mut Tx, ctx: &Ctx, claim: &Claim) -> Result<Option<Stored>> {
 /// Stores the response to this claim.
 pub fn keep(tx: &mut Tx, ctx: &Ctx, claim: &Claim, stored: &Stored) -> Result<()> {
     let body = match SHOWN_SECRETS.iter().any(|shown| stored.body.contains(shown)) {
-        true => Cow::Owned(ctx.site.vault.seal_text(&place(ctx, claim), &format!("{}\n{}", ctx.actor.id, stored.body))?),
+        true => {
+            Cow::Owned(ctx.site.vault.seal_text(&place(ctx, claim), &format!("{}\n{}", ctx.actor.id, stored.body))?)
+        }
         false => Cow::Borrowed(stored.body.as_str()),
     };
     tx.send(
