@@ -8,6 +8,7 @@ mod declared;
 mod demo;
 pub mod documents;
 mod files;
+pub mod keys;
 pub mod mail;
 pub mod opening;
 mod pages;

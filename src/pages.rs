@@ -2,10 +2,12 @@
 //! providers.
 
 mod console;
+mod factors;
 mod hooks;
 mod public;
 mod sandbox;
 mod sign_in;
+mod two_factor;
 
 use std::sync::Arc;
 
@@ -23,6 +25,8 @@ pub const PAGES: &[Page] = &[
     Page { prefix: "/hooks/", route, answer: |app, request| Box::pin(hooks::answer(app, request)) },
     Page { prefix: "/console/", route: console::route, answer: |app, request| Box::pin(console::answer(app, request)) },
     signing_in("/sign-in"),
+    signing_in("/sign-in-link/"),
+    signing_in("/two-factor"),
     signing_in("/sign-out"),
     signing_in("/forgot"),
     signing_in("/set-up/"),

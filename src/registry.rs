@@ -31,7 +31,7 @@ use crate::payments::handing_over::{self, HandOver};
 use crate::payments::verification::{self, CancelAtProvider, FinishVerification};
 use crate::payments::{batch, mandate, payment, providers};
 use crate::people::entering::MailReset;
-use crate::people::{inviting, me, password, person, session, throttle, token};
+use crate::people::{factor, inviting, me, password, person, session, throttle, token};
 use crate::relations::{client, client_link, note, supplier};
 use crate::sales::{deal, deal_source, pipeline, product};
 use crate::settings::email_domain::check::{self, CheckDomain};
@@ -45,7 +45,7 @@ use crate::upkeep::anchor::SendHeads;
 use crate::webhooks::ending::EndDeliveries;
 use crate::webhooks::{self, change, delivery, endpoint, queue};
 use crate::work::{hour, project, task};
-use crate::{pages, people, subscriptions};
+use crate::{keys, pages, people, subscriptions};
 
 /// The registry of the program.
 pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
@@ -91,6 +91,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         secret::resource(),
         test_clock::resource(),
         inviting::resource(),
+        keys::resource(),
         me::resource(),
         me::own_sessions(),
     ]),
@@ -146,7 +147,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
     purges: PURGES,
     due_work: DUE_WORK,
     background: BACKGROUND,
-    secrets: &[settings::MOLLIE_KEY, endpoint::SECRET, endpoint::OLD_SECRET],
+    secrets: &[settings::MOLLIE_KEY, endpoint::SECRET, endpoint::OLD_SECRET, factor::SECRET],
     after_crash: &[runner::be_careful],
 });
 
@@ -164,6 +165,7 @@ fn migrations() -> Vec<Migration> {
         usage::MIGRATION,
         run::NODES,
         person::MIGRATION,
+        factor::MIGRATION,
     ];
     let all = own.into_iter().chain(documents::MIGRATIONS.iter().copied());
     #[cfg(test)]

@@ -81,6 +81,8 @@ record! {
 }
 
 impl Model for Flow {
+    const MOST: i64 = 1000;
+
     fn check(&self, faults: &mut FieldErrors) {
         match self.trigger_type {
             // The trigger type determines which keys are valid.
@@ -161,8 +163,6 @@ impl Model for Flow {
 
 /// Maximum number of active flows on one event: their runs are written in its transaction.
 const LISTENERS: i64 = 200;
-/// Maximum number of flows of an account.
-const MAX_FLOWS: i64 = 1000;
 
 impl Flow {
     /// Rejects another active flow on an event that already triggers the maximum.
@@ -336,11 +336,6 @@ fn create(call: Call) -> Result<Work> {
     Ok(with_good_addresses(
         input,
         |tx, ctx, _, input| {
-            let count = "SELECT count(*) FROM flows WHERE account_id = $1";
-            if tx.int(count, &[ctx.account.into()])? >= MAX_FLOWS {
-                let message = format!("An account may have at most {MAX_FLOWS} flows. Delete one first.");
-                return Err(Error::new(Code::LimitReached, message));
-            }
             let mut flow = Flow::of(input);
             flow.adopt(ctx)?;
             records::check_references(tx, ctx, &flow, input)?;

@@ -13,7 +13,7 @@ use super::{error_line, grouped, open, say};
 pub enum Secrets {
     /// Create a new key and encrypt all secrets with it
     Rotate,
-    /// Start over after the key was lost: links stop working, Mollie keys and webhook secrets must be set again
+    /// Start over after the key was lost: links stop working, Mollie keys, webhook secrets and authenticator apps must be set again
     Reset,
 }
 
@@ -53,5 +53,7 @@ fn reset(config: Config) -> Result<(), String> {
     let app = open(config)?;
     // Nobody can check the signatures any more, so the logs are trusted as they are.
     heads::sign_again(&app.store, &app.site.vault, true).map_err(error_line)?;
-    say("Links have a new key. Set the Mollie keys again and rotate the webhook secrets that `kantoor verify` lists.")
+    say(
+        "Links have a new key. Set the Mollie keys again, rotate the webhook secrets and remove the second factors (`kantoor user remove-two-factor`) that `kantoor verify` lists.",
+    )
 }

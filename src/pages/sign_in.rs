@@ -1,9 +1,11 @@
-//! The pages to sign in, and to open a link that works once. They are plain forms and run no script.
+//! The pages to sign in, and to open a link that works once. They are plain forms; only passkeys need a script.
 
 use std::sync::{Arc, LazyLock};
 
 use axum::body::Body;
-use axum::http::header::{ACCEPT_LANGUAGE, CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER, SET_COOKIE};
+use axum::http::header::{
+    ACCEPT_LANGUAGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER, SET_COOKIE,
+};
 use axum::http::request::Parts;
 use axum::http::{Method, Request, Response, StatusCode};
 use engine::app::App;
@@ -14,11 +16,15 @@ use engine::record::{Email, Kind, REQUIRED};
 use minijinja::value::Serde;
 use serde_json::{Value, json};
 
+use super::two_factor::{self, Next};
 use super::{console, public};
-use crate::people::LINK_INVALID;
-use crate::people::entering::{Entered, FirstOwner, Invited, Visit};
+use crate::people::entering::{FirstOwner, Invited, Outcome, Visit};
+use crate::people::factor::Method as Factor;
+use crate::people::passkey::Used;
+use crate::people::second_step::Given;
 use crate::people::session::LONGEST_SECONDS;
 use crate::people::token::Purpose;
+use crate::people::{LINK_INVALID, TWO_FACTOR_REQUIRED};
 
 /// Returns the path of a page for the metrics.
 pub fn route(path: &str) -> &'static str {
@@ -26,8 +32,10 @@ pub fn route(path: &str) -> &'static str {
         Some((Purpose::SetUp, _)) => "/set-up/{token}",
         Some((Purpose::Invite, _)) => "/invite/{token}",
         Some((Purpose::Reset, _)) => "/reset/{token}",
-        None => match path {
+        Some((Purpose::SignIn, _)) => "/sign-in-link/{token}",
+        _ => match path {
             "/sign-in" => "/sign-in",
+            "/two-factor" => "/two-factor",
             "/sign-out" => "/sign-out",
             "/forgot" => "/forgot",
             _ => "",
@@ -37,7 +45,7 @@ pub fn route(path: &str) -> &'static str {
 
 /// Returns the purpose and the token of a link.
 fn link(path: &str) -> Option<(Purpose, &str)> {
-    let all = Purpose::ALL.iter().filter_map(|purpose| Some((*purpose, path.strip_prefix(purpose.path())?)));
+    let all = Purpose::LINKS.iter().filter_map(|purpose| Some((*purpose, path.strip_prefix(purpose.path())?)));
     all.into_iter().find(|(_, token)| !token.is_empty() && !token.contains('/'))
 }
 
@@ -53,9 +61,18 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
         Ok(Shown::Page) => page.draw(&nonce),
         Ok(Shown::Entered(secret)) => leading(&app, "/sign-in", &secret, LONGEST_SECONDS),
         Ok(Shown::Left) => leading(&app, "/sign-in", "", 0),
+        Ok(Shown::Elsewhere(path)) => redirect(path),
         Err(error) => page.refused(&error, &request_id, &nonce),
     };
     reply::finish(&mut response, &request_id);
+    // Passkeys need a script, which fills in the form.
+    if page.fields["options"].is_string() {
+        let policy = format!(
+            "default-src 'none'; style-src 'nonce-{nonce}'; script-src 'nonce-{nonce}'; form-action 'self'; \
+             base-uri 'none'; frame-ancestors 'none'"
+        );
+        reply::insert(response.headers_mut(), CONTENT_SECURITY_POLICY, &policy);
+    }
     public::protect(response.headers_mut(), &nonce, "'self'");
     // Without a referrer, browsers do not tell the origin of a form.
     response.headers_mut().insert("referrer-policy", HeaderValue::from_static("same-origin"));
@@ -70,6 +87,8 @@ enum Shown {
     Entered(String),
     /// The session has ended.
     Left,
+    /// Another page.
+    Elsewhere(&'static str),
 }
 
 /// A page that is shown, possibly after an error.
@@ -109,24 +128,62 @@ async fn walk(visit: &Visit, head: &Parts, body: Body, page: &mut Page) -> Resul
             }
             Purpose::Invite => visit.accept(token, sent("password")).await,
             Purpose::Reset => visit.reset(token, sent("password")).await,
+            Purpose::SignIn => visit.sign_in_by_link(token).await,
+            Purpose::SecondStep => return Err(Error::new(Code::NotFound, "This page does not exist.")),
         };
-        return entered.map(|entered| Shown::Entered(entered.secret));
+        return Ok(page.after(entered?));
     }
     match (head.uri.path(), reads) {
         ("/sign-in", true) => {
             page.name = "sign_in";
-            if let Ok(caller) = authentication::in_session(app, head).await {
-                page.name = "signed_in";
-                page.fields = json!({"name": caller.key.name, "business": caller.account.name});
+            match authentication::in_session(app, head).await {
+                Ok(caller) => {
+                    page.name = "signed_in";
+                    page.fields = json!({"name": caller.key.name, "business": caller.account.name});
+                }
+                Err(error) if error.code == TWO_FACTOR_REQUIRED => return Ok(Shown::Elsewhere("/two-factor")),
+                Err(_) => {}
             }
             Ok(Shown::Page)
         }
         ("/sign-in", false) => {
+            session::check_origin(head, &app.site)?;
+            if !sent("token").is_empty() {
+                page.name = "code";
+                page.fields = json!({"token": sent("token"), "methods": [Factor::Totp.wire()]});
+                let given = match sent("signature").as_str() {
+                    "" => Given::Code(sent("code")),
+                    signature => Given::Passkey(Used::read(
+                        &sent("credential"),
+                        &sent("client_data"),
+                        &sent("authenticator_data"),
+                        signature,
+                    )?),
+                };
+                let entered = visit.second_step(&sent("token"), given).await?;
+                return Ok(page.after(entered));
+            }
             page.name = "sign_in";
             page.fields = json!({"email": sent("email")});
-            session::check_origin(head, &app.site)?;
             let entered = visit.sign_in(&sent("email"), sent("password"), "").await?;
-            Ok(Shown::Entered(entered.secret))
+            Ok(page.after(entered))
+        }
+        ("/two-factor", _) => {
+            page.name = "two_factor";
+            match two_factor::answer(visit, head, reads, &sent).await? {
+                Next::Page(name, fields) => {
+                    page.name = name;
+                    page.fields = fields;
+                    Ok(Shown::Page)
+                }
+                Next::Refused(name, fields, error) => {
+                    page.name = name;
+                    page.fields = fields;
+                    Err(error)
+                }
+                Next::Overview => Ok(Shown::Elsewhere("/two-factor")),
+                Next::SignIn => Ok(Shown::Elsewhere("/sign-in")),
+            }
         }
         ("/sign-out", false) => {
             session::check_origin(head, &app.site)?;
@@ -148,7 +205,7 @@ async fn walk(visit: &Visit, head: &Parts, body: Body, page: &mut Page) -> Resul
     }
 }
 
-async fn set_up(visit: &Visit, token: &str, email: &str, name: &str, password: String) -> Result<Entered> {
+async fn set_up(visit: &Visit, token: &str, email: &str, name: &str, password: String) -> Result<Outcome> {
     let read = |field: &'static str| move |wrong| Error::field(field, wrong);
     let email = Email::read(&Json::Text(email.to_string()), &REQUIRED).map_err(read("email"))?.0;
     let name = String::read(&Json::Text(name.to_string()), &REQUIRED).map_err(read("name"))?;
@@ -156,8 +213,22 @@ async fn set_up(visit: &Visit, token: &str, email: &str, name: &str, password: S
 }
 
 impl Page {
+    /// Continues with the session, or with the second step.
+    fn after(&mut self, outcome: Outcome) -> Shown {
+        match outcome {
+            Outcome::Entered(entered) => Shown::Entered(entered.secret),
+            Outcome::SecondStep(step) => {
+                self.name = "code";
+                let methods: Vec<&str> = step.methods.iter().map(|method| method.wire()).collect();
+                let options = step.passkey.map(|options| options.to_string());
+                self.fields = json!({"token": step.token, "methods": methods, "options": options});
+                Shown::Page
+            }
+        }
+    }
+
     fn invite(&mut self, purpose: Purpose, invited: &Invited) {
-        self.name = purpose.wire();
+        self.name = if purpose == Purpose::SignIn { "link" } else { purpose.wire() };
         if !invited.email.is_empty() {
             self.language.clone_from(&invited.language);
         }
@@ -176,18 +247,22 @@ impl Page {
         }
         let about_email = error.faults.iter().any(|fault| fault.field == "email");
         self.error = match error.code {
+            Code::Unauthorized if self.name == "code" => "code",
             Code::Unauthorized if self.fields["has_password"] == true => "known",
             Code::Unauthorized => "wrong",
             Code::TooManyRequests => "often",
             Code::ValidationFailed if about_email => "email",
+            Code::ValidationFailed if self.name == "totp" => "code",
             Code::ValidationFailed => "password",
             Code::Duplicate => "taken",
+            Code::Forbidden if self.fields["asks_password"] == true => "current",
             Code::Forbidden => "elsewhere",
+            code if code == LINK_INVALID && self.name == "code" => "late",
             code if code == LINK_INVALID => "link",
             _ => "failed",
         };
         if error.code == LINK_INVALID {
-            self.name = "broken";
+            self.name = if self.error == "late" { "sign_in" } else { "broken" };
         }
         let mut response = self.draw(nonce);
         *response.status_mut() = status;
@@ -218,11 +293,17 @@ impl Page {
     }
 }
 
-/// Leads to another page, with a session or without one.
-fn leading(app: &App, path: &'static str, secret: &str, seconds: i64) -> Response<Body> {
+/// Leads to another page.
+fn redirect(path: &'static str) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::SEE_OTHER;
     reply::insert(response.headers_mut(), LOCATION, path);
+    response
+}
+
+/// Leads to another page, with a session or without one.
+fn leading(app: &App, path: &'static str, secret: &str, seconds: i64) -> Response<Body> {
+    let mut response = redirect(path);
     reply::insert(response.headers_mut(), SET_COOKIE, &session::cookie(&app.site, secret, seconds));
     response
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use engine::accounts::{Account, SHARED};
 use engine::app::App;
+use engine::clock::Moment;
 use engine::context::{Actor, Ctx};
 use engine::error::{Code, Error, Result};
-use engine::http::keys::AuthenticatedKey;
 use engine::jobs::{self, Claimed, Ending, Job, NewJob};
 use engine::record::Email;
 use engine::records;
@@ -18,12 +18,12 @@ use store::Tx;
 use crate::people::password::{self, Passwords};
 use crate::people::person::{self, Person};
 use crate::people::role::Role;
-use crate::people::session::{self, Device};
+use crate::people::session::{self, Device, Held, Via};
 use crate::people::status::Status;
 use crate::people::throttle::Attempt;
 use crate::people::token::{self, Purpose, Token};
 use crate::people::user::{User, memberships};
-use crate::people::{LINK_INVALID, letters};
+use crate::people::{LINK_INVALID, factor, letters, passkey};
 
 /// Somebody who is about to sign in.
 pub struct Visit {
@@ -33,6 +33,37 @@ pub struct Visit {
     pub request_id: Arc<str>,
     /// Where the session is started.
     pub device: Device,
+}
+
+/// How somebody proved who they are.
+#[derive(Clone, Copy)]
+pub enum Proof {
+    /// With the password. A person with a second factor has to prove that too.
+    Password,
+    /// With the password and a second factor.
+    Both,
+    /// With a link of the operator.
+    Operator,
+    /// With another session of the same person.
+    Session(Via, Moment),
+}
+
+/// What signing in leads to.
+pub enum Outcome {
+    /// A session.
+    Entered(Entered),
+    /// The second step.
+    SecondStep(SecondStep),
+}
+
+/// The second step of signing in: the person still has to prove a second factor.
+pub struct SecondStep {
+    /// The token that takes the place of the password.
+    pub token: String,
+    /// The types of the person's second factors.
+    pub methods: Vec<factor::Method>,
+    /// What a browser needs to use a passkey of the person, if there is one.
+    pub passkey: Option<serde_json::Value>,
 }
 
 /// A new session.
@@ -75,7 +106,7 @@ fn wrong() -> Error {
 
 impl Visit {
     /// Starts a session with a password, in the account with this id, or the first one of the person.
-    pub async fn sign_in(&self, email: &str, password: String, account: &str) -> Result<Entered> {
+    pub async fn sign_in(&self, email: &str, password: String, account: &str) -> Result<Outcome> {
         let attempt = Attempt::new(email, &self.device.address);
         attempt.count(&self.app).await?;
         let own = email.to_string();
@@ -88,7 +119,7 @@ impl Visit {
         let chosen = accounts.into_iter().find(|(own, _)| account.is_empty() || own.uid == account);
         let (account, user) = chosen.ok_or_else(wrong)?;
         attempt.forgive(&self.app).await?;
-        let entered = self.enter(account, move |tx, ctx| {
+        let entered = self.enter(account, Proof::Password, move |tx, ctx| {
             // The password may have been replaced while this one was compared.
             match active(tx, ctx, &user.base.id)? {
                 Some(user) if Person::find(tx, &user.person_id)?.password == hash => Ok(user),
@@ -123,13 +154,13 @@ impl Visit {
     }
 
     /// Creates the first owner of an account, with the link of its set-up.
-    pub async fn set_up(&self, secret: &str, owner: FirstOwner, password: String) -> Result<Entered> {
+    pub async fn set_up(&self, secret: &str, owner: FirstOwner, password: String) -> Result<Outcome> {
         let (token, account) = self.open_link(Purpose::SetUp, secret).await?;
         let email = owner.email.clone();
         let person = self.app.store.read(move |tx| Person::with_email(tx, &email)).await?;
         let hash = self.known_or_new(person.as_ref(), &owner.email, password).await?;
         let known = person.map(|person| person.password).unwrap_or_default();
-        let entered = self.enter(account, move |tx, ctx| {
+        let entered = self.enter(account, Proof::Password, move |tx, ctx| {
             token.use_up(tx, Purpose::SetUp, ctx.machine_now)?;
             let mut user = User {
                 email: Email(owner.email.clone()),
@@ -146,7 +177,7 @@ impl Visit {
     }
 
     /// Accepts an invitation. A person without a password chooses one; others confirm theirs.
-    pub async fn accept(&self, secret: &str, password: String) -> Result<Entered> {
+    pub async fn accept(&self, secret: &str, password: String) -> Result<Outcome> {
         let (token, account) = self.open_link(Purpose::Invite, secret).await?;
         let (caller, own) = (self.acting(account.clone(), Who::visitor("link")), token.clone());
         let read = self.app.store.read(move |tx| {
@@ -156,7 +187,7 @@ impl Visit {
         });
         let person = read.await?;
         let hash = self.known_or_new(Some(&person), &person.email, password).await?;
-        let entered = self.enter(account, move |tx, ctx| {
+        let entered = self.enter(account, Proof::Password, move |tx, ctx| {
             token.use_up(tx, Purpose::Invite, ctx.machine_now)?;
             let before: User = records::find(tx, ctx, &token.user)?;
             if before.status != Status::Invited {
@@ -171,7 +202,7 @@ impl Visit {
     }
 
     /// Sets a new password with the link of a reset, and ends all sessions of the person.
-    pub async fn reset(&self, secret: &str, password: String) -> Result<Entered> {
+    pub async fn reset(&self, secret: &str, password: String) -> Result<Outcome> {
         let (token, account) = self.open_link(Purpose::Reset, secret).await?;
         let (caller, own) = (self.acting(account.clone(), Who::visitor("link")), token.clone());
         let read = self.app.store.read(move |tx| {
@@ -181,8 +212,8 @@ impl Visit {
         let user = read.await?;
         check_password(&password, &user.email.0)?;
         let hash = self.passwords().hash(password).await?;
-        let number = account.number;
-        let entered = self.enter(account, move |tx, ctx| {
+        let (number, email, person) = (account.number, user.email.0, user.person_id);
+        let entered = self.enter(account, Proof::Password, move |tx, ctx| {
             token.use_up(tx, Purpose::Reset, ctx.machine_now)?;
             let user: User = records::find(tx, ctx, &token.user)?;
             if user.status != Status::Active {
@@ -194,8 +225,8 @@ impl Visit {
             Ok(user)
         });
         let entered = entered.await?;
-        Attempt::new(&entered.user.email.0, "").forgive(&self.app).await?;
-        self.tell_others(&entered.user.person_id, number).await?;
+        Attempt::new(&email, "").forgive(&self.app).await?;
+        self.tell_others(&person, number, "password_changed").await?;
         Ok(entered)
     }
 
@@ -223,9 +254,9 @@ impl Visit {
     }
 
     /// Ends the session of the caller.
-    pub async fn sign_out(&self, caller: &AuthenticatedKey) -> Result<()> {
-        let (acting, key) = (self.acting(caller.account.as_ref().clone(), &caller.actor), caller.key.clone());
-        let written = self.app.store.write(caller.account.number, move |tx| {
+    pub async fn sign_out(&self, held: &Held) -> Result<()> {
+        let (acting, key) = (self.acting(held.account.clone(), Who::of_key(&held.key)), held.key.clone());
+        let written = self.app.store.write(held.account.number, move |tx| {
             let ctx = acting.writing(tx)?;
             let user: User = records::find(tx, &ctx, &key.id)?;
             if session::end(tx, &user.person_id, &key.session)? {
@@ -237,8 +268,8 @@ impl Visit {
     }
 
     /// Replaces the password of the caller, and ends all other sessions of the person.
-    pub async fn change_password(&self, caller: &AuthenticatedKey, current: String, password: String) -> Result<()> {
-        let person = self.person_of(caller).await?;
+    pub async fn change_password(&self, held: &Held, current: String, password: String) -> Result<()> {
+        let person = self.person(held).await?;
         let attempt = Attempt::new(&person.email, &self.device.address);
         attempt.count(&self.app).await?;
         if !self.passwords().matches(current, person.password.clone()).await? {
@@ -247,63 +278,78 @@ impl Visit {
         check_password(&password, &person.email)?;
         let hash = self.passwords().hash(password).await?;
         attempt.forgive(&self.app).await?;
-        let (acting, key) = (self.acting(caller.account.as_ref().clone(), &caller.actor), caller.key.clone());
+        let (acting, key) = (self.acting(held.account.clone(), Who::of_key(&held.key)), held.key.clone());
         let replaced = person.password;
-        let written = self.app.store.write(caller.account.number, move |tx| {
+        let written = self.app.store.write(held.account.number, move |tx| {
             let ctx = acting.writing(tx)?;
             let user: User = records::find(tx, &ctx, &key.id)?;
             set_password(tx, &ctx, &user, &replaced, &hash)?;
             session::end_others(tx, &user.person_id, &key.session).map(drop)
         });
         written.await?;
-        self.tell_others(&person.id, caller.account.number).await
+        self.tell_others(&person.id, held.account.number, "password_changed").await
     }
 
     /// Starts a session in another account of the caller, in place of the current one.
-    pub async fn switch(&self, caller: &AuthenticatedKey, account: &str) -> Result<Entered> {
-        let person = self.person_of(caller).await?.id;
+    pub async fn switch(&self, held: &Held, account: &str) -> Result<Outcome> {
+        let person = held.person.clone();
         let id = person.clone();
         let accounts = self.app.store.read(move |tx| accounts_of(tx, &id)).await?;
         let missing = || Error::new(Code::NotFound, "You have no active user in an account with this id.");
         let (account, own) = accounts.into_iter().find(|(own, _)| own.uid == account).ok_or_else(missing)?;
-        let ended = caller.key.session.clone();
-        let entered = self.enter(account, move |tx, ctx| {
+        let ended = held.key.session.clone();
+        let entered = self.enter(account, Proof::Session(held.via, held.confirmed_at), move |tx, ctx| {
             session::end(tx, &person, &ended)?;
             active(tx, ctx, &own.base.id)?.ok_or_else(missing)
         });
         entered.await
     }
 
-    /// Finds the person of the caller's session.
-    async fn person_of(&self, caller: &AuthenticatedKey) -> Result<Person> {
-        let (acting, id) = (self.acting(caller.account.as_ref().clone(), &caller.actor), caller.key.id.clone());
-        let read = self.app.store.read(move |tx| {
-            let ctx = acting.reading(tx)?;
-            let user: User = records::find(tx, &ctx, &id)?;
-            Person::find(tx, &user.person_id)
-        });
-        read.await
+    /// Finds the person of a session.
+    pub(crate) async fn person(&self, held: &Held) -> Result<Person> {
+        let id = held.person.clone();
+        self.app.store.read(move |tx| Person::find(tx, &id)).await
     }
 
-    /// Starts a session for the user that `work` returns, in the same transaction.
-    async fn enter(
+    /// Starts a session for the user that `work` returns, in the same transaction; or the second step, if the person has a
+    /// second factor that is not proven.
+    pub(crate) async fn enter(
         &self,
         account: Account,
+        proof: Proof,
         work: impl Fn(&mut Tx, &Ctx) -> Result<User> + Send + Sync + 'static,
-    ) -> Result<Entered> {
+    ) -> Result<Outcome> {
         let (caller, secret) = (self.acting(account.clone(), Who::visitor("sign-in")), token::new_secret()?);
         let (own, device) = (secret.clone(), self.device.clone());
         let written = self.app.store.write(account.number, move |tx| {
             let ctx = caller.writing(tx)?;
             let user = work(tx, &ctx)?;
-            session::create(tx, &ctx, &user.base.id, &user.person_id, &own, &device)?;
+            let (via, confirmed_at) = match proof {
+                Proof::Password => {
+                    let factors = factor::of_person(tx, &user.person_id)?;
+                    if !factors.is_empty() {
+                        token::create(tx, &ctx, Purpose::SecondStep, &user.base.id, &own)?;
+                        return Ok((user, factors));
+                    }
+                    (Via::Password, ctx.machine_now)
+                }
+                Proof::Both => (Via::Password, ctx.machine_now),
+                Proof::Operator => (Via::Operator, ctx.machine_now),
+                Proof::Session(via, confirmed_at) => (via, confirmed_at),
+            };
+            let new = session::New { secret: &own, device: &device, via, confirmed_at };
+            session::create(tx, &ctx, &user.base.id, &user.person_id, &new)?;
             let by_user = ctx.acting_as(user.who(), &ctx.request_id, 0, "");
             records::happened(tx, &by_user, &user, "signed_in")?;
-            Ok::<_, Error>(user)
+            Ok::<_, Error>((user, Vec::new()))
         });
-        let user = written.await?;
+        let (user, factors) = written.await?;
         self.app.listeners.wrote(account.number);
-        Ok(Entered { secret, user, account })
+        if !factors.is_empty() {
+            let (methods, passkey) = (factor::methods(&factors), passkey::request(&self.app.site, &secret, &factors));
+            return Ok(Outcome::SecondStep(SecondStep { token: secret, methods, passkey }));
+        }
+        Ok(Outcome::Entered(Entered { secret, user, account }))
     }
 
     /// Returns the hash of a new password, or an empty string if the person has this password already.
@@ -326,8 +372,8 @@ impl Visit {
         }
     }
 
-    /// Writes to the logs of a person's other accounts that the password has changed.
-    async fn tell_others(&self, person: &str, except: i64) -> Result<()> {
+    /// Writes to the logs of a person's other accounts what happened to the person.
+    pub(crate) async fn tell_others(&self, person: &str, except: i64, event: &'static str) -> Result<()> {
         let id = person.to_string();
         let accounts = self.app.store.read(move |tx| accounts_of(tx, &id)).await?;
         for (account, user) in accounts.into_iter().filter(|(account, _)| account.number != except) {
@@ -335,7 +381,7 @@ impl Visit {
             let written = self.app.store.write(number, move |tx| {
                 let ctx = caller.writing(tx)?;
                 match active(tx, &ctx, &user.base.id)? {
-                    Some(user) => records::happened(tx, &ctx, &user, "password_changed"),
+                    Some(user) => records::happened(tx, &ctx, &user, event),
                     None => Ok(()),
                 }
             });
@@ -344,7 +390,7 @@ impl Visit {
         Ok(())
     }
 
-    async fn open_link(&self, purpose: Purpose, secret: &str) -> Result<(Token, Account)> {
+    pub(crate) async fn open_link(&self, purpose: Purpose, secret: &str) -> Result<(Token, Account)> {
         let (secret, now) = (secret.to_string(), self.app.clock.now());
         let read = self.app.store.read(move |tx| {
             let token = token::find(tx, purpose, &secret, now)?;
@@ -354,11 +400,11 @@ impl Visit {
         read.await
     }
 
-    fn acting(&self, account: Account, actor: impl Into<Who>) -> Actor {
+    pub(crate) fn acting(&self, account: Account, actor: impl Into<Who>) -> Actor {
         Actor { request_id: self.request_id.clone(), ..self.app.acting(account, actor) }
     }
 
-    fn passwords(&self) -> &Passwords {
+    pub(crate) fn passwords(&self) -> &Passwords {
         self.app.services.get()
     }
 }
@@ -381,7 +427,8 @@ fn check_password(password: &str, email: &str) -> Result<()> {
 }
 
 /// Stores a new password, if there is one, in place of `replaced`, and logs it. Rejects the request if the password was
-/// changed in the meantime. Links for a new password that were requested before it stop working.
+/// changed in the meantime. Links for a new password that were requested before it stop working, and so does signing in
+/// that was begun with the old one.
 fn set_password(tx: &mut Tx, ctx: &Ctx, user: &User, replaced: &str, hash: &str) -> Result<()> {
     if hash.is_empty() {
         return Ok(());
@@ -391,20 +438,21 @@ fn set_password(tx: &mut Tx, ctx: &Ctx, user: &User, replaced: &str, hash: &str)
     }
     for (account, user) in memberships(tx, &user.person_id)? {
         token::withdraw(tx, account, Purpose::Reset, &user.base.id)?;
+        token::withdraw(tx, account, Purpose::SecondStep, &user.base.id)?;
     }
     let by_user = ctx.acting_as(user.who(), &ctx.request_id, 0, "");
     records::happened(tx, &by_user, user, "password_changed")
 }
 
 /// Finds the user of a link, who may have been deleted.
-fn user_of_link(tx: &mut Tx, ctx: &Ctx, token: &Token) -> Result<User> {
+pub(crate) fn user_of_link(tx: &mut Tx, ctx: &Ctx, token: &Token) -> Result<User> {
     records::find(tx, ctx, &token.user).map_err(|error| match error.code {
         Code::NotFound => withdrawn(),
         _ => error,
     })
 }
 
-fn withdrawn() -> Error {
+pub(crate) fn withdrawn() -> Error {
     Error::new(LINK_INVALID, "This link no longer works, since the user was changed meanwhile. Ask for a new one.")
 }
 

@@ -32,6 +32,8 @@ record! {
 }
 
 impl Model for User {
+    const MOST: i64 = 1000;
+
     fn before_save(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         let Some(before) = before else {
             self.email.0 = folded(&self.email.0);

@@ -121,7 +121,7 @@ impl<'i> Inspection<'i> {
     fn look_through(mut self, only: Option<&str>, with_files: bool) -> Result<Checked> {
         if only.is_none() {
             self.database();
-            self.vault.into_iter().for_each(|vault| self.signing_key(vault));
+            self.vault.into_iter().for_each(|vault| self.own_secrets(vault));
         }
         let heads = self.read_heads();
         let accounts = match only {

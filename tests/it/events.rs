@@ -227,7 +227,7 @@ fn limits_the_endpoints_of_an_account(db: Db) {
         (0..100).map(|_| format!("/v1/webhook-endpoints/{}", add(&client).expect(201).id())).collect();
     let refused = add(&client).expect(409);
     assert_eq!(refused.code(), "limit_reached");
-    assert!(refused.text.contains("An account may have at most 100 endpoints"), "{}", refused.text);
+    assert!(refused.text.contains("An account may have at most 100 webhook endpoints"), "{}", refused.text);
     add(&other).expect(201);
     client.patch(&paths[0], json!({"active": false})).expect(200);
     add(&client).expect(409);

@@ -1,9 +1,13 @@
 //! People: users and their roles, signing in, and sessions as callers of the API.
 
 mod commands;
+mod confirmation;
+mod factors;
 mod pages;
+mod passkeys;
 mod roles;
 mod signing_in;
+mod two_factor_pages;
 mod users;
 
 use engine::accounts::Account;

@@ -38,6 +38,7 @@ const SMALL: &[&str] = &[
     "webhook_endpoints",
     "webhook_cursors",
     "users",
+    "second_factors",
     "key_limits",
     "log_heads",
     "nodes",

@@ -60,6 +60,7 @@ pub struct Config {
     pub audit_anchor: String,
     pub mollie_url: String,
     pub mollie_key: String,
+    pub allow_sandbox: bool,
     pub webhook_timeout_seconds: u64,
     pub streams_per_key: usize,
     pub max_streams: usize,
@@ -83,6 +84,17 @@ pub const LEAST_BODIES_MIB: u64 = 5;
 
 /// The settings whose values are secrets.
 const SECRETS: &[&str] = &["database_url", "secret_key", "s3_secret_key", "smtp_password", "mollie_key"];
+
+/// What the operator provides for the payments of all accounts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Provided {
+    /// Whether every account may use the sandbox.
+    pub sandbox: bool,
+    /// Whether the server has a Mollie key for accounts without one.
+    pub mollie: bool,
+    /// Whether that key is one of Mollie's test keys, with which no money moves.
+    pub mollie_test: bool,
+}
 
 /// The format of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -145,6 +157,12 @@ impl Config {
             }
         }
         Ok(config)
+    }
+
+    /// Returns what is provided for the payments of all accounts.
+    pub fn provided(&self) -> Provided {
+        let key = &self.mollie_key;
+        Provided { sandbox: self.allow_sandbox, mollie: !key.is_empty(), mollie_test: key.starts_with("test_") }
     }
 
     /// Returns the settings as a file, with secrets hidden.

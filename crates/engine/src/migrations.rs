@@ -8,6 +8,7 @@ use crate::{accounts, contents, counters, heads, idempotency, jobs, limits, log,
 /// The migrations of the engine's own tables.
 const OWN: &[Migration] = &[
     accounts::MIGRATION,
+    accounts::KEYS,
     search::MIGRATION,
     log::MIGRATION,
     log::ORDINARY,

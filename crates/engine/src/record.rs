@@ -357,6 +357,9 @@ fn read_row<R: Record>(row: &Row, fields: impl Iterator<Item = &'static Field<R>
 
 /// Rules of a record that concern more than one field.
 pub trait Model: Record {
+    /// Maximum number of records in an account, of a kind that is read as a whole.
+    const MOST: i64 = i64::MAX;
+
     /// Adds errors about the record as a whole. Fields that are invalid by themselves already have an error and their
     /// default here: a rule about another field that depends on one of them checks [`FieldErrors::has`] first.
     fn check(&self, _faults: &mut FieldErrors) {}

@@ -66,9 +66,21 @@ pub fn add_as<R: Model>(tx: &mut Tx, ctx: &Ctx, record: &mut R, event: &str) -> 
     record.before_save(tx, ctx, None)?;
     record.forget_sent();
     check_unique(tx, ctx, record)?;
+    check_room::<R>(tx, ctx)?;
     let image = insert_as(tx, ctx, record, event)?;
     follow_with(tx, ctx, None, record, &image)?;
     Ok(image)
+}
+
+/// Rejects a new record of a kind that the account has too many of.
+fn check_room<R: Model>(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+    let table = R::shape().table;
+    let count = format!("SELECT count(*) FROM {table} WHERE account_id = $1");
+    if R::MOST == i64::MAX || tx.int(&count, &[ctx.account.into()])? < R::MOST {
+        return Ok(());
+    }
+    let message = format!("An account may have at most {} {}. Delete one first.", R::MOST, table.replace('_', " "));
+    Err(Error::new(Code::LimitReached, message))
 }
 
 /// Completes and saves a changed record, and emits its events.

@@ -123,6 +123,8 @@ pub struct Sessions {
     pub find: fn(&mut Tx, &[u8]) -> Result<Option<Key>>,
     /// Records when sessions were used, by their ids.
     pub used: Used,
+    /// Rejects a dangerous action of the session with this id if its person has not recently proven who they are.
+    pub check_confirmed: fn(&mut Tx, &Ctx, &str) -> Result<()>,
 }
 
 /// Pages under a prefix, for visitors without a key.
@@ -174,6 +176,16 @@ fn hand_down(registry: &'static Registry) {
 pub fn registry() -> &'static Registry {
     static EMPTY: OnceLock<Registry> = OnceLock::new();
     INSTALLED.get().map_or_else(|| EMPTY.get_or_init(Registry::default), |(registry, _)| registry)
+}
+
+/// Rejects a dangerous action of a person who has not recently proven who they are: somebody else may sit at their
+/// screen. Keys and the program itself are not asked.
+pub fn check_confirmed(tx: &mut Tx, ctx: &Ctx) -> Result<()> {
+    let session = ctx.key.as_ref().map_or("", |key| key.session.as_str());
+    match registry().sessions.filter(|_| !session.is_empty()) {
+        Some(sessions) => (sessions.check_confirmed)(tx, ctx, session),
+        None => Ok(()),
+    }
 }
 
 /// Returns all routes, by path.

@@ -156,6 +156,11 @@ impl Route {
         )
     }
 
+    /// Returns every scope that it requires.
+    pub fn scopes(&self) -> impl Iterator<Item = &str> {
+        Some(self.scope.as_str()).filter(|scope| !scope.is_empty()).into_iter().chain(self.also_needs)
+    }
+
     /// Whether it never writes.
     pub fn reads(&self) -> bool {
         self.method == Method::Get && self.acts_with.is_none()

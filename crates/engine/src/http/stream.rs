@@ -2,11 +2,13 @@
 //! consumes them, so a slow client costs no memory.
 
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes};
 use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, COOKIE, HeaderMap, HeaderValue};
+use axum::http::request::Parts;
 use axum::http::{Method, Response};
 
 use super::authentication::authenticate;
@@ -31,16 +33,16 @@ pub async fn open(
     app: &Arc<App>,
     caller: &keys::AuthenticatedKey,
     scope: &'static str,
-    method: &Method,
-    headers: &HeaderMap,
+    head: &Parts,
     query: &Query,
 ) -> Result<Response<Body>> {
+    let headers = &head.headers;
     let account = caller.account.number;
     let after = match start(headers, query)? {
         Some(seq) => seq,
         None => app.store.read(move |tx| log::last(tx, account)).await?,
     };
-    let body = if method == Method::HEAD {
+    let body = if head.method == Method::HEAD {
         Body::empty()
     } else {
         let mut key = HeaderMap::new();
@@ -49,8 +51,18 @@ pub async fn open(
             key.append(credential.clone(), value.clone());
         }
         let seat = StreamPermit::take(&app.listeners, &app.config, &caller.key.id, account)?;
-        let follower =
-            Follower { app: app.clone(), seat, key, scope, account, after, said: Instant::now(), greeted: false };
+        let address = app.visitors.client(&head.extensions, headers);
+        let follower = Follower {
+            app: app.clone(),
+            seat,
+            key,
+            address,
+            scope,
+            account,
+            after,
+            said: Instant::now(),
+            greeted: false,
+        };
         Body::from_stream(futures_util::stream::unfold(follower, Follower::next))
     };
     let mut response = Response::new(body);
@@ -76,6 +88,7 @@ struct Follower {
     app: Arc<App>,
     seat: StreamPermit,
     key: HeaderMap,
+    address: Option<IpAddr>,
     scope: &'static str,
     account: i64,
     after: i64,
@@ -91,7 +104,7 @@ impl Follower {
         }
         loop {
             // A revoked key gets no more events; the key cache checks the database once a second.
-            let caller = authenticate(&self.app, &self.key).await.ok()?;
+            let caller = authenticate(&self.app, &self.key, self.address).await.ok()?;
             if *self.seat.stopping.borrow() || !caller.key.may(self.scope) {
                 return None;
             }

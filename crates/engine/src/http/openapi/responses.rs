@@ -83,10 +83,10 @@ fn contents(resource: &Resource, route: &Route) -> (&'static str, String, Option
         Returns::Parts(parts) if route.body == RequestBody::Create => {
             ("201", format!("The new {name}."), Some((parts_schema(parts), "")))
         }
-        Returns::Parts(parts) => ("200", format!("Details of the {name}."), Some((parts_schema(parts), ""))),
+        Returns::Parts(parts) => ("200", "Details.".to_string(), Some((parts_schema(parts), ""))),
         Returns::ListOfParts(parts) => {
             let list = json!({"type": "array", "items": parts_schema(parts)});
-            ("200", format!("Details of the {name}."), Some((list, "#/components/schemas/Total")))
+            ("200", "Details.".to_string(), Some((list, "#/components/schemas/Total")))
         }
         Returns::Feed(parts, _) => {
             let list = json!({"type": "array", "items": parts_schema(parts)});
