@@ -177,8 +177,11 @@ impl End {
 
 /// Returns the ends of all logs. Most have not grown since their head was signed, and are not read.
 fn ends(tx: &mut Tx, heads: &HashMap<i64, Head>) -> Result<HashMap<i64, End>> {
-    let sql = "SELECT id, coalesce((SELECT max(seq) FROM log WHERE log.account_id = accounts.id), 0) FROM accounts";
-    let lasts = tx.all(sql, &[], |row| Ok::<_, Error>((row.int(0)?, row.int(1)?)))?;
+    let index = crate::log::by_seq(tx);
+    let sql = format!(
+        "SELECT id, coalesce((SELECT max(seq) FROM log{index} WHERE log.account_id = accounts.id), 0) FROM accounts"
+    );
+    let lasts = tx.all(&sql, &[], |row| Ok::<_, Error>((row.int(0)?, row.int(1)?)))?;
     let end = |(account, last): (i64, i64)| match heads.get(&account) {
         Some(head) if head.seq == last => {
             Ok((account, End { seq: last, hash: head.hash.clone(), salted: true, signed: head.hash.clone() }))
