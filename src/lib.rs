@@ -21,6 +21,6 @@ mod settings;
 pub mod subscriptions;
 mod support;
 mod typesetting;
-mod upkeep;
+pub mod upkeep;
 pub mod webhooks;
 pub mod work;

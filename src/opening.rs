@@ -8,6 +8,7 @@ use engine::clock::{Clock, Ids, Moment};
 use engine::config::Config;
 use engine::context::{Actor, Ctx};
 use engine::error::Result;
+use engine::heads;
 use engine::jobs::SHARED;
 use engine::log::{self, Event};
 use engine::open;
@@ -135,6 +136,7 @@ impl Opening {
             Settings::become_demo(tx, &ctx)?;
             demo::fill(tx, &caller)?;
         }
+        heads::sign_new(tx, &self.site.vault, account.number)?;
         Ok(account)
     }
 }

@@ -6,11 +6,13 @@ use engine::ahead::RetryTable;
 use engine::context::Ctx;
 use engine::due::DueWork;
 use engine::error::Result;
+use engine::heads;
 use engine::http::key_use;
 use engine::jobs::{self, Housekeeping, JobKind, Purge};
 use engine::leases::LeaseTable;
 use engine::log::Event;
 use engine::registry::{self, Contents, Registry, Start};
+use engine::resource::Resource;
 use engine::tables::Guard;
 use engine::timers::{self, Timer};
 use engine::{idempotency, search};
@@ -39,6 +41,7 @@ use crate::subscriptions::{activation, deleted_products, deleted_rates};
 use crate::support::ticket_status::RenameStatus;
 use crate::support::{renaming, ticket, ticket_channel, ticket_message, ticket_status};
 use crate::typesetting::{self, turns};
+use crate::upkeep::anchor::SendHeads;
 use crate::webhooks::ending::EndDeliveries;
 use crate::webhooks::{self, change, delivery, endpoint, queue};
 use crate::work::{hour, project, task};
@@ -46,7 +49,7 @@ use crate::{keys, pages, people, subscriptions};
 
 /// The registry of the program.
 pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
-    resources: vec![
+    resources: with_histories(vec![
         client::resource(),
         client_link::resource(),
         supplier::resource(),
@@ -91,7 +94,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         keys::resource(),
         me::resource(),
         me::own_sessions(),
-    ],
+    ]),
     migrations: migrations(),
     defaults: &[
         |tx, ctx, _| settings::defaults(tx, ctx),
@@ -148,6 +151,11 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
     after_crash: &[runner::be_careful],
 });
 
+/// Adds the route of the history to every resource that has one.
+fn with_histories(resources: Vec<Resource>) -> Vec<Resource> {
+    resources.into_iter().map(|resource| resource.with_history(change::MEMBERS)).collect()
+}
+
 /// The migrations of tables that belong to no resource, or to several.
 fn migrations() -> Vec<Migration> {
     let own = [
@@ -188,6 +196,7 @@ pub static JOBS: &[JobKind] = &[
     JobKind::of::<EndDeliveries>(),
     JobKind::of::<CheckDomain>(),
     JobKind::of::<MailReset>(),
+    JobKind::of::<SendHeads>(),
 ];
 
 /// The tables whose rows are processed under a lease.
@@ -212,7 +221,7 @@ static DUE_WORK: &[DueWork] = &[
 ];
 
 /// The background tasks besides the workers.
-static BACKGROUND: &[Start] = &[webhooks::start, worker::start, key_use::start, search::start];
+static BACKGROUND: &[Start] = &[webhooks::start, worker::start, key_use::start, search::start, heads::start];
 
 /// The timers.
 static TIMERS: &[&Timer<Settings>] = &[

@@ -52,7 +52,12 @@ pub fn acting(tx: &mut Tx, ctx: &Ctx, own: Ctx, run: &mut Run, definition: &Defi
         );
         return Ok(None);
     }
-    Ok(Some(Ctx { key: authority.key(), actor: Who::flow(&run.flow_id.0, &name), ..own }))
+    Ok(Some(Ctx { key: authority.key(), actor: who(&run.flow_id.0, &name), ..own }))
+}
+
+/// Returns a flow as an actor.
+pub fn who(id: &str, name: &str) -> Who {
+    Who::other("flow", id, name)
 }
 
 /// The authors that a transaction has read, and the names of their flows, by flow and version.

@@ -130,13 +130,8 @@ fn look_back(tx: &mut Tx, ctx: &Ctx, account: &Account, flow: &Flow, period: &Pe
             complete = false;
             break;
         }
-        let event = Event {
-            name: &past.name,
-            entity_type: &past.entity_type,
-            entity_id: &past.entity_id,
-            data: &past.data,
-            logged: "",
-        };
+        let event =
+            Event { name: &past.name, entity_type: &past.entity_type, entity_id: &past.entity_id, data: &past.data };
         if !matching::holds(&definition.conditions, &matching::condition_context(&event)) {
             continue;
         }

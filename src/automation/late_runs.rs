@@ -27,7 +27,7 @@ impl Verdicts {
             let listeners = listening::listeners(tx, &ctx, name)?;
             Ok::<_, Error>((entity_type.to_string(), data.to_string(), listeners))
         })?;
-        let event = Event { name: &sent.event, entity_type: &entity_type, entity_id: "", data: &data, logged: "" };
+        let event = Event { name: &sent.event, entity_type: &entity_type, entity_id: "", data: &data };
         let context = matching::condition_context(&event);
         let verdict = |flow: Listener| {
             let verdict = matching::matches(&flow.id, &flow.conditions, &context);
@@ -75,7 +75,7 @@ impl Job for MatchLate {
 
 impl MatchLate {
     fn event<'e>(&'e self, data: &'e str) -> Event<'e> {
-        Event { name: &self.event, entity_type: &self.entity_type, entity_id: &self.entity_id, data, logged: "" }
+        Event { name: &self.event, entity_type: &self.entity_type, entity_id: &self.entity_id, data }
     }
 
     fn start(&self, tx: &mut Tx, ctx: &Ctx, flows: &[(String, i64)]) -> Result<()> {

@@ -294,13 +294,7 @@ impl<'f> Ground<'f> {
 
     /// The event.
     pub fn event<'e>(&'e self, fired: &'e Fired) -> Event<'e> {
-        Event {
-            name: fired.event,
-            entity_type: self.entity_type,
-            entity_id: self.entity_id,
-            data: &self.data,
-            logged: "",
-        }
+        Event { name: fired.event, entity_type: self.entity_type, entity_id: self.entity_id, data: &self.data }
     }
 }
 
@@ -328,7 +322,7 @@ fn note(tx: &mut Tx, ctx: &Ctx, event: &Event) -> Result<i64> {
     log::append(
         tx,
         ctx,
-        &Event { name: TRIGGERED, entity_type: event.entity_type, entity_id: event.entity_id, data: &data, logged: "" },
+        &Event { name: TRIGGERED, entity_type: event.entity_type, entity_id: event.entity_id, data: &data },
     )
 }
 

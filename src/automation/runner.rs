@@ -21,7 +21,6 @@ use engine::context::{Actor, Ctx};
 use engine::error::{Error, Result};
 use engine::leases::{self, Comeback, LOST_AT_MOST, Lease};
 use engine::record::{Record, When};
-use engine::who::Who;
 use serde_json::{Value, json};
 use store::Tx;
 
@@ -360,7 +359,7 @@ fn steps_of(
 ) -> Result<Option<PendingCall>> {
     let definition = definition(tx, ctx, runner, run)?;
     let chain = if run.chain.is_empty() { &run.base.id } else { &run.chain };
-    let own = ctx.acting_as(Who::flow(&run.flow_id.0, ""), &run.base.id, run.depth, chain);
+    let own = ctx.acting_as(authority::who(&run.flow_id.0, ""), &run.base.id, run.depth, chain);
     run.due_at = 0;
     run.lease_until = 0;
     run.next_attempt_at = When(None);

@@ -56,7 +56,7 @@ pub fn fire(tx: &mut Tx, ctx: &Ctx) -> Result<usize> {
         let moved = "UPDATE flows SET next_at = $1 WHERE account_id = $2 AND id = $3";
         tx.execute(moved, &[Value::from(next), ctx.account.into(), (&flow.base.id).into()])?;
         let data = data(time, &ctx.zone);
-        let event = Event { name: EVENT, entity_type: "", entity_id: "", data: &data.0, logged: "" };
+        let event = Event { name: EVENT, entity_type: "", entity_id: "", data: &data.0 };
         if !matching::matches(&flow.base.id, &flow.conditions.0.to_string(), &matching::condition_context(&event)) {
             continue;
         }

@@ -50,6 +50,7 @@ mod statements;
 mod store;
 mod subscriptions;
 mod support;
+mod tampering;
 mod timers;
 mod transitions;
 mod typesetting;

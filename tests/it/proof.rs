@@ -15,6 +15,8 @@ on_both![
     lines_store_the_whole_record,
     lines_of_an_earlier_version_keep_their_proof,
     a_deleted_record_can_be_erased,
+    a_record_has_a_history,
+    the_feed_has_filters,
 ];
 
 /// Returns the events after `seq`.
@@ -110,7 +112,7 @@ fn lines_store_the_whole_record(db: Db) {
 }
 
 /// Gives all lines of an account the hash of version 1.
-fn as_before(tx: &mut Tx, account: i64) -> store::Result<()> {
+pub fn as_before(tx: &mut Tx, account: i64) -> store::Result<()> {
     let sql = format!(
         "SELECT seq, at, type, entity_type, entity_id, actor, request_id, {} FROM log WHERE account_id = $1 ORDER BY seq",
         log::DATA
@@ -158,7 +160,7 @@ fn lines_of_an_earlier_version_keep_their_proof(db: Db) {
 fn a_deleted_record_can_be_erased(db: Db) {
     let server = Server::start(db);
     let client = server.client();
-    let id = client.post("/v1/clients", json!({"lastname": "Jansen", "email": "j@a.example"})).expect(201).id();
+    let id = client.post("/v1/clients", json!({"company_name": "Jansen", "email": "j@a.example"})).expect(201).id();
     client.patch(&format!("/v1/clients/{id}"), json!({"city": "Gouda"})).expect(200);
     client.post("/v1/products", json!({"name": "Between"})).expect(201);
     let (account, caller) = (client.account, server.app.acting_in(client.account, "erasing").unwrap());
@@ -192,4 +194,110 @@ fn a_deleted_record_can_be_erased(db: Db) {
         })
         .unwrap();
     assert!(matches!(verdict(&server, &client), Verdict::Broken { .. }));
+}
+
+fn a_record_has_a_history(db: Db) {
+    let server = Server::start(db);
+    let (client, stranger) = (server.client(), server.client());
+    let (_, browser) = member(&client, "ina@a.example", "member");
+    let id = client.post("/v1/tasks", json!({"title": "One"})).expect(201).id();
+    for title in ["Two", "Three", "Four"] {
+        let headers = [("sec-fetch-site", "same-origin")];
+        let body = json!({"title": title}).to_string();
+        browser.send_with("PATCH", &format!("/console/v1/tasks/{id}"), &headers, &body).expect(200);
+        client.post("/v1/products", json!({"name": title})).expect(201);
+    }
+    let path = format!("/v1/tasks/{id}/history");
+    let titles = |reply: crate::support::Reply| -> Vec<String> {
+        reply.data().as_array().unwrap().iter().map(|one| one["data"]["title"].as_str().unwrap().to_string()).collect()
+    };
+    let page = client.get(&format!("{path}?per_page=3&x=1")).expect(200);
+    assert_eq!(page.json()["meta"], json!({"page": 1, "per_page": 3, "total": 4, "pages": 2, "ignored_params": ["x"]}));
+    assert_eq!(titles(page), ["Four", "Three", "Two"]);
+    assert_eq!(titles(client.get(&format!("{path}?per_page=3&page=2"))), ["One"]);
+    client.get(&format!("{path}?page=0")).expect(422);
+    stranger.get(&path).expect(404);
+    let blind = server.with_scopes(&client, &["products.read", "audit.read"]);
+    blind.get(&path).expect(403);
+    client.delete(&format!("/v1/tasks/{id}")).expect(204);
+    let reply = client.get(&path).expect(200).json();
+    assert_eq!((&reply["data"][0]["type"], &reply["meta"]["total"]), (&json!("task.deleted"), &json!(5)));
+
+    // A record below another one is found there only, also when it is deleted.
+    let project = |name: &str| client.post("/v1/projects", json!({"name": name})).expect(201).id();
+    let (own, other) = (project("a"), project("b"));
+    let hour =
+        client.post(&format!("/v1/projects/{own}/hours"), json!({"date": "2026-05-04", "hours": 1})).expect(201).id();
+    for deleted in [false, true] {
+        if deleted {
+            client.delete(&format!("/v1/projects/{own}/hours/{hour}")).expect(204);
+        }
+        client.get(&format!("/v1/projects/{own}/hours/{hour}/history")).expect(200);
+        client.get(&format!("/v1/projects/{other}/hours/{hour}/history")).expect(404);
+    }
+}
+
+fn the_feed_has_filters(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let (user, browser) = member(&client, "ina@a.example", "member");
+    let before = server.last_seq(&client);
+    let id = browser.post("/console/v1/tasks", json!({"title": "One"})).expect(201).id();
+    for title in ["Two", "Three", "Four"] {
+        client.patch(&format!("/v1/tasks/{id}"), json!({"title": title})).expect(200);
+        client.post("/v1/products", json!({"name": title})).expect(201);
+        browser.post("/console/v1/tasks", json!({"title": title})).expect(201);
+    }
+    let read = |query: &str| client.get(&format!("/v1/changes?{query}")).expect(200).json();
+    let seqs = |reply: &Value| -> Vec<i64> {
+        reply["data"].as_array().unwrap().iter().map(|one| one["seq"].as_i64().unwrap()).collect()
+    };
+    let all = changes(&client, 0);
+    let wanted = |fits: &dyn Fn(&Value) -> bool| -> Vec<i64> {
+        all.iter().filter(|one| fits(one)).map(|one| one["seq"].as_i64().unwrap()).collect()
+    };
+    let last = server.last_seq(&client);
+    for (query, expected) in [
+        (format!("entity_id={id}"), wanted(&|one| one["entity_id"] == json!(id))),
+        (format!("entity_type=task&entity_id={id}"), wanted(&|one| one["entity_id"] == json!(id))),
+        (format!("entity_type=product&entity_id={id}"), Vec::new()),
+        ("entity_type=product".to_string(), wanted(&|one| one["entity_type"] == "product")),
+        (format!("actor={user}"), wanted(&|one| one["actor"] == json!(user))),
+        (
+            format!("actor={user}&type=task.created"),
+            wanted(&|one| one["actor"] == json!(user) && one["type"] == "task.created"),
+        ),
+        ("type=product.created".to_string(), wanted(&|one| one["type"] == "product.created")),
+        (format!("after={before}&entity_type=product"), wanted(&|one| one["entity_type"] == "product")),
+        ("before=4".to_string(), vec![1, 2, 3]),
+        ("entity_id=nobody".to_string(), Vec::new()),
+    ] {
+        let forward = read(&format!("{query}&limit=1000"));
+        assert_eq!((seqs(&forward), &forward["meta"]["has_more"]), (expected.clone(), &json!(false)), "{query}");
+        let mut backward = seqs(&read(&format!("{query}&limit=1000&order=desc")));
+        backward.reverse();
+        assert_eq!(backward, expected, "{query}");
+        // In pages, in both directions.
+        for (order, place) in [("asc", "after"), ("desc", "before")] {
+            let (mut seen, mut from) = (Vec::new(), String::new());
+            let query: String = query.split('&').filter(|one| !one.starts_with(place)).collect::<Vec<_>>().join("&");
+            loop {
+                let page = read(&format!("{query}&limit=2&order={order}{from}"));
+                seen.extend(seqs(&page));
+                if page["meta"]["has_more"] == false {
+                    break;
+                }
+                from = format!("&{place}={}", page["meta"]["last_seq"]);
+            }
+            seen.sort_unstable();
+            let all = seqs(&read(&format!("{query}&limit=1000")));
+            assert_eq!(seen, all, "{query} {order}");
+        }
+    }
+    // Whoever follows a filter does not read the same lines again.
+    assert_eq!(read("entity_id=nobody")["meta"]["last_seq"], last);
+    assert_eq!(seqs(&read("order=desc&limit=1")), [last]);
+    for bad in ["order=up", "before=x", "limit=0"] {
+        client.get(&format!("/v1/changes?{bad}")).expect(422);
+    }
 }

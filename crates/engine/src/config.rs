@@ -57,6 +57,7 @@ pub struct Config {
     pub smtp_ca_file: String,
     pub allow_private_addresses: String,
     pub dns_server: String,
+    pub audit_anchor: String,
     pub mollie_url: String,
     pub mollie_key: String,
     pub allow_sandbox: bool,
@@ -141,6 +142,11 @@ impl Config {
         }
         let config: Config =
             table.try_into().map_err(|error: toml::de::Error| format!("invalid setting: {}", error.message()))?;
+        let anchors = ["", "file:", "mailto:", "http://", "https://"];
+        let anchor = config.audit_anchor.as_str();
+        if !anchors.iter().any(|start| if start.is_empty() { anchor.is_empty() } else { anchor.starts_with(start) }) {
+            return Err("audit_anchor: must start with file:, mailto:, http:// or https://".to_string());
+        }
         for (name, mib) in
             [("bodies_mib", config.bodies_mib), ("bodies_per_account_mib", config.bodies_per_account_mib)]
         {

@@ -125,7 +125,7 @@
 //!   [`limits`].
 //! - Accounts and time: [`accounts`], [`authors`], [`context`], [`who`], [`clock`], [`quotas`],
 //!   [`site`].
-//! - Events and what follows from them: [`log`], [`shown`], [`listeners`], [`wakeup`], [`once`], [`timers`], [`due`].
+//! - Events and what follows from them: [`log`], [`heads`], [`shown`], [`history`], [`listeners`], [`wakeup`], [`once`], [`timers`], [`due`].
 //! - Background work: [`jobs`], [`leases`], [`backoff`], [`loops`], [`nodes`], [`takeover`], [`slice`](mod@slice),
 //!   [`turns`].
 //! - The process: [`config`], [`mod@open`], [`app`], [`services`], [`inspect`].
@@ -143,6 +143,8 @@ pub mod context;
 pub mod counters;
 pub mod due;
 pub mod error;
+pub mod heads;
+pub mod history;
 pub mod http;
 pub mod idempotency;
 pub mod input;

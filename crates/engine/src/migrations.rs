@@ -3,7 +3,7 @@
 use store::Migration;
 
 use crate::registry::registry;
-use crate::{accounts, contents, counters, idempotency, jobs, limits, log, nodes, once, search, site};
+use crate::{accounts, contents, counters, heads, idempotency, jobs, limits, log, nodes, once, search, site};
 
 /// The migrations of the engine's own tables.
 const OWN: &[Migration] = &[
@@ -15,6 +15,8 @@ const OWN: &[Migration] = &[
     log::SHARED_DATA,
     log::ACTORS,
     log::SALTED,
+    log::INDEXES,
+    heads::MIGRATION,
     idempotency::MIGRATION,
     jobs::MIGRATION,
     jobs::LANES,

@@ -14,6 +14,7 @@ mod open;
 mod part;
 mod rules;
 mod sealed;
+mod url;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,7 +26,6 @@ use crate::context::Ctx;
 use crate::error::{Error, FieldErrors};
 use crate::json::{Json, write_name, write_text};
 use crate::secrets::vault::is_sealed;
-use crate::site::Site;
 pub use body::{Body, Fields};
 pub use checked::{Bic, Callable, Color, Country, Domain, Email, EmailList, Emails, Iban, Slug, VatNumber, Website};
 pub use field::{Field, FieldInfo};
@@ -36,6 +36,7 @@ pub use open::{Transitions, check_transition, may_become};
 pub use part::Part;
 pub use rules::{ACTED, ALL, COMPUTED, CREATED, DETAIL, GIVEN, INPUT, LIST, NOWHERE, REQUIRED, Rules, UPDATED, Views};
 pub use sealed::Sealed;
+pub use url::ShownUrl;
 
 /// The fields of every record.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -79,56 +80,6 @@ pub struct Shape {
     pub doc: &'static [&'static str],
 }
 
-/// A URL that a record shows.
-pub struct ShownUrl {
-    /// The name of the field.
-    pub name: &'static str,
-    /// Its path, with `{id}` and the names of other fields as placeholders.
-    pub path: &'static str,
-    /// Whether it is signed, for a day of access without a key.
-    pub signed: bool,
-    /// The views that include it.
-    pub views: Views,
-    /// Its description in the documentation.
-    pub doc: &'static str,
-}
-
-impl ShownUrl {
-    /// Whether its path contains the value of this field.
-    fn names(&self, field: &str) -> bool {
-        let placeholder = |part: &str| part.split_once('}').is_some_and(|(name, _)| name == field);
-        self.path.split('{').skip(1).any(placeholder)
-    }
-
-    /// Returns the URL with this path.
-    pub fn url(&self, site: &Site, account: i64, now: Moment, path: &str) -> String {
-        if self.signed { site.signed(account, now, path) } else { site.address(path) }
-    }
-
-    /// Returns its path with the values of a record. Only the named fields are looked at: others may have a megabyte.
-    fn path_of<R: Record>(&self, record: &R) -> String {
-        self.path_with(|name| {
-            let field = R::fields().iter().find(|field| field.info.name == name);
-            match field.map(|field| (field.to_db)(record)) {
-                Some(Value::Text(text)) => text.into_owned(),
-                _ => record.base().id.clone(),
-            }
-        })
-    }
-
-    /// Returns its path with these values of its placeholders.
-    pub fn path_with(&self, value: impl Fn(&str) -> String) -> String {
-        let mut parts = self.path.split('{');
-        let mut path = parts.next().unwrap_or_default().to_string();
-        for part in parts {
-            let (name, rest) = part.split_once('}').unwrap_or((part, ""));
-            path.push_str(&value(name));
-            path.push_str(rest);
-        }
-        path
-    }
-}
-
 impl Shape {
     /// Creates the shape of a record whose times are only in its `meta`.
     pub const fn new(name: &'static str, table: &'static str, doc: &'static [&'static str]) -> Shape {
@@ -150,7 +101,7 @@ impl Shape {
 
     /// Whether a single record does not show this field.
     pub fn hides(&self, field: &FieldInfo) -> bool {
-        !field.rules.views.includes(DETAIL) && !(field.rules.in_meta && self.meta.includes(DETAIL))
+        !(field.rules.views.includes(DETAIL) || field.rules.in_meta && self.meta.includes(DETAIL))
     }
 
     /// Sets the prefix of its events.
@@ -321,7 +272,7 @@ pub trait Record: Fields + PartialEq {
         if let Some(ctx) = urls {
             for address in shape.addresses.iter().filter(|address| address.views.includes(view)) {
                 write_name(out, address.name);
-                write_text(out, &address.url(&ctx.site, ctx.account, ctx.machine_now, &address.path_of(self)));
+                write_text(out, &address.url(&ctx.site, ctx.account, ctx.machine_now, &path_of(address, self)));
             }
         }
         for (name, shown, moment) in
@@ -373,6 +324,17 @@ pub trait Record: Fields + PartialEq {
     fn is_searched() -> bool {
         Self::fields().iter().any(|field| field.info.rules.search)
     }
+}
+
+/// Returns the path of a URL with the values of a record. Only the named fields are looked at: others may have a megabyte.
+fn path_of<R: Record>(url: &ShownUrl, record: &R) -> String {
+    url.path_with(|name| {
+        let field = R::fields().iter().find(|field| field.info.name == name);
+        match field.map(|field| (field.to_db)(record)) {
+            Some(Value::Text(text)) => text.into_owned(),
+            _ => record.base().id.clone(),
+        }
+    })
 }
 
 /// Reads a row that has the columns of every record and then those of `fields`.

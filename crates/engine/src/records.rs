@@ -141,14 +141,9 @@ impl Image {
 
     /// Writes that something happened to the record, which has not changed since.
     pub fn tell<R: Record>(&self, tx: &mut Tx, ctx: &Ctx, record: &R, name: &str) -> Result<()> {
-        let event = Event {
-            name,
-            entity_type: R::shape().name,
-            entity_id: &record.base().id,
-            data: &self.shown,
-            logged: &self.logged,
-        };
-        log::append(tx, ctx, &event)?;
+        let event = Event { name, entity_type: R::shape().name, entity_id: &record.base().id, data: &self.shown };
+        let logged = if self.logged.is_empty() { &self.shown } else { &self.logged };
+        log::append_as(tx, ctx, &event, logged)?;
         tables::notify(tx, ctx, &event)
     }
 

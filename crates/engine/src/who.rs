@@ -11,60 +11,56 @@ pub enum ActorType {
     User,
     /// An API key.
     Key,
-    /// An automation.
-    Flow,
     /// The program itself.
     Job,
     /// Somebody without a key: a client on a public page, or a person who has not signed in yet.
     Visitor,
     /// Somebody at the command line of the server.
     Operator,
+    /// Another type of the business code, with its name. Its ids start with the name.
+    Other(&'static str),
 }
 
 impl ActorType {
-    /// Every type.
-    pub const ALL: [ActorType; 6] =
-        [ActorType::User, ActorType::Key, ActorType::Flow, ActorType::Job, ActorType::Visitor, ActorType::Operator];
-
     /// Returns its name in the log and in events.
     pub fn wire(self) -> &'static str {
         match self {
             ActorType::User => "user",
             ActorType::Key => "key",
-            ActorType::Flow => "flow",
             ActorType::Job => "job",
             ActorType::Visitor => "visitor",
             ActorType::Operator => "operator",
+            ActorType::Other(name) => name,
         }
     }
 
-    /// Returns the type of an actor that an earlier version logged by its id alone. Users did not exist then.
-    pub fn of_id(id: &str) -> ActorType {
-        match id {
-            OPERATOR => ActorType::Operator,
-            _ if VISITORS.contains(&id) => ActorType::Visitor,
-            _ if id.starts_with(FLOW) => ActorType::Flow,
-            // Ids of keys are UUIDs; names of jobs are shorter.
-            _ if id.len() == 36 && id.bytes().filter(|byte| *byte == b'-').count() == 4 => ActorType::Key,
-            _ => ActorType::Job,
+    /// Returns the name of the type of an actor that an earlier version logged by its id alone. Users did not exist then.
+    pub fn name_of(id: &str) -> &str {
+        match id.split_once(' ') {
+            Some((name, rest)) if is_id(rest) => name,
+            _ if is_id(id) => ActorType::Key.wire(),
+            _ => Who::from(id).kind.wire(),
         }
     }
+}
+
+/// Ids are UUIDs; names of jobs are shorter.
+fn is_id(text: &str) -> bool {
+    text.len() == 36 && text.bytes().filter(|byte| *byte == b'-').count() == 4
 }
 
 const OPERATOR: &str = "operator";
 /// The pages of people without a key.
 const VISITORS: [&str; 4] = ["visitor", "sandbox", "link", "sign-in"];
-/// What the id of a flow follows.
-const FLOW: &str = "flow ";
 
 /// Who causes a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Who {
     /// The type.
     pub kind: ActorType,
-    /// The id of the key or the user, `flow` and the id of the flow, or the name of what else it is.
+    /// The id of the key or the user, or the name of what else it is.
     pub id: Arc<str>,
-    /// The name at that time: of the key, the user, the flow or the job.
+    /// The name at that time.
     pub name: Arc<str>,
 }
 
@@ -80,9 +76,9 @@ impl Who {
         Who { kind: ActorType::User, id: id.into(), name: name.into() }
     }
 
-    /// Returns a flow.
-    pub fn flow(id: &str, name: &str) -> Who {
-        Who { kind: ActorType::Flow, id: format!("{FLOW}{id}").into(), name: name.into() }
+    /// Returns an actor of another type.
+    pub fn other(kind: &'static str, id: &str, name: &str) -> Who {
+        Who { kind: ActorType::Other(kind), id: format!("{kind} {id}").into(), name: name.into() }
     }
 
     /// Returns a visitor of these pages.
@@ -115,14 +111,16 @@ mod tests {
 
     #[test]
     fn actors_of_earlier_versions_have_a_type() {
+        let id = "0198d1c2-7b7e-7c3a-9d53-2f1d8c6a0b11";
         for (id, kind) in [
-            ("0198d1c2-7b7e-7c3a-9d53-2f1d8c6a0b11", ActorType::Key),
-            ("flow 0198d1c2-7b7e-7c3a-9d53-2f1d8c6a0b11", ActorType::Flow),
-            ("days", ActorType::Job),
-            ("operator", ActorType::Operator),
-            ("visitor", ActorType::Visitor),
+            (id, "key"),
+            (&format!("robot {id}"), "robot"),
+            ("days", "job"),
+            ("test clock", "job"),
+            ("operator", "operator"),
+            ("visitor", "visitor"),
         ] {
-            assert_eq!(ActorType::of_id(id), kind, "{id}");
+            assert_eq!(ActorType::name_of(id), kind, "{id}");
         }
     }
 }

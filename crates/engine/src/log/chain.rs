@@ -3,8 +3,9 @@
 use sha2::{Digest, Sha256};
 use store::Tx;
 
-use super::erasing::Erased;
-use super::{Line, after, key_of};
+use super::emptied::Erased;
+use super::line::Line;
+use super::reading::{after, key_of};
 use crate::clock::Moment;
 use crate::contents::hex;
 use crate::error::Result;

@@ -1,18 +1,13 @@
 //! Erasing the data of a record that was deleted. Its rows keep their place in the chain, with the digest of what they had;
 //! without the salt nobody can guess it. A last row about the record says that it was erased.
 
-use std::collections::HashMap;
-
 use store::Tx;
 
 use super::chain::digest;
-use super::{Event, Line, append, key};
-use crate::clock::Moment;
+use super::emptied::ERASED;
+use super::{Event, Line, append};
 use crate::context::Ctx;
 use crate::error::{Code, Error, Result};
-
-/// What the name of the row ends with.
-const ERASED: &str = ".erased";
 
 /// Erases the data of all rows about a record, which is deleted; returns how many. Rows of version 1 hash their data, so they
 /// cannot be erased.
@@ -43,26 +38,6 @@ pub fn erase(tx: &mut Tx, ctx: &Ctx, kind: &str, id: &str) -> Result<u64> {
         count += 1;
     }
     let data = format!("{{\"entries\":{count}}}");
-    append(tx, ctx, &Event { name: &name, entity_type: kind, entity_id: id, data: &data, logged: "" })?;
+    append(tx, ctx, &Event { name: &name, entity_type: kind, entity_id: id, data: &data })?;
     Ok(count)
-}
-
-/// The erased rows of a chain that no later row explains, by record.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Erased(HashMap<(u64, u64), (i64, Moment)>);
-
-impl Erased {
-    /// Records a row, in the order of the log.
-    pub(super) fn note(&mut self, line: &Line) {
-        if line.is_erased() {
-            self.0.entry(key(&line.entity_type, &line.entity_id)).or_insert((line.seq, Moment(line.at)));
-        } else if line.name.ends_with(ERASED) {
-            self.0.remove(&key(&line.entity_type, &line.entity_id));
-        }
-    }
-
-    /// Returns the first row that was emptied in another way.
-    pub(super) fn unexplained(&self) -> Option<(i64, Moment)> {
-        self.0.values().min_by_key(|(seq, _)| *seq).copied()
-    }
 }

@@ -2,11 +2,22 @@
 
 use store::Row;
 
-use super::{DATA, fired};
+use super::event::fired;
 use crate::clock::Moment;
 use crate::error::Result;
 use crate::json::{write_key, write_text};
 use crate::who::ActorType;
+
+/// The data of a row in a statement on `log`: its own, or that of the row whose number is in `data_of`. Data of its own
+/// count then too, so that the hash tells if somebody adds some.
+pub const DATA: &str =
+    "CASE WHEN log.data_of = 0 THEN log.data ELSE log.data || coalesce((SELECT shown.data FROM log shown
+     WHERE shown.account_id = log.account_id AND shown.seq = log.data_of), '') END";
+
+/// The length of the data, for which neither database reads them: a row may have megabytes.
+pub(super) const LENGTH: &str =
+    "CAST(CASE WHEN data_of = 0 THEN octet_length(data) ELSE coalesce((SELECT octet_length(shown.data)
+     FROM log shown WHERE shown.account_id = log.account_id AND shown.seq = log.data_of), 0) END AS BIGINT)";
 
 /// A row of the log.
 pub struct Line {
@@ -104,7 +115,7 @@ impl Line {
 
     fn write_actor(&self, out: &mut Vec<u8>) {
         let kind = match self.actor_type.as_str() {
-            "" => ActorType::of_id(&self.actor).wire(),
+            "" => ActorType::name_of(&self.actor),
             kind => kind,
         };
         for (name, text) in [("actor", self.actor.as_str()), ("actor_type", kind), ("actor_name", &self.actor_name)] {

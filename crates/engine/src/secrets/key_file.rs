@@ -131,7 +131,7 @@ fn failed(path: &Path, error: &std::io::Error) -> Error {
 }
 
 /// Parses hexadecimal digits.
-pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
+pub fn unhex(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes();
     if !digits.len().is_multiple_of(2) || !text.is_ascii() {
         return None;

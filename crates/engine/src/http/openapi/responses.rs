@@ -92,6 +92,10 @@ fn contents(resource: &Resource, route: &Route) -> (&'static str, String, Option
             let list = json!({"type": "array", "items": parts_schema(parts)});
             ("200", "Events in order.".to_string(), Some((list, "#/components/schemas/Feed")))
         }
+        Returns::PageOfEvents(parts, _) => {
+            let list = json!({"type": "array", "items": parts_schema(parts)});
+            ("200", "A page of events, newest first.".to_string(), Some((list, "#/components/schemas/Page")))
+        }
         Returns::Stream(_) => ("200", "Server-sent events, until the client disconnects.".to_string(), None),
         Returns::Made(view) => {
             ("201", "The record that was created.".to_string(), Some((seen_schema(resource, view), "")))
@@ -113,7 +117,7 @@ fn contents(resource: &Resource, route: &Route) -> (&'static str, String, Option
 /// Returns the headers of a response, except those that every response has.
 fn headers(route: &Route) -> Value {
     match route.returns {
-        Returns::Page | Returns::PageOf(_) | Returns::Either => {
+        Returns::Page | Returns::PageOf(_) | Returns::PageOfEvents(..) | Returns::Either => {
             json!({"Link": header("First, previous, next and last page.")})
         }
         Returns::Item(CREATED) if matches!(route.body, RequestBody::Create | RequestBody::File) => {
