@@ -147,12 +147,7 @@ fn log_creation(tx: &mut Tx, ctx: &Ctx, account: &Account) -> Result<()> {
     let data = json!({
         "id": account.uid, "name": account.name, "time_zone": zone, "test_clock": account.has_test_clock,
     });
-    let event = Event {
-        name: "account.created",
-        entity_type: "account",
-        entity_id: &account.uid,
-        data: &data.to_string(),
-        logged: "",
-    };
+    let event =
+        Event { name: "account.created", entity_type: "account", entity_id: &account.uid, data: &data.to_string() };
     log::append(tx, ctx, &event).map(drop)
 }

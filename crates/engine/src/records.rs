@@ -129,11 +129,11 @@ impl Image {
     /// Of a record as it is now.
     pub fn new<R: Record>(ctx: &Ctx, record: &R) -> Result<Image> {
         let mut data = Vec::with_capacity(512);
-        record.write_json(DETAIL, ctx, &mut data);
+        let urls = record.write_json(DETAIL, ctx, &mut data);
         let mut logged = Vec::new();
         if R::is_logged_otherwise() {
             logged.reserve(data.len() + 128);
-            record.write_logged(&mut logged);
+            record.write_logged(&data, urls, &mut logged);
         }
         let text = |data| String::from_utf8(data).map_err(|_| Error::internal("a response is not valid UTF-8"));
         Ok(Image { shown: text(data)?, logged: text(logged)? })
