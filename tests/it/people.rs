@@ -1,6 +1,8 @@
 //! People: users and their roles, signing in, and sessions as callers of the API.
 
+mod assigned;
 mod commands;
+mod granted;
 mod pages;
 mod roles;
 mod signing_in;
