@@ -3,6 +3,7 @@
 mod commands;
 mod confirmation;
 mod factors;
+mod issuer;
 mod pages;
 mod passkeys;
 mod roles;

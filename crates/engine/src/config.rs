@@ -59,6 +59,10 @@ pub struct Config {
     pub dns_server: String,
     pub mollie_url: String,
     pub mollie_key: String,
+    pub oidc_issuer: String,
+    pub oidc_client_id: String,
+    pub oidc_client_secret: String,
+    pub oidc_name: String,
     pub webhook_timeout_seconds: u64,
     pub streams_per_key: usize,
     pub max_streams: usize,
@@ -82,7 +86,7 @@ pub const LEAST_BODIES_MIB: u64 = 5;
 
 /// The settings whose values are secrets.
 const SECRETS: &[&str] =
-    &["database_url", "secret_key", "s3_secret_key", "smtp_password", "mollie_key"];
+    &["database_url", "secret_key", "s3_secret_key", "smtp_password", "mollie_key", "oidc_client_secret"];
 
 /// The format of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
