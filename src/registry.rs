@@ -31,7 +31,7 @@ use crate::payments::handing_over::{self, HandOver};
 use crate::payments::verification::{self, CancelAtProvider, FinishVerification};
 use crate::payments::{batch, mandate, payment, providers};
 use crate::people::entering::MailReset;
-use crate::people::{assigned, factor, inviting, me, password, person, session, throttle, token};
+use crate::people::{assigned, factor, inviting, issuer, me, password, person, session, throttle, token};
 use crate::relations::{client, client_link, note, supplier};
 use crate::sales::{deal, deal_source, pipeline, product};
 use crate::settings::email_domain::check::{self, CheckDomain};
@@ -141,7 +141,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
     histograms: &[webhooks::metrics::SECONDS],
     gauges: &[typesetting::typeset_count, automation::metrics::calls_open],
     stored_gauges: &[automation::metrics::behind, webhooks::metrics::behind, webhooks::metrics::down],
-    services: &[turns::open, mail::open, automation::open, check::open, password::open],
+    services: &[turns::open, mail::open, automation::open, check::open, password::open, issuer::open],
     jobs: JOBS,
     leases: LEASES,
     retries: RETRIES,

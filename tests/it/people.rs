@@ -5,6 +5,7 @@ mod commands;
 mod confirmation;
 mod factors;
 mod granted;
+mod issuer;
 mod pages;
 mod passkeys;
 mod roles;
