@@ -227,7 +227,7 @@ fn check_limits(ctx: &Ctx, before: Option<&ApiKey>, key: &ApiKey) -> Result<()> 
 }
 
 const MIGRATIONS: &[Migration] = &[Migration {
-    number: 93,
+    number: 92,
     name: "lists of keys",
     sql: "
 DROP INDEX keys_account;

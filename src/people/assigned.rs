@@ -16,7 +16,7 @@ pub(crate) fn unfit(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Option<&'static 
 
 /// The columns that refer to users. `clients_of_owner` serves deleting a user: PostgreSQL would choose another index.
 pub(crate) const MIGRATION: Migration = Migration {
-    number: 94,
+    number: 93,
     name: "users of records",
     sql: "
 ALTER TABLE deals ADD COLUMN assignee_id TEXT NOT NULL DEFAULT '';
