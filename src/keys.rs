@@ -147,11 +147,12 @@ fn rotate(call: Call) -> Result<Work> {
 /// Lets the secret of a key work until a moment, and those before it no longer than that.
 fn keep_old_secret(tx: &mut Tx, ctx: &Ctx, key: &ApiKey, until: engine::clock::Moment) -> Result<()> {
     let (account, id) = (ctx.account, &key.base.id);
-    let sql = "DELETE FROM old_key_secrets WHERE account_id = $1 AND key_id = $2 AND until < $3";
+    let table = format!("old_key_secrets{}", tx.dialect().indexed_by("old_key_secrets_key"));
+    let sql = format!("DELETE FROM {table} WHERE account_id = $1 AND key_id = $2 AND until < $3");
     let oldest = ctx.machine_now.plus_seconds(-OLD_KEPT_SECONDS);
-    tx.execute(sql, &[account.into(), id.into(), oldest.0.into()])?;
-    let sql = "UPDATE old_key_secrets SET until = $1 WHERE account_id = $2 AND key_id = $3 AND until > $1";
-    tx.execute(sql, &[until.0.into(), account.into(), id.into()])?;
+    tx.execute(&sql, &[account.into(), id.into(), oldest.0.into()])?;
+    let sql = format!("UPDATE {table} SET until = $1 WHERE account_id = $2 AND key_id = $3 AND until > $1");
+    tx.execute(&sql, &[until.0.into(), account.into(), id.into()])?;
     let sql = "INSERT INTO old_key_secrets (hash, account_id, key_id, until) VALUES ($1, $2, $3, $4)";
     tx.execute(sql, &[key.hash.0.as_slice().into(), account.into(), id.into(), until.0.into()])?;
     Ok(())
@@ -226,7 +227,7 @@ fn check_limits(ctx: &Ctx, before: Option<&ApiKey>, key: &ApiKey) -> Result<()> 
 }
 
 const MIGRATIONS: &[Migration] = &[Migration {
-    number: 93,
+    number: 92,
     name: "lists of keys",
     sql: "
 DROP INDEX keys_account;

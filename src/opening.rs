@@ -122,12 +122,12 @@ impl Opening {
             quotas: Quotas::default(),
         };
         let mut ctx = caller.writing(tx)?;
-        let by_operator = ctx.acting_as("operator", &ctx.request_id, 0, "");
-        log_creation(tx, &by_operator, &account)?;
-        operator::create_first(tx, &by_operator, &self.secret)?;
         if self.with_demo {
             ctx.now = demo::beginning(&ctx);
         }
+        let by_operator = ctx.acting_as("operator", &ctx.request_id, 0, "");
+        log_creation(tx, &by_operator, &account)?;
+        operator::create_first(tx, &by_operator, &self.secret)?;
         registry().fill(tx, &ctx, &account)?;
         if self.live {
             Settings::go_live(tx, &ctx)?;

@@ -4,6 +4,7 @@
 mod console;
 mod factors;
 mod hooks;
+mod oidc;
 mod public;
 mod sandbox;
 mod sign_in;
@@ -27,6 +28,8 @@ pub const PAGES: &[Page] = &[
     signing_in("/sign-in"),
     signing_in("/sign-in-link/"),
     signing_in("/two-factor"),
+    signing_in("/oidc/start"),
+    signing_in("/oidc/callback"),
     signing_in("/sign-out"),
     signing_in("/forgot"),
     signing_in("/set-up/"),

@@ -1,10 +1,12 @@
 //! People: the users of an account with their roles, and how they sign in. A person has one password and may be a user
 //! of several accounts.
 
+pub(crate) mod assigned;
 pub mod enrolling;
 pub mod entering;
 pub mod factor;
 pub mod inviting;
+pub mod issuer;
 pub mod letters;
 pub mod me;
 pub mod new_passkey;
@@ -33,4 +35,8 @@ error_codes! {
     TWO_FACTOR_REQUIRED = "two_factor_required", Forbidden, retry: false;
     /// The action is dangerous, and the password was entered more than 15 minutes ago. Enter it again (`POST /console/confirm`), then retry.
     CONFIRMATION_REQUIRED = "confirmation_required", Forbidden, retry: true;
+    /// Signing in at the OpenID Connect issuer failed. The log of the server has the reason.
+    ISSUER_FAILED = "issuer_failed", Forbidden, retry: true;
+    /// No user has the e-mail address with which the person signed in at the OpenID Connect issuer.
+    NO_SUCH_USER = "no_such_user", Forbidden, retry: true;
 }

@@ -13,7 +13,7 @@ use engine::leases::LeaseTable;
 use engine::log::Event;
 use engine::registry::{self, Contents, Registry, Start};
 use engine::resource::Resource;
-use engine::tables::Guard;
+use engine::tables::{Choice, Guard};
 use engine::timers::{self, Timer};
 use engine::{idempotency, search};
 use store::{Migration, Tx};
@@ -31,7 +31,7 @@ use crate::payments::handing_over::{self, HandOver};
 use crate::payments::verification::{self, CancelAtProvider, FinishVerification};
 use crate::payments::{batch, mandate, payment, providers};
 use crate::people::entering::MailReset;
-use crate::people::{factor, inviting, me, password, person, session, throttle, token};
+use crate::people::{assigned, factor, inviting, issuer, me, password, person, session, throttle, token};
 use crate::relations::{client, client_link, note, supplier};
 use crate::sales::{deal, deal_source, pipeline, product};
 use crate::settings::email_domain::check::{self, CheckDomain};
@@ -130,7 +130,9 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
     guards: &[
         Guard { table: "files", check: corporate_identity::guard_logo },
         Guard { table: "files", check: typesetting::guard_pdf },
+        Guard { table: "users", check: hour::guard_user },
     ],
+    choices: &[Choice { table: "users", unfit: assigned::unfit }],
     contents: Some(Contents { announce: files::announce, refuse: files::drop_now }),
     pages: pages::PAGES,
     user: Some(session::author),
@@ -139,7 +141,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
     histograms: &[webhooks::metrics::SECONDS],
     gauges: &[typesetting::typeset_count, automation::metrics::calls_open],
     stored_gauges: &[automation::metrics::behind, webhooks::metrics::behind, webhooks::metrics::down],
-    services: &[turns::open, mail::open, automation::open, check::open, password::open],
+    services: &[turns::open, mail::open, automation::open, check::open, password::open, issuer::open],
     jobs: JOBS,
     leases: LEASES,
     retries: RETRIES,
@@ -166,6 +168,7 @@ fn migrations() -> Vec<Migration> {
         run::NODES,
         person::MIGRATION,
         factor::MIGRATION,
+        assigned::MIGRATION,
     ];
     let all = own.into_iter().chain(documents::MIGRATIONS.iter().copied());
     #[cfg(test)]

@@ -439,7 +439,7 @@ UPDATE settings SET outside = 'recorded' WHERE account_id IN (SELECT id FROM acc
 ",
     },
     Migration {
-        number: 96,
+        number: 94,
         name: "demo accounts",
         sql: "ALTER TABLE settings ADD COLUMN demo BIGINT NOT NULL DEFAULT 0;",
     },

@@ -65,7 +65,8 @@ pub fn revoke(app: &App, id: &str) -> Result<()> {
 
 /// Writes a log line for each key of an earlier version, which did not write any.
 pub(crate) fn log_old_keys(app: &App) -> Result<()> {
-    let first = "SELECT account_id FROM keys WHERE version = 0 LIMIT 1";
+    // Written such that both databases search the index of these keys.
+    let first = "SELECT account_id FROM keys WHERE version = 0 AND account_id > 0 ORDER BY account_id LIMIT 1";
     while let Some(account) = app.store.read_now(|tx| tx.first(first, &[], |row| Ok::<_, Error>(row.int(0)?)))? {
         let caller = app.acting_in(account, "kantoor")?;
         app.store.write_now(account, move |tx| {

@@ -17,14 +17,15 @@ use minijinja::value::Serde;
 use serde_json::{Value, json};
 
 use super::two_factor::{self, Next};
-use super::{console, public};
+use super::{console, oidc, public};
 use crate::people::entering::{FirstOwner, Invited, Outcome, Visit};
 use crate::people::factor::Method as Factor;
+use crate::people::issuer::CALLBACK;
 use crate::people::passkey::Used;
 use crate::people::second_step::Given;
 use crate::people::session::LONGEST_SECONDS;
 use crate::people::token::Purpose;
-use crate::people::{LINK_INVALID, TWO_FACTOR_REQUIRED};
+use crate::people::{ISSUER_FAILED, LINK_INVALID, NO_SUCH_USER, TWO_FACTOR_REQUIRED, issuer};
 
 /// Returns the path of a page for the metrics.
 pub fn route(path: &str) -> &'static str {
@@ -36,6 +37,8 @@ pub fn route(path: &str) -> &'static str {
         _ => match path {
             "/sign-in" => "/sign-in",
             "/two-factor" => "/two-factor",
+            "/oidc/start" => "/oidc/start",
+            "/oidc/callback" => "/oidc/callback",
             "/sign-out" => "/sign-out",
             "/forgot" => "/forgot",
             _ => "",
@@ -57,14 +60,23 @@ pub async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let visit = Visit { app: app.clone(), request_id: request_id.clone(), device: console::device(&app, &head) };
     let mut page = Page { name: "broken", language: language(&head), fields: json!({}), error: "" };
     let done = walk(&visit, &head, body, &mut page).await;
+    if page.name == "sign_in" {
+        page.fields["issuer"] = json!(issuer::name(&app.config));
+    }
     let mut response = match done {
         Ok(Shown::Page) => page.draw(&nonce),
         Ok(Shown::Entered(secret)) => leading(&app, "/sign-in", &secret, LONGEST_SECONDS),
         Ok(Shown::Left) => leading(&app, "/sign-in", "", 0),
         Ok(Shown::Elsewhere(path)) => redirect(path),
+        Ok(Shown::Away(response)) => response,
         Err(error) => page.refused(&error, &request_id, &nonce),
     };
     reply::finish(&mut response, &request_id);
+    if head.uri.path() == CALLBACK
+        && let Ok(cookie) = HeaderValue::from_str(&oidc::forget(&app.site))
+    {
+        response.headers_mut().append(SET_COOKIE, cookie);
+    }
     // Passkeys need a script, which fills in the form.
     if page.fields["options"].is_string() {
         let policy = format!(
@@ -89,6 +101,8 @@ enum Shown {
     Left,
     /// Another page.
     Elsewhere(&'static str),
+    /// The issuer.
+    Away(Response<Body>),
 }
 
 /// A page that is shown, possibly after an error.
@@ -107,11 +121,7 @@ async fn walk(visit: &Visit, head: &Parts, body: Body, page: &mut Page) -> Resul
         return Err(Error::new(Code::MethodNotAllowed, "Open the page or submit its form."));
     }
     let form = if reads { Vec::new() } else { public::read_form(app, &head.headers, body).await? };
-    let sent = |name: &str| -> String {
-        let found = form_urlencoded::parse(&form).find(|(key, _)| key == name);
-        // A NUL cannot be stored.
-        found.map(|(_, value)| value.replace('\0', "")).unwrap_or_default()
-    };
+    let form = Form(form);
     if let Some((purpose, token)) = link(head.uri.path()) {
         let invited = visit.invited(purpose, token).await?;
         page.invite(purpose, &invited);
@@ -119,71 +129,24 @@ async fn walk(visit: &Visit, head: &Parts, body: Body, page: &mut Page) -> Resul
             return Ok(Shown::Page);
         }
         session::check_origin(head, &app.site)?;
-        let entered = match purpose {
-            Purpose::SetUp => {
-                let (email, name) = (sent("email"), sent("name"));
-                page.fields["email"] = json!(email);
-                page.fields["name"] = json!(name);
-                set_up(visit, token, &email, &name, sent("password")).await
-            }
-            Purpose::Invite => visit.accept(token, sent("password")).await,
-            Purpose::Reset => visit.reset(token, sent("password")).await,
-            Purpose::SignIn => visit.sign_in_by_link(token).await,
-            Purpose::SecondStep => return Err(Error::new(Code::NotFound, "This page does not exist.")),
-        };
-        return Ok(page.after(entered?));
+        return open_link(visit, purpose, token, &form, page).await;
     }
     match (head.uri.path(), reads) {
-        ("/sign-in", true) => {
-            page.name = "sign_in";
-            match authentication::in_session(app, head).await {
-                Ok(caller) => {
-                    page.name = "signed_in";
-                    page.fields = json!({"name": caller.key.name, "business": caller.account.name});
-                }
-                Err(error) if error.code == TWO_FACTOR_REQUIRED => return Ok(Shown::Elsewhere("/two-factor")),
-                Err(_) => {}
-            }
-            Ok(Shown::Page)
-        }
+        ("/sign-in", true) => show_sign_in(visit, head, page).await,
         ("/sign-in", false) => {
-            session::check_origin(head, &app.site)?;
-            if !sent("token").is_empty() {
-                page.name = "code";
-                page.fields = json!({"token": sent("token"), "methods": [Factor::Totp.wire()]});
-                let given = match sent("signature").as_str() {
-                    "" => Given::Code(sent("code")),
-                    signature => Given::Passkey(Used::read(
-                        &sent("credential"),
-                        &sent("client_data"),
-                        &sent("authenticator_data"),
-                        signature,
-                    )?),
-                };
-                let entered = visit.second_step(&sent("token"), given).await?;
-                return Ok(page.after(entered));
-            }
             page.name = "sign_in";
-            page.fields = json!({"email": sent("email")});
-            let entered = visit.sign_in(&sent("email"), sent("password"), "").await?;
-            Ok(page.after(entered))
+            session::check_origin(head, &app.site)?;
+            sign_in(visit, &form, page).await
+        }
+        ("/oidc/start", true) => oidc::start(visit).await.map(Shown::Away),
+        (CALLBACK, true) => {
+            page.name = "sign_in";
+            Ok(page.after(oidc::callback(visit, head).await?))
         }
         ("/two-factor", _) => {
             page.name = "two_factor";
-            match two_factor::answer(visit, head, reads, &sent).await? {
-                Next::Page(name, fields) => {
-                    page.name = name;
-                    page.fields = fields;
-                    Ok(Shown::Page)
-                }
-                Next::Refused(name, fields, error) => {
-                    page.name = name;
-                    page.fields = fields;
-                    Err(error)
-                }
-                Next::Overview => Ok(Shown::Elsewhere("/two-factor")),
-                Next::SignIn => Ok(Shown::Elsewhere("/sign-in")),
-            }
+            let next = two_factor::answer(visit, head, reads, |name: &str| form.sent(name)).await?;
+            page.next(next)
         }
         ("/sign-out", false) => {
             session::check_origin(head, &app.site)?;
@@ -197,12 +160,74 @@ async fn walk(visit: &Visit, head: &Parts, body: Body, page: &mut Page) -> Resul
         ("/forgot", false) => {
             page.name = "forgot";
             session::check_origin(head, &app.site)?;
-            visit.forgot(&sent("email")).await?;
+            visit.forgot(&form.sent("email")).await?;
             page.name = "sent";
             Ok(Shown::Page)
         }
         _ => Err(Error::new(Code::NotFound, "This page does not exist.")),
     }
+}
+
+/// A submitted form.
+struct Form(Vec<u8>);
+
+impl Form {
+    /// Returns a field, or an empty string.
+    fn sent(&self, name: &str) -> String {
+        let found = form_urlencoded::parse(&self.0).find(|(key, _)| key == name);
+        // A NUL cannot be stored.
+        found.map(|(_, value)| value.replace('\0', "")).unwrap_or_default()
+    }
+}
+
+/// Submits the form of a link.
+async fn open_link(visit: &Visit, purpose: Purpose, token: &str, form: &Form, page: &mut Page) -> Result<Shown> {
+    let entered = match purpose {
+        Purpose::SetUp => {
+            let (email, name) = (form.sent("email"), form.sent("name"));
+            page.fields["email"] = json!(email);
+            page.fields["name"] = json!(name);
+            set_up(visit, token, &email, &name, form.sent("password")).await
+        }
+        Purpose::Invite => visit.accept(token, form.sent("password")).await,
+        Purpose::Reset => visit.reset(token, form.sent("password")).await,
+        Purpose::SignIn => visit.sign_in_by_link(token).await,
+        Purpose::SecondStep => Err(Error::new(Code::NotFound, "This page does not exist.")),
+    };
+    Ok(page.after(entered?))
+}
+
+/// Shows who has signed in, or the form to do so.
+async fn show_sign_in(visit: &Visit, head: &Parts, page: &mut Page) -> Result<Shown> {
+    page.name = "sign_in";
+    match authentication::in_session(&visit.app, head).await {
+        Ok(caller) => {
+            page.name = "signed_in";
+            page.fields = json!({"name": caller.key.name, "business": caller.account.name});
+        }
+        Err(error) if error.code == TWO_FACTOR_REQUIRED => return Ok(Shown::Elsewhere("/two-factor")),
+        Err(_) => {}
+    }
+    Ok(Shown::Page)
+}
+
+/// Submits the password, or the second factor.
+async fn sign_in(visit: &Visit, form: &Form, page: &mut Page) -> Result<Shown> {
+    let token = form.sent("token");
+    if token.is_empty() {
+        page.fields = json!({"email": form.sent("email")});
+        return Ok(page.after(visit.sign_in(&form.sent("email"), form.sent("password"), "").await?));
+    }
+    page.name = "code";
+    page.fields = json!({"token": token, "methods": [Factor::Totp.wire()]});
+    let given = match form.sent("signature").as_str() {
+        "" => Given::Code(form.sent("code")),
+        signature => {
+            let (client, data) = (form.sent("client_data"), form.sent("authenticator_data"));
+            Given::Passkey(Used::read(&form.sent("credential"), &client, &data, signature)?)
+        }
+    };
+    Ok(page.after(visit.second_step(&token, given).await?))
 }
 
 async fn set_up(visit: &Visit, token: &str, email: &str, name: &str, password: String) -> Result<Outcome> {
@@ -225,6 +250,19 @@ impl Page {
                 Shown::Page
             }
         }
+    }
+
+    /// Continues with what a form of the page of second factors leads to.
+    fn next(&mut self, next: Next) -> Result<Shown> {
+        let (name, fields, done) = match next {
+            Next::Page(name, fields) => (name, fields, Ok(Shown::Page)),
+            Next::Refused(name, fields, error) => (name, fields, Err(error)),
+            Next::Overview => return Ok(Shown::Elsewhere("/two-factor")),
+            Next::SignIn => return Ok(Shown::Elsewhere("/sign-in")),
+        };
+        self.name = name;
+        self.fields = fields;
+        done
     }
 
     fn invite(&mut self, purpose: Purpose, invited: &Invited) {
@@ -257,6 +295,8 @@ impl Page {
             Code::Duplicate => "taken",
             Code::Forbidden if self.fields["asks_password"] == true => "current",
             Code::Forbidden => "elsewhere",
+            code if code == ISSUER_FAILED => "issuer",
+            code if code == NO_SUCH_USER => "nobody",
             code if code == LINK_INVALID && self.name == "code" => "late",
             code if code == LINK_INVALID => "link",
             _ => "failed",

@@ -120,8 +120,11 @@ pub(crate) fn pay_online(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Pa
         let message = "This invoice cannot be paid online.";
         return Err(Error::new(Code::InvalidTransition, message));
     }
+    // One that a caller recorded has no page.
+    let leads_on = |payment: &Payment| payment.status == Status::Created || !payment.payment_url().is_empty();
+    let fits = |payment: &Payment| payment.amount == invoice.open_amount() && payment.provider == provider.wire();
     match under_way(tx, ctx, &invoice.base.id, Some(Method::Ideal))? {
-        Some(payment) if payment.amount == invoice.open_amount() && payment.provider == provider.wire() => Ok(payment),
+        Some(payment) if fits(&payment) && leads_on(&payment) => Ok(payment),
         _ => write(tx, ctx, invoice, provider, Method::Ideal),
     }
 }

@@ -336,7 +336,7 @@ const MIGRATIONS: &[Migration] = &[TEST, AWAITED, TABLE];
 
 /// Payments and verifications without money; the ids of the sandbox and of recorded ones start like this.
 const TEST: Migration = Migration {
-    number: 97,
+    number: 95,
     name: "test payments",
     sql: "
 ALTER TABLE payments ADD COLUMN test BIGINT NOT NULL DEFAULT 0;

@@ -44,6 +44,8 @@ pub enum Proof {
     Both,
     /// With a link of the operator.
     Operator,
+    /// At an OpenID Connect issuer.
+    Issuer,
     /// With another session of the same person.
     Session(Via, Moment),
 }
@@ -335,6 +337,7 @@ impl Visit {
                 }
                 Proof::Both => (Via::Password, ctx.machine_now),
                 Proof::Operator => (Via::Operator, ctx.machine_now),
+                Proof::Issuer => (Via::Issuer, ctx.machine_now),
                 Proof::Session(via, confirmed_at) => (via, confirmed_at),
             };
             let new = session::New { secret: &own, device: &device, via, confirmed_at };

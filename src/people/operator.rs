@@ -4,8 +4,10 @@ use engine::accounts::Account;
 use engine::app::App;
 use engine::context::Ctx;
 use engine::error::{Code, Error, Result};
+use engine::log::{self, Event};
 use engine::record::{Email, Record};
 use engine::records;
+use serde_json::json;
 use store::Tx;
 
 use crate::people::entering::{accounts_of, active, create_reset};
@@ -21,8 +23,13 @@ const OPERATOR: &str = "operator";
 /// Creates a link with which the first owner of an account signs in.
 pub fn set_up(app: &App, account: Account) -> Result<String> {
     let secret = token::new_secret()?;
-    let own = secret.clone();
-    write(app, account, move |tx, ctx| token::create(tx, ctx, Purpose::SetUp, "", &own))?;
+    let (own, uid) = (secret.clone(), account.uid.clone());
+    write(app, account, move |tx, ctx| {
+        token::create(tx, ctx, Purpose::SetUp, "", &own)?;
+        let data = json!({"id": uid}).to_string();
+        let name = "account.set_up_requested";
+        log::append(tx, ctx, &Event { name, entity_type: "account", entity_id: &uid, data: &data }).map(drop)
+    })?;
     Ok(Purpose::SetUp.link(&app.site, &secret))
 }
 

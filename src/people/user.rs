@@ -77,10 +77,19 @@ pub(crate) fn check_other_owner(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<()> 
 
 /// Returns the active users of a person with the numbers of their accounts, oldest first.
 pub fn memberships(tx: &mut Tx, person: &str) -> Result<Vec<(i64, User)>> {
+    of_person(tx, person, Status::Active)
+}
+
+/// Returns the users of a person who have not accepted their invitation, with the numbers of their accounts, oldest first.
+pub fn invitations(tx: &mut Tx, person: &str) -> Result<Vec<(i64, User)>> {
+    of_person(tx, person, Status::Invited)
+}
+
+fn of_person(tx: &mut Tx, person: &str, status: Status) -> Result<Vec<(i64, User)>> {
     let columns = &User::sql().columns;
     let sql = format!(
         "SELECT {columns}, account_id FROM users WHERE person_id = $1 AND status = '{}' ORDER BY created_at, id",
-        Status::Active.wire()
+        status.wire()
     );
     let account = columns.split(',').count();
     tx.all(&sql, &[person.into()], |row| Ok::<_, Error>((row.int(account)?, User::from_row(row)?)))

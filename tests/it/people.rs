@@ -1,8 +1,11 @@
 //! People: users and their roles, signing in, and sessions as callers of the API.
 
+mod assigned;
 mod commands;
 mod confirmation;
 mod factors;
+mod granted;
+mod issuer;
 mod pages;
 mod passkeys;
 mod roles;

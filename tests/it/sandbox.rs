@@ -7,6 +7,9 @@ use crate::direct_debit::{firm, mandate, send_form, verify, work_off};
 use crate::on_both;
 use crate::support::{Client, Db, Server};
 
+/// What the English page of an invoice says if its payments are tests.
+const BANNER: &str = "No money is transferred.";
+
 /// A final invoice; returns its path and the path of its page.
 fn invoice(client: &Client, firm: &str, language: &str) -> (String, String) {
     let rows = json!([{"name": "Hours", "unit_price": 50, "vat_rate": 21}]);
@@ -52,10 +55,14 @@ fn only_test_and_demo_accounts_can_use_the_sandbox(db: Db) {
     assert_eq!(fault(json!({"provider": "mollie", "online_payments": true})), ["online_payments: invalid_choice"]);
     real.patch("/v1/settings", json!({"provider": "mollie", "mollie_key": "live_x", "online_payments": true}))
         .expect(200);
+    let firm = firm(&real);
+    let (_, page) = invoice(&real, &firm, "en");
+    assert!(visit(&real, &page).contains("/pay\"") && !visit(&real, &page).contains(BANNER));
+    real.patch("/v1/settings", json!({"mollie_key": "test_x"})).expect(200);
+    assert!(visit(&real, &page).contains(BANNER), "no money moves with a test key");
     assert_eq!(fault(json!({"mollie_key": ""})), ["online_payments: invalid_choice"]);
     assert_eq!(fault(json!({"provider": "manual"})), ["online_payments: invalid_choice"]);
     real.patch("/v1/settings", json!({"provider": "manual", "online_payments": false})).expect(200);
-    let firm = firm(&real);
     assert!(verify(&real, &firm).expect(409).text.contains("through its bank"));
     let test = server.client();
     assert_eq!(settings(&test)["provider"], "sandbox");
@@ -153,6 +160,15 @@ fn what_a_caller_writes_opens_no_page(db: Db) {
         let link = format!("/sandbox/{id}");
         assert_eq!((client.get(&link).status, send_form(&client, &link, "status=paid").status), (404, 404));
     }
+    // Nor does one that looks like the payment of the page: the button leads to another one.
+    client.patch("/v1/settings", json!({"online_payments": true})).expect(200);
+    let (own, page) = invoice(&client, &firm, "en");
+    let body = json!({"type": "online", "status": "open", "provider": "sandbox", "external_id": "sb_own"});
+    client.post(&format!("{own}/payments"), body).expect(201);
+    let link = press_pay(&client, &page);
+    assert!(link.starts_with("/sandbox/sb_") && link != "/sandbox/sb_own", "{link}");
+    assert_eq!(send_form(&client, &link, "status=paid").status, 303);
+    assert_eq!(client.get(&own).expect(200).data()["payment_status"], "paid");
     // The page of the verification is not that of the payment with its id.
     assert_eq!(send_form(&client, &url, "status=paid").status, 303);
     assert_eq!(mandate(&client, &firm)["mandate_authorized"], true);
@@ -165,7 +181,7 @@ fn test_payments_are_visible(db: Db) {
     let client = server.client();
     let firm = firm(&client);
     let nl = "Er wordt geen geld overgemaakt.";
-    let en = "No money is transferred.";
+    let en = BANNER;
     let (_, dutch) = invoice(&client, &firm, "nl");
     let (path, english) = invoice(&client, &firm, "en");
     assert!(!visit(&client, &english).contains(en), "nothing can be paid online yet");

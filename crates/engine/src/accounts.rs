@@ -48,7 +48,7 @@ CREATE TABLE record_counts (
 /// The columns of keys as records, their networks, and the secrets that they had before. A node of an older version may
 /// still create a key, which then has version 0.
 pub const KEYS: Migration = Migration {
-    number: 92,
+    number: 91,
     name: "keys as records",
     sql: "
 ALTER TABLE keys ADD COLUMN updated_at BIGINT NOT NULL DEFAULT 0;

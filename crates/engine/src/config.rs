@@ -61,6 +61,10 @@ pub struct Config {
     pub mollie_url: String,
     pub mollie_key: String,
     pub allow_sandbox: bool,
+    pub oidc_issuer: String,
+    pub oidc_client_id: String,
+    pub oidc_client_secret: String,
+    pub oidc_name: String,
     pub webhook_timeout_seconds: u64,
     pub streams_per_key: usize,
     pub max_streams: usize,
@@ -83,7 +87,8 @@ pub struct Config {
 pub const LEAST_BODIES_MIB: u64 = 5;
 
 /// The settings whose values are secrets.
-const SECRETS: &[&str] = &["database_url", "secret_key", "s3_secret_key", "smtp_password", "mollie_key"];
+const SECRETS: &[&str] =
+    &["database_url", "secret_key", "s3_secret_key", "smtp_password", "mollie_key", "oidc_client_secret"];
 
 /// What the operator provides for the payments of all accounts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

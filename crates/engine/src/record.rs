@@ -17,6 +17,7 @@ mod sealed;
 mod url;
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use store::{Row, Tx, Value};
@@ -213,20 +214,15 @@ pub trait Record: Fields + PartialEq {
             || shape.addresses.iter().any(|address| address.views.includes(LIST) && address.names(field.name))
     }
 
-    /// Writes the record as the API shows it in `view`.
-    fn write_json(&self, view: Views, ctx: &Ctx, out: &mut Vec<u8>) {
-        out.push(b'{');
-        self.write_members(view, Some(ctx), out);
-    }
-
-    /// Writes the record as the log stores it: like the API shows it, without URLs, which expire, but with all other
-    /// columns in front.
-    fn write_logged(&self, out: &mut Vec<u8>) {
+    /// Writes the record as the log stores it, from how a detail view shows it and where its URLs are in there: without
+    /// them, since they expire, but with all other columns in front.
+    fn write_logged(&self, shown: &[u8], urls: Range<usize>, out: &mut Vec<u8>) {
         out.extend_from_slice(HIDDEN.as_bytes());
         out.push(b'{');
         self.write_hidden(out);
         out.extend_from_slice(b"},");
-        self.write_members(DETAIL, None, out);
+        out.extend_from_slice(&shown[1..urls.start]);
+        out.extend_from_slice(&shown[urls.end..]);
     }
 
     /// Whether the log stores more or less of a record than the API shows.
@@ -257,10 +253,10 @@ pub trait Record: Fields + PartialEq {
         }
     }
 
-    /// Writes the members that `view` shows and the end of the object; with a context, also the URLs.
-    fn write_members(&self, view: Views, urls: Option<&Ctx>, out: &mut Vec<u8>) {
+    /// Writes the record as the API shows it in `view`; returns where its URLs are.
+    fn write_json(&self, view: Views, ctx: &Ctx, out: &mut Vec<u8>) -> Range<usize> {
         let (shape, base) = (Self::shape(), self.base());
-        out.extend_from_slice(b"\"id\":");
+        out.extend_from_slice(b"{\"id\":");
         write_text(out, &base.id);
         for field in Self::fields() {
             let rules = &field.info.rules;
@@ -269,12 +265,12 @@ pub trait Record: Fields + PartialEq {
                 (field.to_json)(self, rules, out);
             }
         }
-        if let Some(ctx) = urls {
-            for address in shape.addresses.iter().filter(|address| address.views.includes(view)) {
-                write_name(out, address.name);
-                write_text(out, &address.url(&ctx.site, ctx.account, ctx.machine_now, &path_of(address, self)));
-            }
+        let urls = out.len();
+        for address in shape.addresses.iter().filter(|address| address.views.includes(view)) {
+            write_name(out, address.name);
+            write_text(out, &address.url(&ctx.site, ctx.account, ctx.machine_now, &path_of(address, self)));
         }
+        let urls = urls..out.len();
         for (name, shown, moment) in
             [("created_at", shape.created_at, base.created_at), ("updated_at", shape.updated_at, base.updated_at)]
         {
@@ -297,6 +293,7 @@ pub trait Record: Fields + PartialEq {
             out.push(b'}');
         }
         out.push(b'}');
+        urls
     }
 
     /// Whether the record is written identically in two views.

@@ -64,6 +64,7 @@ pub fn add<R: Model>(tx: &mut Tx, ctx: &Ctx, record: &mut R) -> Result<()> {
 /// Completes and saves a new record under an event other than `created`; returns the image that its events contain.
 pub fn add_as<R: Model>(tx: &mut Tx, ctx: &Ctx, record: &mut R, event: &str) -> Result<Image> {
     record.before_save(tx, ctx, None)?;
+    check_choices(tx, ctx, None, record)?;
     record.forget_sent();
     check_unique(tx, ctx, record)?;
     check_room::<R>(tx, ctx)?;
@@ -91,6 +92,7 @@ pub fn change<R: Model>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, even
 /// Completes and saves a changed record; returns the image that its events contain, or `None` if nothing changed.
 pub fn change_as<R: Model>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event: &str) -> Result<Option<Image>> {
     record.before_save(tx, ctx, Some(before))?;
+    check_choices(tx, ctx, Some(before), record)?;
     record.forget_sent();
     check_unique(tx, ctx, record)?;
     if record == before {
@@ -129,11 +131,11 @@ impl Image {
     /// Of a record as it is now.
     pub fn new<R: Record>(ctx: &Ctx, record: &R) -> Result<Image> {
         let mut data = Vec::with_capacity(512);
-        record.write_json(DETAIL, ctx, &mut data);
+        let urls = record.write_json(DETAIL, ctx, &mut data);
         let mut logged = Vec::new();
         if R::is_logged_otherwise() {
             logged.reserve(data.len() + 128);
-            record.write_logged(&mut logged);
+            record.write_logged(&data, urls, &mut logged);
         }
         let text = |data| String::from_utf8(data).map_err(|_| Error::internal("a response is not valid UTF-8"));
         Ok(Image { shown: text(data)?, logged: text(logged)? })
@@ -468,6 +470,22 @@ pub fn check_references<R: Fields>(tx: &mut Tx, ctx: &Ctx, record: &R, input: &I
         if tables::named(table).is_none() || !exists(tx, ctx, table, &id)? {
             let message = format!("does not match a record in {}", table.replace('_', " "));
             faults.add(field.info.name, violation(FieldCode::ReferenceNotFound, message));
+        }
+    }
+    faults.into_result()
+}
+
+/// Checks that new references are to records that can be chosen; one that was chosen before stays.
+fn check_choices<R: Record>(tx: &mut Tx, ctx: &Ctx, before: Option<&R>, record: &R) -> Result<()> {
+    let mut faults = FieldErrors::default();
+    for field in R::columns().filter(|field| !field.info.rules.refers.is_empty()) {
+        let Some(choice) = tables::choice(field.info.rules.refers) else { continue };
+        let Value::Text(id) = (field.to_db)(record) else { continue };
+        if id.is_empty() || before.is_some_and(|before| (field.equal)(before, record)) {
+            continue;
+        }
+        if let Some(why) = (choice.unfit)(tx, ctx, &id)? {
+            faults.add(field.info.name, violation(FieldCode::InvalidChoice, why));
         }
     }
     faults.into_result()

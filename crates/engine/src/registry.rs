@@ -23,7 +23,7 @@ use crate::log::{self, Listener};
 use crate::resource::{Resource, Route};
 use crate::secrets::columns::SecretColumn;
 use crate::services::Services;
-use crate::tables::{self, Guard, OnEvent, Table};
+use crate::tables::{self, Choice, Guard, OnEvent, Table};
 
 /// The routes of one path.
 pub type Methods = Vec<&'static Route>;
@@ -60,6 +60,8 @@ pub struct Registry {
     pub on_event: &'static [OnEvent],
     /// Reject the deletion of a record that is still needed.
     pub guards: &'static [Guard],
+    /// Reject references to records that exist, but cannot be chosen.
+    pub choices: &'static [Choice],
     /// Handles the contents of uploads.
     pub contents: Option<Contents>,
     /// Pages outside the API.
@@ -169,7 +171,8 @@ fn hand_down(registry: &'static Registry) {
         fleeting: resource.fleeting,
         logged: resource.logged,
     };
-    tables::install(registry.resources.iter().map(table).collect(), registry.on_event, registry.guards);
+    let tables = registry.resources.iter().map(table).collect();
+    tables::install(tables, registry.on_event, registry.guards, registry.choices);
 }
 
 /// Returns the installed registry, or an empty one.
