@@ -213,6 +213,10 @@ fn check_limits(ctx: &Ctx, before: Option<&ApiKey>, key: &ApiKey) -> Result<()> 
         return Err(Error::field("expires_at", violation(FieldCode::OutOfRange, "must be in the future")));
     }
     let Some(own) = ctx.key.as_ref().filter(|own| own.session.is_empty()) else { return Ok(()) };
+    if own.secret_until.0 != 0 {
+        let message = "You use a secret that was replaced. Use the new one to create or change keys.";
+        return Err(Error::new(Code::Forbidden, message));
+    }
     if own.expires_at.0 != 0 && expires.is_none_or(|end| end > own.expires_at) {
         let message = format!("Your own key expires at {}, so expires_at cannot be later.", own.expires_at);
         return Err(Error::new(Code::Forbidden, message));

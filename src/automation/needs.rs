@@ -118,6 +118,13 @@ pub fn check_caller(ctx: &Ctx, event: &str, definition: &Definition) -> Result<(
     Err(Error::new(Code::Forbidden, message))
 }
 
+/// Whether a step of the flow may give power: to users, keys, endpoints or by settings.
+pub fn gives_power(event: &str, definition: &Definition) -> bool {
+    let about = events::kind_of(event);
+    let mut scopes = definition.steps.iter().flat_map(|step| of_step(step, about).acts);
+    scopes.any(|scope| ["users.write", "keys.write", "webhooks.write", "settings.write"].contains(&scope.as_str()))
+}
+
 /// Rejects a caller without the scope to read the record of an event.
 pub fn check_reader(ctx: &Ctx, event: &str) -> Result<()> {
     match of_event(event).filter(|scope| !ctx.may(scope)) {

@@ -160,6 +160,7 @@ impl Visit {
         let (token, account) = self.open_link(Purpose::SetUp, secret).await?;
         let email = owner.email.clone();
         let person = self.app.store.read(move |tx| Person::with_email(tx, &email)).await?;
+        self.check_choosing(person.as_ref()).await?;
         let hash = self.known_or_new(person.as_ref(), &owner.email, password).await?;
         let known = person.map(|person| person.password).unwrap_or_default();
         let entered = self.enter(account, Proof::Password, move |tx, ctx| {
@@ -188,6 +189,7 @@ impl Visit {
             Person::find(tx, &user.person_id)
         });
         let person = read.await?;
+        self.check_choosing(Some(&person)).await?;
         let hash = self.known_or_new(Some(&person), &person.email, password).await?;
         let entered = self.enter(account, Proof::Password, move |tx, ctx| {
             token.use_up(tx, Purpose::Invite, ctx.machine_now)?;
@@ -237,7 +239,7 @@ impl Visit {
     pub async fn forgot(&self, email: &str) -> Result<()> {
         // A longer text is no e-mail address.
         let email: String = person::folded(email).chars().take(255).collect();
-        Attempt::new(&format!("reset {email}"), &self.device.address).count(&self.app).await?;
+        Attempt::to("reset", &email, &self.device.address).count(&self.app).await?;
         if !email.contains('@') {
             return Ok(());
         }
@@ -301,7 +303,10 @@ impl Visit {
         let (account, own) = accounts.into_iter().find(|(own, _)| own.uid == account).ok_or_else(missing)?;
         let ended = held.key.session.clone();
         let entered = self.enter(account, Proof::Session(held.via, held.confirmed_at), move |tx, ctx| {
-            session::end(tx, &person, &ended)?;
+            // It may have ended in the meantime, such as by a new password.
+            if !session::end(tx, &person, &ended)? {
+                return Err(Error::new(Code::Unauthorized, "The session has ended. Sign in again."));
+            }
             active(tx, ctx, &own.base.id)?.ok_or_else(missing)
         });
         entered.await
@@ -353,6 +358,18 @@ impl Visit {
             return Ok(Outcome::SecondStep(SecondStep { token: secret, methods, passkey }));
         }
         Ok(Outcome::Entered(Entered { secret, user, account }))
+    }
+
+    /// Rejects a link with which somebody else could choose the password of a person: one who has none, but signs in to
+    /// another account in another way. The link proves nothing about the e-mail address; that of a reset does.
+    async fn check_choosing(&self, person: Option<&Person>) -> Result<()> {
+        let Some(person) = person.filter(|person| person.password.is_empty()) else { return Ok(()) };
+        let id = person.id.clone();
+        if self.app.store.read(move |tx| memberships(tx, &id)).await?.is_empty() {
+            return Ok(());
+        }
+        let message = "You already sign in to another account on this server. Request a link for a new password first.";
+        Err(Error::new(Code::Forbidden, message))
     }
 
     /// Returns the hash of a new password, or an empty string if the person has this password already.

@@ -243,6 +243,7 @@ fn patch(call: Call) -> Result<Work> {
         faults.into_result()?;
         // Otherwise a caller could redirect events that it may not read.
         if record.url != before.url || record.events != before.events || (record.active && !before.active) {
+            check_confirmed(tx, ctx)?;
             record.adopt(ctx)?;
         }
         if record.url != before.url {

@@ -98,8 +98,9 @@ pub fn sign_again(store: &Store, vault: &Arc<Vault>, trusts_all: bool) -> Result
             } else if head.proof(&own)? == Proof::Signed {
                 let again = Head::sign(&own, &head.uid, head.seq, head.hash.clone())?;
                 tx.execute(
-                    "UPDATE log_heads SET signature = $1 WHERE account_id = $2",
-                    &[again.signature.as_slice().into(), (*account).into()],
+                    // Another node may have saved a later one.
+                    "UPDATE log_heads SET signature = $1 WHERE account_id = $2 AND seq = $3",
+                    &[again.signature.as_slice().into(), (*account).into(), head.seq.into()],
                 )?;
             }
         }
@@ -158,20 +159,23 @@ struct End {
     seq: i64,
     hash: Vec<u8>,
     salted: bool,
-    /// The hash of the row that the head names.
-    signed: Vec<u8>,
+    /// Whether the rows after the signed one continue it, up to the last.
+    continues: bool,
 }
 
 impl End {
-    /// Reads the end of the log of an account, and the row that was signed.
-    fn read(tx: &mut Tx, account: i64, signed: i64) -> Result<End> {
+    /// Reads the end of the log of an account, and the rows since the head was signed.
+    fn read(tx: &mut Tx, account: i64, head: Option<&Head>) -> Result<End> {
         let index = crate::log::by_seq(tx);
         let sql = format!("SELECT seq, hash, version FROM log{index} WHERE account_id = $1 ORDER BY seq DESC LIMIT 1");
         let end = tx.first(&sql, &[account.into()], |row| {
             let (seq, hash, salted) = (row.int(0)?, row.bytes(1)?.to_vec(), row.int(2)? > 1);
-            Ok::<_, Error>(End { seq, hash, salted, signed: Vec::new() })
+            Ok::<_, Error>(End { seq, hash, salted, continues: false })
         })?;
-        Ok(End { signed: hash_at(tx, account, signed)?, ..end.unwrap_or_default() })
+        let (signed, hash) = head.map_or((0, &[][..]), |head| (head.seq, &*head.hash));
+        let is_there = signed == 0 || hash_at(tx, account, signed)? == hash;
+        let continues = is_there && crate::log::continues(tx, account, signed, hash)?;
+        Ok(End { continues, ..end.unwrap_or_default() })
     }
 }
 
@@ -184,9 +188,9 @@ fn ends(tx: &mut Tx, heads: &HashMap<i64, Head>) -> Result<HashMap<i64, End>> {
     let lasts = tx.all(&sql, &[], |row| Ok::<_, Error>((row.int(0)?, row.int(1)?)))?;
     let end = |(account, last): (i64, i64)| match heads.get(&account) {
         Some(head) if head.seq == last => {
-            Ok((account, End { seq: last, hash: head.hash.clone(), salted: true, signed: head.hash.clone() }))
+            Ok((account, End { seq: last, hash: head.hash.clone(), salted: true, continues: true }))
         }
-        head => Ok((account, End::read(tx, account, head.map_or(0, |head| head.seq))?)),
+        head => Ok((account, End::read(tx, account, head)?)),
     };
     lasts.into_iter().map(end).collect()
 }
@@ -215,7 +219,7 @@ impl State {
     pub fn read(tx: &mut Tx, new: Option<i64>) -> Result<State> {
         let (accounts, heads) = (Account::all(tx)?, saved(tx)?);
         let ends = match new {
-            Some(new) => HashMap::from([(new, End::read(tx, new, 0)?)]),
+            Some(new) => HashMap::from([(new, End::read(tx, new, None)?)]),
             None => ends(tx, &heads)?,
         };
         Ok(State { accounts, heads, ends, is_new: new.is_some() })
@@ -250,13 +254,19 @@ impl State {
             true => self.heads.is_empty() && self.accounts.len() == 1,
             false => self.is_unsigned(),
         };
+        let list_holds = self.list_holds(vault)?;
         for (place, account) in self.accounts.iter().enumerate() {
             let Some(end) = self.ends.get(&account.number) else { continue };
             let continues = match self.heads.get(&account.number) {
                 Some(head) if head.seq == end.seq && head.hash == end.hash => continue,
-                Some(head) => head.seq < end.seq && head.hash == end.signed && head.proof(vault)? == Proof::Signed,
+                Some(head) => {
+                    head.uid == account.uid
+                        && head.seq < end.seq
+                        && end.continues
+                        && head.proof(vault)? == Proof::Signed
+                }
                 // Only a new account has none.
-                None => is_first || (self.heads.contains_key(&SHARED) && place >= self.listed_accounts()),
+                None => end.continues && (is_first || (list_holds && place >= self.listed_accounts())),
             };
             match continues {
                 true => new.push((account.number, Head::sign(vault, &account.uid, end.seq, end.hash.clone())?)),
@@ -267,20 +277,21 @@ impl State {
             Some(list)
                 if self.listed_accounts() == self.accounts.len() && list.hash == self.listed(self.accounts.len()).1 => {
             }
-            Some(list) => {
-                let continues = self.listed_accounts() < self.accounts.len()
-                    && self.listed(self.listed_accounts()).1 == list.hash
-                    && list.proof(vault)? == Proof::Signed;
-                match continues {
-                    true => new.push((SHARED, self.list(vault)?)),
-                    false => wrong.push(ACCOUNTS.to_string()),
-                }
-            }
+            Some(_) => match list_holds && self.listed_accounts() < self.accounts.len() {
+                true => new.push((SHARED, self.list(vault)?)),
+                false => wrong.push(ACCOUNTS.to_string()),
+            },
             None if is_first && !self.accounts.is_empty() => new.push((SHARED, self.list(vault)?)),
             None if !self.accounts.is_empty() => wrong.push(ACCOUNTS.to_string()),
             None => {}
         }
         Ok(Successors { new, wrong })
+    }
+
+    /// Whether the signed list of accounts is the beginning of the accounts that there are.
+    fn list_holds(&self, vault: &Vault) -> Result<bool> {
+        let Some(list) = self.heads.get(&SHARED).filter(|list| list.uid == ACCOUNTS) else { return Ok(false) };
+        Ok(self.listed(self.listed_accounts()).1 == list.hash && list.proof(vault)? == Proof::Signed)
     }
 
     fn list(&self, vault: &Vault) -> Result<Head> {

@@ -19,7 +19,7 @@ use store::{Gathered, Merge, Tx};
 use crate::context::Ctx;
 use crate::error::{Error, Result};
 use chain::{Parts, SALTED_VERSION, chain, digest};
-pub use chain::{Verdict, Walked, verify, verify_on};
+pub use chain::{Verdict, Walked, continues, verify, verify_on};
 pub use event::{Event, Listener, fired, install};
 pub use filtered::{Filter, Found, filtered, numbered, of_record};
 pub use line::{DATA, Line, payload};

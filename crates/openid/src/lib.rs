@@ -107,11 +107,16 @@ impl Attempt {
         query.append_pair("redirect_uri", redirect_uri).append_pair("scope", "openid email profile");
         query.append_pair("state", &self.state()).append_pair("nonce", &self.nonce());
         query.append_pair("code_challenge", &challenge).append_pair("code_challenge_method", "S256");
+        // Whoever signed in there longer ago proves it again: signing in also confirms dangerous actions.
+        query.append_pair("max_age", MAX_AGE_SECONDS);
         let start = &discovery.authorization_endpoint;
         let separator = if start.contains('?') { '&' } else { '?' };
         format!("{start}{separator}{}", query.finish())
     }
 }
+
+/// How long ago the person may have signed in at the issuer: as long as a password confirms dangerous actions.
+const MAX_AGE_SECONDS: &str = "900";
 
 /// The response of the token endpoint.
 #[derive(Deserialize)]

@@ -30,6 +30,9 @@ impl Inspection<'_> {
     pub(super) fn head(&mut self, heads: &Heads, account: &Account, is_intact: bool) {
         let place = heads.state.accounts.iter().position(|own| own.number == account.number);
         match heads.state.heads.get(&account.number) {
+            Some(head) if head.uid != account.uid => {
+                self.problem(&account.uid, "log_heads", "", "Its signed head belongs to another log");
+            }
             Some(head) => self.compare(account, head, is_intact, "its signed head"),
             // An account that was created in the meantime has one that was not read.
             None if place.is_none() || heads.is_unsigned => {}

@@ -69,6 +69,12 @@ impl Line {
         let of = |texts| Parts { account, seq: self.seq, at: self.at, texts };
         let (name, kind, id) = (&*self.name, &*self.entity_type, &*self.entity_id);
         match self.version {
+            // What later versions added is not covered.
+            1 if [&self.actor_type, &self.actor_name].iter().any(|text| !text.is_empty())
+                || [&self.salt, &self.digest].iter().any(|bytes| !bytes.is_empty()) =>
+            {
+                None
+            }
             1 => Some(unsalted(before, &of([name, kind, id, &self.actor, &self.request_id, &self.data]))),
             SALTED_VERSION => {
                 let parts = of([name, kind, id, &self.actor, &self.actor_type, &self.request_id]);
@@ -128,6 +134,23 @@ pub fn verify(tx: &mut Tx, account: i64) -> Result<Verdict> {
         match verify_on(tx, account, walked)? {
             Ok(further) => walked = further,
             Err(verdict) => return Ok(verdict),
+        }
+    }
+}
+
+/// Whether the rows after number `rows`, whose hash is `before`, continue it up to the last one.
+pub fn continues(tx: &mut Tx, account: i64, mut rows: i64, before: &[u8]) -> Result<bool> {
+    let mut before = before.to_vec();
+    loop {
+        let lines = after(tx, account, rows, 1000, 8 * 1024 * 1024)?;
+        if lines.is_empty() {
+            return Ok(true);
+        }
+        for line in lines {
+            if line.seq != rows + 1 || line.expected(account, &before).as_ref() != Some(&line.hash) {
+                return Ok(false);
+            }
+            (rows, before) = (line.seq, line.hash);
         }
     }
 }

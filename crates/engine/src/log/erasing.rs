@@ -17,7 +17,8 @@ pub fn erase(tx: &mut Tx, ctx: &Ctx, kind: &str, id: &str) -> Result<u64> {
         Line::columns()
     );
     let lines = tx.all(&sql, &[ctx.account.into(), id.into(), kind.into()], Line::from_row)?;
-    let Some(last) = lines.last().filter(|line| line.name.ends_with(".deleted")) else {
+    let Some(last) = lines.iter().rfind(|line| line.shows_record()).filter(|line| line.name.ends_with(".deleted"))
+    else {
         return Err(Error::new(Code::InvalidTransition, "Only a record that was deleted can be erased from the log."));
     };
     if lines.iter().any(|line| line.version == 1) {

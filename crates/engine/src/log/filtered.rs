@@ -2,6 +2,7 @@
 
 use store::{Tx, Value};
 
+use super::event::fired;
 use super::line::{LENGTH, Line};
 use super::reading::{by_seq, last};
 use crate::error::{Error, Result};
@@ -78,6 +79,8 @@ pub fn filtered(tx: &mut Tx, account: i64, filter: &Filter, limit: usize, bytes:
             if filter.newest_first { place.before = row.seq } else { place.after = row.seq }
         }
         if is_last {
+            // Rows from `before` on were not looked at.
+            let end = if filter.before > 0 { end.min(filter.before - 1) } else { end };
             let last = if filter.newest_first { chosen.last().copied().unwrap_or(end) } else { end };
             return Ok(Found { lines: lines(tx, account, filter, &chosen)?, last, more: false });
         }
@@ -143,7 +146,11 @@ pub fn numbered(tx: &mut Tx, account: i64, numbers: &[i64]) -> Result<Vec<Line>>
 /// Returns a page of the numbers of the rows about a record, newest first, and how many there are.
 pub fn of_record(tx: &mut Tx, account: i64, kind: &str, id: &str, offset: i64, limit: i64) -> Result<(Vec<i64>, i64)> {
     let index = tx.dialect().indexed_by("log_records");
-    let own = format!("FROM log{index} WHERE account_id = $1 AND entity_id = $2 AND entity_type = $3");
+    // Events that callers fired about a record are not its history.
+    let own = format!(
+        "FROM log{index} WHERE account_id = $1 AND entity_id = $2 AND entity_type = $3 AND type <> '{}'",
+        fired()
+    );
     let values = [account.into(), id.into(), kind.into(), limit.into(), offset.into()];
     let page = format!("SELECT seq {own} ORDER BY seq DESC LIMIT $4 OFFSET $5");
     let numbers = tx.all(&page, &values, |row| Ok::<_, Error>(row.int(0)?))?;
