@@ -177,7 +177,11 @@ fn kept_heads_are_compared(db: Db) {
 /// The server does not sign what somebody put in the place of a signed log.
 fn a_tampered_log_is_not_signed(db: Db) {
     business(&db);
-    for harm in ["DELETE FROM log WHERE account_id = 1 AND seq > 10", "DELETE FROM log_heads WHERE account_id = 1"] {
+    // A row that does not belong to the chain, whose hash would be the end of another one.
+    let appended = "CREATE TABLE appended AS SELECT * FROM log WHERE account_id = 1 ORDER BY seq DESC LIMIT 1;
+                    UPDATE appended SET seq = seq + 1; INSERT INTO log SELECT * FROM appended; DROP TABLE appended;";
+    let cut = "DELETE FROM log WHERE account_id = 1 AND seq > 10";
+    for harm in [appended, cut, "DELETE FROM log_heads WHERE account_id = 1"] {
         spoil(&db, harm);
         let (_, before) = verify(&db, &[]);
         let mut binary = Binary::start(&db, "kt_none", &["--set", "workers=0"]);

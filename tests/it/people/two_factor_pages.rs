@@ -97,7 +97,7 @@ fn people_enrol_and_sign_in_with_plain_forms(db: Db) {
     other.take_cookie(&entered);
     assert_eq!(other.get("/sign-in").expect(303).header("location"), "/two-factor");
     assert!(
-        other.get(&path).expect(409).text.contains("werkt niet") || other.get(&path).text.contains("does not work")
+        other.get(&path).expect(409).text.contains("werkt niet") || other.get(&path).text.contains("no longer works")
     );
 }
 
