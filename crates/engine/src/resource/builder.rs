@@ -131,8 +131,11 @@ impl Resource {
         let Some(history) = self.history.filter(|_| matches!(self.logged, Logged::Except(_))) else { return self };
         let (path, summary) =
             (format!("{}/history", self.own_path()), format!("List the events of {}", self.singular()));
+        // Any key may read the settings, but not who changed them.
+        let scope = format!("{}.read", self.area);
         self.route(Method::Get, &path, &summary, history)
             .returns(Returns::PageOfEvents(members, history::QUERY))
+            .with(|route| route.scope = scope)
             .extension()
     }
 
