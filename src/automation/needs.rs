@@ -118,11 +118,17 @@ pub fn check_caller(ctx: &Ctx, event: &str, definition: &Definition) -> Result<(
     Err(Error::new(Code::Forbidden, message))
 }
 
-/// Whether a step of the flow may give power: to users, keys, endpoints or by settings.
+/// The scopes of actions for which a person is asked the password again.
+const POWER: [&str; 4] = ["users.write", "keys.write", "webhooks.write", "settings.write"];
+
+/// Whether a step of the flow may do what a person is asked the password for. One that names its type of record with a
+/// placeholder may.
 pub fn gives_power(event: &str, definition: &Definition) -> bool {
     let about = events::kind_of(event);
-    let mut scopes = definition.steps.iter().flat_map(|step| of_step(step, about).acts);
-    scopes.any(|scope| ["users.write", "keys.write", "webhooks.write", "settings.write"].contains(&scope.as_str()))
+    let mut steps = definition.steps.iter().map(|step| of_step(step, about));
+    steps.any(|scopes| {
+        scopes.shows.as_deref() == Some(ALL) || scopes.acts.iter().any(|scope| POWER.contains(&scope.as_str()))
+    })
 }
 
 /// Rejects a caller without the scope to read the record of an event.

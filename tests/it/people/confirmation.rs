@@ -17,6 +17,10 @@ fn dangerous_actions_ask_for_the_password_again(db: Db) {
     let age = || server.execute("UPDATE sessions SET confirmed_at = confirmed_at - 901000");
     age();
     let user = format!("/console/v1/users/{id}");
+    let flow = |kind: &str| {
+        let step = json!({"type": "update", "entity_type": kind, "id": id, "fields": {"role": "owner"}});
+        json!({"name": kind, "trigger_type": "custom", "trigger_key": "a.b", "steps": [step]})
+    };
     let dangerous = [
         ("POST", "/console/v1/users".to_string(), json!({"email": "x@a.example", "name": "X"})),
         ("PATCH", user.clone(), json!({"role": "owner"})),
@@ -26,6 +30,10 @@ fn dangerous_actions_ask_for_the_password_again(db: Db) {
         ("PATCH", "/console/v1/settings".to_string(), json!({"two_factor": "owners"})),
         ("POST", "/console/v1/webhook-endpoints".to_string(), json!({"url": "https://b.example/in"})),
         ("POST", format!("/console/v1/webhook-endpoints/{hook}/rotate-secret"), json!({})),
+        ("PATCH", format!("/console/v1/webhook-endpoints/{hook}"), json!({"url": "https://c.example/in"})),
+        ("POST", "/console/v1/api-keys".to_string(), json!({"name": "Shop", "scopes": ["products.read"]})),
+        ("POST", "/console/v1/automation/flows".to_string(), flow("user")),
+        ("POST", "/console/v1/automation/flows".to_string(), flow("{{ data.kind }}")),
         ("POST", "/console/factors/app".to_string(), json!({})),
         ("POST", "/console/recovery-codes".to_string(), json!({})),
         ("POST", "/console/factors/remove".to_string(), json!({"id": "x"})),
