@@ -35,6 +35,8 @@ error_codes! {
     TWO_FACTOR_REQUIRED = "two_factor_required", Forbidden, retry: false;
     /// The action is dangerous, and the password was entered more than 15 minutes ago. Enter it again (`POST /console/confirm`), then retry.
     CONFIRMATION_REQUIRED = "confirmation_required", Forbidden, retry: true;
+    /// The person has no password, but already signs in to another account. Request a link for a new password first.
+    PASSWORD_REQUIRED = "password_required", Forbidden, retry: false;
     /// Signing in at the OpenID Connect issuer failed. The log of the server has the reason.
     ISSUER_FAILED = "issuer_failed", Forbidden, retry: true;
     /// No user has the e-mail address with which the person signed in at the OpenID Connect issuer.

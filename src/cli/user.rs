@@ -43,7 +43,7 @@ pub enum User {
         /// E-mail address
         email: String,
     },
-    /// Print a link that signs a person in once, without password and second factor: for emergencies
+    /// Print a link that signs a person in once, without a password or a second factor: for emergencies
     SignInLink {
         /// E-mail address
         email: String,
@@ -78,7 +78,7 @@ impl User {
             User::SignInLink { email } => {
                 let link = operator::sign_in_link(app, email).map_err(error_line)?;
                 format!(
-                    "Open this link within 15 minutes to sign in as {email}. It works once, without password and second factor, and is logged:\n{link}"
+                    "Open this link within 15 minutes to sign in as {email}. It works once, without a password or a second factor, and is logged:\n{link}"
                 )
             }
             User::RemoveTwoFactor { email } => match operator::remove_factors(app, email).map_err(error_line)? {

@@ -76,7 +76,7 @@ fn write_heads(path: &Path, heads: &[(String, i64, Vec<u8>)], vault: Option<&Vau
     let signed = signed.collect::<engine::error::Result<Vec<Head>>>().map_err(error_line)?;
     let written = std::fs::write(path, heads::written(&signed, Clock::System.now()));
     written.map_err(|error| format!("{}: {error}", path.display()))?;
-    say(&format!("Wrote the heads of {} to {}.", grouped(signed.len() as u64), path.display()))
+    say(&format!("Wrote the heads of the logs ({}) to {}.", grouped(signed.len() as u64), path.display()))
 }
 
 /// An open SQLite database has two more files next to it, and both are removed when it is closed: one without the other

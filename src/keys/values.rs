@@ -83,7 +83,7 @@ impl Kind for Networks {
             return Err(violation(FieldCode::TooLong, format!("may have at most {MAX_NETWORKS} networks")));
         }
         let parsed = Networks::parse(texts.iter().map(String::as_str));
-        parsed.map_err(|wrong| violation(FieldCode::InvalidFormat, format!("contains a wrong network: {wrong}")))
+        parsed.map_err(|wrong| violation(FieldCode::InvalidFormat, format!("contains an invalid network: {wrong}")))
     }
 
     fn to_json(&self, _: &Rules, out: &mut Vec<u8>) {

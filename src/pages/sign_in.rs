@@ -25,7 +25,7 @@ use crate::people::passkey::Used;
 use crate::people::second_step::Given;
 use crate::people::session::LONGEST_SECONDS;
 use crate::people::token::Purpose;
-use crate::people::{ISSUER_FAILED, LINK_INVALID, NO_SUCH_USER, TWO_FACTOR_REQUIRED, issuer};
+use crate::people::{ISSUER_FAILED, LINK_INVALID, NO_SUCH_USER, PASSWORD_REQUIRED, TWO_FACTOR_REQUIRED, issuer};
 
 /// Returns the path of a page for the metrics.
 pub fn route(path: &str) -> &'static str {
@@ -296,6 +296,7 @@ impl Page {
             Code::Forbidden if self.fields["asks_password"] == true => "current",
             Code::Forbidden => "elsewhere",
             code if code == ISSUER_FAILED => "issuer",
+            code if code == PASSWORD_REQUIRED => "without",
             code if code == NO_SUCH_USER => "nobody",
             code if code == LINK_INVALID && self.name == "code" => "late",
             code if code == LINK_INVALID => "link",

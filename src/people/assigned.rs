@@ -11,7 +11,7 @@ pub(crate) fn unfit(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Option<&'static 
     let sql = "SELECT status FROM users WHERE account_id = $1 AND id = $2";
     let is_suspended = |row: &store::Row| Ok::<_, Error>(row.text(0)? == Status::Suspended.wire());
     let found = tx.first(sql, &[ctx.account.into(), id.into()], is_suspended)?;
-    Ok(found.unwrap_or_default().then_some("is a user who is suspended"))
+    Ok(found.unwrap_or_default().then_some("is a suspended user"))
 }
 
 /// The columns that refer to users. `clients_of_owner` serves deleting a user: PostgreSQL would choose another index.

@@ -47,7 +47,7 @@ impl Visit {
         let attempt = Attempt::new(&person.email, &self.device.address);
         attempt.count(&self.app).await?;
         if person.password.is_empty() {
-            let message = "You have no password. Sign out, and sign in again the way you did.";
+            let message = "You have no password. Sign out, then sign in again in the same way as before.";
             return Err(Error::new(Code::Forbidden, message));
         }
         if !self.passwords().matches(password, person.password).await? {

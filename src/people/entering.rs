@@ -23,7 +23,7 @@ use crate::people::status::Status;
 use crate::people::throttle::Attempt;
 use crate::people::token::{self, Purpose, Token};
 use crate::people::user::{User, memberships};
-use crate::people::{LINK_INVALID, factor, letters, passkey};
+use crate::people::{LINK_INVALID, PASSWORD_REQUIRED, factor, letters, passkey};
 
 /// Somebody who is about to sign in.
 pub struct Visit {
@@ -369,7 +369,7 @@ impl Visit {
             return Ok(());
         }
         let message = "You already sign in to another account on this server. Request a link for a new password first.";
-        Err(Error::new(Code::Forbidden, message))
+        Err(Error::new(PASSWORD_REQUIRED, message))
     }
 
     /// Returns the hash of a new password, or an empty string if the person has this password already.

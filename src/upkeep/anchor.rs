@@ -72,7 +72,7 @@ fn mail(app: &App, address: &str, text: String) -> Result<()> {
         reply_to: None,
         to: vec![address.to_string()],
         cc: Vec::new(),
-        subject: format!("Ends of the logs, {}", &now.to_string()[..10]),
+        subject: format!("Kantoor: signed heads of the logs, {}", &now.to_string()[..10]),
         text,
         html: String::new(),
         attachments: Vec::new(),

@@ -67,7 +67,7 @@ pub fn resource() -> Resource {
 fn feed(call: Call) -> Result<Work> {
     let mut faults = FieldErrors::default();
     let after = faults.take("after", call.query.whole("after", 0, i64::MAX)).flatten();
-    let before = faults.take("before", call.query.whole("before", 0, i64::MAX)).flatten();
+    let before = faults.take("before", call.query.whole("before", 1, i64::MAX)).flatten();
     let limit = faults.take("limit", call.query.whole("limit", 1, MAX_LIMIT)).flatten();
     let newest_first = faults.take("order", order(&call)).unwrap_or_default();
     faults.into_result()?;

@@ -149,7 +149,7 @@ fn kept_heads_are_compared(db: Db) {
     let file = db.folder.path().join("heads");
     let file = file.to_str().unwrap();
     let (good, words) = verify(&db, &["--write-heads", file]);
-    assert!(good && words.contains("Wrote the heads of 2 to "), "{words}");
+    assert!(good && words.contains("Wrote the heads of the logs (2) to "), "{words}");
     let (good, words) = verify(&db, &["--against", file]);
     assert!(good, "{words}");
     // Somebody has the key, or put an old database in place: its own heads fit.

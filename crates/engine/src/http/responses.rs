@@ -131,7 +131,7 @@ impl Unsent {
     /// Waits until the work of the request may continue outside a transaction. The result is dropped at its end.
     pub async fn outside(&self) -> Result<OwnedSemaphorePermit> {
         let turn = tokio::time::timeout(self.responses.patience, self.tally.outside.clone().acquire_owned()).await;
-        let message = format!("{MAX_OUTSIDE} requests of your account take long at the moment; retry shortly.");
+        let message = format!("{MAX_OUTSIDE} slow requests of your account are still running; retry shortly.");
         let turn = turn.map_err(|_| later(Code::TooManyRequests, &message))?;
         turn.map_err(|closed| Error::internal(closed.to_string()))
     }
