@@ -24,7 +24,7 @@ fn restored(db: &Db, folder: &Path) -> Db {
         own.data = folder.to_path_buf();
         return own;
     }
-    let mut own = Db::postgres().unwrap();
+    let mut own = Db::postgres().unwrap().emptied();
     own.data = folder.to_path_buf();
     let done = Command::new("pg_restore")
         .args(["--no-owner", "--exit-on-error", "--dbname", &own.url])
@@ -214,6 +214,6 @@ fn every_command_in_the_backup_guide_works_on_sqlite() {
 
 #[test]
 fn every_command_in_the_backup_guide_works_on_postgres() {
-    let (Some(db), Some(empty)) = (Db::postgres(), Db::postgres()) else { return };
+    let (Some(db), Some(empty)) = (Db::postgres(), Db::postgres().map(Db::emptied)) else { return };
     run_blocks(&db, "PostgreSQL", &[("RESTORED", &empty.url)]);
 }

@@ -51,6 +51,7 @@ mod store;
 mod subscriptions;
 mod support;
 mod tampering;
+mod template;
 mod timers;
 mod transitions;
 mod typesetting;

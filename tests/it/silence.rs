@@ -77,7 +77,7 @@ fn reports_an_unresponsive_database_and_recovers() {
 
 #[test]
 fn a_write_to_an_unresponsive_database_waits_one_timeout() {
-    let Some(db) = Db::postgres() else { return };
+    let Some(db) = Db::postgres().map(Db::emptied) else { return };
     let (proxy, url) = way(&db);
     let mut config = db.config();
     (config.database_url, config.database_timeout_seconds) = (url, 2);
@@ -98,7 +98,7 @@ fn a_write_to_an_unresponsive_database_waits_one_timeout() {
 
 #[test]
 fn urgent_writes_do_not_wait_for_others() {
-    let Some(db) = Db::postgres() else { return };
+    let Some(db) = Db::postgres().map(Db::emptied) else { return };
     let mut config = db.config();
     config.database_writers = 1;
     let store = open_store(&config).unwrap();
@@ -160,7 +160,7 @@ fn held_by(one: &Store, other: &Store, stop: impl Fn() + Send + 'static) -> (Res
 
 #[test]
 fn a_paused_node_releases_its_locks_and_retries() {
-    let Some(db) = Db::postgres() else { return };
+    let Some(db) = Db::postgres().map(Db::emptied) else { return };
     let (one, other) = (open_store(&db.config()).unwrap(), open_store(&db.config()).unwrap());
     other.migrate(&[TABLE]).unwrap();
     // To the database, a stopped process sends nothing.
@@ -172,7 +172,7 @@ fn a_paused_node_releases_its_locks_and_retries() {
 
 #[test]
 fn a_disconnected_node_releases_its_locks() {
-    let Some(db) = Db::postgres() else { return };
+    let Some(db) = Db::postgres().map(Db::emptied) else { return };
     let (proxy, url) = way(&db);
     let mut config = db.config();
     (config.database_url, config.database_timeout_seconds) = (url, 1);
@@ -189,7 +189,7 @@ fn a_disconnected_node_releases_its_locks() {
 
 #[test]
 fn skips_an_unresponsive_server() {
-    let Some(db) = Db::postgres() else { return };
+    let Some(db) = Db::postgres().map(Db::emptied) else { return };
     let (proxy, _) = way(&db);
     let port = db.url.split_once("127.0.0.1:").and_then(|(_, rest)| rest.split_once('/')).unwrap().0;
     let both = format!("127.0.0.1:{},127.0.0.1:{port}", proxy.port);

@@ -225,12 +225,12 @@ fn group_commit_holds(one: Db, other: Db, cases: u32) {
 
 #[test]
 fn group_commit_equals_one_by_one_on_sqlite() {
-    group_commit_holds(Db::sqlite(), Db::sqlite(), 60);
+    group_commit_holds(Db::sqlite().emptied(), Db::sqlite().emptied(), 60);
 }
 
 #[test]
 fn group_commit_equals_one_by_one_on_postgres() {
-    if let (Some(one), Some(other)) = (Db::postgres(), Db::postgres()) {
+    if let (Some(one), Some(other)) = (Db::postgres().map(Db::emptied), Db::postgres().map(Db::emptied)) {
         group_commit_holds(one, other, 25);
     }
 }
@@ -248,6 +248,7 @@ on_both![
 ];
 
 fn the_database_rejects_wrong_types(db: Db) {
+    let db = db.emptied();
     let store = open(&db);
     let done = store.write_now(0, |tx| tx.execute("INSERT INTO t (id, word) VALUES ($1, $2)", &["x".into(), 1.into()]));
     assert!(done.is_err());
@@ -255,12 +256,14 @@ fn the_database_rejects_wrong_types(db: Db) {
 }
 
 fn reads_do_not_write(db: Db) {
+    let db = db.emptied();
     let store = open(&db);
     assert!(store.read_now(|tx| put(tx, 1, "x")).is_err());
     assert_eq!(rows(&store), []);
 }
 
 fn many_nodes_can_migrate_concurrently(db: Db) {
+    let db = db.emptied();
     kantoor::registry::install();
     let config = db.config();
     let applied: usize = std::thread::scope(|scope| {
@@ -273,6 +276,7 @@ fn many_nodes_can_migrate_concurrently(db: Db) {
 }
 
 fn the_rows_of_an_older_database_are_kept(db: Db) {
+    let db = db.emptied();
     kantoor::registry::install();
     let store = open_store(&db.config()).unwrap();
     let all = engine::migrations::all();
@@ -314,6 +318,7 @@ fn the_rows_of_an_older_database_are_kept(db: Db) {
 }
 
 fn a_failed_migration_leaves_nothing(db: Db) {
+    let db = db.emptied();
     let store = open(&db);
     let broken = Migration {
         number: 2,
@@ -326,6 +331,7 @@ fn a_failed_migration_leaves_nothing(db: Db) {
 }
 
 fn rejects_a_newer_schema(db: Db) {
+    let db = db.emptied();
     let store = open(&db);
     let newer = Migration { number: 2, name: "newer", sql: "CREATE TABLE n (id BIGINT PRIMARY KEY) STRICT;" };
     store.migrate(&[TABLE, newer]).unwrap();
@@ -336,6 +342,7 @@ fn rejects_a_newer_schema(db: Db) {
 }
 
 fn rejects_writes_beyond_the_queue(db: Db) {
+    let db = db.emptied();
     let mut config = db.config();
     config.write_queue = 2;
     config.database_writers = 1;
@@ -372,6 +379,7 @@ fn rejects_writes_beyond_the_queue(db: Db) {
 }
 
 fn expensive_writes_of_an_account_do_not_delay_others(db: Db) {
+    let db = db.emptied();
     const DEAR: i64 = 1;
     const CHEAP: i64 = 3;
     let store = open(&db);
@@ -410,6 +418,7 @@ fn expensive_writes_of_an_account_do_not_delay_others(db: Db) {
 }
 
 fn looks_up_conflicts_after_the_first(db: Db) {
+    let db = db.emptied();
     let store = open(&db);
     let asked = Arc::new(std::sync::Mutex::new(Vec::new()));
     let insert = |key: i64| {
@@ -439,7 +448,7 @@ fn nodes_that_share_accounts_never_wait_for_each_other() {
         let seq = tx.int(sql, &[account.into()])?;
         tx.send("INSERT INTO chain (account, seq) VALUES ($1, $2)", &[account.into(), seq.into()])
     }
-    let Some(db) = Db::postgres() else { return };
+    let Some(db) = Db::postgres().map(Db::emptied) else { return };
     let mut config = db.config();
     config.database_writers = 2;
     let nodes = [open_store(&config).unwrap(), open_store(&config).unwrap()];
@@ -485,7 +494,7 @@ fn plans_follow_a_database_that_grows() {
         let sql = "INSERT INTO grows (account, id, a, b, c, d, e) VALUES ($1, $2, $3, $4, $5, $6, $7)";
         tx.send(sql, &[1.into(), id.into(), a.into(), b.into(), c.into(), d.into(), e.into()])
     }
-    let Some(db) = Db::postgres() else { return };
+    let Some(db) = Db::postgres().map(Db::emptied) else { return };
     let mut config = db.config();
     config.database_writers = 1;
     let store = open_store(&config).unwrap();
@@ -515,7 +524,7 @@ fn plans_follow_a_database_that_grows() {
 
 #[test]
 fn reconnects_after_a_lost_connection() {
-    let Some(db) = Db::postgres() else { return };
+    let Some(db) = Db::postgres().map(Db::emptied) else { return };
     let store = open(&db);
     let admin = std::env::var("KANTOOR_TEST_POSTGRES").unwrap();
     let name = db.name();
@@ -546,7 +555,7 @@ fn reconnects_after_a_lost_connection() {
 
 #[test]
 fn a_commit_whose_response_is_lost_is_applied_once() {
-    let Some(db) = Db::postgres() else { return };
+    let Some(db) = Db::postgres().map(Db::emptied) else { return };
     let store = open(&db);
     // A deferred constraint makes the commit slow, so that it can be interrupted.
     let sql = "CREATE TABLE slow (id BIGINT PRIMARY KEY);

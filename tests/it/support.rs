@@ -13,6 +13,8 @@ use engine::http::server;
 use kantoor::keys::operator;
 use serde_json::Value;
 
+use crate::template;
+
 /// Runs each listed test on SQLite and on PostgreSQL. A function that is not listed is dead code, which the lints
 /// report.
 #[macro_export]
@@ -43,8 +45,11 @@ pub struct Db {
 }
 
 impl Db {
+    /// A new database with all tables, as of a program that has not started yet.
     pub fn sqlite() -> Db {
-        Db::at(String::new(), String::new())
+        let db = Db::at(String::new(), String::new());
+        template::copy_sqlite(&db.data.join("kantoor.db"));
+        db
     }
 
     /// Returns `None` if PostgreSQL is to be skipped.
@@ -58,7 +63,7 @@ impl Db {
         }
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("t{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        execute(&admin, &format!("CREATE DATABASE {name}"));
+        execute(&admin, &format!("CREATE DATABASE {name} TEMPLATE {}", template::postgres(&admin)));
         // Encrypted connections have their own tests; here they would take half of the time.
         let url = format!("{}/{name}?sslmode=disable", admin.rsplit_once('/').unwrap().0);
         Some(Db::at(url, admin))
@@ -72,6 +77,17 @@ impl Db {
     fn at(url: String, admin: String) -> Db {
         let folder = tempfile::tempdir().unwrap();
         Db { data: folder.path().to_path_buf(), folder, url, admin }
+    }
+
+    /// The same without any tables: for tests of migrations, and of a store with tables of its own.
+    pub fn emptied(self) -> Db {
+        if self.admin.is_empty() {
+            std::fs::remove_file(self.data.join("kantoor.db")).unwrap();
+        } else {
+            execute(&self.admin, &format!("DROP DATABASE {}", self.name()));
+            execute(&self.admin, &format!("CREATE DATABASE {}", self.name()));
+        }
+        self
     }
 
     /// Returns its name in PostgreSQL.
