@@ -80,14 +80,14 @@ impl<R: Fields> Input<R> {
     /// Copies the sent fields to `record`.
     pub fn merge_into(&self, record: &mut R) {
         for place in &self.sent {
-            (R::fields()[*place].copy)(&self.values, record);
+            R::fields()[*place].copy(&self.values, record);
         }
     }
 
     /// Copies every input field to `record`, with the defaults of those that were not sent: for a PUT.
     pub fn replace_in(&self, record: &mut R) {
         for field in R::fields().iter().filter(|field| field.info.rules.create) {
-            (field.copy)(&self.values, record);
+            field.copy(&self.values, record);
         }
     }
 
@@ -157,7 +157,7 @@ fn read<R: Body>(call: &Call, mut values: R, faults: &mut FieldErrors, aim: For)
                 if aim.passes_over(json, &field.info.rules) {
                     continue;
                 }
-                let read = (field.from_json)(&mut values, json, &aim.rules(&field.info.rules));
+                let read = field.from_json(&mut values, json, &aim.rules(&field.info.rules));
                 faults.take(name, read);
                 sent.push(place);
             }

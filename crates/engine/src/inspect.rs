@@ -77,7 +77,7 @@ fn references<R: Record>(tx: &mut Tx, account: i64, records: &[R], problems: &mu
     let is_fleeting = tables::named(R::shape().table).is_some_and(|own| own.fleeting);
     for field in R::columns().filter(|field| tables::named(field.info.rules.refers).is_some() && !is_fleeting) {
         let (name, table) = (field.info.name, field.info.rules.refers);
-        let named = |record: &R| match (field.to_db)(record) {
+        let named = |record: &R| match field.to_db(record) {
             Value::Text(id) if !id.is_empty() => Some(id.into_owned()),
             _ => None,
         };

@@ -29,7 +29,7 @@ use crate::json::{Json, write_name, write_text};
 use crate::secrets::vault::is_sealed;
 pub use body::{Body, Fields};
 pub use checked::{Bic, Callable, Color, Country, Domain, Email, EmailList, Emails, Iban, Slug, VatNumber, Website};
-pub use field::{Field, FieldInfo};
+pub use field::{AnyKind, Field, FieldInfo};
 pub use html::Html;
 pub use kinds::{Day, Days, Kind, Link, VatRate, When, choose, other_spelling, parse_date, stored_date, wrong_type};
 pub use lists::{Custom, CustomValue, Data, Snapshot, Texts};
@@ -177,7 +177,7 @@ pub trait Record: Fields + PartialEq {
         let sent_only = || Self::fields().iter().filter(|field| field.info.rules.sent_only);
         if sent_only().next().is_some() {
             let blank = Self::default();
-            sent_only().for_each(|field| (field.copy)(&blank, self));
+            sent_only().for_each(|field| field.copy(&blank, self));
         }
     }
 
@@ -185,14 +185,14 @@ pub trait Record: Fields + PartialEq {
     fn copied(&self) -> Self {
         let mut copy = Self::default();
         for field in Self::fields().iter().filter(|field| field.info.rules.copied) {
-            (field.copy)(self, &mut copy);
+            field.copy(self, &mut copy);
         }
         copy
     }
 
     /// Whether a field to which `rule` applies differs from `before`.
     fn differs(&self, before: &Self, rule: fn(&Rules) -> bool) -> bool {
-        Self::fields().iter().any(|field| rule(&field.info.rules) && !(field.equal)(self, before))
+        Self::fields().iter().any(|field| rule(&field.info.rules) && !field.equal(self, before))
     }
 
     /// Reads a row of `sql().select`. An unreadable value is an error that names its table, id and column; a default
@@ -246,9 +246,9 @@ pub trait Record: Fields + PartialEq {
         }
         for field in Self::columns().filter(|field| shape.hides(&field.info)) {
             write_name(out, field.info.name);
-            match (field.to_db)(self) {
+            match field.to_db(self) {
                 Value::Text(text) if is_sealed(&text) => write_text(out, SECRET),
-                _ => (field.to_json)(self, &field.info.rules, out),
+                _ => field.to_json(self, &field.info.rules, out),
             }
         }
     }
@@ -262,7 +262,7 @@ pub trait Record: Fields + PartialEq {
             let rules = &field.info.rules;
             if rules.views.includes(view) {
                 write_name(out, field.info.name);
-                (field.to_json)(self, rules, out);
+                field.to_json(self, rules, out);
             }
         }
         let urls = out.len();
@@ -288,7 +288,7 @@ pub trait Record: Fields + PartialEq {
             out.extend_from_slice(meta.as_bytes());
             for field in Self::fields().iter().filter(|field| field.info.rules.in_meta) {
                 write_name(out, field.info.name);
-                (field.to_json)(self, &field.info.rules, out);
+                field.to_json(self, &field.info.rules, out);
             }
             out.push(b'}');
         }
@@ -309,7 +309,7 @@ pub trait Record: Fields + PartialEq {
     fn search_text(&self) -> String {
         let texts = Self::fields().iter().filter(|field| field.info.rules.search);
         let texts: Vec<String> = texts
-            .filter_map(|field| match (field.to_db)(self) {
+            .filter_map(|field| match field.to_db(self) {
                 Value::Text(text) if !text.is_empty() => Some(crate::text::fold(&text)),
                 _ => None,
             })
@@ -327,7 +327,7 @@ pub trait Record: Fields + PartialEq {
 fn path_of<R: Record>(url: &ShownUrl, record: &R) -> String {
     url.path_with(|name| {
         let field = R::fields().iter().find(|field| field.info.name == name);
-        match field.map(|field| (field.to_db)(record)) {
+        match field.map(|field| field.to_db(record)) {
             Some(Value::Text(text)) => text.into_owned(),
             _ => record.base().id.clone(),
         }
@@ -347,7 +347,7 @@ fn read_row<R: Record>(row: &Row, fields: impl Iterator<Item = &'static Field<R>
         version: row.int(3).map_err(at("version"))?,
     };
     for (place, field) in fields.enumerate() {
-        (field.from_db)(&mut record, row, BASE_COLUMNS + place).map_err(at(field.info.name))?;
+        field.from_db(&mut record, row, BASE_COLUMNS + place).map_err(at(field.info.name))?;
     }
     Ok(record)
 }
@@ -516,8 +516,11 @@ macro_rules! record {
         }
 
         impl $crate::record::Fields for $name {
-            const FIELDS: &'static [$crate::record::Field<Self>] =
-                $crate::fields!($( $(#[cfg($when)])? [$($doc),+] $field : $kind = $rules; )*);
+            fn fields() -> &'static [$crate::record::Field<Self>] {
+                static FIELDS: &[$crate::record::Field<$name>] =
+                    $crate::fields!($( $(#[cfg($when)])? [$($doc),+] $field : $kind = $rules; )*);
+                FIELDS
+            }
         }
 
         impl $crate::record::Record for $name {
@@ -570,8 +573,9 @@ macro_rules! record {
         }
 
         impl<$param: $bound> $crate::record::Fields for $name<$param> {
-            const FIELDS: &'static [$crate::record::Field<Self>] =
-                $crate::fields!($( $(#[cfg($when)])? [$($doc),+] $field : $kind = $rules; )*);
+            fn fields() -> &'static [$crate::record::Field<Self>] {
+                const { $crate::fields!($( $(#[cfg($when)])? [$($doc),+] $field : $kind = $rules; )*) }
+            }
         }
 
         impl<$param: $bound> $crate::record::Record for $name<$param> {

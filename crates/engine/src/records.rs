@@ -29,7 +29,7 @@ pub fn create<R: Model>(call: Call) -> Result<Work> {
         let mut record = input.record();
         if let (Some(parent), id) = (R::parent(), call.id()) {
             check_parent::<R>(tx, ctx, &call)?;
-            let set = (parent.from_json)(&mut record, &Json::Text(id.to_string()), &parent.info.rules);
+            let set = parent.from_json(&mut record, &Json::Text(id.to_string()), &parent.info.rules);
             set.map_err(|wrong| Error::field(parent.info.name, wrong))?;
         }
         check_references(tx, ctx, &record, &input)?;
@@ -237,7 +237,7 @@ pub fn find_some<R: Record>(tx: &mut Tx, ctx: &Ctx, ids: &[&str]) -> Result<Vec<
 pub fn find_in_path<R: Record>(tx: &mut Tx, ctx: &Ctx, call: &Call) -> Result<R> {
     let record: R = find(tx, ctx, call.last_id())?;
     match R::parent() {
-        Some(parent) if (parent.to_db)(&record) != Value::from(call.id()) => Err(Error::not_found(R::shape().name)),
+        Some(parent) if parent.to_db(&record) != Value::from(call.id()) => Err(Error::not_found(R::shape().name)),
         _ => Ok(record),
     }
 }
@@ -331,7 +331,7 @@ fn touch_as<R: Record>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &mut R, event
 
 /// Updates the row of a record: the columns that differ from the row as it is.
 fn send_update<R: Record>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &R) -> Result<()> {
-    let changed: Vec<_> = R::columns().filter(|field| !(field.equal)(before, record)).collect();
+    let changed: Vec<_> = R::columns().filter(|field| !field.equal(before, record)).collect();
     let names: Vec<&'static str> = changed.iter().map(|field| field.info.name).collect();
     let some = R::sql().update_of::<R>(&names);
     let base = record.base();
@@ -340,7 +340,7 @@ fn send_update<R: Record>(tx: &mut Tx, ctx: &Ctx, before: &R, record: &R) -> Res
         None => stored(record),
     };
     if some.is_some() {
-        values.extend(changed.iter().map(|field| (field.to_db)(record)));
+        values.extend(changed.iter().map(|field| field.to_db(record)));
     }
     values.extend([ctx.account.into(), (&base.id).into()]);
     Ok(tx.send(some.as_deref().unwrap_or(&R::sql().update), &values)?)
@@ -397,7 +397,7 @@ pub fn unlink<R: Record>(tx: &mut Tx, ctx: &Ctx, field: &str, id: &str, slice: &
             }
             let before: R = find(tx, ctx, id)?;
             let mut record = before.clone();
-            (link.copy)(&R::default(), &mut record);
+            link.copy(&R::default(), &mut record);
             update(tx, ctx, &before, &mut record, "updated")?;
             slice.did_one();
         }
@@ -408,7 +408,7 @@ pub fn unlink<R: Record>(tx: &mut Tx, ctx: &Ctx, field: &str, id: &str, slice: &
 fn stored<R: Record>(record: &R) -> Vec<Value<'_>> {
     let base = record.base();
     let mut values = vec![base.created_at.0.into(), base.updated_at.0.into(), base.version.into()];
-    values.extend(R::columns().map(|field| (field.to_db)(record)));
+    values.extend(R::columns().map(|field| field.to_db(record)));
     values
 }
 
@@ -463,7 +463,7 @@ pub fn check_references<R: Fields>(tx: &mut Tx, ctx: &Ctx, record: &R, input: &I
         if table.is_empty() {
             continue;
         }
-        let Value::Text(id) = (field.to_db)(record) else { continue };
+        let Value::Text(id) = field.to_db(record) else { continue };
         if id.is_empty() {
             continue;
         }
@@ -480,8 +480,8 @@ fn check_choices<R: Record>(tx: &mut Tx, ctx: &Ctx, before: Option<&R>, record: 
     let mut faults = FieldErrors::default();
     for field in R::columns().filter(|field| !field.info.rules.refers.is_empty()) {
         let Some(choice) = tables::choice(field.info.rules.refers) else { continue };
-        let Value::Text(id) = (field.to_db)(record) else { continue };
-        if id.is_empty() || before.is_some_and(|before| (field.equal)(before, record)) {
+        let Value::Text(id) = field.to_db(record) else { continue };
+        if id.is_empty() || before.is_some_and(|before| field.equal(before, record)) {
             continue;
         }
         if let Some(why) = (choice.unfit)(tx, ctx, &id)? {
@@ -500,7 +500,7 @@ fn check_unique<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
     }
     for field in R::fields() {
         let (name, Some(others)) = (field.info.name, field.info.rules.unique) else { continue };
-        let value = (field.to_db)(record);
+        let value = field.to_db(record);
         if value == Value::from("") {
             continue;
         }
@@ -510,7 +510,7 @@ fn check_unique<R: Record>(tx: &mut Tx, ctx: &Ctx, record: &R) -> Result<()> {
         );
         let mut values = vec![ctx.account.into(), value.clone()];
         for other in R::fields().iter().filter(|other| others.contains(&other.info.name)) {
-            values.push((other.to_db)(record));
+            values.push(other.to_db(record));
             sql.push_str(&format!(" AND \"{}\" = ${}", other.info.name, values.len()));
         }
         values.push((&record.base().id).into());

@@ -100,7 +100,7 @@ pub fn name_of(table: &str) -> &'static str {
 /// Returns the path of a record.
 pub fn location<R: Record>(record: &R) -> String {
     let path = named(R::shape().table).map_or("", |own| own.path.as_str());
-    let parent = R::parent().map(|parent| match (parent.to_db)(record) {
+    let parent = R::parent().map(|parent| match parent.to_db(record) {
         store::Value::Text(id) => id.into_owned(),
         _ => String::new(),
     });

@@ -164,7 +164,7 @@ impl Client {
         &mut self,
         statement: &Statement,
         values: &[&(dyn ToSql + Sync)],
-        mut take: impl FnMut(&Row) -> bool,
+        take: &mut dyn FnMut(&Row) -> bool,
     ) -> Result<(), Failure> {
         let Client { sent, client, wire } = self;
         wire.wait(sent, async {

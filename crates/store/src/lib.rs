@@ -181,7 +181,7 @@ impl Store {
         match &self.inner.readers {
             // A read by an index takes microseconds, less than handing it to another thread.
             // Callers who expect to read much use `read_apart`.
-            Readers::Sqlite(pool) => pool.read(&work),
+            Readers::Sqlite(_) => self.read_now(work),
             Readers::Postgres(_) => {
                 let store = self.clone();
                 tokio::task::spawn_blocking(move || store.read_now(work))
@@ -209,10 +209,13 @@ impl Store {
         F: Fn(&mut Tx) -> Result<T, E>,
         E: From<Error>,
     {
+        let mut done = None;
+        let mut run = |tx: &mut Tx| done = Some(work(tx));
         match &self.inner.readers {
-            Readers::Sqlite(pool) => pool.read(&work),
-            Readers::Postgres(pool) => pool.read(&work),
+            Readers::Sqlite(pool) => pool.read(&mut run)?,
+            Readers::Postgres(pool) => pool.read(&mut run)?,
         }
+        done.unwrap_or_else(|| Err(Error::Unavailable("nothing was read".into()).into()))
     }
 
     /// Runs `work` in a transaction and returns when it is on disk. Writes with the same `key` are serialized in this

@@ -103,7 +103,7 @@ impl Connection {
 
     pub(crate) fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<tokio_postgres::Row>> {
         let mut rows = Vec::new();
-        self.each(sql, values, |row| {
+        self.each(sql, values, &mut |row| {
             rows.push(row.clone());
             true
         })?;
@@ -115,7 +115,7 @@ impl Connection {
         &mut self,
         sql: &str,
         values: &[Value],
-        take: impl FnMut(&tokio_postgres::Row) -> bool,
+        take: &mut dyn FnMut(&tokio_postgres::Row) -> bool,
     ) -> Result<()> {
         let statement = self.prepare(sql)?;
         let done = self.client.each(&statement, &borrowed(values), take);
@@ -183,7 +183,8 @@ impl Pool {
         &self.address
     }
 
-    pub(crate) fn read<T, E: From<Error>>(&self, work: impl Fn(&mut Tx) -> Result<T, E>) -> Result<T, E> {
+    /// Runs `work` in a transaction that only reads, again if the connection is lost. What it returned last counts.
+    pub(crate) fn read(&self, work: &mut dyn FnMut(&mut Tx)) -> Result<()> {
         let (mut tries, started) = (0, Instant::now());
         loop {
             tries += 1;
@@ -196,10 +197,10 @@ impl Pool {
             let (done, trouble) = match begun.map_err(Error::from) {
                 Ok(()) => {
                     let mut tx = Tx::postgres(conn);
-                    let done = work(&mut tx);
-                    (done, tx.trouble())
+                    work(&mut tx);
+                    (Ok(()), tx.trouble())
                 }
-                Err(error) => (Err(error.clone().into()), Some(error)),
+                Err(error) => (Err(error.clone()), Some(error)),
             };
             let ended = conn.client.send_script("COMMIT", true);
             if trouble.is_some() || ended.is_err() {

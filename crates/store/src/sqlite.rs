@@ -58,17 +58,17 @@ impl Pool {
         &self.path
     }
 
-    pub(crate) fn read<T, E: From<Error>>(&self, work: impl Fn(&mut Tx) -> Result<T, E>) -> Result<T, E> {
+    /// Runs `work` in a transaction that only reads.
+    pub(crate) fn read(&self, work: &mut dyn FnMut(&mut Tx)) -> Result<()> {
         let conn = self.take()?;
         let mut tx = Tx::sqlite(&conn);
         tx.script("BEGIN")?;
         // A panic drops the connection, and with it the snapshot.
-        let done = work(&mut tx);
-        let ended = tx.script("COMMIT");
-        if ended.is_ok() {
+        work(&mut tx);
+        if tx.script("COMMIT").is_ok() {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(conn);
         }
-        done
+        Ok(())
     }
 
     fn take(&self) -> Result<Connection> {

@@ -105,7 +105,7 @@ fn differs<R: Record>(record: &R, entry: Option<&Shown>, silent: &[&str]) -> Opt
         let meta = entry["meta"].get(field.info.name).filter(|_| rules.in_meta && shape.meta.includes(DETAIL));
         for logged in top.into_iter().chain(meta) {
             let mut own = Vec::new();
-            (field.to_json)(record, rules, &mut own);
+            field.to_json(record, rules, &mut own);
             pairs.push((field.info.name, serde_json::from_slice(&own).unwrap_or_default(), logged));
         }
     }

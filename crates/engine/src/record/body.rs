@@ -9,13 +9,8 @@ use crate::json::Json;
 /// [`record!`]: crate::record!
 /// [`input!`]: crate::input!
 pub trait Fields: Clone + Default + Send + Sync + 'static {
-    /// Its fields in order.
-    const FIELDS: &'static [Field<Self>];
-
     /// Returns its fields in order.
-    fn fields() -> &'static [Field<Self>] {
-        Self::FIELDS
-    }
+    fn fields() -> &'static [Field<Self>];
 
     /// Returns its fields without their accessors.
     fn infos() -> Vec<FieldInfo> {
@@ -29,7 +24,8 @@ pub trait Fields: Clone + Default + Send + Sync + 'static {
             let rules = &field.info.rules;
             if !rules.default.is_empty() {
                 let default = Json::parse(rules.default.as_bytes())?;
-                (field.from_json)(&mut record, &default, rules)
+                field
+                    .from_json(&mut record, &default, rules)
                     .map_err(|wrong| Error::internal(format!("default of {}: {}", field.info.name, wrong.message)))?;
             }
         }
@@ -66,8 +62,11 @@ macro_rules! input {
         $vis struct $name { $( $(#[doc = $doc])+ pub $field: $kind, )* }
 
         impl $crate::record::Fields for $name {
-            const FIELDS: &'static [$crate::record::Field<Self>] =
-                $crate::fields!($( [$($doc),+] $field : $kind = $rules; )*);
+            fn fields() -> &'static [$crate::record::Field<Self>] {
+                static FIELDS: &[$crate::record::Field<$name>] =
+                    $crate::fields!($( [$($doc),+] $field : $kind = $rules; )*);
+                FIELDS
+            }
         }
     };
 }
@@ -85,18 +84,8 @@ macro_rules! fields {
                     rules: $rules,
                     schema: <$kind as $crate::record::Kind>::schema,
                 },
-                to_db: |record| $crate::record::Kind::to_db(&record.$field),
-                from_db: |record, row, column| {
-                    record.$field = <$kind as $crate::record::Kind>::from_db(row, column)?;
-                    Ok(())
-                },
-                from_json: |record, json, rules| {
-                    record.$field = <$kind as $crate::record::Kind>::read(json, rules)?;
-                    Ok(())
-                },
-                to_json: |record, rules, out| $crate::record::Kind::to_json(&record.$field, rules, out),
-                copy: |from, to| to.$field = from.$field.clone(),
-                equal: |one, other| one.$field == other.$field,
+                value: |record| &record.$field,
+                value_mut: |record| &mut record.$field,
                 from_query: <$kind as $crate::record::Kind>::filter,
             },
         )*]

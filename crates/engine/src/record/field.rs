@@ -1,8 +1,10 @@
 //! A field of a record or a body, with its accessors.
 
+use std::any::Any;
+
 use store::{Row, Value};
 
-use super::kinds;
+use super::kinds::{self, Kind};
 use super::rules::Rules;
 use crate::error::Violation;
 use crate::json::Json;
@@ -39,18 +41,89 @@ impl FieldInfo {
 pub struct Field<R> {
     /// Its description.
     pub info: FieldInfo,
-    /// Returns its value for the database.
-    pub to_db: fn(&R) -> Value<'_>,
-    /// Reads its value from a column.
-    pub from_db: fn(&mut R, &Row, usize) -> store::Result<()>,
-    /// Reads its value from a body.
-    pub from_json: fn(&mut R, &Json, &Rules) -> Result<(), Violation>,
-    /// Writes its value to a response.
-    pub to_json: fn(&R, &Rules, &mut Vec<u8>),
-    /// Copies it from the first record to the second.
-    pub copy: fn(&R, &mut R),
-    /// Whether both records have the same value.
-    pub equal: fn(&R, &R) -> bool,
+    /// Returns its value.
+    pub value: fn(&R) -> &dyn AnyKind,
+    /// Returns its value, mutably.
+    pub value_mut: fn(&mut R) -> &mut dyn AnyKind,
     /// Parses the value of a filter.
     pub from_query: fn(&str, &Rules) -> Result<Value<'static>, Violation>,
+}
+
+impl<R> Field<R> {
+    /// Returns its value for the database.
+    pub fn to_db<'r>(&self, record: &'r R) -> Value<'r> {
+        (self.value)(record).value_to_db()
+    }
+
+    /// Reads its value from a column.
+    pub fn from_db(&self, record: &mut R, row: &Row, column: usize) -> store::Result<()> {
+        (self.value_mut)(record).read_column(row, column)
+    }
+
+    /// Reads its value from a body.
+    pub fn from_json(&self, record: &mut R, json: &Json, rules: &Rules) -> Result<(), Violation> {
+        (self.value_mut)(record).read_json(json, rules)
+    }
+
+    /// Writes its value to a response.
+    pub fn to_json(&self, record: &R, rules: &Rules, out: &mut Vec<u8>) {
+        (self.value)(record).write_json(rules, out);
+    }
+
+    /// Copies it from one record to another.
+    pub fn copy(&self, from: &R, to: &mut R) {
+        (self.value_mut)(to).copy_from((self.value)(from));
+    }
+
+    /// Whether both records have the same value.
+    pub fn equal(&self, one: &R, other: &R) -> bool {
+        (self.value)(one).equals((self.value)(other))
+    }
+}
+
+/// A value of any [`Kind`]. What a field does with its value is compiled once for each kind: a copy for each of the
+/// hundreds of fields took a large part of the build.
+pub trait AnyKind: Any {
+    /// Returns it for the database.
+    fn value_to_db(&self) -> Value<'_>;
+    /// Replaces it with the value of a column.
+    fn read_column(&mut self, row: &Row, column: usize) -> store::Result<()>;
+    /// Replaces it with a value from a body.
+    fn read_json(&mut self, json: &Json, rules: &Rules) -> Result<(), Violation>;
+    /// Writes it to a response.
+    fn write_json(&self, rules: &Rules, out: &mut Vec<u8>);
+    /// Replaces it with another value of the same kind.
+    fn copy_from(&mut self, other: &dyn AnyKind);
+    /// Whether the other is of the same kind and equal.
+    fn equals(&self, other: &dyn AnyKind) -> bool;
+}
+
+impl<K: Kind + PartialEq + 'static> AnyKind for K {
+    fn value_to_db(&self) -> Value<'_> {
+        self.to_db()
+    }
+
+    fn read_column(&mut self, row: &Row, column: usize) -> store::Result<()> {
+        *self = K::from_db(row, column)?;
+        Ok(())
+    }
+
+    fn read_json(&mut self, json: &Json, rules: &Rules) -> Result<(), Violation> {
+        *self = K::read(json, rules)?;
+        Ok(())
+    }
+
+    fn write_json(&self, rules: &Rules, out: &mut Vec<u8>) {
+        self.to_json(rules, out);
+    }
+
+    fn copy_from(&mut self, other: &dyn AnyKind) {
+        if let Some(other) = (other as &dyn Any).downcast_ref::<K>() {
+            self.clone_from(other);
+        }
+    }
+
+    fn equals(&self, other: &dyn AnyKind) -> bool {
+        (other as &dyn Any).downcast_ref::<K>().is_some_and(|other| self == other)
+    }
 }
