@@ -24,6 +24,7 @@ use engine::config::Config;
 use engine::error::Error;
 use engine::http::openapi;
 use engine::open::open_store;
+use engine::secrets::vault::Vault;
 use engine::{migrations, private};
 
 use crate::{opening, registry};
@@ -140,7 +141,7 @@ fn run(cli: &Cli) -> Result<ExitCode, String> {
         Command::User(user) => user.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
         Command::Jobs(jobs) => jobs.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
         Command::Demo(demo) => demo.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
-        Command::Migrate => migrate(&config).map(|()| ExitCode::SUCCESS),
+        Command::Migrate => migrate(config).map(|()| ExitCode::SUCCESS),
         Command::Backup(backup) => backup.run(&config),
         Command::Verify(verify) => verify.run(&config),
         Command::Secrets(secrets) => secrets.run(config).map(|()| ExitCode::SUCCESS),
@@ -192,10 +193,17 @@ fn error_line(error: Error) -> String {
     }
 }
 
-fn migrate(config: &Config) -> Result<(), String> {
-    let store = open_store(config).map_err(error_line)?;
-    let applied = store.migrate(&migrations::all()).map_err(|error| error.to_string())?;
-    match applied {
+/// With the key of the secrets, what the earlier version stored is brought up to date too. The migration may run where that
+/// key is not: then the next start does it.
+fn migrate(config: Config) -> Result<(), String> {
+    let applied = match Vault::load(&config).map_err(error_line)? {
+        Some(_) => open(config)?.carried.applied.clone(),
+        None => {
+            let store = open_store(&config).map_err(error_line)?;
+            store.migrate(&migrations::all()).map_err(|error| error.to_string())?
+        }
+    };
+    match applied.len() {
         0 => say("The database is up to date."),
         1 => say("Applied 1 migration; the database is up to date."),
         many => say(&format!("Applied {many} migrations; the database is up to date.")),

@@ -25,9 +25,19 @@ use crate::{demo, registry};
 
 /// Installs the registry and opens the program that `config` describes.
 pub fn open(config: Config) -> Result<Arc<App>> {
+    open_as(config, false)
+}
+
+/// Opens the program and accepts the database as it is, like that of an earlier version.
+pub(crate) fn open_and_trust(config: Config) -> Result<Arc<App>> {
+    open_as(config, true)
+}
+
+fn open_as(config: Config, trusts_all: bool) -> Result<Arc<App>> {
     registry::install();
-    let app = open::open(config)?;
+    let app = open::open_as(config, trusts_all)?;
     operator::log_old_keys(&app)?;
+    app.carried.finish(app.site.vault.source());
     Ok(app)
 }
 

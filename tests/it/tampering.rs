@@ -16,6 +16,7 @@ on_both![
     each_kind_of_tampering_is_named,
     kept_heads_are_compared,
     a_tampered_log_is_not_signed,
+    a_database_that_looks_old_is_not_signed,
     heads_survive_a_new_key,
     heads_are_sent_out,
 ];
@@ -191,6 +192,27 @@ fn a_tampered_log_is_not_signed(db: Db) {
         assert!(!good, "{after}");
         assert_eq!(before.lines().count(), after.lines().count(), "{after}");
     }
+}
+
+/// Somebody who has read the source gives the logs the hashes of the version before heads, and deletes the heads.
+fn a_database_that_looks_old_is_not_signed(db: Db) {
+    business(&db);
+    let app = kantoor::opening::open(db.config()).unwrap();
+    app.store.write_now(1, |tx| crate::proof::as_before(tx, 1)).unwrap();
+    app.store.write_now(2, |tx| crate::proof::as_before(tx, 2)).unwrap();
+    drop(app);
+    spoil(&db, "DELETE FROM log_heads");
+    let mut binary = Binary::start(&db, "kt_none", &["--set", "workers=0"]);
+    stop(&mut binary);
+    let (good, words) = verify(&db, &[]);
+    assert!(!good && words.matches("Its signed head was deleted").count() == 2, "{words}");
+    assert!(words.contains("The signed list of accounts was deleted"), "{words}");
+    // The first start of this version is different: only the key file knows.
+    crate::secrets::forget_schema(&db);
+    let mut binary = Binary::start(&db, "kt_none", &["--set", "workers=0"]);
+    stop(&mut binary);
+    let (good, words) = verify(&db, &[]);
+    assert!(good, "{words}");
 }
 
 fn heads_survive_a_new_key(db: Db) {

@@ -250,15 +250,17 @@ impl Key {
         })
     }
 
-    /// Finds the key with this hash of its secret, or of one that it had before.
+    /// Finds the key with this hash of its secret, or of one that it had before. A key of version 0 has no log line: this
+    /// program did not create it.
     pub fn by_hash(tx: &mut Tx, hash: &[u8]) -> Result<Option<Key>> {
-        let current = tx.first(&format!("{KEY} FROM keys WHERE hash = $1"), &[hash.into()], Key::from_row)?;
+        let sql = format!("{KEY} FROM keys WHERE hash = $1 AND version > 0");
+        let current = tx.first(&sql, &[hash.into()], Key::from_row)?;
         if current.is_some() {
             return Ok(current);
         }
         let sql = format!(
             "{KEY}, old_key_secrets.until FROM old_key_secrets JOIN keys ON keys.id = old_key_secrets.key_id
-             WHERE old_key_secrets.hash = $1"
+             WHERE old_key_secrets.hash = $1 AND keys.version > 0"
         );
         tx.first(&sql, &[hash.into()], |row| Ok(Key { secret_until: Moment(row.int(10)?), ..Key::from_row(row)? }))
     }

@@ -61,7 +61,10 @@ pub fn start(app: &Arc<App>) {
 /// Signs the heads of all chains that have grown.
 pub fn sign(store: &Store, vault: &Arc<Vault>) -> Result<()> {
     let state = store.read_now(|tx| State::read(tx, None))?;
-    let Successors { new, wrong } = state.successors(vault)?;
+    save_successors(store, state.successors(vault, false)?)
+}
+
+fn save_successors(store: &Store, Successors { new, wrong }: Successors) -> Result<()> {
     for uid in wrong {
         tracing::error!(account = %uid, "The log does not continue its signed head, so it is not signed. Verify the database.");
     }
@@ -71,18 +74,22 @@ pub fn sign(store: &Store, vault: &Arc<Vault>) -> Result<()> {
     store.write_now(SHARED, move |tx| new.iter().try_for_each(|(account, head)| save(tx, *account, head)))
 }
 
-/// Signs the heads of a database from before there were any.
+/// Signs the heads of a database from before there were any. Whether it is from before, the caller knows from elsewhere:
+/// deleting the heads makes every database look like one.
 pub fn sign_first(store: &Store, vault: &Arc<Vault>) -> Result<()> {
-    match store.read_now(|tx| Ok::<_, Error>(tx.int("SELECT count(*) FROM log_heads", &[])?))? {
-        0 => sign(store, vault),
-        _ => Ok(()),
+    let state = store.read_now(|tx| State::read(tx, None))?;
+    match state.heads.is_empty() {
+        true => save_successors(store, state.successors(vault, true)?),
+        false => Ok(()),
     }
 }
 
 /// Signs the head of an account that is being created, and the list of accounts.
 pub fn sign_new(tx: &mut Tx, vault: &Arc<Vault>, account: i64) -> Result<()> {
     let state = State::read(tx, Some(account))?;
-    let Successors { new, .. } = state.successors(vault)?;
+    // Only the first account of a database has no signed list before it.
+    let is_first = state.heads.is_empty() && state.accounts.len() == 1;
+    let Successors { new, .. } = state.successors(vault, is_first)?;
     new.iter().try_for_each(|(account, head)| save(tx, *account, head))
 }
 
@@ -158,7 +165,6 @@ pub fn hash_at(tx: &mut Tx, account: i64, seq: i64) -> Result<Vec<u8>> {
 struct End {
     seq: i64,
     hash: Vec<u8>,
-    salted: bool,
     /// Whether the rows after the signed one continue it, up to the last.
     continues: bool,
 }
@@ -167,10 +173,9 @@ impl End {
     /// Reads the end of the log of an account, and the rows since the head was signed.
     fn read(tx: &mut Tx, account: i64, head: Option<&Head>) -> Result<End> {
         let index = crate::log::by_seq(tx);
-        let sql = format!("SELECT seq, hash, version FROM log{index} WHERE account_id = $1 ORDER BY seq DESC LIMIT 1");
+        let sql = format!("SELECT seq, hash FROM log{index} WHERE account_id = $1 ORDER BY seq DESC LIMIT 1");
         let end = tx.first(&sql, &[account.into()], |row| {
-            let (seq, hash, salted) = (row.int(0)?, row.bytes(1)?.to_vec(), row.int(2)? > 1);
-            Ok::<_, Error>(End { seq, hash, salted, continues: false })
+            Ok::<_, Error>(End { seq: row.int(0)?, hash: row.bytes(1)?.to_vec(), continues: false })
         })?;
         let (signed, hash) = head.map_or((0, &[][..]), |head| (head.seq, &*head.hash));
         let is_there = signed == 0 || hash_at(tx, account, signed)? == hash;
@@ -187,9 +192,7 @@ fn ends(tx: &mut Tx, heads: &HashMap<i64, Head>) -> Result<HashMap<i64, End>> {
     );
     let lasts = tx.all(&sql, &[], |row| Ok::<_, Error>((row.int(0)?, row.int(1)?)))?;
     let end = |(account, last): (i64, i64)| match heads.get(&account) {
-        Some(head) if head.seq == last => {
-            Ok((account, End { seq: last, hash: head.hash.clone(), salted: true, continues: true }))
-        }
+        Some(head) if head.seq == last => Ok((account, End { seq: last, hash: head.hash.clone(), continues: true })),
         head => Ok((account, End::read(tx, account, head)?)),
     };
     lasts.into_iter().map(end).collect()
@@ -210,8 +213,6 @@ pub struct State {
     /// The saved heads.
     pub heads: HashMap<i64, Head>,
     ends: HashMap<i64, End>,
-    /// Whether an account is being created.
-    is_new: bool,
 }
 
 impl State {
@@ -222,16 +223,11 @@ impl State {
             Some(new) => HashMap::from([(new, End::read(tx, new, None)?)]),
             None => ends(tx, &heads)?,
         };
-        Ok(State { accounts, heads, ends, is_new: new.is_some() })
+        Ok(State { accounts, heads, ends })
     }
 
     fn looked_at(&self) -> impl Iterator<Item = (&Account, &End)> {
         self.accounts.iter().filter_map(|account| Some((account, self.ends.get(&account.number)?)))
-    }
-
-    /// Whether the database is from before heads were signed: there is none, and no row of a version that signs them.
-    pub fn is_unsigned(&self) -> bool {
-        self.heads.is_empty() && self.ends.values().all(|end| !end.salted)
     }
 
     /// Returns how many accounts the signed list has.
@@ -246,14 +242,9 @@ impl State {
         (i64::try_from(count).unwrap_or(i64::MAX), hasher.finalize().to_vec())
     }
 
-    /// Compares the heads with the logs.
-    fn successors(&self, vault: &Vault) -> Result<Successors> {
+    /// Compares the heads with the logs; `is_first` says that there are no heads yet, and everything is signed.
+    fn successors(&self, vault: &Vault, is_first: bool) -> Result<Successors> {
         let (mut new, mut wrong) = (Vec::new(), Vec::new());
-        // The rows of the first account are new, and those of a database from before are not salted.
-        let is_first = match self.is_new {
-            true => self.heads.is_empty() && self.accounts.len() == 1,
-            false => self.is_unsigned(),
-        };
         let list_holds = self.list_holds(vault)?;
         for (place, account) in self.accounts.iter().enumerate() {
             let Some(end) = self.ends.get(&account.number) else { continue };

@@ -11,14 +11,13 @@ use super::{Inspection, unreadable};
 /// The heads of a database, as they were before its logs were read.
 pub(super) struct Heads {
     state: State,
-    is_unsigned: bool,
 }
 
 impl Inspection<'_> {
     /// Reads the heads. Logs that are read later continue them.
     pub(super) fn read_heads(&mut self) -> Option<Heads> {
         match self.store.read_now(|tx| State::read(tx, None)) {
-            Ok(state) => Some(Heads { is_unsigned: state.is_unsigned(), state }),
+            Ok(state) => Some(Heads { state }),
             Err(error) => {
                 self.problem("", "log_heads", "", unreadable(&error));
                 None
@@ -35,7 +34,7 @@ impl Inspection<'_> {
             }
             Some(head) => self.compare(account, head, is_intact, "its signed head"),
             // An account that was created in the meantime has one that was not read.
-            None if place.is_none() || heads.is_unsigned => {}
+            None if place.is_none() => {}
             None => self.problem(&account.uid, "log_heads", "", "Its signed head was deleted"),
         }
         let kept: Vec<Head> = self.against.iter().filter(|head| head.uid == account.uid).cloned().collect();
@@ -91,12 +90,8 @@ impl Inspection<'_> {
             );
         }
         let Some(list) = heads.state.heads.get(&SHARED) else {
-            match heads.is_unsigned {
-                true if heads.state.accounts.is_empty() => {}
-                true => self
-                    .witness
-                    .misses("The heads of the logs are not signed yet. The server signs them when it starts."),
-                false => self.problem("", "log_heads", "", "The signed list of accounts was deleted"),
+            if !heads.state.accounts.is_empty() {
+                self.problem("", "log_heads", "", "The signed list of accounts was deleted");
             }
             return;
         };
