@@ -248,7 +248,7 @@ fn keys_of_an_earlier_version_get_a_log_line(db: Db) {
     refused.client.get("/v1/api-keys").expect(401);
     drop(refused);
     let verified = said(&kantoor(&db, &["verify"]));
-    assert!(verified.contains("PROBLEM: Changed behind the log: updated_at is"), "{verified}");
+    assert!(verified.contains("PROBLEM: Changed outside the log: updated_at is"), "{verified}");
     // The key file says that the database is from before.
     crate::secrets::forget_schema(&db);
     let binary = Binary::start(&db, &key, &[]);
