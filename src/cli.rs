@@ -5,6 +5,7 @@ mod arguments;
 mod backup;
 mod demo;
 mod domain;
+mod erase;
 mod jobs;
 mod key;
 mod logging;
@@ -25,7 +26,7 @@ use engine::error::Error;
 use engine::http::openapi;
 use engine::open::open_store;
 use engine::secrets::vault::Vault;
-use engine::{migrations, private};
+use engine::{heads, migrations, private};
 
 use crate::{opening, registry};
 
@@ -99,6 +100,8 @@ enum Command {
         #[arg(long)]
         default: bool,
     },
+    /// Erase the personal data of a deleted record from the log
+    Erase(erase::Erase),
     /// Typeset documents for a server
     #[command(hide = true)]
     TypesetWorker(typeset_worker::TypesetWorker),
@@ -135,12 +138,13 @@ fn run(cli: &Cli) -> Result<ExitCode, String> {
     let config = Config::load(cli.settings.config.as_deref(), environment, &flags)?;
     match &cli.command {
         Command::Serve(serve) => serve.run(config).map(|()| ExitCode::SUCCESS),
-        Command::Account(account) => account.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
-        Command::Key(key) => key.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
-        Command::Domain(domain) => domain.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
-        Command::User(user) => user.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
-        Command::Jobs(jobs) => jobs.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
-        Command::Demo(demo) => demo.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
+        Command::Account(account) => act(config, |app| account.run(app)),
+        Command::Key(key) => act(config, |app| key.run(app)),
+        Command::Domain(domain) => act(config, |app| domain.run(app)),
+        Command::User(user) => act(config, |app| user.run(app)),
+        Command::Jobs(jobs) => act(config, |app| jobs.run(app)),
+        Command::Demo(demo) => act(config, |app| demo.run(app)),
+        Command::Erase(erase) => act(config, |app| erase.run(app)),
         Command::Migrate => migrate(config).map(|()| ExitCode::SUCCESS),
         Command::Backup(backup) => backup.run(&config),
         Command::Verify(verify) => verify.run(&config),
@@ -173,6 +177,14 @@ impl Settings {
         flags.extend(named.into_iter().filter_map(|(name, value)| Some((name.to_string(), value.clone()?))));
         Ok(flags)
     }
+}
+
+/// Runs a command of the operator, and signs the logs that it wrote to: a running server does not know of them.
+fn act(config: Config, work: impl FnOnce(&App) -> Result<(), String>) -> Result<ExitCode, String> {
+    let app = open(config)?;
+    let done = work(&app);
+    heads::sign_some(&app.store, &app.site.vault, &app.wakeup.take_logged()).map_err(error_line)?;
+    done.map(|()| ExitCode::SUCCESS)
 }
 
 fn open(config: Config) -> Result<std::sync::Arc<App>, String> {

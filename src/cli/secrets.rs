@@ -43,7 +43,9 @@ fn rotate(app: &App) -> Result<(), String> {
     let vault = std::sync::Arc::new(vault);
     let count = engine::secrets::encrypt_again(&app.store, &vault, registry().secrets).map_err(error_line)?;
     heads::sign_again(&app.store, &vault, false).map_err(error_line)?;
+    opening::sign_rows(app, &vault, false).map_err(error_line)?;
     tell(app, "account.secrets_rotated")?;
+    heads::sign_some(&app.store, &vault, &app.wakeup.take_logged()).map_err(error_line)?;
     let current = vault.ids().first().map(ToString::to_string).unwrap_or_default();
     say(&format!(
         "Encrypted {} secrets with the key {current}. Backups from before need the previous keys, which {source} still has.",
@@ -82,6 +84,7 @@ fn reset(config: Config) -> Result<(), String> {
     engine::secrets::forget_signing_key(&store).map_err(error_line)?;
     drop(store);
     let app = open(config)?;
+    opening::sign_rows(&app, &app.site.vault, true).map_err(error_line)?;
     tell(&app, "account.secrets_reset")?;
     // Nobody can check the signatures any more, so the logs are trusted as they are.
     heads::sign_again(&app.store, &app.site.vault, true).map_err(error_line)?;

@@ -2,10 +2,6 @@
 //! line. Afterwards the same things are tampering. Whoever can write to the database could make it look old, so the database
 //! itself does not tell: the key file does, which says up to which schema everything was brought up to date.
 
-use store::Store;
-
-use crate::error::Result;
-use crate::migrations;
 use crate::secrets::key_file::KeySource;
 
 /// What this start may accept.
@@ -20,11 +16,6 @@ pub struct Carried {
 }
 
 impl Carried {
-    /// Migrates the database.
-    pub fn migrate(store: &Store) -> Result<Carried> {
-        Ok(Carried { applied: store.migrate(&migrations::all())?, ..Carried::default() })
-    }
-
     /// Whether rows from before this migration are accepted. Without a key file, only the start that applies the migration
     /// accepts them.
     pub fn is_from_before(&self, migration: u32) -> bool {
@@ -35,9 +26,8 @@ impl Carried {
             }
     }
 
-    /// Records in the key file that everything is up to date.
-    pub fn finish(&self, source: &KeySource) {
-        let newest = migrations::all().last().map_or(0, |migration| migration.number);
+    /// Records in the key file that everything is up to date with the newest migration.
+    pub fn finish(&self, source: &KeySource, newest: u32) {
         if self.recorded.is_none_or(|recorded| recorded < newest)
             && let Err(error) = source.record(newest)
         {

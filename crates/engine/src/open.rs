@@ -33,9 +33,9 @@ pub fn open(config: Config) -> Result<Arc<App>> {
 /// to date, or if `trusts_all`.
 pub fn open_as(config: Config, trusts_all: bool) -> Result<Arc<App>> {
     let store = open_store(&config)?;
-    let carried = Carried { trusts_all, ..Carried::migrate(&store)? };
+    let applied = store.migrate(&migrations::all())?;
     let vault = secrets::open(&store, &config)?;
-    let carried = Carried { recorded: vault.source().recorded(), ..carried };
+    let carried = Carried { applied, recorded: vault.source().recorded(), trusts_all };
     let key =
         secrets::signing_key(&store, &vault, registry().secrets, carried.is_from_before(heads::MIGRATION.number))?;
     if carried.is_from_before(heads::MIGRATION.number) {

@@ -1,6 +1,8 @@
 //! Compares the logs with their signed heads, and with heads that were kept elsewhere. A chain that is intact may still lack
 //! its end, or be a new one.
 
+use std::collections::HashSet;
+
 use engine::accounts::{Account, SHARED};
 use engine::heads::{self, Head, State};
 use engine::log;
@@ -16,7 +18,7 @@ pub(super) struct Heads {
 impl Inspection<'_> {
     /// Reads the heads. Logs that are read later continue them.
     pub(super) fn read_heads(&mut self) -> Option<Heads> {
-        match self.store.read_now(|tx| State::read(tx, None)) {
+        match self.store.read_now(|tx| State::read(tx)) {
             Ok(state) => Some(Heads { state }),
             Err(error) => {
                 self.problem("", "log_heads", "", unreadable(&error));
@@ -37,7 +39,7 @@ impl Inspection<'_> {
             None if place.is_none() => {}
             None => self.problem(&account.uid, "log_heads", "", "Its signed head was deleted"),
         }
-        let kept: Vec<Head> = self.against.iter().filter(|head| head.uid == account.uid).cloned().collect();
+        let kept = self.against.get(&account.uid).cloned().unwrap_or_default();
         kept.iter().for_each(|head| self.compare(account, head, is_intact, "the kept head"));
     }
 
@@ -75,10 +77,10 @@ impl Inspection<'_> {
 
     /// Checks that no account is missing.
     pub(super) fn accounts(&mut self, heads: &Heads) {
-        let there = |uid: &str| heads.state.accounts.iter().any(|account| account.uid == uid);
+        let uids: HashSet<&str> = heads.state.accounts.iter().map(|account| account.uid.as_str()).collect();
         let saved = heads.state.heads.iter().filter(|(number, _)| **number != SHARED).map(|(_, head)| &head.uid);
-        let mut gone: Vec<String> = saved.chain(self.against.iter().map(|head| &head.uid)).cloned().collect();
-        gone.retain(|uid| !there(uid));
+        let mut gone: Vec<String> = saved.chain(self.against.keys()).cloned().collect();
+        gone.retain(|uid| !uids.contains(uid.as_str()));
         gone.sort_unstable();
         gone.dedup();
         for uid in &gone {
@@ -96,8 +98,7 @@ impl Inspection<'_> {
             return;
         };
         self.proof("", list, "the list of accounts");
-        let (count, hash) = heads.state.listed(heads.state.listed_accounts());
-        if (count, &hash) != (list.seq, &list.hash) || heads.state.accounts.len() < heads.state.listed_accounts() {
+        if !heads.state.begins_with(list) {
             let what = format!(
                 "Accounts were deleted or replaced: the signed list has {}, and there are {}",
                 list.seq,
@@ -113,7 +114,12 @@ impl Inspection<'_> {
         for some in lines.unseen().chunks(100) {
             let found = self.look(account, "log", |tx| engine::inspect::lines::gone(tx, number, some));
             for (table, id) in found.unwrap_or_default() {
-                self.problem(&account.uid, table, &id, "Deleted behind the log, which has no entry about its deletion");
+                self.problem(
+                    &account.uid,
+                    table,
+                    &id,
+                    "Deleted outside the log, which has no entry about its deletion",
+                );
             }
         }
     }
