@@ -17,7 +17,6 @@ use engine::secrets::vault::Vault;
 use engine::site::Site;
 use engine::wakeup::Wakeup;
 use engine::{heads, migrations};
-use serde_json::json;
 use store::Tx;
 
 use crate::keys::{old, operator};
@@ -165,16 +164,7 @@ impl Opening {
 
 /// Writes the first line of the account's log.
 fn log_creation(tx: &mut Tx, ctx: &Ctx, account: &Account) -> Result<()> {
-    let data = shown(account).to_string();
-    let event = Event { name: CREATED, entity_type: "account", entity_id: &account.uid, data: &data };
+    let data = account.shown().to_string();
+    let event = Event { name: accounts::CREATED, entity_type: "account", entity_id: &account.uid, data: &data };
     log::append(tx, ctx, &event).map(drop)
-}
-
-/// The type of the first line of an account's log.
-pub(crate) const CREATED: &str = "account.created";
-
-/// Returns an account as its log shows it.
-pub(crate) fn shown(account: &Account) -> serde_json::Value {
-    let zone = account.zone.iana_name().unwrap_or_default();
-    json!({"id": account.uid, "name": account.name, "time_zone": zone, "test_clock": account.has_test_clock})
 }

@@ -19,7 +19,7 @@ pub fn resource() -> Resource {
     Resource::without_records(&SHAPE, "Signing secret", "keys", Vec::new())
         .at("/v1/automation/signing-secret")
         .route(Method::Get, "", "Retrieve the secret that signs HTTP calls of flows", get)
-        .with(|route| route.scope = "keys.write".to_string())
+        .with(|route| route.also_needs = Some("keys.write"))
         .returns(Returns::Parts(PARTS))
         .extension()
 }

@@ -27,7 +27,7 @@ impl Erase {
         let (number, kind, id) = (account.number, self.kind.clone(), self.id.clone());
         if !self.yes {
             let counted = app.store.read_now(move |tx| Ok(log::of_record(tx, number, &kind, &id, 0, 1)?.1));
-            let count: i64 = counted.map_err(|error: engine::error::Error| error_line(error))?;
+            let count: i64 = counted.map_err(error_line)?;
             let lines = grouped(count.unsigned_abs());
             return Err(format!(
                 "the log has {lines} entries about this record; erasing their data cannot be undone: add --yes to do it"

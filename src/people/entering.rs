@@ -23,7 +23,7 @@ use crate::people::status::Status;
 use crate::people::throttle::Attempt;
 use crate::people::token::{self, Purpose, Token};
 use crate::people::user::{User, memberships};
-use crate::people::{LINK_INVALID, PASSWORD_REQUIRED, factor, letters, passkey};
+use crate::people::{LINK_INVALID, PASSWORD_REQUIRED, factor, letters, passkey, sealing};
 use crate::settings::Settings;
 
 /// Somebody who is about to sign in.
@@ -305,7 +305,7 @@ impl Visit {
         let (account, own) = accounts.into_iter().find(|(own, _)| own.uid == account).ok_or_else(missing)?;
         let ended = held.key.session.clone();
         let entered = self.enter(account, Proof::Session(held.via, held.confirmed_at), move |tx, ctx| {
-            Person::lock(tx, &person)?;
+            sealing::lock(tx, &person)?;
             // It may have ended in the meantime, such as by a new password.
             if !session::end(tx, &person, &ended)? {
                 return Err(Error::new(Code::Unauthorized, "The session has ended. Sign in again."));

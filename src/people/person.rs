@@ -103,17 +103,9 @@ impl Person {
         Ok(person.id)
     }
 
-    /// Locks a person, who may sign in to several accounts at a time. Writes of one account are serialized already.
-    pub fn lock(tx: &mut Tx, id: &str) -> Result<()> {
-        if tx.dialect().is_shared() {
-            tx.execute("UPDATE people SET password_at = password_at WHERE id = $1", &[id.into()])?;
-        }
-        Ok(())
-    }
-
     /// Locks a person and returns them as they are then.
     pub fn locked(tx: &mut Tx, id: &str) -> Result<Person> {
-        Person::lock(tx, id)?;
+        sealing::lock(tx, id)?;
         Person::find(tx, id)
     }
 

@@ -12,8 +12,6 @@ use engine::secrets::vault::Vault;
 use sha2::{Digest, Sha256};
 use store::{Migration, Tx};
 
-use crate::people::person::Person;
-
 /// The columns of the signatures, and the index of enrolments that were not completed.
 pub const MIGRATION: Migration = Migration {
     number: 102,
@@ -33,9 +31,17 @@ CREATE INDEX second_factors_unfinished ON second_factors (created_at) WHERE conf
 /// How many people are read at a time.
 const BATCH: i64 = 200;
 
+/// Locks a person, who may sign in to several accounts at a time. Writes of one account are serialized already.
+pub fn lock(tx: &mut Tx, person: &str) -> Result<()> {
+    if tx.dialect().is_shared() {
+        tx.execute("UPDATE people SET password_at = password_at WHERE id = $1", &[person.into()])?;
+    }
+    Ok(())
+}
+
 /// Locks a person, changes what they sign in with, and signs it. What somebody else changed before stays unsigned.
 pub fn change<T>(tx: &mut Tx, vault: &Vault, person: &str, work: impl FnOnce(&mut Tx) -> Result<T>) -> Result<T> {
-    Person::lock(tx, person)?;
+    lock(tx, person)?;
     let was_signed = match text(tx, person)? {
         Some((text, signature)) => vault.proof(text.as_bytes(), &signature)? == Proof::Signed,
         None => false,
@@ -75,7 +81,7 @@ pub fn sign_all(app: &App, vault: &Arc<Vault>, trusts_all: bool) -> Result<()> {
 fn sign_some(tx: &mut Tx, vault: &Vault, after: &str, trusts_all: bool) -> Result<String> {
     let ids = ids(tx, after)?;
     for id in &ids {
-        Person::lock(tx, id)?;
+        lock(tx, id)?;
         let Some((text, signature)) = text(tx, id)? else { continue };
         if trusts_all || vault.proof(text.as_bytes(), &signature)? == Proof::Signed {
             sign(tx, vault, id)?;

@@ -43,7 +43,7 @@ impl Visit {
         let entered = self.enter(account, Proof::Both, move |tx, ctx| {
             token.use_up(tx, Purpose::SecondStep, ctx.machine_now)?;
             let user = active(tx, ctx, &token.user)?.ok_or_else(withdrawn)?;
-            Person::lock(tx, &user.person_id)?;
+            sealing::lock(tx, &user.person_id)?;
             match &given {
                 Given::Code(code) => prove(tx, ctx, &user, code)?,
                 Given::Passkey(used) => used.prove(tx, &own, &user.person_id, &challenge, ctx.machine_now)?,

@@ -12,7 +12,7 @@ mod secrets;
 use std::collections::HashMap;
 
 use blobs::Blobs;
-use engine::accounts::Account;
+use engine::accounts::{self, Account};
 use engine::error::{Error, Result};
 use engine::heads::Head;
 use engine::inspect::lines::Lines;
@@ -22,8 +22,6 @@ use engine::resource::Resource;
 use engine::secrets::vault::Vault;
 use store::{Store, Tx};
 use tokio::runtime::Runtime;
-
-use crate::opening;
 
 /// A problem that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -221,9 +219,9 @@ impl<'i> Inspection<'i> {
     fn own_row(&mut self, account: &Account) {
         let number = account.number;
         let line = self.look(account, "log", |tx| log::line(tx, number, 1)).flatten();
-        let Some(line) = line.filter(|line| line.name == opening::CREATED) else { return };
+        let Some(line) = line.filter(|line| line.name == accounts::CREATED) else { return };
         let logged: serde_json::Value = serde_json::from_str(line.data()).unwrap_or_default();
-        let own = opening::shown(account);
+        let own = account.shown();
         for (name, own) in own.as_object().into_iter().flatten() {
             if logged.get(name).is_some_and(|logged| logged != own) {
                 let what = format!("Changed outside the log: {name} is {own}, but the log says {}", logged[name]);

@@ -68,6 +68,9 @@ CREATE INDEX old_key_secrets_key ON old_key_secrets (account_id, key_id);
 /// The default time zone of an account.
 pub const DEFAULT_ZONE: &str = "Europe/Amsterdam";
 
+/// The type of the first line of an account's log.
+pub const CREATED: &str = "account.created";
+
 /// The key in the write queue for writes without an account.
 pub const SHARED: i64 = 0;
 
@@ -124,6 +127,14 @@ impl Account {
         let stands = Moment(tx.int("SELECT test_clock FROM accounts WHERE id = $1", &[self.number.into()])?);
         *tx.memory("accounts", self.number) = Some(TestClock(stands));
         Ok(stands)
+    }
+
+    /// Returns the account as the first line of its log shows it.
+    pub fn shown(&self) -> serde_json::Value {
+        let zone = self.zone.iana_name().unwrap_or_default();
+        serde_json::json!({
+            "id": self.uid, "name": self.name, "time_zone": zone, "test_clock": self.has_test_clock,
+        })
     }
 
     /// Returns all accounts, oldest first.

@@ -18,7 +18,7 @@ pub(super) struct Heads {
 impl Inspection<'_> {
     /// Reads the heads. Logs that are read later continue them.
     pub(super) fn read_heads(&mut self) -> Option<Heads> {
-        match self.store.read_now(|tx| State::read(tx)) {
+        match self.store.read_now(State::read) {
             Ok(state) => Some(Heads { state }),
             Err(error) => {
                 self.problem("", "log_heads", "", unreadable(&error));
