@@ -5,6 +5,7 @@ mod arguments;
 mod backup;
 mod demo;
 mod domain;
+mod erase;
 mod jobs;
 mod key;
 mod logging;
@@ -24,7 +25,8 @@ use engine::config::Config;
 use engine::error::Error;
 use engine::http::openapi;
 use engine::open::open_store;
-use engine::{migrations, private};
+use engine::secrets::vault::Vault;
+use engine::{heads, migrations, private};
 
 use crate::{opening, registry};
 
@@ -98,6 +100,8 @@ enum Command {
         #[arg(long)]
         default: bool,
     },
+    /// Erase the personal data of a deleted record from the log
+    Erase(erase::Erase),
     /// Typeset documents for a server
     #[command(hide = true)]
     TypesetWorker(typeset_worker::TypesetWorker),
@@ -134,13 +138,14 @@ fn run(cli: &Cli) -> Result<ExitCode, String> {
     let config = Config::load(cli.settings.config.as_deref(), environment, &flags)?;
     match &cli.command {
         Command::Serve(serve) => serve.run(config).map(|()| ExitCode::SUCCESS),
-        Command::Account(account) => account.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
-        Command::Key(key) => key.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
-        Command::Domain(domain) => domain.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
-        Command::User(user) => user.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
-        Command::Jobs(jobs) => jobs.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
-        Command::Demo(demo) => demo.run(&*open(config)?).map(|()| ExitCode::SUCCESS),
-        Command::Migrate => migrate(&config).map(|()| ExitCode::SUCCESS),
+        Command::Account(account) => act(config, |app| account.run(app)),
+        Command::Key(key) => act(config, |app| key.run(app)),
+        Command::Domain(domain) => act(config, |app| domain.run(app)),
+        Command::User(user) => act(config, |app| user.run(app)),
+        Command::Jobs(jobs) => act(config, |app| jobs.run(app)),
+        Command::Demo(demo) => act(config, |app| demo.run(app)),
+        Command::Erase(erase) => act(config, |app| erase.run(app)),
+        Command::Migrate => migrate(config).map(|()| ExitCode::SUCCESS),
         Command::Backup(backup) => backup.run(&config),
         Command::Verify(verify) => verify.run(&config),
         Command::Secrets(secrets) => secrets.run(config).map(|()| ExitCode::SUCCESS),
@@ -174,6 +179,14 @@ impl Settings {
     }
 }
 
+/// Runs a command of the operator, and signs the logs that it wrote to: a running server does not know of them.
+fn act(config: Config, work: impl FnOnce(&App) -> Result<(), String>) -> Result<ExitCode, String> {
+    let app = open(config)?;
+    let done = work(&app);
+    heads::sign_some(&app.store, &app.site.vault, &app.wakeup.take_logged()).map_err(error_line)?;
+    done.map(|()| ExitCode::SUCCESS)
+}
+
 fn open(config: Config) -> Result<std::sync::Arc<App>, String> {
     opening::open(config).map_err(error_line)
 }
@@ -192,10 +205,17 @@ fn error_line(error: Error) -> String {
     }
 }
 
-fn migrate(config: &Config) -> Result<(), String> {
-    let store = open_store(config).map_err(error_line)?;
-    let applied = store.migrate(&migrations::all()).map_err(|error| error.to_string())?;
-    match applied {
+/// With the key of the secrets, what the earlier version stored is brought up to date too. The migration may run where that
+/// key is not: then the next start does it.
+fn migrate(config: Config) -> Result<(), String> {
+    let applied = match Vault::load(&config).map_err(error_line)? {
+        Some(_) => open(config)?.carried.applied.clone(),
+        None => {
+            let store = open_store(&config).map_err(error_line)?;
+            store.migrate(&migrations::all()).map_err(|error| error.to_string())?
+        }
+    };
+    match applied.len() {
         0 => say("The database is up to date."),
         1 => say("Applied 1 migration; the database is up to date."),
         many => say(&format!("Applied {many} migrations; the database is up to date.")),

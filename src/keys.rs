@@ -1,6 +1,7 @@
 //! API keys: what programs send to call the API. Authentication reads them in the engine (`accounts::Key`); here they are
 //! created, changed, rotated and revoked.
 
+pub mod old;
 pub mod operator;
 mod values;
 
@@ -23,6 +24,8 @@ use crate::keys::values::{Hash, Networks, Scopes};
 
 /// The first characters of a secret, which are shown.
 const HINT: usize = 9;
+/// How many old secrets of a key are kept.
+const MAX_OLD: i64 = 10;
 /// How long the hash of an old secret is kept, so that a caller that still uses it is told why it no longer works.
 const OLD_KEPT_SECONDS: i64 = 30 * 24 * 3600;
 
@@ -146,7 +149,8 @@ fn rotate(call: Call) -> Result<Work> {
 
 /// Lets the secret of a key work until a moment, and those before it no longer than that.
 fn keep_old_secret(tx: &mut Tx, ctx: &Ctx, key: &ApiKey, until: engine::clock::Moment) -> Result<()> {
-    let (account, id) = (ctx.account, &key.base.id);
+    let (account, id, vault) = (ctx.account, &key.base.id, &ctx.site.vault);
+    let mut signed = old::signed(tx, vault, account, id)?;
     let table = format!("old_key_secrets{}", tx.dialect().indexed_by("old_key_secrets_key"));
     let sql = format!("DELETE FROM {table} WHERE account_id = $1 AND key_id = $2 AND until < $3");
     let oldest = ctx.machine_now.plus_seconds(-OLD_KEPT_SECONDS);
@@ -155,7 +159,13 @@ fn keep_old_secret(tx: &mut Tx, ctx: &Ctx, key: &ApiKey, until: engine::clock::M
     tx.execute(&sql, &[until.0.into(), account.into(), id.into()])?;
     let sql = "INSERT INTO old_key_secrets (hash, account_id, key_id, until) VALUES ($1, $2, $3, $4)";
     tx.execute(sql, &[key.hash.0.as_slice().into(), account.into(), id.into(), until.0.into()])?;
-    Ok(())
+    let sql = format!(
+        "DELETE FROM {table} WHERE account_id = $1 AND key_id = $2 AND hash NOT IN
+         (SELECT hash FROM {table} WHERE account_id = $1 AND key_id = $2 ORDER BY until DESC, hash LIMIT {MAX_OLD})"
+    );
+    tx.execute(&sql, &[account.into(), id.into()])?;
+    signed.push(key.hash.0.to_vec());
+    old::sign(tx, vault, account, id, &signed)
 }
 
 /// `POST /v1/api-keys/{id}/revoke`
@@ -164,6 +174,7 @@ fn revoke(call: Call) -> Result<Work> {
     Ok(Box::new(move |tx, ctx| {
         let before: ApiKey = records::find_to_change(tx, ctx, &call)?;
         check_scopes(ctx, &before, TOO_STRONG)?;
+        check_within(ctx, &before)?;
         let key = end(tx, ctx, before)?;
         Ok(Answer::record(ctx, &key, DETAIL).with_texts("warnings", &warnings))
     }))
@@ -176,6 +187,9 @@ fn end(tx: &mut Tx, ctx: &Ctx, before: ApiKey) -> Result<ApiKey> {
     }
     let mut key = before.clone();
     key.revoked_at = When(Some(ctx.machine_now));
+    let table = format!("old_key_secrets{}", tx.dialect().indexed_by("old_key_secrets_key"));
+    let sql = format!("DELETE FROM {table} WHERE account_id = $1 AND key_id = $2");
+    tx.execute(&sql, &[ctx.account.into(), (&key.base.id).into()])?;
     records::change(tx, ctx, &before, &mut key, "revoked")?;
     Ok(key)
 }
@@ -185,6 +199,7 @@ fn find_live(tx: &mut Tx, ctx: &Ctx, call: &Call) -> Result<ApiKey> {
     check_confirmed(tx, ctx)?;
     let key: ApiKey = records::find_to_change(tx, ctx, call)?;
     check_scopes(ctx, &key, TOO_STRONG)?;
+    check_within(ctx, &key)?;
     if key.revoked_at.0.is_some() {
         return Err(Error::new(Code::InvalidTransition, "The key has been revoked. Create a new one."));
     }
@@ -202,6 +217,23 @@ fn check_scopes(ctx: &Ctx, key: &ApiKey, cannot: &str) -> Result<()> {
     }
     let message = format!("{cannot} scopes that you do not have yourself: {}.", missing.join(", "));
     Err(Error::new(Code::Forbidden, message))
+}
+
+/// Rejects a caller whose own key has limits that this key does not have: such a key is stronger.
+fn check_within(ctx: &Ctx, key: &ApiKey) -> Result<()> {
+    let Some(own) = ctx.key.as_ref().filter(|own| own.session.is_empty() && own.id != key.base.id) else {
+        return Ok(());
+    };
+    let lasts_longer = own.expires_at.0 != 0 && key.expires_at.0.is_none_or(|end| end > own.expires_at);
+    let covers = |network: &web::Network| own.networks.iter().any(|own| own.covers(network));
+    let reaches_further =
+        !own.networks.is_empty() && (key.allowed_networks.0.is_empty() || !key.allowed_networks.0.iter().all(covers));
+    if lasts_longer || reaches_further {
+        let message =
+            "Your own key expires earlier or is bound to fewer networks than this key, so you cannot change it.";
+        return Err(Error::new(Code::Forbidden, message));
+    }
+    Ok(())
 }
 
 /// Checks the expiry and the networks of a new or changed key. A key that expires or is bound to networks cannot create or

@@ -8,27 +8,48 @@ use engine::clock::{Clock, Ids, Moment};
 use engine::config::Config;
 use engine::context::{Actor, Ctx};
 use engine::error::Result;
-use engine::heads;
 use engine::jobs::SHARED;
 use engine::log::{self, Event};
 use engine::open;
 use engine::quotas::Quotas;
 use engine::registry::registry;
+use engine::secrets::vault::Vault;
 use engine::site::Site;
 use engine::wakeup::Wakeup;
-use serde_json::json;
+use engine::{heads, migrations};
 use store::Tx;
 
-use crate::keys::operator;
+use crate::keys::{old, operator};
+use crate::people::sealing;
 use crate::settings::Settings;
 use crate::{demo, registry};
 
 /// Installs the registry and opens the program that `config` describes.
 pub fn open(config: Config) -> Result<Arc<App>> {
+    open_as(config, false)
+}
+
+/// Opens the program and accepts the database as it is, like that of an earlier version.
+pub(crate) fn open_and_trust(config: Config) -> Result<Arc<App>> {
+    open_as(config, true)
+}
+
+fn open_as(config: Config, trusts_all: bool) -> Result<Arc<App>> {
     registry::install();
-    let app = open::open(config)?;
+    let app = open::open_as(config, trusts_all)?;
     operator::log_old_keys(&app)?;
+    if app.carried.is_from_before(sealing::MIGRATION.number) {
+        sign_rows(&app, &app.site.vault, true)?;
+    }
+    let newest = migrations::all().last().map_or(0, |migration| migration.number);
+    app.carried.finish(app.site.vault.source(), newest);
     Ok(app)
+}
+
+/// Signs the rows again that are no records with log lines: those with a valid signature, or all if `trusts_all`.
+pub(crate) fn sign_rows(app: &App, vault: &Arc<Vault>, trusts_all: bool) -> Result<()> {
+    sealing::sign_all(app, vault, trusts_all)?;
+    old::sign_all(app, vault, trusts_all)
 }
 
 /// Creates an account with a full-access key; returns the key too.
@@ -136,18 +157,14 @@ impl Opening {
             Settings::become_demo(tx, &ctx)?;
             demo::fill(tx, &caller)?;
         }
-        heads::sign_new(tx, &self.site.vault, account.number)?;
+        heads::sign_new(tx, &self.site.vault, &account)?;
         Ok(account)
     }
 }
 
 /// Writes the first line of the account's log.
 fn log_creation(tx: &mut Tx, ctx: &Ctx, account: &Account) -> Result<()> {
-    let zone = account.zone.iana_name().unwrap_or_default();
-    let data = json!({
-        "id": account.uid, "name": account.name, "time_zone": zone, "test_clock": account.has_test_clock,
-    });
-    let event =
-        Event { name: "account.created", entity_type: "account", entity_id: &account.uid, data: &data.to_string() };
+    let data = account.shown().to_string();
+    let event = Event { name: accounts::CREATED, entity_type: "account", entity_id: &account.uid, data: &data };
     log::append(tx, ctx, &event).map(drop)
 }

@@ -16,6 +16,7 @@ pub mod password;
 pub mod person;
 pub mod recovery;
 pub mod role;
+pub mod sealing;
 pub mod second_step;
 pub mod session;
 pub mod status;

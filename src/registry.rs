@@ -31,7 +31,7 @@ use crate::payments::handing_over::{self, HandOver};
 use crate::payments::verification::{self, CancelAtProvider, FinishVerification};
 use crate::payments::{batch, mandate, payment, providers};
 use crate::people::entering::MailReset;
-use crate::people::{assigned, factor, inviting, issuer, me, password, person, session, throttle, token};
+use crate::people::{assigned, factor, inviting, issuer, me, password, person, sealing, session, throttle, token};
 use crate::relations::{client, client_link, note, supplier};
 use crate::sales::{deal, deal_source, pipeline, product};
 use crate::settings::email_domain::check::{self, CheckDomain};
@@ -168,6 +168,7 @@ fn migrations() -> Vec<Migration> {
         run::NODES,
         person::MIGRATION,
         factor::MIGRATION,
+        sealing::MIGRATION,
         assigned::MIGRATION,
     ];
     let all = own.into_iter().chain(documents::MIGRATIONS.iter().copied());
@@ -209,8 +210,16 @@ static LEASES: &[&LeaseTable] = &[&jobs::LEASES, &run::LEASES, &queue::LEASES];
 static RETRIES: &[&RetryTable] = &[&run::RETRIES, &queue::RETRIES];
 
 /// The functions that delete expired data.
-static PURGES: &[Purge] =
-    &[idempotency::purge, queue::purge, run::purge, flow::purge, session::purge, token::purge, throttle::purge];
+static PURGES: &[Purge] = &[
+    idempotency::purge,
+    queue::purge,
+    run::purge,
+    flow::purge,
+    session::purge,
+    token::purge,
+    throttle::purge,
+    factor::purge,
+];
 
 /// The daily work, in this order.
 static DUE_WORK: &[DueWork] = &[

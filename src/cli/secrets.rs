@@ -1,18 +1,24 @@
 use clap::Subcommand;
+use engine::accounts::Account;
 use engine::app::App;
 use engine::config::Config;
 use engine::heads;
+use engine::log::{self, Event};
 use engine::open::open_as_it_is;
 use engine::registry::registry;
 use engine::secrets::key_file::KeySource;
 use engine::secrets::vault::Vault;
+use serde_json::json;
 
 use super::{error_line, grouped, open, say};
+use crate::opening;
 
 #[derive(Subcommand)]
 pub enum Secrets {
     /// Create a new key and encrypt all secrets with it
     Rotate,
+    /// Accept a restored database of an earlier version: encrypt its secrets, log its keys and sign its logs as they are
+    Trust,
     /// Start over after the key was lost: links stop working, Mollie keys, webhook secrets and authenticator apps must be set again
     Reset,
 }
@@ -21,6 +27,7 @@ impl Secrets {
     pub fn run(&self, config: Config) -> Result<(), String> {
         match self {
             Secrets::Rotate => rotate(&*open(config)?),
+            Secrets::Trust => trust(config),
             Secrets::Reset => reset(config),
         }
     }
@@ -36,11 +43,37 @@ fn rotate(app: &App) -> Result<(), String> {
     let vault = std::sync::Arc::new(vault);
     let count = engine::secrets::encrypt_again(&app.store, &vault, registry().secrets).map_err(error_line)?;
     heads::sign_again(&app.store, &vault, false).map_err(error_line)?;
+    opening::sign_rows(app, &vault, false).map_err(error_line)?;
+    tell(app, "account.secrets_rotated")?;
+    heads::sign_some(&app.store, &vault, &app.wakeup.take_logged()).map_err(error_line)?;
     let current = vault.ids().first().map(ToString::to_string).unwrap_or_default();
     say(&format!(
         "Encrypted {} secrets with the key {current}. Backups from before need the previous keys, which {source} still has.",
         grouped(count)
     ))
+}
+
+/// Otherwise only the start that brings a database up to date accepts what an earlier version left in it.
+fn trust(config: Config) -> Result<(), String> {
+    let app = opening::open_and_trust(config).map_err(error_line)?;
+    tell(&app, "account.database_trusted")?;
+    heads::sign_again(&app.store, &app.site.vault, true).map_err(error_line)?;
+    say("The database is accepted as it is: its secrets are encrypted, its keys are logged and its logs are signed.")
+}
+
+/// Writes to all logs what the operator did.
+fn tell(app: &App, name: &'static str) -> Result<(), String> {
+    for account in app.store.read_now(Account::all).map_err(error_line)? {
+        let (number, uid) = (account.number, account.uid.clone());
+        let caller = app.acting(account, "operator");
+        let written = app.store.write_now(number, move |tx| {
+            let ctx = caller.writing(tx)?;
+            let data = json!({"id": uid}).to_string();
+            log::append(tx, &ctx, &Event { name, entity_type: "account", entity_id: &uid, data: &data })
+        });
+        written.map_err(error_line)?;
+    }
+    Ok(())
 }
 
 fn reset(config: Config) -> Result<(), String> {
@@ -51,6 +84,8 @@ fn reset(config: Config) -> Result<(), String> {
     engine::secrets::forget_signing_key(&store).map_err(error_line)?;
     drop(store);
     let app = open(config)?;
+    opening::sign_rows(&app, &app.site.vault, true).map_err(error_line)?;
+    tell(&app, "account.secrets_reset")?;
     // Nobody can check the signatures any more, so the logs are trusted as they are.
     heads::sign_again(&app.store, &app.site.vault, true).map_err(error_line)?;
     say(

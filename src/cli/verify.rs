@@ -9,7 +9,7 @@ use engine::heads::{self, Head};
 use engine::log::Verdict;
 use engine::open::open_to_read;
 use engine::secrets;
-use engine::secrets::key_file::unhex;
+use engine::secrets::key_file::{KeySource, unhex};
 use engine::secrets::vault::Vault;
 
 use super::{Progress, error_line, grouped, say};
@@ -33,7 +33,12 @@ impl Verify {
     fn kept(&self) -> Result<Vec<Head>, String> {
         let Some(path) = &self.against else { return Ok(Vec::new()) };
         let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        heads::read(&text).map_err(|line| format!("{}: this is not a head of a log: {line}", path.display()))
+        let heads = heads::read(&text);
+        let heads = heads.map_err(|line| format!("{}: this is not a head of a log: {line}", path.display()))?;
+        match heads.is_empty() {
+            true => Err(format!("{}: the file contains no heads", path.display())),
+            false => Ok(heads),
+        }
     }
 
     pub fn run(&self, config: &Config) -> Result<ExitCode, String> {
@@ -57,7 +62,14 @@ impl Verify {
             let what = error.internal.as_ref().unwrap_or(&error.message).clone();
             printer.hears(&Problem { account, table, id, what });
         }
-        let (vault, lacks_key) = (vault.as_ref().ok().and_then(Option::as_ref), vault.is_err());
+        let has_accounts = !store.read_now(Account::all).map_err(error_line)?.is_empty();
+        let has_none = matches!(vault, Ok(None)) && has_accounts;
+        if has_none {
+            let (account, table, id) = (String::new(), "secrets".to_string(), String::new());
+            let what = format!("{} does not exist, so signatures and secrets cannot be checked", KeySource::of(config));
+            printer.hears(&Problem { account, table, id, what: what[..1].to_uppercase() + &what[1..] });
+        }
+        let (vault, lacks_key) = (vault.as_ref().ok().and_then(Option::as_ref), vault.is_err() || has_none);
         let inspection = Inspection::new(&store, &blobs, &runtime, &mut printer).with_keys(vault).against(kept);
         let checked = inspection.run(self.account.as_deref()).map_err(error_line)?;
         let checked = Checked { problems: checked.problems + u64::from(torn) + u64::from(lacks_key), ..checked };

@@ -63,8 +63,11 @@ pub fn revoke(app: &App, id: &str) -> Result<()> {
     })
 }
 
-/// Writes a log line for each key of an earlier version, which did not write any.
+/// Writes a log line for each key of an earlier version, which did not write any. Later, a key without one is not accepted.
 pub(crate) fn log_old_keys(app: &App) -> Result<()> {
+    if !app.carried.is_from_before(accounts::KEYS.number) {
+        return Ok(());
+    }
     // Written such that both databases search the index of these keys.
     let first = "SELECT account_id FROM keys WHERE version = 0 AND account_id > 0 ORDER BY account_id LIMIT 1";
     while let Some(account) = app.store.read_now(|tx| tx.first(first, &[], |row| Ok::<_, Error>(row.int(0)?)))? {

@@ -249,7 +249,7 @@ impl Visit {
             error
         })?;
         let url = payment.payment_url();
-        Ok(if url.is_empty() { to_page(&found.token) } else { lead_to(&url) })
+        Ok(if url.is_empty() { to_page(&found.token) } else { lead_to(url) })
     }
 
     fn draw(&self, status: StatusCode, mut data: Value) -> Result<Response<Body>> {

@@ -223,6 +223,7 @@ async fn sign_in(visit: &Visit, form: &Form, page: &mut Page) -> Result<Shown> {
     let given = match form.sent("signature").as_str() {
         "" => Given::Code(form.sent("code")),
         signature => {
+            page.fields = json!({"token": token, "methods": [], "passkey": true});
             let (client, data) = (form.sent("client_data"), form.sent("authenticator_data"));
             Given::Passkey(Used::read(&form.sent("credential"), &client, &data, signature)?)
         }
@@ -285,6 +286,7 @@ impl Page {
         }
         let about_email = error.faults.iter().any(|fault| fault.field == "email");
         self.error = match error.code {
+            Code::Unauthorized if self.fields["passkey"] == true => "passkey",
             Code::Unauthorized if self.name == "code" => "code",
             Code::Unauthorized if self.fields["has_password"] == true => "known",
             Code::Unauthorized => "wrong",

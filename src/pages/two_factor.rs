@@ -96,6 +96,7 @@ async fn overview(visit: &Visit, held: &Held) -> Result<Next> {
             "factors": all, "codes_left": own.codes_left, "required": held.lacks_factor,
             "can_use_passkeys": passkey::is_possible(&visit.app.site),
             "asks_password": held.check_confirmed(visit.app.clock.now()).is_err(),
+            "has_password": !visit.person(held).await?.password.is_empty(),
         }),
     ))
 }

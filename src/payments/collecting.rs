@@ -226,6 +226,7 @@ fn accepted(tx: &mut Tx, ctx: &Ctx, id: &str, started: &Started, wish: Purpose) 
     payment.external_id.clone_from(&started.external_id);
     payment.test = started.test;
     payment.feedback_data = Data::from(json!({"payment_url": started.payment_url}));
+    payment.checkout_url.clone_from(&started.payment_url);
     records::change(tx, ctx, &before, &mut payment, "updated")?;
     let payment = payment::apply_provider_status(tx, ctx, &payment, started.status, None)?;
     if wish == Purpose::Collection {

@@ -4,7 +4,7 @@ use engine::call::{Answer, Call, Outcome};
 use engine::context::Ctx;
 use engine::error::{Code, Error, FieldCode, FieldErrors, Result, violation};
 use engine::input::{self, Input};
-use engine::record::{COMPUTED, DETAIL, Data, Day, INPUT, Link, Model, Record, Transitions, check_transition};
+use engine::record::{COMPUTED, DETAIL, Data, Day, INPUT, Link, Model, NOWHERE, Record, Transitions, check_transition};
 use engine::records::{self, Work};
 use engine::resource::{Handler, Part, Resource, Returns, Verb};
 use engine::{choice, record, tables};
@@ -115,14 +115,16 @@ record! {
     feedback_data: Data = INPUT.create_only().in_meta().example("{}");
     /// Whether no money moves: the sandbox or a Mollie test key handles it, or a test account only recorded it.
     test: bool = COMPUTED.in_meta();
+    /// The URL where the client pays, as the provider gave it.
+    checkout_url: String = COMPUTED.shown(NOWHERE);
     /// The invoice.
     invoice_id: Link = COMPUTED.refers("invoices").in_meta();
 }
 
 impl Payment {
-    /// Returns the URL where the client pays, from the provider's response, or empty.
-    pub fn payment_url(&self) -> String {
-        self.feedback_data.json()["payment_url"].as_str().unwrap_or_default().to_string()
+    /// Returns the URL where the client pays, or empty. It is not read from `feedback_data`, which callers can write.
+    pub fn payment_url(&self) -> &str {
+        &self.checkout_url
     }
 }
 
@@ -332,7 +334,7 @@ pub(crate) fn both(ctx: &Ctx, invoice: &Invoice, payment: &Payment, outcome: Out
     answer
 }
 
-const MIGRATIONS: &[Migration] = &[TEST, AWAITED, TABLE];
+const MIGRATIONS: &[Migration] = &[CHECKOUT, TEST, AWAITED, TABLE];
 
 /// Payments and verifications without money; the ids of the sandbox and of recorded ones start like this.
 const TEST: Migration = Migration {
@@ -353,6 +355,16 @@ const AWAITED: Migration = Migration {
     name: "payments awaited",
     sql: "
 CREATE INDEX payments_awaited ON payments (account_id, provider, status, created_at, id);
+",
+};
+
+/// Where clients pay. Payments of earlier versions have it in their `feedback_data`, among what callers wrote, so their
+/// clients get a new one.
+const CHECKOUT: Migration = Migration {
+    number: 104,
+    name: "checkout pages of payments",
+    sql: "
+ALTER TABLE payments ADD COLUMN checkout_url TEXT NOT NULL DEFAULT '';
 ",
 };
 

@@ -13,7 +13,7 @@ use crate::people::factor::{self, Factor, Method};
 use crate::people::session::{self, Held};
 use crate::people::throttle::Attempt;
 use crate::people::user::User;
-use crate::people::{recovery, totp};
+use crate::people::{recovery, sealing, totp};
 
 /// A new authenticator app, which has to be confirmed with a code.
 pub struct NewApp {
@@ -53,7 +53,7 @@ impl Visit {
         if !self.passwords().matches(password, person.password).await? {
             return Err(Error::new(Code::Forbidden, "The password is wrong."));
         }
-        attempt.forgive(&self.app).await?;
+        attempt.forgive(&self.app).await;
         let (session, now) = (held.key.session.clone(), self.app.clock.now());
         self.app.store.write(held.account.number, move |tx| session::confirm(tx, &session, now)).await
     }
@@ -167,16 +167,17 @@ impl Visit {
         work: impl Fn(&mut Tx, &Ctx) -> Result<T> + Send + Sync + 'static,
     ) -> Result<T> {
         let (acting, id) = (self.acting(held.account.clone(), Who::of_key(&held.key)), held.key.id.clone());
+        let person = held.person.clone();
         let written = self.app.store.write(held.account.number, move |tx| {
             let ctx = acting.writing(tx)?;
-            let done = work(tx, &ctx)?;
+            let done = sealing::change(tx, &ctx.site.vault, &person, |tx| work(tx, &ctx))?;
             let user: User = records::find(tx, &ctx, &id)?;
             records::happened(tx, &ctx, &user, event)?;
             Ok::<_, Error>(done)
         });
         let done = written.await?;
         self.app.listeners.wrote(held.account.number);
-        self.tell_others(&held.person, held.account.number, event).await?;
+        self.tell_others(&held.person, held.account.number, event).await;
         Ok(done)
     }
 }

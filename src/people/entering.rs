@@ -23,7 +23,8 @@ use crate::people::status::Status;
 use crate::people::throttle::Attempt;
 use crate::people::token::{self, Purpose, Token};
 use crate::people::user::{User, memberships};
-use crate::people::{LINK_INVALID, PASSWORD_REQUIRED, factor, letters, passkey};
+use crate::people::{LINK_INVALID, PASSWORD_REQUIRED, factor, letters, passkey, sealing};
+use crate::settings::Settings;
 
 /// Somebody who is about to sign in.
 pub struct Visit {
@@ -44,8 +45,8 @@ pub enum Proof {
     Both,
     /// With a link of the operator.
     Operator,
-    /// At an OpenID Connect issuer.
-    Issuer,
+    /// At an OpenID Connect issuer, which may say when, in seconds since 1970.
+    Issuer(Option<i64>),
     /// With another session of the same person.
     Session(Via, Moment),
 }
@@ -120,11 +121,11 @@ impl Visit {
         let accounts = self.app.store.read(move |tx| accounts_of(tx, &id)).await?;
         let chosen = accounts.into_iter().find(|(own, _)| account.is_empty() || own.uid == account);
         let (account, user) = chosen.ok_or_else(wrong)?;
-        attempt.forgive(&self.app).await?;
+        attempt.forgive(&self.app).await;
         let entered = self.enter(account, Proof::Password, move |tx, ctx| {
             // The password may have been replaced while this one was compared.
             match active(tx, ctx, &user.base.id)? {
-                Some(user) if Person::find(tx, &user.person_id)?.password == hash => Ok(user),
+                Some(user) if Person::locked(tx, &user.person_id)?.password == hash => Ok(user),
                 _ => Err(wrong()),
             }
         });
@@ -223,14 +224,14 @@ impl Visit {
             if user.status != Status::Active {
                 return Err(withdrawn());
             }
-            let replaced = Person::find(tx, &user.person_id)?.password;
+            let replaced = Person::locked(tx, &user.person_id)?.password;
             set_password(tx, ctx, &user, &replaced, &hash)?;
             session::end_others(tx, &user.person_id, "")?;
             Ok(user)
         });
         let entered = entered.await?;
-        Attempt::new(&email, "").forgive(&self.app).await?;
-        self.tell_others(&person, number, "password_changed").await?;
+        Attempt::new(&email, "").forgive(&self.app).await;
+        self.tell_others(&person, number, "password_changed").await;
         Ok(entered)
     }
 
@@ -281,7 +282,7 @@ impl Visit {
         }
         check_password(&password, &person.email)?;
         let hash = self.passwords().hash(password).await?;
-        attempt.forgive(&self.app).await?;
+        attempt.forgive(&self.app).await;
         let (acting, key) = (self.acting(held.account.clone(), Who::of_key(&held.key)), held.key.clone());
         let replaced = person.password;
         let written = self.app.store.write(held.account.number, move |tx| {
@@ -291,7 +292,8 @@ impl Visit {
             session::end_others(tx, &user.person_id, &key.session).map(drop)
         });
         written.await?;
-        self.tell_others(&person.id, held.account.number, "password_changed").await
+        self.tell_others(&person.id, held.account.number, "password_changed").await;
+        Ok(())
     }
 
     /// Starts a session in another account of the caller, in place of the current one.
@@ -303,6 +305,7 @@ impl Visit {
         let (account, own) = accounts.into_iter().find(|(own, _)| own.uid == account).ok_or_else(missing)?;
         let ended = held.key.session.clone();
         let entered = self.enter(account, Proof::Session(held.via, held.confirmed_at), move |tx, ctx| {
+            sealing::lock(tx, &person)?;
             // It may have ended in the meantime, such as by a new password.
             if !session::end(tx, &person, &ended)? {
                 return Err(Error::new(Code::Unauthorized, "The session has ended. Sign in again."));
@@ -342,7 +345,10 @@ impl Visit {
                 }
                 Proof::Both => (Via::Password, ctx.machine_now),
                 Proof::Operator => (Via::Operator, ctx.machine_now),
-                Proof::Issuer => (Via::Issuer, ctx.machine_now),
+                Proof::Issuer(at) => {
+                    let at = at.map_or(ctx.machine_now, |seconds| Moment(seconds.saturating_mul(1000)));
+                    (Via::Issuer, at.min(ctx.machine_now))
+                }
                 Proof::Session(via, confirmed_at) => (via, confirmed_at),
             };
             let new = session::New { secret: &own, device: &device, via, confirmed_at };
@@ -386,14 +392,21 @@ impl Visit {
                     let message = "The password is wrong. Use the password that you have on this server already.";
                     return Err(Error::new(Code::Unauthorized, message));
                 }
-                attempt.forgive(&self.app).await?;
+                attempt.forgive(&self.app).await;
                 Ok(String::new())
             }
         }
     }
 
-    /// Writes to the logs of a person's other accounts what happened to the person.
-    pub(crate) async fn tell_others(&self, person: &str, except: i64, event: &'static str) -> Result<()> {
+    /// Writes to the logs of a person's other accounts what happened to the person. It has happened already, so a failure
+    /// does not fail the request.
+    pub(crate) async fn tell_others(&self, person: &str, except: i64, event: &'static str) {
+        if let Err(cause) = self.log_elsewhere(person, except, event).await {
+            tracing::error!(%cause, event, "The other accounts of a person have no log line about a change.");
+        }
+    }
+
+    async fn log_elsewhere(&self, person: &str, except: i64, event: &'static str) -> Result<()> {
         let id = person.to_string();
         let accounts = self.app.store.read(move |tx| accounts_of(tx, &id)).await?;
         for (account, user) in accounts.into_iter().filter(|(account, _)| account.number != except) {
@@ -451,9 +464,13 @@ fn check_password(password: &str, email: &str) -> Result<()> {
 /// that was begun with the old one.
 fn set_password(tx: &mut Tx, ctx: &Ctx, user: &User, replaced: &str, hash: &str) -> Result<()> {
     if hash.is_empty() {
-        return Ok(());
+        // The person entered this one, which another account may have replaced meanwhile.
+        return match Person::locked(tx, &user.person_id)?.password == replaced {
+            true => Ok(()),
+            false => Err(Error::new(Code::Forbidden, "The password was changed in the meantime. Enter the new one.")),
+        };
     }
-    if !Person::set_password(tx, &user.person_id, replaced, hash, ctx.machine_now)? {
+    if !Person::set_password(tx, ctx, &user.person_id, replaced, hash)? {
         return Err(Error::new(Code::Forbidden, "The password was changed in the meantime. Sign in with the new one."));
     }
     for (account, user) in memberships(tx, &user.person_id)? {
@@ -487,24 +504,50 @@ impl Job for MailReset {
 
     fn run(&self, app: &App, _: &Claimed) -> Result<Ending> {
         let (email, secret) = (self.email.clone(), token::new_secret()?);
-        let found = app.store.read_now(move |tx| {
-            let Some(person) = Person::with_email(tx, &email)? else { return Ok(None) };
-            Ok::<_, Error>(accounts_of(tx, &person.id)?.into_iter().next())
+        let found = app.store.read_now(move |tx| match Person::with_email(tx, &email)? {
+            Some(person) => accounts_of(tx, &person.id),
+            None => Ok(Vec::new()),
         })?;
-        let Some((account, user)) = found else { return Ok(Ending::Done) };
-        let (number, caller) = (account.number, app.acting(account, Self::KIND));
-        app.store.write_now(number, move |tx| {
-            let ctx = caller.writing(tx)?;
-            match active(tx, &ctx, &user.base.id)? {
-                Some(user) => {
-                    create_reset(tx, &ctx, &user, &secret)?;
-                    letters::reset(tx, &ctx, &user, &Purpose::Reset.link(&ctx.site, &secret))
-                }
-                None => Ok(()),
+        // Not through an account whose mail is not sent, or that may send no more today, if there is another.
+        let mut sealed = Vec::new();
+        let mut failed = None;
+        for (account, user) in found {
+            let caller = app.acting(account, Self::KIND);
+            let own = caller.clone();
+            let is_sealed = app.store.read_now(move |tx| {
+                let ctx = own.reading(tx)?;
+                Settings::is_sealed(tx, &ctx)
+            });
+            if is_sealed? {
+                sealed.push((caller, user));
+                continue;
             }
-        })?;
+            match mail_reset(app, &caller, user, &secret) {
+                Ok(()) => return Ok(Ending::Done),
+                Err(error) => failed = Some(error),
+            }
+        }
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        sealed.into_iter().take(1).try_for_each(|(caller, user)| mail_reset(app, &caller, user, &secret))?;
         Ok(Ending::Done)
     }
+}
+
+/// Mails the link for a new password through the account of the caller.
+fn mail_reset(app: &App, caller: &Actor, user: User, secret: &str) -> Result<()> {
+    let (number, caller, secret) = (caller.account.number, caller.clone(), secret.to_string());
+    app.store.write_now(number, move |tx| {
+        let ctx = caller.writing(tx)?;
+        match active(tx, &ctx, &user.base.id)? {
+            Some(user) => {
+                create_reset(tx, &ctx, &user, &secret)?;
+                letters::reset(tx, &ctx, &user, &Purpose::Reset.link(&ctx.site, &secret))
+            }
+            None => Ok(()),
+        }
+    })
 }
 
 /// Creates the link for a new password of a user.

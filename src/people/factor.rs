@@ -3,13 +3,14 @@
 use engine::accounts::SHARED;
 use engine::choice;
 use engine::clock::Moment;
+use engine::context::Ctx;
 use engine::error::{Code, Error, Result};
 use engine::record::Kind;
 use engine::secrets::columns::SecretColumn;
-use engine::secrets::vault::Place;
+use engine::secrets::vault::{Place, Vault};
 use store::{Migration, Row, Tx};
 
-use crate::people::recovery;
+use crate::people::{recovery, sealing};
 
 choice! {
     /// The type of a second factor.
@@ -193,9 +194,22 @@ pub fn remove(tx: &mut Tx, person: &str, id: &str) -> Result<bool> {
 }
 
 /// Removes all factors and recovery codes of a person; returns how many factors there were.
-pub fn forget(tx: &mut Tx, person: &str) -> Result<u64> {
-    recovery::remove_all(tx, person)?;
-    Ok(tx.execute("DELETE FROM second_factors WHERE person_id = $1", &[person.into()])?)
+pub fn forget(tx: &mut Tx, vault: &Vault, person: &str) -> Result<u64> {
+    sealing::change(tx, vault, person, |tx| {
+        recovery::remove_all(tx, person)?;
+        Ok(tx.execute("DELETE FROM second_factors WHERE person_id = $1", &[person.into()])?)
+    })
+}
+
+/// Deletes enrolments that can no longer be completed.
+pub fn purge(tx: &mut Tx, ctx: &Ctx) -> Result<u64> {
+    let index = |name: &str| tx.dialect().indexed_by(name);
+    let (by_id, by_age) = (index("sqlite_autoindex_second_factors_1"), index("second_factors_unfinished"));
+    let sql = format!(
+        "DELETE FROM second_factors{by_id} WHERE id IN
+         (SELECT id FROM second_factors{by_age} WHERE confirmed_at = 0 AND created_at < $1 ORDER BY created_at LIMIT 200)"
+    );
+    Ok(tx.execute(&sql, &[ctx.machine_now.plus_seconds(-ENROLMENT_SECONDS).0.into()])?)
 }
 
 /// Rejects another factor of a person who has the maximum.

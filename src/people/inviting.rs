@@ -15,7 +15,7 @@ use store::Tx;
 
 use crate::people::status::{Status, TRANSITIONS};
 use crate::people::token::{self, Purpose};
-use crate::people::user::{self, User, check_other_owner, memberships};
+use crate::people::user::{self, User, check_other_owner, of_any_status};
 use crate::people::{factor, letters, session};
 
 /// The resource of users.
@@ -131,12 +131,14 @@ fn remove_factors(call: Call) -> Result<Work> {
         let user: User = records::find_to_change(tx, ctx, &call)?;
         user.role.check_grant(ctx)?;
         check_confirmed(tx, ctx)?;
-        // The owner of one account must not weaken how the person signs in to another.
-        if memberships(tx, &user.person_id)?.iter().any(|(account, _)| *account != ctx.account) {
+        // The owner of one account must not weaken how the person signs in to another, also if they are suspended there. An
+        // invitation is not enough: anybody can send one.
+        let is_elsewhere = |(account, user): &(i64, User)| *account != ctx.account && user.status != Status::Invited;
+        if of_any_status(tx, &user.person_id)?.iter().any(is_elsewhere) {
             let message = "This person is also a user of another account, so only they or the operator of the server (`kantoor user remove-two-factor`) can remove their second factors.";
             return Err(Error::new(Code::Forbidden, message));
         }
-        if factor::forget(tx, &user.person_id)? > 0 {
+        if factor::forget(tx, &ctx.site.vault, &user.person_id)? > 0 {
             let own = ctx.key.as_ref().map_or("", |key| key.session.as_str());
             session::end_others(tx, &user.person_id, own)?;
             records::happened(tx, ctx, &user, "two_factor_removed")?;

@@ -1,7 +1,7 @@
 //! Signing in at the OpenID Connect issuer of the server's settings. The issuer decides how people prove who they are; here,
 //! its verified e-mail address leads to a user who exists already.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use base64::Engine;
@@ -14,7 +14,6 @@ use engine::records;
 use engine::services::Services;
 use openid::{Attempt, Claims, Discovery, Expected, Keys, Refused};
 use store::Tx;
-use tokio::sync::Mutex;
 use web::{Method, OutgoingRequest};
 
 use crate::people::entering::{Outcome, Proof, Visit, accounts_of, withdrawn};
@@ -22,17 +21,35 @@ use crate::people::person::Person;
 use crate::people::status::Status;
 use crate::people::token::{self, Purpose};
 use crate::people::user::{User, invitations};
-use crate::people::{ISSUER_FAILED, NO_SUCH_USER};
+use crate::people::{ISSUER_FAILED, NO_SUCH_USER, throttle};
 
 /// The path that the issuer leads back to.
 pub const CALLBACK: &str = "/oidc/callback";
-/// How long the description of the issuer is used before it is requested again.
+/// How long the description of the issuer and its keys are used before they are requested again.
 const FRESH: Duration = Duration::from_secs(600);
+/// How often the keys are requested if a token does not fit them: the issuer may have new ones.
+const RETRY: Duration = Duration::from_secs(10);
 
-/// The last description of the issuer.
+/// The last description of the issuer, and its keys. They are replaced when a request succeeds; no lock is held meanwhile.
 #[derive(Default)]
 pub struct Issuer {
-    known: Mutex<Option<(Instant, Arc<Discovery>)>>,
+    discovery: Known<Discovery>,
+    keys: Known<Keys>,
+}
+
+/// What the issuer said, and when.
+type Known<T> = Mutex<Option<(Instant, Arc<T>)>>;
+
+/// Returns what the issuer said, if that is not longer ago than this.
+fn known<T>(known: &Known<T>, at_most: Duration) -> Option<Arc<T>> {
+    let known = known.lock().unwrap_or_else(PoisonError::into_inner);
+    known.as_ref().filter(|(at, _)| at.elapsed() < at_most).map(|(_, known)| known.clone())
+}
+
+fn remember<T>(known: &Known<T>, new: T) -> Arc<T> {
+    let new = Arc::new(new);
+    *known.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), new.clone()));
+    new
 }
 
 /// Opens the connection to the issuer.
@@ -81,7 +98,7 @@ impl Visit {
             let message = format!("No user here has the e-mail address {}. Ask for an invitation.", claims.email);
             Error::new(NO_SUCH_USER, message)
         })?;
-        let entered = self.enter(account, Proof::Issuer, move |tx, ctx| {
+        let entered = self.enter(account, Proof::Issuer(claims.signed_in_at), move |tx, ctx| {
             let before: User = records::find(tx, ctx, &id)?;
             match before.status {
                 Status::Active => Ok(before),
@@ -110,9 +127,10 @@ impl Visit {
         if returned.code.is_empty() {
             return Err(failed(&format!("it sent no code: {}", returned.error)));
         }
+        // Whoever has chosen the secret of an attempt knows its state: each exchange is a request to the issuer.
+        throttle::Attempt::from_address("issuer", &self.device.address).count(app).await?;
         let discovery = discovery(app).await?;
         let tokens = send(app, self.exchange(&discovery, &attempt, &returned.code)).await?;
-        let keys = Keys::read(&send(app, get(&discovery.jwks_uri)).await?).map_err(|why| refused(&why))?;
         let expected = Expected {
             issuer: &config.oidc_issuer,
             client_id: &config.oidc_client_id,
@@ -120,7 +138,16 @@ impl Visit {
             now: app.clock.now().0 / 1000,
         };
         let token = openid::id_token(&tokens).map_err(|why| refused(&why))?;
-        Claims::of(&token, &keys, &expected).map_err(|why| refused(&why))
+        let issuer = app.services.get::<Issuer>();
+        if let Some(keys) = known(&issuer.keys, FRESH) {
+            match Claims::of(&token, &keys, &expected) {
+                Err(why) if known(&issuer.keys, RETRY).is_some() => return Err(refused(&why)),
+                Err(_) => {}
+                claims => return claims.map_err(|why| refused(&why)),
+            }
+        }
+        let keys = Keys::read(&send(app, get(&discovery.jwks_uri)).await?).map_err(|why| refused(&why))?;
+        Claims::of(&token, &remember(&issuer.keys, keys), &expected).map_err(|why| refused(&why))
     }
 
     /// Returns the request that exchanges a code for tokens.
@@ -150,17 +177,13 @@ impl Visit {
 
 /// Returns the description of the issuer.
 async fn discovery(app: &App) -> Result<Arc<Discovery>> {
-    let mut known = app.services.get::<Issuer>().known.lock().await;
-    if let Some((at, discovery)) = &*known
-        && at.elapsed() < FRESH
-    {
-        return Ok(discovery.clone());
+    let own = &app.services.get::<Issuer>().discovery;
+    if let Some(discovery) = known(own, FRESH) {
+        return Ok(discovery);
     }
     let issuer = &app.config.oidc_issuer;
     let json = send(app, get(&Discovery::address(issuer))).await?;
-    let discovery = Arc::new(Discovery::read(issuer, &json).map_err(|why| refused(&why))?);
-    *known = Some((Instant::now(), discovery.clone()));
-    Ok(discovery)
+    Ok(remember(own, Discovery::read(issuer, &json).map_err(|why| refused(&why))?))
 }
 
 fn get(url: &str) -> OutgoingRequest {

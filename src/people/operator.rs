@@ -14,7 +14,7 @@ use crate::people::entering::{accounts_of, active, create_reset};
 use crate::people::person::Person;
 use crate::people::role::Role;
 use crate::people::token::{self, Purpose};
-use crate::people::user::User;
+use crate::people::user::{User, of_any_status};
 use crate::people::{factor, session};
 
 /// The actor of commands in the log.
@@ -93,12 +93,19 @@ pub fn sign_in_link(app: &App, email: &str) -> Result<String> {
     Ok(Purpose::SignIn.link(&app.site, &secret))
 }
 
-/// Removes the second factors and recovery codes of a person who lost them; returns how many factors there were.
+/// Removes the second factors and recovery codes of a person who lost them, and ends the person's sessions; returns how many
+/// factors there were. All accounts of the person have a log line about it, also those in which the user is not active.
 pub fn remove_factors(app: &App, email: &str) -> Result<u64> {
-    let (person, users) = person(app, email)?;
-    let removed = app.store.write_now(engine::accounts::SHARED, move |tx| factor::forget(tx, &person.id))?;
-    for (account, user) in users.into_iter().filter(|_| removed > 0) {
-        write(app, account, move |tx, ctx| match active(tx, ctx, &user.base.id)? {
+    let (person, _) = person(app, email)?;
+    let (id, vault) = (person.id, app.site.vault.clone());
+    let (removed, users) = app.store.write_now(engine::accounts::SHARED, move |tx| {
+        let removed = factor::forget(tx, &vault, &id)?;
+        session::end_others(tx, &id, "")?;
+        Ok::<_, Error>((removed, of_any_status(tx, &id)?))
+    })?;
+    for (number, user) in users.into_iter().filter(|_| removed > 0) {
+        let account = app.store.read_now(move |tx| Account::numbered(tx, number))?;
+        write(app, account, move |tx, ctx| match records::find_some::<User>(tx, ctx, &[&user.base.id])?.pop() {
             Some(user) => records::happened(tx, ctx, &user, "two_factor_removed"),
             None => Ok(()),
         })?;

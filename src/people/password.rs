@@ -2,6 +2,7 @@
 //! calculated at a time.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -78,15 +79,25 @@ fn repeats_a_common_one(word: &str) -> bool {
 /// Calculates hashes, two at a time.
 pub struct Passwords {
     turns: Arc<Semaphore>,
+    calculated: AtomicU64,
 }
 
 /// Opens the calculation of hashes.
 pub fn open(_: &Config, _: &str, services: &mut Services) -> Result<()> {
-    services.add(Passwords { turns: Arc::new(Semaphore::new(AT_A_TIME)) });
+    services.add(Passwords::new());
     Ok(())
 }
 
 impl Passwords {
+    fn new() -> Passwords {
+        Passwords { turns: Arc::new(Semaphore::new(AT_A_TIME)), calculated: AtomicU64::new(0) }
+    }
+
+    /// Returns how many hashes were calculated: an unknown person costs as many as a known one.
+    pub fn calculated(&self) -> u64 {
+        self.calculated.load(Ordering::Relaxed)
+    }
+
     /// Returns the hash of a new password.
     pub async fn hash(&self, password: String) -> Result<String> {
         let hashed = self.apart(move || {
@@ -111,6 +122,7 @@ impl Passwords {
     async fn apart<T: Send + 'static>(&self, work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
         let turn = tokio::time::timeout(MAX_WAIT, self.turns.clone().acquire_owned()).await;
         let turn = turn.map_err(|_| busy())?.map_err(failed)?;
+        self.calculated.fetch_add(1, Ordering::Relaxed);
         let done = tokio::task::spawn_blocking(move || {
             let done = work();
             drop(turn);
@@ -163,7 +175,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_hash_matches_its_password_alone() {
-        let passwords = Passwords { turns: Arc::new(Semaphore::new(AT_A_TIME)) };
+        let passwords = Passwords::new();
         let hash = passwords.hash("correct horse battery".to_string()).await.unwrap();
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
         let matches = |password: &str, hash: &str| passwords.matches(password.to_string(), hash.to_string());

@@ -1,9 +1,10 @@
 //! People: who signs in. A person has an e-mail address and a password, and a user in each of their accounts.
 
-use engine::clock::Moment;
 use engine::context::Ctx;
 use engine::error::{Error, Result};
 use store::{Migration, Row, Tx};
+
+use crate::people::sealing;
 
 /// The tables of people, their sessions and their links. `people` has no account, since a person may have several.
 pub const MIGRATION: Migration = Migration {
@@ -89,18 +90,29 @@ impl Person {
 
     /// Returns the id of the person with this e-mail address, who is created without a password if necessary.
     pub fn of_email(tx: &mut Tx, ctx: &Ctx, email: &str) -> Result<String> {
-        tx.execute(
+        let created = tx.execute(
             "INSERT INTO people (id, email, password, password_at, created_at) VALUES ($1, $2, '', 0, $3)
              ON CONFLICT (email) DO NOTHING",
             &[ctx.new_id().into(), folded(email).into(), ctx.machine_now.0.into()],
         )?;
         let found = Person::with_email(tx, email)?;
-        found.map(|person| person.id).ok_or_else(|| Error::internal("a person who was just created is missing"))
+        let person = found.ok_or_else(|| Error::internal("a person who was just created is missing"))?;
+        if created > 0 {
+            sealing::sign(tx, &ctx.site.vault, &person.id)?;
+        }
+        Ok(person.id)
+    }
+
+    /// Locks a person and returns them as they are then.
+    pub fn locked(tx: &mut Tx, id: &str) -> Result<Person> {
+        sealing::lock(tx, id)?;
+        Person::find(tx, id)
     }
 
     /// Stores the hash of a new password, unless the current one is no longer `replaced`; returns whether it did.
-    pub fn set_password(tx: &mut Tx, id: &str, replaced: &str, hash: &str, now: Moment) -> Result<bool> {
+    pub fn set_password(tx: &mut Tx, ctx: &Ctx, id: &str, replaced: &str, hash: &str) -> Result<bool> {
         let sql = "UPDATE people SET password = $1, password_at = $2 WHERE id = $3 AND password = $4";
-        Ok(tx.execute(sql, &[hash.into(), now.0.into(), id.into(), replaced.into()])? > 0)
+        let values = [hash.into(), ctx.machine_now.0.into(), id.into(), replaced.into()];
+        sealing::change(tx, &ctx.site.vault, id, |tx| Ok(tx.execute(sql, &values)? > 0))
     }
 }

@@ -12,7 +12,7 @@ use crate::people::person::Person;
 use crate::people::throttle::Attempt;
 use crate::people::token::Purpose;
 use crate::people::user::User;
-use crate::people::{factor, recovery, totp};
+use crate::people::{factor, recovery, sealing, totp};
 
 /// Digits of a code of an authenticator app.
 const DIGITS: usize = 6;
@@ -43,6 +43,7 @@ impl Visit {
         let entered = self.enter(account, Proof::Both, move |tx, ctx| {
             token.use_up(tx, Purpose::SecondStep, ctx.machine_now)?;
             let user = active(tx, ctx, &token.user)?.ok_or_else(withdrawn)?;
+            sealing::lock(tx, &user.person_id)?;
             match &given {
                 Given::Code(code) => prove(tx, ctx, &user, code)?,
                 Given::Passkey(used) => used.prove(tx, &own, &user.person_id, &challenge, ctx.machine_now)?,
@@ -50,7 +51,7 @@ impl Visit {
             Ok(user)
         });
         let entered = entered.await?;
-        attempt.forgive(&self.app).await?;
+        attempt.forgive(&self.app).await;
         Ok(entered)
     }
 
@@ -74,7 +75,8 @@ fn prove(tx: &mut Tx, ctx: &Ctx, user: &User, code: &str) -> Result<()> {
         let is_right = totp::use_code(tx, &ctx.site.vault, &factors, &code, ctx.machine_now)?;
         return is_right.then_some(()).ok_or_else(wrong);
     }
-    if !recovery::use_code(tx, &user.person_id, &code)? {
+    let person = &user.person_id;
+    if !sealing::change(tx, &ctx.site.vault, person, |tx| recovery::use_code(tx, person, &code))? {
         return Err(wrong());
     }
     let by_user = ctx.acting_as(user.who(), &ctx.request_id, 0, "");

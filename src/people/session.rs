@@ -34,6 +34,8 @@ const IDLE_SECONDS: i64 = 14 * DAY;
 pub const LONGEST_SECONDS: i64 = 90 * DAY;
 /// How long after signing in, or after entering the password again, dangerous actions are possible.
 const CONFIRMED_SECONDS: i64 = 15 * 60;
+/// Maximum number of sessions of a person.
+const MAX_SESSIONS: i64 = 100;
 /// The session of a user who acts as an author: there is none, but the id is that of a user.
 const AUTHOR: &str = "author";
 
@@ -62,8 +64,11 @@ pub struct New<'n> {
     pub confirmed_at: Moment,
 }
 
-/// Starts a session of a user, who is this person.
+/// Starts a session of a user, who is this person. The oldest session ends if the person has too many.
 pub fn create(tx: &mut Tx, ctx: &Ctx, user: &str, person: &str, new: &New) -> Result<()> {
+    let sql = "DELETE FROM sessions WHERE person_id = $1 AND id NOT IN
+               (SELECT id FROM sessions WHERE person_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2)";
+    tx.execute(sql, &[person.into(), (MAX_SESSIONS - 1).into()])?;
     tx.execute(
         "INSERT INTO sessions (id, hash, account_id, user_id, person_id, created_at, seen_at, browser, address, via,
                                confirmed_at)

@@ -16,12 +16,18 @@ use crate::people::person::folded;
 const WINDOW_SECONDS: i64 = 15 * 60;
 const PER_EMAIL: i64 = 10;
 const PER_ADDRESS: i64 = 50;
+/// How long an IP address is known from which somebody signed in.
+const KNOWN_SECONDS: i64 = 90 * 24 * 3600;
 
 /// What attempts are counted by.
 #[derive(Clone)]
 pub struct Attempt {
     email: String,
     address: String,
+    /// The e-mail address from a known IP address: others must not be able to lock the person out.
+    from_here: String,
+    /// The row that makes the IP address known, until its time; empty if it cannot be.
+    known: String,
 }
 
 impl Attempt {
@@ -34,7 +40,20 @@ impl Attempt {
     pub fn to(what: &str, email: &str, address: &str) -> Attempt {
         // A longer text is no e-mail address.
         let email: String = folded(email).chars().take(255).collect();
-        Attempt { email: format!("{what} {email}"), address: format!("address {address}") }
+        let pair = format!("{what} {email} {address}");
+        let known = if address.is_empty() { String::new() } else { format!("known {pair}") };
+        Attempt {
+            email: format!("{what} {email}"),
+            address: format!("address {address}"),
+            from_here: format!("here {pair}"),
+            known,
+        }
+    }
+
+    /// An attempt that has no e-mail address yet.
+    pub fn from_address(what: &str, address: &str) -> Attempt {
+        let address = format!("{what} {address}");
+        Attempt { email: String::new(), address, from_here: String::new(), known: String::new() }
     }
 
     /// Counts the attempt, or rejects it if there were too many. An attempt that is rejected before
@@ -42,23 +61,35 @@ impl Attempt {
     pub async fn count(&self, app: &App) -> Result<()> {
         let now = app.clock.now();
         let own = self.clone();
-        app.store.read(move |tx| own.check(tx, now, 0)).await?;
-        let (own, ids) = (self.clone(), [app.ids.next(), app.ids.next()]);
+        let counted = app.store.read(move |tx| {
+            let counted = own.counted(tx, now)?;
+            counted.check(tx, now, 0)?;
+            Ok::<_, Error>(counted)
+        });
+        let counted = counted.await?;
+        let (own, ids) = (counted.clone(), [app.ids.next(), app.ids.next()]);
         let written = app.store.write(SHARED, move |tx| {
-            for (subject, id) in [&own.email, &own.address].into_iter().zip(&ids) {
+            for (subject, id) in [&own.email, &own.address].into_iter().zip(&ids).filter(|(own, _)| !own.is_empty()) {
                 let sql = "INSERT INTO sign_in_attempts (id, subject, at) VALUES ($1, $2, $3)";
                 tx.execute(sql, &[id.into(), subject.into(), now.0.into()])?;
             }
             Ok::<_, Error>(())
         });
         written.await?;
-        let own = self.clone();
-        app.store.read(move |tx| own.check(tx, now, 1)).await
+        app.store.read(move |tx| counted.check(tx, now, 1)).await
+    }
+
+    /// Returns what is counted: from a known IP address, its own attempts with the e-mail address.
+    fn counted(&self, tx: &mut Tx, now: Moment) -> Result<Attempt> {
+        let sql = "SELECT count(*) FROM sign_in_attempts WHERE subject = $1 AND at > $2";
+        let is_known = !self.known.is_empty() && tx.int(sql, &[(&self.known).into(), now.0.into()])? > 0;
+        Ok(if is_known { Attempt { email: self.from_here.clone(), ..self.clone() } } else { self.clone() })
     }
 
     /// Rejects the attempt if there were too many; `counted` of them is this one.
     fn check(&self, tx: &mut Tx, now: Moment, counted: i64) -> Result<()> {
-        for (subject, limit) in [(&self.email, PER_EMAIL), (&self.address, PER_ADDRESS)] {
+        let subjects = [(&self.email, PER_EMAIL), (&self.address, PER_ADDRESS)];
+        for (subject, limit) in subjects.into_iter().filter(|(subject, _)| !subject.is_empty()) {
             let sql = "SELECT count(*), coalesce(min(at), 0) FROM sign_in_attempts WHERE subject = $1 AND at > $2";
             let since = now.plus_seconds(-WINDOW_SECONDS).0;
             let found =
@@ -76,12 +107,23 @@ impl Attempt {
     }
 
     /// Forgets the attempts with an e-mail address after one succeeded. Those of the IP address still count, since its
-    /// other attempts may concern other people.
-    pub async fn forgive(&self, app: &App) -> Result<()> {
-        let email = self.email.clone();
-        let sql = "DELETE FROM sign_in_attempts WHERE subject = $1";
-        let written = app.store.write(SHARED, move |tx| Ok::<_, Error>(tx.execute(sql, &[(&email).into()])?));
-        written.await.map(drop)
+    /// other attempts may concern other people. From now on, this IP address has a count of its own. A failure does not fail
+    /// the request: the attempts expire.
+    pub async fn forgive(&self, app: &App) {
+        let (own, id, until) = (self.clone(), app.ids.next(), app.clock.now().plus_seconds(KNOWN_SECONDS));
+        let written = app.store.write(SHARED, move |tx| {
+            for subject in [&own.email, &own.from_here, &own.known] {
+                tx.execute("DELETE FROM sign_in_attempts WHERE subject = $1", &[subject.into()])?;
+            }
+            if !own.known.is_empty() {
+                let sql = "INSERT INTO sign_in_attempts (id, subject, at) VALUES ($1, $2, $3)";
+                tx.execute(sql, &[(&id).into(), (&own.known).into(), until.0.into()])?;
+            }
+            Ok::<_, Error>(())
+        });
+        if let Err(cause) = written.await {
+            tracing::warn!(%cause, "The attempts to sign in still count, although one succeeded.");
+        }
     }
 }
 

@@ -96,11 +96,14 @@ pub fn new_secret() -> Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Stores a new token of a user, which replaces earlier ones with the same purpose. Only second steps do not: somebody
-/// may sign in on two devices at a time.
+/// Stores a new token of a user, which replaces earlier ones with the same purpose. Second steps do not: somebody may sign
+/// in on two devices at a time. Nor do links for a new password: anybody can request one, and would end the link that the
+/// person is about to open. Using one ends the others.
 pub fn create(tx: &mut Tx, ctx: &Ctx, purpose: Purpose, user: &str, secret: &str) -> Result<()> {
-    if purpose != Purpose::SecondStep {
-        withdraw(tx, ctx.account, purpose, user)?;
+    match purpose {
+        Purpose::SetUp | Purpose::Invite | Purpose::SignIn => withdraw(tx, ctx.account, purpose, user)?,
+        Purpose::SecondStep => remove_ended(tx, ctx, purpose, user)?,
+        Purpose::Reset => {}
     }
     tx.execute(
         "INSERT INTO one_time_tokens (hash, account_id, purpose, user_id, created_at, expires_at, used_at)
@@ -113,6 +116,16 @@ pub fn create(tx: &mut Tx, ctx: &Ctx, purpose: Purpose, user: &str, secret: &str
             ctx.machine_now.0.into(),
             ctx.machine_now.plus_seconds(purpose.valid_seconds()).0.into(),
         ],
+    )?;
+    Ok(())
+}
+
+/// Deletes the tokens of a user with this purpose that can no longer be used.
+fn remove_ended(tx: &mut Tx, ctx: &Ctx, purpose: Purpose, user: &str) -> Result<()> {
+    tx.execute(
+        "DELETE FROM one_time_tokens WHERE account_id = $1 AND user_id = $2 AND purpose = $3
+         AND (used_at > 0 OR expires_at < $4)",
+        &[ctx.account.into(), user.into(), purpose.wire().into(), ctx.machine_now.0.into()],
     )?;
     Ok(())
 }

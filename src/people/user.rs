@@ -85,6 +85,15 @@ pub fn invitations(tx: &mut Tx, person: &str) -> Result<Vec<(i64, User)>> {
     of_person(tx, person, Status::Invited)
 }
 
+/// Returns all users of a person, whatever their status, with the numbers of their accounts.
+pub fn of_any_status(tx: &mut Tx, person: &str) -> Result<Vec<(i64, User)>> {
+    let mut all = Vec::new();
+    for status in Status::ALL {
+        all.extend(of_person(tx, person, *status)?);
+    }
+    Ok(all)
+}
+
 fn of_person(tx: &mut Tx, person: &str, status: Status) -> Result<Vec<(i64, User)>> {
     let columns = &User::sql().columns;
     let sql = format!(

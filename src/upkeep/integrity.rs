@@ -9,8 +9,10 @@ mod numbers;
 mod records;
 mod secrets;
 
+use std::collections::HashMap;
+
 use blobs::Blobs;
-use engine::accounts::Account;
+use engine::accounts::{self, Account};
 use engine::error::{Error, Result};
 use engine::heads::Head;
 use engine::inspect::lines::Lines;
@@ -77,8 +79,8 @@ pub struct Inspection<'i> {
     pub runtime: &'i Runtime,
     /// The keys for secrets; without them, secrets are not checked.
     pub vault: Option<&'i Vault>,
-    /// Heads that were kept elsewhere.
-    pub against: Vec<Head>,
+    /// Heads that were kept elsewhere, by account.
+    pub against: HashMap<String, Vec<Head>>,
     /// Receives the findings.
     pub witness: &'i mut dyn Witness,
     /// The totals so far.
@@ -93,7 +95,7 @@ impl<'i> Inspection<'i> {
         runtime: &'i Runtime,
         witness: &'i mut dyn Witness,
     ) -> Inspection<'i> {
-        Inspection { store, blobs, runtime, vault: None, against: Vec::new(), witness, checked: Checked::default() }
+        Inspection { store, blobs, runtime, vault: None, against: HashMap::new(), witness, checked: Checked::default() }
     }
 
     /// Adds the keys for secrets.
@@ -104,7 +106,9 @@ impl<'i> Inspection<'i> {
 
     /// Adds heads that were kept elsewhere.
     pub fn against(mut self, kept: Vec<Head>) -> Inspection<'i> {
-        self.against = kept;
+        for head in kept {
+            self.against.entry(head.uid.clone()).or_default().push(head);
+        }
         self
     }
 
@@ -122,6 +126,7 @@ impl<'i> Inspection<'i> {
         if only.is_none() {
             self.database();
             self.vault.into_iter().for_each(|vault| self.own_secrets(vault));
+            self.vault.into_iter().for_each(|vault| self.people(vault));
         }
         let heads = self.read_heads();
         let accounts = match only {
@@ -143,6 +148,8 @@ impl<'i> Inspection<'i> {
             self.numbers(account);
             self.payments(account);
             self.vault.into_iter().for_each(|vault| self.secrets(account, vault));
+            self.vault.into_iter().for_each(|vault| self.old_secrets(account, vault));
+            self.own_row(account);
             if with_files {
                 self.files(account);
             }
@@ -204,6 +211,21 @@ impl<'i> Inspection<'i> {
                     self.witness.walked(account, &verdict);
                     return is_whole.then_some(lines);
                 }
+            }
+        }
+    }
+
+    /// Compares the row of an account with the first line of its log. Accounts of an earlier version have no such line.
+    fn own_row(&mut self, account: &Account) {
+        let number = account.number;
+        let line = self.look(account, "log", |tx| log::line(tx, number, 1)).flatten();
+        let Some(line) = line.filter(|line| line.name == accounts::CREATED) else { return };
+        let logged: serde_json::Value = serde_json::from_str(line.data()).unwrap_or_default();
+        let own = account.shown();
+        for (name, own) in own.as_object().into_iter().flatten() {
+            if logged.get(name).is_some_and(|logged| logged != own) {
+                let what = format!("Changed outside the log: {name} is {own}, but the log says {}", logged[name]);
+                self.problem(&account.uid, "accounts", "", what);
             }
         }
     }

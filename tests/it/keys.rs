@@ -244,6 +244,13 @@ fn keys_of_an_earlier_version_get_a_log_line(db: Db) {
     // As the earlier version left them.
     crate::integrity::spoil(&db, "UPDATE keys SET version = 0, updated_at = 0");
     crate::integrity::spoil(&db, "DELETE FROM record_counts WHERE kind = 'api_key'");
+    let refused = Binary::start(&db, &key, &[]);
+    refused.client.get("/v1/api-keys").expect(401);
+    drop(refused);
+    let verified = said(&kantoor(&db, &["verify"]));
+    assert!(verified.contains("PROBLEM: Changed outside the log: updated_at is"), "{verified}");
+    // The key file says that the database is from before.
+    crate::secrets::forget_schema(&db);
     let binary = Binary::start(&db, &key, &[]);
     let shown = binary.client.get("/v1/api-keys").expect(200).json();
     assert_eq!((&shown["meta"]["total"], &shown["data"][0]["id"]), (&json!(1), &id));

@@ -163,7 +163,10 @@ fn what_a_caller_writes_opens_no_page(db: Db) {
     // Nor does one that looks like the payment of the page: the button leads to another one.
     client.patch("/v1/settings", json!({"online_payments": true})).expect(200);
     let (own, page) = invoice(&client, &firm, "en");
-    let body = json!({"type": "online", "status": "open", "provider": "sandbox", "external_id": "sb_own"});
+    let body = json!({
+        "type": "online", "status": "open", "provider": "sandbox", "external_id": "sb_own", "method": "ideal",
+        "feedback_data": {"payment_url": "https://evil.example/pay"},
+    });
     client.post(&format!("{own}/payments"), body).expect(201);
     let link = press_pay(&client, &page);
     assert!(link.starts_with("/sandbox/sb_") && link != "/sandbox/sb_own", "{link}");

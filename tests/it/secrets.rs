@@ -46,6 +46,13 @@ fn key_file(db: &Db) -> PathBuf {
     db.data.join("secret.key")
 }
 
+/// Lets the key file say that the database is that of an earlier version.
+pub fn forget_schema(db: &Db) {
+    let text = std::fs::read_to_string(key_file(db)).unwrap();
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("# Schema ")).collect();
+    std::fs::write(key_file(db), format!("{}\n# Schema 0\n", lines.join("\n"))).unwrap();
+}
+
 /// Stores one secret of each kind; returns those that were shown.
 fn fill(client: &Client) -> Vec<String> {
     client.patch("/v1/settings", json!({"mollie_key": "live_verysecretmolliekey"})).expect(200);
@@ -59,6 +66,7 @@ fn fill(client: &Client) -> Vec<String> {
 }
 
 on_both![
+    plain_text_is_only_accepted_from_an_earlier_version,
     secrets_are_encrypted_in_the_database,
     a_moved_or_changed_value_is_named,
     values_of_an_earlier_version_are_encrypted_whenever_the_process_dies,
@@ -100,6 +108,38 @@ fn a_moved_or_changed_value_is_named(db: Db) {
     let (done, words) = told(&db, &["verify"]);
     assert!(!done && words.contains("PROBLEM: Column mollie_key cannot be read: it is not encrypted"), "{words}");
     binary.client.get("/v1/settings").expect(500);
+}
+
+fn plain_text_is_only_accepted_from_an_earlier_version(db: Db) {
+    let binary = Binary::start(&db, "", &["--set", "workers=0"]);
+    let key = binary.client.key.clone();
+    fill(&binary.client);
+    drop(binary);
+    let file = std::fs::read_to_string(key_file(&db)).unwrap();
+    let newest = engine::migrations::all().last().unwrap().number;
+    assert!(file.ends_with(&format!("\n# Schema {newest}\n")), "{file}");
+    run(&db, "UPDATE settings SET mollie_key = 'live_inserted'");
+    let binary = Binary::start(&db, &key, &["--set", "workers=0"]);
+    binary.client.get("/v1/settings").expect(500);
+    assert!(binary.said().contains("secrets in plain text, which are not used"), "{}", binary.said());
+    drop(binary);
+    assert_eq!(column(&db, "SELECT mollie_key FROM settings"), ["live_inserted"]);
+    let (done, words) = told(&db, &["verify"]);
+    assert!(!done && words.contains("PROBLEM: Column mollie_key cannot be read: it is not encrypted"), "{words}");
+    // The operator knows better, for instance after restoring an old backup.
+    let (done, words) = told(&db, &["secrets", "trust"]);
+    assert!(done, "{words}");
+    let (done, words) = told(&db, &["verify"]);
+    assert!(done, "{words}");
+    let binary = Binary::start(&db, &key, &["--set", "workers=0"]);
+    binary.client.get("/v1/settings").expect(200);
+    let last = binary.client.get("/v1/changes?order=desc&type=account.database_trusted").data();
+    assert_eq!(last[0]["actor_type"], "operator");
+    drop(binary);
+    // So is a deleted key of the links.
+    run(&db, "DELETE FROM secrets");
+    let (done, words) = told(&db, &["verify"]);
+    assert!(!done && words.contains("PROBLEM: The key that signs links was deleted"), "{words}");
 }
 
 fn values_of_an_earlier_version_are_encrypted_whenever_the_process_dies(db: Db) {

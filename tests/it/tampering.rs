@@ -16,8 +16,12 @@ on_both![
     each_kind_of_tampering_is_named,
     kept_heads_are_compared,
     a_tampered_log_is_not_signed,
+    a_database_that_looks_old_is_not_signed,
     heads_survive_a_new_key,
     heads_are_sent_out,
+    rows_without_log_lines_are_signed,
+    verifying_without_a_key_or_heads_fails,
+    an_erased_record_stays_erased,
 ];
 
 /// Runs statements directly on the database.
@@ -75,16 +79,20 @@ const TAMPERING: &[(&str, &[&str])] = &[
     ("UPDATE log SET data = '{}' WHERE account_id = 1 AND seq = 5", &["BROKEN at entry 5"]),
     ("DELETE FROM log_heads", &["Its signed head was deleted", "The signed list of accounts was deleted"]),
     ("UPDATE log_heads SET seq = seq - 1 WHERE account_id = 1", &["The signature of its signed head is not valid"]),
-    ("UPDATE products SET price = price + 1 WHERE name = 'a'", &["Changed behind the log: price is "]),
-    ("DELETE FROM products WHERE name = 'b'", &["Deleted behind the log"]),
+    ("UPDATE products SET price = price + 1 WHERE name = 'a'", &["Changed outside the log: price is "]),
+    ("UPDATE products SET created_at = created_at - 1 WHERE name = 'a'", &["Changed outside the log: created_at is "]),
+    ("DELETE FROM products WHERE name = 'b'", &["Deleted outside the log"]),
     (
         "UPDATE keys SET scopes = 'products.read,*' WHERE name = 'Shop'",
-        &["Its scopes were widened behind the log: scopes is "],
+        &["Its scopes were widened outside the log: scopes is "],
     ),
-    ("UPDATE keys SET expires_at = 0, revoked_at = 1 WHERE name = 'Shop'", &["Changed behind the log: revoked_at is "]),
+    (
+        "UPDATE keys SET expires_at = 0, revoked_at = 1 WHERE name = 'Shop'",
+        &["Changed outside the log: revoked_at is "],
+    ),
     (
         "UPDATE products SET id = '0198d1c2-7b7e-7c3a-9d53-2f1d8c6a0b11' WHERE name = 'c'",
-        &["Created behind the log", "Deleted behind the log"],
+        &["Created outside the log", "Deleted outside the log"],
     ),
 ];
 
@@ -193,6 +201,27 @@ fn a_tampered_log_is_not_signed(db: Db) {
     }
 }
 
+/// Somebody who has read the source gives the logs the hashes of the version before heads, and deletes the heads.
+fn a_database_that_looks_old_is_not_signed(db: Db) {
+    business(&db);
+    let app = kantoor::opening::open(db.config()).unwrap();
+    app.store.write_now(1, |tx| crate::proof::as_before(tx, 1)).unwrap();
+    app.store.write_now(2, |tx| crate::proof::as_before(tx, 2)).unwrap();
+    drop(app);
+    spoil(&db, "DELETE FROM log_heads");
+    let mut binary = Binary::start(&db, "kt_none", &["--set", "workers=0"]);
+    stop(&mut binary);
+    let (good, words) = verify(&db, &[]);
+    assert!(!good && words.matches("Its signed head was deleted").count() == 2, "{words}");
+    assert!(words.contains("The signed list of accounts was deleted"), "{words}");
+    // The first start of this version is different: only the key file knows.
+    crate::secrets::forget_schema(&db);
+    let mut binary = Binary::start(&db, "kt_none", &["--set", "workers=0"]);
+    stop(&mut binary);
+    let (good, words) = verify(&db, &[]);
+    assert!(good, "{words}");
+}
+
 fn heads_survive_a_new_key(db: Db) {
     business(&db);
     assert!(kantoor(&db, &["secrets", "rotate"]).status.success());
@@ -209,6 +238,95 @@ fn heads_survive_a_new_key(db: Db) {
     assert!(kantoor(&db, &["secrets", "reset"]).status.success());
     let (good, words) = verify(&db, &[]);
     assert!(good, "{words}");
+}
+
+/// What people sign in with, replaced secrets of keys and accounts have no log lines that show them.
+fn rows_without_log_lines_are_signed(db: Db) {
+    let mut binary = Binary::start(&db, "", &["--set", "workers=0"]);
+    let link = crate::people::commands::link(&binary.said());
+    let mut browser = crate::people::Browser::new(&binary.client);
+    let token = crate::people::token(&link);
+    let owner = json!({"token": token, "email": "o@a.example", "name": "O", "password": crate::people::PASSWORD});
+    browser.enter("/console/set-up", owner);
+    let key = binary.client.post("/v1/api-keys", json!({"name": "Shop", "scopes": ["products.read"]})).expect(201);
+    binary.client.act(&format!("/v1/api-keys/{}/rotate", key.id())).expect(200);
+    stop(&mut binary);
+    let (good, words) = verify(&db, &[]);
+    assert!(good, "{words}");
+    let people = "The password, the second factors or the recovery codes were changed outside the log";
+    for (harm, undo, name) in [
+        ("UPDATE people SET password = 'x' || password", "UPDATE people SET password = substr(password, 2)", people),
+        ("UPDATE people SET email = 'x' || email", "UPDATE people SET email = substr(email, 2)", people),
+        (
+            "INSERT INTO recovery_codes (hash, person_id) SELECT signature, id FROM people",
+            "DELETE FROM recovery_codes",
+            people,
+        ),
+        (
+            "UPDATE old_key_secrets SET until = until + 1",
+            "UPDATE old_key_secrets SET until = until - 1",
+            "An old secret of this key was added or changed outside the log",
+        ),
+        (
+            "UPDATE accounts SET name = 'x' || name",
+            "UPDATE accounts SET name = substr(name, 2)",
+            "Changed outside the log: name is \"xMy company\"",
+        ),
+    ] {
+        spoil(&db, harm);
+        let (good, words) = verify(&db, &[]);
+        assert!(!good && words.contains(name), "{harm}: no {name:?} in\n{words}");
+        // Nor does a new key accept it.
+        assert!(kantoor(&db, &["secrets", "rotate"]).status.success());
+        let (good, words) = verify(&db, &[]);
+        assert!(!good && words.contains(name), "{harm}: {words}");
+        spoil(&db, undo);
+        let (good, words) = verify(&db, &[]);
+        assert!(good, "{harm}: {words}");
+    }
+    let binary = Binary::start(&db, &binary.client.key, &["--set", "workers=0"]);
+    let rotated = binary.client.get("/v1/changes?type=account.secrets_rotated").expect(200).data();
+    assert_eq!((rotated.as_array().unwrap().len(), &rotated[0]["actor"]), (5, &json!("operator")));
+}
+
+fn verifying_without_a_key_or_heads_fails(db: Db) {
+    business(&db);
+    let file = db.folder.path().join("heads");
+    std::fs::write(&file, "# nothing\n").unwrap();
+    let (good, words) = verify(&db, &["--against", file.to_str().unwrap()]);
+    assert!(!good && words.contains("the file contains no heads"), "{words}");
+    spoil(&db, "DELETE FROM secrets");
+    std::fs::remove_file(db.data.join("secret.key")).unwrap();
+    let (good, words) = verify(&db, &[]);
+    assert!(!good && words.contains("does not exist, so signatures and secrets cannot be checked"), "{words}");
+}
+
+fn an_erased_record_stays_erased(db: Db) {
+    let mut binary = Binary::start(&db, "", &["--set", "workers=0"]);
+    let account = binary.client.get("/v1/me").data()["account"]["id"].as_str().unwrap().to_string();
+    let id = binary.client.post("/v1/tasks", json!({"title": "Call Jansen"})).expect(201).id();
+    let erase = |more: &[&str]| {
+        let done = kantoor(&db, &[&["erase", "--account", &account, "task", &id], more].concat());
+        (done.status.success(), said(&done) + &String::from_utf8_lossy(&done.stderr))
+    };
+    let (done, words) = erase(&["--yes"]);
+    assert!(!done && words.contains("only a record that was deleted can be erased"), "{words}");
+    spoil(&db, "CREATE TABLE kept AS SELECT * FROM tasks");
+    binary.client.delete(&format!("/v1/tasks/{id}")).expect(204);
+    let (done, words) = erase(&[]);
+    assert!(!done && words.contains("the log has 2 entries about this record"), "{words}");
+    let (done, words) = erase(&["--yes"]);
+    assert!(done && words.contains("Erased the data of 2 log entries"), "{words}");
+    let changes = binary.client.get("/v1/changes?limit=1000").expect(200);
+    assert!(!changes.text.contains("Jansen"));
+    let last = binary.client.get("/v1/changes?type=task.erased").data()[0].clone();
+    assert_eq!((&last["entity_id"], &last["actor"]), (&json!(id), &json!("operator")));
+    stop(&mut binary);
+    let (good, words) = verify(&db, &[]);
+    assert!(good, "{words}");
+    spoil(&db, "INSERT INTO tasks SELECT * FROM kept; DROP TABLE kept");
+    let (good, words) = verify(&db, &[]);
+    assert!(!good && words.contains("whose last entry about it says that it was deleted"), "{words}");
 }
 
 fn heads_are_sent_out(db: Db) {

@@ -68,6 +68,9 @@ CREATE INDEX old_key_secrets_key ON old_key_secrets (account_id, key_id);
 /// The default time zone of an account.
 pub const DEFAULT_ZONE: &str = "Europe/Amsterdam";
 
+/// The type of the first line of an account's log.
+pub const CREATED: &str = "account.created";
+
 /// The key in the write queue for writes without an account.
 pub const SHARED: i64 = 0;
 
@@ -124,6 +127,14 @@ impl Account {
         let stands = Moment(tx.int("SELECT test_clock FROM accounts WHERE id = $1", &[self.number.into()])?);
         *tx.memory("accounts", self.number) = Some(TestClock(stands));
         Ok(stands)
+    }
+
+    /// Returns the account as the first line of its log shows it.
+    pub fn shown(&self) -> serde_json::Value {
+        let zone = self.zone.iana_name().unwrap_or_default();
+        serde_json::json!({
+            "id": self.uid, "name": self.name, "time_zone": zone, "test_clock": self.has_test_clock,
+        })
     }
 
     /// Returns all accounts, oldest first.
@@ -250,15 +261,17 @@ impl Key {
         })
     }
 
-    /// Finds the key with this hash of its secret, or of one that it had before.
+    /// Finds the key with this hash of its secret, or of one that it had before. A key of version 0 has no log line: this
+    /// program did not create it.
     pub fn by_hash(tx: &mut Tx, hash: &[u8]) -> Result<Option<Key>> {
-        let current = tx.first(&format!("{KEY} FROM keys WHERE hash = $1"), &[hash.into()], Key::from_row)?;
+        let sql = format!("{KEY} FROM keys WHERE hash = $1 AND version > 0");
+        let current = tx.first(&sql, &[hash.into()], Key::from_row)?;
         if current.is_some() {
             return Ok(current);
         }
         let sql = format!(
             "{KEY}, old_key_secrets.until FROM old_key_secrets JOIN keys ON keys.id = old_key_secrets.key_id
-             WHERE old_key_secrets.hash = $1"
+             WHERE old_key_secrets.hash = $1 AND keys.version > 0"
         );
         tx.first(&sql, &[hash.into()], |row| Ok(Key { secret_until: Moment(row.int(10)?), ..Key::from_row(row)? }))
     }

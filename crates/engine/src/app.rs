@@ -7,6 +7,7 @@ use blobs::Blobs;
 use store::Store;
 
 use crate::accounts::Account;
+use crate::carried::Carried;
 use crate::clock::{Clock, Ids};
 use crate::config::Config;
 use crate::context::Actor;
@@ -67,6 +68,8 @@ pub struct App {
     pub services: Services,
     /// The name of this process among the nodes of its database.
     pub node: String,
+    /// What this start accepted from an earlier version.
+    pub carried: Carried,
     /// Claims jobs for this node.
     pub claimant: Arc<Claimant>,
     /// The background loops.

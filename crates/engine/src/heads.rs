@@ -8,16 +8,17 @@
 mod file;
 mod head;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
-use store::{Migration, Store, Tx};
+use store::{Migration, Row, Store, Tx};
 
 use crate::accounts::{Account, SHARED};
 use crate::app::App;
 use crate::error::{Error, Result};
+use crate::log;
 use crate::loops::{self, Poll};
 use crate::secrets::signing::Proof;
 use crate::secrets::vault::Vault;
@@ -41,18 +42,36 @@ CREATE TABLE log_heads (
 
 /// How often heads are signed.
 const INTERVAL: Duration = Duration::from_secs(10);
-/// The name of the list of accounts among the heads.
-const ACCOUNTS: &str = "accounts";
+/// How often all logs are looked at, for lines that another process wrote and did not sign.
+const SWEEP: Duration = Duration::from_secs(3600);
+/// The name of the list of accounts among the heads. Each account is hashed with what precedes it.
+const ACCOUNTS: &str = "accounts, chained";
+/// The name of a list of an earlier version, whose accounts were hashed together.
+const ACCOUNTS_AT_ONCE: &str = "accounts";
 
 /// Signs heads as long as the process runs.
 pub fn start(app: &Arc<App>) {
     loops::keep(app, "heads", loops::STALL_TIMEOUT, |app, pulse| async move {
         let mut poll = Poll::every(INTERVAL);
+        let (mut swept, mut earlier) = (None::<Instant>, BTreeSet::new());
         loop {
             poll.wait(&pulse).await;
+            // A line is noted before its transaction commits, so an account is looked at twice.
+            let logged = app.wakeup.take_logged();
+            let accounts: BTreeSet<i64> = logged.union(&earlier).copied().collect();
+            let is_sweep = swept.is_none_or(|at| at.elapsed() >= SWEEP);
             let own = app.clone();
-            let signed = tokio::task::spawn_blocking(move || sign(&own.store, &own.site.vault)).await;
-            let signed = signed.unwrap_or_else(|panic| Err(Error::internal(panic.to_string())));
+            let signed = tokio::task::spawn_blocking(move || match is_sweep {
+                true => sign(&own.store, &own.site.vault),
+                false => sign_some(&own.store, &own.site.vault, &accounts),
+            });
+            let signed = signed.await.unwrap_or_else(|panic| Err(Error::internal(panic.to_string())));
+            if signed.is_ok() {
+                swept = if is_sweep { Some(Instant::now()) } else { swept };
+                earlier = logged;
+            } else {
+                earlier.extend(logged);
+            }
             poll.turned(signed.map(|()| false), "Cannot sign the heads of the logs at the moment.");
         }
     });
@@ -60,8 +79,41 @@ pub fn start(app: &Arc<App>) {
 
 /// Signs the heads of all chains that have grown.
 pub fn sign(store: &Store, vault: &Arc<Vault>) -> Result<()> {
-    let state = store.read_now(|tx| State::read(tx, None))?;
-    let Successors { new, wrong } = state.successors(vault)?;
+    let (state, ends) = read_all(store, vault)?;
+    save_successors(store, state.successors(vault, &ends, false)?)
+}
+
+/// Signs the heads of these chains, if they have one and have grown. Others are left to the next sweep.
+pub fn sign_some(store: &Store, vault: &Arc<Vault>, accounts: &BTreeSet<i64>) -> Result<()> {
+    let mut found = Successors::default();
+    for number in accounts.iter().copied() {
+        let read = store.read_now(|tx| {
+            let Some(head) = saved_of(tx, number)? else { return Ok(None) };
+            let account = Account::numbered(tx, number)?;
+            if log::last(tx, number)? == head.seq {
+                return Ok(None);
+            }
+            let end = End::read(tx, vault, &account, Some(&head))?;
+            Ok::<_, Error>(Some((account, head, end)))
+        })?;
+        let Some((account, head, end)) = read else { continue };
+        match head.seq < end.seq && end.continues {
+            true => found.new.push((number, Head::sign(vault, &account.uid, end.seq, end.hash)?)),
+            false => found.wrong.push(account.uid),
+        }
+    }
+    save_successors(store, found)
+}
+
+fn read_all(store: &Store, vault: &Arc<Vault>) -> Result<(State, HashMap<i64, End>)> {
+    store.read_now(|tx| {
+        let state = State::read(tx)?;
+        let ends = ends(tx, vault, &state)?;
+        Ok((state, ends))
+    })
+}
+
+fn save_successors(store: &Store, Successors { new, wrong }: Successors) -> Result<()> {
     for uid in wrong {
         tracing::error!(account = %uid, "The log does not continue its signed head, so it is not signed. Verify the database.");
     }
@@ -71,19 +123,43 @@ pub fn sign(store: &Store, vault: &Arc<Vault>) -> Result<()> {
     store.write_now(SHARED, move |tx| new.iter().try_for_each(|(account, head)| save(tx, *account, head)))
 }
 
-/// Signs the heads of a database from before there were any.
+/// Signs the heads of a database from before there were any. Whether it is from before, the caller knows from elsewhere:
+/// deleting the heads makes every database look like one.
 pub fn sign_first(store: &Store, vault: &Arc<Vault>) -> Result<()> {
-    match store.read_now(|tx| Ok::<_, Error>(tx.int("SELECT count(*) FROM log_heads", &[])?))? {
-        0 => sign(store, vault),
-        _ => Ok(()),
+    let (state, ends) = read_all(store, vault)?;
+    match state.heads.is_empty() {
+        true => save_successors(store, state.successors(vault, &ends, true)?),
+        false => Ok(()),
     }
 }
 
 /// Signs the head of an account that is being created, and the list of accounts.
-pub fn sign_new(tx: &mut Tx, vault: &Arc<Vault>, account: i64) -> Result<()> {
-    let state = State::read(tx, Some(account))?;
-    let Successors { new, .. } = state.successors(vault)?;
-    new.iter().try_for_each(|(account, head)| save(tx, *account, head))
+pub fn sign_new(tx: &mut Tx, vault: &Arc<Vault>, account: &Account) -> Result<()> {
+    let end = End::read(tx, vault, account, None)?;
+    let count = tx.int("SELECT count(*) FROM accounts", &[])?;
+    let list = match saved_of(tx, SHARED)? {
+        // Only the first account of a database has no signed list before it.
+        None if count == 1 => chained(&[], &account.uid),
+        Some(list) if list.uid == ACCOUNTS && list.seq + 1 == count && list.proof(vault)? == Proof::Signed => {
+            chained(&list.hash, &account.uid)
+        }
+        Some(list) if list.uid == ACCOUNTS_AT_ONCE => {
+            let state = State::read(tx)?;
+            if !state.list_holds(vault)? || list.seq + 1 != count {
+                return Ok(());
+            }
+            state.listed(ACCOUNTS, state.accounts.len())
+        }
+        // Verifying the database says what is wrong with the list.
+        _ => return Ok(()),
+    };
+    save(tx, account.number, &Head::sign(vault, &account.uid, end.seq, end.hash)?)?;
+    save(tx, SHARED, &Head::sign(vault, ACCOUNTS, count, list)?)
+}
+
+/// Returns the hash of the list of accounts after this one.
+fn chained(before: &[u8], uid: &str) -> Vec<u8> {
+    Sha256::new().chain_update(before).chain_update(uid).finalize().to_vec()
 }
 
 /// Signs all heads again with the current key: those that another of the keys signed or, if all keys were lost, every chain as
@@ -91,7 +167,8 @@ pub fn sign_new(tx: &mut Tx, vault: &Arc<Vault>, account: i64) -> Result<()> {
 pub fn sign_again(store: &Store, vault: &Arc<Vault>, trusts_all: bool) -> Result<()> {
     let own = vault.clone();
     store.write_now(SHARED, move |tx| {
-        let state = State::read(tx, None)?;
+        let state = State::read(tx)?;
+        let ends = ends(tx, &own, &state)?;
         for (account, head) in &state.heads {
             if trusts_all {
                 tx.execute("DELETE FROM log_heads WHERE account_id = $1", &[(*account).into()])?;
@@ -107,11 +184,11 @@ pub fn sign_again(store: &Store, vault: &Arc<Vault>, trusts_all: bool) -> Result
         if !trusts_all {
             return Ok(());
         }
-        for (account, end) in state.looked_at() {
+        for account in &state.accounts {
+            let Some(end) = ends.get(&account.number) else { continue };
             save(tx, account.number, &Head::sign(&own, &account.uid, end.seq, end.hash.clone())?)?;
         }
-        let (count, hash) = state.listed(state.accounts.len());
-        save(tx, SHARED, &Head::sign(&own, ACCOUNTS, count, hash)?)
+        save(tx, SHARED, &state.list(&own)?)
     })
 }
 
@@ -119,7 +196,7 @@ pub fn sign_again(store: &Store, vault: &Arc<Vault>, trusts_all: bool) -> Result
 fn save(tx: &mut Tx, account: i64, head: &Head) -> Result<()> {
     tx.execute(
         "INSERT INTO log_heads (account_id, uid, seq, hash, signature) VALUES ($1, $2, $3, $4, $5)
-         ON CONFLICT (account_id) DO UPDATE SET seq = excluded.seq, hash = excluded.hash, signature = excluded.signature
+         ON CONFLICT (account_id) DO UPDATE SET uid = excluded.uid, seq = excluded.seq, hash = excluded.hash, signature = excluded.signature
          WHERE log_heads.seq < excluded.seq",
         &[
             account.into(),
@@ -132,18 +209,27 @@ fn save(tx: &mut Tx, account: i64, head: &Head) -> Result<()> {
     Ok(())
 }
 
+const HEAD: &str = "SELECT account_id, uid, seq, hash, signature FROM log_heads";
+
 /// Returns the saved heads by account; account 0 has the list of accounts.
 pub fn saved(tx: &mut Tx) -> Result<HashMap<i64, Head>> {
-    let rows = tx.all("SELECT account_id, uid, seq, hash, signature FROM log_heads", &[], |row| {
-        let head = Head {
-            uid: row.text(1)?.to_string(),
-            seq: row.int(2)?,
-            hash: row.bytes(3)?.to_vec(),
-            signature: row.bytes(4)?.to_vec(),
-        };
-        Ok::<_, Error>((row.int(0)?, head))
-    })?;
-    Ok(rows.into_iter().collect())
+    Ok(tx.all(HEAD, &[], from_row)?.into_iter().collect())
+}
+
+/// Returns the saved head of an account.
+fn saved_of(tx: &mut Tx, account: i64) -> Result<Option<Head>> {
+    let found = tx.first(&format!("{HEAD} WHERE account_id = $1"), &[account.into()], from_row)?;
+    Ok(found.map(|(_, head)| head))
+}
+
+fn from_row(row: &Row) -> Result<(i64, Head)> {
+    let head = Head {
+        uid: row.text(1)?.to_string(),
+        seq: row.int(2)?,
+        hash: row.bytes(3)?.to_vec(),
+        signature: row.bytes(4)?.to_vec(),
+    };
+    Ok((row.int(0)?, head))
 }
 
 /// Returns the hash of a row of the log; empty if there is none.
@@ -158,44 +244,51 @@ pub fn hash_at(tx: &mut Tx, account: i64, seq: i64) -> Result<Vec<u8>> {
 struct End {
     seq: i64,
     hash: Vec<u8>,
-    salted: bool,
     /// Whether the rows after the signed one continue it, up to the last.
     continues: bool,
 }
 
 impl End {
-    /// Reads the end of the log of an account, and the rows since the head was signed.
-    fn read(tx: &mut Tx, account: i64, head: Option<&Head>) -> Result<End> {
-        let index = crate::log::by_seq(tx);
-        let sql = format!("SELECT seq, hash, version FROM log{index} WHERE account_id = $1 ORDER BY seq DESC LIMIT 1");
+    /// Reads the end of the log of an account, and the rows since the head was signed; not if the head is none of this
+    /// account, since then nothing is signed.
+    fn read(tx: &mut Tx, vault: &Vault, account: &Account, head: Option<&Head>) -> Result<End> {
+        let (account, uid) = (account.number, &account.uid);
+        let index = log::by_seq(tx);
+        let sql = format!("SELECT seq, hash FROM log{index} WHERE account_id = $1 ORDER BY seq DESC LIMIT 1");
         let end = tx.first(&sql, &[account.into()], |row| {
-            let (seq, hash, salted) = (row.int(0)?, row.bytes(1)?.to_vec(), row.int(2)? > 1);
-            Ok::<_, Error>(End { seq, hash, salted, continues: false })
+            Ok::<_, Error>(End { seq: row.int(0)?, hash: row.bytes(1)?.to_vec(), continues: false })
         })?;
+        if let Some(head) = head
+            && (head.uid != *uid || head.proof(vault)? != Proof::Signed)
+        {
+            return Ok(End { continues: false, ..end.unwrap_or_default() });
+        }
         let (signed, hash) = head.map_or((0, &[][..]), |head| (head.seq, &*head.hash));
         let is_there = signed == 0 || hash_at(tx, account, signed)? == hash;
-        let continues = is_there && crate::log::continues(tx, account, signed, hash)?;
+        let continues = is_there && log::continues(tx, account, signed, hash)?;
         Ok(End { continues, ..end.unwrap_or_default() })
     }
 }
 
 /// Returns the ends of all logs. Most have not grown since their head was signed, and are not read.
-fn ends(tx: &mut Tx, heads: &HashMap<i64, Head>) -> Result<HashMap<i64, End>> {
-    let index = crate::log::by_seq(tx);
+fn ends(tx: &mut Tx, vault: &Vault, state: &State) -> Result<HashMap<i64, End>> {
+    let index = log::by_seq(tx);
     let sql = format!(
         "SELECT id, coalesce((SELECT max(seq) FROM log{index} WHERE log.account_id = accounts.id), 0) FROM accounts"
     );
     let lasts = tx.all(&sql, &[], |row| Ok::<_, Error>((row.int(0)?, row.int(1)?)))?;
-    let end = |(account, last): (i64, i64)| match heads.get(&account) {
-        Some(head) if head.seq == last => {
-            Ok((account, End { seq: last, hash: head.hash.clone(), salted: true, continues: true }))
+    let lasts: HashMap<i64, i64> = lasts.into_iter().collect();
+    let end = |account: &Account| match state.heads.get(&account.number) {
+        Some(head) if lasts.get(&account.number) == Some(&head.seq) => {
+            Ok((account.number, End { seq: head.seq, hash: head.hash.clone(), continues: true }))
         }
-        head => Ok((account, End::read(tx, account, head)?)),
+        head => Ok((account.number, End::read(tx, vault, account, head)?)),
     };
-    lasts.into_iter().map(end).collect()
+    state.accounts.iter().map(end).collect()
 }
 
 /// What follows from the heads and the logs.
+#[derive(Default)]
 struct Successors {
     /// The heads to save, by account.
     new: Vec<(i64, Head)>,
@@ -209,29 +302,12 @@ pub struct State {
     pub accounts: Vec<Account>,
     /// The saved heads.
     pub heads: HashMap<i64, Head>,
-    ends: HashMap<i64, End>,
-    /// Whether an account is being created.
-    is_new: bool,
 }
 
 impl State {
-    /// Reads the heads and the ends of the logs, or that of one account, which is being created.
-    pub fn read(tx: &mut Tx, new: Option<i64>) -> Result<State> {
-        let (accounts, heads) = (Account::all(tx)?, saved(tx)?);
-        let ends = match new {
-            Some(new) => HashMap::from([(new, End::read(tx, new, None)?)]),
-            None => ends(tx, &heads)?,
-        };
-        Ok(State { accounts, heads, ends, is_new: new.is_some() })
-    }
-
-    fn looked_at(&self) -> impl Iterator<Item = (&Account, &End)> {
-        self.accounts.iter().filter_map(|account| Some((account, self.ends.get(&account.number)?)))
-    }
-
-    /// Whether the database is from before heads were signed: there is none, and no row of a version that signs them.
-    pub fn is_unsigned(&self) -> bool {
-        self.heads.is_empty() && self.ends.values().all(|end| !end.salted)
+    /// Reads the accounts and the heads.
+    pub fn read(tx: &mut Tx) -> Result<State> {
+        Ok(State { accounts: Account::all(tx)?, heads: saved(tx)? })
     }
 
     /// Returns how many accounts the signed list has.
@@ -239,32 +315,32 @@ impl State {
         self.heads.get(&SHARED).map_or(0, |list| usize::try_from(list.seq).unwrap_or_default())
     }
 
-    /// Returns the number and the hash of the first accounts.
-    pub fn listed(&self, count: usize) -> (i64, Vec<u8>) {
+    /// Returns the hash of the first accounts, in a list with this name.
+    fn listed(&self, name: &str, count: usize) -> Vec<u8> {
+        let first = self.accounts.iter().take(count);
+        if name != ACCOUNTS_AT_ONCE {
+            return first.fold(Vec::new(), |before, account| chained(&before, &account.uid));
+        }
         let mut hasher = Sha256::new();
-        self.accounts.iter().take(count).for_each(|account| hasher.update(format!("{}\n", account.uid)));
-        (i64::try_from(count).unwrap_or(i64::MAX), hasher.finalize().to_vec())
+        first.for_each(|account| hasher.update(format!("{}\n", account.uid)));
+        hasher.finalize().to_vec()
     }
 
-    /// Compares the heads with the logs.
-    fn successors(&self, vault: &Vault) -> Result<Successors> {
+    /// Whether a list has exactly the first accounts.
+    pub fn begins_with(&self, list: &Head) -> bool {
+        let count = self.listed_accounts();
+        count <= self.accounts.len() && self.listed(&list.uid, count) == list.hash
+    }
+
+    /// Compares the heads with the ends of the logs; `is_first` says that there are no heads yet, and everything is signed.
+    fn successors(&self, vault: &Vault, ends: &HashMap<i64, End>, is_first: bool) -> Result<Successors> {
         let (mut new, mut wrong) = (Vec::new(), Vec::new());
-        // The rows of the first account are new, and those of a database from before are not salted.
-        let is_first = match self.is_new {
-            true => self.heads.is_empty() && self.accounts.len() == 1,
-            false => self.is_unsigned(),
-        };
         let list_holds = self.list_holds(vault)?;
         for (place, account) in self.accounts.iter().enumerate() {
-            let Some(end) = self.ends.get(&account.number) else { continue };
+            let Some(end) = ends.get(&account.number) else { continue };
             let continues = match self.heads.get(&account.number) {
                 Some(head) if head.seq == end.seq && head.hash == end.hash => continue,
-                Some(head) => {
-                    head.uid == account.uid
-                        && head.seq < end.seq
-                        && end.continues
-                        && head.proof(vault)? == Proof::Signed
-                }
+                Some(head) => head.seq < end.seq && end.continues,
                 // Only a new account has none.
                 None => end.continues && (is_first || (list_holds && place >= self.listed_accounts())),
             };
@@ -274,9 +350,7 @@ impl State {
             }
         }
         match self.heads.get(&SHARED) {
-            Some(list)
-                if self.listed_accounts() == self.accounts.len() && list.hash == self.listed(self.accounts.len()).1 => {
-            }
+            Some(list) if self.listed_accounts() == self.accounts.len() && self.begins_with(list) => {}
             Some(_) => match list_holds && self.listed_accounts() < self.accounts.len() {
                 true => new.push((SHARED, self.list(vault)?)),
                 false => wrong.push(ACCOUNTS.to_string()),
@@ -290,12 +364,13 @@ impl State {
 
     /// Whether the signed list of accounts is the beginning of the accounts that there are.
     fn list_holds(&self, vault: &Vault) -> Result<bool> {
-        let Some(list) = self.heads.get(&SHARED).filter(|list| list.uid == ACCOUNTS) else { return Ok(false) };
-        Ok(self.listed(self.listed_accounts()).1 == list.hash && list.proof(vault)? == Proof::Signed)
+        let is_list = |list: &&Head| [ACCOUNTS, ACCOUNTS_AT_ONCE].contains(&list.uid.as_str());
+        let Some(list) = self.heads.get(&SHARED).filter(is_list) else { return Ok(false) };
+        Ok(self.begins_with(list) && list.proof(vault)? == Proof::Signed)
     }
 
     fn list(&self, vault: &Vault) -> Result<Head> {
-        let (count, hash) = self.listed(self.accounts.len());
-        Head::sign(vault, ACCOUNTS, count, hash)
+        let count = self.accounts.len();
+        Head::sign(vault, ACCOUNTS, i64::try_from(count).unwrap_or(i64::MAX), self.listed(ACCOUNTS, count))
     }
 }

@@ -24,7 +24,7 @@ pub use event::{Event, Listener, fired, install};
 pub use filtered::{Filter, Found, filtered, numbered, of_record};
 pub use line::{DATA, Line, payload};
 pub use reading::{after, by_seq, key, last, line, touched};
-pub use tables::{ACTORS, INDEXES, MIGRATION, ORDINARY, SALTED, SHARED_DATA};
+pub use tables::{ACTORS, INDEXES, KINDS, MIGRATION, ORDINARY, SALTED, SHARED_DATA};
 
 /// Appends an event and starts the work of its listeners; returns its number. The caller's transaction locks the
 /// account.
@@ -75,6 +75,7 @@ pub fn append_as(tx: &mut Tx, ctx: &Ctx, event: &Event, record: &str) -> Result<
         false => (Arc::default(), 0),
     };
     *tx.memory("log", ctx.account) = Some(End { seq, hash, data, data_of });
+    ctx.wakeup.logs(ctx.account);
     if let Some(listener) = event::listener().filter(|_| listens) {
         (listener.start)(tx, ctx, event, seq)?;
     }

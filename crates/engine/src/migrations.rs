@@ -16,6 +16,7 @@ const OWN: &[Migration] = &[
     log::ACTORS,
     log::SALTED,
     log::INDEXES,
+    log::KINDS,
     heads::MIGRATION,
     idempotency::MIGRATION,
     jobs::MIGRATION,

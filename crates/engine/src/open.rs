@@ -8,6 +8,7 @@ use store::{Database, Options, Store};
 
 use crate::accounts::Key;
 use crate::app::{App, Readiness};
+use crate::carried::Carried;
 use crate::clock::{Clock, Ids};
 use crate::config::Config;
 use crate::error::{Code, Error, Result};
@@ -25,11 +26,21 @@ use crate::{heads, migrations, private, secrets};
 
 /// Opens the database of `config` and migrates it.
 pub fn open(config: Config) -> Result<Arc<App>> {
+    open_as(config, false)
+}
+
+/// Opens the database of `config` and migrates it. What an earlier version left is accepted by the start that brings it up
+/// to date, or if `trusts_all`.
+pub fn open_as(config: Config, trusts_all: bool) -> Result<Arc<App>> {
     let store = open_store(&config)?;
-    store.migrate(&migrations::all())?;
+    let applied = store.migrate(&migrations::all())?;
     let vault = secrets::open(&store, &config)?;
-    let key = secrets::signing_key(&store, &vault, registry().secrets)?;
-    heads::sign_first(&store, &vault)?;
+    let carried = Carried { applied, recorded: vault.source().recorded(), trusts_all };
+    let key =
+        secrets::signing_key(&store, &vault, registry().secrets, carried.is_from_before(heads::MIGRATION.number))?;
+    if carried.is_from_before(heads::MIGRATION.number) {
+        heads::sign_first(&store, &vault)?;
+    }
     let site = Arc::new(Site::open(key, vault, &config.public_url));
     let blobs = open_blobs(&config)?;
     let web = open_web(&config)?;
@@ -58,6 +69,7 @@ pub fn open(config: Config) -> Result<Arc<App>> {
         loops: Loops::default(),
         decoding: Turns::new(),
         node,
+        carried,
         started: Instant::now(),
         config,
     }))

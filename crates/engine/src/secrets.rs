@@ -63,10 +63,21 @@ fn key_of_database(tx: &mut Tx) -> Result<Option<KeyId>> {
 }
 
 /// Returns the key that signs URLs, the same on all nodes. It is generated once. Values that an earlier version stored
-/// without encryption are encrypted in the same transaction.
-pub fn signing_key(store: &Store, vault: &Arc<Vault>, columns: &'static [SecretColumn]) -> Result<Vec<u8>> {
+/// without encryption are encrypted in the same transaction, if the database is from before; later, somebody else put them
+/// there, and they are not used.
+pub fn signing_key(
+    store: &Store,
+    vault: &Arc<Vault>,
+    columns: &'static [SecretColumn],
+    is_from_before: bool,
+) -> Result<Vec<u8>> {
+    let (stored, has_plain) =
+        store.read_now(|tx| Ok::<_, Error>((stored_signing_key(tx)?, columns::has_plain(tx, columns)?)))?;
+    if has_plain && !is_from_before {
+        tracing::error!("The database contains secrets in plain text, which are not used. Verify the database.");
+    }
     // Most starts have nothing to write.
-    if let Some(value) = store.read_now(|tx| all_sealed(tx, columns))? {
+    if let Some(value) = stored.filter(|value| !is_from_before || (value.len() != PLAIN && !has_plain)) {
         return vault.open_at(&SIGNING_KEY, &value);
     }
     let mut new = [0u8; PLAIN];
@@ -80,22 +91,18 @@ pub fn signing_key(store: &Store, vault: &Arc<Vault>, columns: &'static [SecretC
         )?;
         let value = stored_signing_key(tx)?.ok_or_else(|| Error::internal("the signing key for URLs is missing"))?;
         let value = match value.len() {
-            PLAIN => save_signing_key(tx, &own.seal(&SIGNING_KEY, &value)?)?,
+            PLAIN if is_from_before => save_signing_key(tx, &own.seal(&SIGNING_KEY, &value)?)?,
             _ => value,
         };
         if let Some((id, _)) = key_of(&value) {
             own.must_have(id)?;
         }
-        columns::seal_all(tx, &own, columns)?;
+        if is_from_before {
+            columns::seal_all(tx, &own, columns)?;
+        }
         Ok::<_, Error>(value)
     });
     vault.open_at(&SIGNING_KEY, &value?)
-}
-
-/// Returns the signing key as it is stored, if everything is encrypted.
-fn all_sealed(tx: &mut Tx, columns: &[SecretColumn]) -> Result<Option<Vec<u8>>> {
-    let key = stored_signing_key(tx)?.filter(|value| value.len() != PLAIN);
-    Ok(if columns::has_plain(tx, columns)? { None } else { key })
 }
 
 fn save_signing_key(tx: &mut Tx, value: &[u8]) -> Result<Vec<u8>> {
@@ -126,8 +133,11 @@ pub fn forget_signing_key(store: &Store) -> Result<()> {
     })
 }
 
-/// Checks the signing key; returns the problem, if there is one.
+/// Checks the signing key; returns the problem, if there is one. A database without accounts has none yet.
 pub fn check_signing_key(tx: &mut Tx, vault: &Vault) -> Result<Option<String>> {
-    let Some(value) = stored_signing_key(tx)? else { return Ok(None) };
+    let Some(value) = stored_signing_key(tx)? else {
+        let has_accounts = tx.int("SELECT count(*) FROM accounts", &[])? > 0;
+        return Ok(has_accounts.then(|| "The key that signs links was deleted".to_string()));
+    };
     Ok(vault.open_at(&SIGNING_KEY, &value).err().map(|error| error.internal.unwrap_or(error.message)))
 }

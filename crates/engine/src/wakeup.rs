@@ -11,6 +11,8 @@ use tokio::sync::Notify;
 pub struct Wakeup {
     accounts: Mutex<BTreeSet<i64>>,
     notified: Notify,
+    /// Accounts whose log has grown.
+    logged: Mutex<BTreeSet<i64>>,
 }
 
 impl Wakeup {
@@ -23,6 +25,16 @@ impl Wakeup {
     /// Returns the accounts notified since the previous call.
     pub fn take(&self) -> BTreeSet<i64> {
         std::mem::take(&mut *self.accounts.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Notes that a transaction appends to the log of this account.
+    pub fn logs(&self, account: i64) {
+        self.logged.lock().unwrap_or_else(PoisonError::into_inner).insert(account);
+    }
+
+    /// Returns the accounts whose log has grown since the previous call, or is about to.
+    pub fn take_logged(&self) -> BTreeSet<i64> {
+        std::mem::take(&mut *self.logged.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Waits for a notification.

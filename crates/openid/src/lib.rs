@@ -56,6 +56,10 @@ impl Discovery {
         if found.issuer != issuer {
             return Err(Refused(format!("it calls itself {}", found.issuer)));
         }
+        let endpoints = [&found.authorization_endpoint, &found.token_endpoint, &found.jwks_uri];
+        if issuer.starts_with("https://") && !endpoints.iter().all(|endpoint| endpoint.starts_with("https://")) {
+            return Err(refused("one of its endpoints has no HTTPS"));
+        }
         Ok(found)
     }
 

@@ -30,6 +30,8 @@ pub struct Claims {
     pub subject: String,
     /// The e-mail address, which the issuer has verified.
     pub email: String,
+    /// When the person signed in there, in seconds since 1970, if the issuer says so.
+    pub signed_in_at: Option<i64>,
 }
 
 #[derive(Deserialize)]
@@ -52,6 +54,8 @@ struct Body {
     iat: i64,
     #[serde(default)]
     nbf: i64,
+    #[serde(default)]
+    auth_time: Option<i64>,
     #[serde(default)]
     nonce: String,
     #[serde(default)]
@@ -80,7 +84,7 @@ impl Claims {
         if body.email.is_empty() || !body.has_verified_email() {
             return Err(refused("it has no verified e-mail address"));
         }
-        Ok(Claims { subject: body.sub, email: body.email })
+        Ok(Claims { subject: body.sub, email: body.email, signed_in_at: body.auth_time })
     }
 }
 

@@ -257,9 +257,9 @@ impl Store {
         }
     }
 
-    /// Applies the missing migrations, each in its own transaction; returns how many. Several processes can do this
+    /// Applies the missing migrations, each in its own transaction; returns their numbers. Several processes can do this
     /// concurrently.
-    pub fn migrate(&self, migrations: &[Migration]) -> Result<usize> {
+    pub fn migrate(&self, migrations: &[Migration]) -> Result<Vec<u32>> {
         migrate::apply(self, migrations)
     }
 

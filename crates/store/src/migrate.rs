@@ -14,14 +14,14 @@ pub struct Migration {
 const LEDGER: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (
     number BIGINT PRIMARY KEY, name TEXT NOT NULL) STRICT";
 
-pub(crate) fn apply(store: &Store, migrations: &[Migration]) -> Result<usize> {
+pub(crate) fn apply(store: &Store, migrations: &[Migration]) -> Result<Vec<u32>> {
     store.write_now(0, move |tx: &mut Tx| {
         tx.hold_all()?;
         let ledger = tx.dialect().schema(LEDGER);
         tx.script(&ledger)
     })?;
     let program = newest(migrations);
-    let mut applied = 0;
+    let mut applied = Vec::new();
     for migration in migrations.iter().copied() {
         let fresh = store.write_now(0, move |tx: &mut Tx| {
             tx.hold_all()?;
@@ -38,7 +38,7 @@ pub(crate) fn apply(store: &Store, migrations: &[Migration]) -> Result<usize> {
             tx.execute("INSERT INTO schema_migrations (number, name) VALUES ($1, $2)", &values)?;
             Ok(true)
         })?;
-        applied += usize::from(fresh);
+        applied.extend(fresh.then_some(migration.number));
     }
     Ok(applied)
 }

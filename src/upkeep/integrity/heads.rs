@@ -1,6 +1,8 @@
 //! Compares the logs with their signed heads, and with heads that were kept elsewhere. A chain that is intact may still lack
 //! its end, or be a new one.
 
+use std::collections::HashSet;
+
 use engine::accounts::{Account, SHARED};
 use engine::heads::{self, Head, State};
 use engine::log;
@@ -11,14 +13,13 @@ use super::{Inspection, unreadable};
 /// The heads of a database, as they were before its logs were read.
 pub(super) struct Heads {
     state: State,
-    is_unsigned: bool,
 }
 
 impl Inspection<'_> {
     /// Reads the heads. Logs that are read later continue them.
     pub(super) fn read_heads(&mut self) -> Option<Heads> {
-        match self.store.read_now(|tx| State::read(tx, None)) {
-            Ok(state) => Some(Heads { is_unsigned: state.is_unsigned(), state }),
+        match self.store.read_now(State::read) {
+            Ok(state) => Some(Heads { state }),
             Err(error) => {
                 self.problem("", "log_heads", "", unreadable(&error));
                 None
@@ -35,10 +36,10 @@ impl Inspection<'_> {
             }
             Some(head) => self.compare(account, head, is_intact, "its signed head"),
             // An account that was created in the meantime has one that was not read.
-            None if place.is_none() || heads.is_unsigned => {}
+            None if place.is_none() => {}
             None => self.problem(&account.uid, "log_heads", "", "Its signed head was deleted"),
         }
-        let kept: Vec<Head> = self.against.iter().filter(|head| head.uid == account.uid).cloned().collect();
+        let kept = self.against.get(&account.uid).cloned().unwrap_or_default();
         kept.iter().for_each(|head| self.compare(account, head, is_intact, "the kept head"));
     }
 
@@ -76,10 +77,10 @@ impl Inspection<'_> {
 
     /// Checks that no account is missing.
     pub(super) fn accounts(&mut self, heads: &Heads) {
-        let there = |uid: &str| heads.state.accounts.iter().any(|account| account.uid == uid);
+        let uids: HashSet<&str> = heads.state.accounts.iter().map(|account| account.uid.as_str()).collect();
         let saved = heads.state.heads.iter().filter(|(number, _)| **number != SHARED).map(|(_, head)| &head.uid);
-        let mut gone: Vec<String> = saved.chain(self.against.iter().map(|head| &head.uid)).cloned().collect();
-        gone.retain(|uid| !there(uid));
+        let mut gone: Vec<String> = saved.chain(self.against.keys()).cloned().collect();
+        gone.retain(|uid| !uids.contains(uid.as_str()));
         gone.sort_unstable();
         gone.dedup();
         for uid in &gone {
@@ -91,18 +92,13 @@ impl Inspection<'_> {
             );
         }
         let Some(list) = heads.state.heads.get(&SHARED) else {
-            match heads.is_unsigned {
-                true if heads.state.accounts.is_empty() => {}
-                true => self
-                    .witness
-                    .misses("The heads of the logs are not signed yet. The server signs them when it starts."),
-                false => self.problem("", "log_heads", "", "The signed list of accounts was deleted"),
+            if !heads.state.accounts.is_empty() {
+                self.problem("", "log_heads", "", "The signed list of accounts was deleted");
             }
             return;
         };
         self.proof("", list, "the list of accounts");
-        let (count, hash) = heads.state.listed(heads.state.listed_accounts());
-        if (count, &hash) != (list.seq, &list.hash) || heads.state.accounts.len() < heads.state.listed_accounts() {
+        if !heads.state.begins_with(list) {
             let what = format!(
                 "Accounts were deleted or replaced: the signed list has {}, and there are {}",
                 list.seq,
@@ -118,7 +114,12 @@ impl Inspection<'_> {
         for some in lines.unseen().chunks(100) {
             let found = self.look(account, "log", |tx| engine::inspect::lines::gone(tx, number, some));
             for (table, id) in found.unwrap_or_default() {
-                self.problem(&account.uid, table, &id, "Deleted behind the log, which has no entry about its deletion");
+                self.problem(
+                    &account.uid,
+                    table,
+                    &id,
+                    "Deleted outside the log, which has no entry about its deletion",
+                );
             }
         }
     }

@@ -10,6 +10,8 @@ use engine::secrets::vault::Vault;
 use store::Tx;
 
 use super::Inspection;
+use crate::keys::old;
+use crate::people::sealing;
 
 impl Inspection<'_> {
     /// Checks the secrets of an account.
@@ -18,6 +20,32 @@ impl Inspection<'_> {
         let found = self.look(account, "secrets", |tx| check(tx, vault, number));
         for (table, id, what) in found.unwrap_or_default() {
             self.problem(&account.uid, table, &id, what);
+        }
+    }
+
+    /// Checks what no log line contains: the replaced secrets of keys.
+    pub(super) fn old_secrets(&mut self, account: &Account, vault: &Vault) {
+        let number = account.number;
+        let found = self.look(account, "old_key_secrets", |tx| old::check(tx, vault, number));
+        for (id, what) in found.unwrap_or_default() {
+            self.problem(&account.uid, "old_key_secrets", &id, what);
+        }
+    }
+
+    /// Checks what people sign in with.
+    pub(super) fn people(&mut self, vault: &Vault) {
+        let mut after = String::new();
+        loop {
+            let from = after.clone();
+            let (last, problems) = match self.store.read_now(|tx| sealing::check_some(tx, vault, &from)) {
+                Ok(found) => found,
+                Err(error) => return self.problem("", "people", "", super::unreadable(&error)),
+            };
+            problems.into_iter().for_each(|(id, what)| self.problem("", "people", &id, what));
+            if last.is_empty() {
+                return;
+            }
+            after = last;
         }
     }
 

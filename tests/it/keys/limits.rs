@@ -78,7 +78,16 @@ fn a_limited_key_cannot_make_an_unlimited_one(db: Db) {
     key.patch(&path, json!({"allowed_networks": null})).expect(403);
     key.patch(&path, json!({"name": "y"})).expect(200);
     let (wide, _) = create(&client, json!({"name": "x", "scopes": ["*"]}));
-    key.act(&format!("/v1/api-keys/{wide}/rotate")).expect(403);
+    for refused in [
+        key.act(&format!("/v1/api-keys/{wide}/rotate")),
+        key.act(&format!("/v1/api-keys/{wide}/revoke")),
+        key.patch(
+            &format!("/v1/api-keys/{wide}"),
+            json!({"expires_at": "2089-01-01T00:00:00Z", "allowed_networks": ["127.0.0.1"]}),
+        ),
+    ] {
+        assert!(refused.expect(403).text.contains("so you cannot change it"));
+    }
     key.act(&format!("{path}/rotate")).expect(200);
 }
 
@@ -92,6 +101,7 @@ fn only_owners_manage_keys(db: Db) {
     for (role, reads) in [("member", 403), ("bookkeeper", 200), ("reader", 403)] {
         let (_, browser) = member(&client, &format!("{role}@a.example"), role);
         browser.get("/console/v1/api-keys").expect(reads);
+        browser.get("/console/v1/automation/signing-secret").expect(403);
         let refused = browser.post("/console/v1/api-keys", body.clone()).expect(403);
         assert!(refused.text.contains("'keys.write'"), "{}", refused.text);
     }

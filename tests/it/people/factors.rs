@@ -20,6 +20,7 @@ on_both![
     factors_are_listed_and_removed,
     other_ways_in_ask_for_the_code_too,
     an_account_can_require_a_second_factor,
+    a_session_without_its_factor_is_limited,
     an_owner_removes_a_lost_factor,
     secrets_of_apps_are_encrypted,
     the_operator_removes_a_lost_factor,
@@ -236,6 +237,16 @@ fn other_ways_in_ask_for_the_code_too(db: Db) {
     assert_eq!(switched.data()["user"]["role"], "member");
 }
 
+fn a_session_without_its_factor_is_limited(db: Db) {
+    let server = Server::with(db, |config| config.public_limit_per_minute = 20);
+    let client = server.client();
+    let browser = owner(&server, &client, "olga@a.example");
+    client.patch("/v1/settings", json!({"two_factor": "all"})).expect(200);
+    std::thread::sleep(Duration::from_millis(1050));
+    let statuses: Vec<u16> = (0..30).map(|_| browser.get("/console/v1/tasks").status).collect();
+    assert_eq!((statuses[0], statuses[29]), (403, 429), "{statuses:?}");
+}
+
 fn an_account_can_require_a_second_factor(db: Db) {
     let server = Server::start(db);
     let client = server.client();
@@ -359,6 +370,9 @@ fn the_operator_removes_a_lost_factor(db: Db) {
             .clone()
     };
     assert_eq!(line("user.sign_in_link_created")["actor"], "operator");
+    // Its log lines and those of the factor are signed: the password is not changed by anybody else.
+    let verified = said(&kantoor(&db, &["verify"]));
+    assert!(!verified.contains("PROBLEM"), "{verified}");
     let expired = super::commands::link(&said(&user(&["sign-in-link", "olga@a.example"])));
     std::thread::sleep(Duration::from_millis(10));
     assert_eq!(said(&user(&["remove-two-factor", "olga@a.example"])).trim(), "Removed 1 second factor.");

@@ -19,6 +19,7 @@ on_both![
     a_wrong_token_is_rejected,
     a_response_belongs_to_one_browser,
     an_unknown_person_is_told,
+    the_issuer_says_when_somebody_signed_in,
     without_an_issuer_there_is_nothing,
 ];
 
@@ -180,6 +181,21 @@ fn session(mut browser: Browser, reply: &Reply) -> Browser {
     assert!(cookies.iter().any(|cookie| cookie.starts_with("kantoor-oidc=; Path=/; Max-Age=0")), "{cookies:?}");
     browser.cookie = session.split(';').next().unwrap().to_string();
     browser
+}
+
+/// A sign-in of an hour ago at the issuer confirms no dangerous action.
+fn the_issuer_says_when_somebody_signed_in(db: Db) {
+    let world = world(db);
+    owner(&world.server, &world.client, "olga@a.example");
+    let now = engine::clock::Clock::System.now().0 / 1000;
+    for (ago, status) in [(3600, 403), (60, 201)] {
+        let (browser, reply) = world.sign_in("olga@a.example", json!({"auth_time": now - ago}));
+        let browser = session(browser, &reply.expect(303));
+        browser.post("/console/v1/api-keys", json!({"name": "x", "scopes": ["*"]})).expect(status);
+    }
+    let asked = world._issuer.received();
+    let count = |path: &str| asked.iter().filter(|one| one.path == path).count();
+    assert_eq!((count("/keys"), count("/.well-known/openid-configuration"), count("/token")), (1, 1, 2));
 }
 
 fn people_sign_in_at_an_issuer(db: Db) {

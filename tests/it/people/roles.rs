@@ -70,7 +70,7 @@ fn a_cookie_opens_only_the_console_and_a_key_only_the_api(db: Db) {
 }
 
 fn forged_requests_are_refused(db: Db) {
-    let server = Server::start(db);
+    let server = Server::with(db, |config| config.public_limit_per_minute = 0);
     let client = server.client();
     let browser = owner(&server, &client, "olga@a.example");
     let body = json!({"title": "Call"}).to_string();

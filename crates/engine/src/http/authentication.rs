@@ -62,8 +62,11 @@ pub async fn in_session(app: &Arc<App>, head: &Parts) -> Result<Arc<keys::Authen
         app.visitors.may_guess(&head.extensions, &head.headers)?;
     }
     let found = app.sessions.session(&app.store, app.clock, secret).await;
-    if found.as_ref().is_err_and(|error| error.code == Code::Unauthorized) {
-        app.visitors.guess(&head.extensions, &head.headers)?;
+    match &found {
+        Ok(_) => {}
+        Err(error) if error.code == Code::Unauthorized => app.visitors.guess(&head.extensions, &head.headers)?,
+        // Such as one without the second factor that its account requires: it has no rate limit of its own.
+        Err(_) => app.visitors.limit(&head.extensions, &head.headers)?,
     }
     found
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use axum::http::{Extensions, HeaderMap};
+use axum::http::{Extensions, HeaderMap, HeaderValue};
 use web::Network;
 
 use super::keys::Limiter;
@@ -72,13 +72,16 @@ impl Visitors {
         let mut address = peer;
         // Each proxy appends the address that it received the request from. Entries before that of an untrusted proxy
         // may be forged.
-        let said = headers.get_all(FORWARDED).iter().filter_map(|line| line.to_str().ok());
-        let said: Vec<&str> = said.flat_map(|line| line.split(',')).map(str::trim).collect();
+        // The client may send any bytes; those that the proxy appends are an address.
+        let lines = headers.get_all(FORWARDED).iter().map(HeaderValue::as_bytes);
+        let said: Vec<&[u8]> = lines.flat_map(|line| line.split(|byte| *byte == b',')).collect();
         for before in said.into_iter().rev() {
             if !self.is_proxy(address) {
                 break;
             }
-            let Some(before) = read_address(before) else { break };
+            let Some(before) = std::str::from_utf8(before).ok().and_then(|text| read_address(text.trim())) else {
+                break;
+            };
             address = before;
         }
         address
@@ -195,6 +198,14 @@ mod tests {
         assert_eq!(address("10.0.0.1", &["1.2.3.4", "203.0.113.9, 10.2.2.2"]), "203.0.113.9", "two proxies");
         assert_eq!(address("10.0.0.1", &["10.9.9.9"]), "10.9.9.9", "an internal client");
         assert_eq!(address("10.0.0.1", &["203.0.113.9, unknown"]), "10.0.0.1");
+    }
+
+    #[test]
+    fn bytes_of_the_client_do_not_hide_its_address() {
+        let visitors = Visitors::new(vec!["10.0.0.0/8".parse().unwrap()], 30);
+        let mut headers = HeaderMap::new();
+        headers.append(FORWARDED, HeaderValue::from_bytes(b"\xe9\xff, 203.0.113.9").unwrap());
+        assert_eq!(visitors.address("10.0.0.1".parse().unwrap(), &headers).to_string(), "203.0.113.9");
     }
 
     #[test]

@@ -59,13 +59,13 @@ pub fn compare<R: Record>(
         if wrong.is_some() {
             // The record may have changed since the log was read.
             let sql = format!(
-                "SELECT {} FROM log WHERE account_id = $1 AND seq > $2 AND entity_type = $3 AND entity_id = $4
+                "SELECT {}, type FROM log WHERE account_id = $1 AND seq > $2 AND entity_type = $3 AND entity_id = $4
                  AND type <> $5 ORDER BY seq DESC LIMIT 1",
                 log::DATA
             );
             let values =
                 [account.into(), lines.end.into(), kind.into(), (&record.base().id).into(), log::fired().into()];
-            let newer = tx.first(&sql, &values, |row| Ok::<_, Error>(parsed(row.text(0)?)))?;
+            let newer = tx.first(&sql, &values, |row| Ok::<_, Error>(Entry::new(row.text(0)?, row.text(1)?)))?;
             if newer.is_some() {
                 wrong = differs(record, newer.as_ref(), silent);
             }
@@ -78,25 +78,44 @@ pub fn compare<R: Record>(
 }
 
 /// Returns the data of the entries with these numbers.
-fn entries(tx: &mut Tx, account: i64, numbers: Vec<i64>) -> Result<BTreeMap<i64, Shown>> {
+fn entries(tx: &mut Tx, account: i64, numbers: Vec<i64>) -> Result<BTreeMap<i64, Entry>> {
     if numbers.is_empty() {
         return Ok(BTreeMap::new());
     }
     let places: Vec<String> = (2..2 + numbers.len()).map(|place| format!("${place}")).collect();
-    let sql = format!("SELECT seq, {} FROM log WHERE account_id = $1 AND seq IN ({})", log::DATA, places.join(", "));
+    let sql =
+        format!("SELECT seq, {}, type FROM log WHERE account_id = $1 AND seq IN ({})", log::DATA, places.join(", "));
     let values: Vec<Value> = [account].into_iter().chain(numbers).map(Value::from).collect();
-    let rows = tx.all(&sql, &values, |row| Ok::<_, Error>((row.int(0)?, parsed(row.text(1)?))))?;
+    let rows = tx.all(&sql, &values, |row| Ok::<_, Error>((row.int(0)?, Entry::new(row.text(1)?, row.text(2)?))))?;
     Ok(rows.into_iter().collect())
 }
 
-fn parsed(data: &str) -> Shown {
-    serde_json::from_str(data).unwrap_or_default()
+/// A line about a record.
+struct Entry {
+    shown: Shown,
+    /// Whether the record was deleted or erased.
+    ends: bool,
+}
+
+impl Entry {
+    fn new(data: &str, name: &str) -> Entry {
+        Entry { shown: serde_json::from_str(data).unwrap_or_default(), ends: ends(name) }
+    }
+}
+
+fn ends(name: &str) -> bool {
+    name.ends_with(".deleted") || name.ends_with(".erased")
 }
 
 /// Describes the first difference between a record and its entry. A field that the entry lacks was added by a later
 /// version.
-fn differs<R: Record>(record: &R, entry: Option<&Shown>, silent: &[&str]) -> Option<String> {
-    let Some(entry) = entry else { return Some("Created behind the log, which has no entry about it".to_string()) };
+fn differs<R: Record>(record: &R, entry: Option<&Entry>, silent: &[&str]) -> Option<String> {
+    let Some(Entry { shown: entry, ends }) = entry else {
+        return Some("Created outside the log, which has no entry about it".to_string());
+    };
+    if *ends {
+        return Some("Created outside the log, whose last entry about it says that it was deleted".to_string());
+    }
     let (shape, base) = (R::shape(), record.base());
     let mut pairs = Vec::new();
     for field in R::fields().iter().filter(|field| !silent.contains(&field.info.name)) {
@@ -116,13 +135,16 @@ fn differs<R: Record>(record: &R, entry: Option<&Shown>, silent: &[&str]) -> Opt
     for (name, own) in hidden.as_object().into_iter().flatten().filter(|(name, _)| !silent.contains(&name.as_str())) {
         pairs.extend(entry["hidden"].get(name).map(|logged| (name.as_str(), own.clone(), logged)));
     }
-    let updated = entry.get("updated_at").map(|logged| ("updated_at", base.updated_at.to_string().into(), logged));
+    for (name, own) in [("updated_at", base.updated_at), ("created_at", base.created_at)] {
+        let logged = [entry.get(name), entry["meta"].get(name)].into_iter().flatten();
+        pairs.extend(logged.map(|logged| (name, own.to_string().into(), logged)));
+    }
     let version = entry["meta"].get("version").map(|logged| ("version", base.version.into(), logged));
-    let mut pairs = pairs.into_iter().chain(updated).chain(version);
+    let mut pairs = pairs.into_iter().chain(version);
     let (name, own, logged) = pairs.find(|(_, own, logged)| own != *logged)?;
     let how = if is_wider(name, &own, logged) { "Its scopes were widened" } else { "Changed" };
     Some(format!(
-        "{how} behind the log: {name} is {}, but the last entry of the log says {}",
+        "{how} outside the log: {name} is {}, but the last entry of the log says {}",
         shortened(&own),
         shortened(logged)
     ))
@@ -145,7 +167,7 @@ pub fn gone(tx: &mut Tx, account: i64, numbers: &[i64]) -> Result<Vec<(&'static 
         // It may have been deleted since the log was read.
         let (newest, _) = log::of_record(tx, account, kind, id, 0, 1)?;
         let newest = log::numbered(tx, account, &newest)?;
-        let ended = newest.iter().any(|line| line.name.ends_with(".deleted") || line.name.ends_with(".erased"));
+        let ended = newest.iter().any(|line| ends(&line.name));
         if !ended && !table.fleeting {
             gone.push((table.shape.table, id.to_string()));
         }

@@ -34,8 +34,8 @@ pub struct Filter {
 impl Filter {
     /// Whether its index answers it, so that every row matches.
     fn is_simple(&self) -> bool {
-        let texts = [&self.entity_id, &self.actor, &self.name];
-        self.entity_type.is_empty() && texts.iter().filter(|text| !text.is_empty()).count() <= 1
+        let texts = [&self.entity_type, &self.entity_id, &self.actor, &self.name];
+        texts.iter().filter(|text| !text.is_empty()).count() <= 1
     }
 }
 
@@ -95,7 +95,8 @@ pub fn filtered(tx: &mut Tx, account: i64, filter: &Filter, limit: usize, bytes:
 fn look(tx: &mut Tx, account: i64, filter: &Filter, step: usize) -> Result<Vec<Seen>> {
     let mut values: Vec<Value> = vec![account.into()];
     let by = [("log_records", "entity_id", &filter.entity_id), ("log_actors", "actor", &filter.actor)];
-    let by = by.into_iter().chain([("log_types", "type", &filter.name)]).find(|(_, _, value)| !value.is_empty());
+    let others = [("log_types", "type", &filter.name), ("log_kinds", "entity_type", &filter.entity_type)];
+    let by = by.into_iter().chain(others).find(|(_, _, value)| !value.is_empty());
     let (index, condition) = match by {
         Some((index, column, value)) => {
             values.push(value.into());

@@ -85,6 +85,15 @@ ALTER TABLE log ADD COLUMN digest BLOB NOT NULL DEFAULT ''::BLOB;
 ",
 };
 
+/// The index behind the filter by type of record.
+pub const KINDS: Migration = Migration {
+    number: 103,
+    name: "log by type of record",
+    sql: "
+CREATE INDEX log_kinds ON log (account_id, entity_type, seq);
+",
+};
+
 /// The indexes behind the filters. Each row of the log is in all of them, so there are few.
 pub const INDEXES: Migration = Migration {
     number: 87,

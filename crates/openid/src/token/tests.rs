@@ -49,7 +49,7 @@ fn claims() -> Value {
 fn a_token_names_a_person() {
     let issuer = Issuer::new();
     let read = |header: Value, claims: &Value| Claims::of(&issuer.token(&header, claims), &issuer.keys(), &EXPECTED);
-    let person = Claims { subject: "1".to_string(), email: "olga@a.example".to_string() };
+    let person = Claims { subject: "1".to_string(), email: "olga@a.example".to_string(), signed_in_at: None };
     for header in [json!({"alg": "ES256", "kid": "k"}), json!({"alg": "ES256"})] {
         assert_eq!(read(header, &claims()).unwrap(), person);
     }
