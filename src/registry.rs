@@ -31,7 +31,7 @@ use crate::payments::handing_over::{self, HandOver};
 use crate::payments::verification::{self, CancelAtProvider, FinishVerification};
 use crate::payments::{batch, mandate, payment, providers};
 use crate::people::entering::MailReset;
-use crate::people::{assigned, factor, inviting, issuer, me, password, person, session, throttle, token};
+use crate::people::{assigned, factor, inviting, issuer, me, password, person, preferences, session, throttle, token};
 use crate::relations::{client, client_link, note, supplier};
 use crate::sales::{deal, deal_source, pipeline, product};
 use crate::settings::email_domain::check::{self, CheckDomain};
@@ -45,7 +45,7 @@ use crate::upkeep::anchor::SendHeads;
 use crate::webhooks::ending::EndDeliveries;
 use crate::webhooks::{self, change, delivery, endpoint, queue};
 use crate::work::{hour, project, task};
-use crate::{keys, pages, people, subscriptions};
+use crate::{keys, overview, pages, people, subscriptions};
 
 /// The registry of the program.
 pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
@@ -94,6 +94,7 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         keys::resource(),
         me::resource(),
         me::own_sessions(),
+        overview::search::resource(),
     ]),
     migrations: migrations(),
     defaults: &[
@@ -169,6 +170,7 @@ fn migrations() -> Vec<Migration> {
         person::MIGRATION,
         factor::MIGRATION,
         assigned::MIGRATION,
+        preferences::MIGRATION,
     ];
     let all = own.into_iter().chain(documents::MIGRATIONS.iter().copied());
     #[cfg(test)]

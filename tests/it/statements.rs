@@ -67,6 +67,9 @@ fn drive(server: &Server) {
             client.get(&format!("{path}?search=example")).expect(200);
         }
     }
+    for words in ["example", "ex"] {
+        client.get(&format!("/v1/search?q={words}")).expect(200);
+    }
     let (account, key) =
         kantoor::opening::create_demo_account(&server.app, Moment::parse("2026-05-04T10:00:00Z")).unwrap();
     let demo = Client::new(server.address, key, account.number);

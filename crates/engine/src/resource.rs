@@ -97,6 +97,10 @@ pub enum Returns {
     CreatedParts(&'static [Part]),
     /// A list of these.
     ListOfParts(&'static [Part]),
+    /// A list of these that depends on parameters: members and parameters.
+    Found(&'static [Part], &'static [Part]),
+    /// Only these members, which depend on parameters: members and parameters.
+    Report(&'static [Part], &'static [Part]),
     /// Events after a sequence number: members and parameters.
     Feed(&'static [Part], &'static [Part]),
     /// A page of events: members and parameters.
@@ -154,6 +158,14 @@ impl Route {
                 | Returns::Either
                 | Returns::Feed(..)
         )
+    }
+
+    /// Whether its response depends on a query parameter of this name. Lists know their own.
+    pub fn takes(&self, name: &str) -> bool {
+        match self.returns {
+            Returns::Found(_, query) | Returns::Report(_, query) => query.iter().any(|Part(own, ..)| *own == name),
+            _ => false,
+        }
     }
 
     /// Returns every scope that it requires.
@@ -239,6 +251,7 @@ impl Resource {
             Returns::PageOf(_) | Returns::CreatedOf(_) | Returns::CreatedParts(_) => return Vec::new(),
             Returns::Item(view) | Returns::Made(view) => view,
             Returns::Nothing | Returns::Content | Returns::Parts(_) | Returns::ListOfParts(_) => return Vec::new(),
+            Returns::Found(..) | Returns::Report(..) => return Vec::new(),
             Returns::Feed(..) | Returns::PageOfEvents(..) | Returns::Stream(_) => return Vec::new(),
         };
         self.fields.iter().filter(|field| field.rules.views.includes(view)).copied().collect()
