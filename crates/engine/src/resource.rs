@@ -190,6 +190,8 @@ pub struct List {
     pub searches: bool,
     /// The fields that it can be sorted by.
     pub sorts: Vec<&'static str>,
+    /// The fields that it can add up.
+    pub sums: Vec<&'static str>,
     /// Returns the statements of a query.
     pub statements: fn(&Call, &mut Tx, &Ctx) -> Result<Statements>,
 }
@@ -199,8 +201,15 @@ impl List {
         List {
             searches: R::is_searched(),
             sorts: list::sorts::<R>(),
+            sums: list::sums::names::<R>(),
             statements: |call, tx, ctx| list::ListQuery::read::<R>(call, Form::Pages)?.statements::<R>(tx, ctx),
         }
+    }
+
+    fn across<R: Record>() -> List {
+        let statements =
+            |call: &Call, tx: &mut Tx, ctx: &Ctx| list::ListQuery::across::<R>(call)?.statements::<R>(tx, ctx);
+        List { statements, ..List::of::<R>() }
     }
 }
 

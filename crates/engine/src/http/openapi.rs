@@ -231,6 +231,11 @@ fn common_parameters(resource: &Resource) -> Vec<Value> {
         let description = format!("Text to search for in {}, ignoring case and accents.", fields.join(", "));
         parameters.push(in_query("search", description, json!({"type": "string"})));
     }
+    let sums = resource.list.as_ref().map(|list| list.sums.join(", ")).filter(|sums| !sums.is_empty());
+    if let Some(sums) = sums {
+        let description = format!("Fields to add up over all pages, in `meta.sums`, separated by commas: {sums}.");
+        parameters.push(in_query("sums", description, json!({"type": "string"})));
+    }
     parameters
 }
 
