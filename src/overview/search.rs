@@ -142,16 +142,14 @@ fn results(tx: &mut Tx, ctx: &Ctx, words: &str) -> Result<Vec<Value>> {
 /// Returns the results with these ids, in this order.
 fn described(tx: &mut Tx, ctx: &Ctx, shown: &Shown, resource: &Resource, ids: &[&str]) -> Result<Vec<Value>> {
     let Some(last) = ids.last() else { return Ok(Vec::new()) };
-    // Padded with the last id, so that there is one statement for each kind.
-    let places: Vec<String> = (0..MOST).map(|place| format!("${}", place + 2)).collect();
-    let sql = format!(
-        "SELECT id, {} FROM {} WHERE account_id = $1 AND id IN ({})",
-        shown.columns.join(", "),
-        resource.shape.table,
-        places.join(", ")
-    );
+    // One by one: for `IN`, SQLite would scan a table that was small when it last looked. Padded with the last id, so that
+    // there is one statement for each kind.
+    let (columns, table) = (shown.columns.join(", "), resource.shape.table);
+    let one = |place: i64| format!("SELECT id, {columns} FROM {table} WHERE account_id = $1 AND id = ${}", place + 2);
+    let sql = (0..MOST).map(one).collect::<Vec<_>>().join(" UNION ALL ");
+    let padded = ids.iter().copied().chain(std::iter::repeat(*last)).take(usize::try_from(MOST).unwrap_or_default());
     let mut values: Vec<store::Value> = vec![ctx.account.into()];
-    values.extend(ids.iter().copied().chain(std::iter::repeat(*last)).take(places.len()).map(store::Value::from));
+    values.extend(padded.map(store::Value::from));
     let mut rows = tx.all(&sql, &values, |row| {
         let columns = (1..=shown.columns.len()).map(|column| row.text(column).map(str::to_string));
         let (name, detail) = (shown.lines)(&columns.collect::<store::Result<Vec<_>>>()?);
@@ -160,5 +158,6 @@ fn described(tx: &mut Tx, ctx: &Ctx, shown: &Shown, resource: &Resource, ids: &[
         Ok::<_, Error>(json!({"type": shown.kind, "id": id, "name": name, "detail": detail, "path": path}))
     })?;
     rows.sort_by_key(|row| ids.iter().position(|id| row["id"] == *id));
+    rows.dedup_by(|one, other| one["id"] == other["id"]);
     Ok(rows)
 }

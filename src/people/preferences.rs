@@ -38,7 +38,11 @@ pub(crate) fn change(tx: &mut Tx, ctx: &Ctx, user: &str, chosen: &Data) -> Resul
     let mut all = of_user(tx, ctx, user)?;
     if let (Some(all), Value::Object(chosen)) = (all.as_object_mut(), chosen.json()) {
         for (name, value) in chosen {
-            if value.is_null() { all.remove(&name) } else { all.insert(name, value) };
+            if value.is_null() {
+                all.remove(&name)
+            } else {
+                all.insert(name, value)
+            };
         }
     }
     let text = all.to_string();

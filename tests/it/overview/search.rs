@@ -22,7 +22,8 @@ fn found(client: &Client, words: &str) -> Vec<[String; 3]> {
 fn finds_records_of_every_kind(db: Db) {
     let server = Server::start(db);
     let client = server.client();
-    let owner = json!({"company_name": "Bakkerij De Ster", "firstname": "Anna", "lastname": "Vrolijk", "city": "Delft"});
+    let owner =
+        json!({"company_name": "Bakkerij De Ster", "firstname": "Anna", "lastname": "Vrolijk", "city": "Delft"});
     let owner = client.post("/v1/clients", owner).expect(201).id();
     let rows = json!([{"name": "Oven", "quantity": 1, "unit_price": 100, "vat_rate": "21"}]);
     let invoice = json!({"title": "Oven, installed", "client_id": owner, "rows": rows, "generation_mode": "final"});
@@ -83,7 +84,8 @@ fn short_words_find_the_latest(db: Db) {
 #[test]
 fn every_kind_that_lists_can_search_has_its_lines() {
     registry::install();
-    let searched = REGISTRY.resources.iter().filter(|resource| resource.list.as_ref().is_some_and(|list| list.searches));
+    let searched =
+        REGISTRY.resources.iter().filter(|resource| resource.list.as_ref().is_some_and(|list| list.searches));
     let mut searched: Vec<&str> = searched.map(|resource| resource.shape.name).collect();
     let mut shown: Vec<&str> = KINDS.iter().map(|shown| shown.kind).collect();
     searched.sort_unstable();

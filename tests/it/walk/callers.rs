@@ -26,7 +26,7 @@ const OPEN: &[&str] = &[
 ];
 
 /// These only show what the caller has the scopes to read.
-const LIMITED: &[&str] = &["/v1/search"];
+const LIMITED: &[&str] = &["/v1/search", "/v1/overview"];
 
 /// A new route needs a scope; one for everybody is listed above, or concerns only its caller.
 #[test]

@@ -15,9 +15,8 @@ on_both![no_value_of_any_field_makes_a_5xx,];
 
 fn no_value_of_any_field_makes_a_5xx(db: Db) {
     let server = Server::start(db);
-    let takes_json = |route: &Route| {
-        !matches!(route.body, RequestBody::Nothing | RequestBody::File) && !concerns_a_user(route)
-    };
+    let takes_json =
+        |route: &Route| !matches!(route.body, RequestBody::Nothing | RequestBody::File) && !concerns_a_user(route);
     let mut routes: Vec<_> = routes().filter(|(_, route)| takes_json(route)).collect();
     // The slow routes first, so that no thread has one left at the end.
     routes.sort_by_key(|(_, route)| std::cmp::Reverse(route.fields.len()));
