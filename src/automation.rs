@@ -31,6 +31,7 @@ pub(crate) mod steps;
 pub mod template;
 pub(crate) mod trigger;
 pub(crate) mod validate;
+pub(crate) mod vocabulary;
 pub mod worker;
 
 use std::sync::Arc;

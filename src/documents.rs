@@ -10,6 +10,7 @@ pub(crate) mod numbering;
 pub(crate) mod page;
 pub(crate) mod pdf;
 pub(crate) mod quote;
+pub(crate) mod revenue;
 pub(crate) mod rows;
 mod sound;
 pub mod status;
@@ -170,6 +171,9 @@ record! {
     paid_amount: Amount = COMPUTED.in_meta();
     /// Amount credited, including VAT.
     credited_amount: Amount = COMPUTED.in_meta();
+    /// Amount that is still to be paid: of a final invoice that is neither paid nor credited, otherwise 0. A negative amount is
+    /// to be refunded.
+    open_amount: Amount = COMPUTED.in_meta();
     /// When the client accepted the quote.
     accepted_at: When = COMPUTED.nullable().in_meta();
     /// Name of the person who accepted the quote.
@@ -211,7 +215,10 @@ record! {
 impl<K: DocumentKind> Model for Document<K> {
     fn before_save(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         // A new document is completed in `new.rs`.
-        let Some(before) = before else { return Ok(()) };
+        let Some(before) = before else {
+            self.take_open_amount();
+            return Ok(());
+        };
         if self.project_id != before.project_id {
             self.take_project(tx, ctx)?;
         }
@@ -227,6 +234,7 @@ impl<K: DocumentKind> Model for Document<K> {
         let custom = Some(&before.custom_fields);
         custom_field::resolve(tx, ctx, K::WHICH.entity(), &mut self.custom_fields, custom)?;
         self.update_status(ctx, before);
+        self.take_open_amount();
         Ok(())
     }
 
@@ -247,7 +255,10 @@ impl<K: DocumentKind> Model for Document<K> {
 
     fn after_save(&self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         match K::WHICH {
-            Which::Invoice => money_due::follow(tx, ctx, before, self)?,
+            Which::Invoice => {
+                revenue::follow(tx, ctx, before, self)?;
+                money_due::follow(tx, ctx, before, self)?;
+            }
             Which::Quote if self.comes_to(&PaymentStatus::Accepted, before) => {
                 quote::tell_deal(tx, ctx, &self.deal_id.0)?;
             }
@@ -294,10 +305,17 @@ impl<K: DocumentKind> Document<K> {
         stands(self) && !before.is_some_and(stands)
     }
 
-    /// The amount that is still to be paid.
-    pub(crate) fn open_amount(&self) -> Amount {
+    /// The total less what was credited and paid, whatever the status.
+    pub(crate) fn unpaid_amount(&self) -> Amount {
         let left = self.total_incl_vat.scaled() - self.credited_amount.scaled() - self.paid_amount.scaled();
         Amount::from_scaled(left)
+    }
+
+    /// Sets the amount that is still to be paid. Every change of the status or of an amount ends with this.
+    pub(crate) fn take_open_amount(&mut self) {
+        let settled = matches!(self.payment_status, PaymentStatus::Paid | PaymentStatus::Credited);
+        let owes = K::WHICH == Which::Invoice && self.is_final() && !settled;
+        self.open_amount = if owes { self.unpaid_amount() } else { Amount::ZERO };
     }
 
     fn resolve_final(&mut self, before: &Self) -> Result<()> {

@@ -11,6 +11,7 @@ mod files;
 pub mod keys;
 pub mod mail;
 pub mod opening;
+pub mod overview;
 mod pages;
 pub mod payments;
 pub mod people;

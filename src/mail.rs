@@ -1,6 +1,8 @@
 //! The outbox: mail is written in the transaction of its cause, and a job per recipient delivers it. Each attempt is
 //! recorded before it starts, so that a mail that may have arrived twice is known.
 
+pub(crate) mod listed;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;

@@ -14,6 +14,7 @@ pub mod operator;
 pub mod passkey;
 pub mod password;
 pub mod person;
+pub(crate) mod preferences;
 pub mod recovery;
 pub mod role;
 pub mod sealing;

@@ -19,19 +19,21 @@ use engine::{idempotency, search};
 use store::{Migration, Tx};
 
 use crate::automation::late::MatchLate;
-use crate::automation::{self, backtest, flow, run, runner, schedules, secret, trigger, worker};
+use crate::automation::{self, backtest, flow, run, runner, schedules, secret, trigger, vocabulary, worker};
 use crate::calendar::days::Days;
 use crate::calendar::test_clock;
 use crate::documents::pdf::DocumentPdf;
 use crate::documents::{self, money_due, timers as document_timers};
 use crate::files::{self, DropContent, usage};
-use crate::mail::{self, Deliver};
+use crate::mail::{self, Deliver, listed};
 use crate::payments::collecting::{self, Collect, ProviderNews};
 use crate::payments::handing_over::{self, HandOver};
 use crate::payments::verification::{self, CancelAtProvider, FinishVerification};
 use crate::payments::{batch, mandate, payment, providers};
 use crate::people::entering::MailReset;
-use crate::people::{assigned, factor, inviting, issuer, me, password, person, sealing, session, throttle, token};
+use crate::people::{
+    assigned, factor, inviting, issuer, me, password, person, preferences, sealing, session, throttle, token,
+};
 use crate::relations::{client, client_link, note, supplier};
 use crate::sales::{deal, deal_source, pipeline, product};
 use crate::settings::email_domain::check::{self, CheckDomain};
@@ -44,8 +46,8 @@ use crate::typesetting::{self, turns};
 use crate::upkeep::anchor::SendHeads;
 use crate::webhooks::ending::EndDeliveries;
 use crate::webhooks::{self, change, delivery, endpoint, queue};
-use crate::work::{hour, project, task};
-use crate::{keys, pages, people, subscriptions};
+use crate::work::{all_hours, hour, project, task};
+use crate::{keys, overview, pages, people, subscriptions};
 
 /// The registry of the program.
 pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
@@ -89,11 +91,17 @@ pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry {
         trigger::by_automation(),
         trigger::by_webhook(),
         secret::resource(),
+        vocabulary::resource(),
         test_clock::resource(),
         inviting::resource(),
         keys::resource(),
         me::resource(),
         me::own_sessions(),
+        overview::search::resource(),
+        overview::attention::resource(),
+        overview::reports::resource(),
+        listed::resource(),
+        all_hours::resource(),
     ]),
     migrations: migrations(),
     defaults: &[
@@ -170,12 +178,31 @@ fn migrations() -> Vec<Migration> {
         factor::MIGRATION,
         sealing::MIGRATION,
         assigned::MIGRATION,
+        preferences::MIGRATION,
+        LISTED,
     ];
     let all = own.into_iter().chain(documents::MIGRATIONS.iter().copied());
     #[cfg(test)]
     let all = all.chain([crate::declared::MIGRATION]);
     all.collect()
 }
+
+/// Indexes for lists and counts across rooms: mail by its status, the hours of all projects, what needs attention.
+const LISTED: Migration = Migration {
+    number: 100,
+    name: "lists across rooms",
+    sql: "
+CREATE INDEX deliveries_status ON deliveries (account_id, status, id);
+CREATE INDEX deliveries_failed ON deliveries (account_id, changed_at) WHERE status = 'failed';
+CREATE INDEX project_hours_all ON project_hours (account_id, created_at, id);
+CREATE INDEX project_hours_dates ON project_hours (account_id, date, id);
+CREATE INDEX project_hours_dated ON project_hours (account_id, date, created_at, id);
+CREATE INDEX project_hours_statuses ON project_hours (account_id, status, created_at, id);
+CREATE INDEX tasks_due ON tasks (account_id, deadline, assignee_id) WHERE status = 'open' AND deadline <> '';
+CREATE INDEX tasks_of_deal ON tasks (account_id, deal_id) WHERE status = 'open' AND deal_id <> '';
+CREATE INDEX subscriptions_problem ON subscriptions (account_id, id) WHERE problem <> '';
+",
+};
 
 /// Installs the registry. Everything that starts the program or a part of it calls this first.
 pub fn install() {

@@ -33,7 +33,21 @@ pub enum Op {
     Exists,
 }
 
-const OPS: &[(&str, Op)] = &[
+impl Op {
+    /// Returns the kind of value that it takes.
+    pub fn takes(self) -> &'static str {
+        match self {
+            Op::Eq | Op::Ne | Op::Contains => "any",
+            Op::Gt | Op::Gte | Op::Lt | Op::Lte => "number or string",
+            Op::StartsWith => "string",
+            Op::In => "array",
+            Op::Exists => "boolean",
+        }
+    }
+}
+
+/// The comparisons by name.
+pub const OPS: &[(&str, Op)] = &[
     ("eq", Op::Eq),
     ("ne", Op::Ne),
     ("gt", Op::Gt),

@@ -47,7 +47,7 @@ pub enum Action {
 
 /// The kind of value that a field of a step accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Accepts {
+pub enum Accepts {
     Text,
     Bool,
     Any,
@@ -60,13 +60,31 @@ enum Accepts {
     OneOf(&'static [&'static str]),
 }
 
+impl Accepts {
+    /// Returns its name, and the values that it allows, if there are few.
+    pub fn described(self) -> (&'static str, &'static [&'static str]) {
+        match self {
+            Text => ("string", &[]),
+            Bool => ("boolean", &[]),
+            Any => ("any", &[]),
+            Object => ("object", &[]),
+            Texts => ("object of strings", &[]),
+            Seconds => ("seconds", &[]),
+            Conditions => ("conditions", &[]),
+            Duration => ("duration", &[]),
+            Accepts::Moment => ("moment", &[]),
+            OneOf(choices) => ("string", choices),
+        }
+    }
+}
+
 const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"];
 
 /// Fields of a step: name, whether it is required, and what it accepts.
-type Fields = &'static [(&'static str, bool, Accepts)];
+pub type Fields = &'static [(&'static str, bool, Accepts)];
 
 /// The types of step, with their fields.
-const TYPES: &[(&str, Action, Fields)] = &[
+pub const TYPES: &[(&str, Action, Fields)] = &[
     (
         "send_email",
         Action::SendEmail,
@@ -114,7 +132,7 @@ const TYPES: &[(&str, Action, Fields)] = &[
 /// The roots that the conditions of a trigger can use.
 pub const TRIGGER_ROOTS: &[&str] = &["event", "entity_type", "data"];
 /// The roots that the conditions of a step can use.
-const STEP_ROOTS: &[&str] = &["event", "entity_type", "data", "record", "steps", "account", "now"];
+pub const STEP_ROOTS: &[&str] = &["event", "entity_type", "data", "record", "steps", "account", "now"];
 
 /// A step.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use engine::registry::registry;
 use engine::resource::Resource;
 
 /// The built-in names of the contract. Records add more: `product.created`, `task.completed`.
-const BUILT_IN: &[&str] = &[
+pub const BUILT_IN: &[&str] = &[
     "ticket.inbound_message",
     "ticket.created",
     "ticket.status_changed",
@@ -84,6 +84,15 @@ pub fn members(event: &str) -> &'static [&'static str] {
 /// Returns the kind of record that events of this name are about, or an empty string.
 pub fn kind_of(event: &str) -> &str {
     entity(canonical(event).split('.').next().unwrap_or_default())
+}
+
+/// Returns the kinds of record that events of this name may be about; none for events without a record.
+pub fn kinds(event: &str) -> Vec<&'static str> {
+    match prefix(event).unwrap_or_default() {
+        "sales" | "document" => vec!["invoice", "quote", "workorder"],
+        "mail" => vec!["ticket"],
+        prefix => of_records(prefix).map(|resource| resource.shape.name).into_iter().collect(),
+    }
 }
 
 /// Returns the area of the records that an event is about, if it has one. Events of your own have none.

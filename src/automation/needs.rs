@@ -7,7 +7,7 @@ use engine::context::Ctx;
 use engine::error::{Code, Error, Result};
 use engine::registry::registry;
 use engine::resource::Route;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::definition::{Action, Definition, Step, patch_route};
 use super::events;
@@ -62,6 +62,19 @@ fn of_step(step: &Step, about: &str) -> Scopes {
         }
         Action::Wait | Action::Approval | Action::Condition => Scopes::default(),
     }
+}
+
+/// Returns the scopes that a type of step requires of the author, as far as its fields do not matter.
+pub fn of_type(kind: &str, action: Action) -> Vec<String> {
+    let step = Step {
+        kind: kind.to_string(),
+        action,
+        name: String::new(),
+        continue_on_error: false,
+        fields: Map::new(),
+        conditions: Vec::new(),
+    };
+    of_step(&step, "").acts
 }
 
 /// Returns the scope to read records of this type, if there are any.

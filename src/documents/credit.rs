@@ -148,6 +148,7 @@ fn credit_rows(tx: &mut Tx, ctx: &Ctx, before: Invoice, wish: &Credit) -> Result
     } else {
         source.update_payment_status(ctx);
     }
+    source.take_open_amount();
     let image = new::save_as(tx, ctx, &mut credit, "credit_created")?;
     records::update(tx, ctx, &before, &mut source, "credited")?;
     records::follow(tx, ctx, Some(&before), &source)?;

@@ -269,7 +269,7 @@ pub fn words<K: DocumentKind>(document: &Document<K>, kind: SendType, sender: &s
     let facts = Facts {
         number: &document.number,
         title: &document.title,
-        amount: style.money(document.open_amount()),
+        amount: style.money(document.unpaid_amount()),
         due: document.due_date.0.map(|date| style.date(date)).unwrap_or_default(),
     };
     let ((subject, body), end) = match document.language {

@@ -47,7 +47,7 @@ impl<K: DocumentKind> Document<K> {
 
     /// The amount paid in excess, in cents.
     pub fn overpaid(&self) -> i64 {
-        (-self.open_amount().scaled()).max(0)
+        (-self.unpaid_amount().scaled()).max(0)
     }
 }
 
@@ -98,7 +98,7 @@ fn expire<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, status: &PaymentStatus, slice
         let mut document = before.clone();
         // An invoice with nothing left to pay is not overdue.
         match K::WHICH {
-            Which::Invoice if document.open_amount().scaled() <= 0 => document.update_payment_status(ctx),
+            Which::Invoice if document.unpaid_amount().scaled() <= 0 => document.update_payment_status(ctx),
             _ => document.payment_status = status.clone(),
         }
         records::change(tx, ctx, &before, &mut document, "updated")?;

@@ -112,9 +112,9 @@ fn view<K: DocumentKind>(tx: &mut Tx, ctx: &Ctx, id: &str) -> Result<Value> {
     data["pay"] = how_to_pay(&document, &data);
     data["is_owed"] = json!(is_owed(&document));
     data["can_answer"] = json!(can_answer(ctx, &document));
-    let open = document.open_amount().scaled() != document.total_incl_vat.scaled() && !document.is_credit;
+    let open = document.unpaid_amount().scaled() != document.total_incl_vat.scaled() && !document.is_credit;
     for (name, amount) in
-        [("paid", document.paid_amount), ("credited", document.credited_amount), ("open", document.open_amount())]
+        [("paid", document.paid_amount), ("credited", document.credited_amount), ("open", document.unpaid_amount())]
     {
         let shown = open && (amount.scaled() != 0 || name == "open");
         data["totals"][name] = if shown { json!(style.money(amount)) } else { json!("") };
@@ -144,7 +144,7 @@ fn is_late<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> bool {
 /// Whether an amount is still due.
 fn is_owed<K: DocumentKind>(document: &Document<K>) -> bool {
     let settled = matches!(document.payment_status, PaymentStatus::Paid | PaymentStatus::Credited);
-    K::WHICH == Which::Invoice && !document.is_credit && !settled && document.open_amount().scaled() > 0
+    K::WHICH == Which::Invoice && !document.is_credit && !settled && document.unpaid_amount().scaled() > 0
 }
 
 fn how_to_pay<K: DocumentKind>(document: &Document<K>, data: &Value) -> Value {
@@ -152,7 +152,7 @@ fn how_to_pay<K: DocumentKind>(document: &Document<K>, data: &Value) -> Value {
     if !is_owed(document) || text("iban").is_empty() {
         return Value::Null;
     }
-    let amount = document.open_amount();
+    let amount = document.unpaid_amount();
     let iban = text("iban").replace(' ', "");
     let code = pdf::transfer_code(amount, &document.number, &iban, text("bic"), text("name"));
     json!({
@@ -204,7 +204,7 @@ fn state<K: DocumentKind>(ctx: &Ctx, document: &Document<K>) -> Value {
     json!({
         "tone": tone, "key": key, "own_word": own_word,
         "day": when.0.map(|moment| style.date(moment.date(&ctx.zone))),
-        "paid": style.money(document.paid_amount), "open": style.money(document.open_amount()),
+        "paid": style.money(document.paid_amount), "open": style.money(document.unpaid_amount()),
         // Directional isolates keep a right-to-left name from reordering the sentence.
         "by": format!("\u{2068}{}\u{2069}", document.accepted_by),
     })

@@ -72,6 +72,11 @@ fn payments<K: DocumentKind>(
             faults.push(format!("{name} is {own}, but its {of} add up to {right}"));
         }
     }
+    let mut fresh = document.clone();
+    fresh.take_open_amount();
+    if document.open_amount != fresh.open_amount {
+        faults.push(format!("open_amount is {}, but should be {}", document.open_amount, fresh.open_amount));
+    }
     let is_paid = document.payment_status == PaymentStatus::Paid;
     // An invoice that was paid and then fully credited keeps its payment time.
     if document.paid_at.0.is_some() && !is_paid && document.payment_status != PaymentStatus::Credited {

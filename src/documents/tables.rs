@@ -206,7 +206,7 @@ pub const QUOTES: &[Migration] = table!(33, "quotes");
 pub const WORKORDERS: &[Migration] = table!(34, "workorders");
 
 /// Later migrations, for all three.
-pub const MIGRATIONS: &[Migration] = &[DATES, OWED, EMITTED, DUE, FEWER];
+pub const MIGRATIONS: &[Migration] = &[DATES, OWED, EMITTED, DUE, FEWER, OPEN];
 
 /// Indexes for date ranges, so that only the rows of a page are read.
 const DATES: Migration = Migration {
@@ -308,5 +308,37 @@ CREATE INDEX invoices_open ON invoices (account_id, due_date, id)
 CREATE INDEX invoices_late ON invoices (account_id, client_id, due_date) WHERE payment_status IN ('overdue', 'partial');
 CREATE INDEX invoices_subscription ON invoices (account_id, subscription_id, id) WHERE subscription_id <> '';
 CREATE INDEX quotes_open ON quotes (account_id, due_date, id) WHERE payment_status = 'open';
+",
+};
+
+/// The amounts that are still to be paid, and the revenue per month. The indexes have what needs attention alone.
+const OPEN: Migration = Migration {
+    number: 99,
+    name: "open amounts and revenue",
+    sql: "
+ALTER TABLE invoices ADD COLUMN open_amount BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE quotes ADD COLUMN open_amount BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE workorders ADD COLUMN open_amount BIGINT NOT NULL DEFAULT 0;
+UPDATE invoices SET open_amount = total_incl_vat - credited_amount - paid_amount
+    WHERE generation_mode = 'final' AND payment_status NOT IN ('paid', 'credited');
+CREATE INDEX invoices_unpaid ON invoices (account_id, due_date, open_amount) WHERE open_amount <> 0;
+CREATE INDEX quotes_unanswered ON quotes (account_id, sent_at, total_incl_vat)
+    WHERE payment_status = 'open' AND generation_mode = 'final' AND sent_at > 0;
+CREATE INDEX invoices_drafted ON invoices (account_id, created_at, total_incl_vat) WHERE generation_mode = 'draft';
+CREATE INDEX quotes_drafted ON quotes (account_id, created_at, total_incl_vat) WHERE generation_mode = 'draft';
+CREATE INDEX workorders_drafted ON workorders (account_id, created_at, total_incl_vat) WHERE generation_mode = 'draft';
+CREATE TABLE revenue_months (
+    account_id BIGINT NOT NULL REFERENCES accounts (id),
+    month TEXT NOT NULL,
+    invoices BIGINT NOT NULL,
+    excl_vat BIGINT NOT NULL,
+    vat BIGINT NOT NULL,
+    incl_vat BIGINT NOT NULL,
+    PRIMARY KEY (account_id, month)
+) STRICT;
+INSERT INTO revenue_months (account_id, month, invoices, excl_vat, vat, incl_vat)
+    SELECT account_id, substr(invoice_date, 1, 7), count(*), CAST(sum(total_excl_vat) AS BIGINT),
+           CAST(sum(vat_amount) AS BIGINT), CAST(sum(total_incl_vat) AS BIGINT)
+    FROM invoices WHERE generation_mode = 'final' GROUP BY account_id, substr(invoice_date, 1, 7);
 ",
 };

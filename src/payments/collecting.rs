@@ -32,7 +32,7 @@ pub(crate) fn begin(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Option<
         "" => None,
         client => mandate::of(tx, ctx, client)?,
     };
-    let Some(mandate) = mandate.filter(|mandate| mandate.is_ready() && invoice.open_amount().scaled() > 0) else {
+    let Some(mandate) = mandate.filter(|mandate| mandate.is_ready() && invoice.unpaid_amount().scaled() > 0) else {
         return Ok(None);
     };
     let payment = write(tx, ctx, invoice, mandate.provider, Method::Banktransfer)?;
@@ -47,7 +47,7 @@ pub(crate) fn begin(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Option<
 fn write(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice, provider: ProviderName, method: Method) -> Result<Payment> {
     let settings = Settings { provider, ..Settings::of(tx, ctx)? };
     let mut payment = Payment {
-        amount: invoice.open_amount(),
+        amount: invoice.unpaid_amount(),
         date: Day(Some(ctx.now.date(&ctx.zone))),
         status: Status::Created,
         r#type: PaymentType::Online,
@@ -85,7 +85,7 @@ fn collect(call: Call) -> Result<Work> {
 /// Collects an invoice at the request of a caller, for the first time or again.
 pub(crate) fn again(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Payment> {
     let refuse = |why: &str| Err(Error::new(Code::InvalidTransition, format!("{} {why}.", invoice.number)));
-    if invoice.open_amount().scaled() <= 0 {
+    if invoice.unpaid_amount().scaled() <= 0 {
         return refuse("has no open amount");
     }
     if under_way(tx, ctx, &invoice.base.id, None)?.is_some() {
@@ -116,13 +116,13 @@ fn under_way(tx: &mut Tx, ctx: &Ctx, invoice: &str, method: Option<Method>) -> R
 /// Returns the payment by which a client pays an invoice on its page: the open one, or a new one.
 pub(crate) fn pay_online(tx: &mut Tx, ctx: &Ctx, invoice: &Invoice) -> Result<Payment> {
     let provider = Settings::of(tx, ctx)?.provider;
-    if !can_pay_online(tx, ctx)? || invoice.open_amount().scaled() <= 0 {
+    if !can_pay_online(tx, ctx)? || invoice.unpaid_amount().scaled() <= 0 {
         let message = "This invoice cannot be paid online.";
         return Err(Error::new(Code::InvalidTransition, message));
     }
     // One that a caller recorded has no page.
     let leads_on = |payment: &Payment| payment.status == Status::Created || !payment.payment_url().is_empty();
-    let fits = |payment: &Payment| payment.amount == invoice.open_amount() && payment.provider == provider.wire();
+    let fits = |payment: &Payment| payment.amount == invoice.unpaid_amount() && payment.provider == provider.wire();
     match under_way(tx, ctx, &invoice.base.id, Some(Method::Ideal))? {
         Some(payment) if fits(&payment) && leads_on(&payment) => Ok(payment),
         _ => write(tx, ctx, invoice, provider, Method::Ideal),

@@ -282,7 +282,7 @@ fn steps(from: Status, to: Status) -> Option<Vec<Status>> {
 
 /// Returns the default amount of a payment: the open amount of the invoice, never a refund.
 fn all_that_is_open(invoice: &Invoice) -> Result<Amount> {
-    let open = invoice.open_amount();
+    let open = invoice.unpaid_amount();
     let is_owed = if invoice.total_incl_vat.scaled() < 0 { open.scaled() < 0 } else { open.scaled() > 0 };
     if is_owed {
         return Ok(open);

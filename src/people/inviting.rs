@@ -16,7 +16,7 @@ use store::Tx;
 use crate::people::status::{Status, TRANSITIONS};
 use crate::people::token::{self, Purpose};
 use crate::people::user::{self, User, check_other_owner, of_any_status};
-use crate::people::{factor, letters, session};
+use crate::people::{factor, letters, preferences, session};
 
 /// The resource of users.
 pub(crate) fn resource() -> Resource {
@@ -162,6 +162,7 @@ fn delete(call: Call) -> Result<Work> {
         records::remove(tx, ctx, &user)?;
         session::end_all_of_user(tx, ctx, &user.base.id)?;
         token::remove_all(tx, ctx, &user.base.id)?;
+        preferences::forget(tx, ctx, &user.base.id)?;
         Ok(Answer::empty())
     }))
 }

@@ -1,16 +1,17 @@
-//! The caller: who they are and what they may do; and the sessions of a person.
+//! The caller: who they are, what they may do and what they prefer; and the sessions of a person.
 
 use engine::accounts::{Account, Key};
 use engine::call::{Answer, Call};
 use engine::context::Ctx;
-use engine::error::{Error, Result};
-use engine::input;
+use engine::error::{Code, Error, Result};
+use engine::input::{self, Input};
 use engine::record::{DETAIL, Record, Shape};
 use engine::records::{self, Work};
-use engine::resource::{Method, Part, Resource, Returns, Route};
+use engine::resource::{Method, Part, RequestBody, Resource, Returns, Route};
 use serde_json::{Value, json};
 use store::Tx;
 
+use crate::people::preferences::{self, Chosen};
 use crate::people::session;
 use crate::people::user::User;
 
@@ -21,6 +22,7 @@ const ME: &[Part] = &[
     Part("account", "object", "The account: `id`, `name`, `time_zone`, `now` and `test_clock`."),
     Part("user", "object", "The user, as under `/v1/users`; empty if a key calls."),
     Part("key", "object", "The key: `id`, `name`, `expires_at` and `allowed_networks`; empty if a user calls."),
+    Part("preferences", "object", "What the user chose, such as a theme or columns; empty if a key calls."),
     Part("scopes", "array", "What the caller may do; `*` is everything."),
     Part("version", "string", "The version of the server."),
 ];
@@ -38,6 +40,10 @@ const SESSIONS: &[Part] = &[
 pub(crate) fn resource() -> Resource {
     Resource::without_records(&SHAPE, "Me", "users", Vec::new())
         .route(Method::Get, "", "Retrieve the caller", get)
+        .returns(Returns::Parts(ME))
+        .with(free)
+        .route(Method::Patch, "", "Change your preferences", patch)
+        .body::<Chosen>(RequestBody::Body)
         .returns(Returns::Parts(ME))
         .with(free)
 }
@@ -62,25 +68,41 @@ fn free(route: &mut Route) {
 
 /// `GET /v1/me`
 fn get(_: Call) -> Result<Work> {
-    Ok(Box::new(|tx, ctx| {
-        let account = Account::numbered(tx, ctx.account)?;
-        let zone = account.zone.iana_name().unwrap_or_default();
-        let (user, key) = match (&ctx.key, user_of(tx, ctx)?) {
-            (_, Some(user)) => (shown(ctx, &user)?, json!({})),
-            (Some(key), None) => (json!({}), shown_key(key)),
-            (None, None) => (json!({}), json!({})),
+    Ok(Box::new(caller))
+}
+
+/// `PATCH /v1/me`
+fn patch(call: Call) -> Result<Work> {
+    let input: Input<Chosen> = input::create(&call)?;
+    Ok(Box::new(move |tx, ctx| {
+        let Some(user) = user_of(tx, ctx)? else {
+            return Err(Error::new(Code::Forbidden, "Preferences belong to a user who has signed in; a key has none."));
         };
-        Ok(Answer::json(&json!({
-            "account": {
-                "id": account.uid, "name": account.name, "time_zone": zone, "now": ctx.now.to_string(),
-                "test_clock": account.has_test_clock,
-            },
-            "user": user,
-            "key": key,
-            "scopes": ctx.key.as_ref().map_or_else(|| vec!["*".to_string()], |key| key.scopes.clone()),
-            "version": env!("CARGO_PKG_VERSION"),
-        })))
+        preferences::change(tx, ctx, &user.base.id, &input.values().preferences)?;
+        Ok(caller(tx, ctx)?.with_texts("warnings", &input.warnings))
     }))
+}
+
+/// Returns the response that describes the caller.
+fn caller(tx: &mut Tx, ctx: &Ctx) -> Result<Answer> {
+    let account = Account::numbered(tx, ctx.account)?;
+    let zone = account.zone.iana_name().unwrap_or_default();
+    let (user, key, preferences) = match (&ctx.key, user_of(tx, ctx)?) {
+        (_, Some(user)) => (shown(ctx, &user)?, json!({}), preferences::of_user(tx, ctx, &user.base.id)?),
+        (Some(key), None) => (json!({}), shown_key(key), json!({})),
+        (None, None) => (json!({}), json!({}), json!({})),
+    };
+    Ok(Answer::json(&json!({
+        "account": {
+            "id": account.uid, "name": account.name, "time_zone": zone, "now": ctx.now.to_string(),
+            "test_clock": account.has_test_clock,
+        },
+        "user": user,
+        "key": key,
+        "preferences": preferences,
+        "scopes": ctx.key.as_ref().map_or_else(|| vec!["*".to_string()], |key| key.scopes.clone()),
+        "version": env!("CARGO_PKG_VERSION"),
+    })))
 }
 
 fn shown_key(key: &Key) -> Value {

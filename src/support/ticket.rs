@@ -40,6 +40,19 @@ choice! {
     }
 }
 
+choice! {
+    /// Who wrote a message.
+    pub enum Speaker {
+        /// There is no message.
+        #[default]
+        Nobody = "nobody",
+        /// The client.
+        Client = "client",
+        /// A colleague.
+        Staff = "staff",
+    }
+}
+
 record! {
     /// A support request of a client, with its conversation.
     pub struct Ticket = "ticket" in "tickets",
@@ -68,12 +81,17 @@ record! {
     closed_at: When = COMPUTED.nullable().shown(DETAIL.and(CREATED).and(UPDATED));
     /// The user who is responsible; cleared if the user is deleted. A suspended user cannot be chosen.
     assignee_id: Link = INPUT.refers("users").filter().in_meta();
+    /// When the last reply was sent or received; before the first one, when the ticket was created. Notes do not count.
+    last_message_at: When = COMPUTED.sort().in_meta();
+    /// Who wrote the last reply: `client`, `staff`, or `nobody` before the first one.
+    last_message_from: Speaker = COMPUTED.in_meta();
 }
 
 impl Model for Ticket {
     fn before_save(&mut self, tx: &mut Tx, ctx: &Ctx, before: Option<&Self>) -> Result<()> {
         if before.is_none() {
             self.number = format!("T{:05}", counters::next(tx, ctx, "ticket")?);
+            self.last_message_at = When(Some(ctx.now));
         }
         if self.status.is_empty() {
             let first = ticket_status::first(tx, ctx, None)?;
@@ -120,6 +138,20 @@ impl Model for Ticket {
     }
 }
 
+impl Ticket {
+    /// Records who wrote the last reply. The event of the message follows, and shows it; the version stays, since nobody
+    /// changed the ticket itself.
+    pub(super) fn heard(&mut self, tx: &mut Tx, ctx: &Ctx, from: Speaker) -> Result<()> {
+        self.last_message_at = When(Some(ctx.now));
+        self.last_message_from = from;
+        tx.send(
+            "UPDATE tickets SET last_message_at = $1, last_message_from = $2 WHERE account_id = $3 AND id = $4",
+            &[ctx.now.0.into(), from.wire().into(), ctx.account.into(), (&self.base.id).into()],
+        )?;
+        Ok(())
+    }
+}
+
 /// The ticket had no message for a number of days.
 pub static STALE: Timer<Settings> = Timer {
     cause: "ticket.stale",
@@ -142,7 +174,10 @@ pub fn resource() -> Resource {
         .patch::<Ticket>()
 }
 
-const MIGRATIONS: &[Migration] = &[Migration {
+const MIGRATIONS: &[Migration] = &[TICKETS, LAST_MESSAGES];
+
+/// The table.
+const TICKETS: Migration = Migration {
     number: 20,
     name: "tickets",
     sql: "
@@ -172,4 +207,22 @@ CREATE INDEX tickets_priority ON tickets (account_id, priority, created_at, id);
 CREATE INDEX tickets_client ON tickets (account_id, client_id, created_at, id);
 CREATE INDEX tickets_project ON tickets (account_id, project_id, created_at, id);
 ",
-}];
+};
+
+/// The last reply of each ticket.
+const LAST_MESSAGES: Migration = Migration {
+    number: 101,
+    name: "last messages of tickets",
+    sql: "
+ALTER TABLE tickets ADD COLUMN last_message_at BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE tickets ADD COLUMN last_message_from TEXT NOT NULL DEFAULT 'nobody';
+UPDATE tickets SET
+    last_message_at = coalesce((SELECT max(messages.created_at) FROM ticket_messages messages
+        WHERE messages.account_id = tickets.account_id AND messages.ticket_id = tickets.id AND messages.type = 'reply'), created_at),
+    last_message_from = coalesce((SELECT CASE messages.direction WHEN 'in' THEN 'client' ELSE 'staff' END FROM ticket_messages messages
+        WHERE messages.account_id = tickets.account_id AND messages.ticket_id = tickets.id AND messages.type = 'reply'
+        ORDER BY messages.created_at DESC, messages.id DESC LIMIT 1), 'nobody');
+CREATE INDEX tickets_messages ON tickets (account_id, last_message_at, id);
+CREATE INDEX tickets_waiting ON tickets (account_id, assignee_id) WHERE closed_at = 0 AND last_message_from <> 'staff';
+",
+};

@@ -13,7 +13,7 @@ use engine::{choice, input, record};
 use serde_json::{Value as Schema, json};
 use store::{Migration, Row, Tx, Value};
 
-use super::ticket::{self, Ticket};
+use super::ticket::{self, Speaker, Ticket};
 use super::ticket_channel::TicketChannel;
 use super::ticket_status::{self, Role};
 use crate::mail::{self, Letter};
@@ -167,6 +167,11 @@ fn answered(tx: &mut Tx, ctx: &Ctx, before: &Ticket, message: &TicketMessage) ->
     if opens && let Some(open) = ticket_status::first(tx, ctx, Some(Role::Open))? {
         ticket.status = open.name;
         records::change(tx, ctx, before, &mut ticket, "updated")?;
+    }
+    match (message.r#type, message.direction) {
+        (MessageType::Note, _) => {}
+        (MessageType::Reply, Direction::In) => ticket.heard(tx, ctx, Speaker::Client)?,
+        (MessageType::Reply, Direction::Out) => ticket.heard(tx, ctx, Speaker::Staff)?,
     }
     let member = message.as_member();
     records::emit_with(tx, ctx, &ticket, "ticket.message", &member)?;

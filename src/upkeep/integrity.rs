@@ -7,6 +7,7 @@ pub(crate) mod files;
 pub mod heads;
 mod numbers;
 mod records;
+mod revenue;
 mod secrets;
 
 use std::collections::HashMap;
@@ -147,6 +148,10 @@ impl<'i> Inspection<'i> {
             self.relations(account);
             self.numbers(account);
             self.payments(account);
+            // A backup of an earlier version has no such table.
+            if tables.iter().any(|table| table == "revenue_months") {
+                self.revenue(account);
+            }
             self.vault.into_iter().for_each(|vault| self.secrets(account, vault));
             self.vault.into_iter().for_each(|vault| self.old_secrets(account, vault));
             self.own_row(account);

@@ -36,6 +36,11 @@ pub(crate) const MEMBERS: &[Part] = &[
 ];
 
 const AFTER: Part = Part("after", "integer", "Only events with a higher sequence number.");
+const WITH_DATA: Part = Part(
+    "data",
+    "string",
+    "`0` for events without their records (`data` is empty), and only about records that the caller may read.",
+);
 const QUERY: &[Part] = &[
     AFTER,
     Part("before", "integer", "Only events with a lower sequence number."),
@@ -59,7 +64,7 @@ pub fn resource() -> Resource {
         .returns(Returns::Feed(MEMBERS, QUERY))
         .extension()
         .route(Method::Get, "/events/stream", "Stream events as server-sent events", stream)
-        .returns(Returns::Stream(&[AFTER]))
+        .returns(Returns::Stream(&[AFTER, WITH_DATA]))
         .extension()
 }
 

@@ -88,7 +88,7 @@ fn in_hours(minutes: i64) -> Amount {
     Amount::from_scaled((minutes * 100 + 30) / 60)
 }
 
-/// The resource of hours; in the contract they are read-only.
+/// The resource of hours; in the contract they are read-only. `all_hours.rs` has the routes across projects.
 pub(crate) fn resource() -> Resource {
     Resource::of::<Hour>("Project hours", "projects", MIGRATIONS)
         .at("/v1/projects/{id}/hours")
@@ -112,12 +112,20 @@ pub(crate) fn resource() -> Resource {
 
 fn become_status(call: Call, to: Status, event: &'static str) -> Result<Work> {
     records::act(call, DETAIL, move |hour: &mut Hour, _| {
-        check_transition(TRANSITIONS, &hour.status, &to, || {
-            format!("Hours cannot move from {} to {}.", hour.status.wire(), to.wire())
-        })?;
-        hour.status = to;
+        hour.move_to(to)?;
         Ok(event)
     })
+}
+
+impl Hour {
+    /// Changes the status, if its transitions allow it.
+    pub(crate) fn move_to(&mut self, to: Status) -> Result<()> {
+        check_transition(TRANSITIONS, &self.status, &to, || {
+            format!("Hours cannot move from {} to {}.", self.status.wire(), to.wire())
+        })?;
+        self.status = to;
+        Ok(())
+    }
 }
 
 fn delete(call: Call) -> Result<Work> {

@@ -7,6 +7,7 @@ mod crashes;
 mod failures;
 mod messages;
 mod runs;
+mod vocabulary;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -21,9 +21,9 @@ const BUDGET: &[Budget] = &[
     ("PATCH client", 3, 6, |client| ("PATCH", made(client, "/v1/clients", client_body()), json!({"city": "Gouda"}))),
     ("POST product", 4, 7, |_| ("POST", "/v1/products".to_string(), product_body())),
     ("POST invoice, draft", 6, 11, |client| ("POST", "/v1/invoices".to_string(), document(client, "draft"))),
-    ("POST invoice, final", 8, 15, |client| ("POST", "/v1/invoices".to_string(), document(client, "final"))),
+    ("POST invoice, final", 9, 16, |client| ("POST", "/v1/invoices".to_string(), document(client, "final"))),
     ("PATCH invoice", 4, 7, |client| ("PATCH", draft(client), json!({"title": "Repairs and parts"}))),
-    ("POST invoice finalize", 6, 12, |client| ("POST", format!("{}/finalize", draft(client)), Value::Null)),
+    ("POST invoice finalize", 7, 13, |client| ("POST", format!("{}/finalize", draft(client)), Value::Null)),
     ("POST invoice payment", 8, 11, |client| {
         let path = made(client, "/v1/invoices", document(client, "final"));
         ("POST", format!("{path}/payments"), json!({"amount": 10}))

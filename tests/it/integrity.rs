@@ -55,6 +55,11 @@ const DAMAGE: &[(&str, &[&str])] = &[
         "UPDATE invoices SET paid_amount = paid_amount + 1 WHERE id = (SELECT max(id) FROM invoices)",
         &["paid_amount is"],
     ),
+    ("UPDATE invoices SET open_amount = 1 WHERE id = (SELECT min(id) FROM invoices)", &["open_amount is 0.01"]),
+    (
+        "UPDATE revenue_months SET vat = vat + 1 WHERE month = (SELECT min(month) FROM revenue_months)",
+        &["but the invoices add up to"],
+    ),
     (
         "UPDATE payments SET amount = amount + 1 WHERE id = (SELECT min(id) FROM payments WHERE status = 'paid')",
         &["but its payments add up to"],

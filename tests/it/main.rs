@@ -29,6 +29,7 @@ mod keys;
 mod logos;
 mod mail;
 mod metrics;
+mod overview;
 mod people;
 mod plans;
 mod power;

@@ -8,6 +8,7 @@ mod granted;
 mod issuer;
 mod pages;
 mod passkeys;
+mod preferences;
 mod roles;
 mod signing_in;
 mod two_factor_pages;

@@ -1,5 +1,7 @@
 //! The parameters of all lists: pages, sorting, filters, ranges and search, driven by the fields.
 
+pub mod sums;
+
 use store::{Tx, Value};
 
 use crate::call::{Answer, Call, Outcome};
@@ -54,6 +56,12 @@ pub fn belonging<P: Record, R: Record>(call: Call, field: &'static str) -> Resul
         records::find::<P>(tx, ctx, call.id())?;
         request.run::<R>(tx, ctx)
     }))
+}
+
+/// `GET …` of the records of `R` under all parents.
+pub fn across<R: Record>(call: Call) -> Result<Work> {
+    let request = ListQuery::across::<R>(&call)?;
+    Ok(Box::new(move |tx, ctx| request.run::<R>(tx, ctx)))
 }
 
 /// `GET …` of a list with pages on request, otherwise without pages.
@@ -137,6 +145,7 @@ pub struct ListQuery {
     sort: &'static str,
     order: &'static str,
     search: Option<String>,
+    sums: Vec<&'static str>,
     conditions: Vec<Condition>,
     ignored: Vec<String>,
 }
@@ -162,6 +171,19 @@ enum Condition {
 impl ListQuery {
     /// Parses the query.
     pub fn read<R: Record>(call: &Call, form: Form) -> Result<ListQuery> {
+        let mut request = ListQuery::parse::<R>(call, form)?;
+        if let Some(parent) = R::parent() {
+            request.conditions.push(Condition::Is(parent.info.name, call.id().to_string().into()));
+        }
+        Ok(request)
+    }
+
+    /// Parses the query of a list of records under all parents, with pages.
+    pub fn across<R: Record>(call: &Call) -> Result<ListQuery> {
+        ListQuery::parse::<R>(call, Form::Pages)
+    }
+
+    fn parse<R: Record>(call: &Call, form: Form) -> Result<ListQuery> {
         let query = &call.query;
         let mut faults = FieldErrors::default();
         let (sort, order) = match form {
@@ -175,6 +197,7 @@ impl ListQuery {
             sort,
             order,
             search: None,
+            sums: Vec::new(),
             conditions: Vec::new(),
             ignored: Vec::new(),
         };
@@ -184,9 +207,6 @@ impl ListQuery {
             if faults.take(name, taken) == Some(false) {
                 request.ignored.push(name.to_string());
             }
-        }
-        if let Some(parent) = R::parent() {
-            request.conditions.push(Condition::Is(parent.info.name, call.id().to_string().into()));
         }
         for field in R::fields().iter().filter(|field| !field.info.rules.assumed.is_empty()) {
             if query.get(field.info.name).is_none() {
@@ -212,6 +232,7 @@ impl ListQuery {
             "search" if R::is_searched() => {
                 self.search = Some(text.trim().to_string()).filter(|words| !words.is_empty());
             }
+            "sums" if !sums::names::<R>().is_empty() => self.sums = sums::read::<R>(text)?,
             "id" => self.conditions.push(Condition::In(ids(text)?)),
             "created_from" => self.conditions.push(Condition::From(parse_date(text)?)),
             "created_to" => self.conditions.push(Condition::Until(parse_date(text)?)),
@@ -288,7 +309,12 @@ impl ListQuery {
             None if statements.counts && is_last => self.offset() + rows,
             None => tx.int(&statements.total, &statements.total_values)?,
         };
-        Ok(self.answer(data, total))
+        let mut answer = self.answer(data, total);
+        if !self.sums.is_empty() {
+            let Selection { from, conditions, values, .. } = self.selection::<R>(tx, ctx)?;
+            answer.meta.push(sums::member::<R>(tx, &self.sums, &from, &conditions, &values)?);
+        }
+        Ok(answer)
     }
 
     fn offset(&self) -> i64 {

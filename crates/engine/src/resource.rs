@@ -97,6 +97,10 @@ pub enum Returns {
     CreatedParts(&'static [Part]),
     /// A list of these.
     ListOfParts(&'static [Part]),
+    /// A list of these that depends on parameters: members and parameters.
+    Found(&'static [Part], &'static [Part]),
+    /// Only these members, which depend on parameters: members and parameters.
+    Report(&'static [Part], &'static [Part]),
     /// Events after a sequence number: members and parameters.
     Feed(&'static [Part], &'static [Part]),
     /// A page of events: members and parameters.
@@ -156,6 +160,14 @@ impl Route {
         )
     }
 
+    /// Whether its response depends on a query parameter of this name. Lists know their own.
+    pub fn takes(&self, name: &str) -> bool {
+        match self.returns {
+            Returns::Found(_, query) | Returns::Report(_, query) => query.iter().any(|Part(own, ..)| *own == name),
+            _ => false,
+        }
+    }
+
     /// Returns every scope that it requires.
     pub fn scopes(&self) -> impl Iterator<Item = &str> {
         Some(self.scope.as_str()).filter(|scope| !scope.is_empty()).into_iter().chain(self.also_needs)
@@ -178,6 +190,8 @@ pub struct List {
     pub searches: bool,
     /// The fields that it can be sorted by.
     pub sorts: Vec<&'static str>,
+    /// The fields that it can add up.
+    pub sums: Vec<&'static str>,
     /// Returns the statements of a query.
     pub statements: fn(&Call, &mut Tx, &Ctx) -> Result<Statements>,
 }
@@ -187,8 +201,15 @@ impl List {
         List {
             searches: R::is_searched(),
             sorts: list::sorts::<R>(),
+            sums: list::sums::names::<R>(),
             statements: |call, tx, ctx| list::ListQuery::read::<R>(call, Form::Pages)?.statements::<R>(tx, ctx),
         }
+    }
+
+    fn across<R: Record>() -> List {
+        let statements =
+            |call: &Call, tx: &mut Tx, ctx: &Ctx| list::ListQuery::across::<R>(call)?.statements::<R>(tx, ctx);
+        List { statements, ..List::of::<R>() }
     }
 }
 
@@ -239,6 +260,7 @@ impl Resource {
             Returns::PageOf(_) | Returns::CreatedOf(_) | Returns::CreatedParts(_) => return Vec::new(),
             Returns::Item(view) | Returns::Made(view) => view,
             Returns::Nothing | Returns::Content | Returns::Parts(_) | Returns::ListOfParts(_) => return Vec::new(),
+            Returns::Found(..) | Returns::Report(..) => return Vec::new(),
             Returns::Feed(..) | Returns::PageOfEvents(..) | Returns::Stream(_) => return Vec::new(),
         };
         self.fields.iter().filter(|field| field.rules.views.includes(view)).copied().collect()

@@ -5,7 +5,7 @@ mod pieces;
 use std::sync::Arc;
 use std::time::Duration;
 
-use store::{Gathered, Merge, Migration, Store, Tx, Value};
+use store::{Gathered, Merge, Migration, Row, Store, Tx, Value};
 
 use crate::accounts::SHARED;
 use crate::app::App;
@@ -69,17 +69,70 @@ INSERT INTO search_pieces (piece, texts) VALUES ('', 0);
 /// A `SELECT` of the ids of records that have `words`, and its values from $3 on. $1 is the
 /// account, $2 the name of the record, $3 the pattern. An index of trigrams has nothing for less
 /// than three letters; those look through the texts of the account.
-pub fn ids_with(tx: &mut Tx, words: &str) -> Result<(&'static str, Vec<Value<'static>>)> {
+pub fn ids_with(tx: &mut Tx, words: &str) -> Result<(String, Vec<Value<'static>>)> {
     let folded = fold(words);
-    let mut values = vec![format!("%{folded}%").into()];
-    if folded.chars().count() < 3 {
+    if folded.chars().count() < TRIGRAM {
         let sql = "SELECT record_id FROM search_texts WHERE account_id = $1 AND kind = $2 AND folded LIKE $3";
-        return Ok((sql, values));
+        return Ok((sql.to_string(), vec![containing(&folded)]));
     }
-    let (pieces, found) = pieces::to_ask_for(tx, &folded)?;
-    let (sql, asked) = tx.dialect().search(&pieces, found);
-    values.extend(asked.map(Value::from));
-    Ok((sql, values))
+    asking(tx, 1, &folded)
+}
+
+/// The shortest text that the index can look up.
+const TRIGRAM: usize = 3;
+
+fn containing(folded: &str) -> Value<'static> {
+    format!("%{folded}%").into()
+}
+
+/// Returns the statement that finds texts of some kinds, and its values after the account and the kinds.
+fn asking(tx: &mut Tx, kinds: usize, folded: &str) -> Result<(String, Vec<Value<'static>>)> {
+    let (pieces, found) = pieces::to_ask_for(tx, folded)?;
+    let (sql, asked) = tx.dialect().search(kinds, &pieces, found);
+    Ok((sql, [containing(folded)].into_iter().chain(asked.map(Value::from)).collect()))
+}
+
+/// How many of the latest records of a kind are compared with one or two letters.
+pub const LATEST: i64 = 500;
+
+/// Returns the kind and id of up to `most` records of each of these kinds that contain `words`, the newest first.
+/// One or two letters are not in the index: they are compared with the [`LATEST`] records of each kind.
+pub fn among_kinds(
+    tx: &mut Tx,
+    ctx: &Ctx,
+    kinds: &[&'static str],
+    words: &str,
+    most: i64,
+) -> Result<Vec<(String, String)>> {
+    let folded = fold(words);
+    let named = |row: &Row| Ok::<_, Error>((row.text(0)?.to_string(), row.text(1)?.to_string()));
+    if kinds.is_empty() {
+        return Ok(Vec::new());
+    }
+    if folded.chars().count() < TRIGRAM {
+        let sql = format!(
+            "SELECT kind, record_id FROM (SELECT kind, record_id, folded FROM search_texts
+             WHERE account_id = $1 AND kind = $2 ORDER BY record_id DESC LIMIT {LATEST}) latest
+             WHERE folded LIKE $3 ORDER BY record_id DESC LIMIT $4"
+        );
+        let mut found = Vec::new();
+        for kind in kinds {
+            let values = [ctx.account.into(), (*kind).into(), containing(&folded), most.into()];
+            found.extend(tx.all(&sql, &values, named)?);
+        }
+        return Ok(found);
+    }
+    let (found, asked) = asking(tx, kinds.len(), &folded)?;
+    let mut values: Vec<Value> = vec![ctx.account.into()];
+    values.extend(kinds.iter().map(|kind| Value::from(*kind)));
+    values.extend(asked);
+    values.push(most.into());
+    let sql = format!(
+        "SELECT kind, record_id FROM (SELECT kind, record_id, row_number() OVER (PARTITION BY kind ORDER BY record_id DESC) AS place
+         FROM ({found}) found) ranked WHERE place <= ${} ORDER BY kind, record_id DESC",
+        values.len()
+    );
+    tx.all(&sql, &values, named)
 }
 
 /// Number of pending texts at which they are added to the index.

@@ -78,40 +78,52 @@ impl Dialect {
         }
     }
 
-    /// A `SELECT` of the `record_id` of texts that contain a pattern: $1 the account, $2 the kind,
-    /// $3 `%…%` with three letters or more. When there is a second text in the answer it is $4:
-    /// what to ask the index for. `pieces` are parts of the pattern that have three letters each,
-    /// with their places in it, in order; `found` is how many texts may have all of them.
+    /// A `SELECT` of the `kind` and `record_id` of texts that contain a pattern: $1 the account, then the kinds, then
+    /// `%…%` with three letters or more. When there is a second text in the answer it follows: what to ask the index for.
+    /// `pieces` are parts of the pattern that have three letters each, with their places in it, in order; `found` is how
+    /// many texts may have all of them.
     ///
     /// SQLite updates its index with each commit, which is expensive for one text at a time; new texts are `pending`
     /// until several can be added together, and are scanned meanwhile. PostgreSQL does the same by itself. Both would
     /// look up the whole pattern in their index if it were in a plain `LIKE` of the column.
-    pub fn search(self, pieces: &[(usize, String)], found: u64) -> (&'static str, Option<String>) {
+    pub fn search(self, kinds: usize, pieces: &[(usize, String)], found: u64) -> (String, Option<String>) {
+        let (pattern, asked) = (kinds + 2, kinds + 3);
+        let of_kind = match kinds {
+            1 => "kind = $2".to_string(),
+            _ => format!("kind IN ({})", (2..pattern).map(|place| format!("${place}")).collect::<Vec<_>>().join(", ")),
+        };
         match self {
             // CROSS JOIN and INDEXED BY make it ask the two indexes; left to itself it walks all
             // texts of the account.
             Dialect::Sqlite => {
                 let quoted = pieces.iter().map(|(_, letters)| format!("\"{}\"", letters.replace('"', "\"\"")));
-                let sql = "SELECT record_id FROM search_index
+                let sql = format!(
+                    "SELECT kind, record_id FROM search_index
                  CROSS JOIN search_texts ON search_texts.number = search_index.rowid
-                 WHERE account_id = $1 AND kind = $2 AND search_texts.folded LIKE $3
-                     AND search_index MATCH $4 AND pending = 0
+                 WHERE account_id = $1 AND {of_kind} AND search_texts.folded LIKE ${pattern}
+                     AND search_index MATCH ${asked} AND pending = 0
                  UNION ALL
-                 SELECT record_id FROM search_texts INDEXED BY search_texts_pending
-                 WHERE pending = 1 AND account_id = $1 AND kind = $2 AND folded LIKE $3";
+                 SELECT kind, record_id FROM search_texts INDEXED BY search_texts_pending
+                 WHERE pending = 1 AND account_id = $1 AND {of_kind} AND folded LIKE ${pattern}"
+                );
                 (sql, Some(quoted.collect::<Vec<_>>().join(" AND ")))
             }
             // When there are many it may be best to walk the list that is asked for; for that the
             // planner must see the pattern.
             Dialect::Postgres if found > MAX_VALUES => {
-                ("SELECT record_id FROM search_texts WHERE account_id = $1 AND kind = $2 AND folded LIKE $3", None)
+                let sql = format!(
+                    "SELECT kind, record_id FROM search_texts WHERE account_id = $1 AND {of_kind} AND folded LIKE ${pattern}"
+                );
+                (sql, None)
             }
             // It must not see how short the pieces are, or it may think them common and walk all
             // texts; and not take the few that are found for a reason to walk the list.
             Dialect::Postgres => {
-                let sql = "SELECT record_id FROM search_texts
-                 WHERE account_id = $1 AND kind = $2 AND folded || '' LIKE $3 AND folded LIKE (SELECT $4::TEXT)
-                 OFFSET 0";
+                let sql = format!(
+                    "SELECT kind, record_id FROM search_texts
+                 WHERE account_id = $1 AND {of_kind} AND folded || '' LIKE ${pattern} AND folded LIKE (SELECT ${asked}::TEXT)
+                 OFFSET 0"
+                );
                 let (mut pattern, mut end) = ("%".to_string(), 0);
                 for (start, letters) in pieces {
                     if *start >= end && end > 0 {

@@ -17,6 +17,7 @@ use crate::support::{Client, Db, Server};
 on_both![
     the_change_feed_has_everything_in_order,
     the_stream_resumes_where_it_ended,
+    a_brief_stream_has_no_records,
     a_stream_ends_with_its_key,
     streams_end_when_the_server_stops,
     an_idle_stream_sends_heartbeats,
@@ -135,6 +136,23 @@ fn the_stream_resumes_where_it_ended(db: Db) {
     let head = client.send("HEAD", "/v1/events/stream", &[], "");
     assert_eq!((head.status, head.header("content-type")), (200, "text/event-stream"));
     assert_eq!(server.with_scopes(&client, &["products.read"]).get("/v1/events/stream").status, 403);
+}
+
+fn a_brief_stream_has_no_records(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let some = server.with_scopes(&client, &["audit.read", "tasks.read"]);
+    let mut all = Stream::open(&client, "?data=0", None);
+    let mut tasks = Stream::open(&some, "?data=0", None);
+    let id = product(&client, "a");
+    client.post("/v1/tasks", json!({"title": "Call"})).expect(201);
+    let first = all.next();
+    assert_eq!((first.event.as_str(), &first.data["data"]), ("product.created", &json!({})));
+    assert_eq!((&first.data["entity_type"], &first.data["entity_id"]), (&json!("product"), &json!(id)));
+    assert_eq!(all.next().event, "task.created");
+    let task = tasks.next();
+    assert_eq!((task.id, task.event.as_str()), (first.id + 1, "task.created"), "products are not for this caller");
+    assert_eq!(client.get("/v1/events/stream?data=x").expect(422).faults(), ["data: invalid_choice"]);
 }
 
 fn a_stream_ends_with_its_key(db: Db) {

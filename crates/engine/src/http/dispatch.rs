@@ -153,7 +153,8 @@ async fn walk(
     };
     // Lists report their unknown parameters themselves.
     let names_ignored = !route.lists() && route.has_meta;
-    let ignored: Vec<String> = query.names().filter(|_| names_ignored).map(str::to_string).collect();
+    let ignored: Vec<String> =
+        query.names().filter(|name| names_ignored && !route.takes(name)).map(str::to_string).collect();
     if reads {
         let done = reads::read(app, &mut unsent, ctx, head.uri.path(), query, ignored, work).await?;
         return Ok(reply::unless_known(&head.headers, respond(app, done, unsent).await?));

@@ -137,14 +137,14 @@ fn operation_id(resource: &Resource, route: &Route) -> String {
             format!("create{name}{}", route.path[resource.path.len() + 1..].replace('/', "_"))
         }
         (_, RequestBody::Create | RequestBody::File, ..) => format!("create{name}"),
-        (_, RequestBody::Patch, ..) => format!("update{name}"),
+        (_, RequestBody::Patch, ..) | (_, _, Method::Patch, _) => format!("update{name}"),
         (_, _, Method::Delete, _) => format!("delete{name}"),
         (_, _, Method::Put, _) => format!("replace{name}"),
         (_, _, Method::Post, _) if route.path.len() > resource.path.len() => {
             format!("{}{name}", route.path[resource.path.len() + 1..].replace('/', "_"))
         }
         (_, _, Method::Post, _) => format!("create{name}"),
-        (Returns::Parts(_), _, _, None) if route.path.len() > resource.path.len() => {
+        (Returns::Parts(_) | Returns::Report(..), _, _, None) if route.path.len() > resource.path.len() => {
             format!("get{name}_{}", route.path[resource.path.len() + 1..].replace('/', "_"))
         }
         _ => format!("get{name}"),
@@ -168,7 +168,11 @@ fn parameters(resource: &Resource, route: &Route) -> Vec<Value> {
             parameters.extend(common_parameters(resource).into_iter().chain(list_parameters(resource)));
         }
         Returns::All => parameters.extend(list_parameters(resource)),
-        Returns::Feed(_, query) | Returns::PageOfEvents(_, query) | Returns::Stream(query) => {
+        Returns::Found(_, query)
+        | Returns::Report(_, query)
+        | Returns::Feed(_, query)
+        | Returns::PageOfEvents(_, query)
+        | Returns::Stream(query) => {
             let own =
                 query.iter().map(|Part(name, kind, about)| in_query(name, about.to_string(), json!({"type": kind})));
             parameters.extend(own);
@@ -226,6 +230,11 @@ fn common_parameters(resource: &Resource) -> Vec<Value> {
             resource.fields.iter().filter(|field| field.rules.search).map(|field| field.name).collect();
         let description = format!("Text to search for in {}, ignoring case and accents.", fields.join(", "));
         parameters.push(in_query("search", description, json!({"type": "string"})));
+    }
+    let sums = resource.list.as_ref().map(|list| list.sums.join(", ")).filter(|sums| !sums.is_empty());
+    if let Some(sums) = sums {
+        let description = format!("Fields to add up over all pages, in `meta.sums`, separated by commas: {sums}.");
+        parameters.push(in_query("sums", description, json!({"type": "string"})));
     }
     parameters
 }

@@ -13,11 +13,13 @@ use axum::http::{Method, Response};
 
 use super::authentication::authenticate;
 use super::keys;
+use crate::accounts::Key;
 use crate::app::App;
 use crate::call::{Query, whole_number};
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, FieldCode, Result, violation};
 use crate::listeners::StreamPermit;
 use crate::log;
+use crate::registry::registry;
 use crate::shown::Viewer;
 
 /// How often the log is polled for entries of other nodes.
@@ -38,6 +40,7 @@ pub async fn open(
 ) -> Result<Response<Body>> {
     let headers = &head.headers;
     let account = caller.account.number;
+    let brief = is_brief(query)?;
     let after = match start(headers, query)? {
         Some(seq) => seq,
         None => app.store.read(move |tx| log::last(tx, account)).await?,
@@ -59,6 +62,7 @@ pub async fn open(
             address,
             scope,
             account,
+            brief,
             after,
             said: Instant::now(),
             greeted: false,
@@ -83,6 +87,15 @@ fn start(headers: &HeaderMap, query: &Query) -> Result<Option<i64>> {
     last.map(Some).ok_or_else(wrong)
 }
 
+/// Whether the client wants events without their records (`data=0`).
+fn is_brief(query: &Query) -> Result<bool> {
+    match query.get("data") {
+        None | Some("1") => Ok(false),
+        Some("0") => Ok(true),
+        Some(_) => Err(Error::field("data", violation(FieldCode::InvalidChoice, "must be one of: 0, 1"))),
+    }
+}
+
 /// A client that follows the log.
 struct Follower {
     app: Arc<App>,
@@ -91,6 +104,8 @@ struct Follower {
     address: Option<IpAddr>,
     scope: &'static str,
     account: i64,
+    /// Without the records, and only events about records that the caller may read: for screens that reload what changed.
+    brief: bool,
     after: i64,
     said: Instant,
     greeted: bool,
@@ -111,13 +126,19 @@ impl Follower {
             // Before the query, so that entries written after it are not missed.
             self.seat.wrote.mark_unchanged();
             let (account, after) = (self.account, self.after);
-            let lines = self.app.store.read(move |tx| log::after(tx, account, after, BATCH, BYTES)).await.ok()?;
+            let mut lines = self.app.store.read(move |tx| log::after(tx, account, after, BATCH, BYTES)).await.ok()?;
             if let Some(last) = lines.last() {
                 self.after = last.seq;
+                if self.brief {
+                    lines.retain(|line| may_read(&caller.key, line));
+                }
+                if lines.is_empty() {
+                    continue;
+                }
                 self.said = Instant::now();
                 self.app.metrics.streamed.inc_by(lines.len() as u64);
                 let (now, site) = (self.app.clock.now(), self.app.site.clone());
-                return Some((Ok(written(&lines, &Viewer { account, now, site })), self));
+                return Some((Ok(written(&lines, &Viewer { account, now, site }, self.brief)), self));
             }
             // A heartbeat keeps the connection open.
             if self.said.elapsed() >= Duration::from_secs(self.app.config.stream_heartbeat_seconds.max(1)) {
@@ -134,12 +155,22 @@ impl Follower {
     }
 }
 
-fn written(lines: &[log::Line], viewer: &Viewer) -> Bytes {
+/// Whether the caller may read the record that a line is about. A line about no record requires the scope of the stream.
+fn may_read(key: &Key, line: &log::Line) -> bool {
+    let resource = registry().named(line.entity_type()).filter(|resource| resource.is_kept());
+    resource.is_none_or(|resource| key.may(&format!("{}.read", resource.area)))
+}
+
+fn written(lines: &[log::Line], viewer: &Viewer, brief: bool) -> Bytes {
     let mut text = Vec::with_capacity(1024 * lines.len());
     for line in lines {
         text.extend_from_slice(format!("id: {}\nevent: {}\ndata: ", line.seq, line.name).as_bytes());
         // JSON as the API writes it has no line breaks.
-        viewer.write_change(line, &mut text);
+        if brief {
+            line.write_change("", &mut text)
+        } else {
+            viewer.write_change(line, &mut text)
+        }
         text.extend_from_slice(b"\n\n");
     }
     text.into()

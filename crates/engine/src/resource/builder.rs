@@ -96,6 +96,12 @@ impl Resource {
         self.verb(Verb::List, list::list::<R>)
     }
 
+    /// `GET /v1/…` of the records of `R` under all parents, in pages.
+    pub fn across<R: Record>(mut self) -> Resource {
+        self.list = Some(List::across::<R>());
+        self.verb(Verb::List, list::across::<R>)
+    }
+
     /// `GET /v1/…` of a short list, without pages.
     pub fn all<R: Record>(self) -> Resource {
         self.verb(Verb::All, list::all::<R>)

@@ -83,7 +83,13 @@ fn contents(resource: &Resource, route: &Route) -> (&'static str, String, Option
         Returns::Parts(parts) if route.body == RequestBody::Create => {
             ("201", format!("The new {name}."), Some((parts_schema(parts), "")))
         }
-        Returns::Parts(parts) => ("200", "Details.".to_string(), Some((parts_schema(parts), ""))),
+        Returns::Parts(parts) | Returns::Report(parts, _) => {
+            ("200", "Details.".to_string(), Some((parts_schema(parts), "")))
+        }
+        Returns::Found(parts, _) => {
+            let list = json!({"type": "array", "items": parts_schema(parts)});
+            ("200", "What was found.".to_string(), Some((list, "")))
+        }
         Returns::ListOfParts(parts) => {
             let list = json!({"type": "array", "items": parts_schema(parts)});
             ("200", "Details.".to_string(), Some((list, "#/components/schemas/Total")))
@@ -128,7 +134,7 @@ fn headers(route: &Route) -> Value {
             json!({"Location": header("The path of the record."), "ETag": header("The version of the record.")})
         }
         Returns::Nothing | Returns::All | Returns::Content | Returns::Parts(_) | Returns::ListOfParts(_) => Value::Null,
-        Returns::Feed(..) | Returns::Stream(_) => Value::Null,
+        Returns::Found(..) | Returns::Report(..) | Returns::Feed(..) | Returns::Stream(_) => Value::Null,
     }
 }
 
@@ -142,7 +148,8 @@ fn errors(resource: &Resource, route: &Route) -> Vec<Code> {
     if route.path.contains('{') {
         codes.push(Code::NotFound);
     }
-    if route.lists() || !route.reads() || matches!(route.returns, Returns::Stream(_)) {
+    let asks = matches!(route.returns, Returns::Stream(_) | Returns::Found(..) | Returns::Report(..));
+    if route.lists() || !route.reads() || asks {
         codes.push(Code::ValidationFailed);
     }
     if changes_one(resource, route) {

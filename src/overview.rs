@@ -1,0 +1,13 @@
+//! What people look at first: a search over all records, what needs attention, and reports about money.
+
+pub(crate) mod attention;
+pub(crate) mod reports;
+pub mod search;
+
+use money::Amount;
+use serde_json::Value;
+
+/// Returns an amount in cents as a number.
+fn in_euros(cents: i64) -> Value {
+    serde_json::from_str(&Amount::from_scaled(cents).to_string()).unwrap_or_default()
+}

@@ -1,0 +1,137 @@
+//! `GET /v1/overview`.
+
+use serde_json::{Value, json};
+
+use crate::on_both;
+use crate::people::member;
+use crate::support::{Client, Db, Server};
+
+on_both![counts_what_needs_attention, shows_what_the_caller_may_read, knows_what_is_mine,];
+
+const ROWS: &str = r#"[{"name": "Oven", "quantity": 1, "unit_price": 100, "vat_rate": "21"}]"#;
+
+/// Returns an item of the overview without its path and cap.
+fn item(client: &Client, name: &str) -> Value {
+    let data = client.get("/v1/overview").expect(200).data();
+    let found = data.as_array().unwrap().iter().find(|one| one["name"] == name);
+    let mut found = found.unwrap_or_else(|| panic!("{name} is not in {data}")).clone();
+    assert_eq!(found["capped"], false);
+    let path = found["path"].as_str().unwrap().to_string();
+    client.get(&path).expect(200);
+    for member in ["name", "capped", "path"] {
+        found.as_object_mut().unwrap().remove(member);
+    }
+    found
+}
+
+fn document(client: &Client, path: &str, more: Value) -> String {
+    let rows: Value = serde_json::from_str(ROWS).unwrap();
+    let mut body = json!({"title": "Oven", "rows": rows});
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    client.post(path, body).expect(201).id()
+}
+
+fn counts_what_needs_attention(db: Db) {
+    let server = Server::start(db);
+    server.leaves_jobs();
+    let client = server.client();
+    for one in client.get("/v1/overview").expect(200).data().as_array().unwrap() {
+        assert_eq!(one["count"], 0, "{one}");
+        client.get(one["path"].as_str().unwrap()).expect(200);
+    }
+    let owner = client.post("/v1/clients", json!({"company_name": "Ster", "email": "a@ster.example"})).expect(201).id();
+    let owner = json!({"client_id": owner, "invoice_date": "2026-05-04", "due_date": "2026-05-10"});
+    let last = |mut more: Value, fields: Value| {
+        more.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        more
+    };
+    let finals = last(owner.clone(), json!({"generation_mode": "final"}));
+    let partly = document(&client, "/v1/invoices", finals.clone());
+    document(&client, "/v1/invoices", finals.clone());
+    let paid = document(&client, "/v1/invoices", finals.clone());
+    client.post(&format!("/v1/invoices/{partly}/payments"), json!({"amount": 21})).expect(201);
+    client.post(&format!("/v1/invoices/{paid}/payments"), json!({"amount": 121})).expect(201);
+    document(&client, "/v1/invoices", owner.clone());
+    document(&client, "/v1/workorders", owner.clone());
+    let quote = document(&client, "/v1/quotes", last(finals.clone(), json!({"due_date": "2026-12-31"})));
+    document(&client, "/v1/quotes", last(finals.clone(), json!({"due_date": "2026-12-31"})));
+    let letter = json!({"to": "a@ster.example", "subject": "Quote", "message": "Here it is."});
+    client.post(&format!("/v1/quotes/{quote}/send"), letter).expect(200);
+    let deal = json!({"title": "Oven", "client_id": owner["client_id"], "amount": 250.5});
+    let followed = client.post("/v1/deals", deal.clone()).expect(201).id();
+    client.post("/v1/deals", deal).expect(201);
+    let task = json!({"title": "Call", "deal_id": followed, "deadline": "2026-05-12"});
+    let task = client.post("/v1/tasks", task).expect(201).id();
+    client.post("/v1/tasks", json!({"title": "Later", "deadline": "2026-06-12"})).expect(201);
+    client.post("/v1/tasks", json!({"title": "Some day"})).expect(201);
+    let ticket =
+        client.post("/v1/tickets", json!({"subject": "Cold", "client_email": "a@ster.example"})).expect(201).id();
+    let project = client.post("/v1/projects", json!({"name": "Oven"})).expect(201).id();
+    let hours = format!("/v1/projects/{project}/hours");
+    let hour = client.post(&hours, json!({"hours": 2})).expect(201).id();
+    client.act(&format!("{hours}/{hour}/submit")).expect(200);
+    let flow =
+        json!({"name": "Ask", "trigger_type": "custom", "trigger_key": "ask.me", "steps": [{"type": "approval"}]});
+    client.post("/v1/automation/flows", flow).expect(201);
+    client.post("/v1/automation/trigger", json!({"event": "ask.me"})).expect(200);
+
+    // The invoices are not due yet, and the drafts are new.
+    assert_eq!(item(&client, "invoices_overdue"), json!({"count": 0, "amount": 0}));
+    assert_eq!(item(&client, "invoice_drafts_old"), json!({"count": 0, "amount": 0}));
+    client.post("/v1/test-clock/advance", json!({"to": "2026-05-12T10:00:00Z"})).expect(200);
+    assert_eq!(item(&client, "invoices_overdue"), json!({"count": 2, "amount": 221}));
+    assert_eq!(item(&client, "invoice_drafts_old"), json!({"count": 1, "amount": 121}));
+    assert_eq!(item(&client, "quote_drafts_old"), json!({"count": 0, "amount": 0}));
+    assert_eq!(item(&client, "workorder_drafts_old"), json!({"count": 1, "amount": 121}));
+    assert_eq!(item(&client, "quotes_unanswered"), json!({"count": 1, "amount": 121}));
+    assert_eq!(item(&client, "deals_without_task"), json!({"count": 1, "amount": 250.5, "mine": 0}));
+    assert_eq!(item(&client, "tasks_due"), json!({"count": 1, "mine": 0}));
+    assert_eq!(item(&client, "tickets_waiting"), json!({"count": 1, "mine": 0}));
+    assert_eq!(item(&client, "hours_to_approve"), json!({"count": 1}));
+    assert_eq!(item(&client, "runs_to_approve"), json!({"count": 1}));
+    assert_eq!(item(&client, "mails_failed"), json!({"count": 0}));
+    assert_eq!(item(&client, "subscriptions_with_problem"), json!({"count": 0}));
+
+    // What is done no longer needs attention.
+    client.act(&format!("/v1/tasks/{task}/complete")).expect(200);
+    assert_eq!(item(&client, "tasks_due"), json!({"count": 0, "mine": 0}));
+    assert_eq!(item(&client, "deals_without_task"), json!({"count": 2, "amount": 501, "mine": 0}));
+    client.post(&format!("/v1/tickets/{ticket}/messages"), json!({"body": "Hot again?"})).expect(201);
+    assert_eq!(item(&client, "tickets_waiting"), json!({"count": 0, "mine": 0}));
+    client.post(&format!("/v1/tickets/{ticket}/messages/inbound"), json!({"body": "No."})).expect(201);
+    assert_eq!(item(&client, "tickets_waiting"), json!({"count": 1, "mine": 0}));
+    client.post(&format!("/v1/invoices/{partly}/payments"), json!({"amount": 100})).expect(201);
+    assert_eq!(item(&client, "invoices_overdue"), json!({"count": 1, "amount": 121}));
+    client.act(&format!("/v1/quotes/{quote}/accept")).expect(200);
+    assert_eq!(item(&client, "quotes_unanswered"), json!({"count": 0, "amount": 0}));
+    let now = server.app.clock.now().0;
+    let mail =
+        format!("UPDATE deliveries SET status = 'failed', changed_at = {now} WHERE account_id = {}", client.account);
+    server.execute(&mail);
+    assert!(item(&client, "mails_failed")["count"].as_i64().unwrap() > 0);
+}
+
+fn shows_what_the_caller_may_read(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let names = |scopes: &[&str]| -> Vec<String> {
+        let data = server.with_scopes(&client, scopes).get("/v1/overview").expect(200).data();
+        data.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_string()).collect()
+    };
+    assert_eq!(names(&["products.read"]), Vec::<String>::new());
+    assert_eq!(names(&["tickets.read", "tasks.read"]), ["tickets_waiting", "tasks_due"]);
+    assert_eq!(names(&["deals.read"]), ["deals_without_task"]);
+    assert_eq!(names(&["*"]).len(), 12);
+}
+
+fn knows_what_is_mine(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let (id, browser) = member(&client, "ina@a.example", "member");
+    client.post("/v1/tickets", json!({"subject": "Mine", "assignee_id": id})).expect(201);
+    client.post("/v1/tickets", json!({"subject": "Nobody's"})).expect(201);
+    let data = browser.get("/console/v1/overview").expect(200).data();
+    let tickets = data.as_array().unwrap().iter().find(|one| one["name"] == "tickets_waiting").unwrap();
+    assert_eq!((&tickets["count"], &tickets["mine"]), (&json!(2), &json!(1)));
+    assert_eq!(item(&client, "tickets_waiting"), json!({"count": 2, "mine": 0}));
+}

@@ -1,0 +1,144 @@
+//! `GET /v1/reports/…`: revenue by month, and open amounts by age.
+
+use serde_json::{Value, json};
+
+use crate::on_both;
+use crate::support::{Client, Db, Server};
+
+on_both![
+    revenue_follows_the_invoices,
+    a_report_has_a_range_of_months,
+    open_amounts_have_an_age,
+    documents_show_what_is_open,
+];
+
+fn invoice(client: &Client, date: &str, due: &str, price: i64, mode: &str) -> Value {
+    let rows = json!([{"name": "Oven", "quantity": 1, "unit_price": price, "vat_rate": "21"}]);
+    let body = json!({"title": "Oven", "rows": rows, "invoice_date": date, "due_date": due, "generation_mode": mode});
+    client.post("/v1/invoices", body).expect(201).data()
+}
+
+/// Returns the months with revenue: number of invoices and total excluding VAT.
+fn months(client: &Client, query: &str) -> Vec<(String, i64, Value)> {
+    let data = client.get(&format!("/v1/reports/revenue{query}")).expect(200).data();
+    let months = data["months"].as_array().unwrap().clone();
+    for name in ["count", "total_excl_vat"] {
+        let sum: i64 = months.iter().map(|one| one[name].as_i64().unwrap()).sum();
+        assert_eq!(data[name], sum, "{data}");
+    }
+    let months = months.into_iter().filter(|one| one["count"] != 0 || one["total_excl_vat"] != 0);
+    let month = |one: &Value| one["month"].as_str().unwrap().to_string();
+    months.map(|one| (month(&one), one["count"].as_i64().unwrap(), one["total_excl_vat"].clone())).collect()
+}
+
+fn revenue_follows_the_invoices(db: Db) {
+    let server = Server::start(db);
+    server.leaves_jobs();
+    let client = server.client();
+    assert_eq!(months(&client, ""), []);
+    let april = invoice(&client, "2026-04-30", "2026-05-30", 100, "final");
+    let draft = invoice(&client, "2026-05-01", "2026-05-30", 50, "draft");
+    let counted = |month: &str, count: i64, total: Value| (month.to_string(), count, total);
+    assert_eq!(months(&client, ""), [counted("2026-04", 1, json!(100))]);
+    client.act(&format!("/v1/invoices/{}/finalize", draft["id"].as_str().unwrap())).expect(200);
+    assert_eq!(months(&client, ""), [counted("2026-04", 1, json!(100)), counted("2026-05", 1, json!(50))]);
+    // A final invoice can be moved to another month.
+    let path = format!("/v1/invoices/{}", april["id"].as_str().unwrap());
+    client.patch(&path, json!({"invoice_date": "2026-03-01"})).expect(200);
+    assert_eq!(months(&client, ""), [counted("2026-03", 1, json!(100)), counted("2026-05", 1, json!(50))]);
+    client.patch(&path, json!({"title": "Two ovens"})).expect(200);
+    client.post(&format!("{path}/payments"), json!({"amount": 121})).expect(201);
+    assert_eq!(months(&client, ""), [counted("2026-03", 1, json!(100)), counted("2026-05", 1, json!(50))]);
+    // The credit counts on its own date.
+    client.act(&format!("{path}/credit")).expect(201);
+    assert_eq!(months(&client, ""), [counted("2026-03", 1, json!(100)), counted("2026-05", 2, json!(-50))]);
+    let data = client.get("/v1/reports/revenue?from=2026-03&to=2026-03").data();
+    assert_eq!(
+        data,
+        json!({
+            "months": [{"month": "2026-03", "count": 1, "total_excl_vat": 100, "vat_amount": 21, "total_incl_vat": 121}],
+            "count": 1, "total_excl_vat": 100, "vat_amount": 21, "total_incl_vat": 121,
+        })
+    );
+    // Quotes are no revenue, and neither are the invoices of others.
+    let rows = json!([{"name": "Oven", "quantity": 1, "unit_price": 9, "vat_rate": "21"}]);
+    client.post("/v1/quotes", json!({"title": "Oven", "rows": rows, "generation_mode": "final"})).expect(201);
+    assert_eq!(months(&client, "").len(), 2);
+    assert_eq!(months(&server.client(), ""), []);
+}
+
+fn a_report_has_a_range_of_months(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let names = |query: &str| -> Vec<String> {
+        let data = client.get(&format!("/v1/reports/revenue?{query}")).expect(200).data();
+        data["months"].as_array().unwrap().iter().map(|one| one["month"].as_str().unwrap().to_string()).collect()
+    };
+    let year = names("");
+    assert_eq!((year.len(), year[0].as_str(), year[11].as_str()), (12, "2025-06", "2026-05"));
+    assert_eq!(names("from=2025-12-31&to=2026-02-01"), ["2025-12", "2026-01", "2026-02"]);
+    assert_eq!(names("to=2026-01").len(), 12);
+    for (query, fault) in [
+        ("from=x", "from: invalid_format"),
+        ("from=2026-13", "from: invalid_format"),
+        ("to=2026-1-1", "to: invalid_format"),
+        ("from=2026-06", "to: out_of_range"),
+        ("from=2016-05", "from: out_of_range"),
+    ] {
+        assert_eq!(client.get(&format!("/v1/reports/revenue?{query}")).expect(422).faults(), [fault], "{query}");
+    }
+}
+
+fn open_amounts_have_an_age(db: Db) {
+    let server = Server::start(db);
+    server.leaves_jobs();
+    let client = server.client();
+    for (date, due) in [
+        ("2026-05-01", "2026-05-04"),
+        ("2026-05-01", "2026-05-03"),
+        ("2026-04-01", "2026-04-04"),
+        ("2026-04-01", "2026-04-03"),
+        ("2026-01-01", "2026-02-03"),
+        ("2026-01-01", "2026-02-02"),
+    ] {
+        invoice(&client, date, due, 100, "final");
+    }
+    let part = invoice(&client, "2026-01-01", "2026-01-31", 100, "final");
+    client.post(&format!("/v1/invoices/{}/payments", part["id"].as_str().unwrap()), json!({"amount": 100})).expect(201);
+    let paid = invoice(&client, "2026-01-01", "2026-01-31", 100, "final");
+    client
+        .patch(&format!("/v1/invoices/{}", paid["id"].as_str().unwrap()), json!({"payment_status": "paid"}))
+        .expect(200);
+    invoice(&client, "2026-01-01", "2026-01-31", 100, "draft");
+    let age = |name: &str, count: i64, amount: i64| json!({"age": name, "count": count, "amount": amount});
+    assert_eq!(
+        client.get("/v1/reports/open").expect(200).data(),
+        json!({
+            "date": "2026-05-04",
+            "ages": [age("not_due", 1, 121), age("1-30", 2, 242), age("31-60", 1, 121), age("61-90", 1, 121), age("over_90", 2, 142)],
+            "count": 7, "amount": 747, "capped": false,
+        })
+    );
+}
+
+fn documents_show_what_is_open(db: Db) {
+    let server = Server::start(db);
+    server.leaves_jobs();
+    let client = server.client();
+    let made = invoice(&client, "2026-05-01", "2026-05-30", 100, "draft");
+    let path = format!("/v1/invoices/{}", made["id"].as_str().unwrap());
+    let open = || client.get(&path).expect(200).data()["meta"]["open_amount"].clone();
+    assert_eq!(open(), 0);
+    client.act(&format!("{path}/finalize")).expect(200);
+    assert_eq!(open(), 121);
+    let payment = client.post(&format!("{path}/payments"), json!({"amount": 20.5})).expect(201).data();
+    assert_eq!(open(), json!(100.5));
+    client.patch(&path, json!({"payment_status": "paid"})).expect(200);
+    assert_eq!(open(), 0);
+    client.patch(&path, json!({"payment_status": "in collection"})).expect(200);
+    assert_eq!(open(), json!(100.5));
+    let payment = payment["payment"]["id"].as_str().unwrap();
+    client.delete(&format!("{path}/payments/{payment}"));
+    client.act(&format!("{path}/credit")).expect(201);
+    assert_eq!(open(), 0);
+}

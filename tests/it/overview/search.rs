@@ -1,0 +1,94 @@
+//! `GET /v1/search`.
+
+use kantoor::overview::search::KINDS;
+use kantoor::registry::{self, REGISTRY};
+use serde_json::{Value, json};
+
+use crate::on_both;
+use crate::support::{Client, Db, Server};
+
+on_both![finds_records_of_every_kind, shows_only_what_the_caller_may_read, short_words_find_the_latest,];
+
+/// Returns type, name and detail of each result.
+fn found(client: &Client, words: &str) -> Vec<[String; 3]> {
+    let reply = client.get(&format!("/v1/search?q={words}")).expect(200);
+    let data = reply.data();
+    assert_eq!(reply.json()["meta"]["total"], data.as_array().unwrap().len());
+    let text = |value: &Value| value.as_str().unwrap().to_string();
+    let lines = data.as_array().unwrap().iter();
+    lines.map(|one| [text(&one["type"]), text(&one["name"]), text(&one["detail"])]).collect()
+}
+
+fn finds_records_of_every_kind(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    let owner =
+        json!({"company_name": "Bakkerij De Ster", "firstname": "Anna", "lastname": "Vrolijk", "city": "Delft"});
+    let owner = client.post("/v1/clients", owner).expect(201).id();
+    let rows = json!([{"name": "Oven", "quantity": 1, "unit_price": 100, "vat_rate": "21"}]);
+    let invoice = json!({"title": "Oven, installed", "client_id": owner, "rows": rows, "generation_mode": "final"});
+    let invoice = client.post("/v1/invoices", invoice).expect(201).data();
+    client.post("/v1/quotes", json!({"title": "Second oven", "client_id": owner, "rows": rows})).expect(201);
+    client.post("/v1/deals", json!({"title": "Stèrren on the roof", "client_id": owner})).expect(201);
+    let ticket = json!({"subject": "The oven stays cold", "client_name": "Ster, Anna"});
+    let ticket = client.post("/v1/tickets", ticket).expect(201).data()["number"].as_str().unwrap().to_string();
+    client.post("/v1/projects", json!({"name": "Other"})).expect(201);
+    let number = invoice["number"].as_str().unwrap();
+    assert_eq!(
+        found(&client, "ster"),
+        [
+            ["client", "Bakkerij De Ster", "Anna Vrolijk · Delft"],
+            ["invoice", number, "Oven, installed · Bakkerij De Ster"],
+            ["quote", "Second oven", "Bakkerij De Ster"],
+            ["deal", "Stèrren on the roof", "open"],
+            ["ticket", "The oven stays cold", &format!("{ticket} · Ster, Anna")],
+        ]
+    );
+    assert_eq!(found(&client, number), [["invoice", number, "Oven, installed · Bakkerij De Ster"]]);
+    for one in client.get("/v1/search?q=ster").data().as_array().unwrap() {
+        let path = one["path"].as_str().unwrap();
+        assert_eq!(client.get(path).expect(200).data()["id"], one["id"], "{path}");
+    }
+    for nothing in ["zzzz", "%25", "", "%20", "'%22"] {
+        assert_eq!(found(&client, nothing), Vec::<[String; 3]>::new(), "{nothing}");
+    }
+    assert_eq!(found(&server.client(), "ster"), Vec::<[String; 3]>::new());
+    let long = "x".repeat(256);
+    assert_eq!(client.get(&format!("/v1/search?q={long}")).expect(422).faults(), ["q: too_long"]);
+    assert_eq!(client.get("/v1/search?q=a&z=1").json()["meta"]["ignored_params"], json!(["z"]));
+}
+
+fn shows_only_what_the_caller_may_read(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    client.post("/v1/products", json!({"name": "Ladder", "price": 10})).expect(201);
+    client.post("/v1/projects", json!({"name": "Ladders"})).expect(201);
+    let kinds = |client: &Client| found(client, "ladder").into_iter().map(|[kind, ..]| kind).collect::<Vec<_>>();
+    assert_eq!(kinds(&client), ["project", "product"]);
+    assert_eq!(kinds(&server.with_scopes(&client, &["products.read"])), ["product"]);
+    assert_eq!(kinds(&server.with_scopes(&client, &["tasks.read"])), Vec::<String>::new());
+}
+
+fn short_words_find_the_latest(db: Db) {
+    let server = Server::start(db);
+    let client = server.client();
+    for number in 1..=7 {
+        client.post("/v1/products", json!({"name": format!("Zo {number}"), "price": 10})).expect(201);
+    }
+    let names: Vec<String> = found(&client, "zo").into_iter().map(|[_, name, _]| name).collect();
+    assert_eq!(names, ["Zo 7", "Zo 6", "Zo 5", "Zo 4", "Zo 3"]);
+    let names: Vec<String> = found(&client, "zo%20").into_iter().map(|[_, name, _]| name).collect();
+    assert_eq!(names.len(), 5);
+}
+
+#[test]
+fn every_kind_that_lists_can_search_has_its_lines() {
+    registry::install();
+    let searched =
+        REGISTRY.resources.iter().filter(|resource| resource.list.as_ref().is_some_and(|list| list.searches));
+    let mut searched: Vec<&str> = searched.map(|resource| resource.shape.name).collect();
+    let mut shown: Vec<&str> = KINDS.iter().map(|shown| shown.kind).collect();
+    searched.sort_unstable();
+    shown.sort_unstable();
+    assert_eq!(searched, shown);
+}
