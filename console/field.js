@@ -61,7 +61,7 @@ const TYPES = { email: "email", website: "url" };
 export function TextBox({ id, value, onChange, invalid, describedBy, disabled, length, type = "text", long, placeholder, label: name }) {
   const shared = { id, value: value ?? "", disabled, placeholder, "aria-label": name, "aria-invalid": invalid || undefined, "aria-describedby": describedBy, maxLength: length || undefined };
   if (long) return textarea({ ...shared, rows: 4, onInput: (event) => onChange(event.currentTarget.value) });
-  return input({ ...shared, type, inputMode: type === "url" ? "url" : undefined, onInput: (event) => onChange(event.currentTarget.value) });
+  return input({ ...shared, type, onInput: (event) => onChange(event.currentTarget.value) });
 }
 
 /** @param {Control & { options: [string, string][], empty?: boolean }} properties */
@@ -83,7 +83,8 @@ export function NumberBox({ id, value, onChange, invalid, describedBy, disabled,
     const read = readNumber(text);
     setEither("either" in read ? read.either : null);
     setWrong("wrong" in read);
-    onChange("value" in read ? read.value : text);
+    // What is no number yet is sent as it is, so that the server refuses it; it never counts as another number.
+    onChange("value" in read ? read.value : `?${text}`);
   };
   /** @param {string} number */
   const pick = (number) => { setEither(null); setTyped(null); onChange(number); };

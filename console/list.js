@@ -202,7 +202,8 @@ function widthOf(field) {
   if (field.kind === "day" || field.kind === "moment") return "when";
   if (field.kind === "boolean") return "yes-no";
   if (/status/.test(field.name)) return "status";
-  return ["number", "code", "unit", "category", "priority", "type", "debtor_number", "term", "role", "language"].includes(field.name) ? "short" : "";
+  if (["title", "subject", "name"].includes(field.name)) return "grow";
+  return ["number", "code", "unit", "category", "priority", "debtor_number", "term", "role", "language"].includes(field.name) ? "short" : "";
 }
 
 /** What is chosen: how many, and what they add up to.

@@ -66,7 +66,7 @@ export function TopBar({ openMenu }) {
     button({ type: "button", class: "button quiet square menu-button", "aria-label": t("menu"), onClick: openMenu }, h(Icon, { name: "menu" })),
     button({ type: "button", class: "find-button", onClick: openFind }, h(Icon, { name: "search" }), span(null, t("find.title")), kbd(null, "Ctrl K")),
     div({ class: "top-end" },
-      h(Menu, { label: t("new"), icon: "plus", primary: true, showLabel: true, class: "new-menu", items: news.map((table) => ({ label: tableName(table.key, 1), icon: table.key, href: `${table.address}/new` })) }),
+      h(Menu, { label: t("new"), icon: "plus", showLabel: true, class: "new-menu", items: news.map((table) => ({ label: tableName(table.key, 1), icon: table.key, href: `${table.address}/new` })) }),
       h(Menu, { label: me.value.user.name ?? "", quiet: true, items: userMenu(), class: "user-menu" }, span({ class: "avatar", "aria-hidden": "true" }, initials(me.value.user.name ?? "?")), span({ class: "hidden" }, me.value.user.name))));
 }
 
