@@ -61,7 +61,7 @@ const TYPES = { email: "email", website: "url" };
 export function TextBox({ id, value, onChange, invalid, describedBy, disabled, length, type = "text", long, placeholder, label: name }) {
   const shared = { id, value: value ?? "", disabled, placeholder, "aria-label": name, "aria-invalid": invalid || undefined, "aria-describedby": describedBy, maxLength: length || undefined };
   if (long) return textarea({ ...shared, rows: 4, onInput: (event) => onChange(event.currentTarget.value) });
-  return input({ ...shared, type, onInput: (event) => onChange(event.currentTarget.value) });
+  return input(/** @type {any} */ ({ ...shared, type, onInput: (/** @type {any} */ event) => onChange(event.currentTarget.value) }));
 }
 
 /** @param {Control & { options: [string, string][], empty?: boolean }} properties */
