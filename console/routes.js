@@ -55,6 +55,7 @@ function page(table, id, part, title) {
   if (DOCUMENTS.includes(table.key)) return { key, title, load: async () => { const { DocumentPage } = await import("./screens/document.js"); return () => h(DocumentPage, { table, id }); } };
   if (table.key === "subscriptions") return { key, title, load: async () => { const { SubscriptionPage } = await import("./screens/subscription.js"); return () => h(SubscriptionPage, { table, id }); } };
   if (table.key === "clients") return { key, title, load: async () => { const { ClientPage } = await import("./screens/client.js"); return () => h(ClientPage, { table, id, part: /^[a-z-]*$/.test(part) ? place.value.path.split("/")[3] ?? "" : "" }); } };
+  if (table.key === "projects") return { key, title, load: async () => { const { ProjectPage } = await import("./screens/project.js"); return () => h(ProjectPage, { table, id }); } };
   if (table.key === "tickets") return inbox(table, id, title);
   return { key, title, load: async () => { const { DetailPage } = await import("./detail.js"); return () => h(DetailPage, { table, id }); } };
 }

@@ -82,7 +82,7 @@ export const valueOf = (item, name) => item[name] !== undefined ? item[name] : i
 /** The table of a console address.
  * @param {string} path */
 export function tableAt(path) {
-  return Object.values(tables).find((table) => !table.parent && (path === table.address || path.startsWith(`${table.address}/`)));
+  return Object.values(tables).find((table) => !table.parent && table.verbs.list && (path === table.address || path.startsWith(`${table.address}/`)));
 }
 
 /** The name by which people know a record.
