@@ -199,7 +199,8 @@ function Heading({ table, field, sort, order }) {
 /** @param {Field} field */
 function widthOf(field) {
   if (isNumeric(field)) return field.kind === "amount" ? "number amount" : "number";
-  if (field.kind === "day" || field.kind === "moment") return "when";
+  if (field.kind === "moment") return "when moment";
+  if (field.kind === "day") return "when";
   if (field.kind === "boolean") return "yes-no";
   if (/status/.test(field.name)) return "status";
   if (["title", "subject", "name"].includes(field.name)) return "grow";

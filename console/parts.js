@@ -15,8 +15,9 @@ import { choiceName, errorText, t } from "./words.js";
 export function Button({ icon, primary, danger, quiet, small, href, type = "button", disabled, busy, label, onClick, children, form, target, class: extra = "" }) {
   const classes = ["button", primary && "primary", danger && "danger", quiet && "quiet", small && "small", !children && "square", busy && "busy", extra].filter(Boolean).join(" ");
   const inside = [icon ? h(Icon, { name: icon }) : null, children ? span(null, children) : null];
-  if (href) return a({ class: classes, href, "aria-label": label, title: label, target }, inside);
-  return button({ class: classes, type, disabled: disabled || busy, "aria-busy": busy || undefined, "aria-label": label, title: label, onClick, form }, inside);
+  const name = children ? undefined : label;
+  if (href) return a({ class: classes, href, "aria-label": name, title: label, target }, inside);
+  return button({ class: classes, type, disabled: disabled || busy, "aria-busy": busy || undefined, "aria-label": name, title: label, onClick, form }, inside);
 }
 
 /** A status: a tone and a word.

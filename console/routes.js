@@ -38,6 +38,7 @@ function list(table, title) {
     return { key: "board", title, load: async () => { const { Board } = await import("./screens/board.js"); return () => h(Board, { table }); } };
   }
   if (table.key === "tickets") return inbox(table, "", title);
+  if (table.key === "flows") return { key, title, load: async () => { const { Flows } = await import("./screens/flow.js"); return () => h(Flows, { table }); } };
   return { key, title, load: async () => { const { ListPage } = await import("./list.js"); return () => h(ListPage, { table }); } };
 }
 
@@ -45,6 +46,7 @@ function list(table, title) {
 function editor(table, id, title) {
   const key = `edit ${table.key} ${id ?? ""}`;
   if (DOCUMENTS.includes(table.key)) return { key, title, load: async () => { const { Editor } = await import("./screens/editor.js"); return () => h(Editor, { table, id }); } };
+  if (table.key === "flows") return { key, title, load: async () => { const { FlowEditor } = await import("./screens/flow_editor.js"); return () => h(FlowEditor, { table, id }); } };
   if (table.key === "subscriptions") return { key, title, load: async () => { const { SubscriptionEditor } = await import("./screens/subscription_editor.js"); return () => h(SubscriptionEditor, { table, id }); } };
   return { key, title, load: async () => { const { FormPage } = await import("./form.js"); return () => h(FormPage, { table, id }); } };
 }
@@ -55,6 +57,8 @@ function page(table, id, part, title) {
   if (DOCUMENTS.includes(table.key)) return { key, title, load: async () => { const { DocumentPage } = await import("./screens/document.js"); return () => h(DocumentPage, { table, id }); } };
   if (table.key === "subscriptions") return { key, title, load: async () => { const { SubscriptionPage } = await import("./screens/subscription.js"); return () => h(SubscriptionPage, { table, id }); } };
   if (table.key === "clients") return { key, title, load: async () => { const { ClientPage } = await import("./screens/client.js"); return () => h(ClientPage, { table, id, part: /^[a-z-]*$/.test(part) ? place.value.path.split("/")[3] ?? "" : "" }); } };
+  if (table.key === "flows") return { key, title, load: async () => { const { FlowPage } = await import("./screens/flow.js"); return () => h(FlowPage, { table, id }); } };
+  if (table.key === "runs") return { key, title, load: async () => { const { RunPage } = await import("./screens/flow.js"); return () => h(RunPage, { table, id }); } };
   if (table.key === "projects") return { key, title, load: async () => { const { ProjectPage } = await import("./screens/project.js"); return () => h(ProjectPage, { table, id }); } };
   if (table.key === "tickets") return inbox(table, id, title);
   return { key, title, load: async () => { const { DetailPage } = await import("./detail.js"); return () => h(DetailPage, { table, id }); } };
