@@ -38,6 +38,21 @@ export const patch = (path, body, options) => write("PATCH", path, { ...options,
 /** @param {string} path @param {Options} [options] */
 export const remove = (path, options) => write("DELETE", path, options);
 
+/** Uploads a file. It is not retried: a file has no idempotency key.
+ * @param {File} file @returns {Promise<Answer>} */
+export async function uploadFile(file) {
+  const body = new FormData();
+  body.set("file", file);
+  busy.value++;
+  try {
+    const answer = await readResponse(await fetch("/console/v1/files", { method: "POST", body }).catch(lost));
+    reloadAll();
+    return answer;
+  } finally {
+    busy.value--;
+  }
+}
+
 /** A key that makes a POST take effect once; works without a secure context too. */
 export function newKey() {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -97,8 +112,18 @@ async function once(method, path, options) {
     });
   } catch (error) {
     if (options.abort?.aborted) throw error;
-    throw new ApiError(0, "connection_lost", "The server cannot be reached.");
+    return lost();
   }
+  return readResponse(response);
+}
+
+/** @returns {never} */
+function lost() {
+  throw new ApiError(0, "connection_lost", "The server cannot be reached.");
+}
+
+/** @param {Response} response @returns {Promise<Answer>} */
+async function readResponse(response) {
   const served = response.headers.get("X-Kantoor-Version");
   if (served && version && served !== version) outdated.value = true;
   const text = await response.text();

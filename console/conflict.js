@@ -14,7 +14,7 @@ import { Value } from "./value.js";
 /** @param {Conflict} conflict */
 export function openConflict(conflict) {
   const { base, theirs, mine, done } = conflict;
-  const both = Object.keys(mine).filter((name) => String(valueOf(base, name) ?? "") !== String(valueOf(theirs.data, name) ?? ""));
+  const both = Object.keys(mine).filter((name) => JSON.stringify(valueOf(base, name) ?? "") !== JSON.stringify(valueOf(theirs.data, name) ?? ""));
   // Fields that only one of the two changed need no choice.
   if (both.length === 0) done(mine, theirs);
   else openDialog(({ close }) => h(Choices, { conflict, both, close }));
@@ -35,6 +35,9 @@ function Choices({ conflict, both, close }) {
       const field = fieldOf(table, name) ?? { name, kind: "text" };
       return fieldset({ key: name, class: "field choice" }, legend(null, fieldName(table.key, name)), div({ class: "radios column" }, [false, true].map((other) =>
         label({ key: String(other) }, input({ type: "radio", name: `conflict-${name}`, checked: Boolean(taken[name]) === other, onChange: () => setTaken({ ...taken, [name]: other }) }),
-          span(null, other ? t("conflict.theirs") : t("conflict.mine"), ": ", h(Value, { table: table.key, field, value: other ? valueOf(theirs.data, name) : mine[name], plain: true }))))));
+          span(null, other ? t("conflict.theirs") : t("conflict.mine"), ": ", shown(table.key, field, other ? valueOf(theirs.data, name) : mine[name]))))));
     }));
 }
+
+/** @param {string} table @param {import("./schema.js").Field} field @param {any} value */
+const shown = (table, field, value) => (Array.isArray(value) ? t("conflict.n_rows", { n: value.length }) : h(Value, { table, field, value, plain: true }));

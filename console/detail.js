@@ -1,10 +1,12 @@
 // The generic page of a record: facts by group, linked records, and the actions that its state and the scopes allow.
 import { post, remove, useLoad } from "./api.js";
+import { Deliveries } from "./deliveries.js";
 import { confirm } from "./dialog.js";
 import { a, div, h } from "./html.js";
 import { useKeys } from "./keys.js";
 import { groupsOf } from "./form.js";
 import { History } from "./history.js";
+import { showOnce } from "./once.js";
 import { Button, Card, Empty, Facts, Head, Menu, Pill, Problem, Skeleton, deleteLater, say, sayError } from "./parts.js";
 import { tasteOf } from "./resources.js";
 import { go } from "./router.js";
@@ -42,7 +44,8 @@ function Record({ table, item, etag }) {
       h(Menu, { label: t("more"), icon: "more", items: [{ label: t("delete"), icon: "trash", danger: true, hidden: !can(table, "delete"), run: () => removeItem(table, item, etag) }] })),
     div({ class: "columns" },
       div({ class: "column-main" }, groupsOf(table, fields).map(([name, group]) => h(Card, { key: name, title: name ? word([`group.${name}`], name) : t("facts") },
-        h(Facts, { facts: group.filter((field) => hasValue(valueOf(item, field.name))).map((field) => /** @type {[string, import("./html.js").View]} */ ([fieldName(table.key, field.name), h(Value, { table: table.key, field, value: valueOf(item, field.name) })])) })))),
+        h(Facts, { facts: group.filter((field) => hasValue(valueOf(item, field.name))).map((field) => /** @type {[string, import("./html.js").View]} */ ([fieldName(table.key, field.name), h(Value, { table: table.key, field, value: valueOf(item, field.name) })])) }))),
+        table.key === "webhook_endpoints" ? h(Deliveries, { id: item.id }) : null),
       div({ class: "column-side" }, h(History, { table, item }))));
 }
 
@@ -57,7 +60,7 @@ function Actions({ table, item, etag }) {
   /** @param {import("./schema.js").Action} action */
   async function run(action) {
     const path = action.path.replace("{id}", item.id);
-    const send = async () => { await post(path, undefined, { etag }); say(t("done", { what: actionName(table.key, action.name) })); };
+    const send = async () => { const answer = await post(path, undefined, { etag }); showOnce(answer); say(t("done", { what: actionName(table.key, action.name) })); };
     if (["complete", "reopen", "verify", "test", "retry"].includes(action.name)) await send().catch(sayError);
     else confirm({ title: actionName(table.key, action.name), text: word([`confirm.${table.key}.${action.name}`, `confirm.${action.name}`], t("confirm.text")), action: actionName(table.key, action.name), run: send });
   }

@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { LinkBox } from "./combobox.js";
 import { day, decimal, readDay, readNumber } from "./format.js";
+import { FileBox } from "./filebox.js";
 import { button, div, fieldset, h, input, label, legend, option, p, select, span, textarea } from "./html.js";
 import { Icon } from "./icons.js";
 import { countryName } from "./value.js";
@@ -45,7 +46,7 @@ export function controlOf(table, field, control, onNew) {
     case "amount": case "price": case "percent": return h(NumberBox, { ...control, decimals: field.kind === "percent" || field.name === "hours" ? 0 : 2, mark: field.kind === "percent" ? "%" : field.name === "hours" ? "" : "€" });
     case "integer": return h(NumberBox, { ...control, decimals: 0 });
     case "day": return h(DayBox, control);
-    case "link": return field.refers ? h(LinkBox, { ...control, table: field.refers, value: control.value ?? "", onNew }) : h(TextBox, { ...control, length: field.length });
+    case "link": return field.refers === "files" ? h(FileBox, control) : field.refers ? h(LinkBox, { ...control, table: field.refers, value: control.value ?? "", onNew }) : h(TextBox, { ...control, length: field.length });
     case "choice": return h(ChoiceBox, { ...control, options: (field.choices ?? []).map((choice) => /** @type {[string, string]} */ ([choice, choiceName(table, field.name, choice)])), empty: !field.required });
     case "country": return h(ChoiceBox, { ...control, options: COUNTRIES.map((code) => /** @type {[string, string]} */ ([code, countryName(code)])), empty: true });
     case "color": return h(ColorBox, control);

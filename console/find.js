@@ -7,8 +7,7 @@ import { dialog, div, h, input, li, span, ul } from "./html.js";
 import { Icon } from "./icons.js";
 import { allShortcuts } from "./keys.js";
 import { go } from "./router.js";
-import { can, me, tables, titleOf } from "./schema.js";
-import { chosen, choose } from "./drafts.js";
+import { can, tables, titleOf } from "./schema.js";
 import { t, tableName, word } from "./words.js";
 
 /** @typedef {{ key: string, icon: string, label: string, detail: string, run: () => void }} Hit */
@@ -73,7 +72,7 @@ async function search(words, abort) {
   const kinds = SEARCHED.map((key) => tables[key]).filter((table) => table !== undefined).filter((table) => can(table, "list"));
   const answers = await Promise.all(kinds.map((table) => get(`${table.path}?per_page=4&search=${encodeURIComponent(words)}`, { abort, quiet: true }).then((answer) => ({ table, items: answer.data }), () => ({ table, items: [] }))));
   return answers.flatMap(({ table, items }) => items.map((/** @type {any} */ item) => ({
-    key: item.id, icon: table.key, label: [titleOf(table, item), table.names?.[0] === "number" ? item.title : ""].filter(Boolean).join(" · "),
-    detail: [tableName(table.key, 1), secondLine(item)].filter(Boolean).join(" · "), run: () => go(`${table.address}/${item.id}`),
+    key: item.id, icon: table.key, label: table.names?.[0] === "number" ? [item.number.startsWith("DRAFT-") ? t("document.draft") : item.number, item.title].join(" · ") : titleOf(table, item),
+    detail: [tableName(table.key, 1), item.title ? "" : secondLine(item)].filter(Boolean).join(" · "), run: () => go(`${table.address}/${item.id}`),
   })));
 }

@@ -1,12 +1,13 @@
 // The generic form: a control for every field that can be sent. Create sends what was filled in, PATCH what was changed,
 // with the version it was read with.
 import { useSignal } from "@preact/signals";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ApiError, get, newKey, patch, post, useLoad } from "./api.js";
 import { dropDraft, keepDraft, readDraft } from "./drafts.js";
 import { FieldRow } from "./field.js";
-import { a, div, form, h, h2, li, p, section, span, strong, ul } from "./html.js";
+import { a, div, form, h, li, section, span, strong, ul } from "./html.js";
 import { useKeys } from "./keys.js";
+import { showOnce } from "./once.js";
 import { Button, Card, Head, Problem, Skeleton, say } from "./parts.js";
 import { tasteOf } from "./resources.js";
 import { go, place } from "./router.js";
@@ -64,6 +65,7 @@ function Editing({ table, item, etag }) {
       const answer = item ? await patch(itemPath(table, item.id), body, { etag: base.current.etag }) : await post(table.path, body, { key: sent.current.key });
       dropDraft(draftName);
       say(t("saved"));
+      showOnce(answer);
       const id = answer.data?.id ?? item?.id;
       go(id && table.verbs.get ? `${table.address}/${id}` : back, { replace: true });
     } catch (problem) {
@@ -71,7 +73,8 @@ function Editing({ table, item, etag }) {
         const theirs = await get(itemPath(table, item.id));
         openConflict({ table, mine: body, base: base.current.item ?? {}, theirs, done: (merged, newer) => {
           base.current = { item: newer.data, etag: newer.etag };
-          values.value = { ...initial(table, newer.data, ""), ...values.value, ...merged };
+          // What only they changed is theirs; what I changed is in `merged`.
+          values.value = { ...initial(table, newer.data, ""), ...merged };
           void save();
         } });
       } else {
@@ -90,7 +93,15 @@ function Editing({ table, item, etag }) {
     error.value ? h(ErrorList, { table, error: error.value, fields }) : null,
     groupsOf(table, fields).map(([name, group]) => h(Card, { key: name, title: name ? word([`group.${name}`], name) : undefined },
       div({ class: "fields" }, group.map((field) => h(FieldRow, { key: field.name, table: table.key, field, value: values.value[field.name], error: errors[field.name], onChange: (value) => set(field.name, value) }))))),
+    table.key === "corporate_identities" ? h(Preview, { values: values.value }) : null,
     div({ class: "form-foot" }, h(Button, { href: item ? `${table.address}/${item.id}` : table.address }, t("cancel")), h(Button, { type: "submit", primary: true, busy: busy.value }, t("save"))));
+}
+
+/** @param {{ values: Item }} properties */
+function Preview({ values }) {
+  const [shown, setShown] = useState(/** @type {typeof import("./screens/identity.js") | null} */ (null));
+  useEffect(() => { void import("./screens/identity.js").then(setShown); }, []);
+  return shown ? h(shown.IdentityPreview, { values }) : null;
 }
 
 /** Errors that belong to no visible field, with links to those that do.

@@ -41,14 +41,15 @@ function Editing({ table, item, etag, allRates }) {
   const draftName = place.value.path;
   const kept = useMemo(() => readDraft(draftName), []);
   const rates = useMemo(() => salesRates(allRates), []);
-  const start = useMemo(() => beginning(item, place.value.query), []);
-  const values = useSignal(/** @type {Item} */ ({ ...start, ...kept?.value.values }));
+  const start = useRef(beginning(item, place.value.query));
+  const values = useSignal(/** @type {Item} */ ({ ...start.current, ...kept?.value.values }));
   const rows = useSignal((kept?.value.rows ?? item?.rows ?? []).map((/** @type {Item} */ row) => editedRow(row)));
   const live = useMemo(() => liveTotals(rows, rates), []);
   const restored = useSignal(kept !== null);
   const error = useSignal(/** @type {unknown} */ (null));
   const busy = useSignal(false);
   const dirty = useSignal(kept !== null);
+  const dirtyRows = useRef(kept !== null);
   const touchedDue = useRef(Boolean(item || kept?.value.values.due_date));
   const key = useRef(newKey());
   const sentText = useRef("");
@@ -76,6 +77,8 @@ function Editing({ table, item, etag, allRates }) {
       const fresh = await get(itemPath(table, id));
       base.current = { item: fresh.data, etag: fresh.etag };
       dirty.value = false;
+      dirtyRows.current = false;
+      start.current = beginning(fresh.data, "");
       restored.value = false;
       dropDraft(draftName);
       return { data: fresh.data, etag: fresh.etag };
@@ -91,7 +94,7 @@ function Editing({ table, item, etag, allRates }) {
     const before = base.current.item;
     if (before && problem instanceof ApiError && problem.status === 412) {
       const theirs = await get(itemPath(table, before.id));
-      return openConflict({ table, mine: body, base: before, theirs, done: (merged, newer) => { base.current = { item: newer.data, etag: newer.etag }; values.value = { ...values.value, ...merged }; void saveAndSay(); } });
+      return openConflict({ table, mine: body, base: before, theirs, done: (merged, newer) => { base.current = { item: newer.data, etag: newer.etag }; values.value = { ...beginning(newer.data, ""), ...merged }; if (merged.rows) rows.value = merged.rows.map((/** @type {Item} */ row) => editedRow(row)); start.current = beginning(newer.data, ""); void saveAndSay(); } });
     }
     error.value = problem;
     if (!(problem instanceof ApiError)) return;
@@ -104,11 +107,12 @@ function Editing({ table, item, etag, allRates }) {
     scrollTo({ top: 0, behavior: "smooth" });
   };
   const bodyOf = () => {
-    const head = Object.fromEntries(HEAD.filter((name) => (item ? values.value[name] !== start[name] : values.value[name] !== "")).map((name) => [name, values.value[name] === "" ? null : values.value[name]]));
+    const head = Object.fromEntries(HEAD.filter((name) => (item ? values.value[name] !== start.current[name] : values.value[name] !== "")).map((name) => [name, values.value[name] === "" ? null : values.value[name]]));
     const lines = bodyRows();
     const first = lines[0];
     if (!values.value.title && first) head.title = first.name;
-    if (item) return { ...head, rows: lines };
+    // Rows are sent as a whole, so only if they were changed here.
+    if (item) return { ...head, ...(dirtyRows.current ? { rows: lines } : {}) };
     const { net, tax, gross } = live.value;
     return { ...head, ...hidden(place.value.query), rows: lines, ...(lines.length ? { total_excl_vat: fromCents(net), vat_amount: fromCents(tax), total_incl_vat: fromCents(gross) } : {}) };
   };
@@ -156,7 +160,7 @@ function Editing({ table, item, etag, allRates }) {
           { label: t("document.only_finalize"), icon: "check", run: () => finalize(false) },
           { label: t("delete"), icon: "trash", danger: true, hidden: !item || !can(table, "delete"), run: () => { dropDraft(draftName); if (item) removeItem(table, base.current.item ?? item, base.current.etag); } },
         ] }))),
-    restored.value ? div({ class: "notice" }, span(null, t("draft.restored")), h(Button, { small: true, onClick: () => { dropDraft(draftName); values.value = start; rows.value = (item?.rows ?? []).map((/** @type {Item} */ row) => editedRow(row)); restored.value = false; dirty.value = false; } }, t("draft.discard"))) : null,
+    restored.value ? div({ class: "notice" }, span(null, t("draft.restored")), h(Button, { small: true, onClick: () => { dropDraft(draftName); values.value = start.current; dirtyRows.current = false; rows.value = (item?.rows ?? []).map((/** @type {Item} */ row) => editedRow(row)); restored.value = false; dirty.value = false; } }, t("draft.discard"))) : null,
     error.value ? h(ErrorList, { table, error: error.value, fields: table.fields }) : null,
     h(Card, { class: "editor-head" }, div({ class: "fields" },
       field("client_id", div(null, h(LinkBox, { ...control("client_id"), table: "clients", onChange: (id) => set({ client_id: id }), onNew: (typed) => go(`/clients/new?company_name=${encodeURIComponent(typed)}`) }), h(ClientLine, { client }))),
@@ -165,7 +169,7 @@ function Editing({ table, item, etag, allRates }) {
         field("invoice_date", h(DayBox, control("invoice_date"))),
         field("due_date", h(DayBox, { ...control("due_date"), onChange: (day) => { touchedDue.current = true; set({ due_date: day }); } })),
         field("reference", h(TextBox, { ...control("reference"), length: 255 }))))),
-    h(Card, { class: "rows-card" }, h(RowsEditor, { rows, rates, onChange: changed }),
+    h(Card, { class: "rows-card" }, h(RowsEditor, { rows, rates, onChange: () => { dirtyRows.current = true; changed(); } }),
       div({ class: "rows-foot" }, field("notes", h(TextBox, { ...control("notes"), length: 4096, long: true, placeholder: t("document.notes_hint") })), h(Sums, { totals: live, rates }))));
 }
 
