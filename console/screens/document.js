@@ -1,10 +1,12 @@
 // The page of a document: as it is printed on the left; status, money and history on the right. A draft opens in the editor.
+import { useState } from "preact/hooks";
 import { post, useLoad } from "../api.js";
 import { Missing } from "../detail.js";
 import { confirm } from "../dialog.js";
+import { choose, chosen } from "../drafts.js";
 import { day, daysUntil, money, moneyOfCents } from "../format.js";
 import { History } from "../history.js";
-import { a, div, h, li, p, span, strong, ul } from "../html.js";
+import { a, button, div, h, iframe, li, p, span, strong, ul } from "../html.js";
 import { useKeys } from "../keys.js";
 import { LinkName } from "../names.js";
 import { Paper } from "../paper.js";
@@ -40,9 +42,19 @@ function Final({ table, item, etag }) {
       rest.slice(0, 1).map((action) => h(Button, { key: action.label, icon: action.icon, onClick: action.run }, action.label)),
       h(Menu, { label: t("more"), icon: "more", items: [...rest.slice(1), { label: t("document.pdf"), icon: "download", href: pdf, target: "_blank" }, { label: t("document.web"), icon: "link", href: item.web_url, target: "_blank", hidden: !item.web_url }] })),
     div({ class: "columns" },
-      div({ class: "column-main" }, h(Paper, { table, item })),
+      h(Sheet, { table, item, pdf }),
       div({ class: "column-side" }, table.key === "invoices" ? h(Money, { item }) : h(Answered, { table, item }), h(About, { table, item }),
         table.key === "invoices" ? h(Payments, { item }) : null, h(Mails, { table, item }), h(History, { table, item }))));
+}
+
+/** The document as it is printed, or its rows; a phone shows the rows.
+ * @param {{ table: Table, item: Item, pdf: string }} properties */
+function Sheet({ table, item, pdf }) {
+  const [shown, setShown] = useState(matchMedia("(max-width: 1080px)").matches ? "rows" : chosen("sheet", "pdf"));
+  /** @param {string} name @param {string} label */
+  const one = (name, label) => button({ type: "button", "aria-pressed": shown === name, onClick: () => { setShown(name); choose("sheet", name); } }, label);
+  return div({ class: "column-main" }, div({ class: "sheet-switch", role: "group", "aria-label": t("document.view") }, one("pdf", "PDF"), one("rows", t("rows.title"))),
+    shown === "pdf" ? div({ class: "sheet" }, iframe({ class: "pdf", src: `${pdf}#toolbar=0&navpanes=0&view=FitH`, title: `${item.number}.pdf` })) : h(Paper, { table, item }));
 }
 
 /** @typedef {{ label: string, icon: string, key?: string, run: () => void, danger?: boolean }} DocumentAction */
