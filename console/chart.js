@@ -1,7 +1,7 @@
 // Bars drawn by hand in real pixels, with their numbers, and the same as a table for everybody.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { decimal } from "./format.js";
-import { details, div, figure, g, h, line, rect, summary, svg, table, tbody, td, text, th, thead, tr } from "./html.js";
+import { details, div, figure, g, line, rect, summary, svg, table, tbody, td, text, th, thead, tr } from "./html.js";
 import { t } from "./words.js";
 
 /** @typedef {{ label: string, value: number, tone?: string, shown: string, href?: string }} Bar */

@@ -2,11 +2,10 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get } from "./api.js";
 import { button, div, h, input, li, span, ul } from "./html.js";
-import { Icon } from "./icons.js";
-import { learn, linked } from "./names.js";
-import { useOutside } from "./parts.js";
+import { Icon, useOutside } from "./parts.js";
 import { can, tables, titleOf } from "./schema.js";
 import { t, tableName } from "./words.js";
+import { learn, linked } from "./value.js";
 
 /** @typedef {import("./api.js").Item} Item */
 const WAIT = 150;

@@ -1,5 +1,6 @@
 // Dialogs: for what cannot be undone, and for short forms.
 import { signal } from "@preact/signals";
+import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { dialog, div, form, h, h2, p } from "./html.js";
 import { Button, Problem } from "./parts.js";
@@ -13,11 +14,21 @@ let last = 0;
 
 /** @param {(closing: Closing) => import("./html.js").View} draw */
 export function openDialog(draw) {
+  mount();
   const id = ++last;
   open.value = [...open.value, { id, draw }];
 }
 
-export const Dialogs = () => div(null, open.value.map((one) =>
+let mounted = false;
+function mount() {
+  if (mounted) return;
+  mounted = true;
+  const host = document.createElement("div");
+  document.body.append(host);
+  render(h(Dialogs, null), host);
+}
+
+const Dialogs = () => div(null, open.value.map((one) =>
   h(Shown, { key: one.id, draw: one.draw, close: () => void (open.value = open.value.filter((other) => other.id !== one.id)) })));
 
 /** @param {{ draw: Open["draw"], close: () => void }} properties */

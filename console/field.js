@@ -4,9 +4,9 @@ import { LinkBox } from "./combobox.js";
 import { day, decimal, readDay, readNumber } from "./format.js";
 import { FileBox } from "./filebox.js";
 import { button, div, fieldset, h, input, label, legend, option, p, select, span, textarea } from "./html.js";
-import { Icon } from "./icons.js";
 import { countryName } from "./value.js";
 import { choiceName, fieldHelp, fieldName, t } from "./words.js";
+import { Icon } from "./parts.js";
 
 /** @typedef {import("./schema.js").Field} Field */
 /** @typedef {{ id: string, value: any, onChange: (value: any) => void, invalid?: boolean, describedBy?: string, disabled?: boolean, label?: string }} Control */

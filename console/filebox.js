@@ -2,8 +2,7 @@
 import { useState } from "preact/hooks";
 import { uploadFile, useLoad } from "./api.js";
 import { div, h, img, input, label, span } from "./html.js";
-import { Icon } from "./icons.js";
-import { Button, sayError } from "./parts.js";
+import { Button, Icon, sayError } from "./parts.js";
 import { t } from "./words.js";
 
 /** A control for a link to a file: chosen from the computer, shown if it is a picture.

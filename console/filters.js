@@ -1,15 +1,12 @@
 // Search, filters as chips, and the column chooser of a list.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { LinkBox } from "./combobox.js";
-import { DayBox } from "./field.js";
 import { nearDay } from "./format.js";
-import { button, div, form, h, input, label, span } from "./html.js";
-import { Icon } from "./icons.js";
-import { PlainName } from "./names.js";
-import { Button, useOutside } from "./parts.js";
+import { button, div, h, input, label, span } from "./html.js";
+import { Button, Icon, useOutside } from "./parts.js";
 import { tasteOf } from "./resources.js";
 import { place, setQuery } from "./router.js";
 import { choiceName, fieldName, t } from "./words.js";
+import { PlainName } from "./value.js";
 
 /** @typedef {import("./schema.js").Table} Table */
 /** @typedef {import("./schema.js").Field} Field */
@@ -32,7 +29,15 @@ export function Filters({ table, searching }) {
     rest.length > 0 ? div({ class: "menu" },
       h(Button, { icon: "filter", quiet: true, label: undefined, onClick: () => setAdding(adding === "+" ? "" : "+") }, t("list.filter")),
       adding === "+" ? div({ class: "menu-list left", role: "menu" }, rest.map((field) => button({ key: field.name, type: "button", role: "menuitem", onClick: () => setAdding(field.name) }, fieldName(table.key, field.name)))) : null) : null,
-    open ? h(FilterBox, { table, field: open, parameters, close: () => setAdding("") }) : null);
+    open ? h(Box, { table, field: open, parameters, close: () => setAdding("") }) : null);
+}
+
+/** The controls of a filter are loaded when one is opened.
+ * @param {{ table: Table, field: Field, parameters: URLSearchParams, close: () => void }} properties */
+function Box(properties) {
+  const [shown, setShown] = useState(/** @type {typeof import("./filterbox.js") | null} */ (null));
+  useEffect(() => { void import("./filterbox.js").then(setShown); }, []);
+  return shown ? h(shown.FilterBox, properties) : null;
 }
 
 /** @param {Field} field @param {URLSearchParams} parameters */
@@ -66,23 +71,6 @@ function Chip({ table, field, parameters, onOpen }) {
     : field.kind === "choice" ? choiceName(table.key, field.name, value) : value;
   return span({ class: "chip" }, button({ type: "button", onClick: onOpen }, span({ class: "soft" }, `${fieldName(table.key, field.name)}: `), shown),
     button({ type: "button", class: "chip-close", "aria-label": t("list.remove_filter"), onClick: () => setQuery(Object.fromEntries([...names.map((name) => [name, ""]), ["page", ""]])) }, h(Icon, { name: "close" })));
-}
-
-/** @param {{ table: Table, field: Field, parameters: URLSearchParams, close: () => void }} properties */
-function FilterBox({ table, field, parameters, close }) {
-  const name = field.filter ?? "";
-  const value = parameters.get(name) ?? "";
-  /** @param {Record<string, string>} changes */
-  const set = (changes) => setQuery({ ...changes, page: "" });
-  /** @param {[string, string][]} options */
-  const choices = (options) => options.map(([key, text]) => button({ key, type: "button", role: "menuitemradio", "aria-checked": key === value, onClick: () => { set({ [name]: key }); close(); } }, text, key === value ? h(Icon, { name: "check" }) : null));
-  const inside = field.range?.length ? div({ class: "range" }, field.range.map((parameter, place) => div({ key: parameter, class: "field" },
-        label({ for: `filter-${parameter}` }, place === 0 ? t("list.from") : t("list.to")), h(DayBox, { id: `filter-${parameter}`, value: parameters.get(parameter) ?? "", onChange: (day) => set({ [parameter]: day }) }))))
-    : field.refers ? h(LinkBox, { id: `filter-${name}`, table: field.refers, value, label: fieldName(table.key, field.name), onChange: (id) => { set({ [name]: id }); if (id) close(); } })
-    : field.kind === "boolean" ? choices([["1", t("yes")], ["0", t("no")]])
-    : field.kind === "choice" && field.choices ? choices(field.choices.map((choice) => [choice, choiceName(table.key, field.name, choice)]))
-    : form({ onSubmit: (event) => { event.preventDefault(); close(); } }, input({ type: "text", value, "aria-label": fieldName(table.key, field.name), onChange: (event) => set({ [name]: event.currentTarget.value.trim() }) }));
-  return div({ class: "filter-box", role: "dialog", "aria-label": fieldName(table.key, field.name) }, div({ class: "soft" }, fieldName(table.key, field.name)), inside);
 }
 
 /** @param {{ table: Table, open: import("@preact/signals").Signal<boolean>, columns: import("@preact/signals").Signal<string[]>, onChange: (names: string[]) => void }} properties */

@@ -4,11 +4,11 @@ import { get } from "./api.js";
 import { secondLine } from "./combobox.js";
 import { openDialog } from "./dialog.js";
 import { dialog, div, h, input, li, span, ul } from "./html.js";
-import { Icon } from "./icons.js";
 import { allShortcuts } from "./keys.js";
 import { go } from "./router.js";
 import { can, tables, titleOf } from "./schema.js";
 import { t, tableName, word } from "./words.js";
+import { Icon } from "./parts.js";
 
 /** @typedef {{ key: string, icon: string, label: string, detail: string, run: () => void }} Hit */
 const SEARCHED = ["clients", "invoices", "quotes", "deals", "tickets", "projects", "products", "subscriptions", "suppliers", "workorders"];

@@ -6,14 +6,13 @@ import { choose, chosen } from "./drafts.js";
 import { ColumnChooser, Filters } from "./filters.js";
 import { count, moneyOfCents } from "./format.js";
 import { a, button, div, h, input, nav, span, table as tableElement, tbody, td, th, thead, tr } from "./html.js";
-import { Icon } from "./icons.js";
 import { useKeys } from "./keys.js";
 import { cents } from "./money.js";
-import { Button, Empty, Head, Problem, Skeleton, Tabs } from "./parts.js";
+import { Button, Empty, Head, Icon, Problem, Skeleton, Tabs } from "./parts.js";
 import { tasteOf } from "./resources.js";
 import { go, place, restoreScroll, setQuery } from "./router.js";
 import { can, fieldOf, titleOf, valueOf } from "./schema.js";
-import { Value, isNumeric } from "./value.js";
+import { Value, isNumeric, shortNumber } from "./value.js";
 import { fieldName, t, tableName, word } from "./words.js";
 
 /** @typedef {import("./schema.js").Table} Table */
@@ -170,10 +169,6 @@ function cell(table, row, field, column, opens) {
   if (field.name === "due_date" && row.payment_status === "overdue") return span({ class: "late" }, h(Value, { table: table.key, field, value, plain: true }));
   return h(Value, { table: table.key, field, value, plain: true });
 }
-
-/** Drafts have a long technical number.
- * @param {string} number */
-export const shortNumber = (number) => (number.startsWith("DRAFT-") ? t("document.draft") : number);
 
 /** Which place a cell has on the card of a phone.
  * @param {import("./resources.js").Taste} taste @param {Field} field @param {number} column */

@@ -7,9 +7,8 @@ import { useSearch } from "./combobox.js";
 import { NumberBox } from "./field.js";
 import { moneyOfCents, percent, price } from "./format.js";
 import { button, div, h, input, li, option, select, span, textarea, ul } from "./html.js";
-import { Icon } from "./icons.js";
 import { lineTotal, totals } from "./money.js";
-import { useOutside } from "./parts.js";
+import { Icon, useOutside } from "./parts.js";
 import { t } from "./words.js";
 
 /** @typedef {import("./api.js").Item} Item */

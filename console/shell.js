@@ -1,14 +1,9 @@
 // The frame around every screen: the menu, the top bar, and what belongs to the user.
-import { useEffect } from "preact/hooks";
-import { get, useLoad } from "./api.js";
-import { choose, chosen, dropAllDrafts } from "./drafts.js";
-import { openFind } from "./find.js";
-import { a, button, div, form, h, header, kbd, nav, span, strong } from "./html.js";
-import { Icon } from "./icons.js";
+import { useLoad } from "./api.js";
+import { choose, dropAllDrafts } from "./drafts.js";
+import { a, button, div, h, header, kbd, nav, span, strong } from "./html.js";
 import { useKeys } from "./keys.js";
-import { openHelp } from "./help.js";
-import { Menu } from "./parts.js";
-import { newTables } from "./routes.js";
+import { Icon, Menu } from "./parts.js";
 import { go, place } from "./router.js";
 import { can, may, me, tables } from "./schema.js";
 import { t, tableName, word } from "./words.js";
@@ -41,6 +36,9 @@ export function Side({ close }) {
         }));
     })));
 }
+
+const openFind = () => void import("./find.js").then((find) => find.openFind());
+const openHelp = () => void import("./help.js").then((help) => help.openHelp());
 
 /** @param {string} entry */
 function allowed(entry) {
@@ -88,3 +86,6 @@ async function signOut() {
   await fetch("/console/sign-out", { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}" });
   location.assign("/sign-in");
 }
+
+/** The tables that can be filled from the New menu. */
+const newTables = () => ["invoices", "quotes", "clients", "tasks", "deals", "tickets", "products", "subscriptions", "projects"].map((key) => tables[key]).filter((table) => table !== undefined);

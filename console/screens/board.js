@@ -5,11 +5,11 @@ import { daysUntil, money, moneyOfCents, nearDay } from "../format.js";
 import { a, article, div, h, h2, section, span } from "../html.js";
 import { useKeys } from "../keys.js";
 import { cents } from "../money.js";
-import { LinkName } from "../names.js";
 import { Button, Empty, Head, Menu, Pill, Problem, Skeleton, Tabs, say, sayError } from "../parts.js";
 import { place } from "../router.js";
-import { can, tables } from "../schema.js";
+import { can } from "../schema.js";
 import { t, tableName, word } from "../words.js";
+import { LinkName } from "../value.js";
 
 /** @typedef {import("../schema.js").Table} Table */
 /** @typedef {import("../api.js").Item} Item */

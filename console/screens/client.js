@@ -7,12 +7,10 @@ import { History } from "../history.js";
 import { a, div, h, li, span, strong, ul } from "../html.js";
 import { useKeys } from "../keys.js";
 import { cents } from "../money.js";
-import { shortNumber } from "../list.js";
 import { Button, Card, Empty, Facts, Head, Menu, Pill, Skeleton, Tabs } from "../parts.js";
-import { tasteOf } from "../resources.js";
 import { go } from "../router.js";
 import { can, itemPath, may, tables, titleOf, valueOf } from "../schema.js";
-import { Value, countryName } from "../value.js";
+import { RelatedLine, Value, countryName } from "../value.js";
 import { fieldName, t, tableName, word } from "../words.js";
 
 /** @typedef {import("../schema.js").Table} Table */
@@ -75,17 +73,6 @@ export function Related({ table: key, id, few, alone }) {
   if (rows.length === 0) return h(Card, { title: tableName(key) }, h(Empty, { icon: key, title: t("client.nothing") }, add));
   return h(Card, { title: [tableName(key), span({ class: "count" }, ` ${total}`)], actions: [total > rows.length ? a({ key: "all", href: `${table.address}?client_id=${id}` }, t("tab.all")) : null, add] },
     ul({ class: "related" }, rows.map((row) => li({ key: row.id }, a({ href: `${table.address}/${row.id}` }, h(RelatedLine, { table, row }))))));
-}
-
-/** @param {{ table: Table, row: Item }} properties */
-export function RelatedLine({ table, row }) {
-  const taste = tasteOf(table.key);
-  const status = taste.status ?? "status";
-  const amount = taste.amount ? valueOf(row, taste.amount) : undefined;
-  const when = row.invoice_date ?? row.deadline ?? row.next_generate ?? row.expected_close_date ?? (row.created_at ? dayOf(row.created_at) : "");
-  return div({ class: "related-line" }, span({ class: "related-name" }, row.title ?? row.subject ?? row.name ?? titleOf(table, row)),
-    span({ class: "soft related-sub" }, [row.number ? shortNumber(row.number) : "", when ? day(when) : ""].filter(Boolean).join(" · ")),
-    span({ class: "related-end" }, amount !== undefined ? span({ class: "amount" }, money(amount)) : null, h(Pill, { table: table.key, field: status, value: row[status] })));
 }
 
 /** @param {{ item: Item }} properties */

@@ -8,7 +8,6 @@ import { day, daysUntil, money, moneyOfCents } from "../format.js";
 import { History } from "../history.js";
 import { a, button, div, h, iframe, li, p, span, strong, ul } from "../html.js";
 import { useKeys } from "../keys.js";
-import { LinkName } from "../names.js";
 import { Paper } from "../paper.js";
 import { Button, Card, Facts, Head, Menu, Moment, Pill, Skeleton, say } from "../parts.js";
 import { go } from "../router.js";
@@ -16,6 +15,7 @@ import { can, itemPath, may } from "../schema.js";
 import { actionName, choiceName, fieldName, t, tableName, word } from "../words.js";
 import { Editor } from "./editor.js";
 import { openCents, openCredit, openPayment, openSend } from "./send.js";
+import { LinkName } from "../value.js";
 
 /** @typedef {import("../schema.js").Table} Table */
 /** @typedef {import("../api.js").Item} Item */

@@ -13,13 +13,13 @@ import { plusDays, today } from "../format.js";
 import { a, div, form, h, label, p, span } from "../html.js";
 import { useKeys } from "../keys.js";
 import { fromCents } from "../money.js";
-import { linked } from "../names.js";
 import { Button, Card, Head, Menu, Pill, Problem, Skeleton, say } from "../parts.js";
 import { go, place } from "../router.js";
 import { can, itemPath, valueOf } from "../schema.js";
 import { RowsEditor, Sums, editedRow, isBlank, liveTotals, rowBody, salesRates } from "../rows.js";
 import { fieldName, t, tableName, word } from "../words.js";
 import { openSend } from "./send.js";
+import { linked } from "../value.js";
 
 /** @typedef {import("../schema.js").Table} Table */
 /** @typedef {import("../api.js").Item} Item */

@@ -4,15 +4,13 @@ import { get, post, useLoad } from "../api.js";
 import { BarChart } from "../chart.js";
 import { daysUntil, moneyOfCents, nearDay, plusDays, today } from "../format.js";
 import { a, button, div, h, li, ol, p, span, strong, ul } from "../html.js";
-import { Icon } from "../icons.js";
 import { useKeys } from "../keys.js";
 import { cents } from "../money.js";
-import { LinkName } from "../names.js";
-import { Card, Head, Skeleton, say, sayError } from "../parts.js";
+import { Card, Head, Icon, Skeleton, say, sayError } from "../parts.js";
 import { go } from "../router.js";
 import { may, me, tables } from "../schema.js";
-import { RelatedLine } from "./client.js";
 import { language, t } from "../words.js";
+import { LinkName, RelatedLine } from "../value.js";
 
 /** @typedef {import("../api.js").Item} Item */
 /** @typedef {{ key: string, icon: string, path: string, href: string, scope: string, tone: string }} Watched */
@@ -43,7 +41,7 @@ export function Home() {
   return div({ class: "page home" },
     h(Head, { title: t("home.hello", { name: first }), over: new Intl.DateTimeFormat(language === "nl" ? "nl-NL" : "en-GB", { weekday: "long", day: "numeric", month: "long", timeZone: "UTC" }).format(new Date(today())) }),
     clients === 0 || invoices?.meta.total === 0 ? h(FirstSteps, { clients: clients ?? 0, invoices: invoices?.meta.total ?? 0 }) : null,
-    !ready ? h(Skeleton, { rows: 2 }) : shown.length === 0 ? div({ class: "card all-good" }, h(Icon, { name: "check" }), t("home.nothing")) : ol({ class: "attention", "aria-label": t("home.attention") }, shown.map((item) => li({ key: item.key },
+    !ready ? div({ class: "attention waiting" }, h(Skeleton, { rows: 2 })) : shown.length === 0 ? div({ class: "card all-good" }, h(Icon, { name: "check" }), t("home.nothing")) : ol({ class: "attention", "aria-label": t("home.attention") }, shown.map((item) => li({ key: item.key },
       a({ href: item.href, class: `attention-item ${item.tone}` }, span({ class: "attention-icon" }, h(Icon, { name: item.icon })), strong(null, String(item.answer?.meta.total)), span(null, label(item.key)),
         item.key === "overdue" ? span({ class: "amount" }, moneyOfCents(sum(item.answer?.data ?? []))) : null)))),
     div({ class: "columns" },

@@ -8,12 +8,12 @@ import { TextBox } from "../field.js";
 import { hours, nearDay, plusDays, today } from "../format.js";
 import { div, h, input, label, span, table as tableElement, tbody, td, tfoot, th, thead, tr } from "../html.js";
 import { useKeys } from "../keys.js";
-import { LinkName } from "../names.js";
 import { Button, Empty, Head, Pill, Problem, Skeleton, say, sayError } from "../parts.js";
 import { place, setQuery } from "../router.js";
 import { can, tables } from "../schema.js";
 import { language, t } from "../words.js";
 import { readMinutes } from "./project.js";
+import { LinkName } from "../value.js";
 
 /** @typedef {import("../api.js").Item} Item */
 /** @typedef {{ project: string, activity: string }} Line */

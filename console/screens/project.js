@@ -9,12 +9,11 @@ import { History } from "../history.js";
 import { a, div, h, input, label, li, p, span, strong, ul } from "../html.js";
 import { useKeys } from "../keys.js";
 import { cents } from "../money.js";
-import { LinkName } from "../names.js";
 import { Button, Card, Empty, Facts, Head, Menu, Pill, Skeleton, deleteLater, say, sayError } from "../parts.js";
 import { go } from "../router.js";
 import { can, itemPath, may, tables } from "../schema.js";
 import { t, tableName } from "../words.js";
-import { RelatedLine } from "./client.js";
+import { LinkName, RelatedLine } from "../value.js";
 
 /** @typedef {import("../schema.js").Table} Table */
 /** @typedef {import("../api.js").Item} Item */

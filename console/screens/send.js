@@ -8,7 +8,7 @@ import { div, h, input, label, p, span } from "../html.js";
 import { cents, fromCents } from "../money.js";
 import { Problem, Skeleton, say } from "../parts.js";
 import { itemPath, tables } from "../schema.js";
-import { choiceName, fieldName, t } from "../words.js";
+import { choiceName, t } from "../words.js";
 
 /** @typedef {import("../schema.js").Table} Table */
 /** @typedef {import("../api.js").Item} Item */

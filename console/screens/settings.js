@@ -5,8 +5,7 @@ import { FieldRow } from "../field.js";
 import { changes, errorsByField } from "../form.js";
 import { size } from "../format.js";
 import { a, div, form, h, span, strong } from "../html.js";
-import { Icon } from "../icons.js";
-import { Button, Card, Facts, Head, Problem, Skeleton, say } from "../parts.js";
+import { Button, Card, Facts, Head, Icon, Problem, Skeleton, say } from "../parts.js";
 import { can, fieldOf, may, tables } from "../schema.js";
 import { t, tableName, word } from "../words.js";
 

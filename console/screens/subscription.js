@@ -9,11 +9,11 @@ import { History } from "../history.js";
 import { a, div, h, label, li, ol, p, span, strong } from "../html.js";
 import { useKeys } from "../keys.js";
 import { cents } from "../money.js";
-import { LinkName } from "../names.js";
 import { Button, Card, Facts, Head, Pill, Skeleton, say } from "../parts.js";
 import { go } from "../router.js";
 import { can, itemPath } from "../schema.js";
 import { choiceName, t, tableName, word } from "../words.js";
+import { LinkName } from "../value.js";
 
 /** @typedef {import("../schema.js").Table} Table */
 /** @typedef {import("../api.js").Item} Item */

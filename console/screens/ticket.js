@@ -4,12 +4,12 @@ import { newKey, patch, post, useLoad } from "../api.js";
 import { dropDraft, keepDraft, readDraft } from "../drafts.js";
 import { a, aside, button, div, h, h1, h2, section, span, textarea } from "../html.js";
 import { useKeys } from "../keys.js";
-import { LinkName, linked } from "../names.js";
 import { Button, Card, Empty, Facts, Menu, Moment, Pill, Problem, Skeleton, Tabs, say, sayError } from "../parts.js";
 import { go, place } from "../router.js";
 import { can, itemPath, tables } from "../schema.js";
 import { Related } from "./client.js";
 import { choiceName, t, tableName } from "../words.js";
+import { LinkName, linked } from "../value.js";
 
 /** @typedef {import("../schema.js").Table} Table */
 /** @typedef {import("../api.js").Item} Item */
