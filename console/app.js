@@ -35,7 +35,7 @@ function App() {
     h(TopBar, { openMenu: () => setDrawer(true) }),
     h(Progress, null),
     outdated.value ? div({ class: "notice updated", role: "status" }, span(null, t("updated")), h(Button, { small: true, onClick: () => location.reload() }, t("updated.reload"))) : null,
-    main({ id: "main" }, h(Screen, { key: route.key, route })),
+    main({ id: "main" }, me.value.account.test_clock ? h(Clock, null) : null, h(Screen, { key: route.key, route })),
     h(Toasts, null));
 }
 
@@ -53,6 +53,13 @@ function Screen({ route }) {
   }, [view.draw]);
   if (view.error) return div({ class: "page" }, div({ class: "notice" }, strong(null, t("updated")), h(Button, { small: true, onClick: () => location.reload() }, t("updated.reload"))), h(Problem, { error: view.error }));
   return view.draw ? /** @type {import("./html.js").View} */ (view.draw()) : div({ class: "page" }, h(Skeleton, { rows: 10 }));
+}
+
+/** The bar of a test account is loaded for test accounts only. */
+function Clock() {
+  const [shown, setShown] = useState(/** @type {typeof import("./clock.js") | null} */ (null));
+  useEffect(() => { void import("./clock.js").then(setShown); }, []);
+  return shown ? h(shown.ClockBar, null) : null;
 }
 
 /** A bar after 150 ms; "still busy" after 8 s. */

@@ -14,17 +14,16 @@ import { Icon } from "./parts.js";
 const COUNTRIES = ("NL BE DE FR LU GB IE AT CH ES PT IT DK SE NO FI PL CZ SK HU RO BG HR SI EE LV LT GR CY MT US CA AU NZ TR MA CN JP IN ZA BR").split(" ");
 const MAX_RADIOS = 4;
 
-/** @param {{ table: string, field: Field, value: any, onChange: (value: any) => void, error?: string, disabled?: boolean, prefix?: string, onNew?: (typed: string) => void }} properties */
-export function FieldRow({ table, field, value, onChange, error, disabled, prefix = "f", onNew }) {
-  const id = `${prefix}-${field.name}`;
+/** @param {{ table: string, field: Field, name?: string, value: any, onChange: (value: any) => void, error?: string, disabled?: boolean, prefix?: string, onNew?: (typed: string) => void }} properties */
+export function FieldRow({ table, field, name = fieldName(table, field.name), value, onChange, error, disabled, prefix = "f", onNew }) {
+  const id = `${prefix}-${field.name.replace(" ", "-")}`;
   const help = fieldHelp(table, field.name);
   const describedBy = [help && `${id}-help`, error && `${id}-error`].filter(Boolean).join(" ") || undefined;
-  const name = fieldName(table, field.name);
   const notes = [help ? p({ class: "help", id: `${id}-help` }, help) : null, error ? p({ class: "wrong", id: `${id}-error` }, error) : null];
   const control = { id, value, onChange, invalid: Boolean(error), describedBy, disabled };
   if (field.kind === "choice" && (field.choices?.length ?? 0) <= MAX_RADIOS && (field.choices?.length ?? 0) > 0) {
     return fieldset({ class: "field choice", "aria-describedby": describedBy, id },
-      legend(null, name, field.required ? null : null),
+      legend(null, name),
       div({ class: "radios" }, field.choices?.map((choice) => label({ key: choice },
         input({ type: "radio", name: id, value: choice, checked: (value ?? "") === choice, disabled, onChange: () => onChange(choice) }), span(null, choiceName(table, field.name, choice))))), notes);
   }

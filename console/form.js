@@ -11,7 +11,7 @@ import { showOnce } from "./once.js";
 import { Button, Card, Head, Problem, Skeleton, say } from "./parts.js";
 import { tasteOf } from "./resources.js";
 import { go, place } from "./router.js";
-import { itemPath, titleOf, valueOf } from "./schema.js";
+import { itemPath, may, titleOf, valueOf } from "./schema.js";
 import { errorText, fieldName, t, tableName, word } from "./words.js";
 import { openConflict } from "./conflict.js";
 
@@ -44,6 +44,7 @@ function Editing({ table, item, etag }) {
   useEffect(() => { if (kept) values.value = { ...start, ...kept.value }; }, []);
 
   const fields = table.fields.filter((field) => (item ? field.patch : field.create) && editable(field));
+  const custom = useCustomFields(table);
   const errors = error.value instanceof ApiError ? errorsByField(error.value) : {};
   /** @param {string} name @param {unknown} value */
   const set = (name, value) => {
@@ -53,6 +54,8 @@ function Editing({ table, item, etag }) {
   const save = async () => {
     if (busy.value) return;
     const body = item ? changes(fields, base.current.item ?? {}, values.value) : filledIn(fields, values.value);
+    const own = customChanges(custom, base.current.item?.custom_fields ?? {}, values.value);
+    if (Object.keys(own).length > 0) body.custom_fields = own;
     const back = item ? `${table.address}/${item.id}` : table.address;
     if (item && Object.keys(body).length === 0) { dropDraft(draftName); return go(back); }
     busy.value = true;
@@ -93,8 +96,24 @@ function Editing({ table, item, etag }) {
     error.value ? h(ErrorList, { table, error: error.value, fields }) : null,
     groupsOf(table, fields).map(([name, group]) => h(Card, { key: name, title: name ? word([`group.${name}`], name) : undefined },
       div({ class: "fields" }, group.map((field) => h(FieldRow, { key: field.name, table: table.key, field, value: values.value[field.name], error: errors[field.name], onChange: (value) => set(field.name, value) }))))),
+    custom.length > 0 ? h(Card, { title: tableName("custom_fields") }, div({ class: "fields" }, custom.map((field) => h(FieldRow, { key: field.name, table: "custom", field, name: field.label, value: values.value[field.name] ?? base.current.item?.custom_fields?.[field.key] ?? (field.kind === "boolean" ? false : ""), error: errors[`custom_fields.${field.key}`], onChange: (value) => set(field.name, value) })))) : null,
     table.key === "corporate_identities" ? h(Preview, { values: values.value }) : null,
     div({ class: "form-foot" }, h(Button, { href: item ? `${table.address}/${item.id}` : table.address }, t("cancel")), h(Button, { type: "submit", primary: true, busy: busy.value }, t("save"))));
+}
+
+/** The account's own fields of this kind of record.
+ * @param {Table} table @returns {(Field & { key: string, label: string })[]} */
+export function useCustomFields(table) {
+  const has = table.fields.some((field) => field.kind === "custom");
+  const all = /** @type {Item[]} */ (useLoad(has && may("settings.read") ? "/v1/custom-fields" : null).answer?.data ?? []);
+  const kinds = /** @type {Record<string, string>} */ ({ checkbox: "boolean", select: "choice" });
+  return all.filter((one) => one.entity === table.one).map((one) => ({ name: `custom ${one.key}`, key: one.key, label: one.label, kind: kinds[one.type] ?? "text", choices: one.options ?? [], length: 255 }));
+}
+
+/** @param {{ name: string, key: string }[]} custom @param {Item} before @param {Item} values */
+function customChanges(custom, before, values) {
+  const changed = custom.filter((field) => values[field.name] !== undefined && values[field.name] !== (before[field.key] ?? ""));
+  return Object.fromEntries(changed.map((field) => [field.key, values[field.name] === "" ? null : values[field.name]]));
 }
 
 /** @param {{ values: Item }} properties */

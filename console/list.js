@@ -132,7 +132,7 @@ function Rows({ table, rows, columns, selected, dim }) {
   ]);
   const all = rows.length > 0 && rows.every((row) => selected.value.has(row.id));
   return div({ class: fields.length > 8 ? "table-box scrolls" : "table-box", role: "region", "aria-label": tableName(table.key), tabIndex: -1 },
-    tableElement({ class: dim ? "table dim" : "table" },
+    tableElement({ class: ["table", dim && "dim", fields.length < 7 && "few"].filter(Boolean).join(" ") },
       thead(null, tr(null,
         th({ class: "pick" }, input({ type: "checkbox", checked: all, "aria-label": t("list.choose_all"), onChange: () => void (selected.value = new Set(all ? [] : rows.map((row) => row.id))) })),
         fields.map((field) => h(Heading, { key: field.name, table, field, sort: parameters.get("sort") ?? "", order: parameters.get("order") ?? "desc" })))),

@@ -1,7 +1,7 @@
 // The page of a client: how to reach them, what is open, and everything that is done for them.
 import { useLoad } from "../api.js";
 import { Missing } from "../detail.js";
-import { groupsOf } from "../form.js";
+import { groupsOf, useCustomFields } from "../form.js";
 import { day, dayOf, iban, money, moneyOfCents, today } from "../format.js";
 import { History } from "../history.js";
 import { a, div, h, li, span, strong, ul } from "../html.js";
@@ -39,7 +39,7 @@ export function ClientPage({ table, id, part }) {
     may("invoices.read") ? h(Sums, { id }) : null,
     h(Tabs, { label: name, items: TABS.map((tab) => ({ href: `${table.address}/${id}${tab ? `/${tab}` : ""}`, current: tab === part, label: tab === "" ? t("client.overview") : word([`client.${tab}`], tableName(tab)) })) }),
     div({ class: "columns" },
-      div({ class: "column-main" }, part === "details" ? details(table, item) : (SHOWN[part] ?? []).map((key) => h(Related, { key, table: key, id, few: part === "", alone: (SHOWN[part] ?? []).length === 1 }))),
+      div({ class: "column-main" }, part === "details" ? [...details(table, item), h(Custom, { key: "custom", table, item })] : (SHOWN[part] ?? []).map((key) => h(Related, { key, table: key, id, few: part === "", alone: (SHOWN[part] ?? []).length === 1 }))),
       div({ class: "column-side" }, h(Reach, { item }), h(Mandate, { id }), h(History, { table, item }))));
 }
 
@@ -83,6 +83,13 @@ function Reach({ item }) {
     [t("field.email"), item.email ? a({ href: `mailto:${item.email}` }, item.email) : ""], [t("field.phone"), item.phone ? a({ href: `tel:${item.phone.replace(/[^+\d]/g, "")}` }, item.phone) : ""], [t("group.address"), address],
     [t("field.debtor_number"), item.debtor_number], [t("field.payment_term"), item.payment_term], [t("field.company_registration_number"), item.company_registration_number], [t("field.vat_number"), item.vat_number], [t("field.iban"), item.iban ? iban(item.iban) : ""], [t("field.created_at"), day(since)],
   ] }));
+}
+
+/** @param {{ table: Table, item: Item }} properties */
+function Custom({ table, item }) {
+  const fields = useCustomFields(table).filter((field) => item.custom_fields?.[field.key] !== undefined);
+  if (fields.length === 0) return null;
+  return h(Card, { title: tableName("custom_fields") }, h(Facts, { facts: fields.map((field) => /** @type {[string, import("../html.js").View]} */ ([field.label, h(Value, { table: "custom", field, value: item.custom_fields[field.key] })])) }));
 }
 
 /** @param {{ id: string }} properties */

@@ -34,7 +34,7 @@ export function Inbox({ table, id }) {
         loaded.error ? h(Problem, { error: loaded.error, retry: loaded.reload }) : null, !loaded.answer ? h(Skeleton, { rows: 8 }) : null,
         loaded.answer && rows.length === 0 ? h(Empty, { icon: "tickets", title: t("ticket.none"), text: t("ticket.none_text") }) : null,
         rows.map((row) => a({ key: row.id, class: "inbox-row", href: `/tickets/${row.id}${query ? `?${query}` : ""}`, "aria-current": row.id === id ? "true" : undefined },
-          span({ class: "who" }, row.client_name || row.client_email || "–"), span({ class: "when" }, h(Moment, { at: row.last_message_at ?? row.created_at })), span({ class: "subject" }, row.subject),
+          span({ class: "who" }, row.client_name || row.client_email || "–"), span({ class: "when" }, h(Moment, { at: row.last_message_at ?? row.created_at })), span({ class: "topic" }, row.subject),
           span({ class: "state" }, h(Pill, { table: "tickets", field: "status", value: row.status }), row.priority === "high" || row.priority === "urgent" ? h(Pill, { table: "tickets", field: "priority", value: row.priority }) : null, row.number))))),
     id ? h(Conversation, { key: id, table, id, statuses }) : h(Empty, { icon: "tickets", title: t("ticket.choose"), text: t("ticket.choose_text") }));
 }
