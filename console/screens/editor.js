@@ -18,6 +18,7 @@ import { go, place } from "../router.js";
 import { can, itemPath, valueOf } from "../schema.js";
 import { RowsEditor, Sums, editedRow, isBlank, liveTotals, rowBody, salesRates } from "../rows.js";
 import { fieldName, t, tableName, word } from "../words.js";
+import { openQuickClient } from "./quick_client.js";
 import { openSend } from "./send.js";
 import { linked } from "../value.js";
 
@@ -153,7 +154,7 @@ function Editing({ table, item, etag, allRates }) {
   const control = (name) => ({ id: `f-${name}`, value: values.value[name], invalid: Boolean(errors[name]), onChange: (/** @type {any} */ value) => set({ [name]: value }) });
   return form({ class: "page editor", noValidate: true, onSubmit: (event) => { event.preventDefault(); void saveAndSay(); } },
     h(Head, { title: item ? tableName(table.key, 1) : word([`new.${table.key}`], ""), over: a({ href: table.address }, tableName(table.key)), beside: h(Pill, { table: table.key, field: "payment_status", value: "draft" }) },
-      span({ class: "soft saved" }, busy.value ? t("document.saving") : dirty.value ? t("document.unsaved") : item ? t("document.all_saved") : ""),
+      h(SavedLine, { busy, dirty, made: item !== null }),
       h(Button, { type: "submit", busy: busy.value }, t("document.save")),
       div({ class: "split" }, h(Button, { primary: true, onClick: () => finalize(true) }, t("document.finalize_send")),
         h(Menu, { label: t("more"), icon: "down", primary: true, items: [
@@ -163,7 +164,7 @@ function Editing({ table, item, etag, allRates }) {
     restored.value ? div({ class: "notice" }, span(null, t("draft.restored")), h(Button, { small: true, onClick: () => { dropDraft(draftName); values.value = start.current; dirtyRows.current = false; rows.value = (item?.rows ?? []).map((/** @type {Item} */ row) => editedRow(row)); restored.value = false; dirty.value = false; } }, t("draft.discard"))) : null,
     error.value ? h(ErrorList, { table, error: error.value, fields: table.fields }) : null,
     h(Card, { class: "editor-head" }, div({ class: "fields" },
-      field("client_id", div(null, h(LinkBox, { ...control("client_id"), table: "clients", onChange: (id) => set({ client_id: id }), onNew: (typed) => go(`/clients/new?company_name=${encodeURIComponent(typed)}`) }), h(ClientLine, { client }))),
+      field("client_id", div(null, h(LinkBox, { ...control("client_id"), table: "clients", onChange: (id) => set({ client_id: id }), onNew: (typed) => openQuickClient(typed, (made) => set({ client_id: made.id })) }), h(ClientLine, { client }))),
       field("title", h(TextBox, { ...control("title"), length: 255 })),
       div({ class: "field-row" },
         field("invoice_date", h(DayBox, control("invoice_date"))),
@@ -172,6 +173,10 @@ function Editing({ table, item, etag, allRates }) {
     h(Card, { class: "rows-card" }, h(RowsEditor, { rows, rates, onChange: () => { dirtyRows.current = true; changed(); } }),
       div({ class: "rows-foot" }, field("notes", h(TextBox, { ...control("notes"), length: 4096, long: true, placeholder: t("document.notes_hint") })), h(Sums, { totals: live, rates }))));
 }
+
+/** Apart, so that the first change does not redraw all rows.
+ * @param {{ busy: import("@preact/signals").Signal<boolean>, dirty: import("@preact/signals").Signal<boolean>, made: boolean }} properties */
+const SavedLine = ({ busy, dirty, made }) => span({ class: "soft saved" }, busy.value ? t("document.saving") : dirty.value ? t("document.unsaved") : made ? t("document.all_saved") : "");
 
 /** What is known about the client, beside the field.
  * @param {{ client: Item | null | undefined }} properties */

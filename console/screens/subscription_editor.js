@@ -14,6 +14,7 @@ import { RowsEditor, Sums, editedRow, isBlank, liveTotals, rowBody, salesRates }
 import { go, place } from "../router.js";
 import { fieldOf, itemPath } from "../schema.js";
 import { choiceName, fieldName, t, tableName, word } from "../words.js";
+import { openQuickClient } from "./quick_client.js";
 
 /** @typedef {import("../schema.js").Table} Table */
 /** @typedef {import("../api.js").Item} Item */
@@ -89,7 +90,7 @@ function Editing({ table, item, etag, allRates }) {
     kept ? div({ class: "notice" }, span(null, t("draft.restored")), h(Button, { small: true, onClick: () => { dropDraft(draftName); location.reload(); } }, t("draft.discard"))) : null,
     error.value ? h(ErrorList, { table, error: error.value, fields: table.fields }) : null,
     h(Card, { class: "editor-head" }, div({ class: "fields" },
-      field("client_id", h(LinkBox, { ...control("client_id"), table: "clients", disabled: Boolean(item), onChange: (id) => set({ client_id: id }) })),
+      field("client_id", h(LinkBox, { ...control("client_id"), table: "clients", disabled: Boolean(item), onChange: (id) => set({ client_id: id }), onNew: (typed) => openQuickClient(typed, (made) => set({ client_id: made.id })) })),
       field("title", h(TextBox, { ...control("title"), length: 255 })),
       div({ class: "field-row four" },
         field("frequency", h(ChoiceBox, { ...control("frequency"), options: frequencies })),
