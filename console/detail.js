@@ -55,19 +55,23 @@ const hasValue = (value) => value !== null && value !== undefined && value !== "
 /** Actions without a body that the state allows.
  * @param {{ table: Table, item: Item, etag: string }} properties */
 function Actions({ table, item, etag }) {
-  const actions = (table.actions ?? []).filter((action) => may(action.scope) && !action.takes?.length && !action.name.includes("/") && fits(action.name, item));
+  const actions = (table.actions ?? []).filter((action) => may(action.scope) && (!action.takes?.length || BARE.includes(action.name)) && !action.name.includes("/") && fits(action.name, item));
   return div({ class: "actions" }, actions.map((action) => h(Button, { key: action.name, primary: action.name === "complete" || action.name === "approve", onClick: () => run(action) }, actionName(table.key, action.name))));
   /** @param {import("./schema.js").Action} action */
   async function run(action) {
     const path = action.path.replace("{id}", item.id);
-    const send = async () => { const answer = await post(path, undefined, { etag }); showOnce(answer); say(t("done", { what: actionName(table.key, action.name) })); };
+    const send = async () => { const answer = await post(path, action.takes?.length ? {} : undefined, { etag }); showOnce(answer); say(t("done", { what: actionName(table.key, action.name) })); };
     if (["complete", "reopen", "verify", "test", "retry"].includes(action.name)) await send().catch(sayError);
     else confirm({ title: actionName(table.key, action.name), text: word([`confirm.${table.key}.${action.name}`, `confirm.${action.name}`], t("confirm.text")), action: actionName(table.key, action.name), run: send });
   }
 }
 
+/** Actions whose body can be left out. */
+const BARE = ["rotate"];
+
 /** @param {string} action @param {Item} item */
 function fits(action, item) {
+  if (item.revoked_at) return false;
   const status = String(item.status ?? "");
   if (action === "complete" || action === "win" || action === "lose") return status === "open";
   if (action === "reopen") return status === "completed";

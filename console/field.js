@@ -1,9 +1,10 @@
 // A control for each kind of field, with its label, explanation and error.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { LinkBox } from "./combobox.js";
-import { day, decimal, readDay, readNumber } from "./format.js";
+import { day, dayOf, decimal, readDay, readNumber } from "./format.js";
 import { FileBox } from "./filebox.js";
 import { button, div, fieldset, h, input, label, legend, option, p, select, span, textarea } from "./html.js";
+import { ScopesBox } from "./scopes.js";
 import { countryName } from "./value.js";
 import { choiceName, fieldHelp, fieldName, t } from "./words.js";
 import { Icon } from "./parts.js";
@@ -49,7 +50,9 @@ export function controlOf(table, field, control, onNew) {
     case "choice": return h(ChoiceBox, { ...control, options: (field.choices ?? []).map((choice) => /** @type {[string, string]} */ ([choice, choiceName(table, field.name, choice)])), empty: !field.required });
     case "country": return h(ChoiceBox, { ...control, options: COUNTRIES.map((code) => /** @type {[string, string]} */ ([code, countryName(code)])), empty: true });
     case "color": return h(ColorBox, control);
-    case "texts": return h(TextBox, { ...control, value: Array.isArray(control.value) ? control.value.join(", ") : control.value, onChange: (/** @type {string} */ typed) => control.onChange(typed.split(",").map((one) => one.trim()).filter(Boolean)) });
+    case "moment": return h(DayBox, { ...control, value: control.value ? dayOf(control.value) : "", onChange: (/** @type {string} */ day) => control.onChange(day ? `${day}T00:00:00Z` : "") });
+    case "texts": if (field.name === "scopes") return h(ScopesBox, control);
+      return h(TextBox, { ...control, value: Array.isArray(control.value) ? control.value.join(", ") : control.value, onChange: (/** @type {string} */ typed) => control.onChange(typed.split(",").map((one) => one.trim()).filter(Boolean)) });
     default: return h(TextBox, { ...control, length: field.length, type: TYPES[field.kind], long: wide(field) });
   }
 }

@@ -35,6 +35,7 @@ const TASTE = {
   runs: { icon: "flows", status: "status", columns: ["flow_name", "trigger_key", "status", "attempts", "error", "created_at"], card: { title: "flow_name", sub: ["trigger_key"], status: "status" } },
   users: { icon: "clients", status: "status", columns: ["name", "email", "role", "language", "status"], card: { title: "name", sub: ["email"], status: "status", end: "role" } },
   corporate_identities: { columns: ["name", "primary_color", "secondary_color", "is_default"], groups: [["look", ["name", "logo_file_id", "primary_color", "secondary_color", "footer", "is_default"]], ["address", ["address", "zipcode", "city", "country", "email", "phone", "website"]], ["bank", ["iban", "bic", "vat_number", "company_registration_number"]]] },
+  keys: { icon: "link", columns: ["name", "hint", "scopes", "last_used_at", "expires_at", "revoked_at"], card: { title: "name", sub: ["hint"] } },
   webhook_endpoints: { icon: "flows", columns: ["url", "description", "events", "active", "failing_since"] },
   batches: { icon: "pay", status: "status" },
 };

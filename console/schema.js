@@ -50,7 +50,7 @@ export const tables = {};
 export const me = signal({ account: {}, user: {}, scopes: [] });
 
 const IN_SETTINGS = new Set(["tax_rates", "payment_terms", "corporate_identities", "custom_fields", "email_domains", "webhook_endpoints",
-  "pipelines", "phases", "deal_sources", "ticket_statuses", "ticket_channels", "users"]);
+  "pipelines", "phases", "deal_sources", "ticket_statuses", "ticket_channels", "users", "keys"]);
 
 export async function loadSchema() {
   const assets = document.documentElement.dataset.assets ?? "";
@@ -66,7 +66,8 @@ export async function loadSchema() {
  * @param {string | undefined} scope */
 export function may(scope) {
   const scopes = /** @type {string[]} */ (me.value.scopes ?? []);
-  return scope !== undefined && (scope === "" || scopes.includes("*") || scopes.includes(scope));
+  // A route that every caller may use has no scope with a point.
+  return scope !== undefined && (!scope.includes(".") || scopes.includes("*") || scopes.includes(scope));
 }
 
 /** @param {Table} table @param {string} verb */

@@ -38,7 +38,7 @@ export function Value({ table, field, value, plain }) {
     case "iban": return iban(value);
     case "country": return countryName(value);
     case "color": return span({ class: "swatch-line" }, span({ class: "swatch", style: { backgroundColor: value } }), value);
-    case "texts": return Array.isArray(value) ? value.join(", ") : String(value);
+    case "texts": return Array.isArray(value) ? (value[0] === "*" && field.name === "scopes" ? t("scope.all") : value.join(", ")) : String(value);
     case "custom": return null;
     case "data": case "rows": case "lines": return null;
     default: return isStatus(table, field.name) ? h(Pill, { table, field: field.name, value }) : String(value);

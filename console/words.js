@@ -40,7 +40,7 @@ export const fieldName = (table, field) => word([`field.${table}.${field}`, `fie
 
 /** The explanation of a field, if it needs one.
  * @param {string} table @param {string} field */
-export const fieldHelp = (table, field) => word([`help.${table}.${field}`, `help.${field}`], "");
+export const fieldHelp = (table, field) => word([`hint.${table}.${field}`, `hint.${field}`], "");
 
 /** @param {string} table @param {string} field @param {string} value */
 export const choiceName = (table, field, value) =>
