@@ -79,6 +79,7 @@ function fits(action, item) {
   if (action === "cancel") return ["queued", "running", "waiting", "pending_approval", "retrying"].includes(status);
   if (action === "retry") return status === "failed";
   if (action === "invite") return status === "invited";
+  if (action === "remove-two-factor") return status === "active";
   return action !== "adopt";
 }
 

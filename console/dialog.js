@@ -40,12 +40,13 @@ const Shown = ({ draw, close }) => draw({ close });
  * @param {string} properties.action The word on the main button.
  * @param {boolean} [properties.danger]
  * @param {boolean} [properties.wide]
+ * @param {boolean} [properties.single] Whether there is nothing to cancel.
  * @param {() => void} properties.close
  * @param {() => Promise<unknown>} properties.run Closes the dialog when it succeeds; an error is shown in it.
  * @param {import("./html.js").Children} [properties.children]
  * @param {boolean} [properties.disabled]
  */
-export function Dialog({ title, action, danger, wide, close, run, children, disabled }) {
+export function Dialog({ title, action, danger, wide, single, close, run, children, disabled }) {
   const box = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState(/** @type {unknown} */ (null));
@@ -73,7 +74,7 @@ export function Dialog({ title, action, danger, wide, close, run, children, disa
   }, form({ method: "dialog", onSubmit: (event) => { event.preventDefault(); void submit(); } },
     div({ class: "dialog-head" }, h2(null, title), h(Button, { quiet: true, small: true, icon: "close", label: t("close"), onClick: close })),
     div({ class: "dialog-body" }, error ? h(Problem, { error }) : null, children),
-    div({ class: "dialog-foot" }, h(Button, { onClick: close }, t("cancel")), h(Button, { type: "submit", primary: !danger, danger, busy, disabled }, action))));
+    div({ class: "dialog-foot" }, single ? null : h(Button, { onClick: close }, t("cancel")), h(Button, { type: "submit", primary: !danger, danger, busy, disabled }, action))));
 }
 
 /** Asks before something that cannot be undone, and says what will happen.

@@ -6,6 +6,6 @@ import { t } from "./words.js";
 
 export function openHelp() {
   const shortcuts = allShortcuts();
-  openDialog(({ close }) => h(Dialog, { title: t("help.title"), action: t("close"), close, run: async () => {} },
+  openDialog(({ close }) => h(Dialog, { title: t("help.title"), action: t("close"), single: true, close, run: async () => {} },
     dl({ class: "shortcuts" }, shortcuts.map((shortcut) => div({ key: shortcut.key }, dt(null, shortcut.key.split(/[ +]/).map((one) => kbd({ key: one }, one === "n" ? "N" : one.length === 1 ? one.toUpperCase() : one))), dd(null, shortcut.label))))));
 }

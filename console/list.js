@@ -30,6 +30,7 @@ export function ListPage({ table }) {
   const add = can(table, "create") && table.key !== "files";
   return div({ class: "page list-page" },
     h(Head, { title: tableName(table.key), over: table.address.startsWith("/settings") ? a({ href: "/settings" }, t("menu.settings")) : undefined },
+      table.key === "deals" ? h(Button, { quiet: true, icon: "deals", href: "/deals" }, t("board.board")) : null,
       add ? h(Button, { primary: true, icon: "plus", href: `${table.address}/new` }, word([`new.${table.key}`], t("new_one", { one: tableName(table.key, 1).toLowerCase() }))) : null),
     taste.tabs ? h(StatusTabs, { table, tabs: taste.tabs }) : null,
     h(ListCard, { table, loaded, add }));
@@ -54,7 +55,7 @@ function ListCard({ table, loaded, add }) {
   const rows = /** @type {Item[]} */ (loaded.answer?.data ?? []);
   const meta = loaded.answer?.meta ?? {};
   const searching = useRef(/** @type {HTMLInputElement | null} */ (null));
-  const filtered = [...new URLSearchParams(place.value.query).keys()].some((name) => !["page", "sort", "order"].includes(name));
+  const filtered = [...new URLSearchParams(place.value.query).keys()].some((name) => !["page", "sort", "order", "view"].includes(name));
   useEffect(() => { if (loaded.answer) restoreScroll(); }, [loaded.answer !== null]);
   useEffect(() => { selected.value = new Set(); }, [place.value.query]);
   const choosing = useSignal(false);

@@ -16,7 +16,7 @@ export function showOnce(answer) {
 
 /** @param {{ title: string, text: string, value: string, close: () => void }} properties */
 function Once({ title, text, value, close }) {
-  return h(Dialog, { title, action: t("once.kept"), close, run: async () => {} }, p(null, text), h(CopyBox, { value, label: title }));
+  return h(Dialog, { title, action: t("once.kept"), single: true, close, run: async () => {} }, p(null, text), h(CopyBox, { value, label: title }));
 }
 
 /** A text to copy. Without a clipboard (plain HTTP), the text is selected.
