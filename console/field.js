@@ -91,7 +91,7 @@ export function NumberBox({ id, value, onChange, invalid, describedBy, disabled,
   };
   /** @param {string} number */
   const pick = (number) => { setEither(null); setTyped(null); onChange(number); };
-  return div({ class: mark ? "number marked" : "number" },
+  return div({ class: !mark ? "number" : mark === "%" ? "number marked end" : "number marked" },
     mark ? span({ class: "unit-mark", "aria-hidden": "true" }, mark) : null,
     input({
       id, type: "text", inputMode: "decimal", autocomplete: "off", disabled, placeholder, "aria-label": name, "aria-invalid": invalid || wrong || Boolean(either) || undefined, "aria-describedby": describedBy,
