@@ -3,6 +3,7 @@ import { day, decimal, money, percent, price } from "./format.js";
 import { div, h, p, span, strong, table as tableElement, tbody, td, tfoot, th, thead, tr } from "./html.js";
 import { Button } from "./parts.js";
 import { me } from "./schema.js";
+import { pdfOf } from "./value.js";
 import { fieldName, t, tableName } from "./words.js";
 
 /** @typedef {import("./api.js").Item} Item */
@@ -14,7 +15,7 @@ export function Paper({ table, item }) {
   return div({ class: "paper" },
     div({ class: "paper-head" },
       div(null, div({ class: "paper-kind" }, item.is_credit ? t("field.is_credit") : tableName(table.key, 1)), strong(null, item.title)),
-      div({ class: "paper-from" }, strong(null, me.value.account.name), h(Button, { small: true, icon: "download", href: `/console${table.path}/${item.id}/pdf/content`, target: "_blank" }, t("document.pdf")))),
+      div({ class: "paper-from" }, strong(null, me.value.account.name), h(Button, { small: true, icon: "download", href: pdfOf(table, item), target: "_blank" }, t("document.pdf")))),
     div({ class: "paper-facts" },
       div(null, span({ class: "soft" }, t("field.client_id")), who.map((line, place) => (place === 0 ? strong({ key: line }, line) : span({ key: line }, line))), item.meta?.client_email ? span({ class: "soft" }, item.meta.client_email) : null),
       div(null, fact(t("field.number"), item.number), fact(fieldName(table.key, "invoice_date"), day(item.invoice_date)), fact(fieldName(table.key, "due_date"), day(item.due_date)), item.meta?.reference ? fact(t("field.reference"), item.meta.reference) : null)),

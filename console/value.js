@@ -112,6 +112,10 @@ export function LinkName({ table, id, plain }) {
 /** @param {{ table: string, id: string }} properties */
 export const PlainName = (properties) => h(LinkName, { ...properties, plain: true });
 
+/** The PDF of a document. Its version is in the address, since browsers keep it for an hour.
+ * @param {import("./schema.js").Table} table @param {Item} item */
+export const pdfOf = (table, item) => `/console${table.path}/${item.id}/pdf/content?version=${item.meta?.version ?? 0}`;
+
 /** Drafts have a long technical number.
  * @param {string} number */
 export const shortNumber = (number) => (number.startsWith("DRAFT-") ? t("document.draft") : number);

@@ -15,7 +15,7 @@ import { can, itemPath, may } from "../schema.js";
 import { actionName, choiceName, fieldName, t, tableName, word } from "../words.js";
 import { Editor } from "./editor.js";
 import { openCents, openCredit, openPayment, openSend } from "./send.js";
-import { LinkName } from "../value.js";
+import { LinkName, pdfOf, shortNumber } from "../value.js";
 
 /** @typedef {import("../schema.js").Table} Table */
 /** @typedef {import("../api.js").Item} Item */
@@ -34,10 +34,10 @@ export function DocumentPage({ table, id }) {
 function Final({ table, item, etag }) {
   const actions = actionsOf(table, item, etag);
   const [main, ...rest] = actions;
-  const pdf = `/console${table.path}/${item.id}/pdf/content`;
+  const pdf = pdfOf(table, item);
   useKeys([...actions.filter((action) => action.key).map((action) => ({ key: action.key ?? "", label: action.label, run: action.run })), { key: "d", label: t("document.pdf"), run: () => void open(pdf, "_blank") }]);
   return div({ class: "page document" },
-    h(Head, { title: item.number, over: [a({ key: "list", href: table.address }, tableName(table.key)), " · ", item.title], beside: [h(Pill, { key: "status", table: table.key, field: "payment_status", value: item.payment_status }), item.is_credit ? span({ key: "credit", class: "pill calm" }, t("field.is_credit")) : null] },
+    h(Head, { title: shortNumber(item.number), over: [a({ key: "list", href: table.address }, tableName(table.key)), " · ", item.title], beside: [h(Pill, { key: "status", table: table.key, field: "payment_status", value: item.payment_status }), item.is_credit ? span({ key: "credit", class: "pill calm" }, t("field.is_credit")) : null] },
       main ? h(Button, { primary: true, icon: main.icon, onClick: main.run }, main.label) : null,
       rest.slice(0, 1).map((action) => h(Button, { key: action.label, icon: action.icon, onClick: action.run }, action.label)),
       h(Menu, { label: t("more"), icon: "more", items: [...rest.slice(1), { label: t("document.pdf"), icon: "download", href: pdf, target: "_blank" }, { label: t("document.web"), icon: "link", href: item.web_url, target: "_blank", hidden: !item.web_url }] })),

@@ -10,7 +10,7 @@ import { dropDraft, keepDraft, readDraft } from "../drafts.js";
 import { DayBox, TextBox } from "../field.js";
 import { ErrorList, detailText } from "../form.js";
 import { plusDays, today } from "../format.js";
-import { a, div, form, h, label, p, span } from "../html.js";
+import { a, div, form, h, iframe, label, p, span } from "../html.js";
 import { useKeys } from "../keys.js";
 import { fromCents } from "../money.js";
 import { Button, Card, Head, Menu, Pill, Problem, Skeleton, say } from "../parts.js";
@@ -20,7 +20,7 @@ import { RowsEditor, Sums, editedRow, isBlank, liveTotals, rowBody, salesRates }
 import { fieldName, t, tableName, word } from "../words.js";
 import { openQuickClient } from "./quick_client.js";
 import { openSend } from "./send.js";
-import { linked } from "../value.js";
+import { linked, pdfOf } from "../value.js";
 
 /** @typedef {import("../schema.js").Table} Table */
 /** @typedef {import("../api.js").Item} Item */
@@ -152,12 +152,13 @@ function Editing({ table, item, etag, allRates }) {
   const field = (name, control, extra = "") => div({ class: `field ${extra}` }, label({ for: `f-${name}` }, fieldName(table.key, name)), control, errors[name] ? p({ class: "wrong" }, errors[name]) : null);
   /** @param {string} name */
   const control = (name) => ({ id: `f-${name}`, value: values.value[name], invalid: Boolean(errors[name]), onChange: (/** @type {any} */ value) => set({ [name]: value }) });
-  return form({ class: "page editor", noValidate: true, onSubmit: (event) => { event.preventDefault(); void saveAndSay(); } },
+  return form({ class: item ? "page editor with-preview" : "page editor", noValidate: true, onSubmit: (event) => { event.preventDefault(); void saveAndSay(); } },
     h(Head, { title: item ? tableName(table.key, 1) : word([`new.${table.key}`], ""), over: a({ href: table.address }, tableName(table.key)), beside: h(Pill, { table: table.key, field: "payment_status", value: "draft" }) },
       h(SavedLine, { busy, dirty, made: item !== null }),
       h(Button, { type: "submit", busy: busy.value }, t("document.save")),
       div({ class: "split" }, h(Button, { primary: true, onClick: () => finalize(true) }, t("document.finalize_send")),
         h(Menu, { label: t("more"), icon: "down", primary: true, items: [
+          { label: t("document.pdf"), icon: "download", hidden: !item, href: item ? pdfOf(table, item) : "", target: "_blank" },
           { label: t("document.only_finalize"), icon: "check", run: () => finalize(false) },
           { label: t("delete"), icon: "trash", danger: true, hidden: !item || !can(table, "delete"), run: () => { dropDraft(draftName); if (item) removeItem(table, base.current.item ?? item, base.current.etag); } },
         ] }))),
@@ -171,7 +172,15 @@ function Editing({ table, item, etag, allRates }) {
         field("due_date", h(DayBox, { ...control("due_date"), onChange: (day) => { touchedDue.current = true; set({ due_date: day }); } })),
         field("reference", h(TextBox, { ...control("reference"), length: 255 }))))),
     h(Card, { class: "rows-card" }, h(RowsEditor, { rows, rates, onChange: () => { dirtyRows.current = true; changed(); } }),
-      div({ class: "rows-foot" }, field("notes", h(TextBox, { ...control("notes"), length: 4096, long: true, placeholder: t("document.notes_hint") })), h(Sums, { totals: live, rates }))));
+      div({ class: "rows-foot" }, field("notes", h(TextBox, { ...control("notes"), length: 4096, long: true, placeholder: t("document.notes_hint") })), h(Sums, { totals: live, rates }))),
+    item ? h(DraftPreview, { table, item }) : null);
+}
+
+/** The page as it will be printed, as far as it is saved; on wide screens only.
+ * @param {{ table: Table, item: Item }} properties */
+function DraftPreview({ table, item }) {
+  if (!matchMedia("(min-width: 1600px)").matches) return null;
+  return div({ class: "editor-preview" }, div({ class: "sheet" }, iframe({ key: item.meta?.version, class: "pdf", src: `${pdfOf(table, item)}#toolbar=0&navpanes=0&view=FitH`, title: t("document.preview") })));
 }
 
 /** Apart, so that the first change does not redraw all rows.
