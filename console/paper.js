@@ -1,6 +1,7 @@
 // A document as a sheet of paper: the rows and totals of the record. "Show PDF" opens what is printed.
+import { useState } from "preact/hooks";
 import { day, decimal, money, percent, price } from "./format.js";
-import { div, h, p, span, strong, table as tableElement, tbody, td, tfoot, th, thead, tr } from "./html.js";
+import { div, h, iframe, p, span, strong, table as tableElement, tbody, td, tfoot, th, thead, tr } from "./html.js";
 import { Button } from "./parts.js";
 import { me } from "./schema.js";
 import { pdfOf } from "./value.js";
@@ -32,3 +33,10 @@ const fact = (name, value) => div({ class: "paper-fact" }, span({ class: "soft" 
 
 /** @param {string} name @param {string} value @param {string} [extra] */
 const total = (name, value, extra = "") => tr({ class: extra }, td({ colSpan: 4 }, name), td({ class: "number" }, value));
+
+/** The PDF of a document. The browser's viewer is dark until the page is there, so it is hidden until then.
+ * @param {{ src: string, title: string }} properties */
+export function PdfSheet({ src, title }) {
+  const [ready, setReady] = useState(false);
+  return div({ class: "sheet" }, iframe({ key: src, class: ready ? "pdf" : "pdf waiting", src: `${src}#toolbar=0&navpanes=0&view=FitH`, title, onLoad: () => setReady(true) }));
+}

@@ -6,9 +6,9 @@ import { confirm } from "../dialog.js";
 import { choose, chosen } from "../drafts.js";
 import { day, daysUntil, money, moneyOfCents } from "../format.js";
 import { History } from "../history.js";
-import { a, button, div, h, iframe, li, p, span, strong, ul } from "../html.js";
+import { a, button, div, h, li, p, span, strong, ul } from "../html.js";
 import { useKeys } from "../keys.js";
-import { Paper } from "../paper.js";
+import { Paper, PdfSheet } from "../paper.js";
 import { Button, Card, Facts, Head, Menu, Moment, Pill, Skeleton, say } from "../parts.js";
 import { go } from "../router.js";
 import { can, itemPath, may } from "../schema.js";
@@ -54,7 +54,7 @@ function Sheet({ table, item, pdf }) {
   /** @param {string} name @param {string} label */
   const one = (name, label) => button({ type: "button", "aria-pressed": shown === name, onClick: () => { setShown(name); choose("sheet", name); } }, label);
   return div({ class: "column-main" }, div({ class: "sheet-switch", role: "group", "aria-label": t("document.view") }, one("pdf", "PDF"), one("rows", t("rows.title"))),
-    shown === "pdf" ? div({ class: "sheet" }, iframe({ class: "pdf", src: `${pdf}#toolbar=0&navpanes=0&view=FitH`, title: `${item.number}.pdf` })) : h(Paper, { table, item }));
+    shown === "pdf" ? h(PdfSheet, { src: pdf, title: `${item.number}.pdf` }) : h(Paper, { table, item }));
 }
 
 /** @typedef {{ label: string, icon: string, key?: string, run: () => void, danger?: boolean }} DocumentAction */

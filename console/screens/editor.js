@@ -10,9 +10,10 @@ import { dropDraft, keepDraft, readDraft } from "../drafts.js";
 import { DayBox, TextBox } from "../field.js";
 import { ErrorList, detailText } from "../form.js";
 import { plusDays, today } from "../format.js";
-import { a, div, form, h, iframe, label, p, span } from "../html.js";
+import { a, div, form, h, label, p, span } from "../html.js";
 import { useKeys } from "../keys.js";
 import { fromCents } from "../money.js";
+import { PdfSheet } from "../paper.js";
 import { Button, Card, Head, Menu, Pill, Problem, Skeleton, say } from "../parts.js";
 import { go, place } from "../router.js";
 import { can, itemPath, valueOf } from "../schema.js";
@@ -180,7 +181,7 @@ function Editing({ table, item, etag, allRates }) {
  * @param {{ table: Table, item: Item }} properties */
 function DraftPreview({ table, item }) {
   if (!matchMedia("(min-width: 1600px)").matches) return null;
-  return div({ class: "editor-preview" }, div({ class: "sheet" }, iframe({ key: item.meta?.version, class: "pdf", src: `${pdfOf(table, item)}#toolbar=0&navpanes=0&view=FitH`, title: t("document.preview") })));
+  return div({ class: "editor-preview" }, h(PdfSheet, { src: pdfOf(table, item), title: t("document.preview") }));
 }
 
 /** Apart, so that the first change does not redraw all rows.
